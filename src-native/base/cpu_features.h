@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace infernode {
+
+/// Steps of the instruction-set ladder; each includes all below it on the same architecture, so `rung >=
+/// CpuRung::Avx512` is the test. x86-64: Baseline = x86-64-v2 (SSE4.2, POPCNT); Avx2 = x86-64-v3 (with FMA, F16C, BMI);
+/// Avx512 = F, CD, BW, DQ, VL; Vnni = AVX512_VNNI; Bf16 = AVX512_BF16; Amx = AMX tile, int8, bf16.
+/// AArch64: Neon = ARMv8.0; DotProd = SDOT and half-precision arithmetic; I8mm = SMMLA and BFMMLA.
+enum class CpuRung : uint8_t { Baseline = 0, Avx2, Avx512, Vnni, Bf16, Amx, Neon = 16, DotProd, I8mm };
+
+/// "baseline", "avx2", "avx512", "vnni", "bf16", "amx", "neon", "dotprod", "i8mm".
+const char* to_string(CpuRung rung) noexcept;
+
+/// What both the processor and the operating system support. Fields of the other architecture are false.
+struct CpuFeatures {
+  bool sse42 = false, popcnt = false, avx = false, avx2 = false, fma = false, f16c = false, bmi = false,
+       avx_vnni = false;
+  bool avx512 = false;  ///< F, CD, BW, DQ and VL together
+  bool avx512_vnni = false, avx512_bf16 = false, avx512_fp16 = false, avx512_vbmi = false;
+  bool amx_tile = false, amx_int8 = false, amx_bf16 = false, amx_fp16 = false;
+  bool neon = false, fp16 = false, dotprod = false, i8mm = false, bf16 = false, sve = false, sve2 = false, sme = false;
+};
+
+/// Asks the processor, and on Linux requests permission to use AMX tiles for the process.
+CpuFeatures detect_cpu_features() noexcept;
+
+/// Highest rung whose requirements `features` meets. Throws Error(ProviderUnavailable) below the lowest rung.
+CpuRung rung_of(const CpuFeatures& features);
+CpuRung detect_cpu_rung();
+
+/// `env_value` is the text of INFERNODE_CPU, null or empty for no choice. Throws Error(InvalidArgument) naming the
+/// known rungs for an unknown name, and saying what the CPU has for a rung it lacks.
+CpuRung cpu_rung_from(const char* env_value, CpuRung detected);
+
+/// cpu_rung_from(getenv("INFERNODE_CPU"), detect_cpu_rung()). The Engine calls it once and keeps the answer.
+CpuRung cpu_rung();
+
+/// "AMD EPYC 9654", or the architecture's name where the processor does not tell.
+std::string cpu_name();
+
+}  // namespace infernode

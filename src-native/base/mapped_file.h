@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace infernode {
+
+/// Tells files apart and notices that one was replaced or rewritten.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  int64_t modified_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// Whole file mapped read-only; unmapped by the destructor. Paths are UTF-8. The file must not be truncated while
+/// mapped.
+class MappedFile {
+ public:
+  enum class Advice { Normal, Sequential, Random, WillNeed, DontNeed };
+
+  MappedFile() noexcept = default;
+  /// Throws Error(Io) with the path and the system's reason. An empty file maps to an empty span.
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  const std::byte* data() const noexcept { return data_; }
+  size_t size() const noexcept { return size_; }
+  std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+  const std::string& path() const noexcept { return path_; }
+  const FileIdentity& identity() const noexcept { return identity_; }
+
+  /// A hint for a part of the file, clipped to it. DontNeed drops whole pages inside the part from this process's
+  /// resident memory (they are read again when touched).
+  void advise(Advice advice, size_t offset = 0, size_t length = SIZE_MAX) const noexcept;
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  std::string path_;
+  FileIdentity identity_;
+};
+
+/// Whole file in memory, for files that cannot be mapped and for callers that want a copy. Throws Error(Io).
+std::vector<std::byte> read_file(const std::string& path);
+/// Reads exactly destination.size() bytes from `offset` on; Error(Io) if the file is shorter.
+void read_file_range(const std::string& path, uint64_t offset, std::span<std::byte> destination);
+/// Writes a file beside `path` and renames it over, so that readers see the old or the new one. Throws Error(Io).
+void write_file(const std::string& path, std::span<const std::byte> bytes);
+FileIdentity file_identity(const std::string& path);
+
+}  // namespace infernode

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// 4-bit and 2-bit elements in the order of ONNX's raw data: the first element is in the lowest bits of a byte.
+/// Indices count elements. Bits = 4 or 2.
+namespace infernode {
+
+/// Bytes that hold `count` elements.
+template <int Bits>
+constexpr size_t packed_bytes(size_t count) noexcept {
+  static_assert(Bits == 4 || Bits == 2);
+  constexpr size_t kPerByte = 8 / Bits;
+  return count / kPerByte + (count % kPerByte != 0 ? 1 : 0);
+}
+
+/// The element's bits, zero-extended.
+template <int Bits>
+constexpr uint8_t get_packed(const uint8_t* data, size_t index) noexcept {
+  constexpr size_t kPerByte = 8 / Bits;
+  return static_cast<uint8_t>(data[index / kPerByte] >> (index % kPerByte * Bits)) & ((1 << Bits) - 1);
+}
+
+/// Two's complement value of the low `Bits` bits.
+template <int Bits>
+constexpr int8_t sign_extend(uint8_t code) noexcept {
+  constexpr int kSign = 1 << (Bits - 1);
+  return static_cast<int8_t>(((code & ((1 << Bits) - 1)) ^ kSign) - kSign);
+}
+
+template <int Bits>
+constexpr int8_t get_packed_signed(const uint8_t* data, size_t index) noexcept {
+  return sign_extend<Bits>(get_packed<Bits>(data, index));
+}
+
+/// Stores the low bits of `value`; neighbours in the byte keep theirs, so two threads must not share a byte.
+template <int Bits>
+constexpr void set_packed(uint8_t* data, size_t index, int value) noexcept {
+  constexpr size_t kPerByte = 8 / Bits;
+  constexpr unsigned kMask = (1u << Bits) - 1;
+  const unsigned shift = static_cast<unsigned>(index % kPerByte * Bits);
+  uint8_t& byte = data[index / kPerByte];
+  byte = static_cast<uint8_t>((byte & ~(kMask << shift)) | ((static_cast<unsigned>(value) & kMask) << shift));
+}
+
+/// Elements [first, first + count) of a packed row to one byte each.
+void unpack_u4(const uint8_t* packed, size_t first, size_t count, uint8_t* out) noexcept;
+void unpack_i4(const uint8_t* packed, size_t first, size_t count, int8_t* out) noexcept;
+void unpack_u2(const uint8_t* packed, size_t first, size_t count, uint8_t* out) noexcept;
+void unpack_i2(const uint8_t* packed, size_t first, size_t count, int8_t* out) noexcept;
+void unpack_float4(const uint8_t* packed, size_t first, size_t count, float* out) noexcept;
+
+/// The low bits of each byte (signed or unsigned alike) to elements [first, first + count). Bits outside that range
+/// stay.
+void pack_4(const uint8_t* values, size_t count, uint8_t* packed, size_t first = 0) noexcept;
+void pack_2(const uint8_t* values, size_t count, uint8_t* packed, size_t first = 0) noexcept;
+
+}  // namespace infernode

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/function_ref.h"
+
+namespace infernode {
+
+/// Cores that this process may keep busy: the least of the online cores, its affinity mask, its cpuset and the quota of
+/// its cgroup and their parents, rounded up; at least 1.
+size_t available_cores();
+/// Distinct physical cores among those that the affinity mask allows, limited by available_cores(); at least 1.
+size_t physical_cores();
+size_t page_size() noexcept;
+/// Bytes of physical memory that this process may use: the machine's, or its cgroup's limit where that is lower.
+uint64_t memory_limit();
+
+/// Bytes of the data caches of one core (l3: shared); plausible defaults where the system does not tell.
+struct CacheSizes {
+  size_t l1 = 32 << 10;
+  size_t l2 = 1 << 20;
+  size_t l3 = 8 << 20;
+};
+CacheSizes cache_sizes();
+
+/// Reads a whole small text file; nullopt when it does not exist. The functions below are pure over it.
+using TextFileReader = FunctionRef<std::optional<std::string>(const std::string& path)>;
+
+/// Number of CPUs in a list such as "0-3,8,10-11"; nullopt if malformed or empty.
+std::optional<size_t> parse_cpu_list(std::string_view text);
+/// cgroup v2 `cpu.max`: "200000 100000" is 2.0 cores; nullopt for "max" or malformed text.
+std::optional<double> parse_cpu_max(std::string_view text);
+/// cgroup v1 `cpu.cfs_quota_us` and `cpu.cfs_period_us`; nullopt when the quota is -1 or malformed.
+std::optional<double> parse_cfs_quota(std::string_view quota, std::string_view period);
+/// `memory.max` (v2) or `memory.limit_in_bytes` (v1); nullopt for "max", for v1's "unlimited" number or malformed text.
+std::optional<uint64_t> parse_memory_limit(std::string_view text);
+
+/// Limits found by walking from this process's cgroups to the root of each hierarchy, for /proc and /sys read through
+/// `read`.
+struct CgroupLimits {
+  std::optional<double> cpu_quota;  ///< cores
+  std::optional<size_t> cpuset;     ///< number of CPUs
+  std::optional<uint64_t> memory;   ///< bytes
+};
+CgroupLimits read_cgroup_limits(TextFileReader read);
+
+}  // namespace infernode
