@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace infernode::graph {
+
+/// A set of edits collected against one graph and applied at once: the only way passes change a graph. Ids handed out by the patch are valid
+/// right away for use inside it.
+class GraphPatch {
+ public:
+  explicit GraphPatch(Graph& graph) : graph_(graph) {}
+
+  ValueId add_value(std::string_view name_hint, ValueType type = {});
+  ValueId add_constant(std::string_view name_hint, tensor::Value value);
+  /// Adds a node; `from` names the nodes it replaces: their names (or their provenance) become its provenance.
+  NodeId add_node(Node node, std::span<const NodeId> from = {});
+  void remove_node(NodeId id);
+  /// Every use of `from` reads `to` instead: node inputs, captures, and graph outputs. Where `from` is a graph output its name moves to `to`
+  /// when `to` is made by a node and is no graph input or output itself; otherwise an Identity node keeps the name.
+  void replace_uses(ValueId from, ValueId to);
+  /// Input `index` of `node` becomes `to`.
+  void set_input(NodeId node, std::size_t index, ValueId to);
+  /// Gives the value a constant, removing it as an output of its producer.
+  void fold(ValueId value, tensor::Value constant);
+  bool empty() const { return edits_ == 0; }
+  /// Applies all edits and leaves the graph consistent (producers, names). Called once.
+  void apply();
+
+ private:
+  struct Replacement {
+    ValueId from, to;
+  };
+  struct InputEdit {
+    NodeId node;
+    std::size_t index;
+    ValueId to;
+  };
+  struct Fold {
+    ValueId value;
+    tensor::Value constant;
+  };
+  Graph& graph_;
+  std::size_t edits_ = 0;
+  std::vector<NodeId> removed_;
+  std::vector<Replacement> replacements_;
+  std::vector<InputEdit> input_edits_;
+  std::vector<Fold> folds_;
+};
+
+}  // namespace infernode::graph

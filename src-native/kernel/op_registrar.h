@@ -1,0 +1,82 @@
+#pragma once
+// How an operator file says what it is. Example, complete:
+//
+//   void register_trilu(kernel::OpRegistrar& r) {
+//     r.op("Trilu")
+//         .version(14, "input:T, k:int64? -> output:T; T = all_ir4")
+//         .infer(kernel::infer_same_as_first)
+//         .kernel<Trilu>();
+//   }
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/infer_context.h"
+#include "kernel/kernel.h"
+#include "kernel/op_schema.h"
+
+namespace infernode::kernel {
+
+using KernelFactory = std::unique_ptr<Kernel> (*)(KernelInfo&);
+
+struct IndexPair {
+  std::uint8_t input, output;
+};
+
+/// One kernel of one provider for a range of an operator's versions.
+struct KernelDef {
+  std::string provider = "cpu";
+  std::string domain, op;
+  std::int64_t from_version = 1, to_version = INT64_MAX;
+  /// Element types the kernel takes, by the schema's constraint name; a constraint not named here: all that the schema allows.
+  std::vector<std::pair<std::string, tensor::TypeSet>> types;
+  KernelFactory make = nullptr;
+  std::vector<IndexPair> in_place;  ///< output may be written over the input, element by element in order
+  std::vector<IndexPair> alias;     ///< output shares the input's bytes (the kernel calls forward)
+};
+
+class Registry;
+
+/// Collects versions and kernels of one operator; everything applies to the versions named in the same chain.
+class OpBuilder {
+ public:
+  OpBuilder(Registry& registry, std::string domain, std::string name);
+  ~OpBuilder();  ///< registers what was collected
+  OpBuilder(const OpBuilder&) = delete;
+  OpBuilder& operator=(const OpBuilder&) = delete;
+
+  OpBuilder& version(std::int64_t since, std::string_view signature);
+  OpBuilder& deprecated(std::int64_t since);
+  OpBuilder& infer(InferFn fn);
+  OpBuilder& nondeterministic();
+  /// Body in ONNX's text form for the versions named so far in the chain, used where no kernel is registered for a node.
+  OpBuilder& function(std::string_view body);
+  /// The CPU kernel of all versions in this chain. `types` narrows constraints by name.
+  template <class K>
+  OpBuilder& kernel(std::vector<std::pair<std::string, tensor::TypeSet>> types = {}) {
+    return kernel(+[](KernelInfo& info) -> std::unique_ptr<Kernel> { return std::make_unique<K>(info); }, std::move(types));
+  }
+  OpBuilder& kernel(KernelFactory make, std::vector<std::pair<std::string, tensor::TypeSet>> types = {});
+  OpBuilder& in_place(std::uint8_t input, std::uint8_t output);  ///< of the kernel named last
+  OpBuilder& alias(std::uint8_t input, std::uint8_t output);
+
+ private:
+  Registry& registry_;
+  std::string domain_, name_;
+  std::vector<OpSchema> schemas_;
+  std::vector<KernelDef> kernels_;
+};
+
+class OpRegistrar {
+ public:
+  explicit OpRegistrar(Registry& registry) : registry_(registry) {}
+  OpBuilder op(std::string_view name, std::string_view domain = "") { return OpBuilder(registry_, std::string(domain), std::string(name)); }
+
+ private:
+  Registry& registry_;
+};
+
+}  // namespace infernode::kernel

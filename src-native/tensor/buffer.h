@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace infernode::tensor {
+
+/// Where bytes live.
+struct Device {
+  enum class Kind : std::uint8_t { Cpu, Null, Cuda, DirectML, CoreML, Nnapi };
+  Kind kind = Kind::Cpu;
+  std::int16_t id = 0;
+  bool operator==(const Device&) const = default;
+  bool is_host() const { return kind == Kind::Cpu; }
+  std::string to_string() const;  ///< "cpu", "null:0", "cuda:1"
+};
+
+/// A reference-counted run of bytes: the only thing that owns memory. What stands behind it (heap block, arena, mapped file, device memory, a
+/// JavaScript buffer) is held by an owner whose destruction returns it.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// Bytes kept alive by `owner` (may be null for static data).
+  Buffer(void* data, std::size_t bytes, std::shared_ptr<const void> owner, Device device = {}, bool writable = true);
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return bytes_; }
+  Device device() const { return device_; }
+  bool writable() const { return writable_; }
+  explicit operator bool() const { return data_ != nullptr || owner_ != nullptr; }
+  /// Sub-range that shares the owner; throws Internal where it does not fit.
+  Buffer slice(std::size_t offset, std::size_t bytes) const;
+  /// Identity of what owns the bytes, for alias checks.
+  const void* owner() const { return owner_.get(); }
+  long use_count() const { return owner_.use_count(); }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::shared_ptr<const void> owner_;
+  Device device_;
+  bool writable_ = true;
+};
+
+/// Gives memory of one device. Thread-safe.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  /// At least `bytes`, aligned to 64 (a zero-byte request gives a valid empty buffer). Throws OutOfMemory with the size asked for.
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  virtual Device device() const = 0;
+};
+
+/// Host memory straight from the system: aligned blocks, pages for large ones (returned to the system when freed).
+Allocator& host_allocator();
+
+}  // namespace infernode::tensor
