@@ -1,11 +1,26 @@
 #pragma once
 
-#include <unordered_map>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "kernel/registry.h"
 
 namespace infernode::kernel {
+
+/// What inference found of each value of a graph, indexed by ValueId.
+struct InferredGraph {
+  std::vector<graph::ValueType> types;
+  /// Elements of small integer values (rank 0 or 1, at most 64 elements) where something is known.
+  std::vector<std::optional<std::vector<graph::Dim>>> contents;
+};
+
+/// Infers over the nodes of `order` (topological) without touching the graph. `inputs` are the types of graph.inputs(), `captured` those of
+/// graph.captures(); an empty span means: as declared in the graph. The runtime calls it with concrete dims for every new signature of input shapes, so
+/// it is fast: no string building, no schema look-up where `schemas` (by NodeId) is given, subgraphs inferred only where their outputs' types are unknown.
+InferredGraph infer_values(const graph::Graph& graph, std::span<const graph::NodeId> order, std::span<const graph::ValueType> inputs,
+                           std::span<const graph::ValueType> captured, const Registry& registry, std::span<const OpSchema* const> schemas = {},
+                           const Logger* logger = nullptr);
 
 /// Infers types, shapes and small integer contents over a whole graph, in place (Graph::value(i).type), declared types refined, subgraphs
 /// included. Contents of integer tensors are followed through shape arithmetic. Throws as the operators' infer functions do, with node and op type in
