@@ -1,0 +1,95 @@
+// Builds the addon (cmake-js, build/Release/infernode.node) and the TypeScript layer (dist/).
+//
+// usage: node scripts/build.mjs [--native] [--ts] [--tests]
+//   --native, --ts   only that part
+//   --tests          the native tests as well
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { must, mustNode } from './lib/live.mjs';
+import { at, bin, filesBelow, fingerprint, isMain, root, runMain, say, unlessDone } from './lib/project.mjs';
+import { doctestFolder } from './setup.mjs';
+
+const cmakeJs = bin('cmake-js/bin/cmake-js');
+
+async function configure() {
+  const args = ['configure', '--log-level', 'warn', '--CDINFERNODE_BUILD_TESTS=ON'];
+  const doctest = doctestFolder();
+  if (doctest) args.push(`--CDDOCTEST_INCLUDE_DIR=${doctest}`);
+  if (process.env.CI) args.push('--CDINFERNODE_WERROR=ON');
+  const lock = at('package-lock.json');
+  const print = fingerprint([lock], root, args, process.env.CC, process.env.CXX, process.version);
+  const cache = at('build', 'CMakeCache.txt');
+  const stamp = at('build', '.configured');
+  if (!existsSync(cache)) rmSync(stamp, { force: true });
+  await unlessDone(stamp, print, async () => {
+    say('configuring');
+    rmSync(cache, { force: true });
+    await mustNode(cmakeJs, args);
+  });
+}
+
+/** @param {{ tests?: boolean }} [what] tests: all targets instead of the addon alone */
+export async function buildNative({ tests = false } = {}) {
+  await configure();
+  say(tests ? 'building the addon and the native tests' : 'building the addon');
+  const target = tests ? [] : ['--target', 'infernode_addon'];
+  await must('cmake', [
+    '--build',
+    at('build'),
+    '--parallel',
+    String(availableParallelism()),
+    '--config',
+    'Release',
+    ...target,
+  ]);
+}
+
+// One contract for both module systems: the classes live in the CommonJS file, the ES module hands them on.
+const wrapper = `export * from './index.cjs';\nexport { default } from './index.cjs';\n`;
+const wrapperTypes = `export * from './index.js';\nimport * as infernode from './index.js';\nexport default infernode;\n`;
+
+async function bundle() {
+  const { build } = await import('esbuild');
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['src/index.ts'],
+    outfile: 'dist/index.cjs',
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    packages: 'external',
+    sourcemap: true,
+    banner: { js: `'use strict';\nconst importMetaUrl = require('node:url').pathToFileURL(__filename).href;` },
+    define: { 'import.meta.url': 'importMetaUrl' },
+    logLevel: 'warning',
+  });
+}
+
+export async function buildTypeScript() {
+  const inputs = [
+    ...filesBelow(at('src')),
+    at('tsconfig.json'),
+    at('tsconfig.build.json'),
+    at('package-lock.json'),
+    at('scripts', 'build.mjs'),
+  ];
+  await unlessDone(at('dist', '.built'), fingerprint(inputs), async () => {
+    say('building the TypeScript layer');
+    rmSync(at('dist'), { recursive: true, force: true });
+    mkdirSync(at('dist'));
+    await bundle();
+    await mustNode(bin('typescript/bin/tsc'), ['-p', 'tsconfig.build.json']);
+    writeFileSync(at('dist', 'index.mjs'), wrapper);
+    writeFileSync(at('dist', 'index.d.mts'), wrapperTypes);
+  });
+}
+
+if (isMain(import.meta.url)) {
+  const flags = new Set(process.argv.slice(2));
+  const all = !flags.has('--native') && !flags.has('--ts');
+  runMain(async () => {
+    if (all || flags.has('--native')) await buildNative({ tests: flags.has('--tests') });
+    if (all || flags.has('--ts')) await buildTypeScript();
+  });
+}

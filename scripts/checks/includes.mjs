@@ -1,0 +1,50 @@
+// A folder of src-native includes only itself and the folders above it in the ladder; napi.h stands in napi/ alone.
+import { isNativeSource, read } from '../lib/source-files.mjs';
+
+const ladder = [
+  'base',
+  'simd',
+  'microkernels',
+  'tensor',
+  'graph',
+  'onnx',
+  'kernel',
+  'ops',
+  'fusions',
+  'passes',
+  'provider',
+  'runtime',
+  'session',
+  'napi',
+];
+
+export function check(files) {
+  const problems = [];
+  for (const path of files.filter(isNativeSource)) {
+    const [top, folder] = path.split('/');
+    const rank = ladder.indexOf(top === 'providers' ? 'provider' : folder);
+    if (rank < 0) {
+      problems.push(`${path}: the folder '${folder}' has no place in the ladder`);
+      continue;
+    }
+    read(path)
+      .split('\n')
+      .forEach((line, index) => {
+        const place = `${path}:${index + 1}`;
+        const [, quoted] = /^\s*#\s*include\s*"([^"]+)"/.exec(line) ?? [];
+        const [, angled] = /^\s*#\s*include\s*<([^>]+)>/.exec(line) ?? [];
+        if (quoted?.startsWith('../'))
+          problems.push(`${place}: includes are written from src-native, not relative (${quoted})`);
+        const included = ladder.indexOf(quoted?.split('/')[0] ?? '');
+        if (included > rank)
+          problems.push(`${place}: ${folder}/ must not include "${quoted}", which stands below it in the ladder`);
+        if (quoted?.startsWith('providers/') && top !== 'providers' && folder !== 'napi') {
+          problems.push(`${place}: only napi/ brings providers in (${quoted})`);
+        }
+        if (/^(napi|node_api|js_native_api)\.h$/.test(angled ?? quoted ?? '') && folder !== 'napi') {
+          problems.push(`${place}: only napi/ includes ${angled ?? quoted}`);
+        }
+      });
+  }
+  return problems;
+}

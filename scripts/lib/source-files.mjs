@@ -1,0 +1,16 @@
+// The files that the project tracks or is about to, by kind.
+import { existsSync, readFileSync } from 'node:fs';
+import { at, root } from './project.mjs';
+import { run } from './run.mjs';
+
+/** Paths, relative to the root with forward slashes, of the tracked files and of new ones that git does not ignore. */
+export async function projectFiles() {
+  const listing = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root });
+  return [...new Set(listing.split('\0'))].filter((path) => path && existsSync(at(path))).sort();
+}
+
+export const read = (path) => readFileSync(at(path), 'utf8');
+
+export const isCpp = (path) => /\.(cpp|h|hpp|mm|cu|cuh|inc)$/.test(path);
+export const isScript = (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path);
+export const isNativeSource = (path) => isCpp(path) && /^(src-native|providers)\//.test(path);

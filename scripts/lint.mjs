@@ -1,0 +1,75 @@
+// Style of all files: eslint, prettier, clang-format, and clang-tidy on a subset that keeps it quick.
+//
+// usage: node scripts/lint.mjs [--fix] [--tidy-all] [--no-tidy]
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { clangTool } from './lib/clang-tools.mjs';
+import { live } from './lib/live.mjs';
+import { at, bin, runMain, say } from './lib/project.mjs';
+import { isCpp, isNativeSource, projectFiles } from './lib/source-files.mjs';
+import { setup } from './setup.mjs';
+
+// Folders whose faults are the most dangerous: what reads files, what owns memory, what meets JavaScript.
+const tidyFolders = /^src-native\/(base|tensor|onnx|napi)\/[^/]+\.cpp$/;
+
+async function tidy(files, all) {
+  if (!existsSync(at('build', 'compile_commands.json'))) {
+    say('clang-tidy needs build/compile_commands.json: run npm run build first');
+    return 1;
+  }
+  const chosen = files.filter(
+    (path) => path.endsWith('.cpp') && isNativeSource(path) && (all || tidyFolders.test(path)),
+  );
+  say(`clang-tidy on ${chosen.length} files`);
+  const program = await clangTool('clang-tidy');
+  const queue = [...chosen];
+  let failures = 0;
+  const worker = async () => {
+    for (let path = queue.shift(); path; path = queue.shift()) {
+      // The build's flags are GCC's; what Clang does not know of them is not a finding.
+      const { code } = await live(program, [
+        '--quiet',
+        '-p',
+        at('build'),
+        '--extra-arg=-Wno-unknown-warning-option',
+        path,
+      ]);
+      failures += code === 0 ? 0 : 1;
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  return failures;
+}
+
+runMain(async () => {
+  const flags = new Set(process.argv.slice(2));
+  const fix = flags.has('--fix');
+  await setup();
+  const files = await projectFiles();
+  const results = {};
+  const step = async (name, program, args) => {
+    say(name);
+    results[name] = (await live(program, args)).code;
+  };
+
+  await step('eslint', process.execPath, [bin('eslint/bin/eslint.js'), ...(fix ? ['--fix'] : []), '.']);
+  await step('prettier', process.execPath, [
+    bin('prettier/bin/prettier.cjs'),
+    '--log-level',
+    'warn',
+    fix ? '--write' : '--check',
+    '.',
+  ]);
+  const cpp = files.filter((path) => isCpp(path) && !path.startsWith('test/clients/'));
+  if (cpp.length > 0)
+    await step(
+      'clang-format',
+      await clangTool('clang-format'),
+      fix ? ['-i', ...cpp] : ['--dry-run', '-Werror', ...cpp],
+    );
+  if (!fix && !flags.has('--no-tidy')) results['clang-tidy'] = await tidy(files, flags.has('--tidy-all'));
+
+  const failed = Object.keys(results).filter((name) => results[name] !== 0);
+  if (failed.length > 0)
+    throw new Error(`lint: ${failed.join(', ')} found something (npm run format mends the layout)`);
+});

@@ -1,0 +1,46 @@
+// Makes a bare clone ready to build: checks Node.js and the C++ toolchain, fetches the header of the native tests, and
+// installs the npm packages. Nothing is done twice.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { cachePath } from './lib/cache.mjs';
+import { fetchPackage, folderOnce } from './lib/download.mjs';
+import { must } from './lib/live.mjs';
+import { at, fingerprint, isMain, runMain, say, unlessDone } from './lib/project.mjs';
+import { ensureToolchain } from './lib/toolchain.mjs';
+
+const header = join('doctest', 'doctest.h');
+const systemFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/include'];
+
+/** The include folder that holds doctest, or undefined before it was fetched. */
+export const doctestFolder = () =>
+  [...systemFolders, cachePath('doctest', 'usr', 'include')].find((folder) => existsSync(join(folder, header)));
+
+async function ensureDoctest() {
+  if (doctestFolder()) return;
+  say("fetching doctest (the native tests' framework)");
+  await folderOnce(cachePath('doctest'), (folder) => fetchPackage({ from: 'apt', spec: 'doctest-dev' }, folder)).catch(
+    (error) => {
+      const command = process.platform === 'darwin' ? 'brew install doctest' : 'sudo apt-get install -y doctest-dev';
+      throw new Error(`doctest is needed for the native tests: run  ${command}  (${error.message})`);
+    },
+  );
+}
+
+async function installPackages() {
+  const print = fingerprint([at('package-lock.json')], process.platform, process.arch);
+  await unlessDone(at('node_modules', '.infernode-installed'), print, async () => {
+    say('installing npm packages');
+    await must('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund']);
+  });
+}
+
+/** @param {{ tests?: boolean }} [what] tests: also what only the native tests need */
+export async function setup({ tests = false } = {}) {
+  const [major] = process.versions.node.split('.').map(Number);
+  if (major < 20) throw new Error(`Node.js 20 or newer is needed, this is ${process.version}`);
+  await ensureToolchain();
+  if (tests) await ensureDoctest();
+  await installPackages();
+}
+
+if (isMain(import.meta.url)) runMain(() => setup({ tests: true }));
