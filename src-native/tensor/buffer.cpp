@@ -1,0 +1,115 @@
+#include "tensor/buffer.h"
+
+#include <new>
+
+#include "base/checked.h"
+#include "base/error.h"
+
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#include <sys/mman.h>
+#endif
+
+namespace infernode::tensor {
+namespace {
+
+constexpr size_t kAlignment = 64;
+/// Blocks from here on are pages of their own, so that freeing them shrinks the process.
+constexpr size_t kPagesFrom = size_t{1} << 20;
+
+/// What empty buffers point to: never null, never accessed.
+alignas(kAlignment) constexpr std::byte kEmptyBlock[kAlignment]{};
+
+[[noreturn]] void fail_memory(size_t bytes) {
+  fail(ErrorCode::OutOfMemory, cat("the system did not give ", bytes, " bytes of memory"));
+}
+
+void* map_pages(size_t bytes) {
+#if defined(_WIN32)
+  return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+#else
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+#endif
+}
+
+struct UnmapPages {
+  size_t bytes;
+  void operator()(void* p) const noexcept {
+#if defined(_WIN32)
+    VirtualFree(p, 0, MEM_RELEASE);
+#else
+    munmap(p, bytes);
+#endif
+  }
+};
+
+struct FreeAligned {
+  void operator()(void* p) const noexcept { ::operator delete (p, std::align_val_t{kAlignment}); }
+};
+
+class HostAllocator final : public Allocator {
+ public:
+  Buffer allocate(size_t bytes) override {
+    if (bytes == 0) return Buffer(const_cast<std::byte*>(kEmptyBlock), 0, nullptr);
+    if (bytes > static_cast<size_t>(PTRDIFF_MAX) - kPagesFrom) fail_memory(bytes);
+    void* p = bytes >= kPagesFrom
+                  ? map_pages(bytes)
+                  : ::operator new (align_up(bytes, kAlignment), std::align_val_t{kAlignment}, std::nothrow);
+    if (p == nullptr) fail_memory(bytes);
+    // The constructor of shared_ptr calls the deleter where it cannot allocate its count.
+    auto owner =
+        bytes >= kPagesFrom ? std::shared_ptr<void>(p, UnmapPages{bytes}) : std::shared_ptr<void>(p, FreeAligned{});
+    return Buffer(p, bytes, std::move(owner));
+  }
+  Device device() const override { return {}; }
+};
+
+/// Holds an object whose destructor never runs, so that threads may use it until the process is gone.
+template <class T>
+union Immortal {
+  T value;
+  constexpr Immortal() : value() {}
+  ~Immortal() {}
+};
+
+}  // namespace
+
+std::string Device::to_string() const {
+  switch (kind) {
+    case Kind::Cpu:
+      return "cpu";
+    case Kind::Null:
+      return cat("null:", id);
+    case Kind::Cuda:
+      return cat("cuda:", id);
+    case Kind::DirectML:
+      return cat("dml:", id);
+    case Kind::CoreML:
+      return cat("coreml:", id);
+    case Kind::Nnapi:
+      return cat("nnapi:", id);
+  }
+  return "?";
+}
+
+Buffer::Buffer(void* data, size_t bytes, std::shared_ptr<const void> owner, Device device, bool writable)
+    : data_(static_cast<std::byte*>(data)),
+      bytes_(bytes),
+      owner_(std::move(owner)),
+      device_(device),
+      writable_(writable) {}
+
+Buffer Buffer::slice(size_t offset, size_t bytes) const {
+  INFERNODE_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, ErrorCode::Internal, "slice [", offset, ", +", bytes,
+                  ") of a buffer of ", bytes_, " bytes");
+  return Buffer(data_ + offset, bytes, owner_, device_, writable_);
+}
+
+Allocator& host_allocator() {
+  static Immortal<HostAllocator> allocator;
+  return allocator.value;
+}
+
+}  // namespace infernode::tensor
