@@ -13,6 +13,6 @@ runMain(async () => {
   await buildNative();
   await buildTypeScript();
   say('reading the picture');
-  const { code } = await live(process.execPath, [at('examples', 'ocr', 'index.mjs'), ...pictures]);
+  const { code } = await live(process.execPath, [at('examples', 'ocr', 'main.mjs'), ...pictures]);
   process.exitCode = code;
 });
