@@ -27,6 +27,8 @@ struct ValueInfo {
   tensor::Value constant;  ///< initializer, or a folded value; empty otherwise
   bool is_input = false;   ///< a graph input (an initializer that is also an input can be overridden by feeding it)
   bool has_constant() const { return !constant.empty(); }
+  /// A constant that no feed can override: what folding and packing may rely on.
+  bool is_constant() const { return has_constant() && !is_input; }
 };
 
 struct Node {

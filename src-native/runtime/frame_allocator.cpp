@@ -1,0 +1,101 @@
+#include "runtime/frame_allocator.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace infernode::runtime {
+
+/// Shared with every block handed out: a block's end puts it back here, or frees it when the allocator is gone or full.
+struct FrameAllocator::Pool {
+  std::mutex mutex;
+  std::map<std::size_t, std::vector<tensor::Buffer>> free;  // by exact size class
+  std::size_t kept = 0;
+  std::size_t limit = 0;
+
+  void give_back(tensor::Buffer block) {
+    const std::lock_guard lock(mutex);
+    if (kept + block.size() > limit) return;
+    kept += block.size();
+    free[block.size()].push_back(std::move(block));
+  }
+};
+
+namespace {
+
+/// Four classes per power of two: at most a quarter is wasted.
+std::size_t size_class(std::size_t bytes) {
+  constexpr std::size_t kSmallest = 256;
+  if (bytes <= kSmallest) return kSmallest;
+  const std::size_t step = std::bit_floor(bytes - 1) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+FrameAllocator::FrameAllocator(std::size_t keep_bytes) : pool_(std::make_shared<Pool>()) { pool_->limit = keep_bytes; }
+
+FrameAllocator::~FrameAllocator() {
+  const std::lock_guard lock(pool_->mutex);
+  pool_->limit = 0;
+  pool_->free.clear();
+  pool_->kept = 0;
+}
+
+tensor::Buffer FrameAllocator::allocate(std::size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return tensor::host_allocator().allocate(bytes);  // fails there with its message
+  const std::size_t size = size_class(bytes);
+  tensor::Buffer block;
+  {
+    const std::lock_guard lock(pool_->mutex);
+    if (const auto found = pool_->free.find(size); found != pool_->free.end() && !found->second.empty()) {
+      block = std::move(found->second.back());
+      found->second.pop_back();
+      pool_->kept -= size;
+    }
+  }
+  if (!block) block = tensor::host_allocator().allocate(size);
+  struct Lease {
+    std::shared_ptr<Pool> pool;
+    tensor::Buffer block;
+    Lease(std::shared_ptr<Pool> p, tensor::Buffer b) : pool(std::move(p)), block(std::move(b)) {}
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() { pool->give_back(std::move(block)); }
+  };
+  std::byte* data = block.data();
+  return tensor::Buffer(data, bytes, std::make_shared<const Lease>(pool_, std::move(block)));
+}
+
+std::size_t FrameAllocator::kept_bytes() const {
+  const std::lock_guard lock(pool_->mutex);
+  return pool_->kept;
+}
+
+void FrameAllocator::trim() {
+  std::map<std::size_t, std::vector<tensor::Buffer>> drop;
+  const std::lock_guard lock(pool_->mutex);
+  drop.swap(pool_->free);
+  pool_->kept = 0;
+}
+
+tensor::Buffer BudgetAllocator::allocate(std::size_t bytes) {
+  budget_->reserve(bytes);
+  struct Charge {
+    std::shared_ptr<kernel::MemoryBudget> budget;
+    std::size_t bytes;
+    tensor::Buffer block;
+    Charge(std::shared_ptr<kernel::MemoryBudget> b, std::size_t n) : budget(std::move(b)), bytes(n) {}
+    Charge(const Charge&) = delete;
+    Charge& operator=(const Charge&) = delete;
+    ~Charge() { budget->release(bytes); }
+  };
+  auto charge = std::make_shared<Charge>(budget_, bytes);
+  charge->block = inner_.allocate(bytes);
+  std::byte* data = charge->block.data();
+  return tensor::Buffer(data, bytes, std::move(charge), inner_.device());
+}
+
+}  // namespace infernode::runtime

@@ -1,0 +1,50 @@
+#include "runtime/weight_store.h"
+
+#include "base/error.h"
+
+namespace infernode::runtime {
+
+/// A packed weight and the mapping that its key points into: while the entry lives the key cannot come to mean other bytes.
+struct WeightStore::Packed {
+  tensor::Buffer source;
+  tensor::Buffer packed;
+};
+
+std::shared_ptr<const MappedFile> WeightStore::map(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const FileIdentity identity = file_identity(path);
+  std::erase_if(files_, [](const auto& file) { return file.expired(); });
+  for (const auto& entry : files_) {
+    if (auto file = entry.lock(); file && file->identity() == identity) return file;
+  }
+  auto file = std::make_shared<const MappedFile>(path);
+  files_.push_back(file);
+  return file;
+}
+
+tensor::Buffer WeightStore::pack(const tensor::Tensor& weight, std::string_view format,
+                                 FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) {
+  const bool mapped = !weight.buffer().writable();
+  if (!mapped) return make(weight);
+  const std::string key = cat(reinterpret_cast<std::uintptr_t>(weight.raw()), " ", weight.to_string(), " ", format);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = packed_.find(key); found != packed_.end()) {
+      if (const auto entry = found->second.lock()) {
+        return tensor::Buffer(entry->packed.data(), entry->packed.size(), entry, {}, false);
+      }
+    }
+  }
+  auto entry = std::make_shared<Packed>(Packed{weight.buffer(), make(weight)});
+  const std::lock_guard lock(mutex_);
+  std::erase_if(packed_, [](const auto& item) { return item.second.expired(); });
+  auto& slot = packed_[key];
+  if (auto other = slot.lock()) {
+    entry = std::move(other);  // another session packed it meanwhile
+  } else {
+    slot = entry;
+  }
+  return tensor::Buffer(entry->packed.data(), entry->packed.size(), entry, {}, false);
+}
+
+}  // namespace infernode::runtime

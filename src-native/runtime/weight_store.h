@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/mapped_file.h"
+#include "tensor/tensor.h"
+
+namespace infernode::runtime {
+
+/// Packed weights and mapped files, shared by all sessions of the process while any of them uses them. Thread-safe.
+class WeightStore {
+ public:
+  /// The mapping of a file; sessions over the same file (same device, inode, size, modification time) share one.
+  std::shared_ptr<const MappedFile> map(const std::string& path);
+
+  /// The packed form of `weight`: made once for weights that lie in a mapping of this store (they are told apart by where they lie), for each caller anew otherwise.
+  /// `format` names transformation and packing.
+  tensor::Buffer pack(const tensor::Tensor& weight, std::string_view format, FunctionRef<tensor::Buffer(const tensor::Tensor&)> make);
+
+ private:
+  struct Packed;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<const MappedFile>> files_;
+  std::map<std::string, std::weak_ptr<Packed>> packed_;
+};
+
+}  // namespace infernode::runtime

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu_features.h"
+#include "base/thread_pool.h"
+#include "kernel/registry.h"
+#include "provider/provider.h"
+#include "runtime/weight_store.h"
+
+namespace infernode::session {
+
+/// The process's only state: threads, registries, vendor libraries, shared weights. Made once per process by whoever loads the core (napi/ holds it for all
+/// environments) and kept alive by every Session.
+class Engine {
+ public:
+  /// `threads` 0: what affinity, cpuset and cgroup quota allow. Throws InvalidArgument where INFERNODE_CPU asks for what the CPU lacks.
+  static std::shared_ptr<Engine> create(std::size_t threads = 0);
+  ~Engine();
+
+  ThreadPool& pool() { return *pool_; }
+  const kernel::Registry& registry() const { return registry_; }
+  runtime::WeightStore& weights() { return *weights_; }
+  CpuRung cpu_rung() const { return rung_; }
+  /// Providers other than the CPU, every name that executionProviders accepts.
+  const std::vector<provider::ProviderFactory>& providers() const { return providers_; }
+  const provider::ProviderFactory* find_provider(std::string_view name) const;
+
+ private:
+  Engine() = default;
+  CpuRung rung_{};
+  kernel::Registry registry_;
+  std::vector<provider::ProviderFactory> providers_;
+  std::unique_ptr<runtime::WeightStore> weights_;
+  std::unique_ptr<ThreadPool> pool_;
+};
+
+}  // namespace infernode::session
