@@ -1,0 +1,211 @@
+#include "base/cpu_features.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/edit_distance.h"
+#include "base/error.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define INFERNODE_X86 1
+#if defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>
+#else
+#include <cpuid.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#define INFERNODE_ARM64 1
+#if defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif defined(_WIN32)
+#include <windows.h>
+#endif
+#endif
+
+namespace infernode {
+namespace {
+
+constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512", "vnni", "bf16", "amx", "neon", "dotprod", "i8mm"};
+constexpr CpuRung kRungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512,  CpuRung::Vnni, CpuRung::Bf16,
+                              CpuRung::Amx,      CpuRung::Neon, CpuRung::DotProd, CpuRung::I8mm};
+
+bool same_ladder(CpuRung a, CpuRung b) noexcept { return (a >= CpuRung::Neon) == (b >= CpuRung::Neon); }
+
+#if defined(INFERNODE_X86)
+
+struct Registers {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+Registers cpuid(uint32_t leaf, uint32_t subleaf) noexcept {
+  Registers r;
+#if defined(_MSC_VER) && !defined(__clang__)
+  int values[4];
+  __cpuidex(values, static_cast<int>(leaf), static_cast<int>(subleaf));
+  std::memcpy(&r, values, sizeof r);
+#else
+  __cpuid_count(leaf, subleaf, r.eax, r.ebx, r.ecx, r.edx);
+#endif
+  return r;
+}
+
+/// XCR0: which register files the operating system saves.
+uint64_t enabled_state() noexcept {
+#if defined(_MSC_VER) && !defined(__clang__)
+  return _xgetbv(0);
+#else
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return static_cast<uint64_t>(high) << 32 | low;
+#endif
+}
+
+/// Linux hands out AMX tile data state on request only.
+bool amx_permitted() noexcept {
+#if defined(__linux__)
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return true;
+#endif
+}
+
+#endif
+
+}  // namespace
+
+const char* to_string(CpuRung rung) noexcept {
+  for (size_t i = 0; i < std::size(kRungs); ++i)
+    if (kRungs[i] == rung) return kNames[i].data();
+  return "unknown";
+}
+
+CpuFeatures detect_cpu_features() noexcept {
+  CpuFeatures f;
+#if defined(INFERNODE_X86)
+  const auto bit = [](uint32_t word, int index) { return (word >> index & 1u) != 0; };
+  const uint32_t max_leaf = cpuid(0, 0).eax;
+  const Registers one = cpuid(1, 0);
+  f.sse42 = bit(one.ecx, 20);
+  f.popcnt = bit(one.ecx, 23);
+  if (!bit(one.ecx, 27)) return f;
+  const uint64_t state = enabled_state();
+  const bool ymm = (state & 0x6) == 0x6, zmm = (state & 0xe6) == 0xe6, tiles = (state & 0x60000) == 0x60000;
+  if (!ymm || max_leaf < 7) return f;
+  const Registers seven = cpuid(7, 0);
+  const Registers more = seven.eax >= 1 ? cpuid(7, 1) : Registers{};
+  const bool lzcnt = cpuid(0x80000000u, 0).eax >= 0x80000001u && bit(cpuid(0x80000001u, 0).ecx, 5);
+  f.avx = bit(one.ecx, 28);
+  f.fma = bit(one.ecx, 12);
+  f.f16c = bit(one.ecx, 29);
+  f.avx2 = bit(seven.ebx, 5);
+  f.bmi = bit(seven.ebx, 3) && bit(seven.ebx, 8) && lzcnt && bit(one.ecx, 22);
+  f.avx_vnni = bit(more.eax, 4);
+  if (zmm) {
+    f.avx512 =
+        bit(seven.ebx, 16) && bit(seven.ebx, 17) && bit(seven.ebx, 28) && bit(seven.ebx, 30) && bit(seven.ebx, 31);
+    f.avx512_vbmi = f.avx512 && bit(seven.ecx, 1);
+    f.avx512_vnni = f.avx512 && bit(seven.ecx, 11);
+    f.avx512_fp16 = f.avx512 && bit(seven.edx, 23);
+    f.avx512_bf16 = f.avx512 && bit(more.eax, 5);
+  }
+  if (tiles && bit(seven.edx, 24) && amx_permitted()) {
+    f.amx_tile = true;
+    f.amx_bf16 = bit(seven.edx, 22);
+    f.amx_int8 = bit(seven.edx, 25);
+    f.amx_fp16 = bit(more.eax, 21);
+  }
+#elif defined(INFERNODE_ARM64)
+  f.neon = true;
+#if defined(__linux__)
+  const unsigned long caps = getauxval(AT_HWCAP), caps2 = getauxval(AT_HWCAP2);
+  f.fp16 = (caps >> 10 & 1) != 0;
+  f.dotprod = (caps >> 20 & 1) != 0;
+  f.sve = (caps >> 22 & 1) != 0;
+  f.sve2 = (caps2 >> 1 & 1) != 0;
+  f.i8mm = (caps2 >> 13 & 1) != 0;
+  f.bf16 = (caps2 >> 14 & 1) != 0;
+  f.sme = (caps2 >> 23 & 1) != 0;
+#elif defined(__APPLE__)
+  const auto has = [](const char* name) {
+    int value = 0;
+    size_t size = sizeof value;
+    return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
+  };
+  f.fp16 = has("hw.optional.arm.FEAT_FP16");
+  f.dotprod = has("hw.optional.arm.FEAT_DotProd");
+  f.i8mm = has("hw.optional.arm.FEAT_I8MM");
+  f.bf16 = has("hw.optional.arm.FEAT_BF16");
+  f.sme = has("hw.optional.arm.FEAT_SME");
+#elif defined(_WIN32)
+  constexpr DWORD kDotProduct = 43;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE
+  // Windows tells nothing of half-precision arithmetic; all its processors with dot products have it.
+  f.dotprod = f.fp16 = IsProcessorFeaturePresent(kDotProduct) != 0;
+#endif
+#endif
+  return f;
+}
+
+CpuRung rung_of(const CpuFeatures& f) {
+  if (f.neon) {
+    if (!f.dotprod || !f.fp16) return CpuRung::Neon;
+    return f.i8mm && f.bf16 ? CpuRung::I8mm : CpuRung::DotProd;
+  }
+  INFERNODE_CHECK(f.sse42 && f.popcnt, ErrorCode::ProviderUnavailable,
+                  "this processor is too old: infernode needs SSE4.2 and POPCNT on x86-64");
+  if (!(f.avx && f.avx2 && f.fma && f.f16c && f.bmi)) return CpuRung::Baseline;
+  if (!f.avx512) return CpuRung::Avx2;
+  if (!f.avx512_vnni) return CpuRung::Avx512;
+  if (!f.avx512_bf16) return CpuRung::Vnni;
+  return f.amx_tile && f.amx_int8 && f.amx_bf16 ? CpuRung::Amx : CpuRung::Bf16;
+}
+
+CpuRung detect_cpu_rung() { return rung_of(detect_cpu_features()); }
+
+CpuRung cpu_rung_from(const char* env_value, CpuRung detected) {
+  if (env_value == nullptr || *env_value == '\0') return detected;
+  const std::string_view wanted = env_value;
+  for (size_t i = 0; i < std::size(kRungs); ++i) {
+    if (kNames[i] != wanted) continue;
+    if (kRungs[i] <= detected && same_ladder(kRungs[i], detected)) return kRungs[i];
+    fail(ErrorCode::InvalidArgument,
+         cat("INFERNODE_CPU=", wanted, " asks for more than this processor has: its highest rung is ",
+             to_string(detected)),
+         {.expected = to_string(detected), .actual = std::string(wanted)});
+  }
+  std::string message = cat("INFERNODE_CPU=", wanted, " is not a known rung; known are");
+  for (size_t i = 0; i < std::size(kRungs); ++i)
+    if (same_ladder(kRungs[i], detected)) message += cat(" ", kNames[i]);
+  if (const std::string_view near = nearest_name(wanted, std::span<const std::string_view>(kNames)); !near.empty())
+    message += cat("; did you mean ", near, "?");
+  fail(ErrorCode::InvalidArgument, std::move(message), {.actual = std::string(wanted)});
+}
+
+CpuRung cpu_rung() { return cpu_rung_from(std::getenv("INFERNODE_CPU"), detect_cpu_rung()); }
+
+std::string cpu_name() {
+#if defined(INFERNODE_X86)
+  if (cpuid(0x80000000u, 0).eax >= 0x80000004u) {
+    Registers parts[3];
+    for (uint32_t i = 0; i < 3; ++i) parts[i] = cpuid(0x80000002u + i, 0);
+    char text[sizeof parts + 1] = {};
+    std::memcpy(text, parts, sizeof parts);
+    std::string name = text;
+    const size_t first = name.find_first_not_of(' '), last = name.find_last_not_of(' ');
+    if (first != std::string::npos) return name.substr(first, last - first + 1);
+  }
+  return "x86-64";
+#elif defined(INFERNODE_ARM64)
+  return "aarch64";
+#else
+  return "unknown";
+#endif
+}
+
+}  // namespace infernode

@@ -1,0 +1,274 @@
+#include "base/mapped_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/system.h"
+
+#if defined(_WIN32)
+#define NOMINMAX
+#include <windows.h>
+#else
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+namespace infernode {
+namespace {
+
+[[noreturn]] void fail_io(const char* action, const std::string& path, std::string_view reason) {
+  fail(ErrorCode::Io, cat("cannot ", action, " ", path, ": ", reason), {.path = path});
+}
+
+#if defined(_WIN32)
+
+[[noreturn]] void fail_system(const char* action, const std::string& path) {
+  fail_io(action, path, std::system_category().message(static_cast<int>(GetLastError())));
+}
+
+std::wstring wide(const std::string& utf8) {
+  const int length = MultiByteToWideChar(CP_UTF8, 0, utf8.data(), static_cast<int>(utf8.size()), nullptr, 0);
+  std::wstring out(static_cast<size_t>(length), L'\0');
+  MultiByteToWideChar(CP_UTF8, 0, utf8.data(), static_cast<int>(utf8.size()), out.data(), length);
+  return out;
+}
+
+class File {
+ public:
+  File(const std::string& path, bool write) : path_(path) {
+    check_path(path);
+    handle_ = CreateFileW(wide(path).c_str(), write ? GENERIC_WRITE : GENERIC_READ,
+                          FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+                          write ? CREATE_ALWAYS : OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
+    if (handle_ == INVALID_HANDLE_VALUE) fail_system(write ? "create" : "open", path);
+  }
+  ~File() { CloseHandle(handle_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  FileIdentity identity() const {
+    BY_HANDLE_FILE_INFORMATION info;
+    if (!GetFileInformationByHandle(handle_, &info)) fail_system("examine", path_);
+    const auto join = [](DWORD high, DWORD low) { return uint64_t{high} << 32 | low; };
+    const uint64_t written = join(info.ftLastWriteTime.dwHighDateTime, info.ftLastWriteTime.dwLowDateTime);
+    return {info.dwVolumeSerialNumber, join(info.nFileIndexHigh, info.nFileIndexLow),
+            join(info.nFileSizeHigh, info.nFileSizeLow), static_cast<int64_t>(written * 100)};
+  }
+  size_t read(uint64_t offset, std::span<std::byte> out) const {
+    OVERLAPPED at{};
+    at.Offset = static_cast<DWORD>(offset);
+    at.OffsetHigh = static_cast<DWORD>(offset >> 32);
+    DWORD got = 0;
+    const DWORD wanted = static_cast<DWORD>(std::min<size_t>(out.size(), 1u << 30));
+    if (!ReadFile(handle_, out.data(), wanted, &got, &at) && GetLastError() != ERROR_HANDLE_EOF)
+      fail_system("read", path_);
+    return got;
+  }
+  size_t write(std::span<const std::byte> bytes) const {
+    DWORD put = 0;
+    const DWORD wanted = static_cast<DWORD>(std::min<size_t>(bytes.size(), 1u << 30));
+    if (!WriteFile(handle_, bytes.data(), wanted, &put, nullptr)) fail_system("write", path_);
+    return put;
+  }
+  const std::byte* map(size_t) const {
+    HANDLE mapping = CreateFileMappingW(handle_, nullptr, PAGE_READONLY, 0, 0, nullptr);
+    if (mapping == nullptr) fail_system("map", path_);
+    const void* view = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, 0);
+    CloseHandle(mapping);
+    if (view == nullptr) fail_system("map", path_);
+    return static_cast<const std::byte*>(view);
+  }
+
+ private:
+  static void check_path(const std::string& path) {
+    if (path.find('\0') != std::string::npos) fail_io("open", path, "the path contains a null character");
+  }
+  const std::string& path_;
+  HANDLE handle_ = INVALID_HANDLE_VALUE;
+};
+
+void unmap(const std::byte* data, size_t) noexcept { UnmapViewOfFile(data); }
+
+void replace_file(const std::string& from, const std::string& to) {
+  if (!MoveFileExW(wide(from).c_str(), wide(to).c_str(), MOVEFILE_REPLACE_EXISTING)) fail_system("replace", to);
+}
+void remove_file(const std::string& path) noexcept { DeleteFileW(wide(path).c_str()); }
+uint64_t process_id() noexcept { return GetCurrentProcessId(); }
+
+#else
+
+[[noreturn]] void fail_system(const char* action, const std::string& path) {
+  fail_io(action, path, std::generic_category().message(errno));
+}
+
+template <class F>
+auto retry_interrupted(F call) {
+  auto result = call();
+  while (result == -1 && errno == EINTR) result = call();
+  return result;
+}
+
+class File {
+ public:
+  File(const std::string& path, bool write) : path_(path) {
+    if (path.find('\0') != std::string::npos) fail_io("open", path, "the path contains a null character");
+    const int flags = O_CLOEXEC | (write ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY);
+    descriptor_ = retry_interrupted([&] { return ::open(path.c_str(), flags, 0666); });
+    if (descriptor_ == -1) fail_system(write ? "create" : "open", path);
+  }
+  ~File() { ::close(descriptor_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  FileIdentity identity() const {
+    struct stat info;
+    if (::fstat(descriptor_, &info) != 0) fail_system("examine", path_);
+    if (S_ISDIR(info.st_mode)) fail_io("read", path_, "it is a directory");
+#if defined(__APPLE__)
+    const timespec& modified = info.st_mtimespec;
+#else
+    const timespec& modified = info.st_mtim;
+#endif
+    return {static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino), static_cast<uint64_t>(info.st_size),
+            static_cast<int64_t>(modified.tv_sec) * 1000000000 + modified.tv_nsec};
+  }
+  size_t read(uint64_t offset, std::span<std::byte> out) const {
+    const off_t at = checked_cast<off_t>(offset);
+    const size_t wanted = std::min<size_t>(out.size(), 1u << 30);
+    ssize_t got = retry_interrupted([&] { return ::pread(descriptor_, out.data(), wanted, at); });
+    if (got == -1 && errno == ESPIPE) got = retry_interrupted([&] { return ::read(descriptor_, out.data(), wanted); });
+    if (got == -1) fail_system("read", path_);
+    return static_cast<size_t>(got);
+  }
+  size_t write(std::span<const std::byte> bytes) const {
+    const size_t wanted = std::min<size_t>(bytes.size(), 1u << 30);
+    const ssize_t put = retry_interrupted([&] { return ::write(descriptor_, bytes.data(), wanted); });
+    if (put == -1) fail_system("write", path_);
+    return static_cast<size_t>(put);
+  }
+  const std::byte* map(size_t size) const {
+    void* const address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    if (address == MAP_FAILED) fail_system("map", path_);
+    return static_cast<const std::byte*>(address);
+  }
+
+ private:
+  const std::string& path_;
+  int descriptor_ = -1;
+};
+
+void unmap(const std::byte* data, size_t size) noexcept { ::munmap(const_cast<std::byte*>(data), size); }
+
+void replace_file(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail_system("replace", to);
+}
+void remove_file(const std::string& path) noexcept { ::unlink(path.c_str()); }
+uint64_t process_id() noexcept { return static_cast<uint64_t>(::getpid()); }
+
+#endif
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+  const File file(path, false);
+  identity_ = file.identity();
+  size_ = checked_cast<size_t>(identity_.size, ErrorCode::OutOfMemory);
+  if (size_ != 0) data_ = file.map(size_);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) unmap(data_, size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      path_(std::move(other.path_)),
+      identity_(other.identity_) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  MappedFile taken(std::move(other));
+  std::swap(data_, taken.data_);
+  std::swap(size_, taken.size_);
+  std::swap(path_, taken.path_);
+  std::swap(identity_, taken.identity_);
+  return *this;
+}
+
+void MappedFile::advise([[maybe_unused]] Advice advice, size_t offset, size_t length) const noexcept {
+  if (offset >= size_) return;
+  length = std::min(length, size_ - offset);
+#if !defined(_WIN32)
+  // Hints may cover more than asked for, dropping may not; the last page of the file counts as whole.
+  const size_t page = page_size();
+  size_t first = offset / page * page, last = offset + length;
+  if (advice == Advice::DontNeed) {
+    first = (offset + page - 1) / page * page;
+    if (last != size_) last = last / page * page;
+  }
+  if (first >= last) return;
+  const int kinds[] = {MADV_NORMAL, MADV_SEQUENTIAL, MADV_RANDOM, MADV_WILLNEED, MADV_DONTNEED};
+  (void)::madvise(const_cast<std::byte*>(data_) + first, last - first, kinds[static_cast<size_t>(advice)]);
+#endif
+}
+
+std::vector<std::byte> read_file(const std::string& path) {
+  const File file(path, false);
+  std::vector<std::byte> bytes(checked_cast<size_t>(file.identity().size, ErrorCode::OutOfMemory));
+  size_t filled = 0;
+  for (;;) {
+    // Pipes and files of /proc state no size: grow while there is more.
+    constexpr size_t kStep = 64 << 10;
+    if (filled == bytes.size()) {
+      std::byte probe;
+      if (file.read(filled, {&probe, 1}) == 0) return bytes;
+      bytes.resize(filled + kStep);
+      bytes[filled++] = probe;
+    }
+    const size_t got = file.read(filled, std::span(bytes).subspan(filled));
+    filled += got;
+    if (got == 0) {
+      bytes.resize(filled);
+      return bytes;
+    }
+  }
+}
+
+void read_file_range(const std::string& path, uint64_t offset, std::span<std::byte> destination) {
+  const File file(path, false);
+  size_t filled = 0;
+  while (filled < destination.size()) {
+    const size_t got = file.read(checked_add<uint64_t>(offset, filled, ErrorCode::Io), destination.subspan(filled));
+    if (got == 0)
+      fail_io(
+          "read", path,
+          cat("the file ends before byte ", offset, " + ", destination.size(), "; it is truncated or the wrong file"));
+    filled += got;
+  }
+}
+
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  const std::string beside = cat(path, ".", process_id(), ".tmp");
+  try {
+    {
+      const File file(beside, true);
+      while (!bytes.empty()) bytes = bytes.subspan(file.write(bytes));
+    }
+    replace_file(beside, path);
+  } catch (...) {
+    remove_file(beside);
+    throw;
+  }
+}
+
+FileIdentity file_identity(const std::string& path) { return File(path, false).identity(); }
+
+}  // namespace infernode

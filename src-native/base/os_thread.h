@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+
+#include "base/thread_pool.h"
+
+namespace infernode {
+
+/// One thread of the operating system, or of the user's hooks. Must be joined before it is destroyed.
+/// Threads of our own have a stack of kStackBytes on every system and receive no signals.
+class OsThread {
+ public:
+  static constexpr size_t kStackBytes = size_t{4} << 20;
+
+  OsThread() noexcept = default;
+  OsThread(OsThread&& other) noexcept;
+  OsThread& operator=(OsThread&& other) noexcept;
+  ~OsThread() = default;
+
+  /// Runs entry(argument) on a new thread; false when the system or the hook cannot start one. `hooks` must live until
+  /// join.
+  bool start(void (*entry)(void*), void* argument, const ThreadHooks& hooks);
+  void join();
+
+ private:
+  void* handle_ = nullptr;
+  const ThreadHooks* hooks_ = nullptr;
+};
+
+}  // namespace infernode

@@ -1,0 +1,193 @@
+#include "base/system.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#include <unistd.h>
+#endif
+
+namespace infernode {
+namespace {
+
+#if defined(__linux__)
+
+std::optional<std::string> read_text_file(const std::string& path) {
+  constexpr size_t kMost = 1 << 20;
+  std::FILE* const file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return std::nullopt;
+  std::string text;
+  char block[4096];
+  size_t got;
+  while (text.size() < kMost && (got = std::fread(block, 1, sizeof block, file)) > 0) text.append(block, got);
+  std::fclose(file);
+  return text;
+}
+
+/// CPUs of the calling thread's affinity mask; empty when the system does not tell.
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  for (size_t sets = 1; sets <= 64; sets *= 4) {
+    std::vector<cpu_set_t> mask(sets);
+    const size_t bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, mask.data()) != 0) continue;
+    for (size_t cpu = 0; cpu < bytes * 8; ++cpu)
+      if (CPU_ISSET_S(cpu, bytes, mask.data())) cpus.push_back(static_cast<int>(cpu));
+    break;
+  }
+  return cpus;
+}
+
+/// "48K", "1024K", "32M".
+size_t parse_cache_size(std::string_view text) {
+  size_t value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{}) return 0;
+  const char unit = end == text.data() + text.size() ? ' ' : *end;
+  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
+}
+
+#endif
+
+#if defined(__APPLE__)
+uint64_t sysctl_number(const char* name) {
+  uint64_t value = 0;
+  size_t size = sizeof value;
+  return sysctlbyname(name, &value, &size, nullptr, 0) == 0 ? value : 0;
+}
+#endif
+
+#if defined(_WIN32)
+template <class F>
+void each_processor_info(F visit) {
+  DWORD bytes = 0;
+  GetLogicalProcessorInformation(nullptr, &bytes);
+  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> infos(bytes / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
+  if (infos.empty() || !GetLogicalProcessorInformation(infos.data(), &bytes)) return;
+  for (const auto& info : infos) visit(info);
+}
+#endif
+
+size_t online_cores() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
+
+uint64_t physical_memory() {
+#if defined(_WIN32)
+  MEMORYSTATUSEX status{};
+  status.dwLength = sizeof status;
+  return GlobalMemoryStatusEx(&status) ? status.ullTotalPhys : UINT64_MAX;
+#elif defined(__APPLE__)
+  const uint64_t bytes = sysctl_number("hw.memsize");
+  return bytes != 0 ? bytes : UINT64_MAX;
+#else
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  return pages > 0 ? static_cast<uint64_t>(pages) * page_size() : UINT64_MAX;
+#endif
+}
+
+}  // namespace
+
+size_t available_cores() {
+  size_t cores = online_cores();
+#if defined(__linux__)
+  if (const size_t allowed = allowed_cpus().size(); allowed != 0) cores = allowed;
+  const CgroupLimits limits = read_cgroup_limits(read_text_file);
+  if (limits.cpuset && *limits.cpuset != 0) cores = std::min(cores, *limits.cpuset);
+  if (limits.cpu_quota) cores = std::min(cores, static_cast<size_t>(std::ceil(std::min(*limits.cpu_quota, 1e6))));
+#elif defined(_WIN32)
+  DWORD_PTR process_mask = 0, system_mask = 0;
+  if (GetProcessAffinityMask(GetCurrentProcess(), &process_mask, &system_mask) && process_mask != 0 &&
+      process_mask != system_mask) {
+    size_t bits = 0;
+    for (; process_mask != 0; process_mask &= process_mask - 1) ++bits;
+    cores = std::min(cores, bits);
+  }
+#endif
+  return std::max<size_t>(1, cores);
+}
+
+size_t physical_cores() {
+  size_t cores = 0;
+#if defined(__linux__)
+  std::set<std::string> siblings;
+  for (const int cpu : allowed_cpus()) {
+    auto list = read_text_file(cat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
+    if (list) siblings.insert(std::move(*list));
+  }
+  cores = siblings.size();
+#elif defined(__APPLE__)
+  cores = static_cast<size_t>(sysctl_number("hw.physicalcpu"));
+#elif defined(_WIN32)
+  each_processor_info([&](const auto& info) { cores += info.Relationship == RelationProcessorCore ? 1 : 0; });
+#endif
+  const size_t available = available_cores();
+  return cores == 0 ? available : std::min(cores, available);
+}
+
+size_t page_size() noexcept {
+#if defined(_WIN32)
+  SYSTEM_INFO info;
+  GetSystemInfo(&info);
+  return info.dwPageSize;
+#else
+  const long bytes = sysconf(_SC_PAGESIZE);
+  return bytes > 0 ? static_cast<size_t>(bytes) : 4096;
+#endif
+}
+
+uint64_t memory_limit() {
+  uint64_t bytes = physical_memory();
+#if defined(__linux__)
+  if (const auto limit = read_cgroup_limits(read_text_file).memory) bytes = std::min(bytes, *limit);
+#endif
+  return bytes;
+}
+
+CacheSizes cache_sizes() {
+  CacheSizes sizes;
+  const auto set = [&](size_t level, size_t bytes) {
+    if (bytes == 0) return;
+    if (level == 1) sizes.l1 = bytes;
+    if (level == 2) sizes.l2 = bytes;
+    if (level == 3) sizes.l3 = bytes;
+  };
+#if defined(__linux__)
+  const std::vector<int> cpus = allowed_cpus();
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder =
+        cat("/sys/devices/system/cpu/cpu", cpus.empty() ? 0 : cpus[0], "/cache/index", index, "/");
+    const auto level = read_text_file(folder + "level"), type = read_text_file(folder + "type");
+    const auto size = read_text_file(folder + "size");
+    if (!level || !type || !size) break;
+    if (!type->starts_with("Instruction")) set(static_cast<size_t>(level->front() - '0'), parse_cache_size(*size));
+  }
+#elif defined(__APPLE__)
+  const uint64_t fast_l1 = sysctl_number("hw.perflevel0.l1dcachesize"),
+                 fast_l2 = sysctl_number("hw.perflevel0.l2cachesize");
+  set(1, static_cast<size_t>(fast_l1 != 0 ? fast_l1 : sysctl_number("hw.l1dcachesize")));
+  set(2, static_cast<size_t>(fast_l2 != 0 ? fast_l2 : sysctl_number("hw.l2cachesize")));
+  set(3, static_cast<size_t>(sysctl_number("hw.l3cachesize")));
+#elif defined(_WIN32)
+  each_processor_info([&](const auto& info) {
+    if (info.Relationship == RelationCache && info.Cache.Type != CacheInstruction)
+      set(info.Cache.Level, info.Cache.Size);
+  });
+#endif
+  return sizes;
+}
+
+}  // namespace infernode
