@@ -1,6 +1,6 @@
 // The house rules that no compiler knows. Prints each breach and fails when there is one.
 import { isMain, runMain } from './lib/project.mjs';
-import { projectFiles } from './lib/source-files.mjs';
+import { projectFiles, read } from './lib/source-files.mjs';
 
 const names = ['includes', 'length', 'places', 'registration'];
 
@@ -9,7 +9,7 @@ export async function check() {
   let count = 0;
   for (const name of names) {
     const { check: find } = await import(`./checks/${name}.mjs`);
-    for (const problem of find(files)) {
+    for (const problem of find(files, read)) {
       console.error(`${name}: ${problem}`);
       count += 1;
     }

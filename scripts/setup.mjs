@@ -1,11 +1,11 @@
 // Makes a bare clone ready to build: checks Node.js and the C++ toolchain, fetches the header of the native tests, and
 // installs the npm packages. Nothing is done twice.
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { cachePath } from './lib/cache.mjs';
 import { fetchPackage, folderOnce } from './lib/download.mjs';
 import { must } from './lib/live.mjs';
-import { at, fingerprint, isMain, runMain, say, unlessDone } from './lib/project.mjs';
+import { at, isMain, runMain, say } from './lib/project.mjs';
 import { ensureToolchain } from './lib/toolchain.mjs';
 
 const header = join('doctest', 'doctest.h');
@@ -27,11 +27,11 @@ async function ensureDoctest() {
 }
 
 async function installPackages() {
-  const print = fingerprint([at('package-lock.json')], process.platform, process.arch);
-  await unlessDone(at('node_modules', '.infernode-installed'), print, async () => {
-    say('installing npm packages');
-    await must('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund']);
-  });
+  // npm writes the first of these last, so it is the newer one after a complete installation of this lock file.
+  const [installed, lock] = [at('node_modules', '.package-lock.json'), at('package-lock.json')];
+  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
+  say('installing npm packages');
+  await must('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier']);
 }
 
 /** @param {{ tests?: boolean }} [what] tests: also what only the native tests need */

@@ -1,5 +1,5 @@
 // A folder of src-native includes only itself and the folders above it in the ladder; napi.h stands in napi/ alone.
-import { isNativeSource, read } from '../lib/source-files.mjs';
+import { isNativeSource } from '../lib/source-files.mjs';
 
 const ladder = [
   'base',
@@ -18,7 +18,7 @@ const ladder = [
   'napi',
 ];
 
-export function check(files) {
+export function check(files, read) {
   const problems = [];
   for (const path of files.filter(isNativeSource)) {
     const [top, folder] = path.split('/');

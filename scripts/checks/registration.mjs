@@ -1,13 +1,12 @@
 // Each file of an operator family or fusion defines exactly the registration that CMake calls for it: register_<stem>.
 import { basename } from 'node:path';
-import { read } from '../lib/source-files.mjs';
 
 const groups = [
   { folder: 'src-native/ops/', registry: 'kernel::OpRegistrar', exempt: /_common\.cpp$/ },
   { folder: 'src-native/fusions/', registry: 'FusionRegistry', exempt: /(_common|\/fusion[^/]*|\/matcher[^/]*)\.cpp$/ },
 ];
 
-export function check(files) {
+export function check(files, read) {
   const problems = [];
   for (const { folder, registry, exempt } of groups) {
     const sources = files.filter((path) => path.startsWith(folder) && path.endsWith('.cpp'));

@@ -9,7 +9,8 @@ export async function projectFiles() {
   return [...new Set(listing.split('\0'))].filter((path) => path && existsSync(at(path))).sort();
 }
 
-export const read = (path) => readFileSync(at(path), 'utf8');
+/** A file's text, one character a byte. */
+export const read = (path) => readFileSync(at(path), 'latin1');
 
 export const isCpp = (path) => /\.(cpp|h|hpp|mm|cu|cuh|inc)$/.test(path);
 export const isScript = (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path);

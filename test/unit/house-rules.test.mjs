@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { check as includes } from '../../scripts/checks/includes.mjs';
+import { check as length } from '../../scripts/checks/length.mjs';
+import { check as places } from '../../scripts/checks/places.mjs';
+import { check as registration } from '../../scripts/checks/registration.mjs';
+
+/** Runs a check over files given as { path: text }. */
+const problems = (check, files) => check(Object.keys(files), (path) => files[path]);
+
+describe('includes', () => {
+  it('takes what stands above in the ladder', () => {
+    const files = {
+      'src-native/kernel/a.cpp': '#include "kernel/a.h"\n#include "base/error.h"\n#include <vector>\n',
+      'providers/null/a.cpp': '#include "providers/null/a.h"\n#include "provider/provider.h"\n',
+      'src-native/napi/a.cpp': '#include <napi.h>\n#include "providers/null/a.h"\n#include "session/session.h"\n',
+    };
+    expect(problems(includes, files)).toEqual([]);
+  });
+
+  it('finds an upward include and names its line', () => {
+    const found = problems(includes, { 'src-native/tensor/a.h': '#pragma once\n#include "graph/graph.h"\n' });
+    expect(found).toEqual([
+      'src-native/tensor/a.h:2: tensor/ must not include "graph/graph.h", which stands below it in the ladder',
+    ]);
+  });
+
+  it.each([
+    ['src-native/session/a.cpp', '#include <napi.h>\n', 'only napi/ includes napi.h'],
+    ['src-native/session/a.cpp', '#include "providers/null/a.h"\n', 'only napi/ brings providers in'],
+    ['src-native/ops/a.h', '#include "../base/error.h"\n', 'not relative'],
+    ['src-native/odd/a.h', '', "the folder 'odd' has no place in the ladder"],
+    ['providers/null/a.cpp', '#include "runtime/executor.h"\n', 'must not include "runtime/executor.h"'],
+  ])('refuses in %s: %j', (path, text, fragment) => {
+    const found = problems(includes, { [path]: text });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(fragment);
+  });
+});
+
+describe('length', () => {
+  it('allows 800 lines and no more', () => {
+    expect(problems(length, { 'src/a.ts': 'x\n'.repeat(800) })).toEqual([]);
+    expect(problems(length, { 'src/a.ts': 'x\n'.repeat(801) })).toEqual(['src/a.ts: 801 lines, at most 800']);
+  });
+
+  it('finds a large file of any kind', () => {
+    expect(problems(length, { 'test/fixtures/a.onnx': 'x'.repeat((1 << 20) + 1) })).toHaveLength(1);
+  });
+});
+
+describe('places', () => {
+  const folder = ['', 'work', 'main', 'x'].join('/');
+  const host = ['registry', 'npmjs', 'org'].join('.');
+
+  it.each([`// see ${folder}`, `"resolved": "https://${host}/a"`])('finds %j', (line) => {
+    expect(problems(places, { 'a.json': `\n${line}\n` })).toHaveLength(1);
+  });
+
+  it.each(['import x from "../work/a.js"', 'https://example.org/work/a', '${root}/work/b', 'test/root/a'])(
+    'passes %j',
+    (line) => expect(problems(places, { 'a.md': line })).toEqual([]),
+  );
+});
+
+describe('registration', () => {
+  const define = (name) => `namespace infernode::ops {\nvoid ${name}(kernel::OpRegistrar& r) {\n}\n}\n`;
+
+  it('wants the function that CMake calls', () => {
+    expect(problems(registration, { 'src-native/ops/conv/conv.cpp': define('register_conv') })).toEqual([]);
+    expect(problems(registration, { 'src-native/ops/conv.cpp': define('register_convolution') })).toHaveLength(1);
+  });
+
+  it('finds a registration that nobody calls', () => {
+    expect(problems(registration, { 'src-native/ops/conv_common.cpp': 'int x;\n' })).toEqual([]);
+    expect(problems(registration, { 'src-native/ops/conv_common.cpp': define('register_conv_common') })).toHaveLength(
+      1,
+    );
+  });
+
+  it('knows the machinery of fusions', () => {
+    const fusion = 'void register_gelu(FusionRegistry& registry) {\n}\n';
+    expect(
+      problems(registration, { 'src-native/fusions/matcher.cpp': '', 'src-native/fusions/gelu.cpp': fusion }),
+    ).toEqual([]);
+    expect(problems(registration, { 'src-native/fusions/gelu.cpp': '' })).toHaveLength(1);
+  });
+});

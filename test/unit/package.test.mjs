@@ -1,0 +1,129 @@
+// The package as a consumer meets it: what both module systems see, what the types say, what the addon exports.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { at, bin, root } from '../../scripts/lib/project.mjs';
+
+const manifest = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+const peerNames = [
+  'InferenceSession',
+  'TRACE',
+  'TRACE_EVENT_BEGIN',
+  'TRACE_EVENT_END',
+  'TRACE_FUNC_BEGIN',
+  'TRACE_FUNC_END',
+  'Tensor',
+  'env',
+  'listSupportedBackends',
+  'registerBackend',
+];
+
+let consumer;
+beforeAll(() => {
+  mkdirSync(at('build'), { recursive: true });
+  consumer = mkdtempSync(at('build', 'consumer-'));
+  mkdirSync(join(consumer, 'node_modules'));
+  symlinkSync(root, join(consumer, 'node_modules', 'infernode'), 'junction');
+});
+afterAll(() => rmSync(consumer, { recursive: true, force: true }));
+
+function runConsumer(name, source) {
+  writeFileSync(join(consumer, name), source);
+  return JSON.parse(execFileSync(process.execPath, [join(consumer, name)], { encoding: 'utf8' }));
+}
+
+describe('entries', () => {
+  it('gives require() every name of the peer', () => {
+    const names = runConsumer('names.cjs', `console.log(JSON.stringify(Object.keys(require('infernode'))));`);
+    expect(names).toEqual(expect.arrayContaining(peerNames));
+  });
+
+  it('gives import the same names, a default, and the same classes as require()', () => {
+    const result = runConsumer(
+      'names.mjs',
+      `import { createRequire } from 'node:module';
+      import * as all from 'infernode';
+      import ort, { Tensor, InferenceSession } from 'infernode';
+      const required = createRequire(import.meta.url)('infernode');
+      const same = [ort.Tensor, required.Tensor, all.Tensor].every((c) => c === Tensor)
+        && [ort.InferenceSession, required.InferenceSession].every((c) => c === InferenceSession);
+      console.log(JSON.stringify({ names: Object.keys(all), same }));`,
+    );
+    expect(result.names).toEqual(expect.arrayContaining([...peerNames, 'default']));
+    expect(result.same).toBe(true);
+  });
+});
+
+describe('types', () => {
+  const program = `
+    import { InferenceSession, Tensor, env, listSupportedBackends, type TypedTensor } from 'infernode';
+    import type { OnnxValue, TensorConstructor, Env } from 'infernode';
+    export async function main(): Promise<readonly number[]> {
+      const options: InferenceSession.SessionOptions = { executionProviders: ['cpu'], graphOptimizationLevel: 'all' };
+      const session: InferenceSession = await InferenceSession.create('model.onnx', options);
+      const x: TypedTensor<'float32'> = new Tensor('float32', new Float32Array(1), [1]);
+      const results: Record<string, OnnxValue> = await session.run({ x });
+      const make: TensorConstructor = Tensor;
+      const e: Env = env;
+      // @ts-expect-error a number is no path
+      await InferenceSession.create(1);
+      return [listSupportedBackends().length, Object.keys(results).length, make.length, e.logLevel ? 1 : 0];
+    }`;
+
+  it.each([
+    ['node16', 'node16', 'consumer.mts'],
+    ['node16', 'node16', 'consumer.cts'],
+    ['nodenext', 'nodenext', 'consumer.mts'],
+    ['esnext', 'bundler', 'consumer.ts'],
+    ['commonjs', 'node10', 'consumer.ts'],
+  ])('compile with module %s, resolution %s, in %s', (module, moduleResolution, file) => {
+    writeFileSync(join(consumer, file), program);
+    const options = { target: 'es2022', lib: ['es2022', 'dom', 'esnext.disposable'], strict: true, noEmit: true };
+    const compilerOptions = { ...options, skipLibCheck: true, preserveSymlinks: true, module, moduleResolution };
+    Object.assign(compilerOptions, { types: ['node'], typeRoots: [at('node_modules', '@types')] });
+    const config = join(consumer, 'tsconfig.json');
+    writeFileSync(config, JSON.stringify({ compilerOptions, files: [file] }));
+    let output = '';
+    try {
+      execFileSync(process.execPath, [bin('typescript/bin/tsc'), '-p', config], { encoding: 'utf8', cwd: consumer });
+    } catch (error) {
+      output = error.stdout;
+    }
+    expect(output).toBe('');
+  });
+});
+
+describe('installation', () => {
+  it('runs no script of ours', () => {
+    for (const name of ['preinstall', 'install', 'postinstall', 'prepare', 'prebuild']) {
+      expect(manifest.scripts).not.toHaveProperty(name);
+    }
+  });
+
+  it('needs two packages at run time', () => {
+    expect(Object.keys(manifest.dependencies).sort()).toEqual(['node-gyp-build', 'onnxruntime-common']);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('the addon', () => {
+  const file = () =>
+    at(
+      'build',
+      'Release',
+      readdirSync(at('build', 'Release')).find((name) => name.endsWith('.node')),
+    );
+
+  it('exports its Node-API entry points and nothing else', () => {
+    const symbols = execFileSync('nm', ['-D', '--defined-only', file()], { encoding: 'utf8' });
+    const names = [...symbols.matchAll(/ [A-Za-z] (\S+)/g)].map((match) => match[1]).sort();
+    expect(names).toEqual(['napi_register_module_v1', 'node_api_module_get_api_version_v1']);
+  });
+
+  it('links against the C library alone', () => {
+    const header = execFileSync('objdump', ['-p', file()], { encoding: 'utf8' });
+    const needed = [...header.matchAll(/NEEDED\s+(\S+)/g)].map((match) => match[1]);
+    expect(needed).not.toEqual([]);
+    for (const name of needed) expect(name).toMatch(/^(libc|libm|libdl|libpthread|librt|ld-linux.*)\.so/);
+  });
+});
