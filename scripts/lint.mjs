@@ -1,4 +1,4 @@
-// Style of all files: eslint, prettier, clang-format, and clang-tidy on a subset that keeps it quick.
+// Style and types of all files: eslint, tsc, prettier, clang-format, and clang-tidy on a subset that keeps it quick.
 //
 // usage: node scripts/lint.mjs [--fix] [--tidy-all] [--no-tidy]
 import { spawnSync } from 'node:child_process';
@@ -64,6 +64,7 @@ runMain(async () => {
   };
 
   await step('eslint', process.execPath, [bin('eslint/bin/eslint.js'), ...(fix ? ['--fix'] : []), '.']);
+  await step('tsc', process.execPath, [bin('typescript/bin/tsc'), '-p', 'tsconfig.json']);
   await step('prettier', process.execPath, [
     bin('prettier/bin/prettier.cjs'),
     '--log-level',
