@@ -20,6 +20,7 @@ class OsThread {
   /// Runs entry(argument) on a new thread; false when the system or the hook cannot start one. `hooks` must live until
   /// join.
   bool start(void (*entry)(void*), void* argument, const ThreadHooks& hooks);
+  bool started() const noexcept { return handle_ != nullptr; }
   void join();
 
  private:
