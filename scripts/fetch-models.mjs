@@ -42,7 +42,8 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
     if (names.includes('--list')) list();
     else {
       for (const key of await fetchModels(names)) {
-        for (const name of Object.keys(packages[key].files)) console.log(`${name.padEnd(22)} ${await fetchModel(name)}`);
+        for (const name of Object.keys(packages[key].files))
+          console.log(`${name.padEnd(22)} ${await fetchModel(name)}`);
       }
     }
   } catch (error) {

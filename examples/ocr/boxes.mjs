@@ -31,7 +31,12 @@ export function smallestRectangle(points) {
     const sin = Math.sin(angle);
     const along = hull.map(([x, y]) => x * cos + y * sin);
     const across = hull.map(([x, y]) => y * cos - x * sin);
-    const [left, right, top, bottom] = [Math.min(...along), Math.max(...along), Math.min(...across), Math.max(...across)];
+    const [left, right, top, bottom] = [
+      Math.min(...along),
+      Math.max(...along),
+      Math.min(...across),
+      Math.max(...across),
+    ];
     const area = (right - left) * (bottom - top);
     if (best && area >= best.area) continue;
     const u = (left + right) / 2;
@@ -54,10 +59,12 @@ export function smallestRectangle(points) {
 export function corners({ x, y, width, height, angle }) {
   const cos = Math.cos(angle) / 2;
   const sin = Math.sin(angle) / 2;
-  return [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([u, v]) => [
-    x + u * width * cos - v * height * sin,
-    y + u * width * sin + v * height * cos,
-  ]);
+  return [
+    [-1, -1],
+    [1, -1],
+    [1, 1],
+    [-1, 1],
+  ].map(([u, v]) => [x + u * width * cos - v * height * sin, y + u * width * sin + v * height * cos]);
 }
 
 /** Connected regions (8 neighbours) of values above the threshold, each as the outline points of its pixel rows. */
@@ -86,7 +93,14 @@ function regions(map, width, height, threshold) {
         }
       }
     }
-    found.push([...rows].flatMap(([y, [a, b]]) => [[a, y], [b + 1, y], [a, y + 1], [b + 1, y + 1]]));
+    found.push(
+      [...rows].flatMap(([y, [a, b]]) => [
+        [a, y],
+        [b + 1, y],
+        [a, y + 1],
+        [b + 1, y + 1],
+      ]),
+    );
   }
   return found;
 }

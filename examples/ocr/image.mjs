@@ -7,14 +7,19 @@ const glyphs = JSON.parse(readFileSync(new URL('./glyphs.json', import.meta.url)
 const glyphWidth = 8;
 const glyphHeight = 16;
 
-export const blank = (width, height, grey = 255) => ({ width, height, data: new Uint8Array(width * height * 3).fill(grey) });
+export const blank = (width, height, grey = 255) => ({
+  width,
+  height,
+  data: new Uint8Array(width * height * 3).fill(grey),
+});
 
 /** Reads a PNG or JPEG file; transparent parts become white. */
 export function readPicture(path) {
   const bytes = readFileSync(path);
   let decoded;
   if (bytes.subarray(0, 4).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47]))) decoded = PNG.sync.read(bytes);
-  else if (bytes[0] === 0xff && bytes[1] === 0xd8) decoded = jpeg.decode(bytes, { useTArray: true, maxMemoryUsageInMB: 2048 });
+  else if (bytes[0] === 0xff && bytes[1] === 0xd8)
+    decoded = jpeg.decode(bytes, { useTArray: true, maxMemoryUsageInMB: 2048 });
   else throw new Error(`${path} is neither a PNG nor a JPEG picture`);
   const picture = blank(decoded.width, decoded.height);
   for (let from = 0, to = 0; to < picture.data.length; from += 4, to += 3) {
@@ -89,7 +94,13 @@ export function drawOutline(picture, points, colour) {
     for (let s = 0; s <= steps; s++) {
       const x = Math.round(x0 + ((x1 - x0) * s) / steps);
       const y = Math.round(y0 + ((y1 - y0) * s) / steps);
-      for (const [dx, dy] of [[0, 0], [1, 0], [0, 1], [1, 1]]) setPixel(picture, x + dx, y + dy, colour);
+      for (const [dx, dy] of [
+        [0, 0],
+        [1, 0],
+        [0, 1],
+        [1, 1],
+      ])
+        setPixel(picture, x + dx, y + dy, colour);
     }
   });
 }

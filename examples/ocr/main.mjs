@@ -15,7 +15,9 @@ const ink = [200, 30, 40];
 
 /** The picture with numbered boxes, and a list of the lines to the right of it. */
 function annotate(picture, lines) {
-  const listing = lines.map(({ text, confidence }, i) => `${String(i + 1).padStart(2)}  ${confidence.toFixed(2)}  ${text}`);
+  const listing = lines.map(
+    ({ text, confidence }, i) => `${String(i + 1).padStart(2)}  ${confidence.toFixed(2)}  ${text}`,
+  );
   const scale = picture.height > 1600 ? 2 : 1;
   const margin = 16 * scale;
   const row = 22 * scale;
@@ -50,11 +52,18 @@ async function main() {
   await reader.release();
 
   for (const { text, confidence, corners } of lines) {
-    console.log(`${confidence.toFixed(2)}  ${corners.map((point) => point.join(',')).join(' ').padEnd(36)}  ${text}`);
+    console.log(
+      `${confidence.toFixed(2)}  ${corners
+        .map((point) => point.join(','))
+        .join(' ')
+        .padEnd(36)}  ${text}`,
+    );
   }
   const copy = resolve(`${basename(path, extname(path))}-read.png`);
   writePicture(copy, annotate(picture, lines));
-  console.log(`\n${lines.length} lines in ${process.argv[2] ?? relative(process.cwd(), path)}; annotated copy: ${relative(process.cwd(), copy)}`);
+  console.log(
+    `\n${lines.length} lines in ${process.argv[2] ?? relative(process.cwd(), path)}; annotated copy: ${relative(process.cwd(), copy)}`,
+  );
   console.log(`loading took ${milliseconds(loaded - started)}, reading ${milliseconds(finished - loaded)}`);
 }
 

@@ -39,7 +39,11 @@ export class TextReader {
       [files.detector, files.classifier, files.recogniser].map(create),
     );
     const { characters } = files;
-    const keys = Array.isArray(characters) ? characters : readFileSync(characters, 'utf8').replace(/\r?\n$/, '').split(/\r?\n/);
+    const keys = Array.isArray(characters)
+      ? characters
+      : readFileSync(characters, 'utf8')
+          .replace(/\r?\n$/, '')
+          .split(/\r?\n/);
     reader.#characters = ['', ...keys, ' ']; // class 0 is the blank between characters
     return reader;
   }

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 export function cachePath(...parts) {
   const root =
     process.env.INFERNODE_CACHE ||
-    (process.env.XDG_CACHE_HOME ? join(process.env.XDG_CACHE_HOME, 'infernode') : join(homedir(), '.cache', 'infernode'));
+    (process.env.XDG_CACHE_HOME
+      ? join(process.env.XDG_CACHE_HOME, 'infernode')
+      : join(homedir(), '.cache', 'infernode'));
   return join(root, ...parts);
 }

