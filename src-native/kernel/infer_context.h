@@ -35,6 +35,8 @@ class InferContext {
   /// Also answers from input_constant.
   virtual std::optional<std::vector<graph::Dim>> input_contents(std::size_t i) const = 0;
 
+  /// What is known of an output so far: bound by the schema or set by this inference.
+  virtual const graph::ValueType& output_type(std::size_t o) const = 0;
   virtual void set_output_type(std::size_t o, graph::ValueType type) = 0;
   virtual void set_output_dtype(std::size_t o, tensor::DType dtype) = 0;
   virtual void set_output_shape(std::size_t o, graph::SymShape shape) = 0;

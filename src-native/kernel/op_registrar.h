@@ -44,13 +44,13 @@ class Registry;
 class OpBuilder {
  public:
   OpBuilder(Registry& registry, std::string domain, std::string name);
-  ~OpBuilder();  ///< registers what was collected
+  ~OpBuilder() noexcept(false);  ///< registers what was collected; throws Internal on a duplicate
   OpBuilder(const OpBuilder&) = delete;
   OpBuilder& operator=(const OpBuilder&) = delete;
 
   OpBuilder& version(std::int64_t since, std::string_view signature);
   OpBuilder& deprecated(std::int64_t since);
-  OpBuilder& infer(InferFn fn);
+  OpBuilder& infer(InferFn fn);  ///< of the versions named so far that have none, and of those named later
   OpBuilder& nondeterministic();
   /// Body in ONNX's text form for the versions named so far in the chain, used where no kernel is registered for a node.
   OpBuilder& function(std::string_view body);
@@ -68,6 +68,9 @@ class OpBuilder {
   std::string domain_, name_;
   std::vector<OpSchema> schemas_;
   std::vector<KernelDef> kernels_;
+  InferFn infer_ = nullptr;
+  bool deterministic_ = true;
+  int exceptions_;
 };
 
 class OpRegistrar {

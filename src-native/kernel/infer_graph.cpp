@@ -1,0 +1,293 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "base/error.h"
+#include "graph/verifier.h"
+#include "kernel/inference.h"
+#include "kernel/node_inference.h"
+
+namespace infernode::kernel {
+namespace {
+
+using graph::Dim;
+using graph::Graph;
+using graph::Node;
+using graph::ValueId;
+using graph::ValueType;
+using tensor::DType;
+using tensor::Tensor;
+using tensor::Value;
+
+/// An unknown value without a name: it says less than any declaration.
+bool is_anonymous(const Dim& dim) { return !dim.known() && dim.to_string() == "?"; }
+
+/// `type` completed by `declared`: what is inferred outranks what is declared, what is declared fills the gaps. False where the two contradict.
+bool merge(ValueType& type, const ValueType& declared) {
+  if (declared.kind == ValueType::Kind::Unknown) return true;
+  if (type.kind == ValueType::Kind::Unknown) {
+    type = declared;
+    return true;
+  }
+  if (type.kind != declared.kind) return false;
+  if (type.elem == DType::Undefined) type.elem = declared.elem;
+  if (declared.elem != DType::Undefined && type.elem != declared.elem) return false;
+  if (declared.inner) {
+    ValueType inner = type.inner ? *type.inner : ValueType{};
+    const bool fits = merge(inner, *declared.inner);
+    type.inner = std::make_shared<const ValueType>(std::move(inner));
+    return fits;
+  }
+  if (!declared.shape) return true;
+  if (!type.shape) {
+    type.shape = declared.shape;
+    return true;
+  }
+  if (type.shape->size() != declared.shape->size()) return false;
+  bool fits = true;
+  for (std::size_t i = 0; i < type.shape->size(); ++i) {
+    Dim& dim = (*type.shape)[i];
+    const Dim& other = (*declared.shape)[i];
+    if (dim.known() && other.known() && dim.value() != other.value()) fits = false;
+    if (is_anonymous(dim)) dim = other;
+  }
+  return fits;
+}
+
+std::string shown(const ValueType& type) { return cat(type.to_string(), type.shape ? graph::to_string(*type.shape) : ""); }
+
+struct Settings {
+  const Registry& registry;
+  const Logger* logger;
+  bool whole;  ///< check nodes and infer every subgraph; else only what is not known yet
+};
+
+class GraphInference final : SubgraphInference {
+ public:
+  GraphInference(const Graph& graph, const Settings& settings, int depth) : graph_(graph), settings_(settings), depth_(depth), inference_(this) {
+    const std::size_t count = graph.values().size();
+    result_.contents.resize(count);
+    result_.known.resize(count);
+    result_.types.reserve(count);
+    for (const graph::ValueInfo& value : graph.values()) {
+      const bool tensor = value.has_constant() && value.constant.is_tensor();
+      if (tensor && (!value.is_input || value.type.kind == ValueType::Kind::Unknown)) {
+        const Tensor& t = value.constant.tensor();
+        result_.types.push_back(ValueType::tensor(t.dtype(), graph::to_sym(t.shape())));
+      } else {
+        result_.types.push_back(value.type);
+      }
+    }
+  }
+
+  /// What is known of an input or a captured value.
+  void seed(ValueId id, const ValueType& type, const Tensor* known = nullptr, const Contents* contents = nullptr) {
+    const std::size_t i = index(id);
+    refine(i, type);
+    if (known) result_.known[i] = *known;
+    if (contents) result_.contents[i] = *contents;
+  }
+
+  void run(std::span<const graph::NodeId> order, std::span<const OpSchema* const> schemas) {
+    if (depth_ > graph::kMaxSubgraphDepth) fail(ErrorCode::InvalidModel, "subgraphs are nested too deeply");
+    for (graph::NodeId id : order) {
+      const Node& node = graph_.node(id);
+      try {
+        const auto i = static_cast<std::size_t>(id);
+        infer_node(node, i < schemas.size() ? schemas[i] : settings_.registry.find_schema(node.domain, node.op_type, node.opset));
+      } catch (Error& error) {
+        add_node_context(error, graph_, node);
+        throw;
+      }
+    }
+  }
+
+  std::vector<ValueType> output_types() const {
+    std::vector<ValueType> out;
+    for (ValueId id : graph_.outputs()) out.push_back(result_.types[index(id)]);
+    return out;
+  }
+
+  /// Writes the types into `graph`, the one that was inferred, and into its subgraphs.
+  void commit(Graph& graph) {
+    for (std::size_t i = 0; i < result_.types.size(); ++i) graph.value(static_cast<ValueId>(i)).type = std::move(result_.types[i]);
+    for (auto& [child, inference] : children_) inference->commit(*child);
+  }
+
+  InferredGraph take() { return std::move(result_); }
+
+ private:
+  std::size_t index(ValueId id) const {
+    const auto i = static_cast<std::size_t>(id);
+    if (id < 0 || i >= result_.types.size()) fail(ErrorCode::InvalidModel, cat("the graph has no value ", id));
+    return i;
+  }
+
+  /// The value where no feed can change it.
+  const Tensor* constant(std::size_t i) const {
+    const graph::ValueInfo& value = graph_.values()[i];
+    if (value.has_constant() && value.constant.is_tensor() && !value.is_input) return &value.constant.tensor();
+    return result_.known[i] ? &result_.known[i] : nullptr;
+  }
+
+  void infer_node(const Node& node, const OpSchema* schema) {
+    if (schema) {
+      inference_.reset(node, *schema);
+      checked_.assign(node.inputs.size(), nullptr);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        if (node.inputs[i] == graph::kNoValue) continue;
+        const std::size_t v = index(node.inputs[i]);
+        checked_[i] = &result_.types[v];
+        inference_.input(i) = {&result_.types[v], constant(v), result_.contents[v] ? &result_.contents[v] : nullptr};
+      }
+      if (settings_.whole) check_signature(graph_, node, *schema, checked_);
+      inference_.infer();
+      for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+        if (node.outputs[o] == graph::kNoValue) continue;
+        const std::size_t v = index(node.outputs[o]);
+        refine(v, inference_.result(o));
+        if (auto& contents = inference_.contents(o)) {
+          result_.known[v] = tensor_of(*contents, result_.types[v]);
+          result_.contents[v] = std::move(contents);
+        }
+      }
+      evaluate(node, *schema);
+    }
+    if (settings_.whole) infer_remaining_children(node);
+  }
+
+  /// Graphs that the operator's own inference did not ask about.
+  void infer_remaining_children(const Node& node) {
+    for (const auto& entry : node.attributes) {
+      if (const auto* child = std::get_if<std::shared_ptr<Graph>>(&entry.second)) infer_once(*child);
+      if (const auto* list = std::get_if<std::vector<std::shared_ptr<Graph>>>(&entry.second)) {
+        for (const auto& child : *list) infer_once(child);
+      }
+    }
+  }
+
+  void infer_once(const std::shared_ptr<Graph>& child) {
+    if (child && !children_.contains(child.get())) infer_child(*child, {});
+  }
+
+  std::vector<ValueType> infer_subgraph(const Node& node, std::string_view attribute, std::span<const ValueType> inputs) override {
+    const std::shared_ptr<Graph> child = node.attributes.get_graph(attribute);
+    if (!child) return {};
+    if (!settings_.whole) {
+      std::vector<ValueType> known;
+      for (ValueId id : child->outputs()) known.push_back(child->value(id).type);
+      const bool complete = std::all_of(known.begin(), known.end(), [](const ValueType& type) {
+        return type.kind != ValueType::Kind::Unknown && (!type.is_tensor() || type.elem != DType::Undefined);
+      });
+      if (complete) return known;
+    }
+    return infer_child(*child, inputs);
+  }
+
+  std::vector<ValueType> infer_child(Graph& child, std::span<const ValueType> inputs) {
+    auto inference = std::make_unique<GraphInference>(child, settings_, depth_ + 1);
+    for (const graph::Capture& capture : child.captures()) {
+      const std::size_t outer = index(capture.outer);
+      inference->seed(capture.inner, result_.types[outer], constant(outer), result_.contents[outer] ? &result_.contents[outer] : nullptr);
+    }
+    for (std::size_t i = 0; i < inputs.size() && i < child.inputs().size(); ++i) inference->seed(child.inputs()[i], inputs[i]);
+    inference->run(child.topological_order(), {});
+    std::vector<ValueType> types = inference->output_types();
+    if (settings_.whole) children_[&child] = std::move(inference);
+    return types;
+  }
+
+  /// A node whose inputs are all small and known is run, whatever its operator.
+  void evaluate(const Node& node, const OpSchema& schema) {
+    if (!schema.deterministic) return;
+    for (ValueId id : node.inputs) {
+      if (id == graph::kNoValue) continue;
+      const Tensor* tensor = constant(index(id));
+      if (!tensor || tensor->numel() > kMaxContents) return;
+    }
+    bool wanted = false;
+    for (ValueId id : node.outputs) {
+      if (id == graph::kNoValue) continue;
+      const std::size_t v = index(id);
+      const ValueType& type = result_.types[v];
+      if (!type.is_tensor() || !type.shape) return;
+      if (!node.inputs.empty()) {
+        const auto shape = graph::to_known(*type.shape);
+        if (!shape || shape->numel() > kMaxContents) return;
+      }
+      wanted = wanted || !result_.known[v];
+    }
+    if (!wanted || !graph::subgraphs(node).empty()) return;
+
+    std::vector<Value> values(node.inputs.size());
+    std::vector<const Value*> inputs(node.inputs.size(), nullptr);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (node.inputs[i] == graph::kNoValue) continue;
+      values[i] = *constant(index(node.inputs[i]));
+      inputs[i] = &values[i];
+    }
+    RunContext run;
+    run.allocator = &tensor::host_allocator();
+    std::vector<Value> outputs;
+    try {
+      outputs = evaluate_node(graph_, node, inputs, settings_.registry, run);
+    } catch (const Error&) {
+      return;  // the run will meet it, if it gets there
+    }
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (node.outputs[o] == graph::kNoValue || !outputs[o].is_tensor()) continue;
+      const std::size_t v = index(node.outputs[o]);
+      const Tensor& tensor = outputs[o].tensor();
+      result_.known[v] = tensor;
+      result_.contents[v] = contents_of(tensor);
+      refine(v, ValueType::tensor(tensor.dtype(), graph::to_sym(tensor.shape())));
+    }
+  }
+
+  void refine(std::size_t v, const ValueType& inferred) {
+    if (inferred.kind == ValueType::Kind::Unknown) return;
+    ValueType merged = inferred;
+    if (!merge(merged, result_.types[v]) && settings_.logger)
+      settings_.logger->write(LogSeverity::Warning, "inference", "value '", graph_.values()[v].name, "' is declared as ",
+                              shown(result_.types[v]), " but is ", shown(inferred));
+    result_.types[v] = std::move(merged);
+  }
+
+  const Graph& graph_;
+  const Settings& settings_;
+  int depth_;
+  InferredGraph result_;
+  NodeInference inference_;
+  std::vector<const ValueType*> checked_;
+  std::map<Graph*, std::unique_ptr<GraphInference>> children_;  ///< the last inference of each subgraph
+};
+
+}  // namespace
+
+void check_node(const Graph& graph, const Node& node, const OpSchema& schema) {
+  std::vector<const ValueType*> types(node.inputs.size(), nullptr);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (node.inputs[i] != graph::kNoValue) types[i] = &graph.value(node.inputs[i]).type;
+  }
+  check_signature(graph, node, schema, types);
+}
+
+InferredGraph infer_values(const Graph& graph, std::span<const graph::NodeId> order, std::span<const ValueType> inputs,
+                           std::span<const ValueType> captured, const Registry& registry, std::span<const OpSchema* const> schemas,
+                           const Logger* logger) {
+  const Settings settings{registry, logger, false};
+  GraphInference inference(graph, settings, 0);
+  for (std::size_t i = 0; i < inputs.size() && i < graph.inputs().size(); ++i) inference.seed(graph.inputs()[i], inputs[i]);
+  for (std::size_t i = 0; i < captured.size() && i < graph.captures().size(); ++i) inference.seed(graph.captures()[i].inner, captured[i]);
+  inference.run(order, schemas);
+  return inference.take();
+}
+
+void infer_graph(Graph& graph, const Registry& registry, const Logger* logger) {
+  const Settings settings{registry, logger, true};
+  GraphInference inference(graph, settings, 0);
+  inference.run(graph.topological_order(), {});
+  inference.commit(graph);
+}
+
+}  // namespace infernode::kernel

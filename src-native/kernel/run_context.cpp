@@ -1,0 +1,34 @@
+#include "kernel/run_context.h"
+
+#include "base/error.h"
+
+namespace infernode::kernel {
+
+void MemoryBudget::reserve(std::size_t bytes) {
+  std::size_t used = used_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit_ || used > limit_ - bytes)
+      fail(ErrorCode::OutOfMemory, cat("the run asked for ", bytes, " bytes while ", used, " of its limit of ", limit_, " bytes are in use"));
+  } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+}
+
+void RunContext::check() const {
+  if (cancel && cancel->cancelled()) fail(ErrorCode::Aborted, "the run was cancelled");
+  if (deadline && std::chrono::steady_clock::now() > *deadline) fail(ErrorCode::Aborted, "the run passed its deadline");
+}
+
+void RunContext::parallel_for(std::size_t count, double cost_ns, FunctionRef<void(std::size_t, std::size_t, std::size_t)> fn) const {
+  if (count == 0) return;
+  if (!pool || max_threads <= 1) {
+    check();
+    fn(0, count, 0);
+    return;
+  }
+  const auto checked = [&](std::size_t begin, std::size_t end, std::size_t slot) {
+    check();
+    fn(begin, end, slot);
+  };
+  pool->parallel_for(count, cost_ns, max_threads, checked, dynamic_block_base);
+}
+
+}  // namespace infernode::kernel
