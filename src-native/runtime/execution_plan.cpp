@@ -1,0 +1,228 @@
+#include "runtime/execution_plan.h"
+
+#include <algorithm>
+
+#include "provider/partitioner.h"
+#include "runtime/copy_kernels.h"
+#include "runtime/node_kernel_info.h"
+
+namespace infernode::runtime {
+
+namespace {
+
+using graph::kNoValue;
+using graph::ValueId;
+
+std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
+
+bool is_copy(const graph::Node& node) {
+  return node.domain == "infernode" && (node.op_type == provider::kCopyToDevice || node.op_type == provider::kCopyToHost);
+}
+
+bool is_compiled(const graph::Node& node) { return node.domain == "infernode" && node.op_type == provider::kCompiled; }
+
+std::string type_list(const graph::Graph& graph, const graph::Node& node) {
+  std::string text;
+  for (const ValueId id : node.inputs) {
+    if (!text.empty()) text += ", ";
+    text += id == kNoValue ? std::string("-") : graph.value(id).type.to_string();
+  }
+  return text;
+}
+
+/// Finds or builds the kernel of each node and gathers what cannot be built, so that a model with ten such nodes gets one error.
+class StepBuilder {
+ public:
+  StepBuilder(graph::Graph& graph, const PlanEnvironment& environment, std::vector<int>& releases)
+      : graph_(graph), environment_(environment), releases_(releases) {}
+
+  Step build(graph::NodeId id, const kernel::OpSchema* schema) {
+    const graph::Node& node = graph_.node(id);
+    Step step;
+    step.node = id;
+    step.inputs = node.inputs;
+    step.implicit = graph::implicit_inputs(node);
+    step.outputs = node.outputs;
+    step.holds_inputs = !graph::subgraphs(node).empty();
+    for (const ValueId output : node.outputs) {
+      const bool tensor = output != kNoValue && graph_.value(output).type.kind != graph::ValueType::Kind::Sequence &&
+                          graph_.value(output).type.kind != graph::ValueType::Kind::Optional &&
+                          graph_.value(output).type.kind != graph::ValueType::Kind::Map;
+      step.output_dtypes.push_back(output == kNoValue ? tensor::DType::Undefined : graph_.value(output).type.elem);
+      if (!tensor) step.holds_inputs = true;
+    }
+    try {
+      make_kernel(step, node, schema);
+    } catch (Error& error) {
+      if (error.code() != ErrorCode::UnsupportedOperator) {
+        name_node(error, node);
+        throw;
+      }
+      missing_.push_back(error.message());
+      if (first_missing_.node.empty()) first_missing_ = {.node = node.name, .op_type = node.op_type};
+    }
+    return step;
+  }
+
+  void finish() {
+    if (missing_.empty()) return;
+    std::string message = missing_.size() == 1 ? missing_[0] : cat("the model has ", missing_.size(), " operators that cannot run:");
+    if (missing_.size() > 1) {
+      for (const std::string& line : missing_) message += "\n  " + line;
+    }
+    first_missing_.details = std::move(missing_);
+    fail(ErrorCode::UnsupportedOperator, std::move(message), std::move(first_missing_));
+  }
+
+ private:
+  void make_kernel(Step& step, const graph::Node& node, const kernel::OpSchema* schema) {
+    const std::string provider_name = node.provider.empty() ? "cpu" : node.provider;
+    if (is_copy(node) || is_compiled(node)) {
+      step.provider = find_provider(node.attributes.get_string("provider"));
+      step.output_on_device = node.op_type != provider::kCopyToHost;
+      step.kernel = is_compiled(node) ? step.provider->compile(node.attributes.get_graph("body"))
+                                      : make_copy_kernel(*step.provider);
+      return;
+    }
+    if (schema == nullptr) {
+      fail(ErrorCode::UnsupportedOperator,
+           cat(graph::describe(graph_, node), ": ", environment_.registry->why_missing(node.domain, node.op_type, node.opset)));
+    }
+    if (provider_name != "cpu") {
+      step.provider = find_provider(provider_name);
+      step.output_on_device = true;
+    }
+    std::vector<graph::ValueType> inputs, outputs;
+    for (const ValueId id : node.inputs) inputs.push_back(id == kNoValue ? graph::ValueType{} : graph_.value(id).type);
+    for (const ValueId id : node.outputs) outputs.push_back(id == kNoValue ? graph::ValueType{} : graph_.value(id).type);
+    const kernel::KernelDef* def = environment_.registry->find_kernel(provider_name, *schema, inputs, outputs);
+    if (def == nullptr) {
+      fail(ErrorCode::UnsupportedOperator,
+           cat("Could not find an implementation for ", node.op_type, "(", schema->since_version, ") on ", provider_name, ": ",
+               graph::describe(graph_, node), " with inputs (", type_list(graph_, node), ")"));
+    }
+    NodeKernelInfo info(graph_, node, *schema, environment_, releases_);
+    step.kernel = def->make(info);
+    step.in_place = def->in_place;
+    step.alias = def->alias;
+    step.foldable = schema->deterministic;
+  }
+
+  provider::Provider* find_provider(std::string_view name) const {
+    for (const auto& provider : environment_.providers) {
+      if (provider->name() == name) return provider.get();
+    }
+    fail(ErrorCode::Internal, cat("no provider '", name, "' in this session"));
+  }
+
+  static void name_node(Error& error, const graph::Node& node) {
+    if (!error.context().op_type.empty()) return;
+    error.context().node = node.name;
+    error.context().op_type = node.op_type;
+  }
+
+  graph::Graph& graph_;
+  const PlanEnvironment& environment_;
+  std::vector<int>& releases_;
+  std::vector<std::string> missing_;
+  ErrorContext first_missing_;
+};
+
+}  // namespace
+
+std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph> graph, const PlanEnvironment& environment) {
+  std::unique_ptr<ExecutionPlan> plan(new ExecutionPlan(environment));
+  plan->graph_ = std::move(graph);
+  graph::Graph& g = *plan->graph_;
+  plan->order_ = g.topological_order();
+  plan->schemas_.resize(g.node_count(), nullptr);
+  std::vector<int> releases(g.values().size(), 0), uses(g.values().size(), 0);
+  for (const graph::NodeId id : plan->order_) {
+    const graph::Node& node = g.node(id);
+    plan->schemas_[static_cast<std::size_t>(id)] = environment.registry->find_schema(node.domain, node.op_type, node.opset);
+    for (const ValueId input : node.inputs) {
+      if (input != kNoValue) ++uses[index(input)];
+    }
+    for (const ValueId input : graph::implicit_inputs(node)) ++uses[index(input)];
+  }
+  for (const ValueId output : g.outputs()) ++uses[index(output)];
+
+  StepBuilder builder(g, plan->environment_, releases);
+  for (const graph::NodeId id : plan->order_) {
+    Step step = builder.build(id, plan->schemas_[static_cast<std::size_t>(id)]);
+    step.wanted = std::make_unique<bool[]>(step.outputs.size());
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      step.wanted[o] = step.outputs[o] != kNoValue && uses[index(step.outputs[o])] > 0;
+    }
+    plan->steps_.push_back(std::move(step));
+  }
+  builder.finish();
+
+  plan->constants_.resize(g.values().size());
+  for (std::size_t i = 0; i < g.values().size(); ++i) {
+    graph::ValueInfo& value = g.value(static_cast<ValueId>(i));
+    if (!value.has_constant()) continue;
+    if (releases[i] > 0 && releases[i] == uses[i]) {
+      value.constant = {};
+    } else {
+      plan->constants_[i] = value.constant;
+    }
+  }
+
+  plan->pinned_.resize(g.values().size(), false);
+  const auto pin = [&](ValueId id) {
+    if (id != kNoValue) plan->pinned_[index(id)] = true;
+  };
+  for (const ValueId id : g.inputs()) pin(id);
+  for (const ValueId id : g.outputs()) pin(id);
+  for (const graph::Capture& capture : g.captures()) pin(capture.inner);
+  for (const Step& step : plan->steps_) {
+    for (const ValueId id : step.implicit) pin(id);
+    if (step.holds_inputs) {
+      for (const ValueId id : step.inputs) pin(id);
+    }
+    if (step.output_on_device || step.holds_inputs) {
+      for (const ValueId id : step.outputs) pin(id);
+    }
+  }
+  plan->find_frees();
+  return plan;
+}
+
+void ExecutionPlan::find_frees() {
+  std::vector<std::int64_t> last(constants_.size(), -1);
+  std::vector<bool> keep(constants_.size(), false);
+  for (const ValueId id : graph_->outputs()) keep[index(id)] = true;
+  const auto use = [&](ValueId id, std::size_t step) {
+    if (id != kNoValue) last[index(id)] = static_cast<std::int64_t>(step);
+  };
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    for (const ValueId id : steps_[s].outputs) use(id, s);
+    for (const ValueId id : steps_[s].inputs) use(id, s);
+    for (const ValueId id : steps_[s].implicit) use(id, s);
+  }
+  for (std::size_t v = 0; v < last.size(); ++v) {
+    if (last[v] >= 0 && !keep[v] && constants_[v].empty()) {
+      steps_[static_cast<std::size_t>(last[v])].frees.push_back(static_cast<ValueId>(v));
+    }
+  }
+}
+
+std::string ExecutionPlan::describe(const Step& step) const {
+  const graph::Node& node = graph_->node(step.node);
+  std::string text = graph::describe(*graph_, node);
+  if (!node.provenance.empty()) {
+    text += " (made from ";
+    for (std::size_t i = 0; i < node.provenance.size(); ++i) text += (i == 0 ? "" : ", ") + node.provenance[i];
+    text += ")";
+  }
+  return text;
+}
+
+std::size_t ExecutionPlan::constant_bytes() const {
+  std::size_t total = 0;
+  for (const tensor::Value& value : constants_) total += value.bytes();
+  return total;
+}
+
+}  // namespace infernode::runtime

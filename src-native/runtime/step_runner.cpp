@@ -1,0 +1,144 @@
+#include "runtime/step_runner.h"
+
+#include <algorithm>
+#include <new>
+
+namespace infernode::runtime {
+
+namespace {
+
+using graph::kNoValue;
+using graph::ValueId;
+
+std::size_t index_of(ValueId id) { return static_cast<std::size_t>(id); }
+
+/// JSON array of {"float": [1,3]}: types and dims of the tensors among `values`.
+std::string type_shapes(std::span<const tensor::Value* const> values) {
+  std::string text = "[";
+  for (const tensor::Value* value : values) {
+    if (value == nullptr || !value->is_tensor()) continue;
+    const tensor::Tensor& t = value->tensor();
+    text += cat(text.size() > 1 ? "," : "", "{\"", tensor::onnx_name(t.dtype()), "\":", t.shape().to_string(), "}");
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+const tensor::Value* StepRunner::find(ValueId id) const {
+  if (id == kNoValue) return nullptr;
+  const tensor::Value& made = execution_.frame.values[index_of(id)];
+  if (!made.empty()) return &made;
+  const tensor::Value& constant = execution_.plan.constant(id);
+  return constant.empty() ? &made : &constant;
+}
+
+void StepRunner::run(std::size_t index) {
+  const Step& step = execution_.plan.steps()[index];
+  step_ = &step;
+  inputs_.clear();
+  implicit_.clear();
+  for (const ValueId id : step.inputs) inputs_.push_back(find(id));
+  for (const ValueId id : step.implicit) implicit_.push_back(find(id));
+  outputs_.assign(step.outputs.size(), {});
+  const bool profiling = execution_.profiler != nullptr;
+  const auto begin = profiling ? Profiler::Clock::now() : Profiler::Clock::time_point{};
+  try {
+    execution_.run.check();
+    kernel::KernelContext ctx(execution_.run, inputs_, implicit_, outputs_, step.output_dtypes,
+                              std::span<const bool>(step.wanted.get(), step.outputs.size()), *this);
+    step.kernel->run(ctx);
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      if (step.wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
+    }
+  } catch (Error& error) {
+    const graph::Node& node = execution_.plan.graph().node(step.node);
+    if (error.context().op_type.empty() && error.code() != ErrorCode::Aborted) {
+      error.context().op_type = node.op_type;
+      error.context().node = node.name;
+      error.prepend(cat("Non-zero status code returned while running ", node.op_type, " node. Name:'", node.name, "' ",
+                        execution_.plan.describe(step), ": "));
+    }
+    throw;
+  } catch (const std::bad_alloc&) {
+    const graph::Node& node = execution_.plan.graph().node(step.node);
+    fail(ErrorCode::OutOfMemory, cat("out of memory while running ", execution_.plan.describe(step)), {.node = node.name, .op_type = node.op_type});
+  }
+  if (profiling) record(step, index, begin);
+  for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+    if (step.outputs[o] != kNoValue && step.wanted[o]) execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
+  }
+}
+
+void StepRunner::free_after(std::size_t index) {
+  for (const ValueId id : execution_.plan.steps()[index].frees) execution_.frame.values[index_of(id)] = {};
+}
+
+tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, const tensor::Shape& shape) {
+  const Step& step = *step_;
+  const ValueId id = step.outputs[o];
+  if (step.output_on_device) return tensor::Tensor::make(dtype, shape, step.provider->allocator());
+  if (id == kNoValue || dtype == tensor::DType::String) return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
+
+  const std::vector<ValueId>& graph_outputs = execution_.plan.graph().outputs();
+  for (std::size_t i = 0; i < graph_outputs.size(); ++i) {
+    if (graph_outputs[i] != id) continue;
+    if (i < execution_.bound.size() && execution_.bound[i] && execution_.bound[i].dtype() == dtype && execution_.bound[i].shape() == shape &&
+        execution_.bound[i].device().is_host()) {
+      return execution_.bound[i];
+    }
+    return tensor::Tensor::make(dtype, shape);  // leaves the frame: memory of its own
+  }
+  const std::size_t bytes = tensor::byte_size(dtype, shape.numel());
+  const ShapePlan& shapes = execution_.shapes;
+  if (use_arena_ && shapes.offsets[index_of(id)] != ShapePlan::kNowhere && bytes <= shapes.sizes[index_of(id)]) {
+    return {dtype, shape, execution_.frame.arena.slice(shapes.offsets[index_of(id)], bytes)};
+  }
+  if (tensor::Tensor reused = reuse_input(step, o, dtype, shape)) return reused;
+  return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
+}
+
+/// An input's memory for output `o`, where the kernel may write in place, the input ends with this step and nobody else holds its memory.
+tensor::Tensor StepRunner::reuse_input(const Step& step, std::size_t o, tensor::DType dtype, const tensor::Shape& shape) const {
+  if (!use_arena_) return {};
+  for (const kernel::IndexPair& pair : step.in_place) {
+    if (pair.output != o || pair.input >= step.inputs.size() || step.inputs[pair.input] == kNoValue) continue;
+    const ValueId input = step.inputs[pair.input];
+    const tensor::Value& value = execution_.frame.values[index_of(input)];
+    if (!value.is_tensor()) continue;
+    const tensor::Buffer& buffer = value.tensor().buffer();
+    const bool ends = std::find(step.frees.begin(), step.frees.end(), input) != step.frees.end();
+    if (!ends || !buffer.writable() || buffer.use_count() != 1 || value.tensor().dtype() == tensor::DType::String) continue;
+    if (tensor::byte_size(dtype, shape.numel()) != value.tensor().bytes()) continue;
+    return {dtype, shape, buffer};
+  }
+  return {};
+}
+
+void StepRunner::record(const Step& step, std::size_t index, Profiler::Clock::time_point begin) const {
+  const auto end = Profiler::Clock::now();
+  const graph::Node& node = execution_.plan.graph().node(step.node);
+  std::size_t activations = 0, parameters = 0, produced = 0;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i] == nullptr) continue;
+    const bool constant = !execution_.plan.constant(step.inputs[i]).empty();
+    (constant ? parameters : activations) += inputs_[i]->bytes();
+  }
+  std::vector<const tensor::Value*> outputs;
+  for (const tensor::Value& value : outputs_) {
+    outputs.push_back(&value);
+    produced += value.bytes();
+  }
+  const std::string name = node.name.empty() ? cat(node.op_type, "_", index) : node.name;
+  execution_.profiler->add("Node", cat(name, "_kernel_time"), begin, end,
+                           {{"op_name", node.op_type},
+                            {"provider", step.provider == nullptr ? std::string("CPUExecutionProvider") : std::string(step.provider->name())},
+                            {"node_index", cat(index)},
+                            {"activation_size", cat(activations)},
+                            {"parameter_size", cat(parameters)},
+                            {"output_size", cat(produced)},
+                            {"input_type_shape", type_shapes(inputs_)},
+                            {"output_type_shape", type_shapes(outputs)}});
+}
+
+}  // namespace infernode::runtime
