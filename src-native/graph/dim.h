@@ -17,6 +17,7 @@ class DimExpr;
 
 /// One dimension, or one element of an integer shape tensor: a known integer, or an expression over symbols in a normal form, so that a*b == b*a
 /// and n+1-1 == n. Unknown values are fresh symbols, equal to themselves only. Cheap where known: no allocation.
+/// Named symbols are dimensions, so never negative. Arithmetic that overflows, and expressions that grow too large, give unknown.
 class Dim {
  public:
   Dim() = default;  ///< 0

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -42,8 +44,15 @@ class GraphPatch {
     ValueId value;
     tensor::Value constant;
   };
+  /// Makes `value` a value without producer; a node left without outputs goes.
+  void detach(ValueId value);
+  void apply_fold(ValueId value, tensor::Value constant);
+  void apply_replacements();
+  void replace_output(ValueId from, ValueId to);
+
   Graph& graph_;
   std::size_t edits_ = 0;
+  std::vector<NodeId> added_;
   std::vector<NodeId> removed_;
   std::vector<Replacement> replacements_;
   std::vector<InputEdit> input_edits_;

@@ -1,0 +1,161 @@
+#include "graph/patch.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/error.h"
+
+namespace infernode::graph {
+
+ValueId GraphPatch::add_value(std::string_view name_hint, ValueType type) {
+  ++edits_;
+  return graph_.add_value(graph_.unique_name(name_hint), std::move(type));
+}
+
+ValueId GraphPatch::add_constant(std::string_view name_hint, tensor::Value value) {
+  ++edits_;
+  return graph_.add_constant(graph_.unique_name(name_hint), std::move(value));
+}
+
+NodeId GraphPatch::add_node(Node node, std::span<const NodeId> from) {
+  ++edits_;
+  for (NodeId id : from) {
+    const Node& source = graph_.node(id);
+    std::vector<std::string> names = source.provenance;
+    if (names.empty() && !source.name.empty()) names.push_back(source.name);
+    for (std::string& n : names)
+      if (std::ranges::find(node.provenance, n) == node.provenance.end()) node.provenance.push_back(std::move(n));
+  }
+  // Its outputs may still belong to nodes that this patch removes: it comes to life in apply().
+  node.removed = true;
+  const auto id = static_cast<NodeId>(graph_.nodes_.size());
+  graph_.nodes_.push_back(std::move(node));
+  added_.push_back(id);
+  return id;
+}
+
+void GraphPatch::remove_node(NodeId id) {
+  ++edits_;
+  removed_.push_back(id);
+}
+
+void GraphPatch::replace_uses(ValueId from, ValueId to) {
+  ++edits_;
+  replacements_.push_back({from, to});
+}
+
+void GraphPatch::set_input(NodeId node, size_t index, ValueId to) {
+  ++edits_;
+  input_edits_.push_back({node, index, to});
+}
+
+void GraphPatch::fold(ValueId value, tensor::Value constant) {
+  ++edits_;
+  folds_.push_back({value, std::move(constant)});
+}
+
+void GraphPatch::apply() {
+  edits_ = 0;
+  for (NodeId id : removed_) {
+    Node& node = graph_.node(id);
+    node.removed = true;
+    for (ValueId v : node.outputs)
+      if (v != kNoValue && graph_.value(v).producer == id) graph_.value(v).producer = kNoNode;
+  }
+  for (NodeId id : added_) {
+    Node& node = graph_.node(id);
+    if (std::ranges::find(removed_, id) != removed_.end()) continue;
+    node.removed = false;
+    for (ValueId v : node.outputs) {
+      if (v == kNoValue) continue;
+      ValueInfo& info = graph_.value(v);
+      INFERNODE_CHECK(info.producer == kNoNode || info.producer == id, ErrorCode::Internal, "a patch makes ",
+                      describe(graph_, node), " produce '", info.name, "', which ",
+                      describe(graph_, graph_.node(info.producer)), " still produces");
+      info.producer = id;
+    }
+  }
+  for (const InputEdit& edit : input_edits_) graph_.node(edit.node).inputs.at(edit.index) = edit.to;
+  for (Fold& fold : folds_) apply_fold(fold.value, std::move(fold.constant));
+  apply_replacements();
+}
+
+void GraphPatch::detach(ValueId value) {
+  const NodeId producer = graph_.value(value).producer;
+  if (producer == kNoNode) return;
+  graph_.value(value).producer = kNoNode;
+  Node& node = graph_.node(producer);
+  const bool alone = std::ranges::all_of(node.outputs, [&](ValueId v) { return v == kNoValue || v == value; });
+  if (alone) {
+    node.removed = true;
+    return;
+  }
+  // The slot stays filled: few operators allow an output that is not last to be absent.
+  const ValueId unused =
+      graph_.add_value(graph_.unique_name(graph_.value(value).name + "_unused"), graph_.value(value).type);
+  graph_.value(unused).producer = producer;
+  std::ranges::replace(node.outputs, value, unused);
+}
+
+void GraphPatch::apply_fold(ValueId value, tensor::Value constant) {
+  detach(value);
+  ValueInfo& info = graph_.value(value);
+  if (constant.is_tensor()) info.type = ValueType::tensor(constant.tensor().dtype(), to_sym(constant.tensor().shape()));
+  info.constant = std::move(constant);
+}
+
+void GraphPatch::apply_replacements() {
+  if (replacements_.empty()) return;
+  std::unordered_map<ValueId, ValueId> to;
+  for (const Replacement& r : replacements_)
+    if (r.from != r.to) to[r.from] = r.to;
+  // Replacements chain; one that leads back to its start means nothing.
+  const auto target = [&](ValueId v) {
+    for (size_t steps = 0; steps <= to.size(); ++steps) {
+      const auto at = to.find(v);
+      if (at == to.end()) return v;
+      v = at->second;
+    }
+    fail(ErrorCode::Internal, cat("a patch replaces '", graph_.value(v).name, "' in a circle"));
+  };
+  for (Node& node : graph_.nodes_) {
+    if (node.removed) continue;
+    for (ValueId& v : node.inputs)
+      if (v != kNoValue) v = target(v);
+    for (const auto& subgraph : subgraphs(node))
+      for (Capture& c : subgraph->mutable_captures()) c.outer = target(c.outer);
+  }
+  for (const Replacement& r : replacements_)
+    if (graph_.is_output(r.from) && target(r.from) != r.from) replace_output(r.from, target(r.from));
+}
+
+void GraphPatch::replace_output(ValueId from, ValueId to) {
+  ValueInfo &old = graph_.value(from), &now = graph_.value(to);
+  const bool movable =
+      now.producer != kNoNode && !now.is_input && !now.has_constant() && !graph_.is_output(to) && !old.is_input;
+  if (movable) {
+    std::swap(old.name, now.name);
+    graph_.by_name_.find(old.name)->second = from;
+    graph_.by_name_.find(now.name)->second = to;
+    std::ranges::replace(graph_.outputs_, from, to);
+    return;
+  }
+  int64_t opset = 0;
+  for (const Node& node : graph_.nodes_)
+    if (node.domain.empty()) opset = std::max(opset, node.opset);
+  Node identity;
+  identity.op_type = "Identity";
+  identity.opset = opset > 0 ? opset : 13;
+  identity.inputs = {to};
+  identity.outputs = {from};
+  if (const NodeId producer = old.producer; producer != kNoNode) {
+    const Node& source = graph_.node(producer);
+    identity.provenance = source.provenance;
+    if (identity.provenance.empty() && !source.name.empty()) identity.provenance = {source.name};
+  }
+  detach(from);
+  graph_.value(from).constant = {};
+  graph_.add_node(std::move(identity));
+}
+
+}  // namespace infernode::graph
