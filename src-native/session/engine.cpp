@@ -1,0 +1,33 @@
+#include "session/engine.h"
+
+#include <cstdlib>
+
+#include "base/system.h"
+
+namespace infernode::ops {
+void register_all(kernel::OpRegistrar& registrar);
+}
+
+namespace infernode::session {
+
+std::shared_ptr<Engine> Engine::create(std::size_t threads) {
+  std::shared_ptr<Engine> engine(new Engine());
+  engine->rung_ = cpu_rung_from(std::getenv("INFERNODE_CPU"), detect_cpu_rung());
+  kernel::OpRegistrar registrar(engine->registry_);
+  ops::register_all(registrar);
+  provider::register_all(engine->providers_);
+  engine->weights_ = std::make_unique<runtime::WeightStore>();
+  engine->pool_ = std::make_unique<ThreadPool>(threads == 0 ? available_cores() : threads);
+  return engine;
+}
+
+Engine::~Engine() = default;
+
+const provider::ProviderFactory* Engine::find_provider(std::string_view name) const {
+  for (const provider::ProviderFactory& factory : providers_) {
+    if (factory.name == name) return &factory;
+  }
+  return nullptr;
+}
+
+}  // namespace infernode::session

@@ -1,0 +1,210 @@
+#include "session/loader.h"
+
+#include <algorithm>
+
+#include "onnx/reader.h"
+#include "onnx/writer.h"
+#include "passes/pipeline.h"
+
+namespace infernode::session {
+
+namespace {
+
+using graph::Dim;
+using graph::Graph;
+using graph::Model;
+
+Model read(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger) {
+  onnx::ReadOptions read_options;
+  read_options.external_data = options.external_data;
+  read_options.logger = &logger;
+  read_options.map = [&engine](const std::string& path) { return engine.weights().map(path); };
+  const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
+  if (folder != options.config.end()) read_options.external_folder = folder->second;
+  return source.path.empty() ? onnx::read_model_bytes(source.bytes, read_options) : onnx::read_model_file(source.path, read_options);
+}
+
+void collect_unknown(const Graph& graph, const kernel::Registry& registry, std::vector<std::string>& unknown, ErrorContext& first) {
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    const graph::Node& node = graph.node(id);
+    if (node.removed) continue;
+    if (registry.find_schema(node.domain, node.op_type, node.opset) == nullptr) {
+      const std::string why = registry.why_missing(node.domain, node.op_type, node.opset);
+      unknown.push_back(cat("In Node, ", graph::describe(graph, node), ": ", why, ". No Op registered for ", node.op_type,
+                            " with domain_version of ", node.opset, " (", node.op_type, " is not a registered function/op)"));
+      if (first.op_type.empty()) first = {.node = node.name, .op_type = node.op_type};
+    }
+    for (const auto& body : graph::subgraphs(node)) collect_unknown(*body, registry, unknown, first);
+  }
+}
+
+/// Every operator the model uses and nobody knows, in one error.
+void check_operators(const Model& model, const kernel::Registry& registry) {
+  std::vector<std::string> unknown;
+  ErrorContext context;
+  collect_unknown(*model.graph, registry, unknown, context);
+  if (unknown.empty()) return;
+  std::string message = cat("This is an invalid model. ", unknown[0]);
+  if (unknown.size() > 1) {
+    message = cat("This is an invalid model: ", unknown.size(), " nodes have no known operator:");
+    for (const std::string& line : unknown) message += "\n  " + line;
+  }
+  context.details = std::move(unknown);
+  fail(ErrorCode::UnsupportedOperator, std::move(message), std::move(context));
+}
+
+void check_opsets(const Model& model, const kernel::Registry& registry, const Logger& logger) {
+  const auto onnx = model.info.opsets.find("");
+  if (onnx == model.info.opsets.end() || onnx->second <= registry.newest_opset("")) return;
+  const std::int64_t newest = std::max(registry.newest_opset(""), kernel::kNewestOnnxOpset);
+  if (onnx->second > newest) {
+    fail(ErrorCode::InvalidModel, cat("ValidateOpsetForDomain: the model imports opset ", onnx->second, " of ai.onnx, and ", newest,
+                                      " is the newest known here. Export it with opset ", newest, " or lower, or update infernode."));
+  }
+  logger.write(LogSeverity::Verbose, "load", "opset ", onnx->second);
+}
+
+/// Before IR version 4 every initializer stood among the inputs; those are constants, not inputs.
+void drop_constant_inputs(Model& model) {
+  if (model.info.ir_version >= 4) return;
+  Graph& graph = *model.graph;
+  std::erase_if(graph.mutable_inputs(), [&](graph::ValueId id) {
+    if (!graph.value(id).has_constant()) return false;
+    graph.value(id).is_input = false;
+    return true;
+  });
+}
+
+void override_dimensions(Graph& graph, const SessionOptions& options, const Logger& logger) {
+  std::map<std::string, std::int64_t, std::less<>> unused = options.free_dimensions;
+  for (std::size_t i = 0; i < graph.values().size(); ++i) {
+    auto& shape = graph.value(static_cast<graph::ValueId>(i)).type.shape;
+    if (!shape) continue;
+    for (Dim& dim : *shape) {
+      const auto size = options.free_dimensions.find(dim.symbol_name());
+      if (dim.known() || size == options.free_dimensions.end()) continue;
+      unused.erase(size->first);
+      dim = Dim(size->second);
+    }
+  }
+  for (const auto& [name, size] : unused) {
+    logger.write(LogSeverity::Warning, "load", "freeDimensionOverrides: no input has a dimension named '", name, "'");
+  }
+}
+
+ValueMetadata metadata_of(const Graph& graph, graph::ValueId id) {
+  const graph::ValueInfo& value = graph.value(id);
+  return {.name = value.name, .type = value.type, .overridable = value.is_input && value.has_constant()};
+}
+
+void describe_interface(const Graph& graph, LoadedModel& loaded) {
+  std::vector<graph::ValueId> overridable;
+  for (const graph::ValueId id : graph.inputs()) {
+    if (graph.value(id).has_constant()) {
+      overridable.push_back(id);
+    } else {
+      loaded.feeds.push_back(metadata_of(graph, id));
+    }
+  }
+  loaded.input_count = loaded.feeds.size();
+  for (const graph::ValueId id : overridable) loaded.feeds.push_back(metadata_of(graph, id));
+  for (const graph::ValueId id : graph.outputs()) loaded.outputs.push_back(metadata_of(graph, id));
+}
+
+std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& engine, const SessionOptions& options, const Logger& logger) {
+  std::vector<std::shared_ptr<provider::Provider>> providers;
+  const auto strict = options.config.find("session.disable_provider_fallback");
+  for (std::size_t i = 0; i < options.providers.size(); ++i) {
+    const ProviderChoice& choice = options.providers[i];
+    if (choice.name == "cpu") break;  // takes everything: entries after it get nothing
+    const provider::ProviderFactory* factory = engine.find_provider(choice.name);
+    try {
+      if (factory == nullptr) {
+        fail(ErrorCode::ProviderUnavailable, cat("no available backend found. ERR: [", choice.name, "] backend not found."));
+      }
+      providers.push_back(factory->make(choice.options, logger));
+    } catch (const Error& error) {
+      const bool another = i + 1 < options.providers.size();
+      if (error.code() != ErrorCode::ProviderUnavailable || !another || (strict != options.config.end() && strict->second == "1")) throw;
+      logger.write(LogSeverity::Warning, "provider", "'", choice.name, "' cannot start, the next in the list takes over: ", error.message());
+    }
+  }
+  return providers;
+}
+
+std::set<std::string, std::less<>> split_list(std::string_view text) {
+  std::set<std::string, std::less<>> items;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.find(','));
+    items.emplace(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  }
+  return items;
+}
+
+void optimize(Model& model, Engine& engine, const SessionOptions& options, const Logger& logger, LoadedModel& loaded) {
+  passes::PassOptions pass_options{.level = options.level, .registry = &engine.registry(), .logger = &logger, .allocator = &tensor::host_allocator(), .disabled = {}};
+  if (const auto off = options.config.find("optimization.disable_specified_optimizers"); off != options.config.end()) {
+    pass_options.disabled = split_list(off->second);
+  }
+  if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
+  loaded.providers = make_providers(engine, options, logger);
+  const auto no_cpu = options.config.find("session.disable_cpu_ep_fallback");
+  loaded.placements = provider::partition(*model.graph, loaded.providers, engine.registry(),
+                                          {.forbid_cpu_fallback = no_cpu != options.config.end() && no_cpu->second == "1"});
+  if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
+}
+
+class Stage {
+ public:
+  Stage(runtime::Profiler* profiler, const char* name) : profiler_(profiler), name_(name), begin_(runtime::Profiler::Clock::now()) {}
+  ~Stage() {
+    if (profiler_ != nullptr) profiler_->add("Session", name_, begin_, runtime::Profiler::Clock::now());
+  }
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+ private:
+  runtime::Profiler* profiler_;
+  const char* name_;
+  runtime::Profiler::Clock::time_point begin_;
+};
+
+}  // namespace
+
+LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
+                       const kernel::CancelToken* cancel, runtime::Profiler* profiler) {
+  kernel::RunContext checkpoint;
+  checkpoint.cancel = cancel;
+  LoadedModel loaded;
+  Model model;
+  {
+    const Stage stage(profiler, source.path.empty() ? "model_loading_array" : "model_loading_uri");
+    model = read(engine, source, options, logger);
+  }
+  checkpoint.check();
+  const Stage stage(profiler, "session_initialization");
+  check_opsets(model, engine.registry(), logger);
+  check_operators(model, engine.registry());
+  drop_constant_inputs(model);
+  override_dimensions(*model.graph, options, logger);
+  loaded.info = model.info;
+  kernel::infer_graph(*model.graph, engine.registry(), &logger);
+  describe_interface(*model.graph, loaded);
+  checkpoint.check();
+  optimize(model, engine, options, logger, loaded);
+  checkpoint.check();
+  if (!options.optimized_model_path.empty()) onnx::write_model_file(model, options.optimized_model_path);
+  model.graph->compact();
+  loaded.plan = runtime::ExecutionPlan::build(
+      model.graph, {.registry = &engine.registry(),
+                    .rung = engine.cpu_rung(),
+                    .weights = &engine.weights(),
+                    .providers = loaded.providers,
+                    .logger = &logger,
+                    .lay_out_memory = options.memory_pattern && !options.parallel,
+                    .keep_memory = options.cpu_arena});
+  return loaded;
+}
+
+}  // namespace infernode::session
