@@ -1,0 +1,79 @@
+import { env, registerBackend, type Backend, type InferenceSession as Common } from 'onnxruntime-common';
+
+import { fromNative } from './errors.js';
+import { loadNative } from './load-native.js';
+import type { ModelSource, NativeSession } from './native.js';
+import { completion, NativeSessionHandler, throwIfAborted } from './session-handler.js';
+import { parseSessionOptions } from './session-options.js';
+import { version } from './version.js';
+
+/** Names of onnxruntime-web's: left to whoever registers a backend for them. */
+const browserOnly = new Set(['wasm', 'webgl', 'webnn']);
+
+const backend: Backend = {
+  init: () => Promise.resolve(),
+  createInferenceSessionHandler: createHandler,
+};
+
+/** Loads a model on an engine thread. */
+export async function createHandler(
+  source: ModelSource,
+  options: Common.SessionOptions = {},
+): Promise<NativeSessionHandler> {
+  const { native, blobs, signal, preferredOutputLocation } = parseSessionOptions(options);
+  throwIfAborted({ signal });
+  for (const { index, blob } of blobs) {
+    const entry = native.externalData[index];
+    if (entry !== undefined) entry.data = new Uint8Array(await blob.arrayBuffer());
+  }
+  throwIfAborted({ signal });
+  try {
+    const session = await new Promise<NativeSession>((resolve, reject) => {
+      const job = loadNative().createSession(source, native, (error, result) => {
+        settle?.(error, result);
+      });
+      let settle: Parameters<Parameters<typeof completion<NativeSession>>[2]>[0] | undefined;
+      completion<NativeSession>(job, signal, (callback) => {
+        settle = callback;
+      }).then(resolve, reject);
+    });
+    return new NativeSessionHandler(session, preferredOutputLocation);
+  } catch (error) {
+    throw fromNative(error, signal?.aborted ? signal.reason : undefined);
+  }
+}
+
+/** Loads a model on the calling thread. */
+export function createHandlerSync(source: ModelSource, options: Common.SessionOptions = {}): NativeSessionHandler {
+  const { native, blobs, signal, preferredOutputLocation } = parseSessionOptions(options);
+  throwIfAborted({ signal });
+  const [blob] = blobs;
+  if (blob !== undefined) {
+    throw new TypeError(
+      `Invalid session options: 'externalData[${blob.index}].data' is a Blob, which only 'create' can read.`,
+    );
+  }
+  try {
+    return new NativeSessionHandler(loadNative().createSessionSync(source, native), preferredOutputLocation);
+  } catch (error) {
+    throw fromNative(error);
+  }
+}
+
+/** The providers that this binary has. */
+export function listSupportedBackends(): { name: string; bundled: boolean }[] {
+  return loadNative()
+    .listSupportedBackends()
+    .filter(({ bundled }) => bundled);
+}
+
+/**
+ * Enters the engine into onnxruntime-common's table under every provider name: those of this binary as defaults, the
+ * others so that asking for them says why they cannot start.
+ */
+export function registerBackends(): void {
+  for (const { name, bundled } of loadNative().listSupportedBackends()) {
+    if (!browserOnly.has(name)) registerBackend(name, backend, bundled ? 100 : -1);
+  }
+  Object.defineProperty(env.versions, 'node', { value: version, enumerable: true, configurable: true });
+}

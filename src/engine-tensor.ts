@@ -1,0 +1,105 @@
+import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
+
+import { elementTypeOfCode, type ElementType } from './element-types.js';
+import { InferenceError, fromNative } from './errors.js';
+import type { NativeTensor } from './native.js';
+import { setFields, sizeOf } from './tensor.js';
+import { lengthProblem, toStorage, wrapBuffer } from './tensor-data.js';
+
+const Base = CommonTensor as unknown as new (type: 'uint8', data: Uint8Array) => CommonTensor;
+
+/**
+ * A tensor in the engine's memory: from `session.allocate()` or an output bound to a device. Runs use it without a copy.
+ * Its location is 'cpu-pinned' in host memory and 'gpu-buffer' on a device; JavaScript reaches the bytes by copies,
+ * `getData()` and `setData()`.
+ */
+export class EngineTensor extends Base {
+  readonly #handle: NativeTensor;
+  readonly #type: ElementType;
+
+  /** @internal */
+  constructor(handle: NativeTensor) {
+    super('uint8', new Uint8Array(0));
+    this.#handle = handle;
+    this.#type = elementTypeOfCode(handle.elementType) as ElementType;
+    const { dims } = handle;
+    setFields(this, {
+      type: this.#type.name,
+      dims,
+      size: sizeOf(dims),
+      cpuData: undefined,
+      dataLocation: handle.device === 'cpu' ? 'cpu-pinned' : 'gpu-buffer',
+    });
+  }
+
+  /** The addon's object of an engine tensor, undefined for other values. @internal */
+  static handleOf(value: object): NativeTensor | undefined {
+    return #handle in value ? value.#handle : undefined;
+  }
+
+  /** Where the memory is: 'cpu', 'null', 'cuda:0', ... */
+  get device(): string {
+    return this.#handle.device;
+  }
+
+  /** A copy of the elements of a tensor in host memory; throws for one on a device, where `getData()` is the way. */
+  override get data(): CommonTensor.DataType {
+    if (this.location === 'gpu-buffer') {
+      throw new Error('The data is not on CPU. Use `getData()` to download GPU data to CPU.');
+    }
+    return this.#read();
+  }
+
+  /** A copy of the elements. `releaseData`: gives the engine's memory back afterwards. */
+  override getData(releaseData?: boolean): Promise<CommonTensor.DataType> {
+    return new Promise((resolve) => {
+      const data = this.#read();
+      if (releaseData) this.dispose();
+      resolve(data);
+    });
+  }
+
+  /** Overwrites the elements. Throws TypeError for data of another type and Error where the length differs. */
+  setData(data: CommonTensor.DataType | readonly string[] | readonly number[] | readonly bigint[]): void {
+    this.#ensureValid();
+    const storage = toStorage(this.#type, data, 'setData');
+    const problem = lengthProblem(this.#type, storage, this.size);
+    if (problem !== undefined) throw new InferenceError('INVALID_ARGUMENT', `setData: ${problem}.`);
+    try {
+      this.#handle.write(storage);
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  /** Gives the memory back to the engine; runs that have begun keep it until they end. */
+  override dispose(): void {
+    if (this.location === 'none') return;
+    this.#handle.dispose();
+    setFields(this, { dataLocation: 'none' });
+  }
+
+  override reshape(_dims: readonly number[]): TypedTensor<CommonTensor.Type> {
+    this.#ensureValid();
+    throw new Error('Cannot reshape a tensor that owns engine memory.');
+  }
+
+  #read(): CommonTensor.DataType {
+    this.#ensureValid();
+    try {
+      const bytes = this.#handle.read();
+      if (Array.isArray(bytes)) return bytes;
+      const data = wrapBuffer(this.#type.array as 'Uint8Array', bytes);
+      // As onnxruntime-common shows the type: Float16Array where JavaScript has it.
+      return this.#type.common
+        ? new CommonTensor(this.#type.name, data as never, this.dims).data
+        : (data as Uint8Array);
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  #ensureValid(): void {
+    if (this.location === 'none') throw new InferenceError('DISPOSED', 'The tensor is disposed.');
+  }
+}

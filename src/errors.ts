@@ -1,0 +1,92 @@
+/** What went wrong, in a form that programs can test. Stable across versions. */
+export type ErrorCode =
+  | 'INVALID_MODEL'
+  | 'UNSUPPORTED_OPERATOR'
+  | 'INVALID_ARGUMENT'
+  | 'SHAPE_MISMATCH'
+  | 'PROVIDER_UNAVAILABLE'
+  | 'ABORTED'
+  | 'DISPOSED'
+  | 'OUT_OF_MEMORY'
+  | 'IO'
+  | 'INTERNAL';
+
+/** Where an error applies; a field that does not apply is absent. */
+export interface ErrorFields {
+  /** Name of the model input. */
+  readonly input?: string;
+  /** Name of the model output. */
+  readonly output?: string;
+  /** Name of the node. */
+  readonly node?: string;
+  readonly opType?: string;
+  readonly expected?: string;
+  readonly actual?: string;
+  /** The file. */
+  readonly path?: string;
+  /** Every cause, where one error reports several: ten unsupported operators are ten entries. */
+  readonly details?: readonly string[];
+}
+
+/**
+ * Thrown for everything but wrong arguments, which are TypeError or RangeError with the same `code` and fields.
+ * Its `name` is 'Error', as clients of onnxruntime-node expect ('AbortError' when aborted); test `code` or `instanceof`.
+ */
+export class InferenceError extends Error implements ErrorFields {
+  readonly code: ErrorCode;
+  declare readonly input?: string;
+  declare readonly output?: string;
+  declare readonly node?: string;
+  declare readonly opType?: string;
+  declare readonly expected?: string;
+  declare readonly actual?: string;
+  declare readonly path?: string;
+  declare readonly details?: readonly string[];
+
+  constructor(code: ErrorCode, message: string, fields?: ErrorFields, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+    if (code === 'ABORTED') Object.defineProperty(this, 'name', { value: 'AbortError', configurable: true });
+    assignFields(this, fields);
+  }
+}
+
+/** A wrong argument: TypeError with `code` INVALID_ARGUMENT unless another applies. */
+export function typeError(message: string, fields?: ErrorFields, code: ErrorCode = 'INVALID_ARGUMENT'): TypeError {
+  return assignFields(Object.assign(new TypeError(message), { code }), fields);
+}
+
+/** An argument out of its range: RangeError with `code` INVALID_ARGUMENT unless another applies. */
+export function rangeError(message: string, fields?: ErrorFields, code: ErrorCode = 'INVALID_ARGUMENT'): RangeError {
+  return assignFields(Object.assign(new RangeError(message), { code }), fields);
+}
+
+/** The plain object in which the addon reports an error. */
+export interface NativeError extends ErrorFields {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export function isNativeError(error: unknown): error is NativeError {
+  return typeof error === 'object' && error !== null && !(error instanceof Error) && 'code' in error;
+}
+
+/**
+ * Makes the error that the user sees of one that the addon reported; others pass through. Call it in the user's async
+ * call chain (not in the addon's callback), so that the stack names the user's code.
+ */
+export function fromNative(error: unknown, cause?: unknown): unknown {
+  if (!isNativeError(error)) return error;
+  return new InferenceError(error.code, error.message, error, cause === undefined ? undefined : { cause });
+}
+
+const fieldNames = ['input', 'output', 'node', 'opType', 'expected', 'actual', 'path', 'details'] as const;
+
+function assignFields<E extends Error>(error: E, fields: ErrorFields | undefined): E {
+  if (fields === undefined) return error;
+  for (const name of fieldNames) {
+    const value = fields[name];
+    if (value !== undefined) Object.defineProperty(error, name, { value, enumerable: true, configurable: true });
+  }
+  return error;
+}

@@ -1,0 +1,219 @@
+import { types } from 'node:util';
+
+import { elementTypeOfCode, elementTypeOfName, type ElementType } from './element-types.js';
+import { EngineTensor } from './engine-tensor.js';
+import { InferenceError, rangeError, typeError, type ErrorFields } from './errors.js';
+import { Kind, type NativeTensor, type NativeValueInfo } from './native.js';
+import { describe, lengthProblem, toStorage, type TensorStorage } from './tensor-data.js';
+import type { WireWriter } from './wire.js';
+
+/*
+ * Feeds are handled in two steps, so that no user code (getters, proxies) runs between the check of a value and the
+ * addon's copy of its bytes: `readValue` reads every property of the user's objects once, `checkValue` and `writeValue`
+ * touch nothing of theirs but the internal slots of typed arrays.
+ */
+
+/** A value whose every property has been read. */
+export type RawValue =
+  | { kind: 'none' }
+  | { kind: 'tensor'; type: ElementType; dims: number[]; storage: TensorStorage }
+  | { kind: 'handle'; type: ElementType; dims: readonly number[]; handle: NativeTensor }
+  | { kind: 'sequence'; items: RawValue[] }
+  | { kind: 'map'; keys: RawTensor; values: RawTensor };
+type RawTensor = Extract<RawValue, { kind: 'tensor' }>;
+
+type Role = 'input' | 'output';
+
+/** Reads what the user gives for an input, or as the tensor that an output shall be written into. */
+export function readValue(value: unknown, info: NativeValueInfo, role: Role = 'input'): RawValue {
+  if (value === null && info.optional && role === 'input') return { kind: 'none' };
+  switch (info.kind) {
+    case 'sequence':
+      if (Array.isArray(value)) {
+        return { kind: 'sequence', items: Array.from(value as unknown[], (item) => readTensor(item, info, role)) };
+      }
+      break;
+    case 'map':
+      if (types.isMap(value)) return readMap(value, info);
+      break;
+    default:
+      return readTensor(value, info, role);
+  }
+  const expected = info.kind === 'map' ? 'a Map' : 'an array of tensors';
+  throw typeError(`${role} '${info.name}' must be ${expected}, got ${describe(value)}.`, {
+    [role]: info.name,
+    expected,
+    actual: describe(value),
+  });
+}
+
+function readTensor(value: unknown, info: NativeValueInfo, role: Role): RawValue {
+  const what = `${role} '${info.name}'`;
+  const fields = { [role]: info.name };
+  if (typeof value !== 'object' || value === null) {
+    throw typeError(`${what}: Tensor must be an object, got ${describe(value)}.`, fields);
+  }
+  const handle = EngineTensor.handleOf(value);
+  if (handle !== undefined) {
+    if ((value as EngineTensor).location === 'none') throw disposed(what, fields);
+    const type = elementTypeOfCode(handle.elementType) as ElementType;
+    return { kind: 'handle', type, dims: handle.dims, handle };
+  }
+  const tensor = value as { dims?: unknown; type?: unknown; location?: unknown; data?: unknown };
+  const givenDims = tensor.dims;
+  if (!Array.isArray(givenDims)) {
+    throw typeError(`${what}: Tensor.dims must be an array, got ${describe(givenDims)}.`, fields);
+  }
+  const dims = Array.from(givenDims as unknown[], (dim, i) => {
+    if (typeof dim !== 'number' || !Number.isSafeInteger(dim)) {
+      throw typeError(`${what}: Tensor.dims[${i}] must be an integer, got ${String(dim)}.`, fields);
+    }
+    if (dim < 0) throw rangeError(`${what}: Tensor.dims[${i}] must be a non-negative integer, got ${dim}.`, fields);
+    return dim;
+  });
+  const typeName = tensor.type;
+  if (typeof typeName !== 'string') {
+    throw typeError(`${what}: Tensor.type must be a string, got ${describe(typeName)}.`, fields);
+  }
+  const type = elementTypeOfName(typeName);
+  if (type === undefined) throw typeError(`${what}: Tensor.type is not supported: ${typeName}.`, fields);
+  const { location } = tensor;
+  if (typeof location !== 'string') {
+    throw typeError(`${what}: Tensor.location must be a string, got ${describe(location)}.`, fields);
+  }
+  if (location === 'none') throw disposed(what, fields);
+  if (location !== 'cpu' && location !== 'cpu-pinned') {
+    throw typeError(
+      `${what}: a tensor of location '${location}' is not of this engine; its data must be on the CPU.`,
+      fields,
+    );
+  }
+  return { kind: 'tensor', type, dims, storage: toStorage(type, tensor.data, what, fields) };
+}
+
+function disposed(what: string, fields: ErrorFields): RangeError {
+  return rangeError(`${what}: the tensor is disposed. Tensor.location is not supported.`, fields, 'DISPOSED');
+}
+
+function readMap(map: Map<unknown, unknown>, info: NativeValueInfo): RawValue {
+  const what = `input '${info.name}'`;
+  const fields = { input: info.name };
+  const entries = Array.from(Map.prototype.entries.call(map) as Iterable<[unknown, unknown]>);
+  const keys = entries.map(([key]) => key);
+  const values = entries.map(([, value]) => value);
+  const keyType = elementTypeOfName(keys.every((key) => typeof key === 'string') ? 'string' : 'int64') as ElementType;
+  const valueType = elementTypeOfCode(info.elementType);
+  if (valueType === undefined) throw typeError(`${what}: maps of this type cannot be fed.`, fields);
+  const array = (type: ElementType, items: unknown[]): RawTensor => {
+    const plain = type.bits === 64 || type.name === 'string' ? items : scalarArray(type, items);
+    return { kind: 'tensor', type, dims: [items.length], storage: toStorage(type, plain, what, fields) };
+  };
+  return { kind: 'map', keys: array(keyType, keys), values: array(valueType, values) };
+}
+
+function scalarArray(type: ElementType, items: unknown[]): unknown {
+  if (!items.every((item) => typeof item === 'number')) return items; // refused by toStorage
+  switch (type.name) {
+    case 'float32':
+      return Float32Array.from(items);
+    case 'float64':
+      return Float64Array.from(items);
+    case 'int32':
+      return Int32Array.from(items);
+    default:
+      return items;
+  }
+}
+
+/**
+ * Checks type, rank, dims and the amount of data of a fed value. A declared scalar takes any tensor of one element, as
+ * models such as Silero's rely on it; dims that share a symbol are not compared (the engine takes them apart).
+ */
+export function checkValue(raw: RawValue, info: NativeValueInfo, role: Role = 'input'): void {
+  if (raw.kind === 'sequence') {
+    for (const item of raw.items) checkTensor(item, info, role, false);
+  } else {
+    checkTensor(raw, info, role, role === 'input');
+  }
+}
+
+function checkTensor(raw: RawValue, info: NativeValueInfo, role: Role, shaped: boolean): void {
+  if (raw.kind !== 'tensor' && raw.kind !== 'handle') return;
+  const { name } = info;
+  const size = raw.dims.reduce((product, dim) => product * dim, 1);
+  if (info.elementType !== 0 && raw.type.code !== info.elementType) {
+    const actual = `tensor(${raw.type.onnxName})`;
+    const expected = `tensor(${elementTypeOfCode(info.elementType)?.onnxName ?? 'unknown'})`;
+    throw new InferenceError(
+      'INVALID_ARGUMENT',
+      `${role} '${name}': Unexpected ${role} data type. Actual: (${actual}) , expected: (${expected})`,
+      { [role]: name, expected, actual },
+    );
+  }
+  if (shaped && info.shape !== null) checkShape(raw.dims, size, info.shape, name);
+  if (raw.kind === 'handle') return;
+  const problem = lengthProblem(raw.type, raw.storage, size);
+  if (problem !== undefined) {
+    throw new InferenceError(
+      'INVALID_ARGUMENT',
+      `${role} '${name}': the data of a ${raw.type.name} tensor of dims [${raw.dims.join(',')}] does not fit: ${problem}.`,
+      { [role]: name },
+    );
+  }
+}
+
+function checkShape(dims: readonly number[], size: number, shape: readonly (number | string)[], name: string): void {
+  if (shape.length === 0 && size === 1) return;
+  const fix = 'Please fix either the inputs/outputs or the model.';
+  const fields = {
+    input: name,
+    expected: `[${shape.map((dim) => dim || '?').join(',')}]`,
+    actual: `[${dims.join(',')}]`,
+  };
+  if (dims.length !== shape.length) {
+    throw new InferenceError(
+      'SHAPE_MISMATCH',
+      `Invalid rank for input: ${name} Got: ${dims.length} Expected: ${shape.length} ` +
+        `(${fields.actual} for ${fields.expected}). ${fix}`,
+      fields,
+    );
+  }
+  const wrong = dims.flatMap((dim, i) => {
+    const declared = shape[i];
+    return typeof declared === 'number' && declared !== dim ? [` index: ${i} Got: ${dim} Expected: ${declared}`] : [];
+  });
+  if (wrong.length > 0) {
+    throw new InferenceError(
+      'SHAPE_MISMATCH',
+      `Got invalid dimensions for input: ${name} for the following indices\n${wrong.join('\n')}\n ${fix}`,
+      fields,
+    );
+  }
+}
+
+/** Puts a checked value into the wire form. */
+export function writeValue(writer: WireWriter, raw: RawValue): void {
+  switch (raw.kind) {
+    case 'none':
+      writer.number(Kind.None);
+      break;
+    case 'tensor':
+      writer.tensor(raw.type.code, raw.dims, raw.storage);
+      break;
+    case 'handle':
+      writer.number(Kind.Handle);
+      writer.item(raw.handle);
+      break;
+    case 'sequence':
+      writer.number(Kind.Sequence);
+      writer.number(raw.items.length);
+      for (const item of raw.items) writeValue(writer, item);
+      break;
+    case 'map':
+      writer.number(Kind.Map);
+      writeValue(writer, raw.keys);
+      writer.number(-1);
+      writeValue(writer, raw.values);
+      break;
+  }
+}

@@ -1,0 +1,65 @@
+import { registerBackends } from './backend.js';
+
+registerBackends();
+
+export { listSupportedBackends } from './backend.js';
+export { EngineTensor } from './engine-tensor.js';
+export { InferenceError, type ErrorCode, type ErrorFields } from './errors.js';
+export { InferenceSession, type ModelMetadata, type NodePlacement } from './inference-session.js';
+export { IoBinding } from './io-binding.js';
+export type { OperatorProfile, ProfileEvent, ProfileSummary } from './profile-summary.js';
+export type { NullExecutionProviderOption, ProviderOption } from './provider-options.js';
+export { Tensor } from './tensor.js';
+export type { Float16ArrayLike, InferenceValue, TensorConstructor } from './tensor-types.js';
+
+export {
+  env,
+  registerBackend,
+  TRACE,
+  TRACE_EVENT_BEGIN,
+  TRACE_EVENT_END,
+  TRACE_FUNC_BEGIN,
+  TRACE_FUNC_END,
+} from 'onnxruntime-common';
+export type {
+  Backend,
+  ConversionUtils,
+  CpuPinnedConstructorParameters,
+  Env,
+  ExternalDataFileDescription,
+  ExternalDataFileType,
+  FileBlob,
+  FileData,
+  FileType,
+  FileUrlOrPath,
+  GpuBufferConstructorParameters,
+  ImageFormat,
+  ImageTensorLayout,
+  InferenceSessionFactory,
+  InferenceSessionHandler,
+  MLTensorConstructorParameters,
+  NonTensorType,
+  OnnxModelOptions,
+  OnnxValue,
+  OnnxValueDataLocation,
+  OptionResizedDimensions,
+  OptionsDimensions,
+  OptionsFormat,
+  OptionsNormalizationParameters,
+  OptionsTensorDataType,
+  OptionsTensorFormat,
+  OptionsTensorLayout,
+  SessionHandler,
+  TensorFactory,
+  TensorFromGpuBufferOptions,
+  TensorFromImageBitmapOptions,
+  TensorFromImageDataOptions,
+  TensorFromImageElementOptions,
+  TensorFromMLTensorOptions,
+  TensorFromTextureOptions,
+  TensorFromUrlOptions,
+  TensorToDataUrlOptions,
+  TensorToImageDataOptions,
+  TextureConstructorParameters,
+  TypedTensor,
+} from 'onnxruntime-common';

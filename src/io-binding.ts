@@ -1,0 +1,92 @@
+import type { Tensor, InferenceSession as Common } from 'onnxruntime-common';
+
+import { rangeError, typeError } from './errors.js';
+import { nearestName } from './option-names.js';
+import type { RunOptions } from './run-options.js';
+import { DevicePlacement, type NativeSessionHandler, type OutputTarget } from './session-handler.js';
+import { describe } from './tensor-data.js';
+import type { InferenceValue } from './tensor-types.js';
+
+/**
+ * Inputs and outputs fixed for many runs of a session. Tensors in the engine's memory (`session.allocate()`, outputs
+ * bound to a device) are used where they are; a tensor in JavaScript's memory is read, or written, at each run.
+ */
+export class IoBinding {
+  readonly #handler: NativeSessionHandler;
+  readonly #inputs = new Map<string, InferenceValue>();
+  readonly #targets = new Map<string, OutputTarget>();
+  #outputs: Common.ReturnType = {};
+
+  /** @internal */
+  constructor(handler: NativeSessionHandler) {
+    this.#handler = handler;
+  }
+
+  /** Binds a value to an input or an overridable initializer. Throws RangeError for a name that the model lacks. */
+  bindInput(name: string, value: InferenceValue): this {
+    checkName(
+      name,
+      this.#handler.native.inputs.map((info) => info.name),
+      'input',
+    );
+    this.#inputs.set(name, value);
+    return this;
+  }
+
+  /**
+   * Binds an output to a tensor that it is written into (its shape has to be right), or to a device, by name: 'cpu'
+   * (the engine's host memory, the default), 'cuda:0', ...; each run then makes a new tensor there.
+   */
+  bindOutput(name: string, target: Tensor | string = 'cpu'): this {
+    checkName(name, this.#handler.outputNames, 'output');
+    if (typeof target !== 'string' && (typeof target !== 'object' || (target as unknown) === null)) {
+      throw typeError(`An output is bound to a Tensor or a device name, got ${describe(target)}.`, { output: name });
+    }
+    this.#targets.set(name, typeof target === 'string' ? new DevicePlacement(target) : target);
+    return this;
+  }
+
+  clearInputs(): void {
+    this.#inputs.clear();
+  }
+
+  /** Forgets bound outputs and the results of the last run. */
+  clearOutputs(): void {
+    this.#targets.clear();
+    this.#outputs = {};
+  }
+
+  clear(): void {
+    this.clearInputs();
+    this.clearOutputs();
+  }
+
+  /** Results of the last run, by name. */
+  get outputs(): Common.ReturnType {
+    return this.#outputs;
+  }
+
+  /** Runs the session; computes the bound outputs, or all of them, as JavaScript tensors, if none is bound. */
+  async run(options?: RunOptions): Promise<Common.ReturnType> {
+    this.#outputs = await this.#handler.run(Object.fromEntries(this.#inputs), this.#fetches(), options);
+    return this.#outputs;
+  }
+
+  /** `run` on the calling thread. */
+  runSync(options?: RunOptions): Common.ReturnType {
+    this.#outputs = this.#handler.runSync(Object.fromEntries(this.#inputs), this.#fetches(), options);
+    return this.#outputs;
+  }
+
+  #fetches(): Record<string, OutputTarget> | undefined {
+    return this.#targets.size === 0 ? undefined : Object.fromEntries(this.#targets);
+  }
+}
+
+function checkName(name: string, names: readonly string[], role: 'input' | 'output'): void {
+  if (names.includes(name)) return;
+  const nearest = nearestName(name, names);
+  const hint =
+    nearest === undefined ? `It has ${names.map((known) => `'${known}'`).join(', ')}.` : `Did you mean '${nearest}'?`;
+  throw rangeError(`The model has no ${role} '${name}'. ${hint}`, { [role]: name });
+}

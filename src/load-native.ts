@@ -1,0 +1,30 @@
+import { dirname } from 'node:path';
+import nodeGypBuild from 'node-gyp-build';
+
+import { InferenceError } from './errors.js';
+import type { NativeAddon } from './native.js';
+
+let addon: NativeAddon | undefined;
+
+/**
+ * The addon of this platform, loaded once: build/Release (made by `npm run build`) or prebuilds/. The environment
+ * variable INFERNODE_PREBUILD names another folder that has one of these.
+ */
+export function loadNative(): NativeAddon {
+  if (addon !== undefined) return addon;
+  const root = dirname(__dirname); // of src/ and of dist/
+  try {
+    addon = nodeGypBuild(root) as NativeAddon;
+  } catch (cause) {
+    const platform = `${process.platform}-${process.arch}`;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new InferenceError(
+      'IO',
+      `infernode has no binary that loads on ${platform} (Node ${process.versions.node}). Build one with \`npm run build\` in ${root}, ` +
+        `or set INFERNODE_PREBUILD to a folder that holds one. ${reason}`,
+      { path: root },
+      { cause },
+    );
+  }
+  return addon;
+}

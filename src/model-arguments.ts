@@ -1,0 +1,38 @@
+import { types } from 'node:util';
+
+import { rangeError, typeError } from './errors.js';
+import { bytesOf, typedArrayName } from './tensor-data.js';
+import type { SessionOptions } from './session-options.js';
+
+/**
+ * Reads the arguments of `InferenceSession.create`: a path, or bytes in a Uint8Array or (shared) ArrayBuffer of any
+ * realm, the latter with an optional range. Throws what onnxruntime-node throws.
+ */
+export function parseModelArguments(args: readonly unknown[]): {
+  source: string | Uint8Array;
+  options: SessionOptions;
+} {
+  const [model, arg1, arg2, arg3] = args;
+  if (typeof model === 'string') return { source: model, options: optionsOf(arg1) };
+  if (typedArrayName(model) === 'Uint8Array') return { source: bytesOf(model), options: optionsOf(arg1) };
+  if (!types.isAnyArrayBuffer(model)) throw typeError("Unexpected argument[0]: must be 'path' or 'buffer'.");
+  if (typeof arg1 !== 'number') return { source: new Uint8Array(model), options: optionsOf(arg1) };
+
+  const byteOffset = arg1;
+  if (!Number.isSafeInteger(byteOffset)) throw rangeError("'byteOffset' must be an integer.");
+  if (byteOffset < 0 || byteOffset >= model.byteLength) {
+    throw rangeError(`'byteOffset' is out of range [0, ${model.byteLength}).`);
+  }
+  const rest = model.byteLength - byteOffset;
+  if (arg2 === undefined) return { source: new Uint8Array(model, byteOffset), options: optionsOf(arg3) };
+  if (typeof arg2 !== 'number') throw typeError("'byteLength' must be a number.");
+  if (!Number.isSafeInteger(arg2)) throw rangeError("'byteLength' must be an integer.");
+  if (arg2 <= 0 || arg2 > rest) throw rangeError(`'byteLength' is out of range (0, ${rest}].`);
+  return { source: new Uint8Array(model, byteOffset, arg2), options: optionsOf(arg3) };
+}
+
+function optionsOf(value: unknown): SessionOptions {
+  if (value === undefined) return {};
+  if (typeof value !== 'object' || value === null) throw typeError("'options' must be an object.");
+  return value;
+}

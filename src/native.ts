@@ -1,0 +1,160 @@
+import type { NativeError } from './errors.js';
+
+/*
+ * The typed surface of the addon: the contract between src/ and src-native/napi/.
+ *
+ * Values cross as a pair of a number array and an item array ("wire form"), so that a run costs few calls of Node-API.
+ * A value is, in the number array:
+ *   None                                      an empty optional
+ *   Tensor, elementType, rank, dims...        item: typed array or string[] (to the addon), ArrayBuffer or string[] (from it)
+ *   Sequence, count, values...
+ *   Map, keys (a Tensor of rank 1), -1, Tensor of rank 1     where every value is one element of one type
+ *   Map, keys (a Tensor of rank 1), count, values...
+ *   Handle                                    item: NativeTensor
+ *   InPlace                                   (only from the addon) written into the tensor that was given for it
+ * Items are taken in order. The addon checks every number and every length; it trusts nothing but that no item is a
+ * Proxy or has accessors.
+ */
+export const Kind = { None: 0, Tensor: 1, Sequence: 2, Map: 3, Handle: 4, InPlace: 5 } as const;
+
+/**
+ * Where a requested output goes: a JavaScript value, engine memory on a device (item: its name), or into what the value
+ * (Tensor or Handle) that follows refers to.
+ */
+export const Placement = { JavaScript: 0, Device: 1, Target: 2 } as const;
+
+/**
+ * numbers of a run: feedCount, (inputIndex, value)..., outputCount, (outputIndex, placement, value if Target)...
+ * numbers of a result: the values of the requested outputs, in order.
+ */
+export interface Wire {
+  readonly numbers: Float64Array;
+  readonly items: readonly unknown[];
+}
+
+export type ModelSource = string | Uint8Array;
+
+export interface NativeSessionOptions {
+  /** In the user's order; an option's value is text as in the provider's own option table. */
+  providers: { name: string; options: [key: string, value: string][] }[];
+  /** Whether a provider that cannot start makes room for the next in the list. */
+  providerFallback: boolean;
+  intraOpNumThreads: number;
+  interOpNumThreads: number;
+  graphOptimizationLevel: 'disabled' | 'basic' | 'extended' | 'layout' | 'all';
+  enableCpuMemArena: boolean;
+  enableMemPattern: boolean;
+  executionMode: 'sequential' | 'parallel';
+  float32Precision: 'highest' | 'high' | 'medium';
+  /** Empty: none. */
+  optimizedModelFilePath: string;
+  enableProfiling: boolean;
+  profileFilePrefix: string;
+  logId: string;
+  logSeverityLevel: number;
+  /** Bytes that one run may hold; 0: no limit. */
+  memoryLimit: number;
+  freeDimensionOverrides: [dimension: string, value: number][];
+  externalData: { path: string; data: Uint8Array | string }[];
+  /** `extra`, flattened: session config entries. */
+  config: [key: string, value: string][];
+}
+
+export interface NativeRunOptions {
+  tag: string;
+  /** -1: the session's. */
+  logSeverityLevel: number;
+  /** Milliseconds; 0: no limit. */
+  timeout: number;
+  config: [key: string, value: string][];
+}
+
+export interface NativeValueInfo {
+  readonly name: string;
+  readonly kind: 'tensor' | 'sequence' | 'map' | 'sparse';
+  /** Whether the value may be an empty optional. */
+  readonly optional: boolean;
+  /** ONNX element type; of a sequence, that of its tensors; of a map, that of its values; 0 where there is none. */
+  readonly elementType: number;
+  /** Symbols are strings, '' for an unnamed one; null: rank unknown. */
+  readonly shape: readonly (number | string)[] | null;
+  /** An initializer that may be fed instead. */
+  readonly overridable: boolean;
+}
+
+export interface NativeMetadata {
+  readonly producerName: string;
+  readonly producerVersion: string;
+  readonly domain: string;
+  readonly graphName: string;
+  readonly graphDescription: string;
+  readonly description: string;
+  readonly modelVersion: number;
+  readonly irVersion: number;
+  readonly opsets: Readonly<Record<string, number>>;
+  readonly custom: Readonly<Record<string, string>>;
+}
+
+export interface NativePlacement {
+  readonly node: string;
+  readonly opType: string;
+  readonly provider: string;
+  /** Why it is there; may be empty. */
+  readonly reason: string;
+}
+
+/** A tensor in the engine's memory. */
+export interface NativeTensor {
+  readonly elementType: number;
+  readonly dims: number[];
+  /** 'cpu', 'cuda:0', ... */
+  readonly device: string;
+  /** A copy of the bytes. */
+  read(): ArrayBuffer | string[];
+  write(data: ArrayBufferView | readonly string[]): void;
+  /** Drops this reference; runs that use the memory keep theirs. */
+  dispose(): void;
+}
+
+/** error: NativeError, or undefined. */
+export type Completion<T> = (error: NativeError | undefined, result: T | undefined) => void;
+
+export interface NativeSession {
+  /** Required inputs in the model's order, then overridable initializers. */
+  readonly inputs: readonly NativeValueInfo[];
+  readonly outputs: readonly NativeValueInfo[];
+  readonly metadata: NativeMetadata;
+  readonly placement: readonly NativePlacement[];
+  /** Devices of its providers, in their order, 'cpu' last. */
+  readonly devices: readonly string[];
+  /**
+   * Takes all bytes during the call. Returns the result at once where the run is short enough for this thread,
+   * otherwise a job for `cancel`, and `done` is called once, never during this call. Throws NativeError.
+   */
+  run(
+    numbers: Float64Array,
+    items: readonly unknown[],
+    options: NativeRunOptions | undefined,
+    done: Completion<Wire>,
+  ): Wire | number;
+  runSync(numbers: Float64Array, items: readonly unknown[], options: NativeRunOptions | undefined): Wire;
+  /** `device`: 'cpu', 'null', 'cuda:0', ... */
+  allocate(elementType: number, dims: readonly number[], device: string): NativeTensor;
+  startProfiling(): void;
+  /** The path of the trace and its text; undefined where profiling was off. */
+  endProfiling(): { path: string; trace: string } | undefined;
+  /** Bytes of host memory that the session holds: weights and pooled frames. */
+  memoryBytes(): number;
+  /** Refuses later runs; `done` is called when the runs that have begun are over and the memory is returned. */
+  release(done: Completion<undefined>): void;
+}
+
+export interface NativeAddon {
+  readonly version: string;
+  listSupportedBackends(): { name: string; bundled: boolean }[];
+  /** Returns a job for `cancel`. `bytes` are copied during the call. */
+  createSession(source: ModelSource, options: NativeSessionOptions, done: Completion<NativeSession>): number;
+  createSessionSync(source: ModelSource, options: NativeSessionOptions): NativeSession;
+  /** Ends a run or a load that has not completed; its `done` reports ABORTED. Other numbers are ignored. */
+  cancel(job: number): void;
+}

@@ -1,0 +1,90 @@
+import { rangeError, typeError } from './errors.js';
+import { describe } from './tensor-data.js';
+
+/** Reads the keys of a user's options object, each once; `what` ("session options") begins every message. */
+export class OptionReader {
+  constructor(
+    private readonly options: object,
+    private readonly what: string,
+  ) {}
+
+  /** As onnxruntime-node does it: a key that is there counts, whatever its value. */
+  has(key: string): boolean {
+    return key in this.options;
+  }
+
+  get(key: string): unknown {
+    return (this.options as Record<string, unknown>)[key];
+  }
+
+  integer(key: string, fallback: number, max = 2 ** 32 - 1): number {
+    if (!this.has(key)) return fallback;
+    const value = this.get(key);
+    if (typeof value !== 'number') this.wrong(key, 'a number', value);
+    if (!Number.isInteger(value) || value < 0 || value > max) {
+      throw rangeError(`Invalid ${this.what}: '${key}' must be an integer in [0, ${max}], got ${value}.`);
+    }
+    return value;
+  }
+
+  boolean(key: string, fallback: boolean): boolean {
+    if (!this.has(key)) return fallback;
+    const value = this.get(key);
+    if (typeof value !== 'boolean') this.wrong(key, 'a boolean', value);
+    return value;
+  }
+
+  string(key: string, fallback: string): string {
+    if (!this.has(key)) return fallback;
+    const value = this.get(key);
+    if (typeof value !== 'string') this.wrong(key, 'a string', value);
+    return value;
+  }
+
+  oneOf<T extends string>(key: string, values: readonly T[], fallback: T): T {
+    if (!this.has(key)) return fallback;
+    const value = this.get(key);
+    const found = values.find((candidate) => candidate === value);
+    if (found === undefined) this.wrong(key, `one of '${values.join("', '")}'`, value);
+    return found;
+  }
+
+  /** An AbortSignal, or anything that behaves as one. */
+  signal(): AbortSignal | undefined {
+    const value = this.get('signal');
+    if (value === undefined) return undefined;
+    if (typeof value !== 'object' || value === null || !('aborted' in value) || !('addEventListener' in value)) {
+      this.wrong('signal', 'an AbortSignal', value);
+    }
+    return value as AbortSignal;
+  }
+
+  /**
+   * `extra` flattened to config entries: {session: {intra_op: {allow_spinning: '0'}}} and
+   * {'session.intra_op.allow_spinning': '0'} are the same. Leaves are strings.
+   */
+  config(): [key: string, value: string][] {
+    const entries: [string, string][] = [];
+    const value = this.get('extra');
+    if (value === undefined) return entries;
+    if (typeof value !== 'object' || value === null) this.wrong('extra', 'an object', value);
+    this.flatten('', value, [], entries);
+    return entries;
+  }
+
+  wrong(key: string, expected: string, value: unknown): never {
+    const actual = typeof value === 'string' ? `'${value}'` : describe(value);
+    throw typeError(`Invalid ${this.what}: '${key}' must be ${expected}, got ${actual}.`, { expected, actual });
+  }
+
+  private flatten(prefix: string, value: object, parents: readonly object[], entries: [string, string][]): void {
+    if (parents.includes(value))
+      throw typeError(`Invalid ${this.what}: 'extra${prefix && `.${prefix}`}' contains itself.`);
+    for (const [name, item] of Object.entries(value) as [string, unknown][]) {
+      const key = prefix === '' ? name : `${prefix}.${name}`;
+      if (typeof item === 'string') entries.push([key, item]);
+      else if (typeof item === 'object' && item !== null) this.flatten(key, item, [...parents, value], entries);
+      else this.wrong(`extra.${key}`, 'a string', item);
+    }
+  }
+}

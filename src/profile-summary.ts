@@ -1,0 +1,68 @@
+/** Time of all nodes of one operator in a profile. */
+export interface OperatorProfile {
+  readonly opType: string;
+  readonly provider: string;
+  readonly count: number;
+  readonly totalMicroseconds: number;
+  /** Share of the time of all nodes, 0 to 1. */
+  readonly share: number;
+}
+
+/** What `endProfiling()` returns. */
+export interface ProfileSummary {
+  /** The trace file, for chrome://tracing or Perfetto; '' where it could not be written. */
+  readonly path: string;
+  readonly runs: number;
+  /** Wall time of the runs. */
+  readonly runMicroseconds: number;
+  /** Slowest first. */
+  readonly operators: readonly OperatorProfile[];
+  /** The events of the trace as parsed JSON. */
+  readonly events: readonly ProfileEvent[];
+}
+
+/** One event of the trace, times in microseconds since profiling began. */
+export interface ProfileEvent {
+  readonly cat: string;
+  readonly name: string;
+  readonly ts: number;
+  readonly dur: number;
+  readonly pid: number;
+  readonly tid: number;
+  readonly ph: string;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+/** Summarises a trace, a JSON array of events. */
+export function summarizeProfile(path: string, trace: string): ProfileSummary {
+  const events = (trace === '' ? [] : JSON.parse(trace)) as ProfileEvent[];
+  const operators = new Map<string, { opType: string; provider: string; count: number; total: number }>();
+  let runs = 0;
+  let runMicroseconds = 0;
+  let nodeMicroseconds = 0;
+  for (const { cat, name, dur, args } of events) {
+    if (cat === 'Session' && name === 'model_run') {
+      runs++;
+      runMicroseconds += dur;
+    } else if (cat === 'Node' && name.endsWith('_kernel_time')) {
+      const opType = String(args['op_name']);
+      const provider = String(args['provider']);
+      const key = `${opType}\0${provider}`;
+      const entry = operators.get(key) ?? { opType, provider, count: 0, total: 0 };
+      operators.set(key, entry);
+      entry.count++;
+      entry.total += dur;
+      nodeMicroseconds += dur;
+    }
+  }
+  const table = [...operators.values()]
+    .sort((a, b) => b.total - a.total)
+    .map(({ opType, provider, count, total }) => ({
+      opType,
+      provider,
+      count,
+      totalMicroseconds: total,
+      share: nodeMicroseconds === 0 ? 0 : total / nodeMicroseconds,
+    }));
+  return { path, runs, runMicroseconds, operators: table, events };
+}

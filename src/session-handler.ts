@@ -1,0 +1,252 @@
+import type { InferenceSession as Common, InferenceSessionHandler, SessionHandler } from 'onnxruntime-common';
+
+import { elementTypeOfCode, type ElementType } from './element-types.js';
+import { EngineTensor } from './engine-tensor.js';
+import { fromNative, InferenceError } from './errors.js';
+import { checkValue, readValue, writeValue, type RawValue } from './feeds.js';
+import { loadNative } from './load-native.js';
+import { Placement, type Completion, type NativeSession, type NativeValueInfo, type Wire } from './native.js';
+import { nearestName } from './option-names.js';
+import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
+import { parseRunOptions, type ParsedRunOptions, type RunOptions } from './run-options.js';
+import type { ParsedSessionOptions } from './session-options.js';
+import type { InferenceValue } from './tensor-types.js';
+import { inPlace, WireReader, WireWriter } from './wire.js';
+
+/** Values by name, as feeds and results have them. */
+export type ValueMap = Readonly<Record<string, InferenceValue>>;
+
+/** What becomes of a requested output: null and absent the default, a string engine memory on that device. */
+export type OutputTarget = InferenceValue | DevicePlacement | null;
+export class DevicePlacement {
+  constructor(readonly device: string) {}
+}
+
+interface RequestedOutput {
+  index: number;
+  name: string;
+  target: object | undefined;
+}
+
+/** A session of this engine, as the backend table of onnxruntime-common sees it. */
+export class NativeSessionHandler implements InferenceSessionHandler {
+  readonly inputNames: readonly string[];
+  readonly outputNames: readonly string[];
+  readonly inputMetadata: readonly Common.ValueMetadata[];
+  readonly outputMetadata: readonly Common.ValueMetadata[];
+  readonly #native: NativeSession;
+  readonly #inputs: readonly NativeValueInfo[];
+  readonly #outputs: readonly NativeValueInfo[];
+  readonly #placements: readonly (DevicePlacement | undefined)[];
+  #released = false;
+
+  constructor(native: NativeSession, preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation']) {
+    this.#native = native;
+    this.#inputs = native.inputs;
+    this.#outputs = native.outputs;
+    const required = this.#inputs.filter((info) => !info.overridable);
+    this.inputNames = required.map((info) => info.name);
+    this.outputNames = this.#outputs.map((info) => info.name);
+    this.inputMetadata = required.map(metadataOf);
+    this.outputMetadata = this.#outputs.map(metadataOf);
+    const device = native.devices.find((name) => name !== 'cpu');
+    this.#placements = this.outputNames.map((name) => {
+      const location =
+        typeof preferredOutputLocation === 'string' ? preferredOutputLocation : preferredOutputLocation.get(name);
+      // As with onnxruntime-node, a session on the CPU gives CPU tensors whatever was preferred.
+      return location === 'gpu-buffer' && device !== undefined ? new DevicePlacement(device) : undefined;
+    });
+  }
+
+  get native(): NativeSession {
+    return this.#native;
+  }
+
+  get released(): boolean {
+    return this.#released;
+  }
+
+  async run(
+    feeds: SessionHandler.FeedsType | ValueMap,
+    fetches?: Readonly<Record<string, OutputTarget>>,
+    options?: Common.RunOptions,
+  ): Promise<SessionHandler.ReturnType> {
+    this.#ensureOpen();
+    const parsed = parseRunOptions(options);
+    throwIfAborted(parsed);
+    const { wire, requested } = this.#encode(feeds, fetches);
+    let settle: Completion<Wire> | undefined;
+    let result: Wire;
+    try {
+      const answer = this.#native.run(wire.numbers, wire.items, parsed.native, (error, done) => settle?.(error, done));
+      wire.giveBack();
+      if (typeof answer !== 'number') {
+        result = answer;
+      } else {
+        result = await completion<Wire>(answer, parsed.signal, (callback) => {
+          settle = callback;
+        });
+      }
+    } catch (error) {
+      throw fromNative(error, parsed.signal?.reason);
+    }
+    return decode(result, requested);
+  }
+
+  runSync(
+    feeds: SessionHandler.FeedsType | ValueMap,
+    fetches?: Readonly<Record<string, OutputTarget>>,
+    options?: RunOptions,
+  ): SessionHandler.ReturnType {
+    this.#ensureOpen();
+    const parsed = parseRunOptions(options);
+    throwIfAborted(parsed);
+    const { wire, requested } = this.#encode(feeds, fetches);
+    try {
+      return decode(this.#native.runSync(wire.numbers, wire.items, parsed.native), requested);
+    } catch (error) {
+      throw fromNative(error);
+    } finally {
+      wire.giveBack();
+    }
+  }
+
+  /** Lets runs that have begun finish, then returns all memory. Rejects if that was asked for before. */
+  async dispose(): Promise<void> {
+    this.#ensureOpen();
+    this.#released = true;
+    await new Promise<void>((resolve, reject) => {
+      this.#native.release((error) => {
+        if (error === undefined) resolve();
+        else reject(fromNative(error));
+      });
+    });
+  }
+
+  allocate(type: ElementType, dims: readonly number[], device: string): EngineTensor {
+    this.#ensureOpen();
+    try {
+      return new EngineTensor(this.#native.allocate(type.code, dims, device));
+    } catch (error) {
+      throw fromNative(error);
+    }
+  }
+
+  startProfiling(): void {
+    this.#ensureOpen();
+    this.#native.startProfiling();
+  }
+
+  endProfiling(): ProfileSummary | undefined {
+    this.#ensureOpen();
+    const profile = this.#native.endProfiling();
+    return profile && summarizeProfile(profile.path, profile.trace);
+  }
+
+  #ensureOpen(): void {
+    if (this.#released) throw new InferenceError('DISPOSED', 'Session already disposed.');
+  }
+
+  /** Reads all of the user's objects, then checks them, then writes them down. */
+  #encode(
+    feeds: Readonly<Record<string, unknown>>,
+    fetches: Readonly<Record<string, OutputTarget>> | undefined,
+  ): { wire: WireWriter; requested: RequestedOutput[] } {
+    const fed: { index: number; info: NativeValueInfo; raw: RawValue }[] = [];
+    this.#inputs.forEach((info, index) => {
+      const value = feeds[info.name];
+      if (value !== undefined) fed.push({ index, info, raw: readValue(value, info) });
+      else if (!info.overridable) throw missingInput(info.name, feeds);
+    });
+    const requested: (RequestedOutput & { raw?: RawValue; device?: string })[] = [];
+    this.#outputs.forEach((info, index) => {
+      const { name } = info;
+      if (fetches !== undefined && !Object.hasOwn(fetches, name)) return;
+      const target = fetches?.[name] ?? this.#placements[index];
+      if (target === null || target === undefined) requested.push({ index, name, target: undefined });
+      else if (target instanceof DevicePlacement) {
+        requested.push({ index, name, target: undefined, device: target.device });
+      } else requested.push({ index, name, target, raw: readValue(target, info, 'output') });
+    });
+
+    // From here on, nothing of the user's runs before the addon has taken the bytes.
+    for (const { info, raw } of fed) checkValue(raw, info);
+    for (const { index, raw } of requested) {
+      if (raw !== undefined) checkValue(raw, this.#outputs[index] as NativeValueInfo, 'output');
+    }
+    const wire = WireWriter.take();
+    wire.number(fed.length);
+    for (const { index, raw } of fed) {
+      wire.number(index);
+      writeValue(wire, raw);
+    }
+    wire.number(requested.length);
+    for (const { index, raw, device } of requested) {
+      wire.number(index);
+      if (raw !== undefined) {
+        wire.number(Placement.Target);
+        writeValue(wire, raw);
+      } else if (device !== undefined) {
+        wire.number(Placement.Device);
+        wire.item(device);
+      } else wire.number(Placement.JavaScript);
+    }
+    return { wire, requested };
+  }
+}
+
+/**
+ * The result of a job of the addon, whose callback goes to `connect`. An abort of `signal` cancels the job; the promise
+ * settles when the job has ended, so its memory is free.
+ */
+export function completion<T>(
+  job: number,
+  signal: AbortSignal | undefined,
+  connect: (callback: Completion<T>) => void,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => {
+      loadNative().cancel(job);
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    connect((error, result) => {
+      signal?.removeEventListener('abort', abort);
+      if (error !== undefined) reject(error);
+      else resolve(result as T);
+    });
+  });
+}
+
+/** Throws ABORTED with the signal's reason as cause. */
+export function throwIfAborted(options: Pick<ParsedRunOptions, 'signal'> & { terminate?: boolean }): void {
+  if (options.signal?.aborted) {
+    throw new InferenceError('ABORTED', 'The operation was aborted before it began.', undefined, {
+      cause: options.signal.reason,
+    });
+  }
+  if (options.terminate) {
+    throw new InferenceError('ABORTED', "The run was ended by 'terminate' of its run options.");
+  }
+}
+
+function decode(result: Wire, requested: readonly RequestedOutput[]): SessionHandler.ReturnType {
+  const reader = new WireReader(result);
+  const values: Record<string, unknown> = {};
+  for (const { name, target } of requested) {
+    const value = reader.value();
+    values[name] = value === inPlace ? target : value;
+  }
+  return values as SessionHandler.ReturnType;
+}
+
+function metadataOf(info: NativeValueInfo): Common.ValueMetadata {
+  const type = elementTypeOfCode(info.elementType);
+  if (info.kind !== 'tensor' || info.optional || type === undefined) return { name: info.name, isTensor: false };
+  return { name: info.name, isTensor: true, type: type.name, shape: info.shape ?? [] };
+}
+
+function missingInput(name: string, feeds: Readonly<Record<string, unknown>>): InferenceError {
+  const nearest = nearestName(name, Object.keys(feeds));
+  const hint = nearest === undefined ? '' : ` Did you mean it by '${nearest}'?`;
+  return new InferenceError('INVALID_ARGUMENT', `input '${name}' is missing in 'feeds'.${hint}`, { input: name });
+}

@@ -1,0 +1,71 @@
+import type { Tensor, TensorConstructor as CommonTensorConstructor, TypedTensor } from 'onnxruntime-common';
+
+// The element types that ONNX has and onnxruntime-common lacks. Packed types (4 and 2 bits) show ONNX's raw bytes, low
+// bits first; complex numbers alternate real and imaginary parts.
+declare module 'onnxruntime-common' {
+  namespace Tensor {
+    interface DataTypeMap {
+      bfloat16: Uint16Array;
+      float8e4m3fn: Uint8Array;
+      float8e4m3fnuz: Uint8Array;
+      float8e5m2: Uint8Array;
+      float8e5m2fnuz: Uint8Array;
+      float8e8m0: Uint8Array;
+      float4e2m1: Uint8Array;
+      uint2: Uint8Array;
+      int2: Uint8Array;
+      complex64: Float32Array;
+      complex128: Float64Array;
+    }
+    interface ElementTypeMap {
+      bfloat16: number;
+      float8e4m3fn: number;
+      float8e4m3fnuz: number;
+      float8e5m2: number;
+      float8e5m2fnuz: number;
+      float8e8m0: number;
+      float4e2m1: number;
+      uint2: number;
+      int2: number;
+      complex64: number;
+      complex128: number;
+    }
+  }
+}
+
+/** A Float16Array, where JavaScript has one (Node 24 and later). */
+export interface Float16ArrayLike extends ArrayBufferView {
+  readonly BYTES_PER_ELEMENT: number;
+  readonly length: number;
+  readonly [Symbol.toStringTag]: 'Float16Array';
+}
+
+/** The Tensor class of onnxruntime-common, constructed from more: every ONNX type, other realms' arrays. */
+export interface TensorConstructor extends CommonTensorConstructor {
+  new (type: 'float16', data: Float16ArrayLike, dims?: readonly number[]): TypedTensor<'float16'>;
+  new <T extends 'int64' | 'uint64'>(
+    type: T,
+    data: Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array,
+    dims?: readonly number[],
+  ): TypedTensor<T>;
+}
+
+/**
+ * What a model takes or gives: a tensor, a sequence (array), a map (Map with string, bigint or number keys) or an
+ * empty optional (null).
+ */
+export type InferenceValue =
+  | Tensor
+  | readonly InferenceValue[]
+  | ReadonlyMap<string | bigint | number, InferenceValue | number | bigint | string>
+  | null;
+
+/** The fields that instances of onnxruntime-common's class have at run time. */
+export interface TensorFields {
+  type: Tensor.Type;
+  dims: readonly number[];
+  size: number;
+  cpuData: unknown;
+  gpuBufferData: unknown;
+  dataLocation: Tensor.DataLocation;
+}

@@ -1,0 +1,108 @@
+import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
+
+import { arrayLength, elementTypeOfName, type ElementType } from './element-types.js';
+import { typeError } from './errors.js';
+import { describe, inThisRealm, storageLength, toBigInts, toStorage, typedArrayName, viewAs } from './tensor-data.js';
+import type { TensorConstructor, TensorFields } from './tensor-types.js';
+
+/**
+ * A tensor of a type that onnxruntime-common cannot construct (bfloat16, float8, complex, 2-bit integers): one of its
+ * class all the same, with the fields of the real type.
+ */
+const TensorBase = CommonTensor as unknown as new (type: 'uint8', data: Uint8Array) => CommonTensor;
+export class ExtendedTensor extends TensorBase {
+  constructor(type: ElementType, data: unknown, dims: unknown) {
+    super('uint8', new Uint8Array(0));
+    const storage = toStorage(type, data, 'Tensor');
+    const perElement = arrayLength(type, 2) / 2;
+    const shape = dims === undefined ? [Math.floor(storageLength(storage) / perElement)] : dims;
+    const size = sizeOf(shape);
+    if (arrayLength(type, size) !== storageLength(storage)) {
+      throw new Error(`Tensor's size(${size}) does not match data length(${storageLength(storage)}).`);
+    }
+    setFields(this, {
+      type: type.name,
+      dims: shape as readonly number[],
+      size,
+      cpuData: storage,
+      dataLocation: 'cpu',
+    });
+  }
+
+  override reshape(dims: readonly number[]): TypedTensor<CommonTensor.Type> {
+    return new ExtendedTensor(elementTypeOfName(this.type) as ElementType, this.data, dims);
+  }
+}
+
+/** Overwrites fields that onnxruntime-common declares read-only or private. */
+export function setFields(tensor: CommonTensor, fields: Partial<TensorFields>): void {
+  Object.assign(tensor, fields);
+}
+
+/**
+ * onnxruntime-common's Tensor, whose constructor also takes typed arrays of other realms, 64-bit integers from integer
+ * arrays, and all types of ONNX. It shares that class's prototype: `instanceof` agrees with it in both directions.
+ */
+export const Tensor: TensorConstructor = makeConstructor();
+/** A tensor, as onnxruntime-common declares it. */
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type -- merges with the namespace
+export interface Tensor extends CommonTensor {}
+export declare namespace Tensor {
+  export type DataTypeMap = CommonTensor.DataTypeMap;
+  export type ElementTypeMap = CommonTensor.ElementTypeMap;
+  export type DataType = CommonTensor.DataType;
+  export type ElementType = CommonTensor.ElementType;
+  export type CpuPinnedDataTypes = CommonTensor.CpuPinnedDataTypes;
+  export type TextureType = CommonTensor.TextureType;
+  export type TextureDataTypes = CommonTensor.TextureDataTypes;
+  export type GpuBufferType = CommonTensor.GpuBufferType;
+  export type GpuBufferDataTypes = CommonTensor.GpuBufferDataTypes;
+  export type MLTensorType = CommonTensor.MLTensorType;
+  export type MLTensorDataTypes = CommonTensor.MLTensorDataTypes;
+  export type DataLocation = CommonTensor.DataLocation;
+  export type Type = CommonTensor.Type;
+}
+
+function makeConstructor(): TensorConstructor {
+  const constructor = function (this: unknown, ...args: unknown[]): object {
+    if (new.target === undefined) throw new TypeError("Class constructor Tensor cannot be invoked without 'new'");
+    const type = elementTypeOfName(args[0]);
+    if (type !== undefined && !type.common) return new ExtendedTensor(type, args[1], args[2]);
+    const adapted = type === undefined ? adaptUntyped(args) : [args[0], adaptData(type, args[1]), ...args.slice(2)];
+    return Reflect.construct(CommonTensor, adapted, new.target) as object;
+  };
+  Object.defineProperty(constructor, 'name', { value: 'Tensor' });
+  constructor.prototype = CommonTensor.prototype;
+  Object.setPrototypeOf(constructor, CommonTensor); // statics
+  return constructor as unknown as TensorConstructor;
+}
+
+function adaptData(type: ElementType, data: unknown): unknown {
+  const tag = typedArrayName(data);
+  if (tag === undefined) return data;
+  if (type.name === 'int4' && tag === 'Int8Array') return viewAs('Uint8Array', data as Int8Array);
+  return toBigInts(type, tag, data) ?? inThisRealm(data);
+}
+
+function adaptUntyped(args: unknown[]): unknown[] {
+  const [first, ...rest] = args;
+  if (typeof first === 'object' && first !== null && 'location' in first && 'data' in first) {
+    return [{ ...first, data: inThisRealm(first.data) }];
+  }
+  return [inThisRealm(first), ...rest];
+}
+
+/** Product of dims; throws as onnxruntime-common does where they are not an array of non-negative integers. */
+export function sizeOf(dims: unknown): number {
+  if (!Array.isArray(dims)) throw typeError(`A tensor's dims must be a number array, got ${describe(dims)}`);
+  let size = 1;
+  for (let i = 0; i < dims.length; i++) {
+    const dim: unknown = dims[i];
+    if (typeof dim !== 'number' || !Number.isSafeInteger(dim)) {
+      throw new TypeError(`dims[${i}] must be an integer, got: ${String(dim)}`);
+    }
+    if (dim < 0) throw new RangeError(`dims[${i}] must be a non-negative integer, got: ${dim}`);
+    size *= dim;
+  }
+  return size;
+}
