@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/packed.h"
 #include "ops/strided_copy.h"
+#include "ops/walk.h"
 
 namespace infernode::ops {
 namespace {
@@ -20,9 +21,7 @@ constexpr double kBytesPerNs = 8.0;
 /// Long runs are cut into pieces of this size for the threads.
 constexpr std::int64_t kRunBytes = 64 * 1024;
 
-struct Axis {
-  std::int64_t n, from, to;
-};
+using Axis = WalkAxis;
 using Axes = InlineVector<Axis, 8>;
 
 /// Drops dims of 1 and merges neighbours that one stride walks through on both sides.
@@ -56,35 +55,6 @@ std::size_t widen(Axes& axes, std::size_t size, const void* from, const void* to
   }
   return size;
 }
-
-/// Walks the outer axes of a copy: offsets of the rows [begin, end) in row-major order, one division per dim in all.
-class Walk {
- public:
-  Walk(const Axis* axes, std::size_t count, std::int64_t row) : axes_(axes), count_(count), at_(count) {
-    for (std::size_t d = count; d-- > 0;) {
-      at_[d] = row % axes[d].n;
-      row /= axes[d].n;
-      from += at_[d] * axes[d].from;
-      to += at_[d] * axes[d].to;
-    }
-  }
-  void next() {
-    for (std::size_t d = count_; d-- > 0;) {
-      from += axes_[d].from;
-      to += axes_[d].to;
-      if (++at_[d] < axes_[d].n) return;
-      from -= axes_[d].from * axes_[d].n;
-      to -= axes_[d].to * axes_[d].n;
-      at_[d] = 0;
-    }
-  }
-  std::int64_t from = 0, to = 0;
-
- private:
-  const Axis* axes_;
-  std::size_t count_;
-  InlineVector<std::int64_t, 8> at_;
-};
 
 template <class T>
 void copy_row(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride, std::int64_t n) {
