@@ -17,7 +17,6 @@ export interface NullExecutionProviderOption {
 export type ProviderOption =
   Common.ExecutionProviderOptionMap[Common.ExecutionProviderName] | NullExecutionProviderOption;
 
-/** @internal */
 export interface ProviderConfig {
   name: string;
   options: [key: string, value: string][];

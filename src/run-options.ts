@@ -13,7 +13,6 @@ export interface RunOptions extends Common.RunOptions {
   timeout?: number;
 }
 
-/** @internal */
 export interface ParsedRunOptions {
   native: NativeRunOptions | undefined;
   terminate: boolean;

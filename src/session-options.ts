@@ -30,7 +30,6 @@ const logLevels = ['verbose', 'info', 'warning', 'error', 'fatal'];
 const locations = ['cpu', 'cpu-pinned', 'texture', 'gpu-buffer', 'ml-tensor'] as const;
 export type OutputLocation = (typeof locations)[number];
 
-/** @internal */
 export interface ParsedSessionOptions {
   native: NativeSessionOptions;
   /** For every output, or by output name. */

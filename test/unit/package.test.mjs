@@ -80,7 +80,7 @@ describe('types', () => {
   ])('compile with module %s, resolution %s, in %s', (module, moduleResolution, file) => {
     writeFileSync(join(consumer, file), program);
     const options = { target: 'es2022', lib: ['es2022', 'dom', 'esnext.disposable'], strict: true, noEmit: true };
-    const compilerOptions = { ...options, skipLibCheck: true, preserveSymlinks: true, module, moduleResolution };
+    const compilerOptions = { ...options, skipLibCheck: false, preserveSymlinks: true, module, moduleResolution };
     Object.assign(compilerOptions, { types: ['node'], typeRoots: [at('node_modules', '@types')] });
     const config = join(consumer, 'tsconfig.json');
     writeFileSync(config, JSON.stringify({ compilerOptions, files: [file] }));
