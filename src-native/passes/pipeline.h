@@ -18,12 +18,15 @@ struct PassOptions {
   const kernel::Registry* registry = nullptr;
   const Logger* logger = nullptr;
   tensor::Allocator* allocator = nullptr;
-  std::set<std::string, std::less<>> disabled;  ///< names of passes and fusions (optimization.disable_specified_optimizers)
-  std::size_t max_folded_bytes = std::size_t{64} << 20;  ///< a folded constant is never larger than this and than its inputs together
+  std::set<std::string, std::less<>>
+      disabled;  ///< names of passes and fusions (optimization.disable_specified_optimizers)
+  std::size_t max_folded_bytes = std::size_t{64}
+                                 << 20;  ///< a folded constant is never larger than this and than its inputs together
 };
 
-/// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing changes (bounded). Subgraphs too.
-/// The graph stays valid and inferred after every pass. Returns names of the passes that changed something, in order.
+/// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing
+/// changes (bounded). Subgraphs too. The graph stays valid and inferred after every pass. Returns names of the passes
+/// that changed something, in order.
 std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options);
 
 /// Levels 2 and 3 for the nodes of one provider, after partitioning.

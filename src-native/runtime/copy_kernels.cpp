@@ -22,6 +22,8 @@ class CopyKernel final : public kernel::Kernel {
 
 }  // namespace
 
-std::unique_ptr<kernel::Kernel> make_copy_kernel(provider::Provider& provider) { return std::make_unique<CopyKernel>(provider); }
+std::unique_ptr<kernel::Kernel> make_copy_kernel(provider::Provider& provider) {
+  return std::make_unique<CopyKernel>(provider);
+}
 
 }  // namespace infernode::runtime

@@ -16,7 +16,8 @@ using graph::ValueId;
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
 bool is_copy(const graph::Node& node) {
-  return node.domain == "infernode" && (node.op_type == provider::kCopyToDevice || node.op_type == provider::kCopyToHost);
+  return node.domain == "infernode" &&
+         (node.op_type == provider::kCopyToDevice || node.op_type == provider::kCopyToHost);
 }
 
 bool is_compiled(const graph::Node& node) { return node.domain == "infernode" && node.op_type == provider::kCompiled; }
@@ -30,7 +31,8 @@ std::string type_list(const graph::Graph& graph, const graph::Node& node) {
   return text;
 }
 
-/// Finds or builds the kernel of each node and gathers what cannot be built, so that a model with ten such nodes gets one error.
+/// Finds or builds the kernel of each node and gathers what cannot be built, so that a model with ten such nodes gets
+/// one error.
 class StepBuilder {
  public:
   StepBuilder(graph::Graph& graph, const PlanEnvironment& environment, std::vector<int>& releases)
@@ -66,7 +68,8 @@ class StepBuilder {
 
   void finish() {
     if (missing_.empty()) return;
-    std::string message = missing_.size() == 1 ? missing_[0] : cat("the model has ", missing_.size(), " operators that cannot run:");
+    std::string message =
+        missing_.size() == 1 ? missing_[0] : cat("the model has ", missing_.size(), " operators that cannot run:");
     if (missing_.size() > 1) {
       for (const std::string& line : missing_) message += "\n  " + line;
     }
@@ -80,13 +83,15 @@ class StepBuilder {
     if (is_copy(node) || is_compiled(node)) {
       step.provider = find_provider(node.attributes.get_string("provider"));
       step.output_on_device = node.op_type != provider::kCopyToHost;
+      step.is_copy = is_copy(node);
       step.kernel = is_compiled(node) ? step.provider->compile(node.attributes.get_graph("body"))
                                       : make_copy_kernel(*step.provider);
       return;
     }
     if (schema == nullptr) {
       fail(ErrorCode::UnsupportedOperator,
-           cat(graph::describe(graph_, node), ": ", environment_.registry->why_missing(node.domain, node.op_type, node.opset)));
+           cat(graph::describe(graph_, node), ": ",
+               environment_.registry->why_missing(node.domain, node.op_type, node.opset)));
     }
     if (provider_name != "cpu") {
       step.provider = find_provider(provider_name);
@@ -94,12 +99,13 @@ class StepBuilder {
     }
     std::vector<graph::ValueType> inputs, outputs;
     for (const ValueId id : node.inputs) inputs.push_back(id == kNoValue ? graph::ValueType{} : graph_.value(id).type);
-    for (const ValueId id : node.outputs) outputs.push_back(id == kNoValue ? graph::ValueType{} : graph_.value(id).type);
+    for (const ValueId id : node.outputs)
+      outputs.push_back(id == kNoValue ? graph::ValueType{} : graph_.value(id).type);
     const kernel::KernelDef* def = environment_.registry->find_kernel(provider_name, *schema, inputs, outputs);
     if (def == nullptr) {
       fail(ErrorCode::UnsupportedOperator,
-           cat("Could not find an implementation for ", node.op_type, "(", schema->since_version, ") on ", provider_name, ": ",
-               graph::describe(graph_, node), " with inputs (", type_list(graph_, node), ")"));
+           cat("Could not find an implementation for ", node.op_type, "(", schema->since_version, ") on ",
+               provider_name, ": ", graph::describe(graph_, node), " with inputs (", type_list(graph_, node), ")"));
     }
     NodeKernelInfo info(graph_, node, *schema, environment_, releases_);
     step.kernel = def->make(info);
@@ -130,7 +136,8 @@ class StepBuilder {
 
 }  // namespace
 
-std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph> graph, const PlanEnvironment& environment) {
+std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph> graph,
+                                                    const PlanEnvironment& environment) {
   std::unique_ptr<ExecutionPlan> plan(new ExecutionPlan(environment));
   plan->graph_ = std::move(graph);
   graph::Graph& g = *plan->graph_;
@@ -139,7 +146,8 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   std::vector<int> releases(g.values().size(), 0), uses(g.values().size(), 0);
   for (const graph::NodeId id : plan->order_) {
     const graph::Node& node = g.node(id);
-    plan->schemas_[static_cast<std::size_t>(id)] = environment.registry->find_schema(node.domain, node.op_type, node.opset);
+    plan->schemas_[static_cast<std::size_t>(id)] =
+        environment.registry->find_schema(node.domain, node.op_type, node.opset);
     for (const ValueId input : node.inputs) {
       if (input != kNoValue) ++uses[index(input)];
     }
@@ -217,6 +225,17 @@ std::string ExecutionPlan::describe(const Step& step) const {
     text += ")";
   }
   return text;
+}
+
+bool ExecutionPlan::takes_input_on(ValueId input, tensor::Device device) const {
+  const auto reads = [input](const std::vector<ValueId>& ids) {
+    return std::find(ids.begin(), ids.end(), input) != ids.end();
+  };
+  if (graph_->is_output(input)) return false;
+  return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+    if (reads(step.implicit)) return false;
+    return !reads(step.inputs) || (step.is_copy && step.output_on_device && step.provider->device() == device);
+  });
 }
 
 std::size_t ExecutionPlan::constant_bytes() const {

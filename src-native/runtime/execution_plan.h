@@ -22,8 +22,8 @@ struct PlanEnvironment {
   WeightStore* weights = nullptr;
   std::span<const std::shared_ptr<provider::Provider>> providers;
   const Logger* logger = nullptr;
-  bool lay_out_memory = true;   ///< one arena laid out by lifetimes where shapes are known
-  bool keep_memory = true;      ///< frames keep their memory between runs
+  bool lay_out_memory = true;  ///< one arena laid out by lifetimes where shapes are known
+  bool keep_memory = true;     ///< frames keep their memory between runs
 };
 
 /// One node, ready to run.
@@ -36,9 +36,11 @@ struct Step {
   std::vector<kernel::IndexPair> in_place, alias;
   provider::Provider* provider = nullptr;  ///< null: the CPU
   bool output_on_device = false;           ///< outputs lie on the provider's device
-  bool holds_inputs = false;               ///< may keep its inputs in its outputs (control flow, sequences): they cannot lie in the arena
-  bool foldable = false;                   ///< no effect but its outputs: skipped where those are known from shapes
-  std::vector<graph::ValueId> frees;       ///< values nobody reads after this step
+  bool holds_inputs =
+      false;             ///< may keep its inputs in its outputs (control flow, sequences): they cannot lie in the arena
+  bool is_copy = false;  ///< between the host and `provider`'s device
+  bool foldable = false;              ///< no effect but its outputs: skipped where those are known from shapes
+  std::vector<graph::ValueId> frees;  ///< values nobody reads after this step
 };
 
 /// What follows from the shapes of a plan's inputs. Immutable; shared by the runs of that signature.
@@ -67,11 +69,14 @@ class ExecutionPlan {
   const PlanEnvironment& environment() const { return environment_; }
   /// "Conv 'conv1' (made from ...)" for messages, by step.
   std::string describe(const Step& step) const;
+  /// Whether only copy steps to this device read the input, so that it may be fed as a tensor there.
+  bool takes_input_on(graph::ValueId input, tensor::Device device) const;
   /// Host bytes of the constants that remain.
   std::size_t constant_bytes() const;
 
   /// The plan for these inputs (graph.inputs() then captures; an empty value counts as absent), cached by their shapes.
-  std::shared_ptr<const ShapePlan> specialise(std::span<const tensor::Value* const> inputs, std::span<const tensor::Value* const> captures) const;
+  std::shared_ptr<const ShapePlan> specialise(std::span<const tensor::Value* const> inputs,
+                                              std::span<const tensor::Value* const> captures) const;
 
  private:
   explicit ExecutionPlan(const PlanEnvironment& environment) : environment_(environment) {}

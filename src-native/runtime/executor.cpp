@@ -14,10 +14,12 @@ void set_up(const Execution& execution) {
   const graph::Graph& graph = execution.plan.graph();
   frame.values.assign(execution.plan.value_count(), {});
   for (std::size_t i = 0; i < execution.inputs.size(); ++i) {
-    if (execution.inputs[i] != nullptr) frame.values[static_cast<std::size_t>(graph.inputs()[i])] = *execution.inputs[i];
+    if (execution.inputs[i] != nullptr)
+      frame.values[static_cast<std::size_t>(graph.inputs()[i])] = *execution.inputs[i];
   }
   for (std::size_t i = 0; i < execution.captures.size(); ++i) {
-    if (execution.captures[i] != nullptr) frame.values[static_cast<std::size_t>(graph.captures()[i].inner)] = *execution.captures[i];
+    if (execution.captures[i] != nullptr)
+      frame.values[static_cast<std::size_t>(graph.captures()[i].inner)] = *execution.captures[i];
   }
   for (const auto& [id, value] : execution.shapes.known) frame.values[static_cast<std::size_t>(id)] = value;
 }

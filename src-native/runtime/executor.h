@@ -16,15 +16,17 @@ struct Execution {
   const ShapePlan& shapes;
   Frame& frame;
   kernel::RunContext& run;
-  std::span<const tensor::Value* const> inputs;    ///< of graph.inputs(); null: the value's constant (an overridable initializer not fed)
+  std::span<const tensor::Value* const>
+      inputs;  ///< of graph.inputs(); null: the value's constant (an overridable initializer not fed)
   std::span<const tensor::Value* const> captures;  ///< of graph.captures()
   std::span<const tensor::Tensor> bound;           ///< by output: memory to write into where it fits; may be shorter
+  std::span<const tensor::Device> devices;         ///< by output: where it shall stay; may be shorter (host)
   std::size_t inter_op_threads = 1;                ///< above 1: independent steps run at once
   Profiler* profiler = nullptr;
 };
 
-/// Runs every step; returns the graph's outputs, none of which lies in the frame's arena. Kernel faults get the node's name and op type; the frame is
-/// left reusable either way.
+/// Runs every step; returns the graph's outputs, none of which lies in the frame's arena. Kernel faults get the node's
+/// name and op type; the frame is left reusable either way.
 std::vector<tensor::Value> execute(const Execution& execution);
 
 }  // namespace infernode::runtime

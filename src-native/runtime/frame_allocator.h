@@ -7,11 +7,13 @@
 
 namespace infernode::runtime {
 
-/// Host memory for one frame's values whose shapes are not known beforehand, and for scratch: keeps freed blocks by size class for the next
-/// request, so loops and repeated runs do not go to the system each time. Blocks may outlive the allocator. Thread-safe.
+/// Host memory for one frame's values whose shapes are not known beforehand, and for scratch: keeps freed blocks by
+/// size class for the next request, so loops and repeated runs do not go to the system each time. Blocks may outlive
+/// the allocator. Thread-safe.
 class FrameAllocator final : public tensor::Allocator {
  public:
-  /// Keeps at most `keep_bytes` of freed memory; 0 keeps none. `budget`, if any, is charged while memory is held from the system.
+  /// Keeps at most `keep_bytes` of freed memory; 0 keeps none. `budget`, if any, is charged while memory is held from
+  /// the system.
   explicit FrameAllocator(std::size_t keep_bytes);
   ~FrameAllocator() override;
 
@@ -30,7 +32,8 @@ class FrameAllocator final : public tensor::Allocator {
 /// Charges a MemoryBudget for what passes through it; each charge ends with its buffer.
 class BudgetAllocator final : public tensor::Allocator {
  public:
-  BudgetAllocator(tensor::Allocator& inner, std::shared_ptr<kernel::MemoryBudget> budget) : inner_(inner), budget_(std::move(budget)) {}
+  BudgetAllocator(tensor::Allocator& inner, std::shared_ptr<kernel::MemoryBudget> budget)
+      : inner_(inner), budget_(std::move(budget)) {}
   tensor::Buffer allocate(std::size_t bytes) override;
   tensor::Device device() const override { return inner_.device(); }
 

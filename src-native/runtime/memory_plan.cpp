@@ -12,9 +12,8 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
   plan.offsets.resize(lifetimes.size(), 0);
   std::vector<std::uint32_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return lifetimes[a].bytes > lifetimes[b].bytes;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
   std::vector<std::uint32_t> placed;  // by offset
   placed.reserve(order.size());
   for (const std::uint32_t index : order) {

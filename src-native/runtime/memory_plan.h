@@ -22,7 +22,8 @@ struct MemoryPlan {
 
 inline constexpr std::size_t kArenaAlignment = 64;
 
-/// Offsets such that blocks alive at the same step do not overlap. Largest first, each at the lowest gap that holds it. A pure function.
+/// Offsets such that blocks alive at the same step do not overlap. Largest first, each at the lowest gap that holds it.
+/// A pure function.
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes);
 
 }  // namespace infernode::runtime

@@ -10,8 +10,8 @@ namespace infernode::runtime {
 /// What a kernel's constructor sees while a plan is built.
 class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPacker {
  public:
-  NodeKernelInfo(const graph::Graph& graph, const graph::Node& node, const kernel::OpSchema& schema, const PlanEnvironment& environment,
-                 std::vector<int>& releases)
+  NodeKernelInfo(const graph::Graph& graph, const graph::Node& node, const kernel::OpSchema& schema,
+                 const PlanEnvironment& environment, std::vector<int>& releases)
       : graph_(graph), node_(node), schema_(schema), environment_(environment), releases_(releases) {}
 
   const graph::Node& node() const override { return node_; }

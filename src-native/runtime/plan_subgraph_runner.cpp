@@ -12,15 +12,20 @@ std::shared_ptr<graph::Graph> own_copy(const std::shared_ptr<graph::Graph>& body
 
 }  // namespace
 
-PlanSubgraphRunner::PlanSubgraphRunner(const std::shared_ptr<graph::Graph>& body, std::size_t first_capture, const PlanEnvironment& environment)
-    : plan_(ExecutionPlan::build(own_copy(body), environment)), first_capture_(first_capture), frames_(environment.keep_memory) {}
+PlanSubgraphRunner::PlanSubgraphRunner(const std::shared_ptr<graph::Graph>& body, std::size_t first_capture,
+                                       const PlanEnvironment& environment)
+    : plan_(ExecutionPlan::build(own_copy(body), environment)),
+      first_capture_(first_capture),
+      frames_(environment.keep_memory) {}
 
 const graph::ValueType& PlanSubgraphRunner::output_type(std::size_t o) const {
   return plan_->graph().value(plan_->graph().outputs().at(o)).type;
 }
 
-std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx, std::vector<tensor::Value> inputs) const {
-  if (ctx.run().depth >= kMaxDepth) fail(ErrorCode::InvalidModel, cat("control flow is nested deeper than ", kMaxDepth, " levels"));
+std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
+                                                   std::vector<tensor::Value> inputs) const {
+  if (ctx.run().depth >= kMaxDepth)
+    fail(ErrorCode::InvalidModel, cat("control flow is nested deeper than ", kMaxDepth, " levels"));
   if (inputs.size() != input_count()) {
     fail(ErrorCode::InvalidModel, cat("the subgraph takes ", input_count(), " inputs and got ", inputs.size()));
   }
@@ -31,7 +36,13 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx, s
   const FrameLease frame(frames_);
   kernel::RunContext run = ctx.run();
   ++run.depth;
-  return execute({.plan = *plan_, .shapes = *shapes, .frame = *frame, .run = run, .inputs = fed, .captures = captured, .bound = {}});
+  return execute({.plan = *plan_,
+                  .shapes = *shapes,
+                  .frame = *frame,
+                  .run = run,
+                  .inputs = fed,
+                  .captures = captured,
+                  .bound = {}});
 }
 
 }  // namespace infernode::runtime

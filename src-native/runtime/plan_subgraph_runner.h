@@ -12,7 +12,8 @@ namespace infernode::runtime {
 class PlanSubgraphRunner final : public kernel::SubgraphRunner {
  public:
   /// `first_capture`: where this body's captures begin among the node's implicit inputs.
-  PlanSubgraphRunner(const std::shared_ptr<graph::Graph>& body, std::size_t first_capture, const PlanEnvironment& environment);
+  PlanSubgraphRunner(const std::shared_ptr<graph::Graph>& body, std::size_t first_capture,
+                     const PlanEnvironment& environment);
 
   std::size_t input_count() const override { return plan_->graph().inputs().size(); }
   std::size_t output_count() const override { return plan_->graph().outputs().size(); }

@@ -41,8 +41,9 @@ std::string pad(long value, std::size_t width) {
 void Profiler::add(std::string_view category, std::string_view name, Clock::time_point begin, Clock::time_point end,
                    const std::vector<Argument>& arguments) {
   const auto us = [](Clock::duration d) { return std::chrono::duration_cast<std::chrono::microseconds>(d).count(); };
-  std::string event = cat("{\"cat\":", json_string(category), ",\"pid\":", process_id(), ",\"tid\":", thread_id(), ",\"dur\":", us(end - begin),
-                          ",\"ts\":", us(begin - start_), ",\"ph\":\"X\",\"name\":", json_string(name), ",\"args\":{");
+  std::string event = cat("{\"cat\":", json_string(category), ",\"pid\":", process_id(), ",\"tid\":", thread_id(),
+                          ",\"dur\":", us(end - begin), ",\"ts\":", us(begin - start_),
+                          ",\"ph\":\"X\",\"name\":", json_string(name), ",\"args\":{");
   bool first = true;
   for (const auto& [key, value] : arguments) {
     const bool raw = !value.empty() && (value[0] == '{' || value[0] == '[');
@@ -74,8 +75,9 @@ std::string Profiler::file_name(std::string_view prefix) {
 #else
   localtime_r(&seconds, &local);
 #endif
-  return cat(prefix, "_", local.tm_year + 1900, "-", pad(local.tm_mon + 1, 2), "-", pad(local.tm_mday, 2), "_", pad(local.tm_hour, 2), "-",
-             pad(local.tm_min, 2), "-", pad(local.tm_sec, 2), "_", pad(static_cast<long>(ms), 3), ".json");
+  return cat(prefix, "_", local.tm_year + 1900, "-", pad(local.tm_mon + 1, 2), "-", pad(local.tm_mday, 2), "_",
+             pad(local.tm_hour, 2), "-", pad(local.tm_min, 2), "-", pad(local.tm_sec, 2), "_",
+             pad(static_cast<long>(ms), 3), ".json");
 }
 
 }  // namespace infernode::runtime

@@ -72,7 +72,8 @@ std::shared_ptr<const ShapePlan> ExecutionPlan::specialise(std::span<const tenso
     const std::lock_guard lock(cache_mutex_);
     for (std::size_t i = 0; i < cache_.size(); ++i) {
       if (cache_[i].signature != signature) continue;
-      std::rotate(cache_.begin(), cache_.begin() + static_cast<std::ptrdiff_t>(i), cache_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      std::rotate(cache_.begin(), cache_.begin() + static_cast<std::ptrdiff_t>(i),
+                  cache_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       return cache_.front().plan;
     }
   }
@@ -92,7 +93,8 @@ std::shared_ptr<const ShapePlan> ExecutionPlan::make_shape_plan(std::span<const 
   for (std::size_t i = 0; i < captures.size(); ++i) {
     capture_types.push_back(type_of(captures[i], graph_->value(graph_->captures()[i].inner).type));
   }
-  const kernel::InferredGraph inferred = kernel::infer_values(*graph_, order_, input_types, capture_types, *environment_.registry, schemas_);
+  const kernel::InferredGraph inferred =
+      kernel::infer_values(*graph_, order_, input_types, capture_types, *environment_.registry, schemas_);
 
   auto plan = std::make_shared<ShapePlan>();
   plan->skip.resize(steps_.size(), false);
@@ -105,14 +107,17 @@ std::shared_ptr<const ShapePlan> ExecutionPlan::make_shape_plan(std::span<const 
       if (id == kNoValue) continue;
       const auto& contents = inferred.contents[index(id)];
       const graph::ValueType& type = inferred.types[index(id)];
-      if (!contents || !type.shape || !std::all_of(contents->begin(), contents->end(), [](const graph::Dim& d) { return d.known(); })) break;
+      if (!contents || !type.shape ||
+          !std::all_of(contents->begin(), contents->end(), [](const graph::Dim& d) { return d.known(); }))
+        break;
       const auto shape = graph::to_known(*type.shape);
       if (!shape || shape->numel() != static_cast<std::int64_t>(contents->size())) break;
       tensor::Value value = integer_tensor(type.elem, *shape, *contents);
       if (value.empty()) break;
       values.emplace_back(id, std::move(value));
     }
-    const auto produced = std::count_if(step.outputs.begin(), step.outputs.end(), [](ValueId id) { return id != kNoValue; });
+    const auto produced =
+        std::count_if(step.outputs.begin(), step.outputs.end(), [](ValueId id) { return id != kNoValue; });
     if (static_cast<std::ptrdiff_t>(values.size()) != produced) continue;
     plan->skip[s] = true;
     for (auto& value : values) {
@@ -146,7 +151,8 @@ void ExecutionPlan::lay_out(const kernel::InferredGraph& inferred, ShapePlan& pl
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       const ValueId id = step.outputs[o];
       if (id == kNoValue || pinned_[index(id)]) continue;
-      const auto alias = std::find_if(step.alias.begin(), step.alias.end(), [&](const kernel::IndexPair& p) { return p.output == o; });
+      const auto alias =
+          std::find_if(step.alias.begin(), step.alias.end(), [&](const kernel::IndexPair& p) { return p.output == o; });
       if (alias != step.alias.end()) {
         const ValueId input = alias->input < step.inputs.size() ? step.inputs[alias->input] : kNoValue;
         if (input == kNoValue || !placed[index(input)]) continue;
@@ -156,7 +162,9 @@ void ExecutionPlan::lay_out(const kernel::InferredGraph& inferred, ShapePlan& pl
         continue;
       }
       const graph::ValueType& type = inferred.types[index(id)];
-      if (!type.is_tensor() || !type.shape || type.elem == tensor::DType::Undefined || type.elem == tensor::DType::String) continue;
+      if (!type.is_tensor() || !type.shape || type.elem == tensor::DType::Undefined ||
+          type.elem == tensor::DType::String)
+        continue;
       const auto shape = graph::to_known(*type.shape);
       if (!shape) continue;
       bytes[index(id)] = tensor::byte_size(type.elem, shape->numel());
@@ -185,9 +193,12 @@ void ExecutionPlan::lay_out(const kernel::InferredGraph& inferred, ShapePlan& pl
       const ValueId input = step.inputs[pair.input], output = step.outputs[pair.output];
       if (input == kNoValue || output == kNoValue || !placed[index(input)] || !placed[index(output)]) continue;
       const std::uint32_t from = blocks.root(index(input)), to = blocks.root(index(output));
-      if (from == to || to != index(output) || leaves[from] || leaves[to] || last[from] != s || first[to] != s) continue;
+      if (from == to || to != index(output) || leaves[from] || leaves[to] || last[from] != s || first[to] != s)
+        continue;
       if (bytes[from] != bytes[to]) continue;
-      const auto shares_block = [&](ValueId id) { return id != kNoValue && placed[index(id)] && blocks.root(index(id)) == from; };
+      const auto shares_block = [&](ValueId id) {
+        return id != kNoValue && placed[index(id)] && blocks.root(index(id)) == from;
+      };
       if (std::count_if(step.inputs.begin(), step.inputs.end(), shares_block) != 1) continue;
       const std::uint32_t end = last[to];
       blocks.join(from, to);

@@ -45,9 +45,13 @@ void StepRunner::run(std::size_t index) {
   const auto begin = profiling ? Profiler::Clock::now() : Profiler::Clock::time_point{};
   try {
     execution_.run.check();
-    kernel::KernelContext ctx(execution_.run, inputs_, implicit_, outputs_, step.output_dtypes,
-                              std::span<const bool>(step.wanted.get(), step.outputs.size()), *this);
-    step.kernel->run(ctx);
+    if (stays_on_device(step)) {
+      outputs_[0] = *inputs_[0];
+    } else {
+      kernel::KernelContext ctx(execution_.run, inputs_, implicit_, outputs_, step.output_dtypes,
+                                std::span<const bool>(step.wanted.get(), step.outputs.size()), *this);
+      step.kernel->run(ctx);
+    }
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (step.wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
     }
@@ -62,12 +66,34 @@ void StepRunner::run(std::size_t index) {
     throw;
   } catch (const std::bad_alloc&) {
     const graph::Node& node = execution_.plan.graph().node(step.node);
-    fail(ErrorCode::OutOfMemory, cat("out of memory while running ", execution_.plan.describe(step)), {.node = node.name, .op_type = node.op_type});
+    fail(ErrorCode::OutOfMemory, cat("out of memory while running ", execution_.plan.describe(step)),
+         {.node = node.name, .op_type = node.op_type});
   }
   if (profiling) record(step, index, begin);
   for (std::size_t o = 0; o < step.outputs.size(); ++o) {
-    if (step.outputs[o] != kNoValue && step.wanted[o]) execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
+    if (step.outputs[o] != kNoValue && step.wanted[o])
+      execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
   }
+}
+
+/// A copy step that has nothing to do: its input was fed on the device already, or its output shall stay there and
+/// nobody reads it on the host.
+bool StepRunner::stays_on_device(const Step& step) const {
+  if (!step.is_copy || !inputs_[0]->is_tensor()) return false;
+  const tensor::Device at = inputs_[0]->tensor().device();
+  if (step.output_on_device) return at == step.provider->device();
+  const graph::Graph& graph = execution_.plan.graph();
+  for (std::size_t i = 0; i < graph.outputs().size() && i < execution_.devices.size(); ++i) {
+    if (graph.outputs()[i] != step.outputs[0]) continue;
+    if (execution_.devices[i] != at) return false;
+    return std::none_of(execution_.plan.steps().begin(), execution_.plan.steps().end(), [&](const Step& other) {
+      const auto reads = [&](const std::vector<ValueId>& ids) {
+        return std::find(ids.begin(), ids.end(), step.outputs[0]) != ids.end();
+      };
+      return reads(other.inputs) || reads(other.implicit);
+    });
+  }
+  return false;
 }
 
 void StepRunner::free_after(std::size_t index) {
@@ -78,13 +104,14 @@ tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, c
   const Step& step = *step_;
   const ValueId id = step.outputs[o];
   if (step.output_on_device) return tensor::Tensor::make(dtype, shape, step.provider->allocator());
-  if (id == kNoValue || dtype == tensor::DType::String) return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
+  if (id == kNoValue || dtype == tensor::DType::String)
+    return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
 
   const std::vector<ValueId>& graph_outputs = execution_.plan.graph().outputs();
   for (std::size_t i = 0; i < graph_outputs.size(); ++i) {
     if (graph_outputs[i] != id) continue;
-    if (i < execution_.bound.size() && execution_.bound[i] && execution_.bound[i].dtype() == dtype && execution_.bound[i].shape() == shape &&
-        execution_.bound[i].device().is_host()) {
+    if (i < execution_.bound.size() && execution_.bound[i] && execution_.bound[i].dtype() == dtype &&
+        execution_.bound[i].shape() == shape && execution_.bound[i].device().is_host()) {
       return execution_.bound[i];
     }
     return tensor::Tensor::make(dtype, shape);  // leaves the frame: memory of its own
@@ -98,8 +125,10 @@ tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, c
   return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
 }
 
-/// An input's memory for output `o`, where the kernel may write in place, the input ends with this step and nobody else holds its memory.
-tensor::Tensor StepRunner::reuse_input(const Step& step, std::size_t o, tensor::DType dtype, const tensor::Shape& shape) const {
+/// An input's memory for output `o`, where the kernel may write in place, the input ends with this step and nobody else
+/// holds its memory.
+tensor::Tensor StepRunner::reuse_input(const Step& step, std::size_t o, tensor::DType dtype,
+                                       const tensor::Shape& shape) const {
   if (!use_arena_) return {};
   for (const kernel::IndexPair& pair : step.in_place) {
     if (pair.output != o || pair.input >= step.inputs.size() || step.inputs[pair.input] == kNoValue) continue;
@@ -108,7 +137,8 @@ tensor::Tensor StepRunner::reuse_input(const Step& step, std::size_t o, tensor::
     if (!value.is_tensor()) continue;
     const tensor::Buffer& buffer = value.tensor().buffer();
     const bool ends = std::find(step.frees.begin(), step.frees.end(), input) != step.frees.end();
-    if (!ends || !buffer.writable() || buffer.use_count() != 1 || value.tensor().dtype() == tensor::DType::String) continue;
+    if (!ends || !buffer.writable() || buffer.use_count() != 1 || value.tensor().dtype() == tensor::DType::String)
+      continue;
     if (tensor::byte_size(dtype, shape.numel()) != value.tensor().bytes()) continue;
     return {dtype, shape, buffer};
   }
@@ -132,7 +162,8 @@ void StepRunner::record(const Step& step, std::size_t index, Profiler::Clock::ti
   const std::string name = node.name.empty() ? cat(node.op_type, "_", index) : node.name;
   execution_.profiler->add("Node", cat(name, "_kernel_time"), begin, end,
                            {{"op_name", node.op_type},
-                            {"provider", step.provider == nullptr ? std::string("CPUExecutionProvider") : std::string(step.provider->name())},
+                            {"provider", step.provider == nullptr ? std::string("CPUExecutionProvider")
+                                                                  : std::string(step.provider->name())},
                             {"node_index", cat(index)},
                             {"activation_size", cat(activations)},
                             {"parameter_size", cat(parameters)},

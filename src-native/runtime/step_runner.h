@@ -20,6 +20,7 @@ class StepRunner final : private kernel::OutputSink {
  private:
   tensor::Tensor allocate_output(std::size_t o, tensor::DType dtype, const tensor::Shape& shape) override;
   const tensor::Value* find(graph::ValueId id) const;
+  bool stays_on_device(const Step& step) const;
   tensor::Tensor reuse_input(const Step& step, std::size_t o, tensor::DType dtype, const tensor::Shape& shape) const;
   void record(const Step& step, std::size_t index, Profiler::Clock::time_point begin) const;
 

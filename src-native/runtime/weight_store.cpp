@@ -4,7 +4,8 @@
 
 namespace infernode::runtime {
 
-/// A packed weight and the mapping that its key points into: while the entry lives the key cannot come to mean other bytes.
+/// A packed weight and the mapping that its key points into: while the entry lives the key cannot come to mean other
+/// bytes.
 struct WeightStore::Packed {
   tensor::Buffer source;
   tensor::Buffer packed;

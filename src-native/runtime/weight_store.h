@@ -19,9 +19,10 @@ class WeightStore {
   /// The mapping of a file; sessions over the same file (same device, inode, size, modification time) share one.
   std::shared_ptr<const MappedFile> map(const std::string& path);
 
-  /// The packed form of `weight`: made once for weights that lie in a mapping of this store (they are told apart by where they lie), for each caller anew otherwise.
-  /// `format` names transformation and packing.
-  tensor::Buffer pack(const tensor::Tensor& weight, std::string_view format, FunctionRef<tensor::Buffer(const tensor::Tensor&)> make);
+  /// The packed form of `weight`: made once for weights that lie in a mapping of this store (they are told apart by
+  /// where they lie), for each caller anew otherwise. `format` names transformation and packing.
+  tensor::Buffer pack(const tensor::Tensor& weight, std::string_view format,
+                      FunctionRef<tensor::Buffer(const tensor::Tensor&)> make);
 
  private:
   struct Packed;

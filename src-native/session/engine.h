@@ -12,11 +12,12 @@
 
 namespace infernode::session {
 
-/// The process's only state: threads, registries, vendor libraries, shared weights. Made once per process by whoever loads the core (napi/ holds it for all
-/// environments) and kept alive by every Session.
+/// The process's only state: threads, registries, vendor libraries, shared weights. Made once per process by whoever
+/// loads the core (napi/ holds it for all environments) and kept alive by every Session.
 class Engine {
  public:
-  /// `threads` 0: what affinity, cpuset and cgroup quota allow. Throws InvalidArgument where INFERNODE_CPU asks for what the CPU lacks.
+  /// `threads` 0: what affinity, cpuset and cgroup quota allow. Throws InvalidArgument where INFERNODE_CPU asks for
+  /// what the CPU lacks.
   static std::shared_ptr<Engine> create(std::size_t threads = 0);
   ~Engine();
 

@@ -21,17 +21,20 @@ Model read(Engine& engine, const ModelSource& source, const SessionOptions& opti
   read_options.map = [&engine](const std::string& path) { return engine.weights().map(path); };
   const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
   if (folder != options.config.end()) read_options.external_folder = folder->second;
-  return source.path.empty() ? onnx::read_model_bytes(source.bytes, read_options) : onnx::read_model_file(source.path, read_options);
+  return source.path.empty() ? onnx::read_model_bytes(source.bytes, read_options)
+                             : onnx::read_model_file(source.path, read_options);
 }
 
-void collect_unknown(const Graph& graph, const kernel::Registry& registry, std::vector<std::string>& unknown, ErrorContext& first) {
+void collect_unknown(const Graph& graph, const kernel::Registry& registry, std::vector<std::string>& unknown,
+                     ErrorContext& first) {
   for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
     const graph::Node& node = graph.node(id);
     if (node.removed) continue;
     if (registry.find_schema(node.domain, node.op_type, node.opset) == nullptr) {
       const std::string why = registry.why_missing(node.domain, node.op_type, node.opset);
-      unknown.push_back(cat("In Node, ", graph::describe(graph, node), ": ", why, ". No Op registered for ", node.op_type,
-                            " with domain_version of ", node.opset, " (", node.op_type, " is not a registered function/op)"));
+      unknown.push_back(cat("In Node, ", graph::describe(graph, node), ": ", why, ". No Op registered for ",
+                            node.op_type, " with domain_version of ", node.opset, " (", node.op_type,
+                            " is not a registered function/op)"));
       if (first.op_type.empty()) first = {.node = node.name, .op_type = node.op_type};
     }
     for (const auto& body : graph::subgraphs(node)) collect_unknown(*body, registry, unknown, first);
@@ -58,8 +61,9 @@ void check_opsets(const Model& model, const kernel::Registry& registry, const Lo
   if (onnx == model.info.opsets.end() || onnx->second <= registry.newest_opset("")) return;
   const std::int64_t newest = std::max(registry.newest_opset(""), kernel::kNewestOnnxOpset);
   if (onnx->second > newest) {
-    fail(ErrorCode::InvalidModel, cat("ValidateOpsetForDomain: the model imports opset ", onnx->second, " of ai.onnx, and ", newest,
-                                      " is the newest known here. Export it with opset ", newest, " or lower, or update infernode."));
+    fail(ErrorCode::InvalidModel,
+         cat("ValidateOpsetForDomain: the model imports opset ", onnx->second, " of ai.onnx, and ", newest,
+             " is the newest known here. Export it with opset ", newest, " or lower, or update infernode."));
   }
   logger.write(LogSeverity::Verbose, "load", "opset ", onnx->second);
 }
@@ -111,7 +115,8 @@ void describe_interface(const Graph& graph, LoadedModel& loaded) {
   for (const graph::ValueId id : graph.outputs()) loaded.outputs.push_back(metadata_of(graph, id));
 }
 
-std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& engine, const SessionOptions& options, const Logger& logger) {
+std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& engine, const SessionOptions& options,
+                                                                const Logger& logger) {
   std::vector<std::shared_ptr<provider::Provider>> providers;
   const auto strict = options.config.find("session.disable_provider_fallback");
   for (std::size_t i = 0; i < options.providers.size(); ++i) {
@@ -120,13 +125,17 @@ std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& en
     const provider::ProviderFactory* factory = engine.find_provider(choice.name);
     try {
       if (factory == nullptr) {
-        fail(ErrorCode::ProviderUnavailable, cat("no available backend found. ERR: [", choice.name, "] backend not found."));
+        fail(ErrorCode::ProviderUnavailable,
+             cat("no available backend found. ERR: [", choice.name, "] backend not found."));
       }
       providers.push_back(factory->make(choice.options, logger));
     } catch (const Error& error) {
       const bool another = i + 1 < options.providers.size();
-      if (error.code() != ErrorCode::ProviderUnavailable || !another || (strict != options.config.end() && strict->second == "1")) throw;
-      logger.write(LogSeverity::Warning, "provider", "'", choice.name, "' cannot start, the next in the list takes over: ", error.message());
+      if (error.code() != ErrorCode::ProviderUnavailable || !another ||
+          (strict != options.config.end() && strict->second == "1"))
+        throw;
+      logger.write(LogSeverity::Warning, "provider", "'", choice.name,
+                   "' cannot start, the next in the list takes over: ", error.message());
     }
   }
   return providers;
@@ -143,21 +152,27 @@ std::set<std::string, std::less<>> split_list(std::string_view text) {
 }
 
 void optimize(Model& model, Engine& engine, const SessionOptions& options, const Logger& logger, LoadedModel& loaded) {
-  passes::PassOptions pass_options{.level = options.level, .registry = &engine.registry(), .logger = &logger, .allocator = &tensor::host_allocator(), .disabled = {}};
+  passes::PassOptions pass_options{.level = options.level,
+                                   .registry = &engine.registry(),
+                                   .logger = &logger,
+                                   .allocator = &tensor::host_allocator(),
+                                   .disabled = {}};
   if (const auto off = options.config.find("optimization.disable_specified_optimizers"); off != options.config.end()) {
     pass_options.disabled = split_list(off->second);
   }
   if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
   loaded.providers = make_providers(engine, options, logger);
   const auto no_cpu = options.config.find("session.disable_cpu_ep_fallback");
-  loaded.placements = provider::partition(*model.graph, loaded.providers, engine.registry(),
-                                          {.forbid_cpu_fallback = no_cpu != options.config.end() && no_cpu->second == "1"});
+  loaded.placements =
+      provider::partition(*model.graph, loaded.providers, engine.registry(),
+                          {.forbid_cpu_fallback = no_cpu != options.config.end() && no_cpu->second == "1"});
   if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
 }
 
 class Stage {
  public:
-  Stage(runtime::Profiler* profiler, const char* name) : profiler_(profiler), name_(name), begin_(runtime::Profiler::Clock::now()) {}
+  Stage(runtime::Profiler* profiler, const char* name)
+      : profiler_(profiler), name_(name), begin_(runtime::Profiler::Clock::now()) {}
   ~Stage() {
     if (profiler_ != nullptr) profiler_->add("Session", name_, begin_, runtime::Profiler::Clock::now());
   }
@@ -196,14 +211,14 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   checkpoint.check();
   if (!options.optimized_model_path.empty()) onnx::write_model_file(model, options.optimized_model_path);
   model.graph->compact();
-  loaded.plan = runtime::ExecutionPlan::build(
-      model.graph, {.registry = &engine.registry(),
-                    .rung = engine.cpu_rung(),
-                    .weights = &engine.weights(),
-                    .providers = loaded.providers,
-                    .logger = &logger,
-                    .lay_out_memory = options.memory_pattern && !options.parallel,
-                    .keep_memory = options.cpu_arena});
+  loaded.plan =
+      runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),
+                                                  .rung = engine.cpu_rung(),
+                                                  .weights = &engine.weights(),
+                                                  .providers = loaded.providers,
+                                                  .logger = &logger,
+                                                  .lay_out_memory = options.memory_pattern && !options.parallel,
+                                                  .keep_memory = options.cpu_arena});
   return loaded;
 }
 

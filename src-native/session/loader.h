@@ -22,8 +22,8 @@ struct LoadedModel {
   std::unique_ptr<runtime::ExecutionPlan> plan;
 };
 
-/// From file to plan: read, check operators, infer, optimize, partition, save if asked, build kernels. Throws Error; `cancel` is looked at between stages.
-/// `logger` and `options` outlive the result.
+/// From file to plan: read, check operators, infer, optimize, partition, save if asked, build kernels. Throws Error;
+/// `cancel` is looked at between stages. `logger` and `options` outlive the result.
 LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
                        const kernel::CancelToken* cancel, runtime::Profiler* profiler);
 

@@ -18,7 +18,7 @@ namespace infernode::session {
 
 /// Where a model comes from: a path (mapped), or bytes kept alive by their buffer's owner.
 struct ModelSource {
-  std::string path;       ///< "" when bytes are given
+  std::string path;  ///< "" when bytes are given
   tensor::Buffer bytes;
 };
 
@@ -35,8 +35,9 @@ struct RunRequest {
   std::span<const tensor::Value> feeds;
   /// Indices into Session::outputs() that are wanted, in any order.
   std::span<const std::size_t> wanted;
-  /// Parallel to `wanted`, may be shorter: memory to write into where dtype and shape turn out to match; an empty Value otherwise. The returned value
-  /// then is this tensor (same buffer); where they do not match the value has memory of its own.
+  /// Parallel to `wanted`, may be shorter: memory to write into where dtype and shape turn out to match; an empty Value
+  /// otherwise. The returned value then is this tensor (same buffer); where they do not match the value has memory of
+  /// its own.
   std::span<const tensor::Value> preallocated;
   /// Parallel to `wanted`, may be empty: where the output shall stay. Host by default.
   std::span<const tensor::Device> devices;
@@ -58,37 +59,41 @@ class Session : public std::enable_shared_from_this<Session> {
                                          const kernel::CancelToken* cancel = nullptr);
   ~Session();
 
-  const std::vector<ValueMetadata>& feeds() const;    ///< inputs, then overridable initializers
-  std::size_t input_count() const;                    ///< of feeds() that are inputs proper
+  const std::vector<ValueMetadata>& feeds() const;  ///< inputs, then overridable initializers
+  std::size_t input_count() const;                  ///< of feeds() that are inputs proper
   const std::vector<ValueMetadata>& outputs() const;
   const graph::ModelInfo& info() const;
   const std::vector<provider::Placement>& placements() const;
   const SessionOptions& options() const;
   Engine& engine() const;
 
-  /// Checks feeds against the metadata (names the input; dtype, rank, dims with the leniencies of the design), then runs. Throws Error.
-  /// Fails with Disposed after release().
+  /// Checks feeds against the metadata (names the input; dtype, rank, dims with the leniencies of the design), then
+  /// runs. Throws Error. Fails with Disposed after release().
   std::vector<tensor::Value> run(const RunRequest& request);
-  /// Types and shapes of the wanted outputs for these feeds, where they follow from the feeds' shapes: dtype Undefined where not known beforehand.
-  /// Cheap for a signature of shapes seen before. Does not check feeds; never throws for shapes that would fail in run().
+  /// Types and shapes of the wanted outputs for these feeds, where they follow from the feeds' shapes: dtype Undefined
+  /// where not known beforehand. Cheap for a signature of shapes seen before. Does not check feeds; never throws for
+  /// shapes that would fail in run().
   struct OutputForecast {
     tensor::DType dtype = tensor::DType::Undefined;
     tensor::Shape shape;
   };
   std::vector<OutputForecast> forecast(std::span<const tensor::Value> feeds, std::span<const std::size_t> wanted);
-  /// Expected duration of a run with these feeds' shapes in microseconds, from earlier runs; nullopt where this signature was not run yet.
+  /// Expected duration of a run with these feeds' shapes in microseconds, from earlier runs; nullopt where this
+  /// signature was not run yet.
   std::optional<double> expected_run_us(std::span<const tensor::Value> feeds);
 
   /// Memory on a device of this session's providers, for bound inputs and outputs.
   tensor::Tensor allocate(tensor::DType dtype, const tensor::Shape& shape, tensor::Device device);
   /// Copies between host and device memory, same dtype and byte count; returns when done.
   void copy(const tensor::Tensor& from, const tensor::Tensor& to);
-  /// A device by name, "cpu" or one of this session's providers ("null", "cuda:1"). Throws InvalidArgument listing those there are.
+  /// A device by name, "cpu" or one of this session's providers ("null", "cuda:1"). Throws InvalidArgument listing
+  /// those there are.
   tensor::Device device(std::string_view name) const;
 
   void start_profiling();
   ProfileSummary end_profiling();
-  /// Refuses later runs, waits for those that have begun, then frees everything. Safe to call twice (false the second time).
+  /// Refuses later runs, waits for those that have begun, then frees everything. Safe to call twice (false the second
+  /// time).
   bool release();
   bool released() const;
   /// Host bytes held: weights and pooled frames.

@@ -25,25 +25,27 @@ struct SessionOptions {
   std::size_t intra_op_threads = 0;       ///< 0: all of the Engine's pool
   std::size_t inter_op_threads = 0;       ///< parallel mode: nodes at once; 0: as many as threads
   passes::Level level = passes::Level::All;
-  bool parallel = false;                  ///< executionMode
-  bool cpu_arena = true;                  ///< keep freed activation memory for the next run
-  bool memory_pattern = true;             ///< lay activations out by lifetime when shapes are known
-  std::string optimized_model_path;       ///< write the optimized model here; "" : do not
+  bool parallel = false;             ///< executionMode
+  bool cpu_arena = true;             ///< keep freed activation memory for the next run
+  bool memory_pattern = true;        ///< lay activations out by lifetime when shapes are known
+  std::string optimized_model_path;  ///< write the optimized model here; "" : do not
   bool profiling = false;
   std::string profile_prefix;
   std::string log_id;
   LogSeverity log_severity = LogSeverity::Warning;
-  std::map<std::string, std::int64_t, std::less<>> free_dimensions;      ///< freeDimensionOverrides: symbol -> size
-  std::map<std::string, tensor::Buffer, std::less<>> external_data;      ///< externalData: path as the model spells it -> bytes
-  std::map<std::string, std::string, std::less<>> config;                ///< `extra`, flattened: "session.intra_op.allow_spinning" -> "0"
-  std::size_t memory_limit = SIZE_MAX;                                   ///< bytes that one run may hold
+  std::map<std::string, std::int64_t, std::less<>> free_dimensions;  ///< freeDimensionOverrides: symbol -> size
+  std::map<std::string, tensor::Buffer, std::less<>>
+      external_data;  ///< externalData: path as the model spells it -> bytes
+  std::map<std::string, std::string, std::less<>>
+      config;                           ///< `extra`, flattened: "session.intra_op.allow_spinning" -> "0"
+  std::size_t memory_limit = SIZE_MAX;  ///< bytes that one run may hold
 };
 
 /// Settings of one run.
 struct RunOptions {
   std::optional<LogSeverity> log_severity;
   std::string tag;
-  bool terminate = false;                            ///< ends the run at once
+  bool terminate = false;  ///< ends the run at once
   std::optional<std::int64_t> timeout_ms;
   std::map<std::string, std::string, std::less<>> config;
 };

@@ -1,0 +1,370 @@
+#include "session/session.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "base/float_mode.h"
+#include "base/mapped_file.h"
+#include "runtime/executor.h"
+#include "session/feed_check.h"
+#include "session/loader.h"
+
+namespace infernode::session {
+
+using runtime::Profiler;
+
+/// What a session holds; `model` and `frames` are gone after release.
+struct Session::State {
+  State(std::shared_ptr<Engine> e, SessionOptions o)
+      : engine(std::move(e)),
+        options(std::move(o)),
+        logger(options.log_severity, options.log_id),
+        frames(options.cpu_arena) {}
+
+  std::shared_ptr<Engine> engine;
+  const SessionOptions options;
+  const Logger logger;
+  LoadedModel model;
+  runtime::FramePool frames;
+
+  std::mutex mutex;
+  std::condition_variable idle;
+  std::size_t running = 0;
+  bool released = false;
+  std::shared_ptr<Profiler> profiler;
+  bool warned_symbols = false;
+
+  void begin_run() {
+    const std::lock_guard lock(mutex);
+    if (released) fail(ErrorCode::Disposed, "Session already disposed.");
+    ++running;
+  }
+  void end_run() {
+    const std::lock_guard lock(mutex);
+    if (--running == 0) idle.notify_all();
+  }
+};
+
+namespace {
+
+/// Counts a run in and out, so that release() waits for it.
+template <class State>
+class RunGuard {
+ public:
+  explicit RunGuard(State& state) : state_(state) { state_.begin_run(); }
+  ~RunGuard() { state_.end_run(); }
+  RunGuard(const RunGuard&) = delete;
+  RunGuard& operator=(const RunGuard&) = delete;
+
+ private:
+  State& state_;
+};
+
+std::size_t number(const SessionOptions& options, std::string_view key) {
+  const auto found = options.config.find(key);
+  if (found == options.config.end()) return 0;
+  std::size_t value = 0;
+  for (const char c : found->second) {
+    if (c < '0' || c > '9' || value > 1'000'000) return 0;
+    value = value * 10 + static_cast<std::size_t>(c - '0');
+  }
+  return value;
+}
+
+/// Feeds in the order of the graph's inputs: null where an overridable initializer is not fed.
+std::vector<const tensor::Value*> order_feeds(const LoadedModel& model, std::span<const tensor::Value> feeds) {
+  const graph::Graph& graph = model.plan->graph();
+  std::vector<const tensor::Value*> ordered;
+  ordered.reserve(graph.inputs().size());
+  std::size_t plain = 0, overridable = model.input_count;
+  for (const graph::ValueId id : graph.inputs()) {
+    const std::size_t at = graph.value(id).has_constant() ? overridable++ : plain++;
+    ordered.push_back(at < feeds.size() && !feeds[at].empty() ? &feeds[at] : nullptr);
+  }
+  return ordered;
+}
+
+void check_feeds(const LoadedModel& model, std::span<const tensor::Value> feeds) {
+  for (std::size_t i = 0; i < model.feeds.size(); ++i) {
+    const bool given = i < feeds.size() && !feeds[i].empty();
+    if (given) {
+      check_feed(model.feeds[i], feeds[i]);
+    } else if (i < model.input_count && model.feeds[i].type.kind != graph::ValueType::Kind::Optional) {
+      fail(ErrorCode::InvalidArgument, cat("input '", model.feeds[i].name, "' is missing in 'feeds'."),
+           {.input = model.feeds[i].name});
+    }
+  }
+}
+
+/// Feeds that lie on a device but are read on the host are copied there.
+void bring_to_host(Session& session, const LoadedModel& model, std::span<tensor::Value> feeds) {
+  const graph::Graph& graph = model.plan->graph();
+  for (std::size_t i = 0; i < feeds.size(); ++i) {
+    if (!feeds[i].is_tensor() || feeds[i].tensor().device().is_host()) continue;
+    const tensor::Tensor& t = feeds[i].tensor();
+    if (model.plan->takes_input_on(graph.find_value(model.feeds[i].name), t.device())) continue;
+    const tensor::Tensor host = tensor::Tensor::make(t.dtype(), t.shape());
+    session.copy(t, host);
+    feeds[i] = host;
+  }
+}
+
+/// Symbols that two inputs give different sizes: allowed, each then stands for itself.
+std::string disagreement(const LoadedModel& model, std::span<const tensor::Value> feeds) {
+  std::map<std::string, std::int64_t> sizes;
+  for (std::size_t i = 0; i < model.feeds.size() && i < feeds.size(); ++i) {
+    const auto& shape = model.feeds[i].type.shape;
+    if (!shape || !feeds[i].is_tensor() || feeds[i].tensor().rank() != shape->size()) continue;
+    for (std::size_t d = 0; d < shape->size(); ++d) {
+      const std::string name = (*shape)[d].symbol_name();
+      if (name.empty()) continue;
+      const auto [at, fresh] = sizes.emplace(name, feeds[i].tensor().dim(d));
+      if (!fresh && at->second != feeds[i].tensor().dim(d)) return name;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Session::~Session() = default;
+
+std::shared_ptr<Session> Session::create(std::shared_ptr<Engine> engine, ModelSource source, SessionOptions options,
+                                         const kernel::CancelToken* cancel) {
+  auto state = std::make_unique<State>(std::move(engine), std::move(options));
+  if (state->options.profiling) state->profiler = std::make_shared<Profiler>();
+  state->model = load_model(*state->engine, source, state->options, state->logger, cancel, state->profiler.get());
+  return std::shared_ptr<Session>(new Session(std::move(state)));
+}
+
+const std::vector<ValueMetadata>& Session::feeds() const { return state_->model.feeds; }
+std::size_t Session::input_count() const { return state_->model.input_count; }
+const std::vector<ValueMetadata>& Session::outputs() const { return state_->model.outputs; }
+const graph::ModelInfo& Session::info() const { return state_->model.info; }
+const std::vector<provider::Placement>& Session::placements() const { return state_->model.placements; }
+const SessionOptions& Session::options() const { return state_->options; }
+Engine& Session::engine() const { return *state_->engine; }
+
+std::vector<tensor::Value> Session::run(const RunRequest& request) {
+  const RunGuard guard(*state_);
+  const LoadedModel& model = state_->model;
+  check_feeds(model, request.feeds);
+  if (!state_->warned_symbols) {
+    if (const std::string name = disagreement(model, request.feeds); !name.empty()) {
+      state_->warned_symbols = true;
+      state_->logger.write(LogSeverity::Warning, "run", "inputs give dimension '", name,
+                           "' different sizes; each is taken as it is");
+    }
+  }
+  if (request.options.terminate) fail(ErrorCode::Aborted, "the run was asked to terminate");
+
+  const std::size_t output_count = model.outputs.size();
+  std::vector<tensor::Tensor> bound(output_count);
+  std::vector<tensor::Device> devices(output_count);
+  for (std::size_t i = 0; i < request.wanted.size(); ++i) {
+    if (request.wanted[i] >= output_count)
+      fail(ErrorCode::InvalidArgument, cat("no output ", request.wanted[i], ": the model has ", output_count));
+    if (i < request.preallocated.size() && request.preallocated[i].is_tensor())
+      bound[request.wanted[i]] = request.preallocated[i].tensor();
+    if (i < request.devices.size()) devices[request.wanted[i]] = request.devices[i];
+  }
+
+  const auto budget = std::make_shared<kernel::MemoryBudget>(state_->options.memory_limit);
+  const runtime::FrameLease frame(state_->frames);
+  runtime::BudgetAllocator charged((*frame).allocator, budget);
+  ThreadPool& pool = state_->engine->pool();
+  const std::size_t threads = state_->options.intra_op_threads;
+  const Logger logger =
+      state_->logger.with(request.options.log_severity.value_or(state_->options.log_severity), state_->options.log_id);
+  kernel::RunContext run{
+      .pool = &pool,
+      .max_threads = threads == 0 ? pool.size() : std::min(threads, pool.size()),
+      .dynamic_block_base = number(state_->options, "session.dynamic_block_base"),
+      .cancel = request.cancel,
+      .deadline = {},
+      .budget = budget.get(),
+      .logger = &logger,
+      .allocator =
+          state_->options.memory_limit == SIZE_MAX ? static_cast<tensor::Allocator*>(&(*frame).allocator) : &charged,
+  };
+  if (request.options.timeout_ms) {
+    run.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(*request.options.timeout_ms);
+  }
+
+  std::shared_ptr<Profiler> profiler;
+  {
+    const std::lock_guard lock(state_->mutex);
+    profiler = state_->profiler;
+  }
+  const std::size_t inter_op = state_->options.inter_op_threads;
+  const FloatModeScope float_mode(true);
+  std::vector<tensor::Value> feeds(request.feeds.begin(), request.feeds.end());
+  bring_to_host(*this, model, feeds);
+  const auto inputs = order_feeds(model, feeds);
+  const auto shapes = model.plan->specialise(inputs, {});
+  const auto begin = Profiler::Clock::now();
+  std::vector<tensor::Value> all = runtime::execute({.plan = *model.plan,
+                                                     .shapes = *shapes,
+                                                     .frame = *frame,
+                                                     .run = run,
+                                                     .inputs = inputs,
+                                                     .captures = {},
+                                                     .bound = bound,
+                                                     .devices = devices,
+                                                     .inter_op_threads = !state_->options.parallel ? 1
+                                                                         : inter_op == 0           ? pool.size()
+                                                                                                   : inter_op,
+                                                     .profiler = profiler.get()});
+  const auto end = Profiler::Clock::now();
+  const double us = std::chrono::duration<double, std::micro>(end - begin).count();
+  const double mean = shapes->mean_us.load(std::memory_order_relaxed);
+  shapes->mean_us.store(mean < 0 ? us : 0.75 * mean + 0.25 * us, std::memory_order_relaxed);
+  if (profiler) {
+    profiler->add("Session", state_->options.parallel ? "ParallelExecutor::Execute" : "SequentialExecutor::Execute",
+                  begin, end);
+    profiler->add("Session", "model_run", begin, end);
+  }
+  if (const auto shrink = request.options.config.find("memory.enable_memory_arena_shrinkage");
+      shrink != request.options.config.end() && !shrink->second.empty()) {
+    (*frame).arena = {};
+    (*frame).allocator.trim();
+  }
+
+  std::vector<tensor::Value> results;
+  results.reserve(request.wanted.size());
+  for (std::size_t i = 0; i < request.wanted.size(); ++i) {
+    tensor::Value value = all[request.wanted[i]];
+    const tensor::Tensor& target = bound[request.wanted[i]];
+    if (target && value.is_tensor()) {
+      const tensor::Tensor& made = value.tensor();
+      if (made.buffer().data() != target.buffer().data() && made.dtype() == target.dtype() &&
+          made.shape() == target.shape() && target.bytes() > 0) {
+        copy(made, target);
+        value = target;
+      }
+    }
+    if (i < request.devices.size() && value.is_tensor() && value.tensor().device() != request.devices[i]) {
+      const tensor::Tensor moved = allocate(value.tensor().dtype(), value.tensor().shape(), request.devices[i]);
+      copy(value.tensor(), moved);
+      value = moved;
+    }
+    results.push_back(std::move(value));
+  }
+  return results;
+}
+
+std::vector<Session::OutputForecast> Session::forecast(std::span<const tensor::Value> feeds,
+                                                       std::span<const std::size_t> wanted) {
+  std::vector<OutputForecast> forecasts(wanted.size());
+  try {
+    const RunGuard guard(*state_);
+    check_feeds(state_->model, feeds);
+    const auto shapes = state_->model.plan->specialise(order_feeds(state_->model, feeds), {});
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const graph::ValueType& type = shapes->outputs.at(wanted[i]);
+      if (!type.is_tensor() || !type.shape) continue;
+      if (const auto known = graph::to_known(*type.shape)) forecasts[i] = {type.elem, *known};
+    }
+  } catch (const Error&) {
+    // run() will say what is wrong
+  }
+  return forecasts;
+}
+
+std::optional<double> Session::expected_run_us(std::span<const tensor::Value> feeds) {
+  try {
+    const RunGuard guard(*state_);
+    check_feeds(state_->model, feeds);
+    const double mean =
+        state_->model.plan->specialise(order_feeds(state_->model, feeds), {})->mean_us.load(std::memory_order_relaxed);
+    if (mean >= 0) return mean;
+  } catch (const Error&) {
+    // run() will say what is wrong
+  }
+  return std::nullopt;
+}
+
+tensor::Tensor Session::allocate(tensor::DType dtype, const tensor::Shape& shape, tensor::Device device) {
+  if (device.is_host()) return tensor::Tensor::make(dtype, shape);
+  for (const auto& provider : state_->model.providers) {
+    if (provider->device() == device) return tensor::Tensor::make(dtype, shape, provider->allocator());
+  }
+  fail(ErrorCode::InvalidArgument, cat("this session has no device '", device.to_string(), "'"));
+}
+
+void Session::copy(const tensor::Tensor& from, const tensor::Tensor& to) {
+  if (from.device().is_host() && to.device().is_host()) return tensor::copy_elements(from, to);
+  const tensor::Device device = from.device().is_host() ? to.device() : from.device();
+  for (const auto& provider : state_->model.providers) {
+    if (provider->device() != device) continue;
+    const auto stream = provider->make_stream();
+    provider->copy(from, to, *stream);
+    stream->synchronize();
+    return;
+  }
+  fail(ErrorCode::InvalidArgument, cat("this session has no device '", device.to_string(), "'"));
+}
+
+tensor::Device Session::device(std::string_view name) const {
+  std::string known = "'cpu'";
+  if (name == "cpu") return {};
+  for (const auto& provider : state_->model.providers) {
+    const std::string full = provider->device().to_string();
+    if (name == provider->name() || name == full) return provider->device();
+    known += cat(", '", full, "'");
+  }
+  fail(ErrorCode::InvalidArgument, cat("unknown device '", name, "'; this session has ", known),
+       {.expected = known, .actual = std::string(name)});
+}
+
+void Session::start_profiling() {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->profiler) state_->profiler = std::make_shared<Profiler>();
+}
+
+ProfileSummary Session::end_profiling() {
+  std::shared_ptr<Profiler> profiler;
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->released) fail(ErrorCode::Disposed, "Session already disposed.");
+    profiler.swap(state_->profiler);
+  }
+  if (!profiler) return {};
+  ProfileSummary summary{.path = {}, .json = profiler->json()};
+  const std::string prefix =
+      state_->options.profile_prefix.empty() ? "infernode_profile" : state_->options.profile_prefix;
+  const std::string path = Profiler::file_name(prefix);
+  try {
+    write_file(path, std::as_bytes(std::span(summary.json)));
+    summary.path = path;
+  } catch (const Error& error) {
+    state_->logger.write(LogSeverity::Warning, "profile", "the trace could not be written: ", error.message());
+  }
+  return summary;
+}
+
+bool Session::release() {
+  std::unique_lock lock(state_->mutex);
+  if (state_->released) return false;
+  state_->released = true;
+  state_->idle.wait(lock, [&] { return state_->running == 0; });
+  state_->model.plan.reset();
+  state_->model.providers.clear();
+  state_->frames.clear();
+  return true;
+}
+
+bool Session::released() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->released;
+}
+
+std::size_t Session::memory_bytes() const {
+  const std::lock_guard lock(state_->mutex);
+  return (state_->model.plan ? state_->model.plan->constant_bytes() : 0) + state_->frames.bytes();
+}
+
+}  // namespace infernode::session
