@@ -128,9 +128,10 @@ std::optional<size_t> parse_cpu_list(std::string_view text) {
   size_t count = 0;
   if (text.empty()) return std::nullopt;
   while (!text.empty()) {
-    std::string_view range = trim(take(text, ','));
-    const auto first = parse_number<uint32_t>(take(range, '-'));
-    const auto last = range.empty() ? first : parse_number<uint32_t>(range);
+    const std::string_view range = trim(take(text, ','));
+    const size_t dash = range.find('-');
+    const auto first = parse_number<uint32_t>(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number<uint32_t>(range.substr(dash + 1));
     if (!first || !last || *last < *first) return std::nullopt;
     count += size_t{*last} - *first + 1;
   }

@@ -12,7 +12,6 @@
 #include "base/system.h"
 
 #if defined(_WIN32)
-#define NOMINMAX
 #include <windows.h>
 #else
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 #include <utility>
 
 #if defined(_WIN32)
-#define NOMINMAX
 #include <windows.h>
 #else
 #include <pthread.h>

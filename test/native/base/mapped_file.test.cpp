@@ -1,0 +1,121 @@
+#include "base/mapped_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+
+#include "base/error.h"
+#include "base/system.h"
+
+using namespace infernode;
+namespace fs = std::filesystem;
+
+namespace {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(fs::temp_directory_path() / cat("infernode-", std::random_device{}())) {
+    fs::create_directories(path_);
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  std::string file(const char* name) const { return (path_ / name).string(); }
+  size_t entries() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path_), {})); }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<std::byte> pattern(size_t size) {
+  std::vector<std::byte> bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + i / 251);
+  return bytes;
+}
+
+template <class F>
+std::string io_error(const std::string& path, F call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    CHECK(e.code() == ErrorCode::Io);
+    CHECK(e.context().path == path);
+    CHECK(e.message().find(path) != std::string::npos);
+    return e.message();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("files map, read and change identity when rewritten") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("model \xc3\xa9.bin");
+  const auto bytes = pattern(3 * page_size() + 17);
+  write_file(path, bytes);
+  CHECK(folder.entries() == 1);
+  const MappedFile mapped(path);
+  CHECK(mapped.size() == bytes.size());
+  CHECK(std::equal(bytes.begin(), bytes.end(), mapped.bytes().begin()));
+  CHECK(mapped.identity() == file_identity(path));
+  CHECK(read_file(path) == bytes);
+
+  std::vector<std::byte> part(100);
+  read_file_range(path, 5000, part);
+  CHECK(std::equal(part.begin(), part.end(), bytes.begin() + 5000));
+  read_file_range(path, bytes.size(), {});
+  CHECK(io_error(path, [&] { read_file_range(path, bytes.size() - 99, part); }).find("the file ends") !=
+        std::string::npos);
+
+  write_file(path, pattern(10));
+  CHECK_FALSE(mapped.identity() == file_identity(path));
+  CHECK(std::equal(bytes.begin(), bytes.end(), mapped.bytes().begin()));  // the old file lives on in the mapping
+}
+
+TEST_CASE("advice changes nothing that can be read") {
+  const TemporaryFolder folder;
+  const auto bytes = pattern(4 * page_size());
+  write_file(folder.file("f"), bytes);
+  const MappedFile mapped(folder.file("f"));
+  using Advice = MappedFile::Advice;
+  for (const Advice advice : {Advice::Sequential, Advice::Random, Advice::WillNeed, Advice::DontNeed, Advice::Normal}) {
+    mapped.advise(advice);
+    mapped.advise(advice, 100, 200);
+    mapped.advise(advice, page_size() + 1, SIZE_MAX);
+    mapped.advise(advice, SIZE_MAX, SIZE_MAX);
+  }
+  CHECK(std::equal(bytes.begin(), bytes.end(), mapped.bytes().begin()));
+}
+
+TEST_CASE("an empty file maps to nothing, and moving moves the mapping") {
+  const TemporaryFolder folder;
+  write_file(folder.file("empty"), {});
+  CHECK(MappedFile(folder.file("empty")).bytes().empty());
+  CHECK(read_file(folder.file("empty")).empty());
+  write_file(folder.file("one"), pattern(1));
+  MappedFile a(folder.file("one"));
+  MappedFile b(std::move(a));
+  CHECK(a.size() == 0);
+  a = MappedFile(folder.file("empty"));
+  a = std::move(b);
+  CHECK(a.size() == 1);
+  CHECK(a.bytes()[0] == std::byte{0});
+}
+
+TEST_CASE("what cannot be read gives an IO error with path and reason") {
+  const TemporaryFolder folder;
+  const std::string missing = folder.file("missing.onnx");
+  CHECK(io_error(missing, [&] { MappedFile file(missing); }).find("o such file") != std::string::npos);
+  CHECK(io_error(missing, [&] { read_file(missing); }) != "no error");
+  CHECK(io_error(missing, [&] { file_identity(missing); }) != "no error");
+  const std::string directory = folder.file("");
+  CHECK(io_error(directory, [&] { MappedFile file(directory); }) != "no error");
+  CHECK(io_error(directory, [&] { read_file(directory); }) != "no error");
+  const std::string nowhere = folder.file("no/such/place");
+  CHECK_THROWS_AS(write_file(nowhere, {}), Error);
+  CHECK_THROWS_AS(MappedFile(std::string("a\0b", 3)), Error);
+}
+
+#if defined(__linux__)
+TEST_CASE("files that state no size are read to their end") { CHECK(read_file("/proc/self/status").size() > 100); }
+#endif

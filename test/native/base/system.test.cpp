@@ -1,0 +1,182 @@
+#include "base/system.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "base/cpu_features.h"
+#include "base/error.h"
+#include "base/float_mode.h"
+
+using namespace infernode;
+
+TEST_CASE("CPU lists") {
+  CHECK(parse_cpu_list("0-3,8,10-11\n") == 7);
+  CHECK(parse_cpu_list("5") == 1);
+  CHECK(parse_cpu_list("0-1023") == 1024);
+  for (const char* bad : {"", "\n", "3-1", "a", "1-", "1,,2", "-1", "0-99999999999"}) CHECK_FALSE(parse_cpu_list(bad));
+}
+
+TEST_CASE("CPU quotas of both cgroup versions") {
+  CHECK(parse_cpu_max("200000 100000\n") == 2.0);
+  CHECK(parse_cpu_max("50000 100000") == 0.5);
+  CHECK(parse_cpu_max("150000") == 1.5);
+  for (const char* none : {"max 100000\n", "", "x y", "100000 0", "-1 100000"}) CHECK_FALSE(parse_cpu_max(none));
+  CHECK(parse_cfs_quota("300000\n", "100000\n") == 3.0);
+  CHECK_FALSE(parse_cfs_quota("-1\n", "100000\n"));
+  CHECK_FALSE(parse_cfs_quota("", ""));
+}
+
+TEST_CASE("memory limits") {
+  CHECK(parse_memory_limit("536870912\n") == 536870912u);
+  for (const char* none : {"max\n", "9223372036854771712\n", "", "-1", "12kB"}) CHECK_FALSE(parse_memory_limit(none));
+}
+
+namespace {
+CgroupLimits limits_in(const std::map<std::string, std::string>& files) {
+  return read_cgroup_limits([&](const std::string& path) -> std::optional<std::string> {
+    const auto found = files.find(path);
+    return found == files.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+}  // namespace
+
+TEST_CASE("cgroup v2: the tightest limit of a group and its parents counts") {
+  const CgroupLimits limits = limits_in({
+      {"/proc/self/mountinfo",
+       "24 1 8:1 / / rw - ext4 /dev/sda rw\n30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup rw\n"},
+      {"/proc/self/cgroup", "0::/kube/pod1/app\n"},
+      {"/sys/fs/cgroup/kube/pod1/app/cpu.max", "max 100000\n"},
+      {"/sys/fs/cgroup/kube/pod1/cpu.max", "350000 100000\n"},
+      {"/sys/fs/cgroup/kube/cpu.max", "800000 100000\n"},
+      {"/sys/fs/cgroup/kube/pod1/app/cpuset.cpus.effective", "0-5\n"},
+      {"/sys/fs/cgroup/cpuset.cpus.effective", "0-15\n"},
+      {"/sys/fs/cgroup/kube/pod1/app/memory.max", "2000000000\n"},
+      {"/sys/fs/cgroup/kube/memory.max", "1000000000\n"},
+  });
+  CHECK(limits.cpu_quota == 3.5);
+  CHECK(limits.cpuset == 6);
+  CHECK(limits.memory == 1000000000u);
+}
+
+TEST_CASE("cgroup v2 in a container that sees its own group as root") {
+  const CgroupLimits limits = limits_in({
+      {"/proc/self/mountinfo", "30 24 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n"},
+      {"/proc/self/cgroup", "0::/docker/abc\n"},
+      {"/sys/fs/cgroup/cpu.max", "150000 100000\n"},
+      {"/sys/fs/cgroup/memory.max", "max\n"},
+  });
+  CHECK(limits.cpu_quota == 1.5);
+  CHECK_FALSE(limits.cpuset);
+  CHECK_FALSE(limits.memory);
+  // A path outside what the mount shows leaves only the mount's root.
+  const CgroupLimits outside = limits_in({
+      {"/proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n"},
+      {"/proc/self/cgroup", "0::/../other\n"},
+      {"/sys/fs/cgroup/cpu.max", "250000 100000\n"},
+  });
+  CHECK(outside.cpu_quota == 2.5);
+}
+
+TEST_CASE("cgroup v1: each controller has its own hierarchy") {
+  const CgroupLimits limits = limits_in({
+      {"/proc/self/mountinfo",
+       "31 25 0:27 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n"
+       "32 25 0:28 /docker/abc /sys/fs/cgroup/my\\040cpuset ro - cgroup cgroup rw,cpuset\n"
+       "33 25 0:29 / /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"},
+      {"/proc/self/cgroup", "5:cpu,cpuacct:/docker/abc\n4:cpuset:/docker/abc\n3:memory:/docker/abc\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "400000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"},
+      {"/sys/fs/cgroup/my cpuset/cpuset.cpus", "2,4,6\n"},
+      {"/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "268435456\n"},
+      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"},
+  });
+  CHECK(limits.cpu_quota == 4.0);
+  CHECK(limits.cpuset == 3);
+  CHECK(limits.memory == 268435456u);
+}
+
+TEST_CASE("no cgroups, or nonsense in their files, mean no limits") {
+  CHECK_FALSE(limits_in({}).cpu_quota);
+  const CgroupLimits odd =
+      limits_in({{"/proc/self/mountinfo", " - \n- cgroup2\n \\04 - cgroup2"}, {"/proc/self/cgroup", ":::\n0::"}});
+  CHECK_FALSE(odd.memory);
+}
+
+TEST_CASE("this machine's figures are plausible") {
+  CHECK(available_cores() >= 1);
+  CHECK(physical_cores() >= 1);
+  CHECK(physical_cores() <= available_cores());
+  CHECK(page_size() >= 4096);
+  CHECK(memory_limit() > (64u << 20));
+  CHECK(cache_sizes().l1 >= 8u << 10);
+  CHECK_FALSE(cpu_name().empty());
+}
+
+TEST_CASE("INFERNODE_CPU forces a rung that the processor has") {
+  CHECK(cpu_rung_from(nullptr, CpuRung::Vnni) == CpuRung::Vnni);
+  CHECK(cpu_rung_from("", CpuRung::Vnni) == CpuRung::Vnni);
+  CHECK(cpu_rung_from("avx2", CpuRung::Vnni) == CpuRung::Avx2);
+  CHECK(cpu_rung_from("vnni", CpuRung::Vnni) == CpuRung::Vnni);
+  CHECK(cpu_rung_from("neon", CpuRung::I8mm) == CpuRung::Neon);
+  const auto message = [](const char* value, CpuRung detected) {
+    try {
+      cpu_rung_from(value, detected);
+    } catch (const Error& e) {
+      CHECK(e.code() == ErrorCode::InvalidArgument);
+      return e.message();
+    }
+    return std::string("no error");
+  };
+  CHECK(message("amx", CpuRung::Avx2).find("highest rung is avx2") != std::string::npos);
+  CHECK(message("baseline", CpuRung::Neon).find("highest rung is neon") != std::string::npos);
+  CHECK(message("axv2", CpuRung::Amx).find("did you mean avx2?") != std::string::npos);
+  CHECK(message("fast", CpuRung::Neon).find("known are neon dotprod i8mm") != std::string::npos);
+}
+
+TEST_CASE("rungs need all that is below them") {
+  CpuFeatures f;
+  CHECK_THROWS_AS(rung_of(f), Error);
+  f.sse42 = f.popcnt = true;
+  CHECK(rung_of(f) == CpuRung::Baseline);
+  f.avx = f.avx2 = f.fma = f.f16c = true;
+  CHECK(rung_of(f) == CpuRung::Baseline);
+  f.bmi = true;
+  CHECK(rung_of(f) == CpuRung::Avx2);
+  f.avx512_vnni = f.avx512_bf16 = true;
+  CHECK(rung_of(f) == CpuRung::Avx2);
+  f.avx512 = true;
+  CHECK(rung_of(f) == CpuRung::Bf16);
+  f.amx_tile = f.amx_int8 = true;
+  CHECK(rung_of(f) == CpuRung::Bf16);
+  f.amx_bf16 = true;
+  CHECK(rung_of(f) == CpuRung::Amx);
+  f.avx512_vnni = false;
+  CHECK(rung_of(f) == CpuRung::Avx512);
+  CpuFeatures arm{.neon = true};
+  CHECK(rung_of(arm) == CpuRung::Neon);
+  arm.dotprod = arm.fp16 = true;
+  CHECK(rung_of(arm) == CpuRung::DotProd);
+  arm.i8mm = arm.bf16 = true;
+  CHECK(rung_of(arm) == CpuRung::I8mm);
+  CHECK(detect_cpu_rung() == rung_of(detect_cpu_features()));
+}
+
+TEST_CASE("a float mode scope flushes denormals and restores the mode") {
+  const uint64_t before = float_mode();
+  volatile float tiny = 1e-38f;
+  const auto halved = [&] { return tiny * 0.25f; };
+  CHECK(halved() != 0.0f);
+  {
+    const FloatModeScope scope(true);
+    CHECK(halved() == 0.0f);
+    {
+      const FloatModeScope inner(false);
+      set_float_mode(before);
+      CHECK(halved() != 0.0f);
+    }
+    CHECK(halved() == 0.0f);
+  }
+  CHECK(halved() != 0.0f);
+  CHECK(float_mode() == before);
+}
