@@ -42,7 +42,8 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
                   .run = run,
                   .inputs = fed,
                   .captures = captured,
-                  .bound = {}});
+                  .bound = {},
+                  .devices = {}});
 }
 
 }  // namespace infernode::runtime
