@@ -1,5 +1,5 @@
-#include "base/error.h"
 #include "base/cpu_features.h"
+#include "base/error.h"
 #include "graph/verifier.h"
 #include "kernel/inference.h"
 #include "kernel/node_inference.h"
@@ -23,7 +23,8 @@ ValueType type_of(const Value& value) {
     if (sequence.elem != DType::Undefined) return ValueType::sequence(ValueType::tensor(sequence.elem));
     return ValueType::sequence(sequence.items.empty() ? ValueType{} : type_of(sequence.items.front()));
   }
-  if (value.is_optional()) return ValueType::optional(value.optional().item ? type_of(*value.optional().item) : ValueType{});
+  if (value.is_optional())
+    return ValueType::optional(value.optional().item ? type_of(*value.optional().item) : ValueType{});
   if (value.is_map()) {
     const tensor::Map& map = value.map();
     return ValueType::map(map.keys.dtype(), map.values.empty() ? ValueType{} : type_of(map.values.front()));
@@ -50,7 +51,9 @@ class UnsharedPacker final : public WeightPacker {
 class AllocatingSink final : public OutputSink {
  public:
   explicit AllocatingSink(tensor::Allocator& allocator) : allocator_(allocator) {}
-  Tensor allocate_output(std::size_t, DType dtype, const tensor::Shape& shape) override { return Tensor::make(dtype, shape, allocator_); }
+  Tensor allocate_output(std::size_t, DType dtype, const tensor::Shape& shape) override {
+    return Tensor::make(dtype, shape, allocator_);
+  }
 
  private:
   tensor::Allocator& allocator_;
@@ -69,7 +72,8 @@ class EvaluatedSubgraph final : public SubgraphRunner {
     if (++inner.depth > graph::kMaxSubgraphDepth) fail(ErrorCode::InvalidModel, "subgraphs are nested too deeply");
     std::vector<Value> captured;
     for (std::size_t i = 0; i < graph_->captures().size(); ++i) {
-      const Value* value = first_capture_ + i < ctx.implicit_inputs().size() ? ctx.implicit_inputs()[first_capture_ + i] : nullptr;
+      const Value* value =
+          first_capture_ + i < ctx.implicit_inputs().size() ? ctx.implicit_inputs()[first_capture_ + i] : nullptr;
       captured.push_back(value ? *value : Value{});
     }
     return evaluate_graph(*graph_, inputs, captured, registry_, inner);
@@ -83,7 +87,8 @@ class EvaluatedSubgraph final : public SubgraphRunner {
 
 class NodeInfo final : public KernelInfo {
  public:
-  NodeInfo(const Graph& graph, const Node& node, const OpSchema& schema, const Registry& registry, std::vector<ValueType> inputs)
+  NodeInfo(const Graph& graph, const Node& node, const OpSchema& schema, const Registry& registry,
+           std::vector<ValueType> inputs)
       : graph_(graph), node_(node), schema_(schema), registry_(registry), inputs_(std::move(inputs)), packer_(graph) {}
 
   void set_outputs(std::vector<ValueType> outputs) { outputs_ = std::move(outputs); }
@@ -126,7 +131,8 @@ class NodeInfo final : public KernelInfo {
 /// Types of the node's outputs from the values it is given; subgraphs speak through the types recorded in the graph.
 class RecordedSubgraphs final : public SubgraphInference {
  public:
-  std::vector<ValueType> infer_subgraph(const Node& node, std::string_view attribute, std::span<const ValueType>) override {
+  std::vector<ValueType> infer_subgraph(const Node& node, std::string_view attribute,
+                                        std::span<const ValueType>) override {
     std::vector<ValueType> out;
     if (const auto child = node.attributes.get_graph(attribute)) {
       for (ValueId id : child->outputs()) out.push_back(child->value(id).type);
@@ -135,8 +141,8 @@ class RecordedSubgraphs final : public SubgraphInference {
   }
 };
 
-std::vector<Value> evaluate(const Graph& graph, const Node& node, std::span<const Value* const> inputs, std::span<const Value* const> implicit,
-                            const Registry& registry, RunContext& run) {
+std::vector<Value> evaluate(const Graph& graph, const Node& node, std::span<const Value* const> inputs,
+                            std::span<const Value* const> implicit, const Registry& registry, RunContext& run) {
   const OpSchema& schema = schema_of(graph, node, registry);
   std::vector<ValueType> types(node.inputs.size());
   std::vector<const ValueType*> present(node.inputs.size(), nullptr);
@@ -155,7 +161,8 @@ std::vector<Value> evaluate(const Graph& graph, const Node& node, std::span<cons
   std::vector<ValueType> outputs(node.outputs.size());
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     outputs[o] = inference.result(o);
-    if (outputs[o].kind == ValueType::Kind::Unknown && node.outputs[o] != graph::kNoValue) outputs[o] = graph.value(node.outputs[o]).type;
+    if (outputs[o].kind == ValueType::Kind::Unknown && node.outputs[o] != graph::kNoValue)
+      outputs[o] = graph.value(node.outputs[o]).type;
   }
   const KernelDef* def = registry.find_kernel("cpu", schema, types, outputs);
   if (!def) {
@@ -188,13 +195,13 @@ std::vector<Value> evaluate(const Graph& graph, const Node& node, std::span<cons
 
 }  // namespace
 
-std::vector<Value> evaluate_node(const Graph& graph, const Node& node, std::span<const Value* const> inputs, const Registry& registry,
-                                 RunContext& run) {
+std::vector<Value> evaluate_node(const Graph& graph, const Node& node, std::span<const Value* const> inputs,
+                                 const Registry& registry, RunContext& run) {
   return evaluate(graph, node, inputs, {}, registry, run);
 }
 
-std::vector<Value> evaluate_graph(const Graph& graph, std::span<const Value> inputs, std::span<const Value> captured, const Registry& registry,
-                                  RunContext& run) {
+std::vector<Value> evaluate_graph(const Graph& graph, std::span<const Value> inputs, std::span<const Value> captured,
+                                  const Registry& registry, RunContext& run) {
   std::vector<Value> values(graph.values().size());
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = graph.values()[i].constant;
   for (std::size_t i = 0; i < inputs.size() && i < graph.inputs().size(); ++i) {
@@ -203,7 +210,9 @@ std::vector<Value> evaluate_graph(const Graph& graph, std::span<const Value> inp
   for (std::size_t i = 0; i < captured.size() && i < graph.captures().size(); ++i)
     values[static_cast<std::size_t>(graph.captures()[i].inner)] = captured[i];
 
-  const auto value_at = [&](ValueId id) -> const Value* { return id == graph::kNoValue ? nullptr : &values.at(static_cast<std::size_t>(id)); };
+  const auto value_at = [&](ValueId id) -> const Value* {
+    return id == graph::kNoValue ? nullptr : &values.at(static_cast<std::size_t>(id));
+  };
   for (graph::NodeId id : graph.topological_order()) {
     const Node& node = graph.node(id);
     try {
@@ -212,7 +221,8 @@ std::vector<Value> evaluate_graph(const Graph& graph, std::span<const Value> inp
       for (ValueId input : graph::implicit_inputs(node)) implicit.push_back(value_at(input));
       std::vector<Value> results = evaluate(graph, node, given, implicit, registry, run);
       for (std::size_t o = 0; o < results.size(); ++o) {
-        if (node.outputs[o] != graph::kNoValue) values[static_cast<std::size_t>(node.outputs[o])] = std::move(results[o]);
+        if (node.outputs[o] != graph::kNoValue)
+          values[static_cast<std::size_t>(node.outputs[o])] = std::move(results[o]);
       }
     } catch (Error& error) {
       add_node_context(error, graph, node);

@@ -36,7 +36,8 @@ SymShape broadcast_shapes(std::span<const SymShape* const> shapes) {
       } else if (dim.known() && result.known()) {
         std::string all;
         for (const SymShape* s : shapes) all += cat(all.empty() ? "" : " and ", graph::to_string(*s));
-        fail(ErrorCode::ShapeMismatch, cat("shapes ", all, " do not broadcast: axis ", axis, " is both ", result.value(), " and ", dim.value()));
+        fail(ErrorCode::ShapeMismatch,
+             cat("shapes ", all, " do not broadcast: axis ", axis, " is both ", result.value(), " and ", dim.value()));
       } else if (dim.known()) {
         result = dim;  // the symbol stands for 1 or for the same number
       } else if (!result.known()) {

@@ -22,7 +22,8 @@ using tensor::Value;
 /// An unknown value without a name: it says less than any declaration.
 bool is_anonymous(const Dim& dim) { return !dim.known() && dim.to_string() == "?"; }
 
-/// `type` completed by `declared`: what is inferred outranks what is declared, what is declared fills the gaps. False where the two contradict.
+/// `type` completed by `declared`: what is inferred outranks what is declared, what is declared fills the gaps. False
+/// where the two contradict.
 bool merge(ValueType& type, const ValueType& declared) {
   if (declared.kind == ValueType::Kind::Unknown) return true;
   if (type.kind == ValueType::Kind::Unknown) {
@@ -54,7 +55,9 @@ bool merge(ValueType& type, const ValueType& declared) {
   return fits;
 }
 
-std::string shown(const ValueType& type) { return cat(type.to_string(), type.shape ? graph::to_string(*type.shape) : ""); }
+std::string shown(const ValueType& type) {
+  return cat(type.to_string(), type.shape ? graph::to_string(*type.shape) : "");
+}
 
 struct Settings {
   const Registry& registry;
@@ -64,7 +67,8 @@ struct Settings {
 
 class GraphInference final : SubgraphInference {
  public:
-  GraphInference(const Graph& graph, const Settings& settings, int depth) : graph_(graph), settings_(settings), depth_(depth), inference_(this) {
+  GraphInference(const Graph& graph, const Settings& settings, int depth)
+      : graph_(graph), settings_(settings), depth_(depth), inference_(this) {
     const std::size_t count = graph.values().size();
     result_.contents.resize(count);
     result_.known.resize(count);
@@ -94,7 +98,8 @@ class GraphInference final : SubgraphInference {
       const Node& node = graph_.node(id);
       try {
         const auto i = static_cast<std::size_t>(id);
-        infer_node(node, i < schemas.size() ? schemas[i] : settings_.registry.find_schema(node.domain, node.op_type, node.opset));
+        infer_node(node, i < schemas.size() ? schemas[i]
+                                            : settings_.registry.find_schema(node.domain, node.op_type, node.opset));
       } catch (Error& error) {
         add_node_context(error, graph_, node);
         throw;
@@ -110,7 +115,8 @@ class GraphInference final : SubgraphInference {
 
   /// Writes the types into `graph`, the one that was inferred, and into its subgraphs.
   void commit(Graph& graph) {
-    for (std::size_t i = 0; i < result_.types.size(); ++i) graph.value(static_cast<ValueId>(i)).type = std::move(result_.types[i]);
+    for (std::size_t i = 0; i < result_.types.size(); ++i)
+      graph.value(static_cast<ValueId>(i)).type = std::move(result_.types[i]);
     for (auto& [child, inference] : children_) inference->commit(*child);
   }
 
@@ -170,7 +176,8 @@ class GraphInference final : SubgraphInference {
     if (child && !children_.contains(child.get())) infer_child(*child, {});
   }
 
-  std::vector<ValueType> infer_subgraph(const Node& node, std::string_view attribute, std::span<const ValueType> inputs) override {
+  std::vector<ValueType> infer_subgraph(const Node& node, std::string_view attribute,
+                                        std::span<const ValueType> inputs) override {
     const std::shared_ptr<Graph> child = node.attributes.get_graph(attribute);
     if (!child) return {};
     if (!settings_.whole) {
@@ -188,9 +195,11 @@ class GraphInference final : SubgraphInference {
     auto inference = std::make_unique<GraphInference>(child, settings_, depth_ + 1);
     for (const graph::Capture& capture : child.captures()) {
       const std::size_t outer = index(capture.outer);
-      inference->seed(capture.inner, result_.types[outer], constant(outer), result_.contents[outer] ? &result_.contents[outer] : nullptr);
+      inference->seed(capture.inner, result_.types[outer], constant(outer),
+                      result_.contents[outer] ? &result_.contents[outer] : nullptr);
     }
-    for (std::size_t i = 0; i < inputs.size() && i < child.inputs().size(); ++i) inference->seed(child.inputs()[i], inputs[i]);
+    for (std::size_t i = 0; i < inputs.size() && i < child.inputs().size(); ++i)
+      inference->seed(child.inputs()[i], inputs[i]);
     inference->run(child.topological_order(), {});
     std::vector<ValueType> types = inference->output_types();
     if (settings_.whole) children_[&child] = std::move(inference);
@@ -248,8 +257,8 @@ class GraphInference final : SubgraphInference {
     if (inferred.kind == ValueType::Kind::Unknown) return;
     ValueType merged = inferred;
     if (!merge(merged, result_.types[v]) && settings_.logger)
-      settings_.logger->write(LogSeverity::Warning, "inference", "value '", graph_.values()[v].name, "' is declared as ",
-                              shown(result_.types[v]), " but is ", shown(inferred));
+      settings_.logger->write(LogSeverity::Warning, "inference", "value '", graph_.values()[v].name,
+                              "' is declared as ", shown(result_.types[v]), " but is ", shown(inferred));
     result_.types[v] = std::move(merged);
   }
 
@@ -273,12 +282,14 @@ void check_node(const Graph& graph, const Node& node, const OpSchema& schema) {
 }
 
 InferredGraph infer_values(const Graph& graph, std::span<const graph::NodeId> order, std::span<const ValueType> inputs,
-                           std::span<const ValueType> captured, const Registry& registry, std::span<const OpSchema* const> schemas,
-                           const Logger* logger) {
+                           std::span<const ValueType> captured, const Registry& registry,
+                           std::span<const OpSchema* const> schemas, const Logger* logger) {
   const Settings settings{registry, logger, false};
   GraphInference inference(graph, settings, 0);
-  for (std::size_t i = 0; i < inputs.size() && i < graph.inputs().size(); ++i) inference.seed(graph.inputs()[i], inputs[i]);
-  for (std::size_t i = 0; i < captured.size() && i < graph.captures().size(); ++i) inference.seed(graph.captures()[i].inner, captured[i]);
+  for (std::size_t i = 0; i < inputs.size() && i < graph.inputs().size(); ++i)
+    inference.seed(graph.inputs()[i], inputs[i]);
+  for (std::size_t i = 0; i < captured.size() && i < graph.captures().size(); ++i)
+    inference.seed(graph.captures()[i].inner, captured[i]);
   inference.run(order, schemas);
   return inference.take();
 }

@@ -11,7 +11,8 @@ const tensor::Value& KernelContext::input_value(std::size_t i) const {
 
 tensor::Tensor KernelContext::output(std::size_t o, tensor::DType dtype, const tensor::Shape& shape) {
   if (o >= outputs_.size()) fail(ErrorCode::Internal, cat("a kernel asked for output ", o, " of ", outputs_.size()));
-  if (dtype == tensor::DType::Undefined) fail(ErrorCode::Internal, cat("the element type of output ", o, " is not known"));
+  if (dtype == tensor::DType::Undefined)
+    fail(ErrorCode::Internal, cat("the element type of output ", o, " is not known"));
   tensor::Tensor out = sink_.allocate_output(o, dtype, shape);
   outputs_[o] = out;
   return out;

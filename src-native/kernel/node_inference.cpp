@@ -23,7 +23,8 @@ const char* spelled(const ValueType& type, std::string& storage) {
 }  // namespace
 
 Contents contents_of(const Tensor& tensor) {
-  if (!tensor || tensor.rank() > 1 || tensor.numel() > kMaxContents || !holds_contents(tensor.dtype())) return std::nullopt;
+  if (!tensor || tensor.rank() > 1 || tensor.numel() > kMaxContents || !holds_contents(tensor.dtype()))
+    return std::nullopt;
   if (tensor::is_sub_byte(tensor.dtype())) return std::nullopt;
   const std::vector<std::int64_t> values = tensor::to_int64_vector(tensor);
   return std::vector<Dim>(values.begin(), values.end());
@@ -44,16 +45,26 @@ Tensor tensor_of(const std::vector<Dim>& contents, const ValueType& type) {
     return out;
   };
   switch (type.elem) {
-    case DType::Int64: return fill(std::int64_t{});
-    case DType::Int32: return fill(std::int32_t{});
-    case DType::Bool: return fill(bool{});
-    case DType::UInt8: return fill(std::uint8_t{});
-    case DType::UInt32: return fill(std::uint32_t{});
-    case DType::UInt64: return fill(std::uint64_t{});
-    case DType::Int8: return fill(std::int8_t{});
-    case DType::Int16: return fill(std::int16_t{});
-    case DType::UInt16: return fill(std::uint16_t{});
-    default: return {};
+    case DType::Int64:
+      return fill(std::int64_t{});
+    case DType::Int32:
+      return fill(std::int32_t{});
+    case DType::Bool:
+      return fill(bool{});
+    case DType::UInt8:
+      return fill(std::uint8_t{});
+    case DType::UInt32:
+      return fill(std::uint32_t{});
+    case DType::UInt64:
+      return fill(std::uint64_t{});
+    case DType::Int8:
+      return fill(std::int8_t{});
+    case DType::Int16:
+      return fill(std::int16_t{});
+    case DType::UInt16:
+      return fill(std::uint16_t{});
+    default:
+      return {};
   }
 }
 
@@ -88,7 +99,8 @@ void NodeInference::bind_outputs() {
       }
     }
     if (types_[o].kind != ValueType::Kind::Unknown || constraint.any) continue;
-    if (!constraint.sequence.empty() || !constraint.optional_tensor.empty() || !constraint.optional_sequence.empty() || !constraint.maps.empty())
+    if (!constraint.sequence.empty() || !constraint.optional_tensor.empty() || !constraint.optional_sequence.empty() ||
+        !constraint.maps.empty())
       continue;
     for (int code = 1; code < tensor::kDTypeCount; ++code) {
       const auto type = static_cast<DType>(code);
@@ -101,7 +113,9 @@ const ValueType& NodeInference::input_type(std::size_t i) const {
   return i < inputs_.size() && inputs_[i].type ? *inputs_[i].type : kUnknownType;
 }
 
-const Tensor* NodeInference::input_constant(std::size_t i) const { return i < inputs_.size() ? inputs_[i].constant : nullptr; }
+const Tensor* NodeInference::input_constant(std::size_t i) const {
+  return i < inputs_.size() ? inputs_[i].constant : nullptr;
+}
 
 std::optional<std::vector<Dim>> NodeInference::input_contents(std::size_t i) const {
   if (i >= inputs_.size()) return std::nullopt;
@@ -109,7 +123,9 @@ std::optional<std::vector<Dim>> NodeInference::input_contents(std::size_t i) con
   return inputs_[i].contents ? *inputs_[i].contents : std::nullopt;
 }
 
-const ValueType& NodeInference::output_type(std::size_t o) const { return o < types_.size() ? types_[o] : kUnknownType; }
+const ValueType& NodeInference::output_type(std::size_t o) const {
+  return o < types_.size() ? types_[o] : kUnknownType;
+}
 
 void NodeInference::set_output_type(std::size_t o, ValueType type) {
   if (o < types_.size()) types_[o] = std::move(type);
@@ -132,25 +148,29 @@ void NodeInference::set_output_shape(std::size_t o, graph::SymShape shape) {
 }
 
 void NodeInference::set_output_contents(std::size_t o, std::vector<Dim> contents) {
-  if (o < contents_.size() && contents.size() <= static_cast<std::size_t>(kMaxContents)) contents_[o] = std::move(contents);
+  if (o < contents_.size() && contents.size() <= static_cast<std::size_t>(kMaxContents))
+    contents_[o] = std::move(contents);
 }
 
 std::vector<ValueType> NodeInference::infer_subgraph(std::string_view attribute, std::span<const ValueType> inputs) {
   return subgraphs_ ? subgraphs_->infer_subgraph(*node_, attribute, inputs) : std::vector<ValueType>{};
 }
 
-void check_signature(const graph::Graph& graph, const graph::Node& node, const OpSchema& schema, std::span<const ValueType* const> types) {
-  const auto bad = [&](std::string what) { fail(ErrorCode::InvalidModel, cat(graph::describe(graph, node), " ", what)); };
+void check_signature(const graph::Graph& graph, const graph::Node& node, const OpSchema& schema,
+                     std::span<const ValueType* const> types) {
+  const auto bad = [&](std::string what) {
+    fail(ErrorCode::InvalidModel, cat(graph::describe(graph, node), " ", what));
+  };
   const std::size_t inputs = node.inputs.size(), outputs = node.outputs.size();
   if (inputs < schema.min_inputs() || inputs > schema.max_inputs()) {
     const bool few = inputs < schema.min_inputs();
-    bad(cat("has ", inputs, " inputs; ", schema.name, " version ", schema.since_version, " takes at ", few ? "least " : "most ",
-            few ? schema.min_inputs() : schema.max_inputs()));
+    bad(cat("has ", inputs, " inputs; ", schema.name, " version ", schema.since_version, " takes at ",
+            few ? "least " : "most ", few ? schema.min_inputs() : schema.max_inputs()));
   }
   if (outputs < schema.min_outputs() || outputs > schema.max_outputs()) {
     const bool few = outputs < schema.min_outputs();
-    bad(cat("has ", outputs, " outputs; ", schema.name, " version ", schema.since_version, " gives at ", few ? "least " : "most ",
-            few ? schema.min_outputs() : schema.max_outputs()));
+    bad(cat("has ", outputs, " outputs; ", schema.name, " version ", schema.since_version, " gives at ",
+            few ? "least " : "most ", few ? schema.min_outputs() : schema.max_outputs()));
   }
   std::string text, other;
   std::vector<const ValueType*> bound(schema.constraints.size(), nullptr);
@@ -159,14 +179,14 @@ void check_signature(const graph::Graph& graph, const graph::Node& node, const O
     const Parameter& parameter = schema.input(i);
     const TypeConstraint& constraint = schema.constraints[parameter.constraint];
     if (!constraint.accepts(*types[i]))
-      bad(cat("has the type ", spelled(*types[i], text), " for input '", parameter.name, "'; ", schema.name, " version ", schema.since_version,
-              " takes ", constraint.to_string()));
+      bad(cat("has the type ", spelled(*types[i], text), " for input '", parameter.name, "'; ", schema.name,
+              " version ", schema.since_version, " takes ", constraint.to_string()));
     if (constraint.name.empty() || parameter.arity == Parameter::Arity::VariadicHeterogeneous) continue;
     const ValueType*& first = bound[parameter.constraint];
-    if (first && first->is_tensor() && types[i]->is_tensor() && first->elem != types[i]->elem && first->elem != DType::Undefined &&
-        types[i]->elem != DType::Undefined)
-      bad(cat("has inputs of the types ", spelled(*first, text), " and ", spelled(*types[i], other), " where both must have the same type ",
-              constraint.name));
+    if (first && first->is_tensor() && types[i]->is_tensor() && first->elem != types[i]->elem &&
+        first->elem != DType::Undefined && types[i]->elem != DType::Undefined)
+      bad(cat("has inputs of the types ", spelled(*first, text), " and ", spelled(*types[i], other),
+              " where both must have the same type ", constraint.name));
     if (!first) first = types[i];
   }
 }

@@ -13,9 +13,11 @@ namespace infernode::kernel {
 using Contents = std::optional<std::vector<graph::Dim>>;
 inline constexpr std::int64_t kMaxContents = 64;
 
-/// Elements of a tensor as Dims where it is an integer or bool tensor of rank 0 or 1 with at most kMaxContents elements.
+/// Elements of a tensor as Dims where it is an integer or bool tensor of rank 0 or 1 with at most kMaxContents
+/// elements.
 Contents contents_of(const tensor::Tensor& tensor);
-/// The tensor that fully known contents stand for; an empty Tensor where some element is symbolic or the type is not an integer tensor of known shape.
+/// The tensor that fully known contents stand for; an empty Tensor where some element is symbolic or the type is not an
+/// integer tensor of known shape.
 tensor::Tensor tensor_of(const std::vector<graph::Dim>& contents, const graph::ValueType& type);
 
 class SubgraphInference {
@@ -29,9 +31,9 @@ class SubgraphInference {
 class NodeInference final : public InferContext {
  public:
   struct Input {
-    const graph::ValueType* type = nullptr;      ///< null: absent
-    const tensor::Tensor* constant = nullptr;    ///< null: not known
-    const Contents* contents = nullptr;          ///< null: not known
+    const graph::ValueType* type = nullptr;    ///< null: absent
+    const tensor::Tensor* constant = nullptr;  ///< null: not known
+    const Contents* contents = nullptr;        ///< null: not known
   };
 
   explicit NodeInference(SubgraphInference* subgraphs) : subgraphs_(subgraphs) {}
@@ -53,7 +55,8 @@ class NodeInference final : public InferContext {
   void set_output_dtype(std::size_t o, tensor::DType dtype) override;
   void set_output_shape(std::size_t o, graph::SymShape shape) override;
   void set_output_contents(std::size_t o, std::vector<graph::Dim> contents) override;
-  std::vector<graph::ValueType> infer_subgraph(std::string_view attribute, std::span<const graph::ValueType> inputs) override;
+  std::vector<graph::ValueType> infer_subgraph(std::string_view attribute,
+                                               std::span<const graph::ValueType> inputs) override;
 
  private:
   void bind_outputs();

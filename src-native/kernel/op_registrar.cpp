@@ -9,7 +9,10 @@
 namespace infernode::kernel {
 
 OpBuilder::OpBuilder(Registry& registry, std::string domain, std::string name)
-    : registry_(registry), domain_(std::move(domain)), name_(std::move(name)), exceptions_(std::uncaught_exceptions()) {}
+    : registry_(registry),
+      domain_(std::move(domain)),
+      name_(std::move(name)),
+      exceptions_(std::uncaught_exceptions()) {}
 
 OpBuilder::~OpBuilder() noexcept(false) {
   if (std::uncaught_exceptions() > exceptions_) return;

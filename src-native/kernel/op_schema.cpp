@@ -65,7 +65,8 @@ std::string_view cut(std::string_view& rest, char separator) {
 
 /// "seq(X)" -> "X" for prefix "seq"; empty where `text` is something else.
 std::string_view inside(std::string_view text, std::string_view prefix) {
-  if (!text.starts_with(prefix) || text.size() < prefix.size() + 2 || text[prefix.size()] != '(' || text.back() != ')') return {};
+  if (!text.starts_with(prefix) || text.size() < prefix.size() + 2 || text[prefix.size()] != '(' || text.back() != ')')
+    return {};
   return trim(text.substr(prefix.size() + 1, text.size() - prefix.size() - 2));
 }
 
@@ -188,13 +189,17 @@ class Reader {
   std::string_view signature_;
 };
 
-bool is_variadic(const Parameter& p) { return p.arity == Parameter::Arity::Variadic || p.arity == Parameter::Arity::VariadicHeterogeneous; }
+bool is_variadic(const Parameter& p) {
+  return p.arity == Parameter::Arity::Variadic || p.arity == Parameter::Arity::VariadicHeterogeneous;
+}
 
-/// Parameters up to the last that may not be left out; a variadic one needs one value at least unless it is heterogeneous.
+/// Parameters up to the last that may not be left out; a variadic one needs one value at least unless it is
+/// heterogeneous.
 std::size_t minimum(const std::vector<Parameter>& parameters) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].arity == Parameter::Arity::Single || parameters[i].arity == Parameter::Arity::Variadic) count = i + 1;
+    if (parameters[i].arity == Parameter::Arity::Single || parameters[i].arity == Parameter::Arity::Variadic)
+      count = i + 1;
   }
   return count;
 }
@@ -205,7 +210,8 @@ std::size_t maximum(const std::vector<Parameter>& parameters) {
 
 const Parameter& parameter_at(const std::vector<Parameter>& parameters, std::size_t index) {
   if (index < parameters.size()) return parameters[index];
-  if (parameters.empty() || !is_variadic(parameters.back())) fail(ErrorCode::Internal, cat("an operator has no parameter ", index));
+  if (parameters.empty() || !is_variadic(parameters.back()))
+    fail(ErrorCode::Internal, cat("an operator has no parameter ", index));
   return parameters.back();
 }
 
@@ -229,7 +235,9 @@ std::string squeeze(std::string_view text) {
 bool TypeConstraint::accepts(const graph::ValueType& type) const {
   using Kind = graph::ValueType::Kind;
   if (any || type.kind == Kind::Unknown) return true;
-  const auto in = [](const TypeSet& set, DType elem) { return set.contains(elem) || (elem == DType::Undefined && !set.empty()); };
+  const auto in = [](const TypeSet& set, DType elem) {
+    return set.contains(elem) || (elem == DType::Undefined && !set.empty());
+  };
   const auto inner = [](const graph::ValueType& t) { return t.inner ? *t.inner : graph::ValueType{}; };
   switch (type.kind) {
     case Kind::Tensor:
@@ -247,7 +255,8 @@ bool TypeConstraint::accepts(const graph::ValueType& type) const {
       if (element.is_tensor()) return in(optional_tensor, element.elem);
       if (element.kind == Kind::Sequence) {
         const graph::ValueType item = inner(element);
-        return item.kind == Kind::Unknown ? !optional_sequence.empty() : item.is_tensor() && in(optional_sequence, item.elem);
+        return item.kind == Kind::Unknown ? !optional_sequence.empty()
+                                          : item.is_tensor() && in(optional_sequence, item.elem);
       }
       return false;
     }
@@ -281,7 +290,8 @@ std::size_t OpSchema::max_outputs() const { return maximum(outputs); }
 const Parameter& OpSchema::input(std::size_t index) const { return parameter_at(inputs, index); }
 const Parameter& OpSchema::output(std::size_t index) const { return parameter_at(outputs, index); }
 
-OpSchema parse_signature(std::string_view domain, std::string_view name, std::int64_t since_version, std::string_view signature) {
+OpSchema parse_signature(std::string_view domain, std::string_view name, std::int64_t since_version,
+                         std::string_view signature) {
   OpSchema schema;
   schema.domain = domain;
   schema.name = name;

@@ -37,7 +37,8 @@ void Registry::add(OpSchema schema) {
   const auto at = std::lower_bound(versions.begin(), versions.end(), schema.since_version,
                                    [](const OpSchema& s, std::int64_t version) { return s.since_version < version; });
   if (at != versions.end() && at->since_version == schema.since_version)
-    fail(ErrorCode::Internal, cat(shown(schema.domain), ".", schema.name, " version ", schema.since_version, " is registered twice"));
+    fail(ErrorCode::Internal,
+         cat(shown(schema.domain), ".", schema.name, " version ", schema.since_version, " is registered twice"));
   versions.insert(at, std::move(schema));
 }
 
@@ -75,12 +76,14 @@ std::string Registry::why_missing(std::string_view domain, std::string_view op, 
   for (const OpSchema& schema : found->second) {
     if (schema.since_version <= version) in_force = &schema;
   }
-  if (!in_force) return cat(op, " exists from opset ", found->second.front().since_version, " on, the model imports ", version);
+  if (!in_force)
+    return cat(op, " exists from opset ", found->second.front().since_version, " on, the model imports ", version);
   if (in_force->deprecated) return cat(op, " is deprecated since opset ", in_force->since_version);
   return cat("no kernel of ", op, " for these types");
 }
 
-const KernelDef* Registry::find_kernel(std::string_view provider, const OpSchema& schema, std::span<const graph::ValueType> inputs,
+const KernelDef* Registry::find_kernel(std::string_view provider, const OpSchema& schema,
+                                       std::span<const graph::ValueType> inputs,
                                        std::span<const graph::ValueType> outputs) const {
   const auto found = kernels_.find({schema.domain, schema.name});
   if (found == kernels_.end()) return nullptr;
@@ -103,7 +106,8 @@ std::int64_t Registry::newest_opset(std::string_view domain) const {
   if (domain.empty()) return kNewestOnnxOpset;
   if (domain == "ai.onnx.ml") return kNewestMlOpset;
   std::int64_t newest = 0;
-  for (auto at = schemas_.lower_bound({std::string(domain), std::string()}); at != schemas_.end() && at->first.first == domain; ++at) {
+  for (auto at = schemas_.lower_bound({std::string(domain), std::string()});
+       at != schemas_.end() && at->first.first == domain; ++at) {
     newest = std::max(newest, at->second.back().since_version);
   }
   return newest;

@@ -8,7 +8,8 @@ void MemoryBudget::reserve(std::size_t bytes) {
   std::size_t used = used_.load(std::memory_order_relaxed);
   do {
     if (bytes > limit_ || used > limit_ - bytes)
-      fail(ErrorCode::OutOfMemory, cat("the run asked for ", bytes, " bytes while ", used, " of its limit of ", limit_, " bytes are in use"));
+      fail(ErrorCode::OutOfMemory,
+           cat("the run asked for ", bytes, " bytes while ", used, " of its limit of ", limit_, " bytes are in use"));
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
 }
 
@@ -17,7 +18,8 @@ void RunContext::check() const {
   if (deadline && std::chrono::steady_clock::now() > *deadline) fail(ErrorCode::Aborted, "the run passed its deadline");
 }
 
-void RunContext::parallel_for(std::size_t count, double cost_ns, FunctionRef<void(std::size_t, std::size_t, std::size_t)> fn) const {
+void RunContext::parallel_for(std::size_t count, double cost_ns,
+                              FunctionRef<void(std::size_t, std::size_t, std::size_t)> fn) const {
   if (count == 0) return;
   if (!pool || max_threads <= 1) {
     check();

@@ -29,21 +29,23 @@ class Trilu final : public Kernel {
     dispatch_elements(in.dtype(), "Trilu", [&]<class T>(TypeTag<T>) {
       const T* from = elements<T>(in);
       T* to = mutable_elements<T>(out);
-      ctx.parallel_for(static_cast<std::size_t>(in.numel() / columns), static_cast<double>(columns), [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t row = begin; row < end; ++row) {
-          // Columns below `split` lie under diagonal k (upper), or on it and below (lower).
-          const std::int64_t split = std::clamp<std::int64_t>(static_cast<std::int64_t>(row) % rows + k + (upper_ ? 0 : 1), 0, columns);
-          const T* x = from + static_cast<std::int64_t>(row) * columns;
-          T* y = to + static_cast<std::int64_t>(row) * columns;
-          if (upper_) {
-            std::fill(y, y + split, T{});
-            std::copy(x + split, x + columns, y + split);
-          } else {
-            std::copy(x, x + split, y);
-            std::fill(y + split, y + columns, T{});
-          }
-        }
-      });
+      ctx.parallel_for(static_cast<std::size_t>(in.numel() / columns), static_cast<double>(columns),
+                       [&](std::size_t begin, std::size_t end, std::size_t) {
+                         for (std::size_t row = begin; row < end; ++row) {
+                           // Columns below `split` lie under diagonal k (upper), or on it and below (lower).
+                           const std::int64_t split = std::clamp<std::int64_t>(
+                               static_cast<std::int64_t>(row) % rows + k + (upper_ ? 0 : 1), 0, columns);
+                           const T* x = from + static_cast<std::int64_t>(row) * columns;
+                           T* y = to + static_cast<std::int64_t>(row) * columns;
+                           if (upper_) {
+                             std::fill(y, y + split, T{});
+                             std::copy(x + split, x + columns, y + split);
+                           } else {
+                             std::copy(x, x + split, y);
+                             std::fill(y + split, y + columns, T{});
+                           }
+                         }
+                       });
     });
   }
 

@@ -37,7 +37,8 @@ kernel::RunContext run_context() {
 }
 
 /// Parses, completes missing input types from the inputs and, if asked, turns the inputs into initializers.
-std::shared_ptr<Graph> parse(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, bool as_constants) {
+std::shared_ptr<Graph> parse(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+                             bool as_constants) {
   const std::string full = cat(text.starts_with("(") ? "g " : "", text);
   auto graph = graph::parse_model(full, opset).graph;
   std::vector<graph::ValueId> left;
@@ -47,8 +48,10 @@ std::shared_ptr<Graph> parse(std::string_view text, std::int64_t opset, const st
     if (i < inputs.size() && !inputs[i].empty()) {
       if (inputs[i].is_tensor()) {
         const Tensor& t = inputs[i].tensor();
-        if (value.type.kind == ValueType::Kind::Unknown) value.type = ValueType::tensor(t.dtype(), graph::to_sym(t.shape()));
-        REQUIRE_MESSAGE(value.type.elem == t.dtype(), "input ", i, " is ", t.to_string(), " but declared ", value.type.to_string());
+        if (value.type.kind == ValueType::Kind::Unknown)
+          value.type = ValueType::tensor(t.dtype(), graph::to_sym(t.shape()));
+        REQUIRE_MESSAGE(value.type.elem == t.dtype(), "input ", i, " is ", t.to_string(), " but declared ",
+                        value.type.to_string());
       }
       if (as_constants) {
         value.constant = inputs[i];
@@ -79,7 +82,8 @@ Symbols bind_symbols(const std::vector<ValueType>& declared, const std::vector<V
   for (std::size_t i = 0; i < declared.size() && i < inputs.size(); ++i) {
     if (!declared[i].shape || !inputs[i].is_tensor()) continue;
     const Tensor& t = inputs[i].tensor();
-    REQUIRE_MESSAGE(declared[i].shape->size() == t.rank(), "input ", i, " is ", t.to_string(), " but declared ", shown(declared[i]));
+    REQUIRE_MESSAGE(declared[i].shape->size() == t.rank(), "input ", i, " is ", t.to_string(), " but declared ",
+                    shown(declared[i]));
     for (std::size_t axis = 0; axis < t.rank(); ++axis) {
       const Dim& dim = (*declared[i].shape)[axis];
       if (const std::string name = dim.symbol_name(); !name.empty()) out[name] = t.dim(axis);
@@ -97,8 +101,9 @@ bool agrees(const Dim& inferred, std::int64_t actual, const Symbols& symbols) {
 }
 
 /// Inferred types and contents against the values that came out.
-void check_inferred(const Graph& graph, const std::vector<ValueType>& types, const std::vector<std::optional<std::vector<Dim>>>& contents,
-                    const std::vector<Value>& actual, const Symbols& symbols) {
+void check_inferred(const Graph& graph, const std::vector<ValueType>& types,
+                    const std::vector<std::optional<std::vector<Dim>>>& contents, const std::vector<Value>& actual,
+                    const Symbols& symbols) {
   for (std::size_t o = 0; o < actual.size(); ++o) {
     const auto id = static_cast<std::size_t>(graph.outputs()[o]);
     const ValueType& type = types[id];
@@ -120,12 +125,13 @@ void check_inferred(const Graph& graph, const std::vector<ValueType>& types, con
     const std::vector<std::int64_t> real = tensor::to_int64_vector(t);
     CHECK_MESSAGE(contents[id]->size() == real.size(), "inferred count of elements of output ", o);
     for (std::size_t i = 0; i < real.size() && i < contents[id]->size(); ++i)
-      CHECK_MESSAGE(agrees((*contents[id])[i], real[i], symbols), "inferred element ", i, " of output ", o, ": ", (*contents[id])[i].to_string());
+      CHECK_MESSAGE(agrees((*contents[id])[i], real[i], symbols), "inferred element ", i, " of output ", o, ": ",
+                    (*contents[id])[i].to_string());
   }
 }
 
-void check_run(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, const std::vector<Value>& expected, double tolerance,
-               bool as_constants) {
+void check_run(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+               const std::vector<Value>& expected, double tolerance, bool as_constants) {
   auto graph = parse(text, opset, inputs, as_constants);
   std::vector<ValueType> declared;
   for (graph::ValueId id : graph->inputs()) declared.push_back(graph->value(id).type);
@@ -135,7 +141,8 @@ void check_run(std::string_view text, std::int64_t opset, const std::vector<Valu
   std::vector<ValueType> given;
   for (std::size_t i = 0; i < graph->inputs().size() && !as_constants; ++i) {
     const bool tensor = i < inputs.size() && inputs[i].is_tensor();
-    given.push_back(tensor ? ValueType::tensor(inputs[i].tensor().dtype(), graph::to_sym(inputs[i].tensor().shape())) : declared[i]);
+    given.push_back(tensor ? ValueType::tensor(inputs[i].tensor().dtype(), graph::to_sym(inputs[i].tensor().shape()))
+                           : declared[i]);
   }
   const auto order = graph->topological_order();
   const kernel::InferredGraph concrete = kernel::infer_values(*graph, order, given, {}, registry());
@@ -153,14 +160,14 @@ void check_run(std::string_view text, std::int64_t opset, const std::vector<Valu
 
 double float_at(const Tensor& t, std::int64_t i) {
   double out = 0;
-  tensor::dispatch<float, double, Float16, BFloat16, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ, Float8E8M0>(
-      t.dtype(), "comparison", [&]<class T>(tensor::TypeTag<T>) {
-        if constexpr (std::is_same_v<T, double>) {
-          out = t.data<double>()[i];
-        } else {
-          out = static_cast<float>(t.data<T>()[i]);
-        }
-      });
+  tensor::dispatch<float, double, Float16, BFloat16, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ,
+                   Float8E8M0>(t.dtype(), "comparison", [&]<class T>(tensor::TypeTag<T>) {
+    if constexpr (std::is_same_v<T, double>) {
+      out = t.data<double>()[i];
+    } else {
+      out = static_cast<float>(t.data<T>()[i]);
+    }
+  });
   return out;
 }
 
@@ -181,7 +188,8 @@ std::string tensor_difference(const Tensor& a, const Tensor& e, double tolerance
       const auto* x = static_cast<const std::uint8_t*>(a.raw());
       const auto* y = static_cast<const std::uint8_t*>(e.raw());
       const bool four = tensor::bit_size(a.dtype()) == 4;
-      const int p = four ? get_packed<4>(x, at) : get_packed<2>(x, at), q = four ? get_packed<4>(y, at) : get_packed<2>(y, at);
+      const int p = four ? get_packed<4>(x, at) : get_packed<2>(x, at),
+                q = four ? get_packed<4>(y, at) : get_packed<2>(y, at);
       if (p != q) return cat("element ", i, " has the bits ", p, " instead of ", q);
     } else if (a.dtype() == DType::Complex64 || a.dtype() == DType::Complex128) {
       const bool wide = a.dtype() == DType::Complex128;
@@ -195,9 +203,11 @@ std::string tensor_difference(const Tensor& a, const Tensor& e, double tolerance
       if (!close(x, y, tolerance)) return cat("element ", i, " is ", x, " instead of ", y);
     } else {
       const std::size_t bytes = tensor::bit_size(a.dtype()) / 8;
-      const std::byte *x = static_cast<const std::byte*>(a.raw()) + at * bytes, *y = static_cast<const std::byte*>(e.raw()) + at * bytes;
+      const std::byte *x = static_cast<const std::byte*>(a.raw()) + at * bytes,
+                      *y = static_cast<const std::byte*>(e.raw()) + at * bytes;
       if (!std::equal(x, x + bytes, y))
-        return cat("element ", i, " is ", tensor::to_int64_vector(a)[at], " instead of ", tensor::to_int64_vector(e)[at]);
+        return cat("element ", i, " is ", tensor::to_int64_vector(a)[at], " instead of ",
+                   tensor::to_int64_vector(e)[at]);
     }
   }
   return {};
@@ -215,7 +225,8 @@ const kernel::Registry& registry() {
   return all;
 }
 
-void check_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, const std::vector<Value>& expected, double tolerance) {
+void check_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+              const std::vector<Value>& expected, double tolerance) {
   for (const bool as_constants : {false, true}) {
     CAPTURE(text);
     CAPTURE(opset);
@@ -228,7 +239,8 @@ void check_op(std::string_view text, std::int64_t opset, const std::vector<Value
   }
 }
 
-void check_op_fails(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, ErrorCode code, std::string_view fragment) {
+void check_op_fails(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, ErrorCode code,
+                    std::string_view fragment) {
   for (const bool as_constants : {false, true}) {
     CAPTURE(text);
     CAPTURE(opset);
@@ -266,7 +278,8 @@ std::string infer_contents(std::string_view text, std::int64_t opset, const std:
 }
 
 std::string difference(const Value& actual, const Value& expected, double tolerance) {
-  if (actual.is_tensor() && expected.is_tensor()) return tensor_difference(actual.tensor(), expected.tensor(), tolerance);
+  if (actual.is_tensor() && expected.is_tensor())
+    return tensor_difference(actual.tensor(), expected.tensor(), tolerance);
   if (actual.is_sequence() && expected.is_sequence()) {
     const auto &a = actual.sequence().items, &e = expected.sequence().items;
     if (a.size() != e.size()) return cat("a sequence of ", a.size(), " instead of ", e.size());
@@ -283,7 +296,8 @@ std::string difference(const Value& actual, const Value& expected, double tolera
   if (actual.is_map() && expected.is_map()) {
     if (std::string d = difference(actual.map().keys, expected.map().keys); !d.empty()) return cat("keys: ", d);
     for (std::size_t i = 0; i < expected.map().values.size(); ++i) {
-      if (std::string d = difference(actual.map().values.at(i), expected.map().values[i], tolerance); !d.empty()) return cat("value ", i, ": ", d);
+      if (std::string d = difference(actual.map().values.at(i), expected.map().values[i], tolerance); !d.empty())
+        return cat("value ", i, ": ", d);
     }
     return {};
   }
@@ -301,12 +315,12 @@ Tensor tensor_as(DType type, const Shape& shape, const std::vector<double>& valu
     }
     return out;
   }
-  tensor::dispatch<float, double, Float16, BFloat16, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ, Float8E8M0, bool, std::int8_t,
-                   std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(
-      type, "tensor_as", [&]<class T>(tensor::TypeTag<T>) {
-        T* data = out.mutable_data<T>();
-        for (double v : values) *data++ = static_cast<T>(v);
-      });
+  tensor::dispatch<float, double, Float16, BFloat16, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ,
+                   Float8E8M0, bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+                   std::uint32_t, std::uint64_t>(type, "tensor_as", [&]<class T>(tensor::TypeTag<T>) {
+    T* data = out.mutable_data<T>();
+    for (double v : values) *data++ = static_cast<T>(v);
+  });
   return out;
 }
 

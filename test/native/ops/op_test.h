@@ -6,8 +6,9 @@
 //              {f32({2, 3}, {1, 2, 3, 4, 5, 6}), i64({}, {1})}, {f32({2, 3}, {0, 2, 3, 0, 0, 6})});
 //   }
 //
-// A case runs with its inputs as feeds, with its inputs as initializers (the kernel may then pack them, inference then knows their contents) and
-// its inferred types, symbolic dims and contents are compared with what the kernels really made.
+// A case runs with its inputs as feeds, with its inputs as initializers (the kernel may then pack them, inference then
+// knows their contents) and its inferred types, symbolic dims and contents are compared with what the kernels really
+// made.
 
 #include <doctest/doctest.h>
 
@@ -37,15 +38,17 @@ inline constexpr float kInf = std::numeric_limits<float>::infinity();
 /// All operators of ops/.
 const kernel::Registry& registry();
 
-/// Runs the graph in `text` (the graph's name may be missing) at `opset` and compares every output. Elements of floating types agree within
-/// `tolerance` * max(1, |expected|), NaN equals NaN; others are equal.
-void check_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, const std::vector<Value>& expected,
-              double tolerance = kTolerance);
+/// Runs the graph in `text` (the graph's name may be missing) at `opset` and compares every output. Elements of
+/// floating types agree within `tolerance` * max(1, |expected|), NaN equals NaN; others are equal.
+void check_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+              const std::vector<Value>& expected, double tolerance = kTolerance);
 /// Inference or run ends in an Error of this code whose message contains `fragment`.
-void check_op_fails(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, ErrorCode code, std::string_view fragment);
+void check_op_fails(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, ErrorCode code,
+                    std::string_view fragment);
 /// The outputs, for tests that look at them in their own way.
 std::vector<Value> run_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs);
-/// Inferred type of output 0 without running: "tensor(float)[N,4]"; inputs given here (not empty) count as initializers.
+/// Inferred type of output 0 without running: "tensor(float)[N,4]"; inputs given here (not empty) count as
+/// initializers.
 std::string infer_op(std::string_view text, std::int64_t opset, const std::vector<Value>& constants = {});
 /// Inferred elements of output 0: "[N,2*M]", or "?" where nothing is known of them.
 std::string infer_contents(std::string_view text, std::int64_t opset, const std::vector<Value>& constants = {});
@@ -61,12 +64,20 @@ Tensor noise(const Shape& shape, float scale = 1.0f, std::uint32_t seed = 1);
 
 inline Tensor f32(const Shape& shape, std::initializer_list<float> v) { return Tensor::of<float>(shape, v); }
 inline Tensor f64(const Shape& shape, std::initializer_list<double> v) { return Tensor::of<double>(shape, v); }
-inline Tensor i64(const Shape& shape, std::initializer_list<std::int64_t> v) { return Tensor::of<std::int64_t>(shape, v); }
-inline Tensor i32(const Shape& shape, std::initializer_list<std::int32_t> v) { return Tensor::of<std::int32_t>(shape, v); }
+inline Tensor i64(const Shape& shape, std::initializer_list<std::int64_t> v) {
+  return Tensor::of<std::int64_t>(shape, v);
+}
+inline Tensor i32(const Shape& shape, std::initializer_list<std::int32_t> v) {
+  return Tensor::of<std::int32_t>(shape, v);
+}
 inline Tensor i8(const Shape& shape, std::initializer_list<std::int8_t> v) { return Tensor::of<std::int8_t>(shape, v); }
-inline Tensor u8(const Shape& shape, std::initializer_list<std::uint8_t> v) { return Tensor::of<std::uint8_t>(shape, v); }
+inline Tensor u8(const Shape& shape, std::initializer_list<std::uint8_t> v) {
+  return Tensor::of<std::uint8_t>(shape, v);
+}
 inline Tensor b8(const Shape& shape, std::initializer_list<bool> v) { return Tensor::of<bool>(shape, v); }
-inline Tensor str(const Shape& shape, std::initializer_list<std::string> v) { return Tensor::of<std::string>(shape, v); }
+inline Tensor str(const Shape& shape, std::initializer_list<std::string> v) {
+  return Tensor::of<std::string>(shape, v);
+}
 inline Tensor f16(const Shape& shape, const std::vector<double>& v) { return tensor_as(DType::Float16, shape, v); }
 inline Tensor bf16(const Shape& shape, const std::vector<double>& v) { return tensor_as(DType::BFloat16, shape, v); }
 

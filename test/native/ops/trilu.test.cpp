@@ -5,8 +5,10 @@ namespace {
 
 TEST_CASE("Trilu keeps one triangle") {
   const Tensor x = f32({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
-  check_op("(float[R,C] X) => (float[R,C] Y) { Y = Trilu(X) }", 14, {x}, {f32({3, 4}, {1, 2, 3, 4, 0, 6, 7, 8, 0, 0, 11, 12})});
-  check_op("(float[R,C] X) => (float[R,C] Y) { Y = Trilu<upper=0>(X) }", 14, {x}, {f32({3, 4}, {1, 0, 0, 0, 5, 6, 0, 0, 9, 10, 11, 0})});
+  check_op("(float[R,C] X) => (float[R,C] Y) { Y = Trilu(X) }", 14, {x},
+           {f32({3, 4}, {1, 2, 3, 4, 0, 6, 7, 8, 0, 0, 11, 12})});
+  check_op("(float[R,C] X) => (float[R,C] Y) { Y = Trilu<upper=0>(X) }", 14, {x},
+           {f32({3, 4}, {1, 0, 0, 0, 5, 6, 0, 0, 9, 10, 11, 0})});
 }
 
 TEST_CASE("Trilu moves the diagonal by k, however far") {
@@ -22,21 +24,26 @@ TEST_CASE("Trilu moves the diagonal by k, however far") {
   };
   for (const auto& c : cases) {
     CAPTURE(c.k);
-    check_op("(float[2,3] X, int64 k) => (float[2,3] Y) { Y = Trilu<upper=1>(X, k) }", 14, {x, i64({}, {c.k})}, {c.upper});
-    check_op("(float[2,3] X, int64 k) => (float[2,3] Y) { Y = Trilu<upper=0>(X, k) }", 14, {x, i64({}, {c.k})}, {c.lower});
+    check_op("(float[2,3] X, int64 k) => (float[2,3] Y) { Y = Trilu<upper=1>(X, k) }", 14, {x, i64({}, {c.k})},
+             {c.upper});
+    check_op("(float[2,3] X, int64 k) => (float[2,3] Y) { Y = Trilu<upper=0>(X, k) }", 14, {x, i64({}, {c.k})},
+             {c.lower});
   }
 }
 
 TEST_CASE("Trilu treats batches, other types and empty tensors") {
   check_op("(int64[N,2,2] X) => (int64[N,2,2] Y) { Y = Trilu(X) }", 14, {i64({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8})},
            {i64({2, 2, 2}, {1, 2, 0, 4, 5, 6, 0, 8})});
-  check_op("(string[2,2] X) => (string[2,2] Y) { Y = Trilu(X) }", 14, {str({2, 2}, {"a", "b", "c", "d"})}, {str({2, 2}, {"a", "b", "", "d"})});
+  check_op("(string[2,2] X) => (string[2,2] Y) { Y = Trilu(X) }", 14, {str({2, 2}, {"a", "b", "c", "d"})},
+           {str({2, 2}, {"a", "b", "", "d"})});
   check_op("(float[0,3] X) => (float[0,3] Y) { Y = Trilu(X) }", 14, {f32({0, 3}, {})}, {f32({0, 3}, {})});
 }
 
 TEST_CASE("Trilu refuses vectors and unknown versions") {
-  check_op_fails("(float[3] X) => (float[3] Y) { Y = Trilu(X) }", 14, {f32({3}, {1, 2, 3})}, ErrorCode::ShapeMismatch, "needs matrices");
-  check_op_fails("(float[1,1] X) => (Y) { Y = Trilu(X) }", 13, {f32({1, 1}, {1})}, ErrorCode::UnsupportedOperator, "from opset 14");
+  check_op_fails("(float[3] X) => (float[3] Y) { Y = Trilu(X) }", 14, {f32({3}, {1, 2, 3})}, ErrorCode::ShapeMismatch,
+                 "needs matrices");
+  check_op_fails("(float[1,1] X) => (Y) { Y = Trilu(X) }", 13, {f32({1, 1}, {1})}, ErrorCode::UnsupportedOperator,
+                 "from opset 14");
 }
 
 }  // namespace
