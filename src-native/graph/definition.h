@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,13 +62,32 @@ std::string normal_domain(std::string_view domain);
 /// The version of `domain` among imports. Not imported: 1.
 std::int64_t opset_of(const std::map<std::string, std::int64_t>& opsets, std::string_view domain);
 
-/// Makes the graph; nested graphs capture what they read from outside. Nodes may come in any order and are put into a valid one. Throws
-/// InvalidModel, naming the culprit, for duplicate names, undefined inputs, cycles, outputs that nothing produces and nesting beyond the limit.
+/// Makes the graph; nested graphs capture what they read from outside. Nodes may come in any order and are put into a
+/// valid one. Throws InvalidModel, naming the culprit, for duplicate names, undefined inputs, cycles, outputs that
+/// nothing produces and nesting beyond the limit.
 std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::string, std::int64_t>& opsets);
 
-/// Replaces `node` by the body of `function`: values get unique names, attribute references the node's attributes (or the function's defaults; an
-/// attribute with neither is left out), and the new nodes carry the node's name in their provenance. Ids of other nodes stay valid; `node` becomes a
-/// removed node. Returns the ids of the new nodes.
+/// Replaces `node` by the body of `function`: values get unique names, attribute references the node's attributes (or
+/// the function's defaults; an attribute with neither is left out), and the new nodes carry the node's name in their
+/// provenance. Ids of other nodes stay valid; `node` becomes a removed node. Returns the ids of the new nodes.
 std::vector<NodeId> inline_function(Graph& graph, NodeId node, const FunctionDef& function);
+
+/// Replaces every node that calls one of `functions` (by domain, name and overload), in subgraphs and in bodies too.
+/// Throws InvalidModel for functions that call themselves and for expansions beyond a million nodes.
+void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions);
+
+/// Names of a graph's values as a file must spell them: a captured value has the name it has outside, and no local name
+/// hides an outer one.
+class NameTable {
+ public:
+  explicit NameTable(const Graph& graph, const NameTable* outer = nullptr);
+  const std::string& operator[](ValueId id) const { return names_.at(static_cast<std::size_t>(id)); }
+
+ private:
+  bool visible(std::string_view name) const;
+  const NameTable* outer_;
+  std::vector<std::string> names_;
+  std::set<std::string, std::less<>> taken_;
+};
 
 }  // namespace infernode::graph
