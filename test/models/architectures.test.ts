@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import type { EngineProcess } from '../../scripts/lib/engine-process.mjs';
+import { engineName } from '../../scripts/lib/engine.mjs';
+import { peerFolder } from '../../scripts/lib/peer.mjs';
+import { architecture, checks } from '../../scripts/models/workloads.mjs';
+import { available } from '../fixtures/available.js';
+import { type Values, withEngine, worstError } from './agreement.js';
+
+const minutes = 60_000;
+const tolerance = 1e-4;
+const seeds = [1, 2];
+
+const cpus = ['baseline', 'avx2', 'avx512']; // a rung above what the machine has falls back to its best
+const levels = ['disabled', 'all'];
+const threads = [1, 2];
+
+async function answers(engine: EngineProcess, path: string, feeds: Values[], options: object): Promise<Values[]> {
+  const { id } = await engine.create(path, { logSeverityLevel: 3, ...options });
+  const results: Values[] = [];
+  for (const inputs of feeds) results.push((await engine.run(id, inputs)) as Values);
+  await engine.release(id);
+  return results;
+}
+
+describe.each(checks)('$name', ({ model, inputs }) => {
+  it(
+    'agrees with onnxruntime-node at every level, thread count and instruction set',
+    async (context) => {
+      await available(context, 'onnxruntime-node', peerFolder);
+      const path = await architecture(model);
+      const feeds = seeds.map((seed) => inputs(seed) as Values);
+      const expected = await withEngine('peer', {}, (peer) => answers(peer, path, feeds, {}));
+      // Agreement means something only where the answer depends on the input.
+      expect(worstError(expected[1]!, expected[0]!).error).toBeGreaterThan(100 * tolerance);
+
+      const disagreements: string[] = [];
+      for (const cpu of cpus) {
+        await withEngine(engineName(), { INFERNODE_CPU: cpu }, async (engine) => {
+          for (const graphOptimizationLevel of levels) {
+            for (const intraOpNumThreads of threads) {
+              const results = await answers(engine, path, feeds, { graphOptimizationLevel, intraOpNumThreads });
+              results.forEach((result, i) => {
+                const { error, output } = worstError(result, expected[i]!);
+                const setting = `${cpu}, level ${graphOptimizationLevel}, ${intraOpNumThreads} threads, input ${i + 1}`;
+                if (!(error <= tolerance)) disagreements.push(`${setting}: ${error} in ${output}`);
+              });
+            }
+          }
+        });
+      }
+      expect(disagreements).toEqual([]);
+    },
+    10 * minutes,
+  );
+});
