@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "base/cpu_features.h"
 #include "microkernels/gemm.h"
+#include "microkernels/rung.h"
 
 // Float32 convolution in plain NCDHW layout, one image and one group per call.
 // A convolution is the product  weight [out_channels][K] * columns [K][P],  K = in_channels * kernel_d * kernel_h *

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_features.h"
+#include "microkernels/rung.h"
 
 // Float32 loops over contiguous arrays. Output may be the same array as an input, but not overlap one otherwise.
 namespace infernode::microkernels {

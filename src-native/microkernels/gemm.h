@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_features.h"
 #include "microkernels/activation.h"
+#include "microkernels/rung.h"
 
 // Dense matrix products. All matrices are row-major with a leading dimension counted in elements.
 // The caller owns parallelism: it cuts C into ranges (split_gemm) and calls `gemm` for each of them, from any
@@ -61,6 +61,8 @@ struct DgemmArgs {
   bool accumulate = false;
 };
 
+struct GemmTiles;
+
 struct GemmTable {
   const char* name;            // target, for logs and benchmarks
   std::size_t mr, nr;          // register tile
@@ -73,6 +75,7 @@ struct GemmTable {
   // `scratch` is 64-byte aligned and not shared between threads.
   void (*gemm)(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept;
   void (*dgemm)(const DgemmArgs& args, const GemmRange& range, float* scratch) noexcept;
+  const GemmTiles* tiles;  // for other families' drivers (gemm_tiles.h)
 };
 
 const GemmTable& gemm_table(CpuRung rung) noexcept;

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "base/cpu_features.h"
+#include "microkernels/rung.h"
 
 // Float32 2-D pooling of one plane (1-D: heights of 1).
 namespace infernode::microkernels {

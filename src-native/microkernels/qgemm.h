@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_features.h"
 #include "microkernels/gemm.h"
+#include "microkernels/rung.h"
 
 // 8-bit integer products with exact 32-bit sums:  C[m][n] = sum_k (A[m][k] - a_zero) * (B[k][n] - b_zero[n]).
 // Sums wrap modulo 2^32, as the ONNX integer operators do.

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "base/cpu_features.h"
+#include "microkernels/rung.h"
 
 // The elementwise part of recurrent cells for one batch row of `hidden` elements, with the default activations.
 // Gates hold X*W + H*R + biases already.

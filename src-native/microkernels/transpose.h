@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_features.h"
+#include "microkernels/rung.h"
 
 // Two-dimensional transposes by element size: y[c * ld_y + r] = x[r * ld_x + c]. Arrays must not overlap;
 // leading dimensions are counted in elements.

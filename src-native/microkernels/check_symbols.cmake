@@ -1,0 +1,15 @@
+# Fails unless each object defines exactly one global symbol, a table. An inline library function emitted in an object that
+# is compiled for a newer CPU could be the copy that the linker keeps for all.
+string(REPLACE "|" ";" objects "${OBJECTS}")
+foreach(object IN LISTS objects)
+  execute_process(COMMAND ${NM} --defined-only ${object} OUTPUT_VARIABLE symbols RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "nm failed on ${object}")
+  endif()
+  string(REGEX MATCHALL "[^\n]* [A-Z] [^\n]*|[^\n]* u [^\n]*|[^\n]* [wv] [^\n]*" global "${symbols}")
+  list(LENGTH global count)
+  if(NOT count EQUAL 1 OR NOT global MATCHES "_table_")
+    string(REPLACE ";" "\n  " global "${global}")
+    message(FATAL_ERROR "${object} must define one table and no other global symbol:\n  ${global}")
+  endif()
+endforeach()

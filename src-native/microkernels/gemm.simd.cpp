@@ -1,0 +1,533 @@
+#include "microkernels/gemm.h"
+
+#include "microkernels/activate.simd.h"
+#include "microkernels/gemm_tiles.h"
+#include "microkernels/simd_file.h"
+
+namespace infernode::microkernels {
+namespace {
+
+// The register tile: accumulators, one row of B and one element of A fill the vector registers.
+#if INFERNODE_SIMD_ID == 3
+constexpr std::size_t kMr = 12, kNv = 2;
+#elif INFERNODE_SIMD_ID == 2
+constexpr std::size_t kMr = 6, kNv = 2;
+#elif INFERNODE_SIMD_ID == 4
+constexpr std::size_t kMr = 6, kNv = 4;
+#else
+constexpr std::size_t kMr = 4, kNv = 2;
+#endif
+constexpr std::size_t kNr = kNv * kLanes;
+constexpr std::size_t kMaxRows = 192;           // rows of A that are packed at a time; a multiple of every kMr
+constexpr std::size_t kLda = kGemmBlockK + 16;  // spreads the rows of a packed A over the cache sets
+constexpr std::size_t kSkinny = 4;              // up to this many rows the product is bound by reading B
+static_assert(kMaxRows % kMr == 0 && kMr * kNr <= GemmTiles::kMaxFloats && kNv <= GemmTiles::kMaxVectors);
+
+constexpr std::size_t kScratchA = kMaxRows * kLda;
+constexpr std::size_t kScratchB = kGemmBlockK * kNr;
+
+template <std::size_t kRows, std::size_t kVectors>
+void accumulate(std::size_t k, const float* a, std::size_t lda, const float* b, std::size_t ldb, float* tile) noexcept {
+  VecF sum[kRows][kVectors];
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
+  }
+  for (std::size_t p = 0; p < k; ++p, ++a, b += ldb) {
+    VecF row[kVectors];
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const VecF x = set(a[r * lda]);
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(x, row[v], sum[r][v]);
+    }
+  }
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * kNr + v * kLanes, sum[r][v]);
+  }
+}
+
+void finish(const TileOutput& out, const float* tile) noexcept {
+  const VecF alpha = set(out.alpha), residual_scale = set(out.residual_scale);
+  const ClampBounds bounds = clamp_bounds(out.activation);
+  const VecF low = set(bounds.low), high = set(bounds.high);
+  for (std::size_t r = 0; r < out.rows; ++r) {
+    float* c = out.c + r * out.ldc;
+    const float* residual = out.last && out.residual ? out.residual + r * out.ld_residual : nullptr;
+    const VecF bias = set(out.last && out.bias_m ? out.bias_m[r] : 0.0f);
+    for (std::size_t i = 0; i < out.cols; i += kLanes) {
+      const std::size_t n = smaller(kLanes, out.cols - i);
+      const bool whole = n == kLanes;
+      VecF v = load(tile + r * kNr + i) * alpha;
+      if (out.load_c) v = v + (whole ? load(c + i) : load_partial(c + i, n));
+      if (out.last) {
+        if (residual) v = fma(whole ? load(residual + i) : load_partial(residual + i, n), residual_scale, v);
+        v = v + bias;
+        if (out.bias_n) v = v + (whole ? load(out.bias_n + i) : load_partial(out.bias_n + i, n));
+        v = clamp(v, low, high);
+      }
+      if (whole) {
+        store(c + i, v);
+      } else {
+        store_partial(c + i, v, n);
+      }
+    }
+    if (out.last && !is_clamp(out.activation)) activate_row(out.activation, c, out.cols);
+  }
+}
+
+template <std::size_t kRows>
+constexpr void fill_row(GemmTiles& tiles) {
+  if constexpr (kRows > 0) {
+    tiles.accumulate[kRows - 1][0] = accumulate<kRows, 1>;
+    tiles.accumulate[kRows - 1][1] = accumulate<kRows, 2>;
+    if constexpr (kNv > 2) {
+      tiles.accumulate[kRows - 1][2] = accumulate<kRows, 3>;
+      tiles.accumulate[kRows - 1][3] = accumulate<kRows, 4>;
+    }
+    fill_row<kRows - 1>(tiles);
+  }
+}
+constexpr GemmTiles make_tiles() {
+  GemmTiles tiles{kMr, kNr, kLanes, {}, finish};
+  fill_row<kMr>(tiles);
+  return tiles;
+}
+constexpr GemmTiles kTiles = make_tiles();
+
+// ---- Reading operands of any type ----
+
+template <FloatType kType>
+INFERNODE_SIMD VecF load_as(const void* p, std::size_t i) {
+  if constexpr (kType == FloatType::kF32) return load(static_cast<const float*>(p) + i);
+  if constexpr (kType == FloatType::kF16) return load_f16(static_cast<const std::uint16_t*>(p) + i);
+  if constexpr (kType == FloatType::kBf16) return load_bf16(static_cast<const std::uint16_t*>(p) + i);
+}
+template <FloatType kType>
+INFERNODE_SIMD VecF load_partial_as(const void* p, std::size_t i, std::size_t n) {
+  if constexpr (kType == FloatType::kF32) {
+    return load_partial(static_cast<const float*>(p) + i, n);
+  } else {
+    std::uint16_t whole[kLanes] = {};
+    for (std::size_t j = 0; j < n; ++j) whole[j] = static_cast<const std::uint16_t*>(p)[i + j];
+    return load_as<kType>(whole, 0);
+  }
+}
+// Converts n elements from index i on.
+template <FloatType kType>
+INFERNODE_SIMD void copy_as(const void* p, std::size_t i, std::size_t n, float* out) {
+  for (; n >= kLanes; n -= kLanes, i += kLanes, out += kLanes) store(out, load_as<kType>(p, i));
+  if (n) store_partial(out, load_partial_as<kType>(p, i, n), n);
+}
+// Calls fn with the type as a constant.
+template <typename Fn>
+INFERNODE_SIMD void with_type(FloatType type, Fn fn) {
+  switch (type) {
+    case FloatType::kF32:
+      fn.template operator()<FloatType::kF32>();
+      break;
+    case FloatType::kF16:
+      fn.template operator()<FloatType::kF16>();
+      break;
+    case FloatType::kBf16:
+      fn.template operator()<FloatType::kBf16>();
+      break;
+  }
+}
+
+// out[c * ld_out + r] = x[(r0 + r) * ldx + c0 + c]
+template <FloatType kType>
+void transpose_block(const void* x, std::size_t ldx, std::size_t r0, std::size_t c0, std::size_t rows, std::size_t cols,
+                     float* out, std::size_t ld_out) noexcept {
+  std::size_t r = 0;
+  if constexpr (kType == FloatType::kF32) {
+    const float* base = static_cast<const float*>(x) + r0 * ldx + c0;
+    for (; r + 4 <= rows; r += 4) {
+      std::size_t c = 0;
+      for (; c + 4 <= cols; c += 4) transpose4(base + r * ldx + c, ldx, out + c * ld_out + r, ld_out);
+      for (; c < cols; ++c) {
+        for (std::size_t i = r; i < r + 4; ++i) out[c * ld_out + i] = base[i * ldx + c];
+      }
+    }
+    for (; r < rows; ++r) {
+      for (std::size_t c = 0; c < cols; ++c) out[c * ld_out + r] = base[r * ldx + c];
+    }
+  } else {
+    for (; r < rows; ++r) {
+      for (std::size_t c = 0; c < cols; c += kLanes) {
+        float part[kLanes];
+        const std::size_t n = smaller(kLanes, cols - c);
+        store(part, load_partial_as<kType>(x, (r0 + r) * ldx + c0 + c, n));
+        for (std::size_t i = 0; i < n; ++i) out[(c + i) * ld_out + r] = part[i];
+      }
+    }
+  }
+}
+
+// out[r * kLda + p] = A[m0 + r][k0 + p]
+template <FloatType kType>
+void pack_a(const void* a, std::size_t lda, bool trans, std::size_t m0, std::size_t rows, std::size_t k0, std::size_t k,
+            float* out) noexcept {
+  if (trans) {
+    transpose_block<kType>(a, lda, k0, m0, k, rows, out, kLda);
+  } else {
+    for (std::size_t r = 0; r < rows; ++r) copy_as<kType>(a, (m0 + r) * lda + k0, k, out + r * kLda);
+  }
+}
+
+// One panel: out[p * kNr + c] = B[k0 + p][n0 + c], zero for c >= cols.
+template <FloatType kType>
+void pack_b_panel(const void* b, std::size_t ldb, bool trans, std::size_t k0, std::size_t k, std::size_t n0,
+                  std::size_t cols, float* out) noexcept {
+  if (trans) {
+    transpose_block<kType>(b, ldb, n0, k0, cols, k, out, kNr);
+    if (cols < kNr) {
+      for (std::size_t p = 0; p < k; ++p) {
+        for (std::size_t c = cols; c < kNr; ++c) out[p * kNr + c] = 0.0f;
+      }
+    }
+    return;
+  }
+  for (std::size_t p = 0; p < k; ++p, out += kNr) {
+    const std::size_t row = (k0 + p) * ldb + n0;
+    if (cols == kNr) {
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kNv; ++v) store(out + v * kLanes, load_as<kType>(b, row + v * kLanes));
+    } else {
+      copy_as<kType>(b, row, cols, out);
+      for (std::size_t c = cols; c < kNr; ++c) out[c] = 0.0f;
+    }
+  }
+}
+
+std::size_t packed_b_floats(std::size_t n, std::size_t k) noexcept { return divide_up(n, kNr) * kNr * k; }
+
+// Panel after panel of kNr columns, each with all of K.
+void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, float* out,
+            std::size_t n_begin, std::size_t n_end) noexcept {
+  with_type(type, [&]<FloatType kType>() {
+    for (std::size_t n0 = n_begin; n0 < n_end; n0 += kNr) {
+      pack_b_panel<kType>(b, ldb, trans_b, 0, k, n0, smaller(kNr, n - n0), out + n0 * k);
+    }
+  });
+}
+
+// ---- Drivers ----
+
+TileOutput output_at(const GemmArgs& g, std::size_t m, std::size_t rows, std::size_t n, std::size_t cols, bool first,
+                     bool last) noexcept {
+  const GemmEpilogue& e = g.epilogue;
+  return {g.c + m * g.ldc + n,
+          g.ldc,
+          rows,
+          cols,
+          g.alpha,
+          !first || g.accumulate,
+          last,
+          e.bias_m ? e.bias_m + m : nullptr,
+          e.bias_n ? e.bias_n + n : nullptr,
+          e.residual ? e.residual + m * e.ld_residual + n : nullptr,
+          e.ld_residual,
+          e.residual_scale,
+          e.activation};
+}
+
+// Rows [m0, m0 + rows) of C, all columns of the range, in blocks of K.
+void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::size_t n_begin, std::size_t n_end,
+                   float* scratch) noexcept {
+  float* const packed_a = scratch;
+  float* const panel = scratch + kScratchA;
+  alignas(64) float tile[GemmTiles::kMaxFloats];
+  const std::size_t block = larger(gemm_block_k(g.k), std::size_t{1});
+  // Rows are dealt out evenly over the register tiles: no tile is much emptier than another.
+  const std::size_t tiles = divide_up(rows, kMr);
+  std::size_t k0 = 0;
+  do {
+    const std::size_t k = smaller(block, g.k - k0);
+    const bool first = k0 == 0, last = k0 + k == g.k;
+    with_type(g.a_type, [&]<FloatType kType>() { pack_a<kType>(g.a, g.lda, g.trans_a, m0, rows, k0, k, packed_a); });
+    for (std::size_t n0 = n_begin; n0 < n_end; n0 += kNr) {
+      const std::size_t cols = smaller(kNr, n_end - n0);
+      const float* b = panel;
+      std::size_t ldb = kNr;
+      if (g.packed_b) {
+        b = g.packed_b + n0 * g.k + k0 * kNr;
+      } else if (tiles == 1 && cols == kNr && !g.trans_b && g.b_type == FloatType::kF32) {
+        b = static_cast<const float*>(g.b) + k0 * g.ldb + n0;
+        ldb = g.ldb;
+      } else {
+        with_type(g.b_type,
+                  [&]<FloatType kType>() { pack_b_panel<kType>(g.b, g.ldb, g.trans_b, k0, k, n0, cols, panel); });
+      }
+      const std::size_t vectors = divide_up(cols, kLanes);
+      for (std::size_t t = 0; t < tiles; ++t) {
+        const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
+        kTiles.accumulate[r1 - r0 - 1][vectors - 1](k, packed_a + r0 * kLda, kLda, b, ldb, tile);
+        finish(output_at(g, m0 + r0, r1 - r0, n0, cols, first, last), tile);
+      }
+    }
+    k0 += k;
+  } while (k0 < g.k);
+}
+
+// ---- Few rows ----
+
+// Few rows times packed panels: several sums per element hide the latency of the multiply-add.
+template <std::size_t kRows>
+void skinny_panel(std::size_t k, const float* a, std::size_t lda, const float* b, float* tile) noexcept {
+  constexpr std::size_t kChains = kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
+  VecF sum[kChains][kRows][kNv];
+  INFERNODE_UNROLL
+  for (std::size_t i = 0; i < kChains; ++i) {
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kNv; ++v) sum[i][r][v] = zero();
+    }
+  }
+  std::size_t p = 0;
+  for (; p + kChains <= k; p += kChains) {
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < kChains; ++i) {
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kNv; ++v) {
+        const VecF row = load(b + (p + i) * kNr + v * kLanes);
+        INFERNODE_UNROLL
+        for (std::size_t r = 0; r < kRows; ++r) sum[i][r][v] = fma(set(a[r * lda + p + i]), row, sum[i][r][v]);
+      }
+    }
+  }
+  for (; p < k; ++p) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) {
+      const VecF row = load(b + p * kNr + v * kLanes);
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) sum[0][r][v] = fma(set(a[r * lda + p]), row, sum[0][r][v]);
+    }
+  }
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) {
+      VecF total = sum[0][r][v];
+      INFERNODE_UNROLL
+      for (std::size_t i = 1; i < kChains; ++i) total = total + sum[i][r][v];
+      store(tile + r * kNr + v * kLanes, total);
+    }
+  }
+}
+
+// C = sums of kDepth rows of B at a time, each read once from end to end.
+template <FloatType kType, std::size_t kRows>
+void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
+  constexpr std::size_t kDepth = kRows <= 2 ? 8 : 4;
+  const float* a = static_cast<const float*>(g.a);
+  for (std::size_t k0 = 0; k0 < g.k; k0 += kDepth) {
+    const std::size_t depth = smaller(kDepth, g.k - k0);
+    const bool start = k0 == 0 && !g.accumulate;
+    float x[kRows][kDepth];
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t i = 0; i < depth; ++i) x[r][i] = g.alpha * a[r * g.lda + k0 + i];
+    }
+    for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kLanes) {
+      const std::size_t n = smaller(kLanes, range.n_end - n0);
+      VecF sum[kRows];
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) sum[r] = start ? zero() : load_partial(g.c + r * g.ldc + n0, n);
+      if (n == kLanes && depth == kDepth) {
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kDepth; ++i) {
+          const VecF row = load_as<kType>(g.b, (k0 + i) * g.ldb + n0);
+          INFERNODE_UNROLL
+          for (std::size_t r = 0; r < kRows; ++r) sum[r] = fma(set(x[r][i]), row, sum[r]);
+        }
+      } else {
+        for (std::size_t i = 0; i < depth; ++i) {
+          const VecF row = load_partial_as<kType>(g.b, (k0 + i) * g.ldb + n0, n);
+          INFERNODE_UNROLL
+          for (std::size_t r = 0; r < kRows; ++r) sum[r] = fma(set(x[r][i]), row, sum[r]);
+        }
+      }
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) store_partial(g.c + r * g.ldc + n0, sum[r], n);
+    }
+  }
+}
+
+// C = dot products with rows of a transposed B, four rows at a time.
+template <FloatType kType, std::size_t kRows>
+void skinny_dots(const GemmArgs& g, const GemmRange& range) noexcept {
+  constexpr std::size_t kColumns = 4;
+  const float* a = static_cast<const float*>(g.a);
+  for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kColumns) {
+    const std::size_t columns = smaller(kColumns, range.n_end - n0);
+    VecF sum[kRows][kColumns];
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      INFERNODE_UNROLL
+      for (std::size_t c = 0; c < kColumns; ++c) sum[r][c] = zero();
+    }
+    // Missing columns repeat the last one.
+    std::size_t start[kColumns];
+    for (std::size_t c = 0; c < kColumns; ++c) start[c] = (n0 + smaller(c, columns - 1)) * g.ldb;
+    std::size_t p = 0;
+    for (; p + kLanes <= g.k; p += kLanes) {
+      INFERNODE_UNROLL
+      for (std::size_t c = 0; c < kColumns; ++c) {
+        const VecF row = load_as<kType>(g.b, start[c] + p);
+        INFERNODE_UNROLL
+        for (std::size_t r = 0; r < kRows; ++r) sum[r][c] = fma(load(a + r * g.lda + p), row, sum[r][c]);
+      }
+    }
+    if (p < g.k) {
+      const std::size_t n = g.k - p;
+      for (std::size_t c = 0; c < kColumns; ++c) {
+        const VecF row = load_partial_as<kType>(g.b, start[c] + p, n);
+        for (std::size_t r = 0; r < kRows; ++r) sum[r][c] = fma(load_partial(a + r * g.lda + p, n), row, sum[r][c]);
+      }
+    }
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t c = 0; c < columns; ++c) {
+        float* out = g.c + r * g.ldc + n0 + c;
+        const float value = g.alpha * reduce_add(sum[r][c]);
+        *out = g.accumulate ? *out + value : value;
+      }
+    }
+  }
+}
+
+template <std::size_t kRows>
+void skinny_rows(const GemmArgs& g, const GemmRange& range) noexcept {
+  if (g.packed_b) {
+    alignas(64) float tile[GemmTiles::kMaxFloats];
+    for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
+      skinny_panel<kRows>(g.k, static_cast<const float*>(g.a), g.lda, g.packed_b + n0 * g.k, tile);
+      finish(output_at(g, 0, kRows, n0, smaller(kNr, range.n_end - n0), true, true), tile);
+    }
+    return;
+  }
+  with_type(g.b_type, [&]<FloatType kType>() {
+    if (g.trans_b) {
+      skinny_dots<kType, kRows>(g, range);
+    } else {
+      skinny_plain<kType, kRows>(g, range);
+    }
+  });
+  const GemmEpilogue& e = g.epilogue;
+  if (!e.bias_m && !e.bias_n && !e.residual && e.activation.kind == Activation::kNone) return;
+  alignas(64) float tile[GemmTiles::kMaxFloats];
+  for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
+    const std::size_t cols = smaller(kNr, range.n_end - n0);
+    for (std::size_t r = 0; r < kRows; ++r) copy_as<FloatType::kF32>(g.c + r * g.ldc + n0, 0, cols, tile + r * kNr);
+    TileOutput out = output_at(g, 0, kRows, n0, cols, true, true);
+    out.alpha = 1.0f;
+    out.load_c = false;
+    finish(out, tile);
+  }
+}
+
+// Whole products of few rows; ranges only cut columns here, so the choice does not depend on the cut.
+bool is_skinny(const GemmArgs& g) noexcept {
+  return g.m <= kSkinny && g.k > 0 && g.a_type == FloatType::kF32 && !g.trans_a;
+}
+
+void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
+  if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
+  if (is_skinny(g) && range.m_begin == 0 && range.m_end == g.m) {
+    switch (g.m) {
+      case 1:
+        return skinny_rows<1>(g, range);
+      case 2:
+        return skinny_rows<2>(g, range);
+      case 3:
+        return skinny_rows<3>(g, range);
+      default:
+        return skinny_rows<4>(g, range);
+    }
+  }
+  const std::size_t rows = range.m_end - range.m_begin;
+  const std::size_t blocks = divide_up(rows, kMaxRows);
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const std::size_t m0 = range.m_begin + i * rows / blocks, m1 = range.m_begin + (i + 1) * rows / blocks;
+    multiply_rows(g, m0, m1 - m0, range.n_begin, range.n_end, scratch);
+  }
+}
+
+// ---- float64 ----
+
+constexpr std::size_t kDoubleRows = 4, kDoubleColumns = kNv * kDoubleLanes, kDoubleBlockK = 256;
+
+void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) noexcept {
+  double* const panel = reinterpret_cast<double*>(scratch);     // [kDoubleBlockK][kDoubleColumns]
+  double* const rows = panel + kDoubleBlockK * kDoubleColumns;  // [kDoubleBlockK][kDoubleRows]
+  std::size_t k0 = 0;
+  do {
+    const std::size_t k = smaller(kDoubleBlockK, g.k - k0);
+    const bool add = k0 > 0 || g.accumulate;
+    for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kDoubleColumns) {
+      const std::size_t cols = smaller(kDoubleColumns, range.n_end - n0);
+      for (std::size_t p = 0; p < k; ++p) {
+        for (std::size_t c = 0; c < kDoubleColumns; ++c) {
+          const std::size_t row = k0 + p, col = n0 + c;
+          panel[p * kDoubleColumns + c] = c >= cols ? 0.0 : g.trans_b ? g.b[col * g.ldb + row] : g.b[row * g.ldb + col];
+        }
+      }
+      for (std::size_t m0 = range.m_begin; m0 < range.m_end; m0 += kDoubleRows) {
+        const std::size_t count = smaller(kDoubleRows, range.m_end - m0);
+        for (std::size_t p = 0; p < k; ++p) {
+          for (std::size_t r = 0; r < kDoubleRows; ++r) {
+            const std::size_t row = m0 + r, col = k0 + p;
+            rows[p * kDoubleRows + r] = r >= count ? 0.0 : g.trans_a ? g.a[col * g.lda + row] : g.a[row * g.lda + col];
+          }
+        }
+        VecD sum[kDoubleRows][kNv];
+        INFERNODE_UNROLL
+        for (std::size_t r = 0; r < kDoubleRows; ++r) {
+          INFERNODE_UNROLL
+          for (std::size_t v = 0; v < kNv; ++v) sum[r][v] = set(0.0);
+        }
+        for (std::size_t p = 0; p < k; ++p) {
+          INFERNODE_UNROLL
+          for (std::size_t v = 0; v < kNv; ++v) {
+            const VecD b = load(panel + p * kDoubleColumns + v * kDoubleLanes);
+            INFERNODE_UNROLL
+            for (std::size_t r = 0; r < kDoubleRows; ++r) sum[r][v] = fma(set(rows[p * kDoubleRows + r]), b, sum[r][v]);
+          }
+        }
+        double tile[kDoubleRows][kDoubleColumns];
+        INFERNODE_UNROLL
+        for (std::size_t r = 0; r < kDoubleRows; ++r) {
+          INFERNODE_UNROLL
+          for (std::size_t v = 0; v < kNv; ++v) store(&tile[r][v * kDoubleLanes], sum[r][v]);
+        }
+        for (std::size_t r = 0; r < count; ++r) {
+          double* c = g.c + (m0 + r) * g.ldc + n0;
+          for (std::size_t i = 0; i < cols; ++i) c[i] = g.alpha * tile[r][i] + (add ? c[i] : 0.0);
+        }
+      }
+    }
+    k0 += k;
+  } while (k0 < g.k);
+}
+
+static_assert(2 * kDoubleBlockK * (kDoubleColumns + kDoubleRows) <= kScratchA);
+
+}  // namespace
+
+extern const GemmTable INFERNODE_TABLE(gemm_table);
+constexpr GemmTable INFERNODE_TABLE(gemm_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                                   kMr,
+                                                   kNr,
+                                                   kScratchA + kScratchB,
+                                                   packed_b_floats,
+                                                   pack_b,
+                                                   gemm,
+                                                   dgemm,
+                                                   &kTiles};
+
+}  // namespace infernode::microkernels

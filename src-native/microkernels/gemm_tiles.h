@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+
+#include "microkernels/activation.h"
+
+// The register tile of a GEMM, shared by the drivers of several families through GemmTable::tiles.
+namespace infernode::microkernels {
+
+// Where a tile of sums goes:  v = alpha * sum (+ C when load_c); and when `last`, the epilogue of GemmEpilogue.
+// Pointers point at the tile's first row and column.
+struct TileOutput {
+  float* c;
+  std::size_t ldc;
+  std::size_t rows, cols;
+  float alpha;
+  bool load_c, last;
+  const float* bias_m;
+  const float* bias_n;
+  const float* residual;
+  std::size_t ld_residual;
+  float residual_scale;
+  ActivationArgs activation;
+};
+
+// tile[r * nr + c] = sum over p < k of a[r * lda + p] * b[p * ldb + c].
+using AccumulateTile = void (*)(std::size_t k, const float* a, std::size_t lda, const float* b, std::size_t ldb,
+                                float* tile) noexcept;
+
+struct GemmTiles {
+  static constexpr std::size_t kMaxRows = 12, kMaxVectors = 4, kMaxFloats = 12 * 32;
+
+  std::size_t mr, nr, lanes;
+  // By rows - 1 and vectors - 1: computes `rows` rows and `vectors * lanes` columns.
+  AccumulateTile accumulate[kMaxRows][kMaxVectors];
+  // `tile` has rows of nr floats.
+  void (*finish)(const TileOutput& output, const float* tile) noexcept;
+};
+
+// K is summed in blocks of this many: a panel of A and one of B fit the first-level cache, also of older CPUs.
+inline constexpr std::size_t kGemmBlockK = 384;
+
+// Equal blocks of at most kGemmBlockK; the same for every cut of C, so that sums do not depend on it.
+constexpr std::size_t gemm_block_k(std::size_t k) noexcept {
+  if (k <= kGemmBlockK) return k;
+  const std::size_t blocks = (k + kGemmBlockK - 1) / kGemmBlockK;
+  return ((k + blocks - 1) / blocks + 7) / 8 * 8;
+}
+
+}  // namespace infernode::microkernels

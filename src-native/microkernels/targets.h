@@ -1,0 +1,25 @@
+#pragma once
+
+#include "base/cpu_features.h"
+
+// For <family>.cpp: the tables that this architecture's build holds, and the choice between them.
+#if defined(__x86_64__) || defined(_M_X64)
+#define INFERNODE_DECLARE_TABLES(Type, name) extern const Type name##_sse42, name##_avx2, name##_avx512;
+#define INFERNODE_PICK_TABLE(name, rung)                  \
+  ((rung) >= ::infernode::CpuRung::Avx512 ? name##_avx512 \
+   : (rung) >= ::infernode::CpuRung::Avx2 ? name##_avx2   \
+                                          : name##_sse42)
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#define INFERNODE_DECLARE_TABLES(Type, name) extern const Type name##_neon;
+#define INFERNODE_PICK_TABLE(name, rung) (static_cast<void>(rung), name##_neon)
+#else
+#define INFERNODE_DECLARE_TABLES(Type, name) extern const Type name##_scalar;
+#define INFERNODE_PICK_TABLE(name, rung) (static_cast<void>(rung), name##_scalar)
+#endif
+
+// Defines `const Type& name(CpuRung)`.
+#define INFERNODE_TABLE_CHOICE(Type, name)                                             \
+  namespace infernode::microkernels {                                                  \
+  INFERNODE_DECLARE_TABLES(Type, name)                                                 \
+  const Type& name(CpuRung rung) noexcept { return INFERNODE_PICK_TABLE(name, rung); } \
+  }  // namespace infernode::microkernels

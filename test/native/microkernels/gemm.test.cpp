@@ -1,0 +1,351 @@
+#include "microkernels/gemm.h"
+
+#include "support.h"
+
+namespace infernode::microkernels::test {
+namespace {
+
+struct Case {
+  std::size_t m, n, k;
+  bool trans_a = false, trans_b = false, packed = false, accumulate = false, epilogue = false;
+  float alpha = 1.0f;
+  FloatType a_type = FloatType::kF32, b_type = FloatType::kF32;
+  std::size_t pad = 0;      // leading dimensions exceed the widths by it
+  std::size_t workers = 1;  // C is cut for so many
+};
+
+// A matrix in float32 and, when the type asks for it, in 16 bits; the float32 copy holds what the 16 bits stand for.
+struct Matrix {
+  Matrix(std::size_t rows, std::size_t ld, std::size_t cols, FloatType type, Random& random)
+      : type(type), wide(rows ? (rows - 1) * ld + cols : 0), narrowed(type == FloatType::kF32 ? 0 : wide.size()) {
+    random.fill(wide);
+    for (std::size_t i = 0; i < narrowed.size(); ++i) {
+      narrowed[i] = narrow(wide[i], type);
+      wide[i] = widen(narrowed[i], type);
+    }
+  }
+  const void* pointer() const {
+    return type == FloatType::kF32 ? static_cast<const void*>(wide.data()) : narrowed.data();
+  }
+
+  FloatType type;
+  Guarded<float> wide;
+  Guarded<std::uint16_t> narrowed;
+};
+
+void check(const GemmTable& table, const Case& c) {
+  CAPTURE(c.m);
+  CAPTURE(c.n);
+  CAPTURE(c.k);
+  CAPTURE(c.trans_a);
+  CAPTURE(c.trans_b);
+  CAPTURE(c.packed);
+  CAPTURE(c.accumulate);
+  CAPTURE(c.epilogue);
+  Random random(c.m * 131 + c.n * 17 + c.k);
+  const std::size_t a_rows = c.trans_a ? c.k : c.m, a_cols = c.trans_a ? c.m : c.k;
+  const std::size_t b_rows = c.trans_b ? c.n : c.k, b_cols = c.trans_b ? c.k : c.n;
+  const std::size_t lda = a_cols + c.pad, ldb = b_cols + c.pad, ldc = c.n + c.pad;
+  Matrix a(a_rows, lda, a_cols, c.a_type, random), b(b_rows, ldb, b_cols, c.b_type, random);
+  Guarded<float> out((c.m - 1) * ldc + c.n), bias_m(c.m), bias_n(c.n), residual(c.m * c.n);
+  random.fill(out);
+  random.fill(bias_m);
+  random.fill(bias_n);
+  random.fill(residual);
+  const std::vector<float> before(out.begin(), out.end());
+
+  GemmArgs args;
+  args.m = c.m;
+  args.n = c.n;
+  args.k = c.k;
+  args.alpha = c.alpha;
+  args.a = a.pointer();
+  args.lda = lda;
+  args.trans_a = c.trans_a;
+  args.a_type = c.a_type;
+  args.b = b.pointer();
+  args.ldb = ldb;
+  args.trans_b = c.trans_b;
+  args.b_type = c.b_type;
+  args.c = out.data();
+  args.ldc = ldc;
+  args.accumulate = c.accumulate;
+  if (c.epilogue) {
+    args.epilogue = {bias_n.data(), bias_m.data(), residual.data(), c.n, 0.5f, {Activation::kLeakyRelu, 0.1f, 0}};
+  }
+  Guarded<float> packed(c.packed ? table.packed_b_floats(c.n, c.k) : 0);
+  if (c.packed) {
+    for (std::size_t n0 = 0; n0 < c.n; n0 += 2 * table.nr) {
+      table.pack_b(c.n, c.k, args.b, c.b_type, ldb, c.trans_b, packed.data(), n0, std::min(c.n, n0 + 2 * table.nr));
+    }
+    args.packed_b = packed.data();
+    args.b = nullptr;
+  }
+  Scratch<float> scratch(table.scratch_floats);
+  const GemmSplit split = split_gemm(table, c.m, c.n, c.k, c.workers);
+  for (std::size_t i = 0; i < split.count(); ++i) table.gemm(args, split.range(i, c.m, c.n), scratch.data());
+
+  double worst = 0;
+  bool padding_kept = true;
+  for (std::size_t i = 0; i < c.m; ++i) {
+    for (std::size_t j = 0; j < c.n; ++j) {
+      double sum = 0;
+      for (std::size_t p = 0; p < c.k; ++p) {
+        sum += static_cast<double>(a.wide[c.trans_a ? p * lda + i : i * lda + p]) *
+               b.wide[c.trans_b ? j * ldb + p : p * ldb + j];
+      }
+      double value = c.alpha * sum + (c.accumulate ? before[i * ldc + j] : 0.0);
+      if (c.epilogue) {
+        value += 0.5 * residual[i * c.n + j] + bias_m[i] + bias_n[j];
+        if (value < 0) value *= 0.1f;
+      }
+      worst = std::max(worst, std::abs(value - out[i * ldc + j]));
+    }
+    for (std::size_t j = c.n; j < ldc && i + 1 < c.m; ++j)
+      padding_kept = padding_kept && out[i * ldc + j] == before[i * ldc + j];
+  }
+  CHECK(worst <= 2e-6 * std::sqrt(static_cast<double>(c.k) + 1) + 1e-6);
+  CHECK(padding_kept);
+}
+
+TEST_CASE("gemm agrees with a scalar product for every shape of the register tile") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    for (std::size_t m = 1; m <= 2 * table.mr + 1; ++m) {
+      for (const std::size_t n : {1u, 3u, 4u, 7u, 8u, 15u, 16u, 17u, 31u, 32u, 33u, 65u}) check(table, {m, n, 19});
+    }
+  });
+}
+
+TEST_CASE("gemm handles transposes, packing, accumulation and epilogues together") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    for (int bits = 0; bits < 32; ++bits) {
+      for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 29u}) {
+        Case c{m, 45, 37};
+        c.trans_a = bits & 1;
+        c.trans_b = bits & 2;
+        c.packed = bits & 4;
+        c.accumulate = bits & 8;
+        c.epilogue = bits & 16;
+        c.alpha = bits & 1 ? 1.0f : 0.75f;
+        c.pad = static_cast<std::size_t>(bits) % 3;
+        check(table, c);
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm sums K in blocks and rows in blocks") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    for (const std::size_t k : {383u, 384u, 385u, 1000u}) {
+      for (const bool packed : {false, true}) {
+        Case c{205, 50, k};
+        c.packed = packed;
+        c.epilogue = true;
+        check(table, c);
+        c.m = 2;
+        check(table, c);
+        c.accumulate = true;
+        c.alpha = 2.0f;
+        c.m = 30;
+        check(table, c);
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm with K = 0 applies the epilogue to zeros") {
+  for_each_target([](CpuRung rung) {
+    for (const std::size_t m : {1u, 9u}) {
+      Case c{m, 21, 0};
+      c.epilogue = true;
+      check(gemm_table(rung), c);
+      c.accumulate = true;
+      check(gemm_table(rung), c);
+    }
+  });
+}
+
+TEST_CASE("gemm converts float16 and bfloat16 operands") {
+  for_each_target([](CpuRung rung) {
+    for (const FloatType type : {FloatType::kF16, FloatType::kBf16}) {
+      for (const std::size_t m : {1u, 3u, 23u}) {
+        for (int bits = 0; bits < 8; ++bits) {
+          Case c{m, 37, 45};
+          c.trans_a = bits & 1;
+          c.trans_b = bits & 2;
+          c.packed = bits & 4;
+          c.b_type = type;
+          check(gemm_table(rung), c);
+          c.a_type = type;
+          check(gemm_table(rung), c);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm gives the same bits however C is cut") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    for (const std::size_t m : {1u, 4u, 100u}) {
+      const std::size_t n = m == 100 ? 300 : 1500, k = 500;
+      Random random(3);
+      std::vector<float> a(m * k), b(k * n), one(m * n), many(m * n);
+      random.fill(a);
+      random.fill(b);
+      Scratch<float> scratch(table.scratch_floats);
+      GemmArgs args;
+      args.m = m;
+      args.n = n;
+      args.k = k;
+      args.a = a.data();
+      args.lda = k;
+      args.b = b.data();
+      args.ldb = n;
+      args.ldc = n;
+      args.c = one.data();
+      table.gemm(args, {0, m, 0, n}, scratch.data());
+      args.c = many.data();
+      const GemmSplit split = split_gemm(table, m, n, k, 7);
+      CHECK(split.count() > 1);
+      for (std::size_t i = 0; i < split.count(); ++i) table.gemm(args, split.range(i, m, n), scratch.data());
+      CHECK(one == many);
+    }
+  });
+}
+
+TEST_CASE("split_gemm covers C exactly once") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    for (const std::size_t m : {1u, 5u, 128u, 1000u}) {
+      for (const std::size_t n : {1u, 63u, 768u, 3072u}) {
+        for (const std::size_t workers : {1u, 2u, 7u, 64u}) {
+          const GemmSplit split = split_gemm(table, m, n, 512, workers);
+          std::size_t area = 0;
+          bool aligned = true;
+          for (std::size_t i = 0; i < split.count(); ++i) {
+            const GemmRange r = split.range(i, m, n);
+            aligned = aligned && r.n_begin % table.nr == 0 && r.m_begin < r.m_end && r.n_begin < r.n_end;
+            area += (r.m_end - r.m_begin) * (r.n_end - r.n_begin);
+          }
+          CHECK(area == m * n);
+          CHECK(aligned);
+          CHECK(split.count() <= 4 * workers);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm activations match their definitions") {
+  const auto reference = [](const ActivationArgs& f, double x) -> double {
+    switch (f.kind) {
+      case Activation::kNone:
+        return x;
+      case Activation::kRelu:
+        return std::max(x, 0.0);
+      case Activation::kLeakyRelu:
+        return x < 0 ? f.a * x : x;
+      case Activation::kClip:
+        return std::min<double>(std::max<double>(x, f.a), f.b);
+      case Activation::kSigmoid:
+        return 1 / (1 + std::exp(-x));
+      case Activation::kTanh:
+        return std::tanh(x);
+      case Activation::kHardSigmoid:
+        return std::min(1.0, std::max(0.0, f.a * x + f.b));
+      case Activation::kHardSwish:
+        return x * std::min(1.0, std::max(0.0, x / 6 + 0.5));
+      case Activation::kGelu:
+        return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+      case Activation::kGeluTanh:
+        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+      case Activation::kSilu:
+        return x / (1 + std::exp(-x));
+    }
+    return 0;
+  };
+  for_each_target([&](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    const std::size_t n = 67;
+    std::vector<float> x(7 * n), c(7 * n);
+    Random random(9);
+    random.fill(x, -6.0f, 6.0f);
+    Scratch<float> scratch(table.scratch_floats);
+    for (int kind = 0; kind <= static_cast<int>(Activation::kSilu); ++kind) {
+      GemmArgs args;
+      args.m = 7;
+      args.n = n;
+      args.k = 0;
+      args.c = c.data();
+      args.ldc = n;
+      args.epilogue.residual = x.data();
+      args.epilogue.ld_residual = n;
+      args.epilogue.activation = {static_cast<Activation>(kind),
+                                  kind == static_cast<int>(Activation::kClip) ? -1.5f : 0.2f, 0.5f};
+      table.gemm(args, {0, 7, 0, n}, scratch.data());
+      double worst = 0;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        worst = std::max(worst, std::abs(c[i] - reference(args.epilogue.activation, x[i])));
+      CAPTURE(kind);
+      CHECK(worst < 2e-6);
+    }
+  });
+}
+
+TEST_CASE("gemm carries NaN and infinity through, clamping included") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    for (const std::size_t m : {1u, 6u}) {
+      std::vector<float> a(m * 3, 1.0f), b = {1, 1, 1, std::nanf(""), 1, 1, 1, INFINITY, 1}, c(m * 3);
+      Scratch<float> scratch(table.scratch_floats);
+      GemmArgs args;
+      args.m = m;
+      args.n = args.k = args.lda = args.ldb = args.ldc = 3;
+      args.a = a.data();
+      args.b = b.data();
+      args.c = c.data();
+      args.epilogue.activation.kind = Activation::kRelu;
+      table.gemm(args, {0, m, 0, 3}, scratch.data());
+      CHECK(std::isnan(c[0]));
+      CHECK(c[1] == INFINITY);
+      CHECK(c[2] == 3.0f);
+    }
+  });
+}
+
+TEST_CASE("dgemm agrees with a scalar product") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    for (int bits = 0; bits < 8; ++bits) {
+      for (const std::size_t k : {0u, 5u, 300u}) {
+        const std::size_t m = 11, n = 37;
+        const bool ta = bits & 1, tb = bits & 2, add = bits & 4;
+        Guarded<double> a(m * k), b(k * n), c(m * n);
+        Random random(5);
+        random.fill(a);
+        random.fill(b);
+        random.fill(c);
+        const std::vector<double> before(c.begin(), c.end());
+        Scratch<float> scratch(table.scratch_floats);
+        DgemmArgs args{m, n, k, 0.5, a.data(), ta ? m : k, ta, b.data(), tb ? k : n, tb, c.data(), n, add};
+        table.dgemm(args, {0, m, 0, n}, scratch.data());
+        double worst = 0;
+        for (std::size_t i = 0; i < m; ++i) {
+          for (std::size_t j = 0; j < n; ++j) {
+            double sum = 0;
+            for (std::size_t p = 0; p < k; ++p) sum += a[ta ? p * m + i : i * k + p] * b[tb ? j * k + p : p * n + j];
+            worst = std::max(worst, std::abs(c[i * n + j] - (0.5 * sum + (add ? before[i * n + j] : 0.0))));
+          }
+        }
+        CHECK(worst < 1e-13);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace infernode::microkernels::test
