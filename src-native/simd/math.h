@@ -96,7 +96,7 @@ INFERNODE_SIMD VecF softplus(VecF x) { return max_nan(x, zero()) + log1p_unit(ex
 INFERNODE_SIMD VecF mish(VecF x) {
   const VecF e = exp(min(set(20.0f), x));
   const VecF t = e * (e + set(2.0f));
-  return select(x > set(20.0f), x, x * (t / (t + set(2.0f))));
+  return select(x > set(20.0f), x, max(set(-200.0f), x) * (t / (t + set(2.0f))));
 }
 INFERNODE_SIMD VecF gelu(VecF x) { return set(0.5f) * x * (set(1.0f) + erf(x * set(0.70710678118654752f))); }
 INFERNODE_SIMD VecF gelu_tanh(VecF x) {
