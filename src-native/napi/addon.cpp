@@ -1,0 +1,102 @@
+// The addon's entry: NativeAddon of src/native.ts.
+
+#include <napi.h>
+
+#include "napi/engine_holder.h"
+#include "napi/environment.h"
+#include "napi/errors.h"
+#include "napi/options.h"
+#include "napi/session_wrap.h"
+#include "napi/tensor_wrap.h"
+
+namespace infernode::napi {
+
+namespace {
+
+std::shared_ptr<session::Session> load(const std::shared_ptr<session::Engine>& engine, LoadRequest request,
+                                       const kernel::CancelToken* cancel) {
+  for (const auto& [path, file] : request.external_files) {
+    const std::shared_ptr<const MappedFile> mapped = engine->weights().map(file);
+    request.options.external_data.insert_or_assign(
+        path, tensor::Buffer(const_cast<std::byte*>(mapped->data()), mapped->size(), mapped, {}, false));
+  }
+  return session::Session::create(engine, std::move(request.source), std::move(request.options), cancel);
+}
+
+class LoadJob final : public Job {
+ public:
+  LoadJob(const Napi::Function& done, std::shared_ptr<session::Engine> engine, LoadRequest request)
+      : Job(done), engine_(std::move(engine)), request_(std::move(request)) {}
+
+ private:
+  void execute() override { session_ = load(engine_, std::move(request_), &cancel()); }
+  Napi::Value result(Napi::Env env) override { return SessionWrap::make(env, std::move(session_)); }
+
+  std::shared_ptr<session::Engine> engine_;
+  LoadRequest request_;
+  std::shared_ptr<session::Session> session_;
+};
+
+Napi::Value create_session(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment& environment = Environment::of(info.Env());
+    return Napi::Number::New(
+        info.Env(), environment.start(std::make_shared<LoadJob>(
+                        info[2].As<Napi::Function>(), environment.engine(),
+                        read_load_request(info[0], info[1].As<Napi::Object>()))));
+  });
+}
+
+Napi::Value create_session_sync(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    const auto& engine = Environment::of(info.Env()).engine();
+    return SessionWrap::make(info.Env(), load(engine, read_load_request(info[0], info[1].As<Napi::Object>()), nullptr));
+  });
+}
+
+Napi::Value cancel(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(),
+                 [&] { Environment::of(info.Env()).cancel(info[0].As<Napi::Number>().Uint32Value()); });
+}
+
+Napi::Value list_supported_backends(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    std::vector<provider::ProviderFactory> providers;
+    provider::register_all(providers);
+    const Napi::Array backends = Napi::Array::New(info.Env());
+    const auto add = [&](const std::string& name, bool bundled) {
+      const Napi::Object entry = Napi::Object::New(info.Env());
+      entry.Set("name", name);
+      entry.Set("bundled", bundled);
+      backends.Set(backends.Length(), entry);
+    };
+    add("cpu", true);
+    for (const provider::ProviderFactory& factory : providers) add(factory.name, factory.bundled);
+    return backends;
+  });
+}
+
+}  // namespace
+
+Napi::Object initialize(Napi::Env env, Napi::Object exports) {
+  guarded(env, [&] {
+    pin_library();
+    Environment::create(env);
+    SessionWrap::define(env);
+    TensorWrap::define(env);
+    Environment::of(env).array_buffer_class = Napi::Persistent(env.Global().Get("ArrayBuffer").As<Napi::Function>());
+    exports.Set("version", INFERNODE_VERSION);
+    exports.Set("listSupportedBackends", Napi::Function::New<list_supported_backends>(env, "listSupportedBackends"));
+    exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));
+    exports.Set("createSessionSync", Napi::Function::New<create_session_sync>(env, "createSessionSync"));
+    exports.Set("cancel", Napi::Function::New<cancel>(env, "cancel"));
+  });
+  return exports;
+}
+
+}  // namespace infernode::napi
+
+static Napi::Object initialize_addon(Napi::Env env, Napi::Object exports) {
+  return infernode::napi::initialize(env, exports);
+}
+NODE_API_MODULE(infernode, initialize_addon)

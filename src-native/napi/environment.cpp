@@ -1,0 +1,127 @@
+#include "napi/environment.h"
+
+#include "napi/engine_holder.h"
+#include "napi/errors.h"
+
+namespace infernode::napi {
+
+void Job::work() noexcept {
+  try {
+    execute();
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+}
+
+void Job::finish(Napi::Env env) noexcept {
+  const Napi::HandleScope scope(env);
+  napi_value arguments[2] = {env.Undefined(), env.Undefined()};
+  try {
+    if (error_) std::rethrow_exception(error_);
+    arguments[1] = result(env);
+  } catch (...) {
+    arguments[0] = error_object(env, std::current_exception());
+  }
+  settled();
+  // The callback throws only where the environment is being terminated; there is nobody to tell then.
+  napi_call_function(env, env.Undefined(), done_.Value(), 2, arguments, nullptr);
+}
+
+std::shared_ptr<Environment> Environment::create(Napi::Env env) {
+  const std::shared_ptr<Environment> self(new Environment(env));
+  auto* holder = new std::shared_ptr<Environment>(self);
+  env.SetInstanceData<std::shared_ptr<Environment>>(holder);  // deleted with the environment
+
+  napi_value name = nullptr;
+  check(env, napi_create_string_utf8(env, "infernode", NAPI_AUTO_LENGTH, &name));
+  check(env, napi_create_threadsafe_function(
+                 env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, self.get(),
+                 [](napi_env alive, napi_value, void* context, void*) {
+                   if (alive != nullptr) static_cast<Environment*>(context)->drain();
+                 },
+                 &self->wake_));
+  check(env, napi_unref_threadsafe_function(env, self->wake_));
+  check(env, napi_add_env_cleanup_hook(
+                 env, [](void* environment) { static_cast<Environment*>(environment)->close(); }, self.get()));
+  return self;
+}
+
+Environment& Environment::of(Napi::Env env) { return **env.GetInstanceData<std::shared_ptr<Environment>>(); }
+
+const std::shared_ptr<session::Engine>& Environment::engine() {
+  if (!engine_) engine_ = acquire_engine();
+  return engine_;
+}
+
+std::uint32_t Environment::start(std::shared_ptr<Job> job) {
+  session::Engine& engine = *this->engine();
+  const std::uint32_t number = ++last_number_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) fail(ErrorCode::Aborted, "this environment is shutting down");
+    ++working_;
+  }
+  if (jobs_.empty()) napi_ref_threadsafe_function(env_, wake_);
+  jobs_.emplace(number, job);
+  try {
+    // The task holds no share in the job or the engine: both are let go of on the JavaScript thread.
+    engine.pool().submit([self = shared_from_this(), job = job.get(), number] {
+      job->work();
+      const std::lock_guard lock(self->mutex_);
+      self->done_.push_back(number);
+      --self->working_;
+      if (self->closing_) {
+        self->idle_.notify_all();
+      } else {
+        napi_call_threadsafe_function(self->wake_, nullptr, napi_tsfn_nonblocking);
+      }
+    });
+  } catch (...) {
+    jobs_.erase(number);
+    if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+    const std::lock_guard lock(mutex_);
+    --working_;
+    throw;
+  }
+  return number;
+}
+
+void Environment::cancel(std::uint32_t number) {
+  if (const auto found = jobs_.find(number); found != jobs_.end()) found->second->cancel().cancel();
+}
+
+void Environment::drain() {
+  std::vector<std::uint32_t> done;
+  {
+    const std::lock_guard lock(mutex_);
+    done.swap(done_);
+  }
+  for (const std::uint32_t number : done) {
+    const auto found = jobs_.find(number);
+    if (found == jobs_.end()) continue;
+    const std::shared_ptr<Job> job = std::move(found->second);
+    jobs_.erase(found);
+    if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+    job->finish(env_);
+  }
+}
+
+void Environment::close() noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    closing_ = true;
+    for (const auto& [number, job] : jobs_) job->cancel().cancel();
+    // Jobs write into memory that goes with the environment.
+    idle_.wait(lock, [this] { return working_ == 0; });
+    done_.clear();
+  }
+  const Napi::HandleScope scope(env_);
+  jobs_.clear();
+  session_class.Reset();
+  tensor_class.Reset();
+  array_buffer_class.Reset();
+  napi_release_threadsafe_function(wake_, napi_tsfn_abort);
+  engine_.reset();
+}
+
+}  // namespace infernode::napi

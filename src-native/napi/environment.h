@@ -1,0 +1,78 @@
+#pragma once
+
+#include <napi.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernel/run_context.h"
+#include "session/engine.h"
+
+namespace infernode::napi {
+
+/// Work of one asynchronous call: `execute` on an engine thread, then `result` on the JavaScript thread, whose value
+/// (or what either threw) goes to the callback. Made and destroyed on the JavaScript thread.
+class Job {
+ public:
+  explicit Job(const Napi::Function& done) : done_(Napi::Persistent(done)) {}
+  virtual ~Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  void work() noexcept;
+  void finish(Napi::Env env) noexcept;
+  kernel::CancelToken& cancel() { return cancel_; }
+
+ protected:
+  virtual void execute() = 0;
+  virtual Napi::Value result(Napi::Env env) = 0;
+  /// On the JavaScript thread, before the callback, whatever came of it.
+  virtual void settled() {}
+
+ private:
+  Napi::FunctionReference done_;
+  kernel::CancelToken cancel_;
+  std::exception_ptr error_;
+};
+
+/// What one JavaScript environment (main thread or worker) has of the engine: its jobs and its classes. All members
+/// are called on its thread.
+class Environment : public std::enable_shared_from_this<Environment> {
+ public:
+  /// Registers the cleanup hook that ends all jobs before the environment goes.
+  static std::shared_ptr<Environment> create(Napi::Env env);
+  static Environment& of(Napi::Env env);
+
+  /// Made at the first use. Throws Error.
+  const std::shared_ptr<session::Engine>& engine();
+
+  /// Starts a job; the number is for `cancel`. The process stays alive until it is finished.
+  std::uint32_t start(std::shared_ptr<Job> job);
+  void cancel(std::uint32_t number);
+
+  Napi::FunctionReference session_class, tensor_class, array_buffer_class;
+  /// What the constructors of the classes take: JavaScript cannot make instances itself.
+  void* constructing = nullptr;
+
+ private:
+  explicit Environment(Napi::Env env) : env_(env) {}
+  void drain();
+  void close() noexcept;
+
+  const Napi::Env env_;
+  std::shared_ptr<session::Engine> engine_;
+  std::map<std::uint32_t, std::shared_ptr<Job>> jobs_;
+  std::uint32_t last_number_ = 0;
+  napi_threadsafe_function wake_ = nullptr;
+
+  std::mutex mutex_;  ///< guards what follows, which engine threads touch
+  std::condition_variable idle_;
+  std::vector<std::uint32_t> done_;
+  std::size_t working_ = 0;
+  bool closing_ = false;
+};
+
+}  // namespace infernode::napi

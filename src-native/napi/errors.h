@@ -1,0 +1,36 @@
+#pragma once
+
+#include <napi.h>
+
+#include <exception>
+#include <type_traits>
+
+#include "base/error.h"
+
+namespace infernode::napi {
+
+/// The plain object {code, message, input?, node?, ...} that stands for a C++ exception (NativeError in src/errors.ts).
+napi_value error_object(napi_env env, const std::exception_ptr& error) noexcept;
+
+/// Throws Error(Internal) where a Node-API call failed, unless a JavaScript exception is pending, which is then thrown.
+void check(napi_env env, napi_status status);
+
+/// Runs `body` and turns what it throws into a pending JavaScript exception: the one place where C++ exceptions end.
+template <class F>
+Napi::Value guarded(napi_env env, F&& body) noexcept {
+  try {
+    if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+      body();
+      return Napi::Env(env).Undefined();
+    } else {
+      return body();
+    }
+  } catch (const Napi::Error& error) {
+    error.ThrowAsJavaScriptException();
+  } catch (...) {
+    napi_throw(env, error_object(env, std::current_exception()));
+  }
+  return Napi::Value();
+}
+
+}  // namespace infernode::napi

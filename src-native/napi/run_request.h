@@ -1,0 +1,75 @@
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "napi/wire.h"
+#include "session/session.h"
+
+namespace infernode::napi {
+
+/// The memory that inputs of asynchronous runs are copied into, kept between runs while it fits.
+class StagingMemory {
+ public:
+  tensor::Buffer take(std::size_t bytes);
+  void clear() { block_ = {}; }
+
+ private:
+  tensor::Buffer block_;
+};
+
+/// One run as JavaScript asked for it: feeds, wanted outputs and where each goes. Made, prepared and turned into a
+/// result on the JavaScript thread; `execute` may run elsewhere in between.
+class RunRequest {
+ public:
+  /// Reads the wire form. Feeds in JavaScript's memory are borrowed: valid until JavaScript runs again.
+  RunRequest(napi_env env, std::shared_ptr<session::Session> session, napi_value numbers, napi_value items,
+             session::RunOptions options);
+
+  /// Microseconds that a run is expected to take; infinity where that is not known.
+  double expected_us() const;
+  /// Gives outputs of known shape memory of JavaScript's to be written into, where a copy would cost more.
+  void allocate_outputs();
+  /// Makes the request independent of what JavaScript does next, for a run on another thread.
+  void detach(StagingMemory& staging);
+  /// Copies feeds that overlap memory that is written into, for a run on this thread.
+  void part_overlaps();
+
+  void execute(const kernel::CancelToken* cancel);
+  /// The result's wire form. Throws Error(ShapeMismatch) where a target does not fit.
+  napi_value result();
+
+ private:
+  struct Output {
+    Placement placement = Placement::JavaScript;
+    tensor::Tensor target;      ///< where placement is Target; the caller's memory is good until detach() only
+    bool in_javascript = false;  ///< the target is a typed array of the caller
+    int kept = -1;              ///< index in kept(): that typed array, or the ArrayBuffer made for the output
+  };
+
+  void read_output(WireReader& reader);
+  /// The array of JavaScript values that the run holds on to.
+  Napi::Array kept() const;
+  int keep(napi_value value);
+  void put_result(WireWriter& writer, const Output& output, const tensor::Value& value, std::string_view name) const;
+  void write_target(const Output& output, const tensor::Value& value, std::string_view name) const;
+  tensor::Tensor target_of(const Output& output) const;
+
+  napi_env env_;
+  std::shared_ptr<session::Session> session_;
+  session::RunOptions options_;
+  std::vector<tensor::Value> feeds_;
+  std::vector<std::size_t> wanted_;
+  std::vector<tensor::Value> preallocated_;
+  std::vector<tensor::Device> devices_;
+  std::vector<Output> outputs_;
+  std::vector<tensor::Value> results_;
+  napi_value kept_ = nullptr;
+  int kept_count_ = 0;
+  Napi::ObjectReference kept_reference_;
+};
+
+}  // namespace infernode::napi

@@ -1,0 +1,224 @@
+#include "napi/session_wrap.h"
+
+#include "napi/errors.h"
+#include "napi/metadata.h"
+#include "napi/options.h"
+#include "napi/tensor_wrap.h"
+
+namespace infernode::napi {
+
+namespace {
+
+/// Runs that are expected to be shorter stay on the calling thread: the way to another one and back costs more.
+constexpr double kInlineBelowUs = 100;
+
+class RunJob final : public Job {
+ public:
+  RunJob(const Napi::Function& done, SessionWrap& owner, std::unique_ptr<RunRequest> request)
+      : Job(done), owner_(owner), request_(std::move(request)) {}
+
+ private:
+  void execute() override { request_->execute(&cancel()); }
+  Napi::Value result(Napi::Env env) override { return {env, request_->result()}; }
+  void settled() override {
+    request_.reset();
+    owner_.run_ended();
+  }
+
+  SessionWrap& owner_;  ///< kept alive by run_begins()
+  std::unique_ptr<RunRequest> request_;
+};
+
+class ReleaseJob final : public Job {
+ public:
+  ReleaseJob(const Napi::Function& done, SessionWrap& owner)
+      : Job(done), owner_(owner), session_(owner.session()) {}
+
+ private:
+  void execute() override { session_->release(); }
+  Napi::Value result(Napi::Env env) override { return env.Undefined(); }
+  void settled() override { owner_.released(); }
+
+  SessionWrap& owner_;  ///< kept alive by release()
+  std::shared_ptr<session::Session> session_;
+};
+
+}  // namespace
+
+void SessionWrap::define(Napi::Env env) {
+  const Napi::Function constructor = DefineClass(
+      env, "NativeSession",
+      {InstanceAccessor<&SessionWrap::inputs>("inputs"), InstanceAccessor<&SessionWrap::outputs>("outputs"),
+       InstanceAccessor<&SessionWrap::metadata>("metadata"), InstanceAccessor<&SessionWrap::placement>("placement"),
+       InstanceAccessor<&SessionWrap::devices>("devices"), InstanceMethod<&SessionWrap::run>("run"),
+       InstanceMethod<&SessionWrap::run_sync>("runSync"), InstanceMethod<&SessionWrap::allocate>("allocate"),
+       InstanceMethod<&SessionWrap::start_profiling>("startProfiling"),
+       InstanceMethod<&SessionWrap::end_profiling>("endProfiling"),
+       InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::release>("release")});
+  Environment::of(env).session_class = Napi::Persistent(constructor);
+}
+
+Napi::Object SessionWrap::make(Napi::Env env, std::shared_ptr<session::Session> session) {
+  Environment& environment = Environment::of(env);
+  environment.constructing = &session;
+  return environment.session_class.New({});
+}
+
+SessionWrap::SessionWrap(const Napi::CallbackInfo& info) : ObjectWrap(info) {
+  void* made = std::exchange(Environment::of(info.Env()).constructing, nullptr);
+  if (made == nullptr) throw Napi::TypeError::New(info.Env(), "Illegal constructor");
+  session_ = std::move(*static_cast<std::shared_ptr<session::Session>*>(made));
+  report_memory();
+}
+
+SessionWrap::~SessionWrap() {
+  std::int64_t now = 0;
+  napi_adjust_external_memory(Env(), -reported_bytes_, &now);
+}
+
+void SessionWrap::report_memory() {
+  const auto bytes = static_cast<std::int64_t>(session_->memory_bytes());
+  if (bytes == reported_bytes_) return;
+  std::int64_t now = 0;
+  napi_adjust_external_memory(Env(), bytes - reported_bytes_, &now);
+  reported_bytes_ = bytes;
+}
+
+void SessionWrap::run_begins() {
+  if (runs_++ == 0) Ref();
+}
+
+void SessionWrap::run_ended() {
+  report_memory();
+  if (--runs_ > 0) return;
+  if (const auto job = std::move(release_job_)) start_release(job);
+  Unref();
+}
+
+void SessionWrap::start_release(const std::shared_ptr<Job>& job) {
+  try {
+    Environment::of(Env()).start(job);
+  } catch (...) {  // no thread to be had: on this one, then
+    job->work();
+    job->finish(Env());
+  }
+}
+
+void SessionWrap::released() {
+  staging_.clear();
+  report_memory();
+  Unref();
+}
+
+void SessionWrap::ensure_open() const {
+  if (releasing_) fail(ErrorCode::Disposed, "Session already disposed.");
+}
+
+Napi::Value SessionWrap::inputs(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { return value_infos(info.Env(), session_->feeds()); });
+}
+
+Napi::Value SessionWrap::outputs(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { return value_infos(info.Env(), session_->outputs()); });
+}
+
+Napi::Value SessionWrap::metadata(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { return model_metadata(info.Env(), session_->info()); });
+}
+
+Napi::Value SessionWrap::placement(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { return placements(info.Env(), session_->placements()); });
+}
+
+Napi::Value SessionWrap::devices(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { return device_names(info.Env(), *session_); });
+}
+
+Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    ensure_open();
+    auto request =
+        std::make_unique<RunRequest>(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
+    if (request->expected_us() < kInlineBelowUs) {
+      request->part_overlaps();
+      request->execute(nullptr);
+      return {info.Env(), request->result()};
+    }
+    request->allocate_outputs();
+    request->detach(staging_);
+    run_begins();
+    try {
+      const auto job = std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(request));
+      return Napi::Number::New(info.Env(), Environment::of(info.Env()).start(job));
+    } catch (...) {
+      run_ended();
+      throw;
+    }
+  });
+}
+
+Napi::Value SessionWrap::run_sync(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    ensure_open();
+    RunRequest request(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
+    request.part_overlaps();
+    request.allocate_outputs();
+    request.execute(nullptr);
+    return {info.Env(), request.result()};
+  });
+}
+
+Napi::Value SessionWrap::allocate(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    ensure_open();
+    const auto dtype = tensor::dtype_from_code(info[0].As<Napi::Number>().Int64Value());
+    if (!dtype) fail(ErrorCode::InvalidArgument, "unknown element type");
+    tensor::Shape shape;
+    const Napi::Array dims = info[1].As<Napi::Array>();
+    for (std::uint32_t i = 0; i < dims.Length(); ++i) {
+      shape.push_back(dims.Get(i).As<Napi::Number>().Int64Value());
+    }
+    const std::string device = info[2].As<Napi::String>();
+    return TensorWrap::make(info.Env(), session_->allocate(*dtype, shape, session_->device(device)), session_);
+  });
+}
+
+Napi::Value SessionWrap::start_profiling(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    ensure_open();
+    session_->start_profiling();
+  });
+}
+
+Napi::Value SessionWrap::end_profiling(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    ensure_open();
+    const session::ProfileSummary summary = session_->end_profiling();
+    if (summary.json.empty()) return info.Env().Undefined();
+    const Napi::Object result = Napi::Object::New(info.Env());
+    result.Set("path", summary.path);
+    result.Set("trace", summary.json);
+    return result;
+  });
+}
+
+Napi::Value SessionWrap::memory_bytes(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(),
+                 [&] { return Napi::Number::New(info.Env(), static_cast<double>(session_->memory_bytes())); });
+}
+
+Napi::Value SessionWrap::release(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    ensure_open();
+    const std::shared_ptr<Job> job = std::make_shared<ReleaseJob>(info[0].As<Napi::Function>(), *this);
+    releasing_ = true;
+    Ref();  // until released()
+    if (runs_ > 0) {
+      release_job_ = job;
+    } else {
+      start_release(job);
+    }
+  });
+}
+
+}  // namespace infernode::napi
