@@ -4,7 +4,16 @@ import { elementTypeOfCode, elementTypeOfName, type ElementType } from './elemen
 import { EngineTensor } from './engine-tensor.js';
 import { InferenceError, rangeError, typeError, type ErrorFields } from './errors.js';
 import { Kind, type NativeTensor, type NativeValueInfo } from './native.js';
-import { describe, lengthProblem, toStorage, type TensorStorage } from './tensor-data.js';
+import {
+  bitsOf,
+  describe,
+  isDataOf,
+  isShared,
+  lengthProblem,
+  toStorage,
+  type TensorStorage,
+  type TypedArray,
+} from './tensor-data.js';
 import type { WireWriter } from './wire.js';
 
 /*
@@ -22,32 +31,81 @@ export type RawValue =
   | { kind: 'map'; keys: RawTensor; values: RawTensor };
 type RawTensor = Extract<RawValue, { kind: 'tensor' }>;
 
+/**
+ * Memory that an output is written into. `copy`: the engine cannot write there (strings, shared memory), so the result
+ * is copied in JavaScript.
+ */
+export interface RawTarget {
+  raw: Extract<RawValue, { kind: 'tensor' | 'handle' }>;
+  copy: TypedArray | string[] | undefined;
+}
+
 type Role = 'input' | 'output';
 
-/** Reads what the user gives for an input, or as the tensor that an output shall be written into. */
-export function readValue(value: unknown, info: NativeValueInfo, role: Role = 'input'): RawValue {
-  if (value === null && info.optional && role === 'input') return { kind: 'none' };
+/** Reads what the user gives for an input. */
+export function readValue(value: unknown, info: NativeValueInfo): RawValue {
+  if (value === null && info.optional) return { kind: 'none' };
   switch (info.kind) {
     case 'sequence':
       if (Array.isArray(value)) {
-        return { kind: 'sequence', items: Array.from(value as unknown[], (item) => readTensor(item, info, role)) };
+        const items = Array.from(value as unknown[], (item) => toRaw(readTensor(item, info, 'input'), info));
+        return { kind: 'sequence', items };
       }
       break;
     case 'map':
       if (types.isMap(value)) return readMap(value, info);
       break;
     default:
-      return readTensor(value, info, role);
+      return toRaw(readTensor(value, info, 'input'), info);
   }
   const expected = info.kind === 'map' ? 'a Map' : 'an array of tensors';
-  throw typeError(`${role} '${info.name}' must be ${expected}, got ${describe(value)}.`, {
-    [role]: info.name,
+  throw typeError(`input '${info.name}' must be ${expected}, got ${describe(value)}.`, {
+    input: info.name,
     expected,
     actual: describe(value),
   });
 }
 
-function readTensor(value: unknown, info: NativeValueInfo, role: Role): RawValue {
+/** Reads the tensor that an output shall be written into. */
+export function readTarget(value: unknown, info: NativeValueInfo): RawTarget {
+  const tensor = readTensor(value, info, 'output');
+  if (tensor.kind === 'handle') return { raw: tensor, copy: undefined };
+  const { type, dims, data } = tensor;
+  const inPlace = type.name === 'string' ? Array.isArray(data) : isDataOf(type, data);
+  if (!inPlace) {
+    const expected = type.name === 'string' ? 'an array of strings' : type.array;
+    throw typeError(
+      `output '${info.name}': the data of a preallocated ${type.name} tensor must be ${expected}, got ${describe(data)}.`,
+      { output: info.name, expected, actual: describe(data) },
+    );
+  }
+  const storage = data as TypedArray | string[];
+  if (Array.isArray(storage)) return { raw: { kind: 'tensor', type, dims, storage }, copy: storage };
+  return {
+    raw: { kind: 'tensor', type, dims, storage: bitsOf(type, storage) },
+    copy: isShared(storage) ? bitsOf(type, storage) : undefined,
+  };
+}
+
+/** A tensor whose properties have been read, but whose data may be of any kind. */
+interface GivenTensor {
+  kind: 'given';
+  type: ElementType;
+  dims: number[];
+  data: unknown;
+}
+
+function toRaw(tensor: ReturnType<typeof readTensor>, info: NativeValueInfo): RawValue {
+  if (tensor.kind === 'handle') return tensor;
+  const { type, dims, data } = tensor;
+  return { kind: 'tensor', type, dims, storage: toStorage(type, data, `input '${info.name}'`, { input: info.name }) };
+}
+
+function readTensor(
+  value: unknown,
+  info: NativeValueInfo,
+  role: Role,
+): GivenTensor | Extract<RawValue, { kind: 'handle' }> {
   const what = `${role} '${info.name}'`;
   const fields = { [role]: info.name };
   if (typeof value !== 'object' || value === null) {
@@ -88,7 +146,7 @@ function readTensor(value: unknown, info: NativeValueInfo, role: Role): RawValue
       fields,
     );
   }
-  return { kind: 'tensor', type, dims, storage: toStorage(type, tensor.data, what, fields) };
+  return { kind: 'given', type, dims, data: tensor.data };
 }
 
 function disposed(what: string, fields: ErrorFields): RangeError {

@@ -168,9 +168,7 @@ export class InferenceSession implements CommonSession {
 
   /** Names of the inputs that have a default in the model: they may be fed, and are not among `inputNames`. */
   get overridableInputNames(): readonly string[] {
-    return this.native()
-      .native.inputs.filter((info) => info.overridable)
-      .map((info) => info.name);
+    return this.native().overridableInputNames;
   }
 
   /** Bytes of host memory that the session holds. */

@@ -24,11 +24,7 @@ export class IoBinding {
 
   /** Binds a value to an input or an overridable initializer. Throws RangeError for a name that the model lacks. */
   bindInput(name: string, value: InferenceValue): this {
-    checkName(
-      name,
-      this.#handler.native.inputs.map((info) => info.name),
-      'input',
-    );
+    checkName(name, [...this.#handler.inputNames, ...this.#handler.overridableInputNames], 'input');
     this.#inputs.set(name, value);
     return this;
   }

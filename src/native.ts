@@ -87,7 +87,6 @@ export interface NativeMetadata {
   readonly producerVersion: string;
   readonly domain: string;
   readonly graphName: string;
-  readonly graphDescription: string;
   readonly description: string;
   readonly modelVersion: number;
   readonly irVersion: number;

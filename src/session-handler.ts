@@ -1,17 +1,18 @@
-import type { InferenceSession as Common, InferenceSessionHandler, SessionHandler } from 'onnxruntime-common';
+import type { InferenceSession as Common, InferenceSessionHandler, SessionHandler, Tensor } from 'onnxruntime-common';
 
 import { elementTypeOfCode, type ElementType } from './element-types.js';
 import { EngineTensor } from './engine-tensor.js';
 import { fromNative, InferenceError } from './errors.js';
-import { checkValue, readValue, writeValue, type RawValue } from './feeds.js';
+import { checkValue, readTarget, readValue, writeValue, type RawTarget, type RawValue } from './feeds.js';
 import { loadNative } from './load-native.js';
 import { Placement, type Completion, type NativeSession, type NativeValueInfo, type Wire } from './native.js';
 import { nearestName } from './option-names.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
 import { parseRunOptions, type ParsedRunOptions, type RunOptions } from './run-options.js';
 import type { ParsedSessionOptions } from './session-options.js';
+import { bytesOf } from './tensor-data.js';
 import type { InferenceValue } from './tensor-types.js';
-import { inPlace, WireReader, WireWriter } from './wire.js';
+import { WireReader, WireWriter } from './wire.js';
 
 /** Values by name, as feeds and results have them. */
 export type ValueMap = Readonly<Record<string, InferenceValue>>;
@@ -25,7 +26,9 @@ export class DevicePlacement {
 interface RequestedOutput {
   index: number;
   name: string;
-  target: object | undefined;
+  /** The tensor that comes back, and how it is written. */
+  target?: { tensor: object } & RawTarget;
+  device?: string;
 }
 
 /** A session of this engine, as the backend table of onnxruntime-common sees it. */
@@ -34,6 +37,8 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   readonly outputNames: readonly string[];
   readonly inputMetadata: readonly Common.ValueMetadata[];
   readonly outputMetadata: readonly Common.ValueMetadata[];
+  /** Names of inputs with a default in the model. */
+  readonly overridableInputNames: readonly string[];
   readonly #native: NativeSession;
   readonly #inputs: readonly NativeValueInfo[];
   readonly #outputs: readonly NativeValueInfo[];
@@ -46,6 +51,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     this.#outputs = native.outputs;
     const required = this.#inputs.filter((info) => !info.overridable);
     this.inputNames = required.map((info) => info.name);
+    this.overridableInputNames = this.#inputs.filter((info) => info.overridable).map((info) => info.name);
     this.outputNames = this.#outputs.map((info) => info.name);
     this.inputMetadata = required.map(metadataOf);
     this.outputMetadata = this.#outputs.map(metadataOf);
@@ -158,21 +164,20 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       if (value !== undefined) fed.push({ index, info, raw: readValue(value, info) });
       else if (!info.overridable) throw missingInput(info.name, feeds);
     });
-    const requested: (RequestedOutput & { raw?: RawValue; device?: string })[] = [];
+    const requested: RequestedOutput[] = [];
     this.#outputs.forEach((info, index) => {
       const { name } = info;
       if (fetches !== undefined && !Object.hasOwn(fetches, name)) return;
       const target = fetches?.[name] ?? this.#placements[index];
-      if (target === null || target === undefined) requested.push({ index, name, target: undefined });
-      else if (target instanceof DevicePlacement) {
-        requested.push({ index, name, target: undefined, device: target.device });
-      } else requested.push({ index, name, target, raw: readValue(target, info, 'output') });
+      if (target === null || target === undefined) requested.push({ index, name });
+      else if (target instanceof DevicePlacement) requested.push({ index, name, device: target.device });
+      else requested.push({ index, name, target: { tensor: target, ...readTarget(target, info) } });
     });
 
     // From here on, nothing of the user's runs before the addon has taken the bytes.
     for (const { info, raw } of fed) checkValue(raw, info);
-    for (const { index, raw } of requested) {
-      if (raw !== undefined) checkValue(raw, this.#outputs[index] as NativeValueInfo, 'output');
+    for (const { index, target } of requested) {
+      if (target !== undefined) checkValue(target.raw, this.#outputs[index] as NativeValueInfo, 'output');
     }
     const wire = WireWriter.take();
     wire.number(fed.length);
@@ -181,11 +186,11 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       writeValue(wire, raw);
     }
     wire.number(requested.length);
-    for (const { index, raw, device } of requested) {
+    for (const { index, target, device } of requested) {
       wire.number(index);
-      if (raw !== undefined) {
+      if (target !== undefined && target.copy === undefined) {
         wire.number(Placement.Target);
-        writeValue(wire, raw);
+        writeValue(wire, target.raw);
       } else if (device !== undefined) {
         wire.number(Placement.Device);
         wire.item(device);
@@ -234,9 +239,27 @@ function decode(result: Wire, requested: readonly RequestedOutput[]): SessionHan
   const values: Record<string, unknown> = {};
   for (const { name, target } of requested) {
     const value = reader.value();
-    values[name] = value === inPlace ? target : value;
+    if (target?.copy !== undefined) copyInto(target, value as Tensor, name);
+    values[name] = target === undefined ? value : target.tensor;
   }
   return values as SessionHandler.ReturnType;
+}
+
+/** Writes a result into memory that the engine cannot write. */
+function copyInto(target: RawTarget, value: Tensor, name: string): void {
+  const { raw, copy } = target;
+  if (value.type !== raw.type.name || value.dims.join() !== raw.dims.join()) {
+    const expected = `${raw.type.name}[${raw.dims.join(',')}]`;
+    const actual = `${value.type}[${value.dims.join(',')}]`;
+    throw new InferenceError(
+      'SHAPE_MISMATCH',
+      `output '${name}' is ${actual}, which does not fit into the preallocated ${expected}`,
+      { output: name, expected, actual },
+    );
+  }
+  const { data } = value;
+  if (Array.isArray(copy)) (data as string[]).forEach((text, i) => (copy[i] = text));
+  else if (copy !== undefined) bytesOf(copy).set(bytesOf(data));
 }
 
 function metadataOf(info: NativeValueInfo): Common.ValueMetadata {

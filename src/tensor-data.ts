@@ -81,6 +81,22 @@ export function wrapBuffer(name: TypedArrayName, buffer: ArrayBufferLike): Typed
   return new constructors[name](buffer);
 }
 
+/** Whether a typed array lies in a SharedArrayBuffer. */
+export function isShared(array: TypedArray): boolean {
+  return types.isSharedArrayBuffer(bufferOf(array));
+}
+
+/** Whether `data` is a typed array that holds elements of `type` as they are. */
+export function isDataOf(type: ElementType, data: unknown): data is TypedArray {
+  const tag = typedArrayName(data);
+  return tag !== undefined && holds(type, tag);
+}
+
+/** `data`, as the addon takes it: Node-API does not know Float16Array, so it sees the bits. */
+export function bitsOf(type: ElementType, data: TypedArray): TypedArray {
+  return type.name === 'float16' ? viewAs('Uint16Array', data) : data;
+}
+
 /** Whether an array named `tag` holds elements of `type` as they are. */
 function holds(type: ElementType, tag: string): boolean {
   if (tag === type.array) return true;
@@ -109,19 +125,11 @@ export function toStorage(type: ElementType, data: unknown, what: string, fields
     if (!Array.isArray(data)) throw typeError(`${what}: a string tensor's data must be a string array.`, fields);
     return copyStrings(data, what, fields);
   }
-  const tag = typedArrayName(data);
-  if (tag !== undefined) {
-    if (holds(type, tag)) {
-      if (types.isSharedArrayBuffer(bufferOf(data))) return viewAs(type.array as TypedArrayName, bytesOf(data).slice());
-      // Node-API does not know Float16Array, so the addon always sees the bits.
-      return tag === 'Float16Array' ? viewAs('Uint16Array', data as TypedArray) : (data as TypedArray);
-    }
-    const converted = toBigInts(type, tag, data);
-    if (converted !== undefined) return converted;
-  } else if (Array.isArray(data)) {
-    const converted = toBigInts(type, 'Array', data);
-    if (converted !== undefined) return converted;
+  if (isDataOf(type, data)) {
+    return isShared(data) ? viewAs(type.array as TypedArrayName, bytesOf(data).slice()) : bitsOf(type, data);
   }
+  const converted = toBigInts(type, typedArrayName(data) ?? (Array.isArray(data) ? 'Array' : ''), data);
+  if (converted !== undefined) return converted;
   throw typeError(`${what}: a ${type.name} tensor's data must be type of ${type.array}, got ${describe(data)}.`, {
     ...fields,
     expected: type.array,

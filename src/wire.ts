@@ -49,9 +49,6 @@ export class WireWriter {
   }
 }
 
-/** What the addon wrote into the caller's tensor. */
-export const inPlace = Symbol('in place');
-
 /** Makes JavaScript values of a result, one after another. */
 export class WireReader {
   private nextNumber = 0;
@@ -59,28 +56,24 @@ export class WireReader {
 
   constructor(private readonly wire: Wire) {}
 
-  value(): InferenceValue | typeof inPlace {
+  /** What the addon wrote into the caller's tensor is null here. */
+  value(): InferenceValue {
     const kind = this.number();
     switch (kind) {
       case Kind.None:
+      case Kind.InPlace:
         return null;
       case Kind.Tensor:
         return this.tensor();
       case Kind.Sequence:
-        return Array.from({ length: this.number() }, () => this.nested());
+        return Array.from({ length: this.number() }, () => this.value());
       case Kind.Map:
         return this.map();
       case Kind.Handle:
         return new EngineTensor(this.item() as NativeTensor);
-      case Kind.InPlace:
-        return inPlace;
       default:
         throw new InferenceError('INTERNAL', `The addon returned a value of unknown kind ${kind}.`);
     }
-  }
-
-  private nested(): InferenceValue {
-    return this.value() as InferenceValue;
   }
 
   private number(): number {
@@ -105,12 +98,12 @@ export class WireReader {
   private map(): ReadonlyMap<string | bigint, InferenceValue | number | bigint | string> {
     const keys = this.elements();
     const count = this.number();
-    const values = count === -1 ? this.elements() : Array.from({ length: count }, () => this.nested());
+    const values = count === -1 ? this.elements() : Array.from({ length: count }, () => this.value());
     return new Map(Array.from(keys as ArrayLike<string | bigint>, (key, i) => [key, values[i] as InferenceValue]));
   }
 
   /** The elements of a tensor of rank 1. */
   private elements(): ArrayLike<unknown> {
-    return (this.nested() as CommonTensor).data;
+    return (this.value() as CommonTensor).data;
   }
 }
