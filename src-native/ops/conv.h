@@ -1,0 +1,34 @@
+#pragma once
+// Geometry that convolutions and poolings share.
+
+#include <cstdint>
+#include <string>
+
+#include "graph/attributes.h"
+#include "kernel/infer_context.h"
+#include "tensor/shape.h"
+
+namespace infernode::ops {
+
+/// Attributes of a sliding window over the spatial axes; lists are empty until the rank is known, then completed with defaults.
+struct Window {
+  enum class AutoPad : std::uint8_t { NotSet, SameUpper, SameLower, Valid };
+  AutoPad auto_pad = AutoPad::NotSet;
+  std::vector<std::int64_t> kernel, strides, dilations, pads;
+  bool ceil_mode = false;
+
+  Window() = default;
+  /// Reads auto_pad, kernel_shape, strides, dilations, pads, ceil_mode. Throws InvalidModel on negative or zero sizes.
+  explicit Window(const graph::Attributes& attributes);
+  /// Fills missing lists for `rank` spatial axes (kernel from `kernel_dims` where it is missing) and checks their lengths.
+  void complete(std::size_t rank, std::span<const std::int64_t> kernel_dims);
+  /// Size of the output along an axis and the pads (begin, end) that apply. Throws ShapeMismatch where the window does not fit.
+  struct Axis {
+    std::int64_t out, pad_begin, pad_end;
+  };
+  Axis axis(std::size_t i, std::int64_t in) const;
+  /// Output size for a symbolic input size.
+  graph::Dim infer_axis(std::size_t i, const graph::Dim& in) const;
+};
+
+}  // namespace infernode::ops
