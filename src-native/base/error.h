@@ -67,6 +67,11 @@ class Error : public std::exception {
 
 [[noreturn]] void fail(ErrorCode code, std::string message, ErrorContext context = {});
 
+template <class R>
+concept IntegerSequence = std::integral<std::remove_cvref_t<decltype(*std::declval<const R&>().data())>> &&
+    std::convertible_to<decltype(std::declval<const R&>().size()), size_t> &&
+    !std::convertible_to<const R&, std::string_view>;
+
 /// One argument of `cat`: a view of text, a number, or a span of integers. Lives within one expression.
 class CatPart {
  public:
@@ -86,13 +91,7 @@ class CatPart {
   CatPart(float value) : kind_(Kind::Float) { value_.real = value; }
   CatPart(double value) : kind_(Kind::Double) { value_.real = value; }
   /// Any contiguous sequence of integers prints as "[1,2,3]".
-  template <class R>
-  requires requires(const R& range) {
-    { *range.data() } -> std::convertible_to<int64_t>;
-    { range.size() } -> std::convertible_to<size_t>;
-    requires std::integral<std::remove_cvref_t<decltype(*range.data())>>;
-    requires !std::convertible_to<const R&, std::string_view>;
-  }
+  template <IntegerSequence R>
   CatPart(const R& range) : kind_(Kind::Integers), size_(range.size()) {
     using T = std::remove_cvref_t<decltype(*range.data())>;
     value_.pointer = range.data();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -17,10 +18,9 @@ class FunctionRef<R(A...)> {
   FunctionRef() noexcept = default;
   FunctionRef(std::nullptr_t) noexcept {}
 
-  template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, A...>)
-      FunctionRef(F&& callable)
-  noexcept {
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+                                              std::is_invocable_r_v<R, F&, A...>>>
+  FunctionRef(F&& callable) noexcept {
     using Callable = std::remove_reference_t<F>;
     if constexpr (std::is_function_v<Callable>) {
       object_.function = reinterpret_cast<void (*)()>(&callable);

@@ -10,10 +10,8 @@ namespace infernode {
 class Task {
  public:
   Task() noexcept = default;
-  template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, Task> && std::is_invocable_v<std::remove_cvref_t<F>&>)
-      Task(F&& callable)
-      : body_(std::make_unique<Body<std::remove_cvref_t<F>>>(std::forward<F>(callable))) {}
+  template <class F, class = std::enable_if_t<!std::is_same_v<F, Task> && std::is_invocable_v<F&>>>
+  Task(F callable) : body_(std::make_unique<Body<F>>(std::move(callable))) {}
 
   explicit operator bool() const noexcept { return body_ != nullptr; }
   void operator()() { body_->call(); }
@@ -25,8 +23,7 @@ class Task {
   };
   template <class F>
   struct Body final : Callable {
-    template <class G>
-    explicit Body(G&& callable) : callable(std::forward<G>(callable)) {}
+    explicit Body(F given) : callable(std::move(given)) {}
     void call() override { callable(); }
     F callable;
   };

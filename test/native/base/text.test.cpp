@@ -70,6 +70,7 @@ TEST_CASE("a logger may be used from several threads, and a sink that throws is 
     if (++messages % 2 == 0) throw std::string("sink");
   });
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([logger] {
       for (int i = 0; i < 100; ++i) logger.log(LogSeverity::Error, "t", "message");

@@ -205,6 +205,7 @@ TEST_CASE("more callers at once than there are loop records") {
   std::atomic<size_t> items{0};
   std::atomic<int> inside{0};
   std::vector<std::thread> callers;
+  callers.reserve(80);
   for (int i = 0; i < 80; ++i)
     callers.emplace_back([&] {
       pool.parallel_for(4, kCostly, 2, [&](size_t begin, size_t end, size_t) {
