@@ -144,21 +144,18 @@ describe('reading text', () => {
 describe('hearing speech', () => {
   const options = { logSeverityLevel: 3 };
 
-  it.for([
+  type Detector = (ort: any, model: string, samples: Float32Array, options: object) => Promise<number[]>;
+  it.for<[string, Detector]>([
     ['silero-v4', speechV4],
     ['silero-v5', speechV5],
-  ] as const)(
-    '%s tells speech from noise',
-    async ([name, program], context) => {
-      const [model, center, noise] = await files(context, name, 'speech-front-center', 'speech-noise');
-      const sounds: [Float32Array, Float32Array] = [speech(center), speech(noise)];
-      const run = (ort: any, samples: Float32Array) => program(ort, model, samples, options) as Promise<number[]>;
-      const [voice, hiss] = await sameAsPeer(float32, sounds, run, numbersClose(1e-3));
-      expect(Math.max(...voice)).toBeGreaterThan(0.9);
-      expect(Math.max(...hiss)).toBeLessThan(0.5);
-    },
-    2 * minutes,
-  );
+  ])('%s tells speech from noise', { timeout: 2 * minutes }, async ([name, program], context) => {
+    const [model, center, noise] = await files(context, name, 'speech-front-center', 'speech-noise');
+    const sounds: [Float32Array, Float32Array] = [speech(center), speech(noise)];
+    const run = (ort: any, samples: Float32Array) => program(ort, model!, samples, options);
+    const [voice, hiss] = await sameAsPeer(float32, sounds, run, numbersClose(1e-3));
+    expect(Math.max(...voice)).toBeGreaterThan(0.9);
+    expect(Math.max(...hiss)).toBeLessThan(0.5);
+  });
 
   it(
     'Whisper-tiny with int8 weights writes down what is said',
