@@ -5,13 +5,17 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 #if !defined(_WIN32)
 #include <time.h>
 #endif
 
 #include "base/cpu_features.h"
+#include "microkernels/conv.h"
+#include "microkernels/elementwise.h"
 #include "microkernels/gemm.h"
+#include "microkernels/reduce.h"
 
 using namespace infernode;
 using namespace infernode::microkernels;
@@ -98,6 +102,76 @@ void gemm(const Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool 
   if (m <= 4) bench.run(name + " (read B)", 4.0 * static_cast<double>(n * k), "GB/s", call);
 }
 
+void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size, std::size_t kernel,
+          std::size_t stride) {
+  const ConvTable& table = conv_table(bench.rung);
+  ConvArgs args;
+  ConvShape& s = args.shape;
+  s.in_channels = in;
+  s.out_channels = out;
+  s.in_h = s.in_w = size;
+  s.kernel_h = s.kernel_w = kernel;
+  s.stride_h = s.stride_w = stride;
+  s.pad_top = s.pad_left = static_cast<std::ptrdiff_t>(kernel / 2);
+  s.out_h = s.out_w = (size + kernel / 2 * 2 - kernel) / stride + 1;
+  Buffer input(in * size * size), weight(out * s.depth()), packed(table.packed_weight_floats(out, s.depth()));
+  Buffer output(out * s.positions()), scratch(table.scratch_floats);
+  table.pack_weight(out, s.depth(), weight.data(), packed.data());
+  args.input = input.data();
+  args.packed_weight = packed.data();
+  args.output = output.data();
+  bench.run("conv " + std::to_string(in) + "->" + std::to_string(out) + " " + std::to_string(size) + "^2 k" +
+                std::to_string(kernel) + " s" + std::to_string(stride),
+            2.0 * static_cast<double>(out * s.positions()) * static_cast<double>(s.depth()), "GFLOP/s", [&] {
+              table.conv(args, {0, out, 0, s.positions()}, scratch.data());
+            });
+}
+
+void depthwise(const Bench& bench, std::size_t channels, std::size_t size, std::size_t kernel, std::size_t stride) {
+  const ConvTable& table = conv_table(bench.rung);
+  DepthwiseArgs args;
+  ConvShape& s = args.shape;
+  s.in_h = s.in_w = size;
+  s.kernel_h = s.kernel_w = kernel;
+  s.stride_h = s.stride_w = stride;
+  s.pad_top = s.pad_left = static_cast<std::ptrdiff_t>(kernel / 2);
+  s.out_h = s.out_w = (size + kernel / 2 * 2 - kernel) / stride + 1;
+  Buffer input(channels * size * size), weight(channels * kernel * kernel), output(channels * s.positions());
+  args.activation = {Activation::kClip, 0, 6};
+  bench.run("depthwise " + std::to_string(channels) + " " + std::to_string(size) + "^2 k" + std::to_string(kernel) +
+                " s" + std::to_string(stride),
+            2.0 * static_cast<double>(channels * s.positions() * kernel * kernel), "GFLOP/s", [&] {
+              for (std::size_t c = 0; c < channels; ++c) {
+                args.input = input.data() + c * size * size;
+                args.weight = weight.data() + c * kernel * kernel;
+                args.output = output.data() + c * s.positions();
+                table.depthwise(args);
+              }
+            });
+}
+
+void rows(const Bench& bench) {
+  const std::size_t n = 4096;
+  Buffer x(n), y(n), z(n);
+  const ElementwiseTable& table = elementwise_table(bench.rung);
+  const std::pair<const char*, UnaryOp> ops[] = {
+      {"exp", UnaryOp::kExp},         {"log", UnaryOp::kLog},   {"erf", UnaryOp::kErf}, {"tanh", UnaryOp::kTanh},
+      {"sigmoid", UnaryOp::kSigmoid}, {"gelu", UnaryOp::kGelu}, {"sin", UnaryOp::kSin}, {"relu", UnaryOp::kRelu}};
+  for (const auto& [name, op] : ops) {
+    bench.run(std::string("unary ") + name, static_cast<double>(n) * 8, "Gelem/s", [&] {
+      for (int i = 0; i < 8; ++i) table[op](x.data(), y.data(), n, 0, 0);
+    });
+  }
+  bench.run("binary add", static_cast<double>(n) * 8, "Gelem/s", [&] {
+    for (int i = 0; i < 8; ++i) table.vector_vector[0](x.data(), y.data(), z.data(), n);
+  });
+  const ReduceTable& reduce = reduce_table(bench.rung);
+  bench.run("softmax 4096", static_cast<double>(n), "Gelem/s", [&] { reduce.softmax(x.data(), y.data(), n); });
+  bench.run("softmax 128", 128.0, "Gelem/s", [&] { reduce.softmax(x.data(), y.data(), 128); });
+  bench.run("layer_norm 768", 768.0, "Gelem/s",
+            [&] { reduce.layer_norm(x.data(), z.data(), z.data(), y.data(), 768, 1e-5f, nullptr, nullptr); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -116,5 +190,21 @@ int main(int argc, char** argv) {
       gemm(bench, m, 3072, 768, false, true);
     }
     gemm(bench, 1, 32000, 2048, true, false);
+    conv(bench, 3, 64, 224, 7, 2);
+    conv(bench, 64, 64, 56, 3, 1);
+    conv(bench, 64, 256, 56, 1, 1);
+    conv(bench, 128, 128, 28, 3, 1);
+    conv(bench, 256, 256, 14, 3, 1);
+    conv(bench, 512, 512, 7, 3, 1);
+    conv(bench, 512, 2048, 7, 1, 1);
+    conv(bench, 256, 512, 56, 1, 2);
+    conv(bench, 32, 16, 112, 1, 1);
+    conv(bench, 16, 96, 112, 1, 1);
+    depthwise(bench, 32, 112, 3, 1);
+    depthwise(bench, 96, 112, 3, 2);
+    depthwise(bench, 576, 14, 3, 1);
+    depthwise(bench, 960, 7, 3, 1);
+    depthwise(bench, 240, 28, 5, 1);
+    rows(bench);
   }
 }

@@ -47,7 +47,7 @@ struct DepthwiseArgs {
 
 struct ConvTable {
   const char* name;
-  std::size_t nr;              // ranges of output positions start at multiples of it
+  std::size_t mr, nr;          // register tile; ranges of output positions start at multiples of nr
   std::size_t scratch_floats;  // per call
   std::size_t (*packed_weight_floats)(std::size_t out_channels, std::size_t depth) noexcept;
   void (*pack_weight)(std::size_t out_channels, std::size_t depth, const float* weight, float* out) noexcept;

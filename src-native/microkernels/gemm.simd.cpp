@@ -2,22 +2,12 @@
 
 #include "microkernels/activate.simd.h"
 #include "microkernels/gemm_tiles.h"
+#include "microkernels/register_tile.simd.h"
 #include "microkernels/simd_file.h"
 
 namespace infernode::microkernels {
 namespace {
 
-// The register tile: accumulators, one row of B and one element of A fill the vector registers.
-#if INFERNODE_SIMD_ID == 3
-constexpr std::size_t kMr = 12, kNv = 2;
-#elif INFERNODE_SIMD_ID == 2
-constexpr std::size_t kMr = 6, kNv = 2;
-#elif INFERNODE_SIMD_ID == 4
-constexpr std::size_t kMr = 6, kNv = 4;
-#else
-constexpr std::size_t kMr = 4, kNv = 2;
-#endif
-constexpr std::size_t kNr = kNv * kLanes;
 constexpr std::size_t kMaxRows = 192;           // rows of A that are packed at a time; a multiple of every kMr
 constexpr std::size_t kLda = kGemmBlockK + 16;  // spreads the rows of a packed A over the cache sets
 constexpr std::size_t kSkinny = 4;              // up to this many rows the product is bound by reading B

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "microkernels/activation.h"
+#include "microkernels/gemm.h"
 
 // The register tile of a GEMM, shared by the drivers of several families through GemmTable::tiles.
 namespace infernode::microkernels {
@@ -46,5 +47,12 @@ constexpr std::size_t gemm_block_k(std::size_t k) noexcept {
   const std::size_t blocks = (k + kGemmBlockK - 1) / kGemmBlockK;
   return ((k + blocks - 1) / blocks + 7) / 8 * 8;
 }
+
+// Weights of a row and a column of a range, in multiply-adds per element of K, beside its area.
+struct SplitCost {
+  double per_row, per_column;
+};
+GemmSplit split_grid(std::size_t mr, std::size_t nr, std::size_t m, std::size_t n, std::size_t k, std::size_t workers,
+                     SplitCost cost) noexcept;
 
 }  // namespace infernode::microkernels
