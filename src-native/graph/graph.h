@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "graph/attributes.h"
 #include "graph/value_type.h"
 #include "tensor/value.h"
@@ -121,6 +122,7 @@ struct ModelInfo {
 struct Model {
   ModelInfo info;
   std::shared_ptr<Graph> graph;
+  std::vector<FileIdentity> files;  ///< the model's file and those of its external data; empty for a model in memory
 };
 
 }  // namespace infernode::graph

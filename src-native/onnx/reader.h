@@ -3,7 +3,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/mapped_file.h"
@@ -16,19 +18,30 @@ namespace infernode::onnx {
 using FileMapper = std::function<std::shared_ptr<const MappedFile>(const std::string& path)>;
 
 struct ReadOptions {
-  /// externalData: path as the model spells it -> its bytes. Looked up before the file system.
+  /// externalData: path as the model spells it -> its bytes. Where any are given, all that the model needs must be.
   std::map<std::string, tensor::Buffer, std::less<>> external_data;
-  /// Where external files of a model given as bytes are looked for; "": the current directory. A model file's own folder otherwise.
+  /// Where external files are looked for; "": a model file's own folder, the current directory for a model given as bytes.
   std::string external_folder;
   FileMapper map;  ///< empty: every file is mapped anew
   const Logger* logger = nullptr;
+  /// Model-local functions are inlined, except those of these domains.
+  std::vector<std::string> kept_function_domains{};
+  /// Sparse initializers become dense tensors of at most this many bytes.
+  std::size_t max_dense_bytes = std::size_t{2} << 30;
 };
 
-/// Reads a model file (ONNX protobuf; told by its contents), mapped: initializers view the mapping and keep it alive. Model-local functions are
+/// Newest version of the format that is read.
+inline constexpr std::int64_t kMaxIrVersion = 14;
+
+/// Reads a model file (ONNX protobuf; told by its contents), mapped: initializers that are large and aligned view the
+/// mapping and keep it alive, others are copied. Model-local functions are
 /// inlined, the graph is verified. Throws Error: Io (cannot be opened), InvalidModel (says what the file looks like), UnsupportedOperator never.
 graph::Model read_model_file(const std::string& path, const ReadOptions& options = {});
 
 /// The same from bytes; initializers view `bytes` and share its owner.
 graph::Model read_model_bytes(const tensor::Buffer& bytes, const ReadOptions& options = {});
+
+/// A lone TensorProto, such as the standard's test vectors. The tensor owns its memory.
+tensor::Tensor read_tensor(std::span<const std::byte> bytes);
 
 }  // namespace infernode::onnx

@@ -1,5 +1,6 @@
 #include "tensor/buffer.h"
 
+#include <cstring>
 #include <new>
 
 #include "base/checked.h"
@@ -110,6 +111,12 @@ Buffer Buffer::slice(size_t offset, size_t bytes) const {
 Allocator& host_allocator() {
   static Immortal<HostAllocator> allocator;
   return allocator.value;
+}
+
+Buffer zeroed_host_buffer(size_t bytes) {
+  Buffer out = host_allocator().allocate(bytes);
+  if (bytes > 0 && bytes < kPagesFrom) std::memset(out.data(), 0, bytes);
+  return out;
 }
 
 }  // namespace infernode::tensor

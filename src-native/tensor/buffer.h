@@ -55,5 +55,7 @@ class Allocator {
 
 /// Host memory straight from the system: aligned blocks, pages for large ones (returned to the system when freed).
 Allocator& host_allocator();
+/// Host memory of zeros; large blocks take no physical memory until they are written.
+Buffer zeroed_host_buffer(std::size_t bytes);
 
 }  // namespace infernode::tensor

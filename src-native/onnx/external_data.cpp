@@ -1,0 +1,157 @@
+#include "onnx/external_data.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "onnx/diagnose.h"
+
+namespace infernode::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path to_path(const std::string& utf8) {
+  return fs::path(std::u8string(reinterpret_cast<const char8_t*>(utf8.data()), utf8.size()));
+}
+std::string to_utf8(const fs::path& path) {
+  const std::u8string text = path.u8string();
+  return std::string(reinterpret_cast<const char*>(text.data()), text.size());
+}
+
+/// "./a//b" and "a/b" are one name.
+std::string normal_location(std::string_view location) {
+  std::string out;
+  for (size_t i = 0; i <= location.size();) {
+    const size_t end = std::min(location.find('/', i), location.size());
+    const std::string_view part = location.substr(i, end - i);
+    if (!part.empty() && part != ".") out += (out.empty() ? "" : "/") + std::string(part);
+    i = end + 1;
+  }
+  return out;
+}
+
+bool is_inside(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+tensor::Buffer whole(const std::shared_ptr<const MappedFile>& file) {
+  return tensor::Buffer(const_cast<std::byte*>(file->data()), file->size(), file, {}, false);
+}
+
+[[noreturn]] void fail_location(ErrorCode code, const std::string& name, const std::string& location,
+                                std::string what) {
+  ErrorContext context;
+  context.path = location;
+  context.input = name;
+  fail(code, cat("External data path validation failed for initializer: ", name, ". ", what), std::move(context));
+}
+
+}  // namespace
+
+ExternalData::ExternalData(const std::string& model_path, const ReadOptions& options)
+    : model_path_(model_path), options_(options) {
+  folder_ = options.external_folder;
+  if (folder_.empty() && !model_path.empty()) folder_ = to_utf8(to_path(model_path).parent_path());
+  if (folder_.empty()) folder_ = ".";
+}
+
+SourceBytes ExternalData::fetch(const std::string& name, const ExternalLocation& where, size_t size) {
+  if (!options_.external_data.empty()) {
+    const std::string wanted = normal_location(where.location);
+    for (const auto& [location, data] : options_.external_data) {
+      if (normal_location(location) != wanted) continue;
+      if (where.offset > data.size() || size > data.size() - where.offset) {
+        ErrorContext context;
+        context.path = where.location;
+        context.input = name;
+        fail(ErrorCode::InvalidArgument,
+             cat("External initializer: ", name, " offset: ", where.offset, " size to read: ", size,
+                 " given file_length: ", data.size(), " are out of bounds or can not be read in full."),
+             std::move(context));
+      }
+      return {reinterpret_cast<const char*>(data.data()) + where.offset, size, data, nullptr};
+    }
+    ErrorContext context;
+    context.path = where.location;
+    context.input = name;
+    fail(ErrorCode::InvalidArgument,
+         cat("External file: ", where.location, " not found from the table user provided (needed by initializer '",
+             name, "')."),
+         std::move(context));
+  }
+  const auto& file = open(name, where.location);
+  if (where.offset > file->size() || size > file->size() - where.offset) {
+    ErrorContext context;
+    context.path = file->path();
+    context.input = name;
+    const std::string guess = file->size() < 1024 ? describe_foreign_bytes(file->bytes()) : std::string();
+    fail(ErrorCode::InvalidModel,
+         cat("External initializer: ", name, " offset: ", where.offset, " size to read: ", size,
+             " given file_length: ", file->size(), " are out of bounds or can not be read in full: the file ",
+             file->path(), " is too short. ", guess.empty() ? "Fetch or export it again." : guess),
+         std::move(context));
+  }
+  return {reinterpret_cast<const char*>(file->data()) + where.offset, size, whole(file), file.get()};
+}
+
+const std::shared_ptr<const MappedFile>& ExternalData::open(const std::string& name, const std::string& location) {
+  auto& file = files_[location];
+  if (!file) {
+    const std::string path = checked_path(name, location);
+    try {
+      file = options_.map ? options_.map(path) : std::make_shared<const MappedFile>(path);
+    } catch (const Error& e) {
+      fail_location(ErrorCode::Io, name, location, e.message());
+    }
+  }
+  return file;
+}
+
+std::string ExternalData::checked_path(const std::string& name, const std::string& location) const {
+  const auto escapes = [&](std::string_view how) {
+    fail_location(ErrorCode::InvalidModel, name, location,
+                  cat("External data path: ", location, " escapes model directory: ", folder_, " (", how, ")"));
+  };
+  if (location.empty()) fail_location(ErrorCode::InvalidModel, name, location, "The location is empty.");
+  if (location.find('\0') != std::string::npos)
+    fail_location(ErrorCode::InvalidModel, name, location, "The location contains a null character.");
+  const fs::path relative = to_path(location);
+  if (relative.is_absolute() || relative.has_root_path() || location[0] == '\\' ||
+      (location.size() > 1 && location[1] == ':'))
+    escapes("it is absolute");
+  int depth = 0;
+  for (const fs::path& part : relative) {
+    if (part == "..")
+      --depth;
+    else if (part != "." && !part.empty())
+      ++depth;
+    if (depth < 0) escapes("it leads out of the folder");
+  }
+  std::error_code error;
+  const fs::path full = to_path(folder_) / relative;
+  const fs::path target = fs::canonical(full, error);
+  if (error) {
+    fail_location(ErrorCode::Io, name, location,
+                  cat("External data path does not exist: ", to_utf8(full), " (", error.message(),
+                      "). Put the file next to the model, or pass it in externalData."));
+  }
+  const fs::path folder = fs::canonical(to_path(folder_), error);
+  if (!error && is_inside(target, folder)) return to_utf8(target);
+  // Caches of downloads link both the model and its data to one folder of blobs.
+  if (!model_path_.empty()) {
+    const fs::path model = fs::canonical(to_path(model_path_), error);
+    if (!error && is_inside(target, model.parent_path())) return to_utf8(target);
+  }
+  escapes("a symbolic link leads out of the folder");
+  return {};
+}
+
+std::vector<FileIdentity> ExternalData::identities() const {
+  std::vector<FileIdentity> out;
+  for (const auto& [location, file] : files_)
+    if (file) out.push_back(file->identity());
+  return out;
+}
+
+}  // namespace infernode::onnx

@@ -1,0 +1,203 @@
+#include "onnx/reader.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/mapped_file.h"
+#include "graph/definition.h"
+#include "graph/verifier.h"
+#include "onnx/diagnose.h"
+#include "onnx/external_data.h"
+#include "onnx/fields.h"
+#include "onnx/graph_reader.h"
+#include "onnx/tensor_reader.h"
+
+namespace infernode::onnx {
+namespace {
+
+/// A ModelProto's fields, graphs and functions not read yet: what they mean depends on fields that may follow.
+struct ModelFields {
+  graph::ModelInfo info;
+  bool has_ir_version = false;
+  std::vector<Message> graphs, functions;
+};
+
+void read_metadata(Message proto, graph::ModelInfo& info) {
+  std::string key, value;
+  while (proto.next()) {
+    if (proto.field() == entry_field::kKey) key = proto.text();
+    if (proto.field() == entry_field::kValue) value = proto.text();
+  }
+  const auto at = std::ranges::find(info.metadata, key, &std::pair<std::string, std::string>::first);
+  if (at != info.metadata.end())
+    at->second = std::move(value);
+  else
+    info.metadata.emplace_back(std::move(key), std::move(value));
+}
+
+/// Fields that were read before an exception stay in `out`.
+void read_fields(Message proto, ModelFields& out) {
+  graph::ModelInfo& info = out.info;
+  while (proto.next()) {
+    switch (proto.field()) {
+      case model_field::kIrVersion:
+        info.ir_version = proto.integer();
+        out.has_ir_version = true;
+        break;
+      case model_field::kProducerName:
+        info.producer_name = proto.text();
+        break;
+      case model_field::kProducerVersion:
+        info.producer_version = proto.text();
+        break;
+      case model_field::kDomain:
+        info.domain = proto.text();
+        break;
+      case model_field::kModelVersion:
+        info.model_version = proto.integer();
+        break;
+      case model_field::kDoc:
+        info.doc = proto.text();
+        break;
+      case model_field::kGraph:
+        out.graphs.push_back(proto.message());
+        break;
+      case model_field::kOpsetImport:
+        GraphReader::read_opset(proto.message(), info.opsets);
+        break;
+      case model_field::kMetadata:
+        read_metadata(proto.message(), info);
+        break;
+      case model_field::kFunctions:
+        out.functions.push_back(proto.message());
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+[[noreturn]] void fail_parsing(const std::string& path, std::string detail) {
+  ErrorContext context;
+  context.path = path;
+  const std::string head = path.empty() ? std::string("Failed to load model because protobuf parsing failed.")
+                                        : cat("Load model from ", path, " failed:Protobuf parsing failed.");
+  fail(ErrorCode::InvalidModel, cat(head, detail.empty() ? "" : " ", detail), std::move(context));
+}
+
+std::string explain(const WireError& e, const ModelFields& fields, std::string_view all, bool at_top) {
+  const std::string guess = describe_foreign_bytes(std::as_bytes(std::span(all.data(), all.size())));
+  if (!guess.empty() && !(fields.has_ir_version && all[0] == '\x08')) return guess;
+  const auto offset = e.at - all.data();
+  const bool plausible = fields.has_ir_version && fields.info.ir_version > 0 && fields.info.ir_version < 1000;
+  if (at_top && e.truncated && plausible)
+    return cat("It is truncated at byte ", all.size(), ": ", e.what, ", from byte ", offset,
+               " on. Fetch or export it again.");
+  if (plausible) return cat("It is damaged near byte ", offset, ": ", e.what, ". Fetch or export it again.");
+  return cat("It is not an ONNX model: at byte ", offset, ", ", e.what, ".");
+}
+
+void check_versions(ModelFields& fields) {
+  graph::ModelInfo& info = fields.info;
+  INFERNODE_CHECK(fields.has_ir_version && info.ir_version != 0, ErrorCode::InvalidModel, "Missing model IR version.");
+  INFERNODE_CHECK(info.ir_version > 0 && info.ir_version <= kMaxIrVersion, ErrorCode::InvalidModel,
+                  "Unsupported model IR version: ", info.ir_version, ", max supported IR version: ", kMaxIrVersion,
+                  ". Export the model with an older version of onnx, or update infernode.");
+  if (!info.opsets.empty()) return;
+  INFERNODE_CHECK(info.ir_version < 3, ErrorCode::InvalidModel,
+                  "Missing opset in the model: it must import at least one operator set and its version.");
+  info.opsets[""] = 1;
+}
+
+graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData& external, const ReadOptions& options) {
+  const TensorReader tensors(source, &external, options.max_dense_bytes);
+  const GraphReader reader(tensors);
+  graph::GraphDef def;
+  for (const Message& g : fields.graphs) reader.read_graph(g, def);
+  std::vector<graph::FunctionDef> functions;
+  for (const Message& f : fields.functions) {
+    graph::FunctionDef function = reader.read_function(f);
+    if (std::ranges::find(options.kept_function_domains, function.domain) == options.kept_function_domains.end())
+      functions.push_back(std::move(function));
+  }
+  graph::Model model;
+  model.info = std::move(fields.info);
+  model.info.graph_name = def.name;
+  model.graph = graph::build_graph(def, model.info.opsets);
+  if (!functions.empty()) {
+    graph::inline_functions(*model.graph, functions);
+    model.graph->compact();
+    graph::verify(*model.graph);
+  }
+  return model;
+}
+
+graph::Model read_bytes(const SourceBytes& source, const std::string& path, const ReadOptions& options) {
+  const std::string_view all(source.data, source.size);
+  ModelFields fields;
+  bool at_top = true;
+  try {
+    read_fields(Message(all), fields);
+    at_top = false;
+    if (fields.graphs.empty()) {
+      std::string detail = describe_foreign_bytes(std::as_bytes(std::span(all.data(), all.size())));
+      if (fields.has_ir_version || detail.empty()) detail = "It holds no graph.";
+      fail_parsing(path, std::move(detail));
+    }
+    check_versions(fields);
+    ExternalData external(path, options);
+    graph::Model model = build(fields, source, external, options);
+    if (source.file) model.files.push_back(source.file->identity());
+    for (const FileIdentity& identity : external.identities()) model.files.push_back(identity);
+    return model;
+  } catch (const WireError& e) {
+    fail_parsing(path, explain(e, fields, all, at_top));
+  } catch (Error& e) {
+    if (!path.empty() && !e.message().starts_with("Load model from ")) {
+      e.prepend(cat("Load model from ", path, " failed:"));
+      if (e.context().path.empty()) e.context().path = path;
+    }
+    throw;
+  }
+}
+
+std::shared_ptr<const MappedFile> map_model(const std::string& path, const ReadOptions& options) {
+  std::error_code error;
+  const std::filesystem::path p(std::u8string(reinterpret_cast<const char8_t*>(path.data()), path.size()));
+  if (!std::filesystem::exists(p, error)) {
+    ErrorContext context;
+    context.path = path;
+    fail(ErrorCode::Io, cat("Load model from ", path, " failed:Load model ", path, " failed. File doesn't exist"),
+         std::move(context));
+  }
+  try {
+    return options.map ? options.map(path) : std::make_shared<const MappedFile>(path);
+  } catch (Error& e) {
+    e.prepend(cat("Load model from ", path, " failed:"));
+    throw;
+  }
+}
+
+}  // namespace
+
+graph::Model read_model_file(const std::string& path, const ReadOptions& options) {
+  const auto file = map_model(path, options);
+  const tensor::Buffer holder(const_cast<std::byte*>(file->data()), file->size(), file, {}, false);
+  return read_bytes({reinterpret_cast<const char*>(file->data()), file->size(), holder, file.get()}, path, options);
+}
+
+graph::Model read_model_bytes(const tensor::Buffer& bytes, const ReadOptions& options) {
+  return read_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size(), bytes, nullptr}, "", options);
+}
+
+tensor::Tensor read_tensor(std::span<const std::byte> bytes) {
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  try {
+    return TensorReader({all.data(), all.size(), {}, nullptr}, nullptr, size_t{2} << 30).read(Message(all)).second;
+  } catch (const WireError& e) {
+    fail(ErrorCode::InvalidModel,
+         cat("a tensor in protobuf form is damaged at byte ", e.at - all.data(), ": ", e.what));
+  }
+}
+
+}  // namespace infernode::onnx
