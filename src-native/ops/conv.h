@@ -10,7 +10,8 @@
 
 namespace infernode::ops {
 
-/// Attributes of a sliding window over the spatial axes; lists are empty until the rank is known, then completed with defaults.
+/// Attributes of a sliding window over the spatial axes; lists are empty until the rank is known, then completed with
+/// defaults.
 struct Window {
   enum class AutoPad : std::uint8_t { NotSet, SameUpper, SameLower, Valid };
   AutoPad auto_pad = AutoPad::NotSet;
@@ -20,9 +21,11 @@ struct Window {
   Window() = default;
   /// Reads auto_pad, kernel_shape, strides, dilations, pads, ceil_mode. Throws InvalidModel on negative or zero sizes.
   explicit Window(const graph::Attributes& attributes);
-  /// Fills missing lists for `rank` spatial axes (kernel from `kernel_dims` where it is missing) and checks their lengths.
+  /// Fills missing lists for `rank` spatial axes (kernel from `kernel_dims` where it is missing) and checks their
+  /// lengths.
   void complete(std::size_t rank, std::span<const std::int64_t> kernel_dims);
-  /// Size of the output along an axis and the pads (begin, end) that apply. Throws ShapeMismatch where the window does not fit.
+  /// Size of the output along an axis and the pads (begin, end) that apply. Throws ShapeMismatch where the window does
+  /// not fit.
   struct Axis {
     std::int64_t out, pad_begin, pad_end;
   };

@@ -14,7 +14,8 @@ namespace infernode::ops {
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  /// Packs input `input` of the node, a constant matrix [k, n] ([n, k] where `transposed`) of float32, float16 or bfloat16, and gives up the unpacked one.
+  /// Packs input `input` of the node, a constant matrix [k, n] ([n, k] where `transposed`) of float32, float16 or
+  /// bfloat16, and gives up the unpacked one.
   PackedMatrix(kernel::KernelInfo& info, std::size_t input, bool transposed);
   explicit operator bool() const { return static_cast<bool>(packed_); }
   std::int64_t k() const { return k_; }
@@ -26,8 +27,8 @@ class PackedMatrix {
   std::int64_t k_ = 0, n_ = 0;
 };
 
-/// `count` products of one shape; pointers of product i are the arguments' plus i times the strides (in elements, 0 repeats). Offsets may be given
-/// instead where batches do not lie at equal distances.
+/// `count` products of one shape; pointers of product i are the arguments' plus i times the strides (in elements, 0
+/// repeats). Offsets may be given instead where batches do not lie at equal distances.
 struct GemmBatch {
   std::size_t count = 1;
   std::span<const std::int64_t> a_offsets, b_offsets;  ///< by product, in elements; empty: all 0

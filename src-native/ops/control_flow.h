@@ -1,0 +1,23 @@
+#pragma once
+// What If, Loop and Scan share in inference.
+
+#include <span>
+#include <vector>
+
+#include "graph/value_type.h"
+
+namespace infernode::ops {
+
+/// What holds of a value that is one of two: equal dims are kept, others unknown; no shape where the ranks differ.
+graph::ValueType merge_types(const graph::ValueType& a, const graph::ValueType& b);
+/// The type with all dims forgotten (rank kept): of values that change between iterations.
+graph::ValueType with_unknown_dims(graph::ValueType type);
+/// A tensor type with one more dim in front.
+graph::ValueType with_leading_dim(graph::ValueType type, const graph::Dim& dim, std::size_t axis = 0);
+
+/// Value types of control flow by the version of the standard: the operators' constraint V.
+inline constexpr const char* kFlowTypes1 = "V = all";
+inline constexpr const char* kFlowTypes13 = "V = all|seq(all)";
+inline constexpr const char* kFlowTypes16 = "V = all_ir4|seq(all_ir4)|optional(all)|optional(seq(all))";
+
+}  // namespace infernode::ops

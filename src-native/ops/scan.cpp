@@ -1,0 +1,233 @@
+#include <algorithm>
+
+#include "kernel/op_registrar.h"
+#include "ops/control_flow.h"
+#include "ops/stack.h"
+#include "ops/strided_copy.h"
+
+namespace infernode::ops {
+namespace {
+
+using graph::Dim;
+using graph::ValueType;
+using kernel::InferContext;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using tensor::Shape;
+using tensor::Tensor;
+using tensor::Value;
+
+/// Slice `index` of `t` along `axis`, without that axis.
+Tensor slice_at(const KernelContext& ctx, const Tensor& t, std::size_t axis, std::int64_t index) {
+  Shape dims;
+  for (std::size_t d = 0; d < t.rank(); ++d) {
+    if (d != axis) dims.push_back(t.dim(d));
+  }
+  Tensor out = Tensor::make(t.dtype(), dims, *ctx.run().allocator);
+  const std::int64_t outer = t.shape().numel(0, axis), inner = t.shape().numel(axis + 1, t.rank());
+  strided_copy(ctx.run(), Shape{outer, inner}, {t, index * inner, Shape{t.dim(axis) * inner, 1}},
+               {out, 0, Shape{inner, 1}});
+  return out;
+}
+
+/// Attributes of either version; version 8 has a batch axis in front of everything and scans axis 1.
+struct Layout {
+  std::size_t scans = 0;  ///< inputs that are scanned
+  std::vector<std::int64_t> input_axes, output_axes, input_reversed, output_reversed;
+
+  Layout(const graph::Attributes& attributes, std::int64_t version, std::size_t scan_outputs) {
+    const std::int64_t count = attributes.get_int("num_scan_inputs");
+    if (count < 1) fail(ErrorCode::InvalidModel, cat("Scan's num_scan_inputs is ", count));
+    scans = static_cast<std::size_t>(count);
+    const bool batched = version < 9;
+    input_axes = attributes.get_ints("scan_input_axes", std::vector<std::int64_t>(scans, 0));
+    output_axes = attributes.get_ints("scan_output_axes", std::vector<std::int64_t>(scan_outputs, 0));
+    input_reversed =
+        attributes.get_ints(batched ? "directions" : "scan_input_directions", std::vector<std::int64_t>(scans, 0));
+    output_reversed = attributes.get_ints("scan_output_directions", std::vector<std::int64_t>(scan_outputs, 0));
+    if (input_axes.size() != scans || input_reversed.size() != scans || output_axes.size() != scan_outputs ||
+        output_reversed.size() != scan_outputs) {
+      fail(ErrorCode::InvalidModel, "Scan's axes or directions do not fit its inputs and outputs");
+    }
+  }
+};
+
+class Scan final : public kernel::Kernel {
+ public:
+  explicit Scan(KernelInfo& info)
+      : body_(info.subgraph("body")),
+        batched_(info.since_version() < 9),
+        first_(batched_ ? 1 : 0),
+        layout_(info.attributes(), info.since_version(), 0) {
+    const std::size_t given = info.input_count() - std::min(info.input_count(), first_);
+    if (given < layout_.scans || body_->input_count() != given || body_->output_count() < given - layout_.scans) {
+      fail(ErrorCode::InvalidModel,
+           cat("Scan has ", given, " inputs, of which ", layout_.scans, " are scanned; its body takes ",
+               body_->input_count(), " and gives ", body_->output_count()));
+    }
+    states_ = given - layout_.scans;
+    layout_ = Layout(info.attributes(), info.since_version(), body_->output_count() - states_);
+  }
+
+  void run(KernelContext& ctx) const override {
+    if (batched_) return run_batched(ctx);
+    std::vector<Value> state;
+    std::vector<Tensor> scanned;
+    for (std::size_t i = 0; i < states_; ++i) state.push_back(ctx.input_value(i));
+    for (std::size_t i = 0; i < layout_.scans; ++i) scanned.push_back(ctx.input(states_ + i));
+    std::vector<std::vector<Tensor>> outputs = iterate(ctx, state, scanned, -1);
+    for (std::size_t i = 0; i < states_; ++i) {
+      if (ctx.wants_output(i)) ctx.set_output(i, std::move(state[i]));
+    }
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (!ctx.wants_output(states_ + o)) continue;
+      if (outputs[o].empty()) fail(ErrorCode::InvalidArgument, "Scan over zero elements gives no scan output");
+      const std::size_t axis =
+          tensor::normalize_axis(layout_.output_axes[o], outputs[o][0].rank() + 1, "scan_output_axes");
+      join_parts(ctx, states_ + o, outputs[o], axis, true, "Scan's output");
+    }
+  }
+
+ private:
+  /// Runs the body over the scanned inputs; leaves the last state in `state`. `length` -1: the inputs' own.
+  std::vector<std::vector<Tensor>> iterate(KernelContext& ctx, std::vector<Value>& state,
+                                           const std::vector<Tensor>& scanned, std::int64_t length) const {
+    std::vector<std::size_t> axes;
+    for (std::size_t i = 0; i < scanned.size(); ++i) {
+      axes.push_back(tensor::normalize_axis(layout_.input_axes[i], scanned[i].rank(), "scan_input_axes"));
+      const std::int64_t dim = scanned[i].dim(axes[i]);
+      if (i == 0 && length < 0) length = dim;
+      if (dim < length || (!batched_ && dim != length)) {
+        fail(ErrorCode::ShapeMismatch,
+             cat("Scan's inputs have ", length, " and ", dim, " elements along their scan axes"));
+      }
+    }
+    std::vector<std::vector<Tensor>> outputs(body_->output_count() - states_);
+    for (std::int64_t t = 0; t < length; ++t) {
+      ctx.run().check();
+      std::vector<Value> inputs = std::move(state);
+      for (std::size_t i = 0; i < scanned.size(); ++i) {
+        inputs.emplace_back(slice_at(ctx, scanned[i], axes[i], layout_.input_reversed[i] != 0 ? length - 1 - t : t));
+      }
+      std::vector<Value> results = body_->run(ctx, std::move(inputs));
+      state.assign(std::make_move_iterator(results.begin()),
+                   std::make_move_iterator(results.begin() + static_cast<std::ptrdiff_t>(states_)));
+      for (std::size_t o = 0; o < outputs.size(); ++o) outputs[o].push_back(results[states_ + o].tensor());
+    }
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (layout_.output_reversed[o] != 0) std::reverse(outputs[o].begin(), outputs[o].end());
+    }
+    return outputs;
+  }
+
+  /// Version 8: [batch, ...] states and [batch, sequence, ...] scans, each batch with a length of its own.
+  void run_batched(KernelContext& ctx) const {
+    const std::int64_t batches = ctx.input(1).rank() == 0 ? 0 : ctx.input(1).dim(0);
+    const Tensor* lengths = ctx.optional_input(0);
+    if (lengths != nullptr && lengths->numel() < batches)
+      fail(ErrorCode::ShapeMismatch, "Scan's sequence_lens is shorter than the batch");
+    std::vector<std::vector<Tensor>> last(states_), stacked(body_->output_count() - states_);
+    for (std::int64_t b = 0; b < batches; ++b) {
+      std::vector<Value> state;
+      std::vector<Tensor> scanned;
+      for (std::size_t i = 0; i < states_; ++i) state.emplace_back(slice_at(ctx, ctx.input(first_ + i), 0, b));
+      for (std::size_t i = 0; i < layout_.scans; ++i)
+        scanned.push_back(slice_at(ctx, ctx.input(first_ + states_ + i), 0, b));
+      const std::int64_t length = lengths == nullptr ? -1 : lengths->data<std::int64_t>()[b];
+      std::vector<std::vector<Tensor>> outputs = iterate(ctx, state, scanned, length);
+      for (std::size_t i = 0; i < states_; ++i) last[i].push_back(state[i].tensor());
+      for (std::size_t o = 0; o < outputs.size(); ++o) stacked[o].push_back(stack(ctx, outputs[o], scanned[0].dim(0)));
+    }
+    if (batches == 0) fail(ErrorCode::ShapeMismatch, "Scan over an empty batch");
+    for (std::size_t i = 0; i < states_; ++i) join_parts(ctx, i, last[i], 0, true, "Scan's state");
+    for (std::size_t o = 0; o < stacked.size(); ++o) join_parts(ctx, states_ + o, stacked[o], 0, true, "Scan's output");
+  }
+
+  /// The parts on a new first axis of `length`; what lies beyond them is zero.
+  static Tensor stack(const KernelContext& ctx, const std::vector<Tensor>& parts, std::int64_t length) {
+    if (parts.empty()) fail(ErrorCode::InvalidArgument, "Scan over zero elements gives no scan output");
+    Shape dims{length};
+    for (const std::int64_t d : parts[0].shape()) dims.push_back(d);
+    Tensor out = Tensor::make(parts[0].dtype(), dims);
+    if (out.dtype() != tensor::DType::String)
+      std::fill_n(static_cast<std::byte*>(out.mutable_raw()), out.bytes(), std::byte{});
+    const std::int64_t run = parts[0].numel();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      strided_copy(ctx.run(), Shape{run}, {parts[i], 0, Shape{1}}, {out, static_cast<std::int64_t>(i) * run, Shape{1}});
+    }
+    return out;
+  }
+
+  std::unique_ptr<kernel::SubgraphRunner> body_;
+  bool batched_;
+  std::size_t first_;
+  Layout layout_;
+  std::size_t states_ = 0;
+};
+
+void infer_scan(InferContext& ctx) {
+  if (ctx.since_version() < 9) return;
+  const Layout layout(ctx.attributes(), ctx.since_version(), 0);
+  if (ctx.input_count() < layout.scans) return;
+  const std::size_t states = ctx.input_count() - layout.scans;
+  std::vector<ValueType> inputs;
+  Dim length = Dim::unknown();
+  for (std::size_t i = 0; i < ctx.input_count(); ++i) {
+    ValueType type = ctx.input_type(i);
+    if (i < states) {
+      inputs.push_back(std::move(type));
+      continue;
+    }
+    if (type.shape) {
+      const std::size_t axis =
+          tensor::normalize_axis(layout.input_axes[i - states], type.shape->size(), "scan_input_axes");
+      if (i == states) length = (*type.shape)[axis];
+      type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
+    }
+    inputs.push_back(std::move(type));
+  }
+  const std::vector<ValueType> outputs = ctx.infer_subgraph("body", inputs);
+  if (outputs.size() < ctx.output_count()) return;
+  const Layout full(ctx.attributes(), ctx.since_version(), outputs.size() - states);
+  for (std::size_t o = 0; o < ctx.output_count(); ++o) {
+    if (!ctx.has_output(o)) continue;
+    if (o < states) {
+      ctx.set_output_type(o, merge_types(inputs[o], outputs[o]));
+      continue;
+    }
+    if (!outputs[o].shape) {
+      ctx.set_output_type(o, outputs[o]);
+      continue;
+    }
+    const std::size_t axis =
+        tensor::normalize_axis(full.output_axes[o - states], outputs[o].shape->size() + 1, "scan_output_axes");
+    ctx.set_output_type(o, with_leading_dim(outputs[o], length, axis));
+  }
+}
+
+}  // namespace
+
+void register_scan(kernel::OpRegistrar& r) {
+  r.op("Scan")
+      .version(
+          8,
+          "sequence_lens:I?, initial_state_and_scan_inputs:V** -> final_state_and_scan_outputs:V**; V = all, I = int64")
+      .infer(infer_scan)
+      .kernel<Scan>();
+  const auto signature = [](const char* types) {
+    return cat("initial_state_and_scan_inputs:V** -> final_state_and_scan_outputs:V**; V = ", types);
+  };
+  r.op("Scan")
+      .version(9, signature("all"))
+      .version(11, signature("all"))
+      .version(16, signature("all_ir4"))
+      .version(19, signature("all_ir9"))
+      .version(21, signature("all_ir10"))
+      .version(23, signature("all_ir11"))
+      .version(24, signature("all_ir12"))
+      .version(25, signature("all_ir13"))
+      .infer(infer_scan)
+      .kernel<Scan>();
+}
+
+}  // namespace infernode::ops
