@@ -32,10 +32,17 @@ export type NodePlacement = NativePlacement;
 type Results = CommonSession.ReturnType;
 type Fetches = CommonSession.FetchesType;
 
+/** The constructor, which only this module may call. */
+let makeSession: (handler: InferenceSessionHandler) => InferenceSession;
+
 /** One loaded model. All members may be called while runs are pending; runs are concurrent. */
 export class InferenceSession implements CommonSession {
   /** What does the work: this engine's session, or that of a backend registered by someone else. @internal */
   readonly handler: InferenceSessionHandler;
+
+  static {
+    makeSession = (handler) => new this(handler);
+  }
 
   private constructor(handler: InferenceSessionHandler) {
     this.handler = handler;
@@ -59,7 +66,7 @@ export class InferenceSession implements CommonSession {
     TRACE_FUNC_BEGIN();
     TRACE_EVENT_BEGIN('InferenceSession.create');
     const { source, options } = parseModelArguments(args);
-    const session = new InferenceSession(await resolveHandler(source, options));
+    const session = makeSession(await resolveHandler(source, options));
     TRACE_EVENT_END('InferenceSession.create');
     TRACE_FUNC_END();
     return session;
@@ -78,7 +85,7 @@ export class InferenceSession implements CommonSession {
   ): InferenceSession;
   static createSync(...args: unknown[]): InferenceSession {
     const { source, options } = parseModelArguments(args);
-    return new InferenceSession(createHandlerSync(source, options));
+    return makeSession(createHandlerSync(source, options));
   }
 
   /**
@@ -318,9 +325,14 @@ async function resolveHandler(
 ): Promise<InferenceSessionHandler> {
   const { executionProviders } = options;
   if (executionProviders !== undefined) parseProviders(executionProviders); // for its messages
-  const session =
-    typeof source === 'string'
-      ? await CommonSession.create(source, options)
-      : await CommonSession.create(source, options);
-  return (session as unknown as { handler: InferenceSessionHandler }).handler;
+  try {
+    const session =
+      typeof source === 'string'
+        ? await CommonSession.create(source, options)
+        : await CommonSession.create(source, options);
+    return (session as unknown as { handler: InferenceSessionHandler }).handler;
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith('no available backend found')) throw error;
+    throw new InferenceError('PROVIDER_UNAVAILABLE', error.message, undefined, { cause: error });
+  }
 }

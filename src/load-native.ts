@@ -12,7 +12,7 @@ let addon: NativeAddon | undefined;
  */
 export function loadNative(): NativeAddon {
   if (addon !== undefined) return addon;
-  const root = dirname(__dirname); // of src/ and of dist/
+  const root = process.env['INFERNODE_PREBUILD'] ?? dirname(__dirname); // the parent of src/ and of dist/
   try {
     addon = nodeGypBuild(root) as NativeAddon;
   } catch (cause) {

@@ -30,8 +30,12 @@ export class ExtendedTensor extends TensorBase {
   }
 
   override reshape(dims: readonly number[]): TypedTensor<CommonTensor.Type> {
-    return new ExtendedTensor(elementTypeOfName(this.type) as ElementType, this.data, dims);
+    return reshaped(this, dims);
   }
+}
+
+function reshaped(tensor: ExtendedTensor, dims: readonly number[]): TypedTensor<CommonTensor.Type> {
+  return new ExtendedTensor(elementTypeOfName(tensor.type) as ElementType, tensor.data, dims);
 }
 
 /** Overwrites fields that onnxruntime-common declares read-only or private. */

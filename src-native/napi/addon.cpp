@@ -40,10 +40,9 @@ class LoadJob final : public Job {
 Napi::Value create_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Environment& environment = Environment::of(info.Env());
-    return Napi::Number::New(
-        info.Env(), environment.start(std::make_shared<LoadJob>(
-                        info[2].As<Napi::Function>(), environment.engine(),
-                        read_load_request(info[0], info[1].As<Napi::Object>()))));
+    return Napi::Number::New(info.Env(), environment.start(std::make_shared<LoadJob>(
+                                             info[2].As<Napi::Function>(), environment.engine(),
+                                             read_load_request(info[0], info[1].As<Napi::Object>()))));
   });
 }
 
@@ -55,8 +54,7 @@ Napi::Value create_session_sync(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value cancel(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(),
-                 [&] { Environment::of(info.Env()).cancel(info[0].As<Napi::Number>().Uint32Value()); });
+  return guarded(info.Env(), [&] { Environment::of(info.Env()).cancel(info[0].As<Napi::Number>().Uint32Value()); });
 }
 
 Napi::Value list_supported_backends(const Napi::CallbackInfo& info) {

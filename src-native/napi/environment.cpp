@@ -14,17 +14,20 @@ void Job::work() noexcept {
 }
 
 void Job::finish(Napi::Env env) noexcept {
-  const Napi::HandleScope scope(env);
-  napi_value arguments[2] = {env.Undefined(), env.Undefined()};
   try {
-    if (error_) std::rethrow_exception(error_);
-    arguments[1] = result(env);
+    const Napi::HandleScope scope(env);
+    napi_value arguments[2] = {env.Undefined(), env.Undefined()};
+    try {
+      if (error_) std::rethrow_exception(error_);
+      arguments[1] = result(env);
+    } catch (...) {
+      arguments[0] = error_object(env, std::current_exception());
+    }
+    settled();
+    if (arguments[0] != nullptr) napi_call_function(env, env.Undefined(), done_.Value(), 2, arguments, nullptr);
   } catch (...) {
-    arguments[0] = error_object(env, std::current_exception());
+    // Node-API fails only where the environment is being terminated: nobody is left to tell.
   }
-  settled();
-  // The callback throws only where the environment is being terminated; there is nobody to tell then.
-  napi_call_function(env, env.Undefined(), done_.Value(), 2, arguments, nullptr);
 }
 
 std::shared_ptr<Environment> Environment::create(Napi::Env env) {
@@ -115,7 +118,6 @@ void Environment::close() noexcept {
     idle_.wait(lock, [this] { return working_ == 0; });
     done_.clear();
   }
-  const Napi::HandleScope scope(env_);
   jobs_.clear();
   session_class.Reset();
   tensor_class.Reset();

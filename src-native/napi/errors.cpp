@@ -40,6 +40,15 @@ napi_value make(napi_env env, ErrorCode code, std::string_view message, const Er
   return object;
 }
 
+/// Value() throws where the environment is being terminated.
+napi_value value_of(const Napi::Error& error) noexcept {
+  try {
+    return error.Value();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 napi_value error_object(napi_env env, const std::exception_ptr& error) noexcept {
@@ -48,7 +57,7 @@ napi_value error_object(napi_env env, const std::exception_ptr& error) noexcept 
   } catch (const Error& e) {
     return make(env, e.code(), e.message(), e.context());
   } catch (const Napi::Error& e) {
-    return e.Value();
+    return value_of(e);
   } catch (const std::bad_alloc&) {
     return make(env, ErrorCode::OutOfMemory, "the system has no memory left for this", {});
   } catch (const std::exception& e) {

@@ -9,7 +9,8 @@
 
 namespace infernode::napi {
 
-/// The plain object {code, message, input?, node?, ...} that stands for a C++ exception (NativeError in src/errors.ts).
+/// The plain object {code, message, input?, node?, ...} that stands for a C++ exception (NativeError in src/errors.ts),
+/// or the JavaScript exception that it is; null where the environment is being terminated.
 napi_value error_object(napi_env env, const std::exception_ptr& error) noexcept;
 
 /// Throws Error(Internal) where a Node-API call failed, unless a JavaScript exception is pending, which is then thrown.
@@ -25,9 +26,8 @@ Napi::Value guarded(napi_env env, F&& body) noexcept {
     } else {
       return body();
     }
-  } catch (const Napi::Error& error) {
-    error.ThrowAsJavaScriptException();
   } catch (...) {
+    // Fails only where the environment is being terminated; nothing can be thrown there.
     napi_throw(env, error_object(env, std::current_exception()));
   }
   return Napi::Value();

@@ -12,10 +12,14 @@ using graph::ValueType;
 
 const char* kind_name(ValueType::Kind kind) {
   switch (kind) {
-    case ValueType::Kind::Sequence: return "sequence";
-    case ValueType::Kind::Map: return "map";
-    case ValueType::Kind::SparseTensor: return "sparse";
-    default: return "tensor";
+    case ValueType::Kind::Sequence:
+      return "sequence";
+    case ValueType::Kind::Map:
+      return "map";
+    case ValueType::Kind::SparseTensor:
+      return "sparse";
+    default:
+      return "tensor";
   }
 }
 

@@ -142,8 +142,8 @@ void RunRequest::put_result(WireWriter& writer, const Output& output, const Valu
     case Placement::Device:
       if (!value.is_tensor()) return writer.value(value);
       writer.kind(Kind::Handle);
-      return writer.item(TensorWrap::make(
-          env_, is_borrowed(value.tensor()) ? value.tensor().clone() : value.tensor(), session_));
+      return writer.item(
+          TensorWrap::make(env_, is_borrowed(value.tensor()) ? value.tensor().clone() : value.tensor(), session_));
     case Placement::JavaScript: {
       if (output.kept < 0 || !value.is_tensor()) return writer.value(value);
       const Tensor& tensor = value.tensor();

@@ -45,9 +45,9 @@ class RunRequest {
  private:
   struct Output {
     Placement placement = Placement::JavaScript;
-    tensor::Tensor target;      ///< where placement is Target; the caller's memory is good until detach() only
+    tensor::Tensor target;       ///< where placement is Target; the caller's memory is good until detach() only
     bool in_javascript = false;  ///< the target is a typed array of the caller
-    int kept = -1;              ///< index in kept(): that typed array, or the ArrayBuffer made for the output
+    int kept = -1;               ///< index in kept(): that typed array, or the ArrayBuffer made for the output
   };
 
   void read_output(WireReader& reader);

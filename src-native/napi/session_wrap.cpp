@@ -31,8 +31,7 @@ class RunJob final : public Job {
 
 class ReleaseJob final : public Job {
  public:
-  ReleaseJob(const Napi::Function& done, SessionWrap& owner)
-      : Job(done), owner_(owner), session_(owner.session()) {}
+  ReleaseJob(const Napi::Function& done, SessionWrap& owner) : Job(done), owner_(owner), session_(owner.session()) {}
 
  private:
   void execute() override { session_->release(); }
@@ -137,8 +136,7 @@ Napi::Value SessionWrap::devices(const Napi::CallbackInfo& info) {
 Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     ensure_open();
-    auto request =
-        std::make_unique<RunRequest>(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
+    auto request = std::make_unique<RunRequest>(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
     if (request->expected_us() < kInlineBelowUs) {
       request->part_overlaps();
       request->execute(nullptr);

@@ -91,19 +91,29 @@ std::span<std::byte> typed_array_bytes(napi_env env, napi_value array) {
   switch (type) {
     case napi_int8_array:
     case napi_uint8_array:
-    case napi_uint8_clamped_array: width = 1; break;
+    case napi_uint8_clamped_array:
+      width = 1;
+      break;
     case napi_int16_array:
-    case napi_uint16_array: width = 2; break;
+    case napi_uint16_array:
+      width = 2;
+      break;
     case napi_int32_array:
     case napi_uint32_array:
-    case napi_float32_array: width = 4; break;
+    case napi_float32_array:
+      width = 4;
+      break;
     case napi_float64_array:
     case napi_bigint64_array:
-    case napi_biguint64_array: width = 8; break;
-    default: fail(ErrorCode::InvalidArgument, "the data of a tensor is a typed array of an unknown kind");
+    case napi_biguint64_array:
+      width = 8;
+      break;
+    default:
+      fail(ErrorCode::InvalidArgument, "the data of a tensor is a typed array of an unknown kind");
   }
   alignas(8) static constexpr std::byte kNothing[8]{};  // detached and empty arrays have no address
-  return data == nullptr ? std::span(const_cast<std::byte*>(kNothing), 0) : std::span(static_cast<std::byte*>(data), length * width);
+  return data == nullptr ? std::span(const_cast<std::byte*>(kNothing), 0)
+                         : std::span(static_cast<std::byte*>(data), length * width);
 }
 
 Tensor view_data(napi_env env, DType dtype, const Shape& shape, napi_value data, bool writable) {
@@ -136,7 +146,8 @@ double WireReader::number() {
 std::int64_t WireReader::integer(std::int64_t low, std::int64_t high) {
   const double value = number();
   if (!(value >= static_cast<double>(low) && value <= static_cast<double>(high)) || value != std::floor(value)) {
-    fail(ErrorCode::InvalidArgument, cat("a number of a run is ", value, ", not an integer in [", low, ", ", high, "]"));
+    fail(ErrorCode::InvalidArgument,
+         cat("a number of a run is ", value, ", not an integer in [", low, ", ", high, "]"));
   }
   return static_cast<std::int64_t>(value);
 }
@@ -149,9 +160,12 @@ napi_value WireReader::item() {
 
 Value WireReader::value() {
   switch (kind()) {
-    case Kind::None: return tensor::Optional{};
-    case Kind::Tensor: return tensor(nullptr);
-    case Kind::Handle: return tensor_of(env_, item());
+    case Kind::None:
+      return tensor::Optional{};
+    case Kind::Tensor:
+      return tensor(nullptr);
+    case Kind::Handle:
+      return tensor_of(env_, item());
     case Kind::Sequence: {
       if (++depth_ > kMaxDepth) fail(ErrorCode::InvalidArgument, "sequences are nested too deeply");
       tensor::Sequence sequence;
@@ -162,8 +176,10 @@ Value WireReader::value() {
       --depth_;
       return sequence;
     }
-    case Kind::Map: return map();
-    case Kind::InPlace: break;
+    case Kind::Map:
+      return map();
+    case Kind::InPlace:
+      break;
   }
   fail(ErrorCode::InvalidArgument, "a value of a run has an unknown kind");
 }
@@ -186,8 +202,8 @@ Value WireReader::map() {
       if (all.dtype() == DType::String) {
         *one.mutable_data<std::string>() = all.data<std::string>()[i];
       } else {
-        std::memcpy(one.mutable_raw(), static_cast<const std::byte*>(all.raw()) + static_cast<std::size_t>(i) * one.bytes(),
-                    one.bytes());
+        std::memcpy(one.mutable_raw(),
+                    static_cast<const std::byte*>(all.raw()) + static_cast<std::size_t>(i) * one.bytes(), one.bytes());
       }
       map.values.emplace_back(one);
     }
@@ -197,9 +213,12 @@ Value WireReader::map() {
 
 Tensor WireReader::target(napi_value& array) {
   switch (kind()) {
-    case Kind::Tensor: return tensor(&array);
-    case Kind::Handle: return tensor_of(env_, item());
-    default: fail(ErrorCode::InvalidArgument, "only tensors can be written into");
+    case Kind::Tensor:
+      return tensor(&array);
+    case Kind::Handle:
+      return tensor_of(env_, item());
+    default:
+      fail(ErrorCode::InvalidArgument, "only tensors can be written into");
   }
 }
 
@@ -352,7 +371,8 @@ void WireWriter::map(const tensor::Map& map) {
     return;
   }
   numbers_.push_back(-1);
-  const Tensor all = Tensor::make(map.values.front().tensor().dtype(), Shape{static_cast<std::int64_t>(map.values.size())});
+  const Tensor all =
+      Tensor::make(map.values.front().tensor().dtype(), Shape{static_cast<std::int64_t>(map.values.size())});
   const std::size_t width = map.values.front().tensor().bytes();
   for (std::size_t i = 0; i < map.values.size(); ++i) {
     const Tensor& one = map.values[i].tensor();
