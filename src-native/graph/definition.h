@@ -18,6 +18,7 @@ struct GraphDef;
 /// An attribute of a node in a function body that takes its value from the caller's attribute `source`.
 struct AttributeRef {
   std::string name, source;
+  int type = 0;  ///< ONNX's code of the attribute's type; 0 where not stated
 };
 
 /// An attribute that holds graphs: one, or a list.

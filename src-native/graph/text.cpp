@@ -23,6 +23,15 @@ constexpr int kMaxTypeDepth = 16;
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/// ONNX's code of a type of attribute; 0 for an unknown or empty name.
+int attribute_type(std::string_view name) {
+  constexpr std::string_view kNames[] = {
+      "",        "float",   "int",    "string",        "tensor",         "graph",      "floats",     "ints",
+      "strings", "tensors", "graphs", "sparse_tensor", "sparse_tensors", "type_proto", "type_protos"};
+  const auto at = std::ranges::find(kNames, name);
+  return at == std::end(kNames) ? 0 : static_cast<int>(at - std::begin(kNames));
+}
+
 /// Characters and tokens of a text, with the position for messages.
 class Scanner {
  public:
@@ -499,7 +508,8 @@ class Parser {
     if (s_.accept(':')) kind = s_.identifier("a type of attribute");
     s_.expect('=');
     if (s_.accept('@')) {
-      node.attribute_refs.push_back({std::move(name), std::string(s_.identifier("an attribute of the function"))});
+      node.attribute_refs.push_back(
+          {std::move(name), std::string(s_.identifier("an attribute of the function")), attribute_type(kind)});
     } else if (s_.accept('[')) {
       list(node, std::move(name), kind);
     } else if (s_.peek() == '"') {

@@ -305,7 +305,7 @@ void GraphReader::read_attribute(Message proto, NodeDef& node, int depth) const 
                         std::ranges::any_of(node.attribute_refs, [&](const auto& r) { return r.name == a.name; });
   INFERNODE_CHECK(!repeated, ErrorCode::InvalidModel, "attribute '", a.name, "' is given more than once");
   if (!a.ref.empty()) {
-    node.attribute_refs.push_back({std::move(a.name), std::move(a.ref)});
+    node.attribute_refs.push_back({std::move(a.name), std::move(a.ref), static_cast<int>(a.type)});
     return;
   }
   const auto one = [&]() -> Message {

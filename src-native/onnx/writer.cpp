@@ -1,0 +1,357 @@
+#include "onnx/writer.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "onnx/fields.h"
+#include "onnx/tensor_writer.h"
+
+namespace infernode::onnx {
+namespace {
+
+using graph::Attribute;
+using graph::Graph;
+using graph::NameTable;
+using graph::Node;
+using graph::ValueId;
+using graph::ValueType;
+using protozero::pbf_writer;
+using tensor::DType;
+using tensor::Tensor;
+
+/// What protobuf's own parsers accept, less room for what surrounds the tensors.
+constexpr size_t kMaxModelBytes = (size_t{1} << 31) - 1;
+/// Room for everything that is no tensor.
+constexpr size_t kMargin = size_t{64} << 20;
+constexpr size_t kDefaultThreshold = 1024;
+constexpr const char* kWrapperDomain = "infernode.versions";
+
+void write_type(pbf_writer out, const ValueType& type) {
+  const auto tensor_type = [&](uint32_t field) {
+    pbf_writer t(out, field);
+    t.add_int32(tensor_type_field::kElemType, static_cast<int32_t>(type.elem));
+    if (!type.shape) return;
+    pbf_writer shape(t, tensor_type_field::kShape);
+    for (const graph::Dim& d : *type.shape) {
+      pbf_writer dim(shape, shape_field::kDim);
+      if (d.known()) {
+        dim.add_int64(dim_field::kValue, d.value());
+      } else if (const std::string text = d.to_string(); text.find('?') == std::string::npos) {
+        dim.add_string(dim_field::kParam, text);
+      }
+    }
+  };
+  const auto nested = [&](uint32_t field, uint32_t inner) {
+    pbf_writer t(out, field);
+    if (field == type_field::kMap) t.add_int32(map_type_field::kKeyType, static_cast<int32_t>(type.elem));
+    if (type.inner) write_type(pbf_writer(t, inner), *type.inner);
+  };
+  switch (type.kind) {
+    case ValueType::Kind::Unknown:
+      break;
+    case ValueType::Kind::Tensor:
+      tensor_type(type_field::kTensor);
+      break;
+    case ValueType::Kind::SparseTensor:
+      tensor_type(type_field::kSparseTensor);
+      break;
+    case ValueType::Kind::Sequence:
+      nested(type_field::kSequence, element_type_field::kElemType);
+      break;
+    case ValueType::Kind::Optional:
+      nested(type_field::kOptional, element_type_field::kElemType);
+      break;
+    case ValueType::Kind::Map:
+      nested(type_field::kMap, map_type_field::kValueType);
+      break;
+  }
+}
+
+void write_value(pbf_writer out, const std::string& name, const ValueType& type) {
+  out.add_string(value_field::kName, name);
+  if (type.kind != ValueType::Kind::Unknown) write_type(pbf_writer(out, value_field::kType), type);
+}
+
+void write_opset(pbf_writer out, const std::string& domain, int64_t version) {
+  out.add_string(opset_field::kDomain, domain);
+  out.add_int64(opset_field::kVersion, version);
+}
+
+AttributeType type_of(const Attribute& a) {
+  // In the order of graph::Attribute's alternatives.
+  constexpr AttributeType kTypes[] = {AttributeType::Int,    AttributeType::Float,        AttributeType::String,
+                                      AttributeType::Ints,   AttributeType::Floats,       AttributeType::Strings,
+                                      AttributeType::Tensor, AttributeType::SparseTensor, AttributeType::Tensors,
+                                      AttributeType::Graph,  AttributeType::Graphs,       AttributeType::TypeProto};
+  static_assert(std::variant_size_v<Attribute> == std::size(kTypes));
+  return kTypes[a.index()];
+}
+
+/// A function that stands for nodes of one operator in another version than the model imports.
+struct VersionWrapper {
+  std::string domain, op_type;
+  int64_t opset = 0;
+  size_t inputs = 0, outputs = 0;
+  std::vector<std::pair<std::string, AttributeType>> attributes;
+  std::string name;
+  auto key() const { return std::tie(domain, op_type, opset, inputs, outputs, attributes); }
+};
+
+class ModelWriter {
+ public:
+  ModelWriter(const graph::Model& model, const WriteOptions& options, ExternalSink* sink)
+      : model_(model), options_(options), sink_(sink), imported_(model.info.opsets) {}
+
+  std::string write() {
+    const Graph& graph = *model_.graph;
+    std::string graph_bytes;
+    write_graph(pbf_writer(graph_bytes), graph, nullptr, model_.info.graph_name);
+    for (const graph::FunctionDef& f : options_.functions) imported_.emplace(f.domain, 1);
+    if (!options_.functions.empty() || !wrappers_.empty()) ir_version_ = std::max<int64_t>(ir_version_, 8);
+
+    const graph::ModelInfo& info = model_.info;
+    std::string out;
+    pbf_writer w(out);
+    w.add_int64(model_field::kIrVersion, std::max(ir_version_, info.ir_version));
+    for (const auto& [domain, version] : imported_)
+      write_opset(pbf_writer(w, model_field::kOpsetImport), domain, version);
+    const auto text = [&](uint32_t field, const std::string& s) {
+      if (!s.empty()) w.add_string(field, s);
+    };
+    text(model_field::kProducerName, info.producer_name);
+    text(model_field::kProducerVersion, info.producer_version);
+    text(model_field::kDomain, info.domain);
+    if (info.model_version != 0) w.add_int64(model_field::kModelVersion, info.model_version);
+    text(model_field::kDoc, info.doc);
+    w.add_message(model_field::kGraph, graph_bytes);
+    graph_bytes = {};
+    for (const auto& [key, value] : info.metadata) {
+      pbf_writer entry(w, model_field::kMetadata);
+      entry.add_string(entry_field::kKey, key);
+      entry.add_string(entry_field::kValue, value);
+    }
+    for (const graph::FunctionDef& f : options_.functions) write_function(pbf_writer(w, model_field::kFunctions), f);
+    for (const VersionWrapper& v : wrappers_) write_wrapper(pbf_writer(w, model_field::kFunctions), v);
+    INFERNODE_CHECK(out.size() <= kMaxModelBytes, ErrorCode::InvalidModel, "the model takes ", out.size(),
+                    " bytes, more than the 2 GB that protobuf allows: write it with external data");
+    return out;
+  }
+
+ private:
+  void note(const ValueType& type) {
+    if (type.is_tensor()) ir_version_ = std::max(ir_version_, first_ir_version(type.elem));
+  }
+
+  void write_graph(pbf_writer out, const Graph& graph, const NameTable* outer, const std::string& name) {
+    const NameTable names(graph, outer);
+    for (graph::NodeId id : graph.topological_order())
+      write_node(pbf_writer(out, graph_field::kNode), graph.node(id), names);
+    // A graph without a name is refused by onnx's checker.
+    out.add_string(graph_field::kName, name.empty() ? "graph" : name);
+    if (!graph.doc.empty()) out.add_string(graph_field::kDoc, graph.doc);
+    std::vector<bool> listed(graph.values().size(), false);
+    const auto list = [&](uint32_t field, const std::vector<ValueId>& ids) {
+      for (ValueId id : ids) {
+        listed[static_cast<size_t>(id)] = true;
+        note(graph.value(id).type);
+        write_value(pbf_writer(out, field), names[id], graph.value(id).type);
+      }
+    };
+    list(graph_field::kInput, graph.inputs());
+    list(graph_field::kOutput, graph.outputs());
+    for (const graph::Capture& c : graph.captures()) listed[static_cast<size_t>(c.inner)] = true;
+    for (size_t v = 0; v < graph.values().size(); ++v) {
+      const graph::ValueInfo& info = graph.values()[v];
+      const std::string& value_name = names[static_cast<ValueId>(v)];
+      if (info.constant.is_tensor()) {
+        note(ValueType::tensor(info.constant.tensor().dtype()));
+        write_tensor(pbf_writer(out, graph_field::kInitializer), value_name, info.constant.tensor(), sink_);
+      } else if (info.constant.is_sparse()) {
+        write_sparse(pbf_writer(out, graph_field::kSparseInitializer), value_name, info.constant.sparse());
+      } else {
+        INFERNODE_CHECK(info.constant.empty(), ErrorCode::InvalidModel, "value '", info.name,
+                        "' cannot be written: it is a constant that is no tensor");
+        note(info.type);
+        if (info.producer != graph::kNoNode && !listed[v] && info.type.kind != ValueType::Kind::Unknown)
+          write_value(pbf_writer(out, graph_field::kValueInfo), value_name, info.type);
+      }
+    }
+  }
+
+  void write_node(pbf_writer out, const Node& node, const NameTable& names) {
+    for (ValueId v : node.inputs) out.add_string(node_field::kInput, v == graph::kNoValue ? std::string() : names[v]);
+    for (ValueId v : node.outputs) out.add_string(node_field::kOutput, v == graph::kNoValue ? std::string() : names[v]);
+    if (!node.name.empty()) out.add_string(node_field::kName, node.name);
+    const VersionWrapper* wrapper = wrapper_for(node);
+    out.add_string(node_field::kOpType, wrapper ? wrapper->name : node.op_type);
+    const std::string domain = wrapper ? kWrapperDomain : node.domain;
+    if (!domain.empty()) out.add_string(node_field::kDomain, domain);
+    if (!node.overload.empty()) out.add_string(node_field::kOverload, node.overload);
+    for (const auto& [name, value] : node.attributes)
+      write_attribute(pbf_writer(out, node_field::kAttribute), name, value, &names);
+  }
+
+  void write_attribute(pbf_writer out, const std::string& name, const Attribute& value, const NameTable* names) {
+    out.add_string(attribute_field::kName, name);
+    std::visit(
+        [&]<class T>(const T& v) {
+          if constexpr (std::is_same_v<T, int64_t>) {
+            out.add_int64(attribute_field::kI, v);
+          } else if constexpr (std::is_same_v<T, float>) {
+            out.add_float(attribute_field::kF, v);
+          } else if constexpr (std::is_same_v<T, std::string>) {
+            out.add_bytes(attribute_field::kS, v);
+          } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+            for (int64_t i : v) out.add_int64(attribute_field::kInts, i);
+          } else if constexpr (std::is_same_v<T, std::vector<float>>) {
+            for (float f : v) out.add_float(attribute_field::kFloats, f);
+          } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+            for (const std::string& s : v) out.add_bytes(attribute_field::kStrings, s);
+          } else if constexpr (std::is_same_v<T, Tensor>) {
+            write_tensor(pbf_writer(out, attribute_field::kT), "", v, sink_);
+          } else if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
+            for (const Tensor& t : v) write_tensor(pbf_writer(out, attribute_field::kTensors), "", t, sink_);
+          } else if constexpr (std::is_same_v<T, std::shared_ptr<const tensor::Sparse>>) {
+            write_sparse(pbf_writer(out, attribute_field::kSparseTensor), "", *v);
+          } else if constexpr (std::is_same_v<T, std::shared_ptr<Graph>>) {
+            write_graph(pbf_writer(out, attribute_field::kG), *v, names, v->name);
+          } else if constexpr (std::is_same_v<T, std::vector<std::shared_ptr<Graph>>>) {
+            for (const auto& g : v) write_graph(pbf_writer(out, attribute_field::kGraphs), *g, names, g->name);
+          } else {
+            write_type(pbf_writer(out, attribute_field::kTypeProto), v);
+          }
+        },
+        value);
+    out.add_int32(attribute_field::kType, static_cast<int32_t>(type_of(value)));
+  }
+
+  /// Null where the node may be written as it is. Also imports the node's domain.
+  const VersionWrapper* wrapper_for(const Node& node) {
+    const auto [at, added] = imported_.emplace(node.domain, std::max<int64_t>(node.opset, 1));
+    if (added || node.opset == 0 || at->second == node.opset) return nullptr;
+    if (options_.means_the_same && options_.means_the_same(node, at->second)) return nullptr;
+    // Graphs cannot pass through a function.
+    if (!graph::subgraphs(node).empty()) return nullptr;
+    VersionWrapper v{node.domain, node.op_type, node.opset, node.inputs.size(), node.outputs.size(), {}, {}};
+    for (const auto& [name, value] : node.attributes) v.attributes.emplace_back(name, type_of(value));
+    std::ranges::sort(v.attributes);
+    const auto found = std::ranges::find_if(wrappers_, [&](const VersionWrapper& w) { return w.key() == v.key(); });
+    if (found != wrappers_.end()) return &*found;
+    v.name = cat(node.op_type, "_", node.opset, "_", wrappers_.size());
+    imported_.emplace(kWrapperDomain, 1);
+    wrappers_.push_back(std::move(v));
+    return &wrappers_.back();
+  }
+
+  void write_wrapper(pbf_writer out, const VersionWrapper& v) {
+    out.add_string(function_field::kName, v.name);
+    out.add_string(function_field::kDomain, kWrapperDomain);
+    write_opset(pbf_writer(out, function_field::kOpsetImport), v.domain, v.opset);
+    for (size_t i = 0; i < v.inputs; ++i) out.add_string(function_field::kInput, cat("i", i));
+    for (size_t i = 0; i < v.outputs; ++i) out.add_string(function_field::kOutput, cat("o", i));
+    for (const auto& [name, type] : v.attributes) out.add_string(function_field::kAttribute, name);
+    pbf_writer node(out, function_field::kNode);
+    for (size_t i = 0; i < v.inputs; ++i) node.add_string(node_field::kInput, cat("i", i));
+    for (size_t i = 0; i < v.outputs; ++i) node.add_string(node_field::kOutput, cat("o", i));
+    node.add_string(node_field::kOpType, v.op_type);
+    if (!v.domain.empty()) node.add_string(node_field::kDomain, v.domain);
+    for (const auto& [name, type] : v.attributes) {
+      pbf_writer attribute(node, node_field::kAttribute);
+      attribute.add_string(attribute_field::kName, name);
+      attribute.add_string(attribute_field::kRefAttrName, name);
+      attribute.add_int32(attribute_field::kType, static_cast<int32_t>(type));
+    }
+  }
+
+  void write_function(pbf_writer out, const graph::FunctionDef& f) {
+    out.add_string(function_field::kName, f.name);
+    out.add_string(function_field::kDomain, f.domain);
+    if (!f.overload.empty()) out.add_string(function_field::kOverload, f.overload);
+    for (const auto& [domain, version] : f.opsets)
+      write_opset(pbf_writer(out, function_field::kOpsetImport), domain, version);
+    for (const auto& input : f.body.inputs) out.add_string(function_field::kInput, input.name);
+    for (const auto& output : f.body.outputs) out.add_string(function_field::kOutput, output.name);
+    for (const std::string& name : f.attributes) out.add_string(function_field::kAttribute, name);
+    for (const auto& [name, value] : f.defaults)
+      write_attribute(pbf_writer(out, function_field::kAttributeProto), name, value, nullptr);
+    for (const graph::NodeDef& node : f.body.nodes) write_definition(pbf_writer(out, function_field::kNode), f, node);
+  }
+
+  void write_definition(pbf_writer out, const graph::FunctionDef& f, const graph::NodeDef& node) {
+    INFERNODE_CHECK(node.graphs.empty(), ErrorCode::Internal, "function '", f.name,
+                    "' has a body with subgraphs, which is not written");
+    for (const std::string& name : node.inputs) out.add_string(node_field::kInput, name);
+    for (const std::string& name : node.outputs) out.add_string(node_field::kOutput, name);
+    if (!node.name.empty()) out.add_string(node_field::kName, node.name);
+    out.add_string(node_field::kOpType, node.op_type);
+    if (!node.domain.empty()) out.add_string(node_field::kDomain, node.domain);
+    for (const auto& [name, value] : node.attributes)
+      write_attribute(pbf_writer(out, node_field::kAttribute), name, value, nullptr);
+    for (const graph::AttributeRef& ref : node.attribute_refs) {
+      pbf_writer attribute(out, node_field::kAttribute);
+      attribute.add_string(attribute_field::kName, ref.name);
+      attribute.add_string(attribute_field::kRefAttrName, ref.source);
+      attribute.add_int32(attribute_field::kType, static_cast<int32_t>(ref.type));
+    }
+  }
+
+  const graph::Model& model_;
+  const WriteOptions& options_;
+  ExternalSink* sink_;
+  std::map<std::string, int64_t> imported_;
+  std::deque<VersionWrapper> wrappers_;
+  int64_t ir_version_ = 4;
+};
+
+void add_tensor_bytes(const Graph& graph, size_t& total) {
+  const auto add = [&](const Tensor& t) { total = checked_add(total, t.bytes()); };
+  for (const graph::ValueInfo& info : graph.values())
+    if (info.constant.is_tensor()) add(info.constant.tensor());
+  for (size_t n = 0; n < graph.node_count(); ++n) {
+    const Node& node = graph.node(static_cast<graph::NodeId>(n));
+    if (node.removed) continue;
+    for (const auto& [name, value] : node.attributes)
+      if (const auto* t = std::get_if<Tensor>(&value)) add(*t);
+    for (const auto& g : graph::subgraphs(node)) add_tensor_bytes(*g, total);
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> write_model_bytes(const graph::Model& model, const WriteOptions& options) {
+  size_t total = 0;
+  add_tensor_bytes(*model.graph, total);
+  INFERNODE_CHECK(total <= kMaxModelBytes, ErrorCode::InvalidModel, "the model's tensors take ", total,
+                  " bytes, more than the 2 GB that protobuf allows: write it to a file with external data");
+  const std::string bytes = ModelWriter(model, options, nullptr).write();
+  std::vector<std::byte> out(bytes.size());
+  std::ranges::transform(bytes, out.begin(), [](char c) { return static_cast<std::byte>(c); });
+  return out;
+}
+
+void write_model_file(const graph::Model& model, const std::string& path, const WriteOptions& options) {
+  size_t threshold = options.external_threshold;
+  if (threshold == SIZE_MAX) {
+    size_t total = 0;
+    add_tensor_bytes(*model.graph, total);
+    if (total > kMaxModelBytes - kMargin) threshold = kDefaultThreshold;
+  }
+  std::optional<ExternalSink> sink;
+  if (threshold != SIZE_MAX) {
+    const size_t slash = path.find_last_of("/\\");
+    sink.emplace(path + ".data", (slash == std::string::npos ? path : path.substr(slash + 1)) + ".data", threshold);
+  }
+  const std::string bytes = ModelWriter(model, options, sink ? &*sink : nullptr).write();
+  if (sink) sink->finish();
+  try {
+    write_file(path, std::as_bytes(std::span(bytes)));
+  } catch (const Error& e) {
+    fail(ErrorCode::Io, cat("open file ", path, " failed: ", e.message()), {.path = path});
+  }
+}
+
+}  // namespace infernode::onnx
