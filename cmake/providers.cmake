@@ -28,3 +28,17 @@ foreach(name IN LISTS provider_names)
   endif()
   list(APPEND INFERNODE_PROVIDERS ${target})
 endforeach()
+
+# provider::register_all calls register_<name> of every folder; each defines it in namespace infernode::provider.
+set(registered "")
+foreach(name IN LISTS provider_names)
+  list(APPEND registered ${name}.cpp)
+endforeach()
+infernode_registration(${CMAKE_BINARY_DIR}/generated/register_providers.cpp NAMESPACE provider
+                       REGISTRY std::vector<ProviderFactory> HEADER provider/provider.h SOURCES ${registered})
+add_library(infernode_providers STATIC ${CMAKE_BINARY_DIR}/generated/register_providers.cpp)
+target_link_libraries(infernode_providers PUBLIC ${INFERNODE_PROVIDERS} infernode_options)
+if(TARGET infernode_provider)
+  target_link_libraries(infernode_providers PUBLIC infernode_provider)
+endif()
+list(PREPEND INFERNODE_PROVIDERS infernode_providers)

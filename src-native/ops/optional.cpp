@@ -87,7 +87,8 @@ void register_optional(kernel::OpRegistrar& r) {
                "input:O -> output:V; O = optional(all_ir13)|optional(seq(all_ir13))|all_ir13|seq(all_ir13), V = "
                "all_ir13|seq(all_ir13)")
       .infer(infer_get)
-      .kernel<OptionalGetElement>();
+      .kernel<OptionalGetElement>()
+      .alias(0, 0);
 }
 
 }  // namespace infernode::ops

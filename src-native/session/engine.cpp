@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/system.h"
+#include "provider/absent.h"
 
 namespace infernode::ops {
 void register_all(kernel::OpRegistrar& registrar);
@@ -16,6 +17,7 @@ std::shared_ptr<Engine> Engine::create(std::size_t threads) {
   kernel::OpRegistrar registrar(engine->registry_);
   ops::register_all(registrar);
   provider::register_all(engine->providers_);
+  provider::add_absent(engine->providers_);
   engine->weights_ = std::make_unique<runtime::WeightStore>();
   engine->pool_ = std::make_unique<ThreadPool>(threads == 0 ? available_cores() : threads);
   return engine;

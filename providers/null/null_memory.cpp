@@ -1,0 +1,17 @@
+#include "providers/null/null_memory.h"
+
+namespace infernode::provider {
+
+tensor::Buffer NullAllocator::allocate(std::size_t bytes) {
+  const tensor::Buffer host = tensor::host_allocator().allocate(bytes);
+  return {host.data(), host.size(), std::make_shared<const tensor::Buffer>(host), kNullDevice};
+}
+
+tensor::Tensor as_host(const tensor::Tensor& on_device) {
+  const tensor::Buffer& buffer = on_device.buffer();
+  return {on_device.dtype(), on_device.shape(),
+          tensor::Buffer(buffer.data(), buffer.size(), std::make_shared<const tensor::Buffer>(buffer), tensor::Device{},
+                         buffer.writable())};
+}
+
+}  // namespace infernode::provider

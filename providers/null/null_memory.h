@@ -1,0 +1,20 @@
+#pragma once
+
+#include "tensor/buffer.h"
+#include "tensor/tensor.h"
+
+namespace infernode::provider {
+
+inline constexpr tensor::Device kNullDevice{tensor::Device::Kind::Null, 0};
+
+/// Host memory that says it is a device's, so that code which forgets a copy is found out.
+class NullAllocator final : public tensor::Allocator {
+ public:
+  tensor::Buffer allocate(std::size_t bytes) override;
+  tensor::Device device() const override { return kNullDevice; }
+};
+
+/// The same bytes seen as host memory: what this "device" computes on.
+tensor::Tensor as_host(const tensor::Tensor& on_device);
+
+}  // namespace infernode::provider
