@@ -36,7 +36,7 @@ struct QgemmArgs {
 struct QgemmTable {
   const char* name;
   std::size_t mr, nr;
-  std::size_t (*scratch_bytes)(std::size_t k) noexcept;
+  std::size_t (*scratch_bytes)(std::size_t k) noexcept;  // per call; 64-byte aligned
   std::size_t (*packed_b_bytes)(std::size_t n, std::size_t k) noexcept;
   // Packs columns [n_begin, n_end) of B ([k][ldb], or [n][ldb] when trans_b); n_begin is a multiple of nr.
   void (*pack_b)(std::size_t n, std::size_t k, const void* b, bool b_signed, std::size_t ldb, bool trans_b, void* out,

@@ -175,6 +175,13 @@ INFERNODE_SIMD std::int32_t reduce_add(I a) {
   return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
 }
 
+// 2 * kLanes bytes, sign-extended to pairs of 16 bits per lane.
+INFERNODE_SIMD I load_s8_pairs(const std::int8_t* p) {
+  return {_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+// Per lane, the sum of the two products of 16-bit halves.
+INFERNODE_SIMD I dot_pairs(I a, I b) { return {_mm256_madd_epi16(a.v, b.v)}; }
+
 template <>
 struct Vec<double> {
   __m256d v;

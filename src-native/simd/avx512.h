@@ -134,6 +134,13 @@ INFERNODE_SIMD float reduce_max(F a) { return _mm512_reduce_max_ps(a.v); }
 INFERNODE_SIMD float reduce_min(F a) { return _mm512_reduce_min_ps(a.v); }
 INFERNODE_SIMD std::int32_t reduce_add(I a) { return _mm512_reduce_add_epi32(a.v); }
 
+// 2 * kLanes bytes, sign-extended to pairs of 16 bits per lane.
+INFERNODE_SIMD I load_s8_pairs(const std::int8_t* p) {
+  return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+// Per lane, the sum of the two products of 16-bit halves.
+INFERNODE_SIMD I dot_pairs(I a, I b) { return {_mm512_madd_epi16(a.v, b.v)}; }
+
 template <>
 struct Vec<double> {
   __m512d v;

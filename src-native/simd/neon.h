@@ -149,6 +149,14 @@ INFERNODE_SIMD float reduce_max(F a) { return vmaxvq_f32(a.v); }
 INFERNODE_SIMD float reduce_min(F a) { return vminvq_f32(a.v); }
 INFERNODE_SIMD std::int32_t reduce_add(I a) { return vaddvq_s32(a.v); }
 
+// 2 * kLanes bytes, sign-extended to pairs of 16 bits per lane.
+INFERNODE_SIMD I load_s8_pairs(const std::int8_t* p) { return {vreinterpretq_s32_s16(vmovl_s8(vld1_s8(p)))}; }
+// Per lane, the sum of the two products of 16-bit halves.
+INFERNODE_SIMD I dot_pairs(I a, I b) {
+  const int16x8_t x = vreinterpretq_s16_s32(a.v), y = vreinterpretq_s16_s32(b.v);
+  return {vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y))};
+}
+
 template <>
 struct Vec<double> {
   float64x2_t v;

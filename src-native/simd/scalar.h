@@ -140,6 +140,16 @@ INFERNODE_SIMD float reduce_min(F a) { return less(less(a.v[0], a.v[2]), less(a.
 INFERNODE_SIMD std::int32_t reduce_add(I a) {
   return from_bits(bits(a.v[0]) + bits(a.v[1]) + bits(a.v[2]) + bits(a.v[3]));
 }
+// 2 * kLanes bytes, sign-extended to pairs of 16 bits per lane.
+INFERNODE_SIMD I load_s8_pairs(const std::int8_t* p) {
+  INFERNODE_EACH(I, v, from_bits((bits(p[2 * i]) & 0xffffu) | (bits(p[2 * i + 1]) << 16)));
+}
+// Per lane, the sum of the two products of 16-bit halves.
+INFERNODE_SIMD std::int32_t low_half(std::int32_t x) { return static_cast<std::int16_t>(bits(x) & 0xffffu); }
+INFERNODE_SIMD I dot_pairs(I a, I b) {
+  INFERNODE_EACH(I, v, low_half(a.v[i]) * low_half(b.v[i]) + (a.v[i] >> 16) * (b.v[i] >> 16));
+}
+
 using D = Vec<double>;
 INFERNODE_SIMD D set(double x) { return {{x, x, x, x}}; }
 INFERNODE_SIMD D fma(D a, D b, D c) { INFERNODE_EACH(D, v, a.v[i] * b.v[i] + c.v[i]); }
@@ -148,7 +158,7 @@ INFERNODE_SIMD D fma(D a, D b, D c) { INFERNODE_EACH(D, v, a.v[i] * b.v[i] + c.v
 // dst[c * ld_dst + r] = src[r * ld_src + c] for r, c < 4.
 INFERNODE_SIMD void transpose4(const float* src, std::size_t ld_src, float* dst, std::size_t ld_dst) {
   for (std::size_t r = 0; r < 4; ++r) {
-    for (std::size_t c = 0; c < 4; ++c) dst[c * ld_dst + r] = src[r * ld_src + c];
+    for (std::size_t c = 0; c < 4; ++c) __builtin_memcpy(dst + c * ld_dst + r, src + r * ld_src + c, sizeof(float));
   }
 }
 

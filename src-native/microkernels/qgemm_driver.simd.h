@@ -1,0 +1,198 @@
+#pragma once
+
+#include "microkernels/qgemm.h"
+#include "microkernels/register_tile.simd.h"
+#include "microkernels/simd_file.h"
+
+// The integer product's packing, loops and output, shared by the targets' kernels. A Kernel says how many consecutive k
+// it multiplies at a time and how it wants A:
+//   static constexpr std::size_t kGroup;            // k per step: 2 or 4
+//   using Element;                                  // of packed A
+//   static constexpr std::int32_t kSignedShift;     // what is added to int8 elements of A
+//   template <rows, vectors> static void accumulate(groups, a, lda, panel, tile)
+//
+// Packed B: one block per panel of kNr columns: kNr int32 column sums, a header, then [k / kGroup][kNr][kGroup] int8.
+// uint8 columns are stored less 128. Missing k and columns are 0.
+namespace infernode::microkernels {
+namespace {
+
+struct PanelHeader {
+  std::int32_t sums[kNr];  // of the stored bytes, per column
+  std::int32_t shift;      // what was taken from every element
+  std::int32_t unused[15];
+};
+
+template <typename Kernel>
+struct Qgemm {
+  static constexpr std::size_t kGroup = Kernel::kGroup;
+  using Element = typename Kernel::Element;
+  using Accumulate = void (*)(std::size_t groups, const Element* a, std::size_t lda, const std::int8_t* panel,
+                              std::int32_t* tile) noexcept;
+  static constexpr std::size_t kMaxRows = 96;             // rows of A packed at a time ...
+  static constexpr std::size_t kPackedBytes = 512 << 10;  // ... unless they exceed this
+
+  static constexpr std::size_t groups(std::size_t k) { return divide_up(k, kGroup); }
+  static constexpr std::size_t panel_bytes(std::size_t k) { return sizeof(PanelHeader) + groups(k) * kNr * kGroup; }
+  // Elements of a packed row of A: an odd number of cache lines, so that rows spread over the cache.
+  static constexpr std::size_t row_elements(std::size_t k) {
+    return (divide_up(groups(k) * kGroup * sizeof(Element), std::size_t{64}) | 1) * 64 / sizeof(Element);
+  }
+  static constexpr std::size_t rows_at_once(std::size_t k) {
+    const std::size_t fit = kPackedBytes / (row_elements(k) * sizeof(Element)) / kMr * kMr;
+    return larger(kMr, smaller(kMaxRows, fit));
+  }
+
+  static std::size_t scratch_bytes(std::size_t k) noexcept {
+    return rows_at_once(k) * row_elements(k) * sizeof(Element);
+  }
+  static std::size_t packed_b_bytes(std::size_t n, std::size_t k) noexcept {
+    return divide_up(n, kNr) * panel_bytes(k);
+  }
+
+  static void pack_b(std::size_t n, std::size_t k, const void* b, bool b_signed, std::size_t ldb, bool trans_b,
+                     void* out, std::size_t n_begin, std::size_t n_end) noexcept {
+    const auto* source = static_cast<const std::uint8_t*>(b);
+    // Flipping the top bit of a uint8 is subtracting 128.
+    const std::uint8_t flip = b_signed ? 0 : 0x80;
+    for (std::size_t n0 = n_begin; n0 < n_end; n0 += kNr) {
+      auto* block = static_cast<std::uint8_t*>(out) + n0 / kNr * panel_bytes(k);
+      auto* header = reinterpret_cast<PanelHeader*>(block);
+      auto* data = reinterpret_cast<std::int8_t*>(block + sizeof(PanelHeader));
+      header->shift = b_signed ? 0 : 128;
+      for (std::int32_t& sum : header->sums) sum = 0;
+      for (std::size_t g = 0; g < groups(k); ++g) {
+        for (std::size_t c = 0; c < kNr; ++c) {
+          for (std::size_t i = 0; i < kGroup; ++i, ++data) {
+            const std::size_t row = g * kGroup + i, column = n0 + c;
+            if (row < k && column < n) {
+              *data = static_cast<std::int8_t>(source[trans_b ? column * ldb + row : row * ldb + column] ^ flip);
+              header->sums[c] += *data;
+            } else {
+              *data = 0;
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // Returns the row's sum.
+  static std::int32_t pack_a_row(const QgemmArgs& q, std::size_t row, Element* out) noexcept {
+    const std::size_t k = q.k, padded = groups(k) * kGroup;
+    std::int32_t sum = 0;
+    if (q.a_signed) {
+      const auto* a = static_cast<const std::int8_t*>(q.a) + row * q.lda;
+      for (std::size_t p = 0; p < k; ++p) {
+        const std::int32_t x = a[p] + Kernel::kSignedShift;
+        out[p] = static_cast<Element>(x);
+        sum += x;
+      }
+    } else {
+      const auto* a = static_cast<const std::uint8_t*>(q.a) + row * q.lda;
+      for (std::size_t p = 0; p < k; ++p) {
+        out[p] = static_cast<Element>(a[p]);
+        sum += a[p];
+      }
+    }
+    for (std::size_t p = k; p < padded; ++p) out[p] = 0;
+    return sum;
+  }
+
+  static void finish(const QgemmArgs& q, std::size_t m0, std::size_t rows, std::size_t n0, std::size_t cols,
+                     const PanelHeader& header, const std::int32_t* row_sums, const std::int32_t* tile) noexcept {
+    const std::int32_t a_shift = q.a_signed ? Kernel::kSignedShift : 0;
+    const VecI b_shift = set(header.shift);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::size_t m = m0 + r;
+      const std::int32_t a_zero = (q.a_zeros ? q.a_zeros[m] : q.a_zero) + a_shift;
+      // sum (a - za)(b - zb) = sum ab - za sum b - zb (sum a - K za)
+      const VecI za = set(a_zero);
+      const VecI rest = set(row_sums[r]) - set(static_cast<std::int32_t>(static_cast<std::uint32_t>(q.k))) * za;
+      for (std::size_t i = 0; i < cols; i += kLanes) {
+        const std::size_t n = smaller(kLanes, cols - i), column = n0 + i;
+        const VecI zb = (q.b_zeros ? load_partial(q.b_zeros + column, n) : set(q.b_zero)) - b_shift;
+        VecI v = load(tile + r * kNr + i) - za * load(header.sums + i) - zb * rest;
+        if (q.bias) v = v + load_partial(q.bias + column, n);
+        const std::size_t at = m * q.ldc + column;
+        if (q.output == QgemmOutput::kS32) {
+          store_partial(static_cast<std::int32_t*>(q.c) + at, v, n);
+          continue;
+        }
+        VecF f = to_float(v) * (q.scales ? load_partial(q.scales + column, n) : set(q.scale));
+        if (q.bias_f32) f = f + load_partial(q.bias_f32 + column, n);
+        if (q.output == QgemmOutput::kF32) {
+          store_partial(static_cast<float*>(q.c) + at, f, n);
+          continue;
+        }
+        // Clamped to what int32 can hold with room for the zero point; the stores saturate.
+        const VecF rounded = clamp(round_even(f), set(-65536.0f), set(65536.0f));
+        const VecI quantized = to_int(rounded) + set(q.out_zero);
+        std::uint8_t bytes[kLanes];
+        if (q.output == QgemmOutput::kU8) {
+          store_u8(bytes, quantized);
+        } else {
+          store_s8(reinterpret_cast<std::int8_t*>(bytes), quantized);
+        }
+        for (std::size_t j = 0; j < n; ++j) static_cast<std::uint8_t*>(q.c)[at + j] = bytes[j];
+      }
+    }
+  }
+
+  struct Kernels {
+    Accumulate by_size[kMr][kNv];
+  };
+  template <std::size_t kRows>
+  static constexpr void fill(Kernels& kernels) {
+    if constexpr (kRows > 0) {
+      kernels.by_size[kRows - 1][0] = Kernel::template accumulate<kRows, 1>;
+      kernels.by_size[kRows - 1][1] = Kernel::template accumulate<kRows, 2>;
+      if constexpr (kNv > 2) {
+        kernels.by_size[kRows - 1][2] = Kernel::template accumulate<kRows, 3>;
+        kernels.by_size[kRows - 1][3] = Kernel::template accumulate<kRows, 4>;
+      }
+      fill<kRows - 1>(kernels);
+    }
+  }
+  static constexpr Kernels make_kernels() {
+    Kernels kernels{};
+    fill<kMr>(kernels);
+    return kernels;
+  }
+
+  static void run(const QgemmArgs& q, const GemmRange& range, void* scratch) noexcept {
+    static constexpr Kernels kKernels = make_kernels();
+    auto* packed_a = static_cast<Element*>(scratch);
+    const std::size_t lda = row_elements(q.k), most = rows_at_once(q.k);
+    std::int32_t row_sums[kMaxRows];
+    alignas(64) std::int32_t tile[kMr * kNr];
+    for (std::size_t m0 = range.m_begin; m0 < range.m_end; m0 += most) {
+      const std::size_t rows = smaller(most, range.m_end - m0), tiles = divide_up(rows, kMr);
+      for (std::size_t r = 0; r < rows; ++r) row_sums[r] = pack_a_row(q, m0 + r, packed_a + r * lda);
+      for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
+        const std::size_t cols = smaller(kNr, range.n_end - n0);
+        const auto* block = static_cast<const std::uint8_t*>(q.packed_b) + n0 / kNr * panel_bytes(q.k);
+        const auto* data = reinterpret_cast<const std::int8_t*>(block + sizeof(PanelHeader));
+        for (std::size_t t = 0; t < tiles; ++t) {
+          const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
+          kKernels.by_size[r1 - r0 - 1][divide_up(cols, kLanes) - 1](groups(q.k), packed_a + r0 * lda, lda, data, tile);
+          finish(q, m0 + r0, r1 - r0, n0, cols, *reinterpret_cast<const PanelHeader*>(block), row_sums + r0, tile);
+        }
+      }
+    }
+  }
+
+  static constexpr QgemmTable table(const char* name) {
+    return {name, kMr, kNr, scratch_bytes, packed_b_bytes, pack_b, run};
+  }
+};
+
+// One element of packed A group as a 32-bit word.
+template <typename Element>
+INFERNODE_SIMD std::int32_t load_group(const Element* p) {
+  std::int32_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return word;
+}
+
+}  // namespace
+}  // namespace infernode::microkernels
