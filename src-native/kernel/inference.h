@@ -24,6 +24,9 @@ InferredGraph infer_values(const graph::Graph& graph, std::span<const graph::Nod
                            std::span<const graph::ValueType> captured, const Registry& registry, std::span<const OpSchema* const> schemas = {},
                            const Logger* logger = nullptr);
 
+/// The value as a tensor where inference knows every element: from `known`, or an int32 or int64 one from `contents`. An empty tensor otherwise.
+tensor::Tensor known_tensor(const InferredGraph& inferred, graph::ValueId id);
+
 /// Arity and types of a node against its schema. Throws InvalidModel; unknown types pass.
 void check_node(const graph::Graph& graph, const graph::Node& node, const OpSchema& schema);
 

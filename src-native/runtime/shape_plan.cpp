@@ -31,20 +31,6 @@ graph::ValueType type_of(const tensor::Value* value, const graph::ValueType& dec
   return graph::ValueType::tensor(value->tensor().dtype(), graph::to_sym(value->tensor().shape()));
 }
 
-/// Integer tensor of rank 0 or 1 with these elements; empty where the type is no integer or bool.
-tensor::Value integer_tensor(tensor::DType dtype, const tensor::Shape& shape, std::span<const graph::Dim> contents) {
-  if (dtype != tensor::DType::Int64 && dtype != tensor::DType::Int32) return {};
-  tensor::Tensor out = tensor::Tensor::make(dtype, shape);
-  for (std::size_t i = 0; i < contents.size(); ++i) {
-    if (dtype == tensor::DType::Int64) {
-      out.mutable_data<std::int64_t>()[i] = contents[i].value();
-    } else {
-      out.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(contents[i].value());
-    }
-  }
-  return out;
-}
-
 /// Union-find over values that share one block of memory.
 class Blocks {
  public:
@@ -105,15 +91,8 @@ std::shared_ptr<const ShapePlan> ExecutionPlan::make_shape_plan(std::span<const 
     std::vector<std::pair<ValueId, tensor::Value>> values;
     for (const ValueId id : step.outputs) {
       if (id == kNoValue) continue;
-      const auto& contents = inferred.contents[index(id)];
-      const graph::ValueType& type = inferred.types[index(id)];
-      if (!contents || !type.shape ||
-          !std::all_of(contents->begin(), contents->end(), [](const graph::Dim& d) { return d.known(); }))
-        break;
-      const auto shape = graph::to_known(*type.shape);
-      if (!shape || shape->numel() != static_cast<std::int64_t>(contents->size())) break;
-      tensor::Value value = integer_tensor(type.elem, *shape, *contents);
-      if (value.empty()) break;
+      tensor::Tensor value = kernel::known_tensor(inferred, id);
+      if (!value) break;
       values.emplace_back(id, std::move(value));
     }
     const auto produced =

@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include "graph/patch.h"
+#include "kernel/inference.h"
+#include "passes/pass.h"
+
+namespace infernode::passes {
+
+namespace {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+
+/// Bytes the outputs will take where their types tell; SIZE_MAX where they do not.
+std::size_t output_bytes(const Graph& graph, const Node& node) {
+  std::size_t total = 0;
+  for (const ValueId id : node.outputs) {
+    if (id == kNoValue) continue;
+    const graph::ValueType& type = graph.value(id).type;
+    if (!type.is_tensor() || !type.shape) return SIZE_MAX;
+    const auto shape = graph::to_known(*type.shape);
+    if (!shape) return SIZE_MAX;
+    total += tensor::byte_size(type.elem, shape->numel());
+  }
+  return total;
+}
+
+class Folder {
+ public:
+  Folder(Graph& graph, const PassOptions& options)
+      : graph_(graph), options_(options), order_(graph.topological_order()) {}
+
+  bool run() {
+    inferred_ = kernel::infer_values(graph_, order_, {}, {}, *options_.registry, {}, options_.logger);
+    bool changed = false;
+    for (const NodeId id : order_) changed = fold(id) || changed;
+    return changed;
+  }
+
+ private:
+  bool fold(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.removed || !foldable(node)) return false;
+    std::vector<tensor::Value> results = known_results(node);
+    if (results.empty()) results = evaluate(node);
+    if (results.empty()) return false;
+    graph::GraphPatch patch(graph_);
+    const std::vector<ValueId> outputs = node.outputs;
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (outputs[o] != kNoValue) patch.fold(outputs[o], results[o]);
+    }
+    patch.apply();
+    return true;
+  }
+
+  bool foldable(const Node& node) const {
+    if (node.outputs.empty() || !graph::subgraphs(node).empty()) return false;
+    const kernel::OpSchema* schema = options_.registry->find_schema(node.domain, node.op_type, node.opset);
+    if (schema == nullptr || !schema->deterministic) return false;
+    return std::none_of(node.outputs.begin(), node.outputs.end(),
+                        [&](ValueId id) { return id != kNoValue && graph_.is_output(id); });
+  }
+
+  /// What inference knows of all outputs, whether or not their inputs are constants.
+  std::vector<tensor::Value> known_results(const Node& node) const {
+    std::vector<tensor::Value> results;
+    for (const ValueId id : node.outputs) {
+      if (id == kNoValue) {
+        results.emplace_back();
+        continue;
+      }
+      tensor::Tensor known = kernel::known_tensor(inferred_, id);
+      if (!known) return {};
+      results.emplace_back(std::move(known));
+    }
+    return results;
+  }
+
+  std::vector<tensor::Value> evaluate(const Node& node) const {
+    std::vector<const tensor::Value*> inputs;
+    std::size_t input_bytes = 0;
+    for (const ValueId id : node.inputs) {
+      if (id == kNoValue) {
+        inputs.push_back(nullptr);
+        continue;
+      }
+      const graph::ValueInfo& value = graph_.value(id);
+      if (!value.is_constant() || !value.constant.is_tensor()) return {};
+      inputs.push_back(&value.constant);
+      input_bytes += value.constant.bytes();
+    }
+    const std::size_t bytes = output_bytes(graph_, node);
+    constexpr std::size_t kSmall = std::size_t{1} << 20;
+    if (bytes > options_.max_folded_bytes && bytes > input_bytes) return {};
+    if (bytes > kSmall && bytes > 2 * input_bytes) return {};  // a large fill is cheaper to make than to keep
+    try {
+      kernel::RunContext run;
+      run.allocator = options_.allocator;
+      return kernel::evaluate_node(graph_, node, inputs, *options_.registry, run);
+    } catch (const Error&) {
+      return {};  // the run will say what is wrong, if it ever comes to this node
+    }
+  }
+
+  Graph& graph_;
+  const PassOptions& options_;
+  std::vector<NodeId> order_;
+  kernel::InferredGraph inferred_;
+};
+
+}  // namespace
+
+bool fold_constants(Graph& graph, const PassOptions& options) { return Folder(graph, options).run(); }
+
+}  // namespace infernode::passes

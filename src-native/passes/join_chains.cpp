@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "graph/patch.h"
+#include "passes/pass.h"
+
+namespace infernode::passes {
+
+namespace {
+
+using graph::Graph;
+using graph::kNoNode;
+using graph::kNoValue;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+using tensor::DType;
+
+/// Every value of `from` is a value of `to`, so that a cast through `to` loses nothing.
+bool widens(DType from, DType to) {
+  if (from == to) return true;
+  const auto bits = [](DType t) { return tensor::bit_size(t); };
+  if (from == DType::Bool) return tensor::is_integer(to) || to == DType::Float32 || to == DType::Float64;
+  if (tensor::is_integer(from) && tensor::is_integer(to)) {
+    const bool from_signed = tensor::is_signed_integer(from), to_signed = tensor::is_signed_integer(to);
+    return from_signed == to_signed ? bits(to) > bits(from) : to_signed && bits(to) > bits(from);
+  }
+  if (from == DType::Float16 || from == DType::BFloat16) return to == DType::Float32 || to == DType::Float64;
+  return from == DType::Float32 && to == DType::Float64;
+}
+
+/// A view's target dims, where they stand on their own: constant, and without a 0 that copies the input's dim.
+bool absolute_shape(const Graph& graph, const Node& node) {
+  if (node.inputs.size() < 2 || node.inputs[1] == kNoValue) return false;
+  const graph::ValueInfo& shape = graph.value(node.inputs[1]);
+  if (!shape.is_constant() || !shape.constant.is_tensor()) return false;
+  const auto dims = tensor::to_int64_vector(shape.constant.tensor());
+  return node.attributes.get_int("allowzero", 0) == 0 && std::find(dims.begin(), dims.end(), 0) == dims.end();
+}
+
+bool is_view(const std::string& op) {
+  return op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze";
+}
+
+/// The second of two nodes in a row made to read the first one's input; false where the pair stays.
+bool join(Graph& graph, NodeId second_id, const Node& first, const Node& second) {
+  const ValueId source = first.inputs[0];
+  if (first.op_type == "Transpose" && second.op_type == "Transpose") {
+    const auto before = first.attributes.get_ints("perm"), after = second.attributes.get_ints("perm");
+    if (before.empty() || before.size() != after.size()) return false;
+    std::vector<std::int64_t> perm;
+    for (const std::int64_t axis : after) {
+      if (axis < 0 || axis >= static_cast<std::int64_t>(before.size())) return false;
+      perm.push_back(before[static_cast<std::size_t>(axis)]);
+    }
+    graph.node(second_id).attributes.set("perm", perm);
+  } else if (is_view(first.op_type) && second.op_type == "Reshape") {
+    if (!absolute_shape(graph, second)) return false;
+  } else if (first.op_type == "Cast" && second.op_type == "Cast") {
+    const DType from = graph.value(source).type.elem, middle = graph.value(second.inputs[0]).type.elem;
+    if (from == DType::Undefined || middle == DType::Undefined || !widens(from, middle)) return false;
+  } else {
+    return false;
+  }
+  graph::GraphPatch patch(graph);
+  patch.set_input(second_id, 0, source);
+  patch.apply();
+  return true;
+}
+
+}  // namespace
+
+bool join_chains(Graph& graph, const PassOptions&) {
+  bool changed = false;
+  for (const NodeId id : graph.topological_order()) {
+    const Node& second = graph.node(id);
+    if (!second.domain.empty() || second.inputs.empty() || second.inputs[0] == kNoValue) continue;
+    const NodeId before = graph.value(second.inputs[0]).producer;
+    if (before == kNoNode) continue;
+    const Node& first = graph.node(before);
+    if (!first.domain.empty() || first.inputs.empty() || first.inputs[0] == kNoValue) continue;
+    changed = join(graph, id, first, second) || changed;
+  }
+  return changed;
+}
+
+}  // namespace infernode::passes

@@ -1,0 +1,89 @@
+#include "passes/pipeline.h"
+
+#include "fusions/fusion.h"
+#include "kernel/inference.h"
+#include "passes/pass.h"
+
+namespace infernode::passes {
+
+namespace {
+
+constexpr Pass kBasic[] = {
+    {"EliminateNoops", remove_noops},
+    {"ConstantFolding", fold_constants},
+    {"CommonSubexpressionElimination", merge_common_subexpressions},
+    {"JoinChains", join_chains},
+    {"DeadNodeElimination", remove_dead_nodes},
+};
+constexpr int kMostRounds = 8;
+
+/// The graph itself and every subgraph below it, innermost last.
+template <class Visit>
+void for_each_graph(graph::Graph& graph, const Visit& visit) {
+  visit(graph);
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    if (graph.node(id).removed) continue;
+    for (const auto& body : graph::subgraphs(graph.node(id))) for_each_graph(*body, visit);
+  }
+}
+
+std::vector<std::string> disabled_names(const PassOptions& options) {
+  return {options.disabled.begin(), options.disabled.end()};
+}
+
+bool run_fusions(graph::Graph& graph, const fusions::FusionRegistry& registry, int level, std::string_view provider,
+                 const PassOptions& options, std::vector<std::string>& applied) {
+  bool changed = false;
+  for_each_graph(graph, [&](graph::Graph& g) {
+    for (std::string& name : fusions::apply_fusions(g, registry, level, provider, disabled_names(options))) {
+      applied.push_back(std::move(name));
+      changed = true;
+    }
+  });
+  return changed;
+}
+
+bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std::string>& applied) {
+  bool changed = false;
+  for (const Pass& pass : kBasic) {
+    if (options.disabled.contains(pass.name)) continue;
+    for_each_graph(graph, [&](graph::Graph& g) {
+      if (!pass.run(g, options)) return;
+      applied.emplace_back(pass.name);
+      changed = true;
+    });
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options) {
+  std::vector<std::string> applied;
+  fusions::FusionRegistry registry;
+  fusions::register_all(registry);
+  for (int round = 0; round < kMostRounds; ++round) {
+    bool changed = run_passes(*model.graph, options, applied);
+    changed = run_fusions(*model.graph, registry, 1, "", options, applied) || changed;
+    if (!changed) break;
+    kernel::infer_graph(*model.graph, *options.registry, options.logger);
+  }
+  for_each_graph(*model.graph, [&](graph::Graph& g) { remove_dead_nodes(g, options); });
+  return applied;
+}
+
+std::vector<std::string> run_extended(graph::Model& model, std::string_view provider, const PassOptions& options) {
+  std::vector<std::string> applied;
+  fusions::FusionRegistry registry;
+  fusions::register_all(registry);
+  const int most = options.level >= Level::Layout ? 3 : 2;
+  for (int level = 2; level <= most; ++level) {
+    if (run_fusions(*model.graph, registry, level, provider, options, applied)) {
+      for_each_graph(*model.graph, [&](graph::Graph& g) { remove_dead_nodes(g, options); });
+      kernel::infer_graph(*model.graph, *options.registry, options.logger);
+    }
+  }
+  return applied;
+}
+
+}  // namespace infernode::passes

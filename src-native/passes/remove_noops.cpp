@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "graph/patch.h"
+#include "passes/pass.h"
+
+namespace infernode::passes {
+
+namespace {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+
+bool same_shape(const Graph& graph, ValueId a, ValueId b) {
+  const auto& left = graph.value(a).type.shape;
+  const auto& right = graph.value(b).type.shape;
+  return left && right && *left == *right;
+}
+
+/// Dropout passes its input on unless it trains: from version 12 on an input says so, before that nothing at inference.
+bool drops_nothing(const Graph& graph, const Node& node, const std::vector<std::vector<graph::NodeId>>& consumers) {
+  if (node.outputs.size() > 1 && node.outputs[1] != kNoValue) {
+    if (!consumers[static_cast<std::size_t>(node.outputs[1])].empty() || graph.is_output(node.outputs[1])) return false;
+  }
+  if (node.inputs.size() < 3 || node.inputs[2] == kNoValue) return true;
+  const graph::ValueInfo& training = graph.value(node.inputs[2]);
+  return training.is_constant() && training.constant.is_tensor() && training.constant.tensor().numel() == 1 &&
+         tensor::to_int64_scalar(training.constant.tensor()) == 0;
+}
+
+bool keeps_order(const Graph& graph, const Node& node) {
+  const auto perm = node.attributes.get_ints("perm");
+  if (perm.empty()) {
+    const auto& shape = graph.value(node.inputs[0]).type.shape;
+    return shape && shape->size() < 2;
+  }
+  return std::is_sorted(perm.begin(), perm.end());
+}
+
+bool is_noop(const Graph& graph, const Node& node, const std::vector<std::vector<graph::NodeId>>& consumers) {
+  if (!node.domain.empty() || node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs.empty() ||
+      node.outputs[0] == kNoValue)
+    return false;
+  const ValueId in = node.inputs[0], out = node.outputs[0];
+  const std::string& op = node.op_type;
+  if (op == "Identity") return true;
+  if (op == "Dropout") return drops_nothing(graph, node, consumers);
+  if (op == "Cast" || op == "CastLike") {
+    const tensor::DType from = graph.value(in).type.elem;
+    return from != tensor::DType::Undefined && from == graph.value(out).type.elem;
+  }
+  if (op == "Transpose") return keeps_order(graph, node);
+  if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze" || op == "Expand" || op == "Tile")
+    return same_shape(graph, in, out);
+  if (op == "Concat" || op == "Sum" || op == "Max" || op == "Min" || op == "Mean") return node.inputs.size() == 1;
+  return false;
+}
+
+}  // namespace
+
+bool can_bypass(const Graph& graph, ValueId output, ValueId input) {
+  if (!graph.is_output(output)) return true;
+  const graph::ValueInfo& value = graph.value(input);
+  return value.producer != graph::kNoNode && !value.is_input && !value.has_constant() && !graph.is_output(input);
+}
+
+bool remove_noops(Graph& graph, const PassOptions&) {
+  bool changed = false;
+  const auto consumers = graph.consumers();
+  for (const graph::NodeId id : graph.topological_order()) {
+    const Node& node = graph.node(id);
+    if (!is_noop(graph, node, consumers)) continue;
+    const ValueId in = node.inputs[0], out = node.outputs[0];
+    if (!can_bypass(graph, out, in)) continue;
+    graph::GraphPatch patch(graph);
+    patch.remove_node(id);
+    patch.replace_uses(out, in);
+    patch.apply();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace infernode::passes
