@@ -3,7 +3,7 @@
 // usage: node scripts/build.mjs [--native] [--ts] [--tests]
 //   --native, --ts   only that part
 //   --tests          the native tests as well
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { must, mustNode } from './lib/live.mjs';
 import { at, bin, filesBelow, fingerprint, isMain, root, runMain, say, unlessDone } from './lib/project.mjs';
@@ -48,6 +48,12 @@ export async function buildNative({ tests = false } = {}) {
 const wrapper = `export * from './index.cjs';\nexport { default } from './index.cjs';\n`;
 const wrapperTypes = `export * from './index.js';\nimport * as infernode from './index.js';\nexport default infernode;\n`;
 
+// onnxruntime-common declares itself once for each module system, and each declaration lacks the same element types.
+function augmentation() {
+  const [text] = /^declare module [^]*?^}\n/m.exec(readFileSync(at('dist', 'tensor-types.d.ts'), 'utf8'));
+  return text;
+}
+
 async function bundle() {
   const { build } = await import('esbuild');
   await build({
@@ -81,7 +87,7 @@ export async function buildTypeScript() {
     await bundle();
     await mustNode(bin('typescript/bin/tsc'), ['-p', 'tsconfig.build.json']);
     writeFileSync(at('dist', 'index.mjs'), wrapper);
-    writeFileSync(at('dist', 'index.d.mts'), wrapperTypes);
+    writeFileSync(at('dist', 'index.d.mts'), wrapperTypes + augmentation());
   });
 }
 

@@ -255,7 +255,7 @@ export class InferenceSession implements CommonSession {
     const results = await this.handler.run(feeds as CommonSession.FeedsType, all, options);
     const values = Object.entries(results).map(([name, value]) => [
       name,
-      isTensor(value)
+      value instanceof CommonTensor
         ? value
         : new CommonTensor((value as Tensor).type, (value as Tensor).data, (value as Tensor).dims),
     ]);

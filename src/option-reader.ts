@@ -8,9 +8,9 @@ export class OptionReader {
     private readonly what: string,
   ) {}
 
-  /** As onnxruntime-node does it: a key that is there counts, whatever its value. */
+  /** Whether the key has a value; undefined counts as none. */
   has(key: string): boolean {
-    return key in this.options;
+    return this.get(key) !== undefined;
   }
 
   get(key: string): unknown {
@@ -18,8 +18,8 @@ export class OptionReader {
   }
 
   integer(key: string, fallback: number, max = 2 ** 32 - 1): number {
-    if (!this.has(key)) return fallback;
     const value = this.get(key);
+    if (value === undefined) return fallback;
     if (typeof value !== 'number') this.wrong(key, 'a number', value);
     if (!Number.isInteger(value) || value < 0 || value > max) {
       throw rangeError(`Invalid ${this.what}: '${key}' must be an integer in [0, ${max}], got ${value}.`);
@@ -28,22 +28,22 @@ export class OptionReader {
   }
 
   boolean(key: string, fallback: boolean): boolean {
-    if (!this.has(key)) return fallback;
     const value = this.get(key);
+    if (value === undefined) return fallback;
     if (typeof value !== 'boolean') this.wrong(key, 'a boolean', value);
     return value;
   }
 
   string(key: string, fallback: string): string {
-    if (!this.has(key)) return fallback;
     const value = this.get(key);
+    if (value === undefined) return fallback;
     if (typeof value !== 'string') this.wrong(key, 'a string', value);
     return value;
   }
 
   oneOf<T extends string>(key: string, values: readonly T[], fallback: T): T {
-    if (!this.has(key)) return fallback;
     const value = this.get(key);
+    if (value === undefined) return fallback;
     const found = values.find((candidate) => candidate === value);
     if (found === undefined) this.wrong(key, `one of '${values.join("', '")}'`, value);
     return found;

@@ -31,7 +31,7 @@ export function parseRunOptions(options: object | undefined): ParsedRunOptions {
   const native: NativeRunOptions = {
     tag: reader.string('tag', ''),
     logSeverityLevel: reader.integer('logSeverityLevel', -1, 4),
-    timeout: reader.get('timeout') === undefined ? 0 : reader.integer('timeout', 0),
+    timeout: reader.integer('timeout', 0),
     config: reader.config(),
   };
   return { native, terminate: reader.get('terminate') === true, signal: reader.signal() };
