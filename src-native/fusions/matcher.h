@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "fusions/fusion.h"
+
+namespace infernode::fusions {
+
+/// A pattern parsed once: nodes in topological order, the last one makes the first output and is where matching begins.
+class Pattern {
+ public:
+  /// Throws Internal on text that does not parse or whose nodes do not all lead to the outputs.
+  explicit Pattern(std::string_view text);
+  const graph::Graph& graph() const { return *graph_; }
+  const std::vector<graph::NodeId>& order() const { return order_; }
+  graph::NodeId root() const { return root_; }
+
+ private:
+  std::shared_ptr<graph::Graph> graph_;
+  std::vector<graph::NodeId> order_;
+  graph::NodeId root_;
+};
+
+/// The match whose root is `node`; nullopt where the pattern does not fit there. Commutative operators are tried both
+/// ways round. `consumers` are the graph's.
+std::optional<Match> match_at(const Pattern& pattern, const graph::Graph& graph, graph::NodeId node,
+                              const std::vector<std::vector<graph::NodeId>>& consumers);
+
+}  // namespace infernode::fusions

@@ -1,0 +1,45 @@
+#include "fusions/fusion.h"
+
+namespace infernode::fusions {
+namespace {
+
+using tensor::DType;
+
+std::size_t rank_of(const graph::ValueType& type) { return type.shape ? type.shape->size() : 0; }
+
+/// Gemm takes matrices and an addend that broadcasts to the product: [N], [1,N] or [M,N].
+bool guard(const Match& match) {
+  const graph::ValueType &a = match.type("a"), &b = match.type("b"), &c = match.type("c");
+  if (rank_of(a) != 2 || rank_of(b) != 2 || !c.shape || c.shape->size() > 2) return false;
+  if (a.elem != DType::Float32 && a.elem != DType::Float16 && a.elem != DType::Float64) return false;
+  const graph::Dim &m = (*a.shape)[0], &n = (*b.shape)[1];
+  const graph::SymShape& dims = *c.shape;
+  if (dims.empty()) return true;
+  const graph::Dim& last = dims.back();
+  if (!(last == n) && !last.is(1)) return false;
+  return dims.size() == 1 || dims[0] == m || dims[0].is(1);
+}
+
+std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch) {
+  const graph::Graph& graph = match.graph();
+  graph::Node gemm;
+  gemm.name = match.node(0).name;
+  gemm.op_type = "Gemm";
+  gemm.opset = match.node(0).opset;
+  gemm.inputs = {match.value("a"), match.value("b"), match.value("c")};
+  const graph::ValueId out =
+      patch.add_value(graph.value(match.value("y")).name + "_gemm", graph.value(match.value("y")).type);
+  gemm.outputs = {out};
+  patch.add_node(std::move(gemm), match.nodes());
+  return {out};
+}
+
+}  // namespace
+
+/// Gemm before version 7 had other broadcasting.
+void register_matmul_add(FusionRegistry& registry) {
+  registry.add({"MatMulAddFusion", 1, "(a, b, c) => (y) { t = MatMul(a, b)  y = Add(t, c) }",
+                [](const Match& match) { return match.node(0).opset >= 7 && guard(match); }, replace});
+}
+
+}  // namespace infernode::fusions
