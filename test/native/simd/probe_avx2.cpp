@@ -1,0 +1,4 @@
+#if defined(__x86_64__) || defined(_M_X64)
+#define INFERNODE_TARGET avx2
+#include "probe.inc"
+#endif

@@ -1,0 +1,2 @@
+#define INFERNODE_TARGET scalar
+#include "probe.inc"
