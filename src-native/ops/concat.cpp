@@ -52,7 +52,7 @@ void infer_concat(InferContext& ctx) {
       out = *in;
       axis = tensor::normalize_axis(axis_attribute(ctx.attributes(), ctx.since_version()), out.size());
     }
-    INFERNODE_CHECK(in->size() == out.size(), ErrorCode::ShapeMismatch, "Concat: inputs have ranks ", out.size(), " and ",
+    INFERNODE_CHECK(in->size() == out.size(), ErrorCode::ShapeMismatch, "inputs have ranks ", out.size(), " and ",
                     in->size());
     for (std::size_t d = 0; d < out.size(); ++d) {
       if (d != axis && !first) out[d] = merge_dims(out[d], (*in)[d], "Concat");
@@ -77,7 +77,7 @@ class Concat : public Kernel {
       const Shape& in = ctx.input(i).shape();
       bool fits = in.rank() == dims.rank();
       for (std::size_t d = 0; fits && d < dims.rank(); ++d) fits = d == axis || in[d] == dims[d];
-      INFERNODE_CHECK(fits, ErrorCode::ShapeMismatch, "Concat: input ", i, " has shape ", in.dims(), ", which does not fit ",
+      INFERNODE_CHECK(fits, ErrorCode::ShapeMismatch, "input ", i, " has shape ", in.dims(), ", which does not fit ",
                       ctx.input(0).shape().dims(), " along axis ", axis);
       dims[axis] = checked_add(dims[axis], in[axis]);
     }

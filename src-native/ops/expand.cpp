@@ -54,7 +54,7 @@ class Expand : public Kernel {
     const Tensor& in = ctx.input(0);
     const Shape asked(shape_.read(ctx).value().span());
     for (std::int64_t d : asked) {
-      INFERNODE_CHECK(d >= 0, ErrorCode::InvalidArgument, "Expand: shape ", asked.dims(), " has a negative dim");
+      INFERNODE_CHECK(d >= 0, ErrorCode::InvalidArgument, "shape ", asked.dims(), " has a negative dim");
     }
     const Shape dims = tensor::broadcast(in.shape(), asked);
     const Tensor out = ctx.output(0, dims);
@@ -84,7 +84,7 @@ void infer_tile(InferContext& ctx) {
     repeats.emplace(values.begin(), values.end());
   }
   if (!repeats) return ctx.set_output_shape(0, unknown_shape(in->size()));
-  INFERNODE_CHECK(repeats->size() == in->size(), ErrorCode::InvalidArgument, "Tile: ", repeats->size(),
+  INFERNODE_CHECK(repeats->size() == in->size(), ErrorCode::InvalidArgument, "", repeats->size(),
                   " repeats for an input of rank ", in->size());
   SymShape out = *in;
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = out[i] * (*repeats)[i];
@@ -100,11 +100,11 @@ class Tile : public Kernel {
     const Ints repeats = legacy_ ? legacy_repeats(in.rank(), tensor::to_int64_scalar(ctx.input(1)),
                                                   tensor::to_int64_scalar(ctx.input(2)))
                                  : read_ints(ctx.input(1));
-    INFERNODE_CHECK(repeats.size() == in.rank(), ErrorCode::InvalidArgument, "Tile: ", repeats.size(),
+    INFERNODE_CHECK(repeats.size() == in.rank(), ErrorCode::InvalidArgument, "", repeats.size(),
                     " repeats for an input of rank ", in.rank());
     Shape dims = in.shape();
     for (std::size_t i = 0; i < dims.rank(); ++i) {
-      INFERNODE_CHECK(repeats[i] >= 0, ErrorCode::InvalidArgument, "Tile: repeats ", repeats, " has a negative count");
+      INFERNODE_CHECK(repeats[i] >= 0, ErrorCode::InvalidArgument, "repeats ", repeats, " has a negative count");
       dims[i] = checked_mul(dims[i], repeats[i]);
     }
     const Tensor out = ctx.output(0, dims);

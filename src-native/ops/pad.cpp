@@ -8,6 +8,7 @@
 #include "kernel/op_registrar.h"
 #include "ops/arguments.h"
 #include "ops/arithmetic.h"
+#include "ops/mapped_copy.h"
 #include "ops/strided_copy.h"
 
 namespace infernode::ops {
@@ -34,7 +35,7 @@ Mode parse_mode(std::string_view name) {
   fail(ErrorCode::InvalidModel, cat("unknown mode '", name, "'; known are constant, reflect, edge, wrap"));
 }
 
-/// The attribute that holds the pads in the oldest versions.
+/// The attribute that holds the pads in the oldest versions; from 11 on they are an input.
 const char* pads_name(std::int64_t version) { return version < 2 ? "paddings" : "pads"; }
 
 /// Pads of every axis, begins then ends, from pads that may name some axes only.
@@ -58,8 +59,8 @@ void infer_pad(InferContext& ctx) {
   if (!in) return;
   const InferredInts axes = infer_ints(ctx, "", 3);
   std::optional<std::vector<Dim>> pads;
-  if (ctx.since_version() < 11) {
-    const auto values = ctx.attributes().get_ints(pads_name(ctx.since_version()));
+  if (const char* name = pads_name(ctx.since_version()); ctx.attributes().has(name)) {
+    const auto values = ctx.attributes().get_ints(name);
     pads.emplace(values.begin(), values.end());
   } else {
     pads = ctx.input_contents(1);
@@ -106,7 +107,7 @@ class Pad : public Kernel {
   explicit Pad(KernelInfo& info)
       : mode_(parse_mode(info.attributes().get_string("mode", "constant"))),
         value_(info.attributes().get_float("value", 0.0f)),
-        pads_(info, info.since_version() < 11 ? pads_name(info.since_version()) : "", 1),
+        pads_(info, pads_name(info.since_version()), 1),
         axes_(info, "", 3) {}
 
   void run(KernelContext& ctx) const override {
@@ -115,20 +116,15 @@ class Pad : public Kernel {
     INFERNODE_CHECK(given, ErrorCode::InvalidModel, "neither an attribute nor an input gives the pads");
     const auto pads = spread_pads(*given, axes_.read(ctx), in.rank());
     Shape dims;
-    std::vector<std::vector<std::int64_t>> maps;
-    std::size_t row_axis = 0;  // the last axis that is padded; what lies inside it moves as blocks
+    AxisMaps maps;
     for (std::size_t i = 0; i < in.rank(); ++i) {
-      const std::int64_t begin = pads[i], end = pads[i + in.rank()];
-      maps.push_back(source_map(in.dim(i), begin, end, mode_, i));
+      maps.push_back(source_map(in.dim(i), pads[i], pads[i + in.rank()], mode_, i));
       dims.push_back(static_cast<std::int64_t>(maps.back().size()));
-      if (begin != 0 || end != 0) row_axis = i;
     }
     const Tensor out = ctx.output(0, dims);
-    if (out.numel() == 0) return;
-    if (in.rank() == 0) return copy_all(ctx.run(), in, out);
     with_whole_bytes(ctx.run(), in, out, [&](const Tensor& from, const Tensor& to) {
       dispatch_elements(from.dtype(), "Pad", [&]<class T>(TypeTag<T>) {
-        pad<T>(ctx, from, to, maps, row_axis, constant<T>(ctx, in.dtype()));
+        mapped_copy<T>(ctx.run(), from, to, maps, constant<T>(ctx, in.dtype()));
       });
     });
   }
@@ -147,62 +143,6 @@ class Pad : public Kernel {
       if constexpr (sizeof(F) == sizeof(T) && std::is_trivially_copyable_v<T>) out = std::bit_cast<T>(convert<F>(value_));
     });
     return out;
-  }
-
-  template <class T>
-  static void pad(KernelContext& ctx, const Tensor& in, const Tensor& out, const std::vector<std::vector<std::int64_t>>& maps,
-                  std::size_t row_axis, const T& constant) {
-    const std::vector<std::int64_t>& row = maps[row_axis];
-    const std::int64_t block = in.shape().numel(row_axis + 1, in.rank());
-    const std::int64_t row_size = static_cast<std::int64_t>(row.size()) * block;
-    const Shape strides = in.shape().strides();
-    const T* from = elements<T>(in);
-    T* to = mutable_elements<T>(out);
-    const auto rows = static_cast<std::size_t>(out.shape().numel(0, row_axis));
-    ctx.parallel_for(rows, 10.0 + static_cast<double>(row_size) * sizeof(T) / 4.0, [&](std::size_t begin, std::size_t end, std::size_t) {
-      Ints at(row_axis, 0);
-      auto rest = static_cast<std::int64_t>(begin);
-      for (std::size_t d = row_axis; d-- > 0;) {
-        at[d] = rest % out.dim(d);
-        rest /= out.dim(d);
-      }
-      for (std::size_t r = begin; r < end; ++r) {
-        std::int64_t offset = 0;
-        bool outside = false;
-        for (std::size_t d = 0; d < row_axis; ++d) {
-          const std::int64_t source = maps[d][static_cast<std::size_t>(at[d])];
-          outside = outside || source < 0;
-          offset += source * strides[d];
-        }
-        T* y = to + static_cast<std::int64_t>(r) * row_size;
-        if (outside) {
-          std::fill_n(y, row_size, constant);
-        } else {
-          pad_row(from + offset, y, row, block, constant);
-        }
-        for (std::size_t d = row_axis; d-- > 0;) {
-          if (++at[d] < out.dim(d)) break;
-          at[d] = 0;
-        }
-      }
-    });
-  }
-
-  /// One row of blocks; neighbours in the source are copied as one run.
-  template <class T>
-  static void pad_row(const T* x, T* y, const std::vector<std::int64_t>& map, std::int64_t block, const T& constant) {
-    for (std::size_t i = 0; i < map.size();) {
-      std::size_t n = 1;
-      if (map[i] < 0) {
-        while (i + n < map.size() && map[i + n] < 0) ++n;
-        std::fill_n(y, static_cast<std::int64_t>(n) * block, constant);
-      } else {
-        while (i + n < map.size() && map[i + n] == map[i] + static_cast<std::int64_t>(n)) ++n;
-        std::copy_n(x + map[i] * block, static_cast<std::int64_t>(n) * block, y);
-      }
-      y += static_cast<std::int64_t>(n) * block;
-      i += n;
-    }
   }
 
   Mode mode_;
@@ -282,6 +222,10 @@ void register_pad(kernel::OpRegistrar& r) {
       .version(23, "data:T, pads:int64, constant_value:T?, axes:Tind? -> output:T; T = all_ir11, Tind = int32|int64")
       .version(24, "data:T, pads:int64, constant_value:T?, axes:Tind? -> output:T; T = all_ir12, Tind = int32|int64")
       .version(25, "data:T, pads:int64, constant_value:T?, axes:Tind? -> output:T; T = all_ir13, Tind = int32|int64")
+      .infer(infer_pad)
+      .kernel<Pad>();
+  r.op("Pad", "com.microsoft")
+      .version(1, "data:T, pads:int64, value:T? -> output:T; T = floats")
       .infer(infer_pad)
       .kernel<Pad>();
   r.op("CenterCropPad")

@@ -22,7 +22,7 @@ struct Range {
 };
 
 Range resolve(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t dim) {
-  INFERNODE_CHECK(step != 0, ErrorCode::InvalidArgument, "Slice: a step is 0");
+  INFERNODE_CHECK(step != 0, ErrorCode::InvalidArgument, "a step is 0");
   if (dim == 0) return {0, 1, 0};
   // A step beyond the dim takes one element; the limit keeps what follows from overflowing.
   step = std::clamp(step, -dim, dim);
@@ -39,7 +39,7 @@ Range resolve(std::int64_t start, std::int64_t end, std::int64_t step, std::int6
 }
 
 void check_lengths(std::size_t starts, std::size_t ends, std::size_t axes, std::size_t steps) {
-  INFERNODE_CHECK(starts == ends && starts == axes && starts == steps, ErrorCode::InvalidArgument, "Slice: ", starts,
+  INFERNODE_CHECK(starts == ends && starts == axes && starts == steps, ErrorCode::InvalidArgument, "", starts,
                   " starts, ", ends, " ends, ", axes, " axes and ", steps, " steps");
 }
 
@@ -93,7 +93,7 @@ void infer_slice(InferContext& ctx) {
   const auto starts = argument(ctx, "starts", 1), ends = argument(ctx, "ends", 2);
   const InferredInts asked = infer_ints(ctx, "axes", 3);
   if (!given(ctx, "starts", 1) || !given(ctx, "ends", 2)) {
-    fail(ErrorCode::InvalidModel, "Slice: starts or ends are missing");
+    fail(ErrorCode::InvalidModel, "starts or ends are missing");
   }
   const std::size_t count = starts ? starts->size() : ends ? ends->size() : 0;
   if (asked.unknown() || (!asked.given && !starts && !ends)) return ctx.set_output_shape(0, unknown_shape(in->size()));
@@ -132,7 +132,7 @@ class Slice : public Kernel {
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const auto starts = starts_.read(ctx), ends = ends_.read(ctx), asked = axes_.read(ctx), steps = steps_.read(ctx);
-    INFERNODE_CHECK(starts && ends, ErrorCode::InvalidModel, "Slice: starts or ends are missing");
+    INFERNODE_CHECK(starts && ends, ErrorCode::InvalidModel, "starts or ends are missing");
     const Ints axes = normalize_axes(asked ? asked->span() : first_axes(starts->size()).span(), in.rank());
     check_lengths(starts->size(), ends->size(), axes.size(), steps ? steps->size() : axes.size());
     Shape dims = in.shape(), strides = dims.strides();

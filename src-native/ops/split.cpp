@@ -19,8 +19,8 @@ using tensor::Tensor;
 
 /// Sizes along the axis where the node does not list them: equal parts; from version 18 on the last ones may be smaller.
 Ints equal_parts(std::int64_t dim, std::int64_t count, bool uneven) {
-  INFERNODE_CHECK(count > 0, ErrorCode::InvalidArgument, "Split: no outputs");
-  INFERNODE_CHECK(uneven || dim % count == 0, ErrorCode::InvalidArgument, "Split: a dim of ", dim,
+  INFERNODE_CHECK(count > 0, ErrorCode::InvalidArgument, "no outputs");
+  INFERNODE_CHECK(uneven || dim % count == 0, ErrorCode::InvalidArgument, "a dim of ", dim,
                   " cannot be split into ", count, " equal parts");
   const std::int64_t part = ceil_div(dim, count);
   Ints out;
@@ -35,13 +35,13 @@ void check_sizes(const Ints& sizes, std::size_t outputs, std::int64_t dim) {
   std::int64_t sum = 0;
   bool valid = sizes.size() == outputs;
   for (std::int64_t s : sizes) valid = valid && s >= 0 && !add_overflows<std::int64_t>(sum, s, sum);
-  INFERNODE_CHECK(valid && sum == dim, ErrorCode::InvalidArgument, "Split: sizes ", sizes, " do not split a dim of ", dim,
+  INFERNODE_CHECK(valid && sum == dim, ErrorCode::InvalidArgument, "sizes ", sizes, " do not split a dim of ", dim,
                   " into ", outputs, " outputs");
 }
 
 void check_count(const graph::Attributes& attributes, std::size_t outputs) {
   const std::int64_t count = attributes.get_int("num_outputs", static_cast<std::int64_t>(outputs));
-  INFERNODE_CHECK(count == static_cast<std::int64_t>(outputs), ErrorCode::InvalidArgument, "Split: num_outputs is ", count,
+  INFERNODE_CHECK(count == static_cast<std::int64_t>(outputs), ErrorCode::InvalidArgument, "num_outputs is ", count,
                   " but the node has ", outputs, " outputs");
 }
 

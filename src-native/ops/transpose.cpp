@@ -15,9 +15,9 @@ using tensor::Shape;
 Ints permutation(std::span<const std::int64_t> perm, bool given, std::size_t rank) {
   Ints out;
   if (given) {
-    INFERNODE_CHECK(perm.size() == rank, ErrorCode::InvalidArgument, "Transpose: perm ", perm, " has ", perm.size(),
+    INFERNODE_CHECK(perm.size() == rank, ErrorCode::InvalidArgument, "perm ", perm, " has ", perm.size(),
                     " entries for an input of rank ", rank);
-    out = normalize_axes(perm, rank, "Transpose: perm entry");
+    out = normalize_axes(perm, rank, "perm entry");
   } else {
     for (std::size_t i = rank; i-- > 0;) out.push_back(static_cast<std::int64_t>(i));
   }

@@ -23,10 +23,10 @@ using tensor::Shape;
 void check_request(std::span<const std::int64_t> request, bool allow_zero) {
   const auto inferred = std::count(request.begin(), request.end(), -1);
   INFERNODE_CHECK(std::all_of(request.begin(), request.end(), [](std::int64_t d) { return d >= -1; }),
-                  ErrorCode::InvalidArgument, "Reshape: requested shape ", request, " has a negative dim other than -1");
-  INFERNODE_CHECK(inferred <= 1, ErrorCode::InvalidArgument, "Reshape: requested shape ", request, " has more than one -1");
+                  ErrorCode::InvalidArgument, "requested shape ", request, " has a negative dim other than -1");
+  INFERNODE_CHECK(inferred <= 1, ErrorCode::InvalidArgument, "requested shape ", request, " has more than one -1");
   INFERNODE_CHECK(!allow_zero || inferred == 0 || std::count(request.begin(), request.end(), 0) == 0,
-                  ErrorCode::InvalidArgument, "Reshape: requested shape ", request, " has both 0 and -1 with allowzero");
+                  ErrorCode::InvalidArgument, "requested shape ", request, " has both 0 and -1 with allowzero");
 }
 
 [[noreturn]] void fail_reshape(const Shape& in, std::span<const std::int64_t> request) {
@@ -45,7 +45,7 @@ Shape reshape(const Shape& in, std::span<const std::int64_t> request, bool allow
     if (request[i] == -1) {
       inferred = i;
     } else if (request[i] == 0 && !allow_zero) {
-      INFERNODE_CHECK(i < in.rank(), ErrorCode::InvalidArgument, "Reshape: requested shape ", request, " copies dim ", i,
+      INFERNODE_CHECK(i < in.rank(), ErrorCode::InvalidArgument, "requested shape ", request, " copies dim ", i,
                       ", which the input shape ", in.dims(), " lacks");
       out[i] = in[i];
       rest[i] = 1;
@@ -122,7 +122,7 @@ class Reshape : public Kernel {
       : allow_zero_(info.attributes().get_int("allowzero", 0) != 0), shape_(info, "shape", 1) {}
   void run(KernelContext& ctx) const override {
     const auto request = shape_.read(ctx);
-    INFERNODE_CHECK(request, ErrorCode::InvalidModel, "Reshape: neither an attribute nor an input gives the shape");
+    INFERNODE_CHECK(request, ErrorCode::InvalidModel, "neither an attribute nor an input gives the shape");
     ctx.forward(0, 0, reshape(ctx.input(0).shape(), request->span(), allow_zero_));
   }
 
@@ -135,7 +135,7 @@ class Reshape : public Kernel {
 
 std::size_t flatten_axis(std::int64_t axis, std::size_t rank) {
   const auto r = static_cast<std::int64_t>(rank);
-  INFERNODE_CHECK(axis >= -r && axis <= r, ErrorCode::InvalidArgument, "Flatten: axis ", axis, " is outside [", -r, ", ", r,
+  INFERNODE_CHECK(axis >= -r && axis <= r, ErrorCode::InvalidArgument, "axis ", axis, " is outside [", -r, ", ", r,
                   "]");
   return static_cast<std::size_t>(axis < 0 ? axis + r : axis);
 }
@@ -190,7 +190,7 @@ Dims with_ones(const Dims& dims, std::size_t rank, const Ints& axes) {
 }
 
 void check_one(std::int64_t dim, std::int64_t axis) {
-  INFERNODE_CHECK(dim == 1, ErrorCode::ShapeMismatch, "Squeeze: dim ", axis, " must be 1 instead of ", dim);
+  INFERNODE_CHECK(dim == 1, ErrorCode::ShapeMismatch, "dim ", axis, " must be 1 instead of ", dim);
 }
 
 void infer_squeeze(InferContext& ctx) {
@@ -258,7 +258,7 @@ class Unsqueeze : public Kernel {
   void run(KernelContext& ctx) const override {
     const Shape& in = ctx.input(0).shape();
     const auto asked = axes_.read(ctx);
-    INFERNODE_CHECK(asked, ErrorCode::InvalidModel, "Unsqueeze: neither an attribute nor an input gives the axes");
+    INFERNODE_CHECK(asked, ErrorCode::InvalidModel, "neither an attribute nor an input gives the axes");
     ctx.forward(0, 0, with_ones(in, in.rank(), normalize_axes(asked->span(), in.rank() + asked->size())));
   }
 
