@@ -4,8 +4,7 @@
 //   --native, --ts   only that part
 //   --tests          the native tests as well
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { must, mustNode } from './lib/live.mjs';
+import { cmakeBuild, mustNode } from './lib/live.mjs';
 import { at, bin, filesBelow, fingerprint, isMain, root, runMain, say, unlessDone } from './lib/project.mjs';
 import { doctestFolder } from './setup.mjs';
 
@@ -32,16 +31,7 @@ async function configure() {
 export async function buildNative({ tests = false } = {}) {
   await configure();
   say(tests ? 'building the addon and the native tests' : 'building the addon');
-  const target = tests ? [] : ['--target', 'infernode_addon'];
-  await must('cmake', [
-    '--build',
-    at('build'),
-    '--parallel',
-    String(availableParallelism()),
-    '--config',
-    'Release',
-    ...target,
-  ]);
+  await cmakeBuild(at('build'), tests ? [] : ['--target', 'infernode_addon']);
 }
 
 // One contract for both module systems: the classes live in the CommonJS file, the ES module hands them on.

@@ -2,8 +2,7 @@
 //
 // usage: node scripts/sanitize.mjs asan-ubsan|tsan [folder...]     (no folder: all)
 import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { must } from './lib/live.mjs';
+import { cmakeBuild, must } from './lib/live.mjs';
 import { runNativeTests } from './lib/native-tests.mjs';
 import { at, runMain, say } from './lib/project.mjs';
 import { doctestFolder, setup } from './setup.mjs';
@@ -18,7 +17,7 @@ runMain(async () => {
   const build = at('build', preset);
   await must('cmake', ['--preset', preset, `-DDOCTEST_INCLUDE_DIR=${doctestFolder()}`]);
   const targets = present.length > 0 ? ['--target', ...present.map((folder) => `test_${folder}`)] : [];
-  await must('cmake', ['--build', build, '--parallel', String(availableParallelism()), ...targets]);
+  await cmakeBuild(build, targets);
   const { passed, failed } = await runNativeTests(build, {
     only: folders.length > 0 ? present : undefined,
     env: { ASAN_OPTIONS: 'detect_stack_use_after_return=1', UBSAN_OPTIONS: 'print_stacktrace=1' },

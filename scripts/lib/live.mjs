@@ -1,5 +1,6 @@
 // Child processes whose output the user sees as it comes.
 import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { root } from './project.mjs';
 
 /**
@@ -41,6 +42,12 @@ export async function must(program, args, options) {
   const { code } = await live(program, args, options);
   if (code !== 0) throw new Error(`${[program, ...args].join(' ').slice(0, 300)} failed (exit code ${code})`);
 }
+
+/** Builds a CMake build folder with all cores; clones of the project in other places share ccache's results. */
+export const cmakeBuild = (folder, targets = []) =>
+  must('cmake', ['--build', folder, '--parallel', String(availableParallelism()), '--config', 'Release', ...targets], {
+    env: { CCACHE_BASEDIR: root, CCACHE_NOHASHDIR: 'true' },
+  });
 
 /** A JavaScript program, run by this node. */
 export const mustNode = (script, args, options) => must(process.execPath, [script, ...args], options);

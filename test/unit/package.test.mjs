@@ -135,6 +135,14 @@ describe.runIf(process.platform === 'linux')('the addon', () => {
     expect(names).toEqual(['napi_register_module_v1', 'node_api_module_get_api_version_v1']);
   });
 
+  it('leaves no symbol undefined but those of Node-API and the C library', async () => {
+    const { stdout: symbols } = await start('nm', ['-D', '--undefined-only', file()]);
+    const names = [...symbols.matchAll(/ [Uw] (\S+)/g)].map((match) => match[1]);
+    expect(
+      names.filter((name) => !/^(napi_|node_api_)|@GLIBC|^(__gmon_start__|_ITM_|__cxa_finalize)/.test(name)),
+    ).toEqual([]);
+  });
+
   it('links against the C library alone', async () => {
     const { stdout: header } = await start('objdump', ['-p', file()]);
     const needed = [...header.matchAll(/NEEDED\s+(\S+)/g)].map((match) => match[1]);
