@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cmakeBuild, mustNode } from './lib/live.mjs';
 import { at, bin, filesBelow, fingerprint, isMain, root, runMain, say, unlessDone } from './lib/project.mjs';
-import { doctestFolder } from './setup.mjs';
+import { doctestFolder, setup } from './setup.mjs';
 
 const cmakeJs = bin('cmake-js/bin/cmake-js');
 
@@ -85,6 +85,7 @@ if (isMain(import.meta.url)) {
   const flags = new Set(process.argv.slice(2));
   const all = !flags.has('--native') && !flags.has('--ts');
   runMain(async () => {
+    await setup();
     if (all || flags.has('--native')) await buildNative({ tests: flags.has('--tests') });
     if (all || flags.has('--ts')) await buildTypeScript();
   });
