@@ -30,50 +30,54 @@ constexpr size_t kMargin = size_t{64} << 20;
 constexpr size_t kDefaultThreshold = 1024;
 constexpr const char* kWrapperDomain = "infernode.versions";
 
-void write_type(pbf_writer out, const ValueType& type) {
-  const auto tensor_type = [&](uint32_t field) {
-    pbf_writer t(out, field);
-    t.add_int32(tensor_type_field::kElemType, static_cast<int32_t>(type.elem));
-    if (!type.shape) return;
-    pbf_writer shape(t, tensor_type_field::kShape);
-    for (const graph::Dim& d : *type.shape) {
-      pbf_writer dim(shape, shape_field::kDim);
-      if (d.known()) {
-        dim.add_int64(dim_field::kValue, d.value());
-      } else if (const std::string text = d.to_string(); text.find('?') == std::string::npos) {
-        dim.add_string(dim_field::kParam, text);
-      }
-    }
-  };
-  const auto nested = [&](uint32_t field, uint32_t inner) {
-    pbf_writer t(out, field);
-    if (field == type_field::kMap) t.add_int32(map_type_field::kKeyType, static_cast<int32_t>(type.elem));
-    if (type.inner) write_type(pbf_writer(t, inner), *type.inner);
+std::string dim_bytes(const graph::Dim& d) {
+  std::string out;
+  pbf_writer w(out);
+  if (d.known())
+    w.add_int64(dim_field::kValue, d.value());
+  else if (const std::string text = d.to_string(); text.find('?') == std::string::npos)
+    w.add_string(dim_field::kParam, text);
+  return out;
+}
+
+/// A TypeProto. Made of strings: a pbf_writer leaves out empty messages, and an empty shape or dim has a meaning.
+std::string type_bytes(const ValueType& type) {
+  std::string inner, out;
+  pbf_writer in(inner), w(out);
+  const auto element = [&](uint32_t field) {
+    if (type.inner) in.add_message(field, type_bytes(*type.inner));
   };
   switch (type.kind) {
     case ValueType::Kind::Unknown:
       break;
     case ValueType::Kind::Tensor:
-      tensor_type(type_field::kTensor);
-      break;
     case ValueType::Kind::SparseTensor:
-      tensor_type(type_field::kSparseTensor);
+      in.add_int32(tensor_type_field::kElemType, static_cast<int32_t>(type.elem));
+      if (type.shape) {
+        std::string shape;
+        pbf_writer dims(shape);
+        for (const graph::Dim& d : *type.shape) dims.add_message(shape_field::kDim, dim_bytes(d));
+        in.add_message(tensor_type_field::kShape, shape);
+      }
+      w.add_message(type.is_tensor() ? type_field::kTensor : type_field::kSparseTensor, inner);
       break;
     case ValueType::Kind::Sequence:
-      nested(type_field::kSequence, element_type_field::kElemType);
-      break;
     case ValueType::Kind::Optional:
-      nested(type_field::kOptional, element_type_field::kElemType);
+      element(element_type_field::kElemType);
+      w.add_message(type.is_sequence() ? type_field::kSequence : type_field::kOptional, inner);
       break;
     case ValueType::Kind::Map:
-      nested(type_field::kMap, map_type_field::kValueType);
+      in.add_int32(map_type_field::kKeyType, static_cast<int32_t>(type.elem));
+      element(map_type_field::kValueType);
+      w.add_message(type_field::kMap, inner);
       break;
   }
+  return out;
 }
 
 void write_value(pbf_writer out, const std::string& name, const ValueType& type) {
   out.add_string(value_field::kName, name);
-  if (type.kind != ValueType::Kind::Unknown) write_type(pbf_writer(out, value_field::kType), type);
+  if (type.kind != ValueType::Kind::Unknown) out.add_message(value_field::kType, type_bytes(type));
 }
 
 void write_opset(pbf_writer out, const std::string& domain, int64_t version) {
@@ -222,7 +226,7 @@ class ModelWriter {
           } else if constexpr (std::is_same_v<T, std::vector<std::shared_ptr<Graph>>>) {
             for (const auto& g : v) write_graph(pbf_writer(out, attribute_field::kGraphs), *g, names, g->name);
           } else {
-            write_type(pbf_writer(out, attribute_field::kTypeProto), v);
+            out.add_message(attribute_field::kTypeProto, type_bytes(v));
           }
         },
         value);
