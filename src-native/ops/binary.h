@@ -1,0 +1,82 @@
+#pragma once
+// Binary operators whose inputs and output have one type: float32 through the microkernel tables, 16-bit floats through
+// float32, others by their own arithmetic. An operator is a struct with
+//   static constexpr microkernels::BinaryOp kLoop;    its float32 loop
+//   static constexpr double kCost;                    nanoseconds of one element
+//   template <class T> static T apply(T a, T b);      for double and integers
+
+#include <type_traits>
+
+#include "ops/arithmetic.h"
+#include "ops/broadcast.h"
+#include "ops/elementwise.h"
+
+namespace infernode::ops {
+
+template <class T>
+constexpr T wrap_subtract(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  else
+    return a - b;
+}
+
+/// Integers: toward zero; by zero: 0; the lowest number by -1 stays as it is.
+template <class T>
+constexpr T safe_divide(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b == 0) return 0;
+    if constexpr (std::is_signed_v<T>) {
+      if (b == -1) return wrap_subtract<T>(0, a);
+    }
+  }
+  return static_cast<T>(a / b);
+}
+
+inline void float_run(const microkernels::ElementwiseTable& table, microkernels::BinaryOp op, const float* a,
+                      const float* b, float* out, std::size_t n, bool a_still, bool b_still) {
+  const auto i = static_cast<std::size_t>(op);
+  if (a_still && b_still) {
+    table.vector_vector[i](a, b, out, 1);
+    std::fill(out + 1, out + n, out[0]);
+  } else {
+    (a_still ? table.scalar_vector : b_still ? table.vector_scalar : table.vector_vector)[i](a, b, out, n);
+  }
+}
+
+/// The same for 16-bit floats, piece by piece.
+template <class T>
+void half_run(const FloatLoops& loops, microkernels::BinaryOp op, const T* a, const T* b, T* out, std::size_t n,
+              bool a_still, bool b_still) {
+  float x[kHalfPiece], y[kHalfPiece];
+  for (std::size_t i = 0; i < n; i += kHalfPiece) {
+    const std::size_t m = std::min(kHalfPiece, n - i);
+    if (!a_still || i == 0) loops.load(a + (a_still ? 0 : i), x, a_still ? 1 : m);
+    if (!b_still || i == 0) loops.load(b + (b_still ? 0 : i), y, b_still ? 1 : m);
+    float result[kHalfPiece];
+    float_run(loops.elementwise, op, x, y, result, m, a_still, b_still);
+    loops.store(result, out + i, m);
+  }
+}
+
+template <class Op>
+void binary_numeric(const kernel::RunContext& run, const FloatLoops& loops, const BroadcastPlan& plan,
+                    const tensor::Tensor& a, const tensor::Tensor& b, const tensor::Tensor& out, const char* what) {
+  tensor::dispatch_numeric(out.dtype(), what, [&]<class T>(tensor::TypeTag<T>) {
+    const T *x = a.data<T>(), *y = b.data<T>();
+    T* z = out.mutable_data<T>();
+    if constexpr (std::is_same_v<T, float>) {
+      plan.for_each_run(run, Op::kCost, [&](std::size_t o, const std::size_t* in, std::size_t n) {
+        float_run(loops.elementwise, Op::kLoop, x + in[0], y + in[1], z + o, n, plan.still(0), plan.still(1));
+      });
+    } else if constexpr (std::is_same_v<tensor::ComputeTypeOf<T>, float>) {
+      plan.for_each_run(run, Op::kCost * 2, [&](std::size_t o, const std::size_t* in, std::size_t n) {
+        half_run(loops, Op::kLoop, x + in[0], y + in[1], z + o, n, plan.still(0), plan.still(1));
+      });
+    } else {
+      binary_map(run, plan, x, y, z, Op::kCost * 2, [](T p, T q) { return Op::apply(p, q); });
+    }
+  });
+}
+
+}  // namespace infernode::ops
