@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it } from 'vitest';
+import { floats, ort } from '../../fixtures/engine.js';
+import { heavy, slow } from './models.js';
+
+const { InferenceSession } = ort;
+const program = fileURLToPath(new URL('churn.mjs', import.meta.url));
+const MB = 2 ** 20;
+
+/** Collects garbage until `done` holds; finalizers run between turns of the event loop. */
+async function collectUntil(done: () => boolean): Promise<boolean> {
+  for (let i = 0; i < 50 && !done(); i++) {
+    globalThis.gc!();
+    await sleep(10);
+  }
+  return done();
+}
+
+describe('a worker', () => {
+  it('may be ended at any moment', async () => {
+    for (let round = 0; round < 6; round++) {
+      const workers = [1, 2, 3].map((seed) => new Worker(program, { workerData: { seed, model: slow(20) } }));
+      await Promise.all(workers.map((worker) => once(worker, 'message')));
+      await sleep(20 * Math.random());
+      await Promise.all(workers.map((worker) => worker.terminate()));
+    }
+    // The engine still works for those who are left.
+    const session = await InferenceSession.create(slow(2));
+    expect((await session.run({ x: floats([1, 0, 0, 1], [2, 2]) })).y.data[0]).toBe(1);
+    await session.release();
+  });
+
+  it.each(['exit', 'throw', 'reject'])('and its process may end by %s while it works', (how) => {
+    const env = { ...process.env, MODEL: Buffer.from(slow(20)).toString('base64') };
+    const { signal, stderr, status } = spawnSync(process.execPath, [program, how], { env, encoding: 'utf8', timeout: 60_000 }); // prettier-ignore
+    expect({ signal, status }).toEqual({ signal: null, status: how === 'exit' ? 0 : 1 });
+    if (how !== 'exit') expect(stderr).toContain('on purpose');
+  });
+});
+
+describe('a session', () => {
+  it('reports its memory to V8 until it is released', async () => {
+    const model = heavy(16 * MB); // 64 MB
+    globalThis.gc!();
+    const before = process.memoryUsage().external;
+    const session = await InferenceSession.create(model);
+    expect(process.memoryUsage().external - before).toBeGreaterThan(50 * MB);
+    expect(session.memoryBytes).toBeGreaterThan(50 * MB);
+    await session.release();
+    expect(process.memoryUsage().external - before).toBeLessThan(10 * MB);
+  });
+
+  it('that is forgotten is freed', async () => {
+    const model = heavy(8 * MB); // 32 MB
+    const before = process.memoryUsage().external;
+    const forget = async (): Promise<void> => {
+      for (let i = 0; i < 4; i++) {
+        const session = await InferenceSession.create(model);
+        await session.run({ x: floats([1]) });
+      }
+    };
+    await forget();
+    expect(await collectUntil(() => process.memoryUsage().external - before < 32 * MB)).toBe(true);
+  });
+
+  it('made and released many times leaves the process as it was', async () => {
+    const model = heavy(4 * MB); // 16 MB
+    const once = async (): Promise<void> => {
+      const session = await InferenceSession.create(model);
+      await session.run({ x: floats([1]) });
+      await session.release();
+    };
+    for (let i = 0; i < 3; i++) await once();
+    globalThis.gc!();
+    const before = process.memoryUsage().rss;
+    for (let i = 0; i < 10; i++) await once();
+    await collectUntil(() => process.memoryUsage().rss - before < 48 * MB);
+    expect(process.memoryUsage().rss - before).toBeLessThan(48 * MB); // ten leaks would be 160 MB
+  });
+
+  it('does not keep the process alive', () => {
+    const script = `
+      const ort = require(${JSON.stringify(fileURLToPath(new URL('../../..', import.meta.url)))});
+      ort.InferenceSession.create(Buffer.from(process.env.MODEL, 'base64')).then(() => console.log('made'));`;
+    const env = { ...process.env, MODEL: Buffer.from(slow(2)).toString('base64') };
+    const { status, stdout } = spawnSync(process.execPath, ['-e', script], { env, encoding: 'utf8', timeout: 30_000 });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'made\n' });
+  });
+
+  it('has its tensors outlive it', async () => {
+    const session = await InferenceSession.create(slow(2));
+    const tensor = session.allocate('float32', [2]);
+    tensor.setData(Float32Array.of(1, 2));
+    await session.release();
+    expect([...tensor.data]).toEqual([1, 2]);
+    tensor.dispose();
+  });
+});
