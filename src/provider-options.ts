@@ -6,8 +6,10 @@ import { describe } from './tensor-data.js';
 /** Host memory that poses as a device: for tests of partitioning, copies and IoBinding. */
 export interface NullExecutionProviderOption {
   readonly name: 'null';
-  /** Operators it claims, comma-separated; all that it can by default. */
-  operators?: string;
+  /** Operators it claims; all that it can by default. */
+  ops?: string | readonly string[];
+  /** A reason with which it refuses to start. */
+  unavailable?: string;
 }
 
 /**

@@ -31,7 +31,7 @@ const sync: InferenceSession.ReturnType = InferenceSession.createSync('model.onn
 
 // Options.
 const options: InferenceSession.SessionOptions = {
-  executionProviders: ['cpu', 'webgpu', { name: 'coreml', coreMlFlags: 1 }, { name: 'null', operators: 'Add' }],
+  executionProviders: ['cpu', 'webgpu', { name: 'coreml', coreMlFlags: 1 }, { name: 'null', ops: ['Add'] }],
   graphOptimizationLevel: 'layout',
   executionMode: 'parallel',
   externalData: ['w.bin', { path: 'w', data: new Uint8Array(1) }],
