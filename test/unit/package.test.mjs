@@ -139,7 +139,9 @@ describe.runIf(process.platform === 'linux')('the addon', () => {
     const { stdout: symbols } = await start('nm', ['-D', '--undefined-only', file()]);
     const names = [...symbols.matchAll(/ [Uw] (\S+)/g)].map((match) => match[1]);
     expect(
-      names.filter((name) => !/^(napi_|node_api_)|@GLIBC|^(__gmon_start__|_ITM_|__cxa_(finalize|pure_virtual)$)/.test(name)),
+      names.filter(
+        (name) => !/^(napi_|node_api_)|@GLIBC|^(__gmon_start__|_ITM_|__cxa_(finalize|pure_virtual)$)/.test(name),
+      ),
     ).toEqual([]);
   });
 
