@@ -33,9 +33,10 @@ describe('the event loop', () => {
   });
 
   it('goes on while a model loads', async () => {
-    const large = slow(3000);
+    const large = slow(20_000);
     const { stall, total } = await stallDuring(() => InferenceSession.create(large));
-    expect(stall).toBeLessThan(Math.max(total / 2, 20));
+    expect(total).toBeGreaterThan(50);
+    expect(stall).toBeLessThan(total / 2);
   });
 });
 
@@ -117,10 +118,10 @@ describe('memory that JavaScript owns', () => {
     for (const n of [1, 1000, size]) {
       const x = floats(new Array(n).fill(2));
       const target = new Tensor('float32', new Float32Array(n));
-      for (const results of [await session.run({ x }, { y: target }), session.runSync({ x }, { y: target })]) {
-        expect(results.y).toBe(target);
-        expect(target.data[n - 1]).toBe(4);
+      for (const run of ['run', 'runSync']) {
         target.data.fill(0);
+        expect((await session[run]({ x }, { y: target })).y).toBe(target);
+        expect(target.data[n - 1]).toBe(4);
       }
     }
   });
