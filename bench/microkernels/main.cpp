@@ -15,6 +15,7 @@
 #include "microkernels/conv.h"
 #include "microkernels/elementwise.h"
 #include "microkernels/gemm.h"
+#include "microkernels/qgemm.h"
 #include "microkernels/reduce.h"
 
 using namespace infernode;
@@ -138,15 +139,33 @@ void depthwise(const Bench& bench, std::size_t channels, std::size_t size, std::
   s.out_h = s.out_w = (size + kernel / 2 * 2 - kernel) / stride + 1;
   Buffer input(channels * size * size), weight(channels * kernel * kernel), output(channels * s.positions());
   args.activation = {Activation::kClip, 0, 6};
+  args.input = input.data();
+  args.weight = weight.data();
+  args.output = output.data();
+  args.planes = channels;
   bench.run("depthwise " + std::to_string(channels) + " " + std::to_string(size) + "^2 k" + std::to_string(kernel) +
                 " s" + std::to_string(stride),
-            2.0 * static_cast<double>(channels * s.positions() * kernel * kernel), "GFLOP/s", [&] {
-              for (std::size_t c = 0; c < channels; ++c) {
-                args.input = input.data() + c * size * size;
-                args.weight = weight.data() + c * kernel * kernel;
-                args.output = output.data() + c * s.positions();
-                table.depthwise(args);
-              }
+            2.0 * static_cast<double>(channels * s.positions() * kernel * kernel), "GFLOP/s",
+            [&] { table.depthwise(args); });
+}
+
+void qgemm(const Bench& bench, std::size_t m, std::size_t n, std::size_t k) {
+  const QgemmTable& table = qgemm_table(bench.rung);
+  std::vector<std::uint8_t> a(m * k, 3), b(n * k, 5), packed(table.packed_b_bytes(n, k));
+  Buffer scratch(table.scratch_bytes(k) / 4 + 1), c(m * n);
+  table.pack_b(n, k, b.data(), true, n, false, packed.data(), 0, n);
+  QgemmArgs args;
+  args.m = m;
+  args.n = n;
+  args.k = k;
+  args.a = a.data();
+  args.lda = k;
+  args.packed_b = packed.data();
+  args.c = c.data();
+  args.ldc = n;
+  bench.run("qgemm " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k),
+            2.0 * static_cast<double>(m * n) * static_cast<double>(k), "GOP/s", [&] {
+              table.qgemm(args, {0, m, 0, n}, scratch.data());
             });
 }
 
@@ -205,6 +224,8 @@ int main(int argc, char** argv) {
     depthwise(bench, 576, 14, 3, 1);
     depthwise(bench, 960, 7, 3, 1);
     depthwise(bench, 240, 28, 5, 1);
+    qgemm(bench, 128, 3072, 768);
+    qgemm(bench, 1, 3072, 768);
     rows(bench);
   }
 }

@@ -37,12 +37,14 @@ struct ConvArgs {
 
 struct DepthwiseArgs {
   ConvShape shape;                // in_channels = out_channels = 1
-  const float* input = nullptr;   // one plane
-  const float* weight = nullptr;  // [kernel_d][kernel_h][kernel_w]
+  const float* input = nullptr;   // [planes][in_d][in_h][in_w]
+  const float* weight = nullptr;  // [planes][kernel_d][kernel_h][kernel_w]
   float bias = 0.0f;
   const float* residual = nullptr;  // like output, or null
   ActivationArgs activation;
-  float* output = nullptr;  // one plane
+  float* output = nullptr;        // [planes][out_d][out_h][out_w]
+  std::size_t planes = 1;         // consecutive channels; several at once save preparations
+  const float* biases = nullptr;  // [planes]; overrides bias
 };
 
 struct ConvTable {
@@ -53,7 +55,7 @@ struct ConvTable {
   void (*pack_weight)(std::size_t out_channels, std::size_t depth, const float* weight, float* out) noexcept;
   // Computes output channels [m_begin, m_end) at positions [n_begin, n_end); cut with split_conv.
   void (*conv)(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept;
-  // One channel of a depthwise convolution, all of its output plane.
+  // Consecutive channels of a depthwise convolution, all of their output planes.
   void (*depthwise)(const DepthwiseArgs& args) noexcept;
   // Adds columns [channels * kernel_points][positions] into an image (transposed convolution). `shape` describes the
   // forward convolution whose input is `image`; channels = shape.in_channels.

@@ -66,7 +66,12 @@ INFERNODE_SIMD void copy_strided(const float* x, std::size_t stride, std::size_t
     return;
   }
   if (stride == 2) {
+    const bool long_enough = n >= kLanes;
     for (; n >= kLanes; n -= kLanes, x += 2 * kLanes, out += kLanes) store(out, load_stride2(x));
+    if (long_enough && n > 0) {  // the last vector once more, ending with the last element
+      store(out + n - kLanes, load_stride2(x + 2 * n - 2 * kLanes));
+      return;
+    }
   }
   for (std::size_t i = 0; i < n; ++i) out[i] = x[i * stride];
 }
@@ -305,7 +310,108 @@ void depthwise_strip(const DepthwiseArgs& args, const RowBuffer& buffer, std::si
   }
 }
 
-void depthwise(const DepthwiseArgs& args) noexcept {
+// The zero-padded input lies flat, parted by row and column phase, with a pitch that outputs share; all outputs are
+// then one run of consecutive floats, and vectors do not end with rows. The few outputs between rows are computed and
+// dropped.
+constexpr std::size_t kFlatFloats = 8192;  // input
+constexpr std::size_t kFlatOutputs = 4096;
+constexpr std::size_t kFlatTaps = 128;
+
+struct FlatLayout {
+  std::size_t pitch, rows;   // of one phase
+  std::size_t phase_floats;  // with room for what the last vectors read too much
+  std::size_t outputs;       // flat outputs of a plane
+
+  explicit FlatLayout(const ConvShape& s)
+      : pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w),
+        rows(s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h),
+        phase_floats(rows * pitch + 4 * kLanes),
+        outputs(s.out_h * pitch) {}
+  bool fits(const ConvShape& s) const {
+    return s.kernel_d == 1 && s.in_d == 1 && s.out_d == 1 && s.kernel_h * s.kernel_w <= kFlatTaps &&
+           phase_floats * s.stride_h * s.stride_w <= kFlatFloats && outputs + 4 * kLanes <= kFlatOutputs;
+  }
+};
+
+template <std::size_t kVectors>
+INFERNODE_SIMD void flat_block(const float* data, const std::size_t* taps, const float* weight, std::size_t count,
+                               VecF bias, float* out) {
+  VecF sum[kVectors];
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) sum[v] = bias;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* x = data + taps[i];
+    const VecF w = set(weight[i]);
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[v] = fma(load(x + v * kLanes), w, sum[v]);
+  }
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) store(out + v * kLanes, sum[v]);
+}
+
+// Output rows [h0, h0 + s.out_h) of every plane; `s` is the shape cut to them.
+void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h0) noexcept {
+  const FlatLayout layout(s);
+  alignas(64) float data[kFlatFloats];
+  alignas(64) float flat[kFlatOutputs];
+  const std::size_t count = s.kernel_h * s.kernel_w, phases = s.stride_h * s.stride_w, in_size = s.in_h * s.in_w;
+  std::size_t taps[kFlatTaps];
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t h = i / s.kernel_w * s.dilation_h, w = i % s.kernel_w * s.dilation_w;
+    taps[i] = (h % s.stride_h * s.stride_w + w % s.stride_w) * layout.phase_floats + h / s.stride_h * layout.pitch +
+              w / s.stride_w;
+  }
+  // Padding is the same for every plane: zeroed once, and the copies below leave it alone.
+  fill_zero(data, phases * layout.phase_floats);
+  const ClampBounds bounds = clamp_bounds(args.activation);
+  const VecF low = set(bounds.low), high = set(bounds.high);
+  const auto width = static_cast<std::ptrdiff_t>(s.in_w), stride = static_cast<std::ptrdiff_t>(s.stride_w);
+  for (std::size_t plane = 0; plane < args.planes; ++plane) {
+    const float* input = args.input + plane * in_size;
+    for (std::size_t phase = 0; phase < phases; ++phase) {
+      float* to = data + phase * layout.phase_floats;
+      const auto start = static_cast<std::ptrdiff_t>(phase % s.stride_w) - s.pad_left;
+      const std::ptrdiff_t first = start >= 0 ? 0 : (-start + stride - 1) / stride;
+      const std::ptrdiff_t end =
+          start >= width ? 0 : smaller(static_cast<std::ptrdiff_t>(layout.pitch), (width - 1 - start) / stride + 1);
+      if (end <= first) continue;
+      for (std::size_t r = 0; r < layout.rows; ++r) {
+        const auto y = static_cast<std::ptrdiff_t>(r * s.stride_h + phase / s.stride_w) - s.pad_top;
+        if (y < 0 || y >= static_cast<std::ptrdiff_t>(s.in_h)) continue;
+        copy_strided(input + static_cast<std::size_t>(y) * s.in_w + static_cast<std::size_t>(start + first * stride),
+                     s.stride_w, static_cast<std::size_t>(end - first),
+                     to + r * layout.pitch + static_cast<std::size_t>(first));
+      }
+    }
+    const float* weight = args.weight + plane * count;
+    const VecF bias = set(args.biases ? args.biases[plane] : args.bias);
+    std::size_t at = 0;
+    for (; at + 4 * kLanes <= layout.outputs; at += 4 * kLanes)
+      flat_block<4>(data + at, taps, weight, count, bias, flat + at);
+    for (; at < layout.outputs; at += kLanes) flat_block<1>(data + at, taps, weight, count, bias, flat + at);
+
+    const std::size_t offset = plane * args.shape.positions() + h0 * s.out_w;
+    float* out = args.output + offset;
+    const float* residual = args.residual ? args.residual + offset : nullptr;
+    for (std::size_t h = 0; h < s.out_h; ++h, out += s.out_w) {
+      const float* from = flat + h * layout.pitch;
+      for (std::size_t i = 0; i < s.out_w; i += kLanes) {
+        const std::size_t n = smaller(kLanes, s.out_w - i);
+        VecF v = load(from + i);
+        if (residual) v = v + load_partial(residual + h * s.out_w + i, n);
+        v = clamp(v, low, high);
+        if (n == kLanes) {
+          store(out + i, v);
+        } else {
+          store_partial(out + i, v, n);
+        }
+      }
+    }
+    if (!is_clamp(args.activation)) activate_row(args.activation, out - s.out_h * s.out_w, s.out_h * s.out_w);
+  }
+}
+
+void depthwise_plane(const DepthwiseArgs& args) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t span = (s.kernel_h - 1) * s.dilation_h + 1, reach = (s.kernel_w - 1) * s.dilation_w / s.stride_w;
   // Places of one phase: the outputs, what the kernel reaches beyond them, and what the last vectors read too much.
@@ -320,6 +426,31 @@ void depthwise(const DepthwiseArgs& args) noexcept {
   RowBuffer buffer{storage, width + slack, (width + slack) * s.stride_w};
   fill_zero(storage, span * buffer.row_width);
   for (std::size_t w0 = 0; w0 < s.out_w; w0 += width) depthwise_strip(args, buffer, w0, smaller(width, s.out_w - w0));
+}
+
+void depthwise(const DepthwiseArgs& args) noexcept {
+  const ConvShape& s = args.shape;
+  // Bands of rows that lie flat in the first-level cache.
+  ConvShape band = s;
+  while (band.out_h > 1 && !FlatLayout(band).fits(band)) band.out_h = (band.out_h + 1) / 2;
+  if (FlatLayout(band).fits(band)) {
+    const std::size_t rows = band.out_h;
+    for (std::size_t h0 = 0; h0 < s.out_h; h0 += rows) {
+      band.out_h = smaller(rows, s.out_h - h0);
+      band.pad_top = s.pad_top - static_cast<std::ptrdiff_t>(h0 * s.stride_h);
+      depthwise_flat(args, band, h0);
+    }
+    return;
+  }
+  DepthwiseArgs plane = args;
+  for (std::size_t i = 0; i < args.planes; ++i) {
+    if (args.biases) plane.bias = args.biases[i];
+    depthwise_plane(plane);
+    plane.input += s.in_d * s.in_h * s.in_w;
+    plane.weight += s.kernel_points();
+    plane.output += s.positions();
+    if (plane.residual) plane.residual += s.positions();
+  }
 }
 
 // ---- Transposed convolution ----

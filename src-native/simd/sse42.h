@@ -69,7 +69,11 @@ INFERNODE_SIMD void store_partial(std::int32_t* p, I a, std::size_t n) {
 INFERNODE_SIMD F load_stride2(const float* p) {
   return {_mm_shuffle_ps(_mm_loadu_ps(p), _mm_loadu_ps(p + 3), 0xd8 /* 0 2 | 4 6 */)};
 }
-INFERNODE_SIMD __m128i load_word(const void* p) { return _mm_castps_si128(_mm_load_ss(static_cast<const float*>(p))); }
+INFERNODE_SIMD __m128i load_word(const void* p) {
+  std::int32_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return _mm_cvtsi32_si128(word);
+}
 INFERNODE_SIMD I load_u8(const std::uint8_t* p) { return {_mm_cvtepu8_epi32(load_word(p))}; }
 INFERNODE_SIMD I load_s8(const std::int8_t* p) { return {_mm_cvtepi8_epi32(load_word(p))}; }
 INFERNODE_SIMD I load_u16(const std::uint16_t* p) {
@@ -79,7 +83,10 @@ INFERNODE_SIMD void store_u16(std::uint16_t* p, I a) {
   const __m128i low = _mm_and_si128(a.v, _mm_set1_epi32(0xffff));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi32(low, low));
 }
-INFERNODE_SIMD void store_word(void* p, __m128i a) { _mm_store_ss(static_cast<float*>(p), _mm_castsi128_ps(a)); }
+INFERNODE_SIMD void store_word(void* p, __m128i a) {
+  const std::int32_t word = _mm_cvtsi128_si32(a);
+  __builtin_memcpy(p, &word, sizeof word);
+}
 INFERNODE_SIMD void store_u8(std::uint8_t* p, I a) {
   const __m128i words = _mm_packs_epi32(a.v, a.v);
   store_word(p, _mm_packus_epi16(words, words));

@@ -204,6 +204,41 @@ TEST_CASE("depthwise agrees with the definition for many shapes") {
   });
 }
 
+TEST_CASE("depthwise of several planes gives what each plane alone does") {
+  for_each_target([](CpuRung rung) {
+    const ConvTable& table = conv_table(rung);
+    for (const ConvShape& s : shapes(1, 1)) {
+      const std::size_t planes = 3, in_size = s.in_d * s.in_h * s.in_w, positions = s.positions();
+      Guarded<float> input(planes * in_size), weight(planes * s.kernel_points()), biases(planes);
+      Guarded<float> residual(planes * positions), together(planes * positions), alone(planes * positions);
+      Random random(11);
+      random.fill(input);
+      random.fill(weight);
+      random.fill(biases);
+      random.fill(residual);
+      DepthwiseArgs args;
+      args.shape = s;
+      args.activation = {Activation::kSilu, 0, 0};
+      for (std::size_t i = 0; i < planes; ++i) {
+        args.input = input.data() + i * in_size;
+        args.weight = weight.data() + i * s.kernel_points();
+        args.bias = biases[i];
+        args.residual = residual.data() + i * positions;
+        args.output = alone.data() + i * positions;
+        table.depthwise(args);
+      }
+      args.input = input.data();
+      args.weight = weight.data();
+      args.biases = biases.data();
+      args.residual = residual.data();
+      args.output = together.data();
+      args.planes = planes;
+      table.depthwise(args);
+      CHECK(std::equal(alone.begin(), alone.end(), together.begin()));
+    }
+  });
+}
+
 TEST_CASE("col2im adds every column where conv read it") {
   for_each_target([](CpuRung rung) {
     for (const ConvShape& s : shapes(2, 1)) {
