@@ -207,15 +207,18 @@ class Conv final : public kernel::Kernel {
     constexpr double kFlopsPerNs = 8;
     ctx.parallel_for(planes, 2.0 * static_cast<double>(positions * points) / kFlopsPerNs,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       for (std::size_t i = begin; i < end; ++i) {
+                       for (std::size_t i = begin, count = 1; i < end; i += count) {
                          const std::size_t channel = i % out_channels, image = i / out_channels;
+                         // Without a multiplier the planes of an image follow each other on both sides.
+                         count = multiplier == 1 ? std::min(end - i, out_channels - channel) : 1;
                          table_.depthwise({.shape = plane,
                                            .input = o.x + (image * size(p.channels) + channel / multiplier) * in_size,
                                            .weight = o.w + channel * points,
-                                           .bias = o.bias == nullptr ? 0.0f : o.bias[channel],
                                            .residual = o.residual == nullptr ? nullptr : o.residual + i * positions,
                                            .activation = activation_,
-                                           .output = o.y + i * positions});
+                                           .output = o.y + i * positions,
+                                           .planes = count,
+                                           .biases = o.bias == nullptr ? nullptr : o.bias + channel});
                        }
                      });
   }
