@@ -35,11 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(_MSC_VER) && !defined(__clang__)
-#define INFERNODE_SIMD static __forceinline
-#else
-#define INFERNODE_SIMD static inline __attribute__((always_inline, unused))
-#endif
+#define INFERNODE_SIMD static inline __attribute__((always_inline, unused))  // GCC and Clang, on Windows too
 
 #define INFERNODE_SIMD_CAT2(a, b) a##b
 #define INFERNODE_SIMD_CAT(a, b) INFERNODE_SIMD_CAT2(a, b)
