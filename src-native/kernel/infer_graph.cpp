@@ -220,10 +220,8 @@ class GraphInference final : SubgraphInference {
       const std::size_t v = index(id);
       const ValueType& type = result_.types[v];
       if (!type.is_tensor() || !type.shape) return;
-      if (!node.inputs.empty()) {
-        const auto shape = graph::to_known(*type.shape);
-        if (!shape || shape->numel() > kMaxContents) return;
-      }
+      const auto shape = graph::to_known(*type.shape);
+      if (!shape || shape->numel() > kMaxContents) return;
       wanted = wanted || !result_.known[v];
     }
     if (!wanted || !graph::subgraphs(node).empty()) return;

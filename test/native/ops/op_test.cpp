@@ -234,7 +234,7 @@ void check_op(std::string_view text, std::int64_t opset, const std::vector<Value
     try {
       check_run(text, opset, inputs, expected, tolerance, as_constants);
     } catch (const Error& error) {
-      FAIL_CHECK(to_string(error.code()), ": ", error.message());
+      FAIL_CHECK(cat(to_string(error.code()), ": ", error.message()));
     }
   }
 }
@@ -251,7 +251,7 @@ void check_op_fails(std::string_view text, std::int64_t opset, const std::vector
       evaluate(*graph, as_constants ? std::vector<Value>{} : inputs);
       FAIL_CHECK("it ran, but should fail with '", fragment, "'");
     } catch (const Error& error) {
-      CHECK_MESSAGE(error.code() == code, to_string(error.code()), ": ", error.message());
+      CHECK_MESSAGE(error.code() == code, cat(to_string(error.code()), ": ", error.message()));
       CHECK_MESSAGE(error.message().find(fragment) != std::string::npos, error.message());
     }
   }
