@@ -31,22 +31,24 @@ namespace {
 /// Applies one fusion wherever it fits, in one sweep.
 bool sweep(Graph& graph, const Fusion& fusion, const Pattern& pattern, std::string_view provider) {
   bool changed = false;
+  const auto elsewhere = [&](NodeId id) {
+    const std::string& at = graph.node(id).provider;
+    return !provider.empty() && !at.empty() && at != provider;
+  };
   auto consumers = graph.consumers();
   for (const NodeId id : graph.topological_order()) {
     if (graph.node(id).removed) continue;
     const std::optional<Match> match = match_at(pattern, graph, id, consumers);
-    if (!match) continue;
-    const auto elsewhere = [&](NodeId n) { return !provider.empty() && graph.node(n).provider != provider; };
-    if (std::any_of(match->nodes().begin(), match->nodes().end(), elsewhere)) continue;
+    if (!match || std::any_of(match->nodes().begin(), match->nodes().end(), elsewhere)) continue;
     if (fusion.guard != nullptr && !fusion.guard(*match)) continue;
     const std::size_t nodes_before = graph.node_count();
+    const std::string on = match->node(0).provider;
     graph::GraphPatch patch(graph);
     const std::vector<ValueId> outputs = fusion.replace(*match, patch);
     for (const NodeId old : match->nodes()) patch.remove_node(old);
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       patch.replace_uses(match->value(pattern.graph().value(pattern.graph().outputs()[o]).name), outputs[o]);
     }
-    const std::string on = graph.node(match->node_id(0)).provider;
     patch.apply();
     for (std::size_t n = nodes_before; n < graph.node_count(); ++n) graph.node(static_cast<NodeId>(n)).provider = on;
     consumers = graph.consumers();
@@ -57,19 +59,30 @@ bool sweep(Graph& graph, const Fusion& fusion, const Pattern& pattern, std::stri
 
 }  // namespace
 
-std::vector<std::string> apply_fusions(Graph& graph, const FusionRegistry& registry, int level,
-                                       std::string_view provider, const std::vector<std::string>& disabled) {
+struct FusionSet::Entry {
+  Fusion fusion;
+  Pattern pattern;
+};
+
+FusionSet::FusionSet(const FusionRegistry& registry, int level, const std::set<std::string, std::less<>>& disabled) {
+  for (const Fusion& fusion : registry.fusions()) {
+    if (fusion.level == level && !disabled.contains(fusion.name)) entries_.push_back({fusion, Pattern(fusion.pattern)});
+  }
+}
+
+FusionSet::~FusionSet() = default;
+
+std::vector<std::string> FusionSet::apply(Graph& graph, std::string_view provider) const {
   constexpr int kMostRounds = 8;
   std::vector<std::string> applied;
-  for (int round = 0; round < kMostRounds; ++round) {
-    bool changed = false;
-    for (const Fusion& fusion : registry.fusions()) {
-      if (fusion.level != level || std::find(disabled.begin(), disabled.end(), fusion.name) != disabled.end()) continue;
-      if (!sweep(graph, fusion, Pattern(fusion.pattern), provider)) continue;
-      applied.emplace_back(fusion.name);
+  bool changed = true;
+  for (int round = 0; changed && round < kMostRounds; ++round) {
+    changed = false;
+    for (const Entry& entry : entries_) {
+      if (!sweep(graph, entry.fusion, entry.pattern, provider)) continue;
+      applied.emplace_back(entry.fusion.name);
       changed = true;
     }
-    if (!changed) break;
   }
   return applied;
 }

@@ -28,84 +28,89 @@ bool commutative(const Node& node) {
 bool equal_constants(const tensor::Value& a, const tensor::Value& b) {
   if (!a.is_tensor() || !b.is_tensor()) return false;
   const tensor::Tensor &x = a.tensor(), &y = b.tensor();
-  if (x.numel() != y.numel()) return false;
+  if (x.numel() != y.numel() || y.dtype() == tensor::DType::String) return false;
   return tensor::to_float_vector(x) == tensor::to_float_vector(y);
 }
 
-/// Pattern ids -> graph ids found so far; copied to go back from a wrong turn.
+/// Pattern ids -> graph ids found so far.
 struct Binding {
   std::vector<ValueId> values;
   std::vector<NodeId> nodes;
 };
 
+/// "This pattern value is that graph value": what remains to be shown, as a list that branches of the search share.
+struct Goal {
+  ValueId wanted, found;
+  const Goal* next;
+};
+
+/// Depth-first search over the ways round of commutative operators: a choice made early is taken back when a goal
+/// further on fails.
 class Matcher {
  public:
   Matcher(const Pattern& pattern, const Graph& graph) : pattern_(pattern.graph()), graph_(graph) {}
 
   std::optional<Binding> match(NodeId pattern_root, NodeId root) const {
+    if (!fits(pattern_.node(pattern_root), graph_.node(root))) return std::nullopt;
     Binding binding{std::vector<ValueId>(pattern_.values().size(), kNoValue),
                     std::vector<NodeId>(pattern_.node_count(), kNoNode)};
-    if (!match_node(pattern_root, root, binding)) return std::nullopt;
+    if (!match_node(pattern_root, root, nullptr, binding)) return std::nullopt;
     return binding;
   }
 
  private:
-  bool match_node(NodeId wanted, NodeId found, Binding& binding) const {
-    if (binding.nodes[index(wanted)] != kNoNode) return binding.nodes[index(wanted)] == found;
+  bool solve(const Goal* goal, Binding& binding) const {
+    if (goal == nullptr) return true;
+    const ValueId wanted = goal->wanted, found = goal->found;
+    if (wanted == kNoValue || found == kNoValue) return wanted == found && solve(goal->next, binding);
+    if (const ValueId bound = binding.values[index(wanted)]; bound != kNoValue)
+      return bound == found && solve(goal->next, binding);
+    const graph::ValueInfo &p = pattern_.value(wanted), &g = graph_.value(found);
+    if (p.producer == kNoNode) {
+      if (p.has_constant() && !(g.is_constant() && equal_constants(p.constant, g.constant))) return false;
+      if (p.name.starts_with("c_") && !g.is_constant()) return false;
+      binding.values[index(wanted)] = found;
+      return solve(goal->next, binding);
+    }
+    return g.producer != kNoNode && match_node(p.producer, g.producer, goal, binding);
+  }
+
+  /// `goal`, if any, asks for one of the node's outputs; those after it follow.
+  bool match_node(NodeId wanted, NodeId found, const Goal* goal, Binding& binding) const {
     const Node &p = pattern_.node(wanted), &g = graph_.node(found);
-    if (g.removed || p.op_type != g.op_type || p.domain != g.domain || p.outputs.size() > g.outputs.size())
+    if (!fits(p, g) || std::find(binding.nodes.begin(), binding.nodes.end(), found) != binding.nodes.end())
       return false;
-    if (!attributes_fit(p, g)) return false;
     binding.nodes[index(wanted)] = found;
     for (std::size_t o = 0; o < p.outputs.size(); ++o) {
-      if (p.outputs[o] == kNoValue) continue;
-      if (!bind(p.outputs[o], g.outputs[o], binding)) return false;
+      if (p.outputs[o] != kNoValue) binding.values[index(p.outputs[o])] = g.outputs[o];
     }
+    if (goal != nullptr && binding.values[index(goal->wanted)] != goal->found) return false;
+    const Goal* rest = goal == nullptr ? nullptr : goal->next;
+    if (!commutative(p)) return match_inputs(p, g, false, rest, binding);
     const Binding before = binding;
-    if (inputs_fit(p, g, false, binding)) return true;
-    if (!commutative(p)) return false;
+    if (match_inputs(p, g, false, rest, binding)) return true;
     binding = before;
-    return inputs_fit(p, g, true, binding);
+    return match_inputs(p, g, true, rest, binding);
   }
 
-  bool inputs_fit(const Node& p, const Node& g, bool swapped, Binding& binding) const {
-    if (g.inputs.size() > p.inputs.size()) {
-      // A pattern without an optional input does not fit a node that has it.
-      for (std::size_t i = p.inputs.size(); i < g.inputs.size(); ++i) {
-        if (g.inputs[i] != kNoValue) return false;
-      }
-    }
-    for (std::size_t i = 0; i < p.inputs.size(); ++i) {
+  /// The inputs come before the other goals.
+  bool match_inputs(const Node& p, const Node& g, bool swapped, const Goal* rest, Binding& binding) const {
+    std::vector<Goal> goals(p.inputs.size());
+    for (std::size_t i = 0; i < goals.size(); ++i) {
       const std::size_t from = swapped ? 1 - i : i;
-      const ValueId found = from < g.inputs.size() ? g.inputs[from] : kNoValue;
-      if (!match_value(p.inputs[i], found, binding)) return false;
+      goals[i] = {p.inputs[i], from < g.inputs.size() ? g.inputs[from] : kNoValue,
+                  i + 1 < goals.size() ? &goals[i + 1] : rest};
     }
-    return true;
+    return solve(goals.empty() ? rest : goals.data(), binding);
   }
 
-  bool match_value(ValueId wanted, ValueId found, Binding& binding) const {
-    if (wanted == kNoValue || found == kNoValue) return wanted == found;
-    if (binding.values[index(wanted)] != kNoValue) return binding.values[index(wanted)] == found;
-    const graph::ValueInfo& p = pattern_.value(wanted);
-    const graph::ValueInfo& g = graph_.value(found);
-    if (p.has_constant())
-      return g.is_constant() && equal_constants(p.constant, g.constant) && bind(wanted, found, binding);
-    if (p.producer == kNoNode) {
-      if (p.name.starts_with("c_") && !g.is_constant()) return false;
-      return bind(wanted, found, binding);
+  /// Operator, arity and attributes. A pattern without an optional input does not fit a node that has it.
+  static bool fits(const Node& p, const Node& g) {
+    if (g.removed || p.op_type != g.op_type || p.domain != g.domain || p.outputs.size() > g.outputs.size())
+      return false;
+    for (std::size_t i = p.inputs.size(); i < g.inputs.size(); ++i) {
+      if (g.inputs[i] != kNoValue) return false;
     }
-    if (g.producer == kNoNode) return false;
-    return match_node(p.producer, g.producer, binding) && binding.values[index(wanted)] == found;
-  }
-
-  static bool bind(ValueId wanted, ValueId found, Binding& binding) {
-    ValueId& slot = binding.values[index(wanted)];
-    if (slot != kNoValue) return slot == found;
-    slot = found;
-    return true;
-  }
-
-  static bool attributes_fit(const Node& p, const Node& g) {
     return std::all_of(p.attributes.begin(), p.attributes.end(), [&](const auto& wanted) {
       graph::Attributes mine, theirs;
       const graph::Attribute* found = g.attributes.find(wanted.first);
@@ -120,9 +125,17 @@ class Matcher {
   const Graph& graph_;
 };
 
-/// Values made inside the match are read inside only, except the pattern's outputs.
+/// What the pattern takes comes from outside the match, and what is made inside is read inside only, except the
+/// pattern's outputs.
 bool closed(const Graph& pattern, const Graph& graph, const Binding& binding,
             const std::vector<std::vector<NodeId>>& consumers) {
+  const auto inside = [&](NodeId id) {
+    return std::find(binding.nodes.begin(), binding.nodes.end(), id) != binding.nodes.end();
+  };
+  for (const ValueId input : pattern.inputs()) {
+    const ValueId found = binding.values[index(input)];
+    if (found != kNoValue && inside(graph.value(found).producer)) return false;
+  }
   for (const NodeId id : binding.nodes) {
     for (const ValueId made : graph.node(id).outputs) {
       if (made == kNoValue) continue;
@@ -130,10 +143,8 @@ bool closed(const Graph& pattern, const Graph& graph, const Binding& binding,
       const bool output =
           std::any_of(out.begin(), out.end(), [&](ValueId o) { return binding.values[index(o)] == made; });
       if (output) continue;
-      if (graph.is_output(made)) return false;
-      for (const NodeId reader : consumers[index(made)]) {
-        if (std::find(binding.nodes.begin(), binding.nodes.end(), reader) == binding.nodes.end()) return false;
-      }
+      const auto& readers = consumers[index(made)];
+      if (graph.is_output(made) || !std::all_of(readers.begin(), readers.end(), inside)) return false;
     }
   }
   return true;

@@ -27,20 +27,29 @@ void for_each_graph(graph::Graph& graph, const Visit& visit) {
   }
 }
 
-std::vector<std::string> disabled_names(const PassOptions& options) {
-  return {options.disabled.begin(), options.disabled.end()};
-}
-
-bool run_fusions(graph::Graph& graph, const fusions::FusionRegistry& registry, int level, std::string_view provider,
-                 const PassOptions& options, std::vector<std::string>& applied) {
+bool run_fusions(graph::Graph& graph, const fusions::FusionSet& set, std::string_view provider,
+                 std::vector<std::string>& applied) {
   bool changed = false;
   for_each_graph(graph, [&](graph::Graph& g) {
-    for (std::string& name : fusions::apply_fusions(g, registry, level, provider, disabled_names(options))) {
+    for (std::string& name : set.apply(g, provider)) {
       applied.push_back(std::move(name));
       changed = true;
     }
   });
   return changed;
+}
+
+/// Drops what nobody reads any more and infers the types of what is new.
+void clean(graph::Graph& graph, const PassOptions& options) {
+  for_each_graph(graph, [&](graph::Graph& g) { remove_dead_nodes(g, options); });
+  graph.compact();
+  kernel::infer_graph(graph, *options.registry, options.logger);
+}
+
+fusions::FusionSet fusions_of(int level, const PassOptions& options) {
+  fusions::FusionRegistry registry;
+  fusions::register_all(registry);
+  return {registry, level, options.disabled};
 }
 
 bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std::string>& applied) {
@@ -60,28 +69,21 @@ bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std
 
 std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options) {
   std::vector<std::string> applied;
-  fusions::FusionRegistry registry;
-  fusions::register_all(registry);
+  const fusions::FusionSet set = fusions_of(1, options);
   for (int round = 0; round < kMostRounds; ++round) {
     bool changed = run_passes(*model.graph, options, applied);
-    changed = run_fusions(*model.graph, registry, 1, "", options, applied) || changed;
+    changed = run_fusions(*model.graph, set, "", applied) || changed;
     if (!changed) break;
-    kernel::infer_graph(*model.graph, *options.registry, options.logger);
+    clean(*model.graph, options);
   }
-  for_each_graph(*model.graph, [&](graph::Graph& g) { remove_dead_nodes(g, options); });
   return applied;
 }
 
 std::vector<std::string> run_extended(graph::Model& model, std::string_view provider, const PassOptions& options) {
   std::vector<std::string> applied;
-  fusions::FusionRegistry registry;
-  fusions::register_all(registry);
   const int most = options.level >= Level::Layout ? 3 : 2;
   for (int level = 2; level <= most; ++level) {
-    if (run_fusions(*model.graph, registry, level, provider, options, applied)) {
-      for_each_graph(*model.graph, [&](graph::Graph& g) { remove_dead_nodes(g, options); });
-      kernel::infer_graph(*model.graph, *options.registry, options.logger);
-    }
+    if (run_fusions(*model.graph, fusions_of(level, options), provider, applied)) clean(*model.graph, options);
   }
   return applied;
 }
