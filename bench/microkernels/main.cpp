@@ -219,6 +219,11 @@ int main(int argc, char** argv) {
     conv(bench, 256, 512, 56, 1, 2);
     conv(bench, 32, 16, 112, 1, 1);
     conv(bench, 16, 96, 112, 1, 1);
+    conv(bench, 16, 96, 28, 1, 1);
+    conv(bench, 24, 144, 56, 1, 1);
+    conv(bench, 144, 24, 56, 1, 1);
+    conv(bench, 384, 64, 14, 1, 1);
+    conv(bench, 160, 960, 7, 1, 1);
     depthwise(bench, 32, 112, 3, 1);
     depthwise(bench, 96, 112, 3, 2);
     depthwise(bench, 576, 14, 3, 1);

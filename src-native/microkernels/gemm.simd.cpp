@@ -42,7 +42,34 @@ void accumulate(std::size_t k, const float* a, std::size_t lda, const float* b, 
   }
 }
 
+// Tiles of whole vectors without a residual: most of them.
+template <bool kLoad, bool kLast>
+void finish_whole(const TileOutput& out, const float* tile) noexcept {
+  const VecF alpha = set(out.alpha);
+  const ClampBounds bounds = clamp_bounds(out.activation);
+  const VecF low = set(bounds.low), high = set(bounds.high);
+  VecF bias_n[kNv];
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kNv; ++v) bias_n[v] = kLast && out.bias_n ? load(out.bias_n + v * kLanes) : zero();
+  float* c = out.c;
+  for (std::size_t r = 0; r < out.rows; ++r, c += out.ldc, tile += kNr) {
+    const VecF bias_m = set(kLast && out.bias_m ? out.bias_m[r] : 0.0f);
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) {
+      VecF x = load(tile + v * kLanes) * alpha;
+      if constexpr (kLoad) x = x + load(c + v * kLanes);
+      if constexpr (kLast) x = clamp(x + bias_m + bias_n[v], low, high);
+      store(c + v * kLanes, x);
+    }
+    if (kLast && !is_clamp(out.activation)) activate_row(out.activation, c, kNr);
+  }
+}
+
 void finish(const TileOutput& out, const float* tile) noexcept {
+  if (out.cols == kNr && !(out.last && out.residual)) {
+    if (out.load_c) return out.last ? finish_whole<true, true>(out, tile) : finish_whole<true, false>(out, tile);
+    return out.last ? finish_whole<false, true>(out, tile) : finish_whole<false, false>(out, tile);
+  }
   const VecF alpha = set(out.alpha), residual_scale = set(out.residual_scale);
   const ClampBounds bounds = clamp_bounds(out.activation);
   const VecF low = set(bounds.low), high = set(bounds.high);
