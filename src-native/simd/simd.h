@@ -6,7 +6,8 @@
 //
 // Vec<float> and Vec<std::int32_t> hold kLanes elements; Mask holds one truth value per lane.
 //   memory    load store load_partial store_partial (n <= kLanes elements; others read as 0 and are not touched)
-//             load_stride2 load_f16 store_f16 load_bf16 store_bf16 load_u8 load_s8 store_u8 store_s8
+//             load_stride2 load_f16 store_f16 load_bf16 store_bf16
+//             load_u8 load_s8 load_u16 store_u8 store_s8 (saturating) store_u16 (low bits)
 //   make      zero set iota
 //   float     + - * / fma(a,b,c)=a*b+c  fnma(a,b,c)=c-a*b  min max abs neg sqrt floor ceil round_even copysign
 //             min and max return b when either is NaN; min_nan and max_nan return NaN
