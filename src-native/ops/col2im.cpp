@@ -21,7 +21,13 @@ using tensor::TypeTag;
 void infer_col2im(InferContext& ctx) {
   const SymShape* in = ctx.input_shape(0);
   const auto image = ctx.input_contents(1), block = ctx.input_contents(2);
-  if (!image) return;
+  if (!image) {
+    const SymShape* spatial = ctx.input_shape(1);
+    if (spatial && spatial->size() == 1 && (*spatial)[0].known() && (*spatial)[0].value() < 64) {
+      ctx.set_output_shape(0, unknown_shape(2 + static_cast<std::size_t>((*spatial)[0].value())));
+    }
+    return;
+  }
   Dim channels = Dim::unknown();
   if (in && in->size() == 3 && block) channels = floor_div((*in)[1], numel(*block));
   SymShape out{in && !in->empty() ? (*in)[0] : Dim::unknown(), channels};

@@ -87,7 +87,12 @@ void infer_tile(InferContext& ctx) {
   INFERNODE_CHECK(repeats->size() == in->size(), ErrorCode::InvalidArgument, "", repeats->size(),
                   " repeats for an input of rank ", in->size());
   SymShape out = *in;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = out[i] * (*repeats)[i];
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Dim& count = (*repeats)[i];
+    INFERNODE_CHECK(!count.known() || count.value() >= 0, ErrorCode::InvalidArgument, "repeats has a negative count, ",
+                    count.value());
+    out[i] = out[i] * count;
+  }
   ctx.set_output_shape(0, out);
   infer_repeated_contents(ctx, out);
 }

@@ -227,7 +227,14 @@ class GridSample : public Kernel {
 
 void infer_affine_grid(InferContext& ctx) {
   const auto size = ctx.input_contents(1);
-  if (!size || (size->size() != 4 && size->size() != 5)) return;
+  if (!size) {
+    const SymShape* count = ctx.input_shape(1);
+    if (count && count->size() == 1 && ((*count)[0].is(4) || (*count)[0].is(5))) {
+      ctx.set_output_shape(0, unknown_shape(static_cast<std::size_t>((*count)[0].value())));
+    }
+    return;
+  }
+  if (size->size() != 4 && size->size() != 5) return;
   SymShape out{(*size)[0]};
   out.insert(out.end(), size->begin() + 2, size->end());
   out.push_back(static_cast<std::int64_t>(size->size() - 2));

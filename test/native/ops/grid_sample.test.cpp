@@ -1,0 +1,62 @@
+#include "ops/op_test.h"
+
+namespace infernode::test {
+namespace {
+
+/// Samples a row of four pixels at one height; x runs over the coordinates given.
+void check_row(const char* attributes, const Tensor& row, std::initializer_list<float> at, std::initializer_list<float> expected) {
+  const auto n = static_cast<std::int64_t>(at.size());
+  Tensor grid = Tensor::make(DType::Float32, {1, 1, n, 2});
+  float* to = grid.mutable_data<float>();
+  for (float x : at) {
+    *to++ = x;
+    *to++ = 0;
+  }
+  check_op(cat("(float[N,C,H,W] X, float[A,B,D,2] g) => (float[E,F,G,I] Y) { Y = GridSample<", attributes, ">(X, g) }"), 20, {row, grid},
+           {f32({1, 1, 1, n}, expected)});
+}
+
+TEST_CASE("GridSample reads between pixels and beyond the edges") {
+  const Tensor row = f32({1, 1, 1, 4}, {1, 2, 3, 4});
+  // Without aligned corners pixel i stands at (2i + 1) / 4 - 1.
+  check_row("mode=\"linear\"", row, {-0.75f, -0.5f, 0.75f, 1.0f, -1.25f, 9}, {1, 1.5f, 4, 2, 0, 0});
+  check_row("mode=\"linear\", padding_mode=\"border\"", row, {-9, 1.0f, 9, kInf}, {1, 4, 4, 4});
+  check_row("mode=\"linear\", padding_mode=\"reflection\"", row, {-1.25f, 1.25f, 1.75f}, {1, 4, 3});
+  check_row("mode=\"linear\", align_corners=1", row, {-1, 0, 1}, {1, 2.5f, 4});
+  check_row("mode=\"linear\", align_corners=1, padding_mode=\"reflection\"", row, {-1.5f, 1.5f}, {1.75f, 3.25f});
+  check_row("mode=\"nearest\"", row, {-0.8f, 0.3f, -1.3f}, {1, 3, 0});
+  check_row("mode=\"nearest\", padding_mode=\"reflection\"", row, {-1.3f, 1.8f}, {1, 3});
+  check_row("mode=\"cubic\", padding_mode=\"border\"", row, {-0.25f, 0.25f}, {2, 3});
+  check_row("mode=\"linear\"", row, {kNaN, 1e30f}, {0, 0});
+  check_row("mode=\"linear\", padding_mode=\"border\"", row, {kNaN}, {1});
+}
+
+TEST_CASE("GridSample samples all channels of volumes") {
+  const Tensor x = iota(DType::Float32, {1, 2, 2, 2, 2});
+  check_op("(float[N,C,D,H,W] X, float[A,B,E,F,3] g) => (float Y) { Y = GridSample<align_corners=1>(X, g) }", 20,
+           {x, f32({1, 1, 1, 2, 3}, {0, 0, 0, 1, -1, 1})}, {f32({1, 2, 1, 1, 2}, {3.5f, 5, 11.5f, 13})});
+  check_op("(double[N,C,H,W] X, double[A,B,D,2] g) => (double Y) { Y = GridSample<mode=\"bilinear\">(X, g) }", 16,
+           {f64({1, 1, 2, 2}, {1, 2, 3, 4}), f64({1, 1, 1, 2}, {0, 0})}, {f64({1, 1, 1, 1}, {2.5})});
+  check_op("(int32[N,C,H,W] X, float[A,B,D,2] g) => (int32 Y) { Y = GridSample<mode=\"nearest\">(X, g) }", 20,
+           {i32({1, 1, 1, 2}, {7, 1 << 30}), f32({1, 1, 1, 2}, {0.5f, 0})}, {i32({1, 1, 1, 1}, {1 << 30})});
+}
+
+TEST_CASE("GridSample refuses grids that do not fit and modes it does not know") {
+  const Tensor x = iota(DType::Float32, {1, 1, 2, 2});
+  check_op_fails("(float[N,C,H,W] X, float[A,B,D,E] g) => (Y) { Y = GridSample(X, g) }", 20, {x, f32({1, 1, 1, 3}, {0, 0, 0})},
+                 ErrorCode::ShapeMismatch, "does not fit");
+  check_op_fails("(float[N,C,H,W] X, float[A,B,D,E] g) => (Y) { Y = GridSample<mode=\"lanczos\">(X, g) }", 20,
+                 {x, f32({1, 1, 1, 2}, {0, 0})}, ErrorCode::InvalidModel, "lanczos");
+}
+
+TEST_CASE("AffineGrid maps the corners by theta") {
+  check_op("(float[N,2,3] t, int64[4] s) => (float Y) { Y = AffineGrid<align_corners=1>(t, s) }", 20,
+           {f32({1, 2, 3}, {2, 0, 1, 0, 1, 0}), i64({4}, {1, 1, 1, 2})}, {f32({1, 1, 2, 2}, {-1, 0, 3, 0})});
+  check_op("(double[N,2,3] t, int64[4] s) => (double Y) { Y = AffineGrid(t, s) }", 20,
+           {f64({1, 2, 3}, {1, 0, 0, 0, 1, 0}), i64({4}, {1, 1, 2, 2})}, {f64({1, 2, 2, 2}, {-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5})});
+  check_op_fails("(float[N,2,3] t, int64[5] s) => (Y) { Y = AffineGrid(t, s) }", 20,
+                 {f32({1, 2, 3}, {1, 0, 0, 0, 1, 0}), i64({5}, {1, 1, 2, 2, 2})}, ErrorCode::ShapeMismatch, "theta");
+}
+
+}  // namespace
+}  // namespace infernode::test
