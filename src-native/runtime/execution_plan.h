@@ -77,11 +77,14 @@ class ExecutionPlan {
   /// The plan for these inputs (graph.inputs() then captures; an empty value counts as absent), cached by their shapes.
   std::shared_ptr<const ShapePlan> specialise(std::span<const tensor::Value* const> inputs,
                                               std::span<const tensor::Value* const> captures) const;
+  /// The same if it is in the cache, otherwise null: for callers that cannot wait for it to be made.
+  std::shared_ptr<const ShapePlan> find_specialised(std::span<const tensor::Value* const> inputs) const;
 
  private:
   explicit ExecutionPlan(const PlanEnvironment& environment) : environment_(environment) {}
   std::shared_ptr<const ShapePlan> make_shape_plan(std::span<const tensor::Value* const> inputs,
                                                    std::span<const tensor::Value* const> captures) const;
+  std::shared_ptr<const ShapePlan> find_cached(const std::vector<std::int64_t>& signature) const;
   void lay_out(const kernel::InferredGraph& inferred, ShapePlan& plan) const;
   void find_frees();
 

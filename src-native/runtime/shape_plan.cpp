@@ -26,6 +26,15 @@ void append_signature(std::vector<std::int64_t>& signature, const tensor::Value*
   for (const std::int64_t dim : t.shape()) signature.push_back(dim);
 }
 
+std::vector<std::int64_t> signature_of(std::span<const tensor::Value* const> inputs,
+                                       std::span<const tensor::Value* const> captures) {
+  std::vector<std::int64_t> signature;
+  signature.reserve(8 * (inputs.size() + captures.size()));
+  for (const tensor::Value* value : inputs) append_signature(signature, value);
+  for (const tensor::Value* value : captures) append_signature(signature, value);
+  return signature;
+}
+
 graph::ValueType type_of(const tensor::Value* value, const graph::ValueType& declared) {
   if (value == nullptr || !value->is_tensor()) return declared;
   return graph::ValueType::tensor(value->tensor().dtype(), graph::to_sym(value->tensor().shape()));
@@ -48,21 +57,23 @@ class Blocks {
 
 }  // namespace
 
+std::shared_ptr<const ShapePlan> ExecutionPlan::find_cached(const std::vector<std::int64_t>& signature) const {
+  const std::lock_guard lock(cache_mutex_);
+  const auto found = std::find_if(cache_.begin(), cache_.end(),
+                                  [&](const CachedShape& cached) { return cached.signature == signature; });
+  if (found == cache_.end()) return nullptr;
+  std::rotate(cache_.begin(), found, found + 1);
+  return cache_.front().plan;
+}
+
+std::shared_ptr<const ShapePlan> ExecutionPlan::find_specialised(std::span<const tensor::Value* const> inputs) const {
+  return find_cached(signature_of(inputs, {}));
+}
+
 std::shared_ptr<const ShapePlan> ExecutionPlan::specialise(std::span<const tensor::Value* const> inputs,
                                                            std::span<const tensor::Value* const> captures) const {
-  std::vector<std::int64_t> signature;
-  signature.reserve(8 * (inputs.size() + captures.size()));
-  for (const tensor::Value* value : inputs) append_signature(signature, value);
-  for (const tensor::Value* value : captures) append_signature(signature, value);
-  {
-    const std::lock_guard lock(cache_mutex_);
-    for (std::size_t i = 0; i < cache_.size(); ++i) {
-      if (cache_[i].signature != signature) continue;
-      std::rotate(cache_.begin(), cache_.begin() + static_cast<std::ptrdiff_t>(i),
-                  cache_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      return cache_.front().plan;
-    }
-  }
+  std::vector<std::int64_t> signature = signature_of(inputs, captures);
+  if (auto cached = find_cached(signature)) return cached;
   auto plan = make_shape_plan(inputs, captures);
   const std::lock_guard lock(cache_mutex_);
   cache_.insert(cache_.begin(), {std::move(signature), plan});

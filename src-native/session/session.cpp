@@ -275,16 +275,15 @@ std::vector<Session::OutputForecast> Session::forecast(std::span<const tensor::V
 }
 
 std::optional<double> Session::expected_run_us(std::span<const tensor::Value> feeds) {
-  try {
-    const RunGuard guard(*state_);
-    check_feeds(state_->model, feeds);
-    const double mean =
-        state_->model.plan->specialise(order_feeds(state_->model, feeds), {})->mean_us.load(std::memory_order_relaxed);
-    if (mean >= 0) return mean;
-  } catch (const Error&) {
-    // run() will say what is wrong
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->released) return std::nullopt;  // run() will say so
+    ++state_->running;
   }
-  return std::nullopt;
+  const auto shapes = state_->model.plan->find_specialised(order_feeds(state_->model, feeds));
+  state_->end_run();
+  const double mean = shapes ? shapes->mean_us.load(std::memory_order_relaxed) : -1;
+  return mean < 0 ? std::nullopt : std::optional(mean);
 }
 
 tensor::Tensor Session::allocate(tensor::DType dtype, const tensor::Shape& shape, tensor::Device device) {

@@ -79,7 +79,7 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   std::vector<OutputForecast> forecast(std::span<const tensor::Value> feeds, std::span<const std::size_t> wanted);
   /// Expected duration of a run with these feeds' shapes in microseconds, from earlier runs; nullopt where this
-  /// signature was not run yet.
+  /// signature was not run yet, or so long ago that its plan was dropped. Always cheap; does not check feeds.
   std::optional<double> expected_run_us(std::span<const tensor::Value> feeds);
 
   /// Memory on a device of this session's providers, for bound inputs and outputs.
