@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <complex>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -22,6 +22,19 @@ constexpr int kMaxTypeDepth = 16;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::from_chars_result read_number(std::string_view text, auto& value) {
+  const char* const end = text.data() + text.size();
+#if !defined(__cpp_lib_to_chars)  // a C++ library that reads integers only
+  if constexpr (std::is_floating_point_v<std::remove_reference_t<decltype(value)>>) {
+    const std::string copy(text);
+    char* stop = nullptr;
+    value = static_cast<std::remove_reference_t<decltype(value)>>(std::strtod(copy.c_str(), &stop));
+    return {text.data() + (stop - copy.c_str()), copy.empty() ? std::errc::invalid_argument : std::errc()};
+  } else
+#endif
+    return std::from_chars(text.data(), end, value);
+}
 
 /// ONNX's code of a type of attribute; 0 for an unknown or empty name.
 int attribute_type(std::string_view name) {
@@ -143,7 +156,7 @@ class Scanner {
     if (text == "true") text = "1";
     if (text == "false") text = "0";
     T value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const auto [end, error] = read_number(text, value);
     if (error == std::errc::result_out_of_range) fail(cat("the number ", text, " is out of range"));
     if (error != std::errc() || end != text.data() + text.size())
       fail(cat("'", text, "' is not a number of this type"));

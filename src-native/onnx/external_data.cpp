@@ -136,6 +136,9 @@ std::string ExternalData::checked_path(const std::string& name, const std::strin
                   cat("External data path does not exist: ", to_utf8(full), " (", error.message(),
                       "). Put the file next to the model, or pass it in externalData."));
   }
+  // A pipe would block whoever opens it.
+  if (!fs::is_regular_file(target, error))
+    fail_location(ErrorCode::Io, name, location, cat(to_utf8(full), " is not a regular file."));
   const fs::path folder = fs::canonical(to_path(folder_), error);
   if (!error && is_inside(target, folder)) return to_utf8(target);
   // Caches of downloads link both the model and its data to one folder of blobs.

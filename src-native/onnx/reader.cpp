@@ -170,6 +170,11 @@ std::shared_ptr<const MappedFile> map_model(const std::string& path, const ReadO
     fail(ErrorCode::Io, cat("Load model from ", path, " failed:Load model ", path, " failed. File doesn't exist"),
          std::move(context));
   }
+  if (!std::filesystem::is_regular_file(p, error)) {
+    ErrorContext context;
+    context.path = path;
+    fail(ErrorCode::Io, cat("Load model from ", path, " failed: it is not a regular file"), std::move(context));
+  }
   try {
     return options.map ? options.map(path) : std::make_shared<const MappedFile>(path);
   } catch (Error& e) {
