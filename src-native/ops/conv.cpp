@@ -21,67 +21,7 @@ using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
 
-constexpr std::size_t kMostAxes = 3;
-
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
-
-/// Window, groups and sizes of one call.
-struct Problem {
-  Window window;
-  std::int64_t images = 0, channels = 0, out_channels = 0, groups = 1;
-  Shape out;
-  ConvShape shape;  ///< of one group
-  bool depthwise() const { return shape.in_channels == 1 && groups > 1; }
-};
-
-Problem plan(Window window, std::int64_t groups, const Shape& x, const Shape& w) {
-  if (x.rank() < 3 || w.rank() != x.rank()) {
-    fail(ErrorCode::ShapeMismatch, cat("Conv takes X [N,C,...] and W [M,C/group,...] of equal rank, got ",
-                                       x.to_string(), " and ", w.to_string()));
-  }
-  const std::size_t axes = x.rank() - 2;
-  if (axes > kMostAxes)
-    fail(ErrorCode::UnsupportedOperator, cat("Conv over ", axes, " spatial axes; up to 3 are supported"));
-  Problem p;
-  p.groups = groups;
-  p.images = x[0];
-  p.channels = x[1];
-  p.out_channels = w[0];
-  if (groups < 1 || p.channels != w[1] * groups || p.out_channels % groups != 0) {
-    fail(ErrorCode::ShapeMismatch,
-         cat("Conv's channels do not fit: X ", x.to_string(), ", W ", w.to_string(), ", group ", groups));
-  }
-  window.complete(axes, w.dims().subspan(2));
-  if (!std::equal(window.kernel.begin(), window.kernel.end(), w.begin() + 2)) {
-    fail(ErrorCode::ShapeMismatch, cat("kernel_shape does not match W ", w.to_string()));
-  }
-  ConvShape& s = p.shape;
-  s.in_channels = size(w[1]);
-  s.out_channels = size(p.out_channels / groups);
-  p.out = Shape{p.images, p.out_channels};
-  struct Fields {
-    std::size_t *in, *out, *kernel, *stride, *dilation;
-    std::ptrdiff_t* pad;
-  };
-  const Fields fields[kMostAxes] = {
-      {&s.in_d, &s.out_d, &s.kernel_d, &s.stride_d, &s.dilation_d, &s.pad_front},
-      {&s.in_h, &s.out_h, &s.kernel_h, &s.stride_h, &s.dilation_h, &s.pad_top},
-      {&s.in_w, &s.out_w, &s.kernel_w, &s.stride_w, &s.dilation_w, &s.pad_left},
-  };
-  for (std::size_t i = 0; i < axes; ++i) {
-    const Fields& f = fields[kMostAxes - axes + i];
-    const Window::Axis axis = window.axis(i, x[i + 2]);
-    p.out.push_back(axis.out);
-    *f.in = size(x[i + 2]);
-    *f.out = size(axis.out);
-    *f.kernel = size(window.kernel[i]);
-    *f.stride = size(window.strides[i]);
-    *f.dilation = size(window.dilations[i]);
-    *f.pad = axis.pad_begin;
-  }
-  p.window = std::move(window);
-  return p;
-}
 
 /// Conv and com.microsoft's FusedConv (an activation, and input Z added before it).
 class Conv final : public kernel::Kernel {
@@ -106,7 +46,7 @@ class Conv final : public kernel::Kernel {
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
-    const Problem p = plan(window_, groups_, x.shape(), packed_ ? w_shape_ : ctx.input(1).shape());
+    const ConvProblem p = plan_conv(window_, groups_, x.shape(), packed_ ? w_shape_ : ctx.input(1).shape());
     const Tensor out = ctx.output(0, p.out);
     if (out.numel() == 0) return;
     if (x.dtype() == DType::Float64) return run_double(ctx, p, x, out);
@@ -162,7 +102,7 @@ class Conv final : public kernel::Kernel {
     return to;
   }
 
-  void run_dense(KernelContext& ctx, const Problem& p, const Operands& o) const {
+  void run_dense(KernelContext& ctx, const ConvProblem& p, const Operands& o) const {
     const std::size_t depth = p.shape.depth(), positions = p.shape.positions(), groups = size(p.groups);
     const std::size_t products = size(p.images) * groups;
     const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
@@ -197,7 +137,7 @@ class Conv final : public kernel::Kernel {
     });
   }
 
-  void run_depthwise(KernelContext& ctx, const Problem& p, const Operands& o) const {
+  void run_depthwise(KernelContext& ctx, const ConvProblem& p, const Operands& o) const {
     const std::size_t planes = size(p.images * p.out_channels), out_channels = size(p.out_channels),
                       positions = p.shape.positions();
     const std::size_t points = p.shape.kernel_points(), multiplier = p.shape.out_channels;
@@ -224,7 +164,7 @@ class Conv final : public kernel::Kernel {
   }
 
   /// float64, by the definition.
-  void run_double(KernelContext& ctx, const Problem& p, const Tensor& x, const Tensor& out) const {
+  void run_double(KernelContext& ctx, const ConvProblem& p, const Tensor& x, const Tensor& out) const {
     const double* input = x.data<double>();
     const double* weight = ctx.input(1).data<double>();
     const double* bias = ctx.has_input(2) ? ctx.input(2).data<double>() : nullptr;
@@ -282,27 +222,7 @@ class Conv final : public kernel::Kernel {
   tensor::Buffer packed_;
 };
 
-void infer_conv(InferContext& ctx) {
-  const graph::SymShape* x = ctx.input_shape(0);
-  const graph::SymShape* w = ctx.input_shape(1);
-  if (x == nullptr || w == nullptr) return;
-  if (x->size() < 3 || x->size() != w->size()) {
-    fail(ErrorCode::ShapeMismatch, cat("Conv takes X [N,C,...] and W [M,C/group,...] of equal rank, got ",
-                                       graph::to_string(*x), " and ", graph::to_string(*w)));
-  }
-  Window window(ctx.attributes());
-  graph::SymShape out{(*x)[0], (*w)[0]};
-  std::vector<std::int64_t> kernel;
-  for (std::size_t i = 2; i < w->size() && (*w)[i].known(); ++i) kernel.push_back((*w)[i].value());
-  if (window.kernel.empty() && kernel.size() + 2 != w->size()) {
-    while (out.size() < x->size()) out.push_back(graph::Dim::unknown());
-    ctx.set_output_shape(0, std::move(out));
-    return;
-  }
-  window.complete(x->size() - 2, kernel);
-  for (std::size_t i = 0; i + 2 < x->size(); ++i) out.push_back(window.infer_axis(i, (*x)[i + 2]));
-  ctx.set_output_shape(0, std::move(out));
-}
+void infer_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 1); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "graph/attributes.h"
 #include "kernel/infer_context.h"
+#include "microkernels/conv.h"
 #include "tensor/shape.h"
 
 namespace infernode::ops {
@@ -33,5 +34,20 @@ struct Window {
   /// Output size for a symbolic input size.
   graph::Dim infer_axis(std::size_t i, const graph::Dim& in) const;
 };
+
+/// Window, groups and sizes of one call of a convolution over up to three spatial axes.
+struct ConvProblem {
+  Window window;
+  std::int64_t images = 0, channels = 0, out_channels = 0, groups = 1;
+  tensor::Shape out;
+  microkernels::ConvShape shape;  ///< of one group
+  bool depthwise() const { return shape.in_channels == 1 && groups > 1; }
+};
+
+/// Throws ShapeMismatch where X and W do not fit each other or the window.
+ConvProblem plan_conv(Window window, std::int64_t groups, const tensor::Shape& x, const tensor::Shape& w);
+
+/// Shape of output 0 of a convolution of input `x` by input `w`.
+void infer_conv_shape(kernel::InferContext& ctx, std::size_t x, std::size_t w);
 
 }  // namespace infernode::ops

@@ -19,6 +19,10 @@ Window::AutoPad read_auto_pad(const graph::Attributes& attributes) {
 constexpr std::int64_t kLargest = std::int64_t{1}
                                   << 40;  // of a window's sizes: sums and products of a few stay far from overflow
 
+constexpr std::size_t kMostAxes = 3;
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
 void check_range(const std::vector<std::int64_t>& values, std::int64_t least, const char* what) {
   for (const std::int64_t v : values) {
     if (v < least || v > kLargest) fail(ErrorCode::InvalidModel, cat("attribute ", what, " has the value ", v));
@@ -80,6 +84,77 @@ graph::Dim Window::infer_axis(std::size_t i, const graph::Dim& in) const {
   if (ceil_mode && strides[i] != 1) return graph::Dim::unknown();
   const std::int64_t extent = (kernel[i] - 1) * dilations[i] + 1;
   return floor_div(in + graph::Dim(pads[i] + pads[i + kernel.size()] - extent), graph::Dim(strides[i])) + graph::Dim(1);
+}
+
+ConvProblem plan_conv(Window window, std::int64_t groups, const tensor::Shape& x, const tensor::Shape& w) {
+  if (x.rank() < 3 || w.rank() != x.rank()) {
+    fail(ErrorCode::ShapeMismatch, cat("Conv takes X [N,C,...] and W [M,C/group,...] of equal rank, got ",
+                                       x.to_string(), " and ", w.to_string()));
+  }
+  const std::size_t axes = x.rank() - 2;
+  if (axes > kMostAxes)
+    fail(ErrorCode::UnsupportedOperator, cat("Conv over ", axes, " spatial axes; up to 3 are supported"));
+  ConvProblem p;
+  p.groups = groups;
+  p.images = x[0];
+  p.channels = x[1];
+  p.out_channels = w[0];
+  if (groups < 1 || p.channels != w[1] * groups || p.out_channels % groups != 0) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("Conv's channels do not fit: X ", x.to_string(), ", W ", w.to_string(), ", group ", groups));
+  }
+  window.complete(axes, w.dims().subspan(2));
+  if (!std::equal(window.kernel.begin(), window.kernel.end(), w.begin() + 2)) {
+    fail(ErrorCode::ShapeMismatch, cat("kernel_shape does not match W ", w.to_string()));
+  }
+  microkernels::ConvShape& s = p.shape;
+  s.in_channels = size(w[1]);
+  s.out_channels = size(p.out_channels / groups);
+  p.out = tensor::Shape{p.images, p.out_channels};
+  struct Fields {
+    std::size_t *in, *out, *kernel, *stride, *dilation;
+    std::ptrdiff_t* pad;
+  };
+  const Fields fields[kMostAxes] = {
+      {&s.in_d, &s.out_d, &s.kernel_d, &s.stride_d, &s.dilation_d, &s.pad_front},
+      {&s.in_h, &s.out_h, &s.kernel_h, &s.stride_h, &s.dilation_h, &s.pad_top},
+      {&s.in_w, &s.out_w, &s.kernel_w, &s.stride_w, &s.dilation_w, &s.pad_left},
+  };
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Fields& f = fields[kMostAxes - axes + i];
+    const Window::Axis axis = window.axis(i, x[i + 2]);
+    p.out.push_back(axis.out);
+    *f.in = size(x[i + 2]);
+    *f.out = size(axis.out);
+    *f.kernel = size(window.kernel[i]);
+    *f.stride = size(window.strides[i]);
+    *f.dilation = size(window.dilations[i]);
+    *f.pad = axis.pad_begin;
+  }
+  p.window = std::move(window);
+  return p;
+}
+
+void infer_conv_shape(kernel::InferContext& ctx, std::size_t x_input, std::size_t w_input) {
+  const graph::SymShape* x = ctx.input_shape(x_input);
+  const graph::SymShape* w = ctx.input_shape(w_input);
+  if (x == nullptr || w == nullptr) return;
+  if (x->size() < 3 || x->size() != w->size()) {
+    fail(ErrorCode::ShapeMismatch, cat("Conv takes X [N,C,...] and W [M,C/group,...] of equal rank, got ",
+                                       graph::to_string(*x), " and ", graph::to_string(*w)));
+  }
+  Window window(ctx.attributes());
+  graph::SymShape out{(*x)[0], (*w)[0]};
+  std::vector<std::int64_t> kernel;
+  for (std::size_t i = 2; i < w->size() && (*w)[i].known(); ++i) kernel.push_back((*w)[i].value());
+  if (window.kernel.empty() && kernel.size() + 2 != w->size()) {
+    while (out.size() < x->size()) out.push_back(graph::Dim::unknown());
+    ctx.set_output_shape(0, std::move(out));
+    return;
+  }
+  window.complete(x->size() - 2, kernel);
+  for (std::size_t i = 0; i + 2 < x->size(); ++i) out.push_back(window.infer_axis(i, (*x)[i + 2]));
+  ctx.set_output_shape(0, std::move(out));
 }
 
 }  // namespace infernode::ops

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <vector>
 
 #include "kernel/op_registrar.h"
 #include "ops/gemm.h"
@@ -16,62 +15,8 @@ using tensor::Shape;
 using tensor::Tensor;
 using tensor::TypeTag;
 
-/// The products that two operands of any rank make: numpy.matmul's rules.
-struct Geometry {
-  std::size_t m = 1, n = 1, k = 0;
-  Shape out;
-  std::vector<std::int64_t> a_offsets, b_offsets;  ///< by batch; empty where it is one product
-  std::size_t count = 1;
-};
-
-/// Offsets (elements) of each batch of `from` read as the batches of `to`.
-std::vector<std::int64_t> batch_offsets(const Shape& from, const Shape& to, std::int64_t matrix) {
-  const Shape strides = tensor::broadcast_strides(from, to);
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(to.numel()), 0);
-  std::size_t block = 1;
-  for (std::size_t axis = to.rank(); axis-- > 0;) {
-    const auto dim = static_cast<std::size_t>(to[axis]);
-    for (std::size_t i = 0; i < offsets.size(); ++i)
-      offsets[i] += static_cast<std::int64_t>(i / block % dim) * strides[axis] * matrix;
-    block *= dim;
-  }
-  return offsets;
-}
-
-Geometry plan(const Shape& a, const Shape& b) {
-  if (a.rank() == 0 || b.rank() == 0)
-    fail(ErrorCode::ShapeMismatch, cat("MatMul takes no scalars: ", a.to_string(), " x ", b.to_string()));
-  Geometry g;
-  const bool a_row = a.rank() == 1, b_column = b.rank() == 1;
-  const std::int64_t k = a.back(), b_k = b_column ? b[0] : b[b.rank() - 2];
-  if (k != b_k) {
-    fail(ErrorCode::ShapeMismatch, cat("MatMul dimension mismatch: ", a.to_string(), " x ", b.to_string()),
-         {.expected = cat("inner dimension ", k), .actual = cat(b_k)});
-  }
-  g.k = static_cast<std::size_t>(k);
-  g.m = a_row ? 1 : static_cast<std::size_t>(a[a.rank() - 2]);
-  g.n = b_column ? 1 : static_cast<std::size_t>(b.back());
-  const Shape a_batch(a.dims().first(a.rank() - std::min<std::size_t>(a.rank(), 2)));
-  const Shape b_batch(b.dims().first(b.rank() - std::min<std::size_t>(b.rank(), 2)));
-  const Shape batch = tensor::broadcast(a_batch, b_batch);
-  g.out = batch;
-  if (!a_row) g.out.push_back(static_cast<std::int64_t>(g.m));
-  if (!b_column) g.out.push_back(static_cast<std::int64_t>(g.n));
-  const bool b_shared = b_batch.numel() == 1 && a_batch.numel() == batch.numel();
-  if (b_shared && g.out.numel() > 0) {  // the batches of A stand under each other as one matrix
-    g.m *= static_cast<std::size_t>(batch.numel());
-    return g;
-  }
-  g.count = static_cast<std::size_t>(batch.numel());
-  if (g.count > 0) {
-    g.a_offsets = batch_offsets(a_batch, batch, static_cast<std::int64_t>(g.m * g.k));
-    g.b_offsets = batch_offsets(b_batch, batch, static_cast<std::int64_t>(g.k * g.n));
-  }
-  return g;
-}
-
 template <class T>
-void multiply_integers(KernelContext& ctx, const Geometry& g, const T* a, const T* b, T* c) {
+void multiply_integers(KernelContext& ctx, const MatMulGeometry& g, const T* a, const T* b, T* c) {
   using U = std::make_unsigned_t<T>;  // products wrap as in numpy, without undefined behaviour
   ctx.parallel_for(g.count * g.m, static_cast<double>(g.n * g.k), [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t row = begin; row < end; ++row) {
@@ -100,7 +45,7 @@ class MatMul final : public kernel::Kernel {
 
   void run(KernelContext& ctx) const override {
     const Tensor& a = ctx.input(0);
-    const Geometry g = plan(a.shape(), packed_ ? b_shape_ : ctx.input(1).shape());
+    const MatMulGeometry g = plan_matmul(a.shape(), packed_ ? b_shape_ : ctx.input(1).shape());
     const Tensor out = ctx.output(0, g.out);
     if (out.numel() == 0) return;
     const GemmBatch batch{.count = g.count,

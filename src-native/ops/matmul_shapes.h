@@ -1,11 +1,34 @@
 #pragma once
+// numpy.matmul's rules: for MatMul and its integer and fused relatives.
+
+#include <vector>
 
 #include "kernel/infer_context.h"
+#include "tensor/shape.h"
 
 namespace infernode::ops {
 
-/// numpy.matmul's shape of inputs `a` and `b`, set on output 0: for MatMul and its integer and fused relatives.
+/// The products that two operands of any rank make.
+struct MatMulGeometry {
+  std::size_t m = 1, n = 1, k = 0;
+  tensor::Shape out;
+  /// By batch, in elements; empty where it is one product. Batches of A that meet one B stand under each other as one
+  /// matrix.
+  std::vector<std::int64_t> a_offsets, b_offsets;
+  std::size_t count = 1;
+};
+
+/// Throws ShapeMismatch naming `what` where the operands do not fit.
+MatMulGeometry plan_matmul(const tensor::Shape& a, const tensor::Shape& b, const char* what = "MatMul");
+
+/// For each element of a tensor of shape `to`, in order: the element of one of shape `from` that broadcasting puts
+/// there, times `scale`.
+std::vector<std::int64_t> broadcast_offsets(const tensor::Shape& from, const tensor::Shape& to, std::int64_t scale = 1);
+
+/// The shape of numpy.matmul of inputs `a` and `b`, set on output 0.
 void infer_matmul_shape(kernel::InferContext& ctx, std::size_t a, std::size_t b);
+/// The same for shapes at hand; throws ShapeMismatch.
+graph::SymShape matmul_shape(const graph::SymShape& a, const graph::SymShape& b, std::string_view what);
 inline void infer_matmul(kernel::InferContext& ctx) { infer_matmul_shape(ctx, 0, 1); }
 
 }  // namespace infernode::ops
