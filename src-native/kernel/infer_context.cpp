@@ -7,6 +7,15 @@ namespace infernode::kernel {
 using graph::Dim;
 using graph::SymShape;
 
+namespace {
+
+/// Whether the dim follows from named symbols alone.
+bool is_named(const Dim& dim) {
+  return dim.evaluate([](std::string_view) { return std::optional<std::int64_t>(1); }).has_value();
+}
+
+}  // namespace
+
 const SymShape* InferContext::input_shape(std::size_t i) const {
   if (!has_input(i)) return nullptr;
   const graph::ValueType& type = input_type(i);
@@ -41,7 +50,8 @@ SymShape broadcast_shapes(std::span<const SymShape* const> shapes) {
       } else if (dim.known()) {
         result = dim;  // the symbol stands for 1 or for the same number
       } else if (!result.known()) {
-        result = Dim::unknown();
+        // Equal, or one of them is 1; an unnamed one tells nothing.
+        result = is_named(result) && is_named(dim) ? max(result, dim) : Dim::unknown();
       }
     }
   }

@@ -140,7 +140,10 @@ TEST_CASE("broadcast_shapes keeps what is sure") {
   CHECK(graph::to_string(broadcast_shapes(ac)) == "[5,1,3]");
   const graph::SymShape d{n}, e{m};
   const graph::SymShape* de[] = {&d, &e};
-  CHECK(graph::to_string(broadcast_shapes(de)) == "[?]");
+  CHECK(graph::to_string(broadcast_shapes(de)) == "[max(m, n)]");
+  const graph::SymShape u{Dim::unknown()};
+  const graph::SymShape* du[] = {&d, &u};
+  CHECK(graph::to_string(broadcast_shapes(du)) == "[?]");
   const graph::SymShape f{2}, g{3};
   const graph::SymShape* fg[] = {&f, &g};
   CHECK_THROWS_AS(broadcast_shapes(fg), Error);
