@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernel/op_registrar.h"
+#include "ops/activation.h"
 #include "tensor/dispatch.h"
 
 namespace infernode::ops {
@@ -31,7 +32,15 @@ struct Addend {
   }
 };
 
-/// Y = alpha * A' * B' + beta * C.
+/// The activation of com.microsoft's FusedGemm, with parameters of its own spelling.
+microkernels::ActivationArgs fused_activation(const graph::Attributes& attributes) {
+  microkernels::ActivationArgs out = read_activation(attributes);
+  out.a = attributes.get_float("activation_alpha", out.a);
+  out.b = attributes.get_float("activation_beta", out.b);
+  return out;
+}
+
+/// Y = alpha * A' * B' + beta * C; com.microsoft's FusedGemm applies an activation to it.
 class Gemm final : public kernel::Kernel {
  public:
   explicit Gemm(KernelInfo& info)
@@ -40,7 +49,8 @@ class Gemm final : public kernel::Kernel {
         alpha_(info.attributes().get_float("alpha", 1)),
         beta_(info.attributes().get_float("beta", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
-        trans_b_(info.attributes().get_int("transB", 0) != 0) {
+        trans_b_(info.attributes().get_int("transB", 0) != 0),
+        activation_(fused_activation(info.attributes())) {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
     b_shape_ = b->shape();
@@ -100,6 +110,7 @@ class Gemm final : public kernel::Kernel {
     args.ldc = n;
     std::vector<float> expanded;
     add_to_epilogue(args, addend, expanded);
+    args.epilogue.activation = activation_;
     run_gemm(ctx, table_, args);
     if (out.dtype() != DType::Float32) narrow(rung_, args.c, out);
   }
@@ -195,6 +206,7 @@ class Gemm final : public kernel::Kernel {
   const microkernels::GemmTable& table_;
   float alpha_, beta_;
   bool trans_a_, trans_b_;
+  microkernels::ActivationArgs activation_;
   Shape b_shape_;
   PackedMatrix packed_;
 };
@@ -220,6 +232,10 @@ void register_gemm(kernel::OpRegistrar& r) {
       .version(9, "A:T, B:T, C:T -> Y:T; T = floats|uint32|uint64|int32|int64")
       .version(11, "A:T, B:T, C:T? -> Y:T; T = floats|uint32|uint64|int32|int64")
       .version(13, "A:T, B:T, C:T? -> Y:T; T = floats|uint32|uint64|int32|int64|bfloat16")
+      .infer(infer_gemm)
+      .kernel<Gemm>();
+  r.op("FusedGemm", "com.microsoft")
+      .version(1, "A:T, B:T, C:T? -> Y:T; T = float|float16")
       .infer(infer_gemm)
       .kernel<Gemm>();
 }

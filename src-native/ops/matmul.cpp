@@ -34,18 +34,37 @@ void multiply_integers(KernelContext& ctx, const MatMulGeometry& g, const T* a, 
   });
 }
 
+/// The shape with its last two dims swapped, where it has two and `swap` says so.
+Shape swapped(Shape shape, bool swap) {
+  if (swap && shape.rank() >= 2) std::swap(shape[shape.rank() - 1], shape[shape.rank() - 2]);
+  return shape;
+}
+
+/// MatMul, and com.microsoft's FusedMatMul: alpha * A' * B' with matrices transposed where attributes say so.
 class MatMul final : public kernel::Kernel {
  public:
-  explicit MatMul(KernelInfo& info) : rung_(info.cpu_rung()), table_(microkernels::gemm_table(rung_)) {
+  explicit MatMul(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        table_(microkernels::gemm_table(rung_)),
+        alpha_(info.attributes().get_float("alpha", 1)),
+        trans_a_(info.attributes().get_int("transA", 0) != 0),
+        trans_b_(info.attributes().get_int("transB", 0) != 0) {
+    for (const char* name : {"transBatchA", "transBatchB"}) {
+      if (info.attributes().get_int(name, 0) != 0)
+        fail(ErrorCode::UnsupportedOperator, cat("FusedMatMul with the attribute ", name));
+    }
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
     b_shape_ = b->shape();
-    packed_ = PackedMatrix(info, 1, false);
+    packed_ = PackedMatrix(info, 1, trans_b_);
   }
 
   void run(KernelContext& ctx) const override {
     const Tensor& a = ctx.input(0);
-    const MatMulGeometry g = plan_matmul(a.shape(), packed_ ? b_shape_ : ctx.input(1).shape());
+    const Shape& b_shape = packed_ ? b_shape_ : ctx.input(1).shape();
+    const bool trans_a = trans_a_ && a.rank() >= 2, trans_b = trans_b_ && b_shape.rank() >= 2;
+    const MatMulGeometry g = plan_matmul(swapped(a.shape(), trans_a), swapped(b_shape, trans_b), "MatMul", !trans_a);
+    const std::size_t lda = trans_a ? g.m : g.k, ldb = trans_b ? g.k : g.n;
     const Tensor out = ctx.output(0, g.out);
     if (out.numel() == 0) return;
     const GemmBatch batch{.count = g.count,
@@ -55,12 +74,14 @@ class MatMul final : public kernel::Kernel {
     if (const auto type = gemm_type(a.dtype())) {
       tensor::Buffer hold;
       microkernels::GemmArgs args{
-          .m = g.m, .n = g.n, .k = g.k, .a = a.raw(), .lda = g.k, .a_type = *type, .epilogue = {}};
+          .m = g.m, .n = g.n, .k = g.k, .alpha = alpha_, .a = a.raw(), .lda = lda, .trans_a = trans_a, .epilogue = {}};
+      args.a_type = *type;
       if (packed_) {
         args.packed_b = packed_.data();
       } else {
         args.b = ctx.input(1).raw();
-        args.ldb = g.n;
+        args.ldb = ldb;
+        args.trans_b = trans_b;
         args.b_type = *type;
       }
       args.c = float_target(ctx, out, hold);
@@ -75,10 +96,13 @@ class MatMul final : public kernel::Kernel {
                        {.m = g.m,
                         .n = g.n,
                         .k = g.k,
+                        .alpha = static_cast<double>(alpha_),
                         .a = a.data<double>(),
-                        .lda = g.k,
+                        .lda = lda,
+                        .trans_a = trans_a,
                         .b = b.data<double>(),
-                        .ldb = g.n,
+                        .ldb = ldb,
+                        .trans_b = trans_b,
                         .c = out.mutable_data<double>(),
                         .ldc = g.n},
                        batch);
@@ -91,9 +115,25 @@ class MatMul final : public kernel::Kernel {
  private:
   CpuRung rung_;
   const microkernels::GemmTable& table_;
+  float alpha_;
+  bool trans_a_, trans_b_;
   Shape b_shape_;
   PackedMatrix packed_;
 };
+
+void infer_fused_matmul(kernel::InferContext& ctx) {
+  const graph::SymShape* a = ctx.input_shape(0);
+  const graph::SymShape* b = ctx.input_shape(1);
+  if (a == nullptr || b == nullptr) return;
+  graph::SymShape left = *a, right = *b;
+  const auto swap = [&](graph::SymShape& shape, const char* attribute) {
+    if (shape.size() >= 2 && ctx.attributes().get_int(attribute, 0) != 0)
+      std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  };
+  swap(left, "transA");
+  swap(right, "transB");
+  ctx.set_output_shape(0, matmul_shape(left, right, ctx.node().op_type));
+}
 
 }  // namespace
 
@@ -104,6 +144,12 @@ void register_matmul(kernel::OpRegistrar& r) {
       .version(13, "A:T, B:T -> Y:T; T = floats|uint32|uint64|int32|int64|bfloat16")
       .infer(infer_matmul)
       .kernel<MatMul>();
+  for (const char* name : {"FusedMatMul", "TransposeMatMul"}) {
+    r.op(name, "com.microsoft")
+        .version(1, "A:T, B:T -> Y:T; T = floats_bf16")
+        .infer(infer_fused_matmul)
+        .kernel<MatMul>();
+  }
 }
 
 }  // namespace infernode::ops

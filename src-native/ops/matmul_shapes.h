@@ -18,8 +18,10 @@ struct MatMulGeometry {
   std::size_t count = 1;
 };
 
-/// Throws ShapeMismatch naming `what` where the operands do not fit.
-MatMulGeometry plan_matmul(const tensor::Shape& a, const tensor::Shape& b, const char* what = "MatMul");
+/// Throws ShapeMismatch naming `what` where the operands do not fit. Without `merge` batches of A stay apart, as they
+/// must where A's matrices are stored transposed.
+MatMulGeometry plan_matmul(const tensor::Shape& a, const tensor::Shape& b, const char* what = "MatMul",
+                           bool merge = true);
 
 /// For each element of a tensor of shape `to`, in order: the element of one of shape `from` that broadcasting puts
 /// there, times `scale`.

@@ -20,7 +20,7 @@ std::vector<std::int64_t> broadcast_offsets(const Shape& from, const Shape& to, 
   return offsets;
 }
 
-MatMulGeometry plan_matmul(const Shape& a, const Shape& b, const char* what) {
+MatMulGeometry plan_matmul(const Shape& a, const Shape& b, const char* what, bool merge) {
   if (a.rank() == 0 || b.rank() == 0)
     fail(ErrorCode::ShapeMismatch, cat(what, " takes no scalars: ", a.to_string(), " x ", b.to_string()));
   MatMulGeometry g;
@@ -39,7 +39,7 @@ MatMulGeometry plan_matmul(const Shape& a, const Shape& b, const char* what) {
   g.out = batch;
   if (!a_row) g.out.push_back(static_cast<std::int64_t>(g.m));
   if (!b_column) g.out.push_back(static_cast<std::int64_t>(g.n));
-  const bool b_shared = b_batch.numel() == 1 && a_batch.numel() == batch.numel();
+  const bool b_shared = merge && b_batch.numel() == 1 && a_batch.numel() == batch.numel();
   if (b_shared && g.out.numel() > 0) {
     g.m *= static_cast<std::size_t>(batch.numel());
     return g;

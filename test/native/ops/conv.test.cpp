@@ -1,0 +1,98 @@
+#include "ops/float_types.h"
+
+namespace infernode::test {
+namespace {
+
+TEST_CASE("Conv slides its weights over the input") {
+  const Tensor x = iota(DType::Float32, {1, 1, 3, 3}), w = f32({1, 1, 2, 2}, {1, 0, 0, 1});
+  check_op("(float[N,1,3,3] X, float[1,1,2,2] W) => (float[N,1,2,2] Y) { Y = Conv(X, W) }", 11, {x, w},
+           {f32({1, 1, 2, 2}, {4, 6, 10, 12})});
+  check_op(
+      "(float[1,1,3,3] X, float[1,1,2,2] W, float[1] B) => (float[1,1,4,4] Y) { Y = Conv<pads=[1,1,1,1]>(X, W, B) }",
+      11, {x, w, f32({1}, {1})}, {f32({1, 1, 4, 4}, {1, 2, 3, 1, 4, 5, 7, 3, 7, 11, 13, 6, 1, 7, 8, 9})});
+  check_op(
+      "(float[1,1,3,3] X, float[1,1,2,2] W) => (float[1,1,2,2] Y) { Y = Conv<auto_pad=\"SAME_UPPER\", "
+      "strides=[2,2]>(X, W) }",
+      11, {x, w}, {f32({1, 1, 2, 2}, {4, 2, 6, 8})});
+  check_op(
+      "(float[1,1,3,3] X, float[1,1,2,2] W) => (float[1,1,2,2] Y) { Y = Conv<auto_pad=\"SAME_LOWER\", "
+      "strides=[2,2]>(X, W) }",
+      1, {x, w}, {f32({1, 1, 2, 2}, {0, 2, 6, 12})});
+  check_op(
+      "(float[1,1,3,3] X, float[1,1,2,2] W) => (float[1,1,1,1] Y) { Y = Conv<auto_pad=\"VALID\", strides=[2,2]>(X, W) "
+      "}",
+      1, {x, w}, {f32({1, 1, 1, 1}, {4})});
+}
+
+TEST_CASE("Conv agrees with plain loops over 1 to 3 axes, groups, strides, dilations and pads") {
+  const struct {
+    Shape x, w;
+    const char* attributes;
+  } cases[] = {
+      {{2, 3, 11}, {5, 3, 3}, "pads=[1,2]"},
+      {{1, 4, 17}, {6, 2, 5}, "group=2, strides=[3], dilations=[2], pads=[4,4]"},
+      {{2, 3, 9, 10}, {7, 3, 3, 3}, "pads=[1,1,1,1]"},
+      {{1, 8, 13, 12}, {16, 8, 1, 1}, "strides=[1,1]"},
+      {{1, 8, 13, 12}, {9, 8, 1, 1}, "strides=[2,2]"},
+      {{1, 6, 12, 9}, {9, 2, 3, 2}, "group=3, strides=[2,1], dilations=[1,3], pads=[0,2,1,3]"},
+      {{2, 5, 14, 14}, {5, 1, 3, 3}, "group=5, pads=[1,1,1,1]"},
+      {{2, 5, 14, 15}, {5, 1, 3, 3}, "group=5, strides=[2,2], pads=[0,0,1,1]"},
+      {{1, 4, 10, 10}, {8, 1, 5, 5}, "group=4, pads=[2,2,2,2], strides=[2,2]"},
+      {{1, 4, 10, 10}, {4, 1, 3, 3}, "group=4, pads=[2,2,2,2], dilations=[2,2]"},
+      {{1, 2, 5, 6, 7}, {3, 2, 3, 2, 2}, "pads=[1,0,1,1,1,0], strides=[2,1,2]"},
+      {{1, 4, 5, 5, 5}, {4, 1, 3, 3, 3}, "group=4, pads=[1,1,1,1,1,1]"},
+      {{1, 2, 1, 1}, {3, 2, 3, 3}, "pads=[1,1,1,1]"},
+      {{1, 3, 20, 20}, {4, 3, 7, 7}, "pads=[3,3,3,3], strides=[2,2]"},
+      {{1, 2, 8, 8}, {2, 2, 3, 3}, "pads=[-1,-1,0,0]"},
+  };
+  for (const auto& c : cases) {
+    const std::string text = cat("(X, W, B) => (Y) { Y = Conv<", c.attributes, ">(X, W, B) }");
+    CAPTURE(text);
+    check_float_types(text, 22, {noise(c.x), noise(c.w, 1, 2), noise({c.w[0]}, 1, 3)});
+  }
+}
+
+TEST_CASE("Conv does not depend on the number of threads") {
+  check_threads("(X, W) => (Y) { Y = Conv<pads=[1,1,1,1]>(X, W) }", 11,
+                {noise({1, 32, 30, 30}), noise({48, 32, 3, 3}, 1, 2)});
+  check_threads("(X, W) => (Y) { Y = Conv<group=64, pads=[1,1,1,1]>(X, W) }", 11,
+                {noise({2, 64, 28, 28}), noise({64, 1, 3, 3}, 1, 2)});
+}
+
+TEST_CASE("Conv of an empty batch or of no channels") {
+  check_op("(float[0,1,3,3] X, float[2,1,2,2] W) => (float[0,2,2,2] Y) { Y = Conv(X, W) }", 11,
+           {f32({0, 1, 3, 3}, {}), noise({2, 1, 2, 2})}, {f32({0, 2, 2, 2}, {})});
+}
+
+TEST_CASE("Conv infers symbolic sizes") {
+  CHECK(infer_op("(float[N,3,H,W] X, float[8,3,3,3] K) => (Y) { Y = Conv<pads=[1,1,1,1]>(X, K) }", 11) ==
+        "tensor(float)[N,8,H,W]");
+  CHECK(infer_op("(float[N,3,224,224] X, float[8,3,7,7] K) => (Y) { Y = Conv<pads=[3,3,3,3], strides=[2,2]>(X, K) }",
+                 11) == "tensor(float)[N,8,112,112]");
+}
+
+TEST_CASE("Conv refuses what does not fit") {
+  check_op_fails("(X, W) => (Y) { Y = Conv(X, W) }", 11, {noise({1, 3, 4, 4}), noise({2, 2, 2, 2})},
+                 ErrorCode::ShapeMismatch, "channels do not fit");
+  check_op_fails("(X, W) => (Y) { Y = Conv(X, W) }", 11, {noise({1, 2, 1, 1}), noise({2, 2, 2, 2})},
+                 ErrorCode::ShapeMismatch, "does not fit");
+  check_op_fails("(X, W) => (Y) { Y = Conv<strides=[0,1]>(X, W) }", 11, {noise({1, 2, 4, 4}), noise({2, 2, 2, 2})},
+                 ErrorCode::InvalidModel, "strides");
+  check_op_fails("(X, W) => (Y) { Y = Conv<kernel_shape=[3,3]>(X, W) }", 11, {noise({1, 2, 4, 4}), noise({2, 2, 2, 2})},
+                 ErrorCode::ShapeMismatch, "kernel_shape");
+  check_op_fails("(X, W, B) => (Y) { Y = Conv(X, W, B) }", 11, {noise({1, 2, 4, 4}), noise({2, 2, 2, 2}), noise({3})},
+                 ErrorCode::ShapeMismatch, "bias");
+}
+
+TEST_CASE("FusedConv adds Z before its activation") {
+  const char* header = "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> g ";
+  check_op(cat(header,
+               "(float[1,1,2,2] X, float[1,1,1,1] W, float[1] B, float[1,1,2,2] Z) => (float[1,1,2,2] Y) { Y = "
+               "com.microsoft.FusedConv<activation=\"Relu\">(X, W, B, Z) }"),
+           17,
+           {f32({1, 1, 2, 2}, {1, 2, 3, 4}), f32({1, 1, 1, 1}, {2}), f32({1}, {-5}), f32({1, 1, 2, 2}, {1, 1, 1, -9})},
+           {f32({1, 1, 2, 2}, {0, 0, 2, 0})});
+}
+
+}  // namespace
+}  // namespace infernode::test
