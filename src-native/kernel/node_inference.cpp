@@ -172,6 +172,11 @@ void check_signature(const graph::Graph& graph, const graph::Node& node, const O
     bad(cat("has ", outputs, " outputs; ", schema.name, " version ", schema.since_version, " gives at ",
             few ? "least " : "most ", few ? schema.min_outputs() : schema.max_outputs()));
   }
+  for (std::size_t i = 0; i < inputs; ++i) {
+    if (node.inputs[i] == graph::kNoValue && schema.input(i).arity != Parameter::Arity::Optional)
+      bad(cat("has nothing for its input ", i, ", '", schema.input(i).name, "', which ", schema.name, " version ",
+              schema.since_version, " needs"));
+  }
   std::string text, other;
   std::vector<const ValueType*> bound(schema.constraints.size(), nullptr);
   for (std::size_t i = 0; i < types.size(); ++i) {

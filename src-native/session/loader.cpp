@@ -112,6 +112,38 @@ void override_dimensions(Graph& graph, const SessionOptions& options, const Logg
   }
 }
 
+bool is_complete(const graph::ValueType& type) {
+  switch (type.kind) {
+    case graph::ValueType::Kind::Unknown:
+      return false;
+    case graph::ValueType::Kind::Tensor:
+    case graph::ValueType::Kind::SparseTensor:
+      return type.elem != tensor::DType::Undefined;
+    default:
+      return type.inner && is_complete(*type.inner);
+  }
+}
+
+/// Kernels are chosen by type: what can be fed must declare one, and initializers must be of the type declared.
+void check_inputs(const Graph& graph) {
+  for (const graph::ValueId id : graph.inputs()) {
+    const graph::ValueInfo& input = graph.value(id);
+    const tensor::Tensor* held = input.has_constant() && input.constant.is_tensor() ? &input.constant.tensor() : nullptr;
+    if (!held && !is_complete(input.type)) {
+      fail(ErrorCode::InvalidModel,
+           cat("input '", input.name, "' declares no element type; the file must say what it takes"),
+           {.input = input.name});
+    }
+    if (held && (input.type.is_tensor() ? input.type.elem != tensor::DType::Undefined && input.type.elem != held->dtype()
+                                        : input.type.kind != graph::ValueType::Kind::Unknown)) {
+      fail(ErrorCode::InvalidModel,
+           cat("initializer '", input.name, "' is ", held->to_string(), ", but the graph's input of that name is ",
+               input.type.to_string()),
+           {.input = input.name, .expected = input.type.to_string(), .actual = held->to_string()});
+    }
+  }
+}
+
 ValueMetadata metadata_of(const Graph& graph, graph::ValueId id) {
   const graph::ValueInfo& value = graph.value(id);
   return {.name = value.name, .type = value.type, .overridable = value.is_input && value.has_constant()};
@@ -218,6 +250,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   check_opsets(model, engine.registry(), logger);
   check_operators(model, engine.registry());
   drop_constant_inputs(model);
+  check_inputs(*model.graph);
   override_dimensions(*model.graph, options, logger);
   loaded.info = model.info;
   kernel::infer_graph(*model.graph, engine.registry(), &logger);
