@@ -49,7 +49,7 @@ else()
                          -ffunction-sections -fdata-sections)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # GCC 12 reports overlaps in std::string (GCC bug 105651) and unset members of std::optional that cannot be.
-    target_compile_options(infernode_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+    target_compile_options(infernode_options INTERFACE $<$<CONFIG:Release>:-Wno-restrict$<SEMICOLON>-Wno-maybe-uninitialized>)
   endif()
   if(INFERNODE_WERROR)
     target_compile_options(infernode_options INTERFACE -Werror)
