@@ -20,7 +20,8 @@ using FileMapper = std::function<std::shared_ptr<const MappedFile>(const std::st
 struct ReadOptions {
   /// externalData: path as the model spells it -> its bytes. Where any are given, all that the model needs must be.
   std::map<std::string, tensor::Buffer, std::less<>> external_data;
-  /// Where external files are looked for; "": a model file's own folder, the current directory for a model given as bytes.
+  /// Where external files are looked for; "": a model file's own folder, the current directory for a model given as
+  /// bytes.
   std::string external_folder;
   FileMapper map;  ///< empty: every file is mapped anew
   const Logger* logger = nullptr;
@@ -35,7 +36,8 @@ inline constexpr std::int64_t kMaxIrVersion = 14;
 
 /// Reads a model file (ONNX protobuf; told by its contents), mapped: initializers that are large and aligned view the
 /// mapping and keep it alive, others are copied. Model-local functions are
-/// inlined, the graph is verified. Throws Error: Io (cannot be opened), InvalidModel (says what the file looks like), UnsupportedOperator never.
+/// inlined, the graph is verified. Throws Error: Io (cannot be opened), InvalidModel (says what the file looks like),
+/// UnsupportedOperator never.
 graph::Model read_model_file(const std::string& path, const ReadOptions& options = {});
 
 /// The same from bytes; initializers view `bytes` and share its owner.

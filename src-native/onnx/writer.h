@@ -11,12 +11,14 @@
 namespace infernode::onnx {
 
 struct WriteOptions {
-  /// Tensors of at least this many bytes go to `<file name>.data` next to the model; SIZE_MAX: none, unless the model would exceed 2 GB.
+  /// Tensors of at least this many bytes go to `<file name>.data` next to the model; SIZE_MAX: none, unless the model
+  /// would exceed 2 GB.
   std::size_t external_threshold = SIZE_MAX;
   /// Model-local functions to add: definitions of operators that other runtimes do not know.
   std::vector<graph::FunctionDef> functions{};
-  /// A model imports one version of each domain, but a node may come from another one (a function's body). Where this says that the node means the
-  /// same in the imported version, it is written as it is; otherwise (and where empty) through a function that imports the node's own version.
+  /// A model imports one version of each domain, but a node may come from another one (a function's body). Where this
+  /// says that the node means the same in the imported version, it is written as it is; otherwise (and where empty)
+  /// through a function that imports the node's own version.
   std::function<bool(const graph::Node& node, std::int64_t imported)> means_the_same{};
 };
 

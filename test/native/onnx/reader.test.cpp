@@ -348,5 +348,7 @@ TEST_CASE("a missing file") {
   CHECK(contains(e, "Load model from no/such/model.onnx failed"));
   CHECK(contains(e, "File doesn't exist"));
   CHECK(e.context().path == "no/such/model.onnx");
-  CHECK(error_of([] { (void)onnx::read_model_file("."); }).code() == ErrorCode::Io);
+  const Error folder = error_of([] { (void)onnx::read_model_file("."); });
+  CHECK(folder.code() == ErrorCode::Io);
+  CHECK(contains(folder, "not a regular file"));
 }
