@@ -5,8 +5,8 @@ export default defineConfig({
     include: ['test/{unit,types,models,conformance,clients}/**/*.test.{ts,mts,mjs}'],
     pool: 'forks', // a crash of the native code takes one file down, not the run
     poolOptions: { forks: { minForks: 1, maxForks: 2, execArgv: ['--expose-gc'] } },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 180_000,
+    hookTimeout: 600_000,
     dangerouslyIgnoreUnhandledErrors: false,
   },
 });
