@@ -116,6 +116,15 @@ std::vector<std::string> group_folders(std::string_view mountinfo, std::string_v
   return folders;
 }
 
+/// The number in the line "<key> <number>" of memory.stat; 0 where it is missing.
+uint64_t stat_of(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    std::string_view line = take(text, '\n');
+    if (take(line, ' ') == key) return parse_number<uint64_t>(trim(line)).value_or(0);
+  }
+  return 0;
+}
+
 template <class T>
 void lower_to(std::optional<T>& limit, std::optional<T> other) {
   if (other && (!limit || *other < *limit)) limit = other;
@@ -177,6 +186,38 @@ CgroupLimits read_cgroup_limits(TextFileReader read) {
   for (const std::string& folder : group_folders(mountinfo, membership, "memory"))
     lower_to(limits.memory, parse_memory_limit(file(folder + "/memory.limit_in_bytes")));
   return limits;
+}
+
+std::optional<uint64_t> read_cgroup_headroom(TextFileReader read) {
+  std::optional<uint64_t> least;
+  const std::string mountinfo = read("/proc/self/mountinfo").value_or("");
+  const std::string membership = read("/proc/self/cgroup").value_or("");
+  const auto look = [&](std::string_view controller, const char* limit_file, const char* usage_file,
+                        std::string_view cache) {
+    for (const std::string& folder : group_folders(mountinfo, membership, controller)) {
+      const auto limit = parse_memory_limit(read(folder + limit_file).value_or(""));
+      const auto usage = parse_number<uint64_t>(trim(read(folder + usage_file).value_or("")));
+      if (!limit || !usage) continue;
+      const uint64_t droppable = std::min(*usage, stat_of(read(folder + "/memory.stat").value_or(""), cache));
+      const uint64_t used = *usage - droppable;
+      lower_to(least, std::optional(*limit > used ? *limit - used : 0));
+    }
+  };
+  look("", "/memory.max", "/memory.current", "inactive_file");
+  look("memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file");
+  return least;
+}
+
+std::optional<uint64_t> parse_meminfo(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    std::string_view line = take(text, '\n');
+    if (take(line, ':') != key) continue;
+    std::string_view value = trim(line);
+    const auto kilobytes = parse_number<uint64_t>(take(value, ' '));
+    if (!kilobytes || *kilobytes > UINT64_MAX >> 10) return std::nullopt;
+    return *kilobytes << 10;
+  }
+  return std::nullopt;
 }
 
 }  // namespace infernode

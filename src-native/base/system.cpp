@@ -157,6 +157,28 @@ uint64_t memory_limit() {
   return bytes;
 }
 
+uint64_t available_memory() {
+#if defined(__linux__)
+  const std::string meminfo = read_text_file("/proc/meminfo").value_or("");
+  const auto free = parse_meminfo(meminfo, "MemAvailable");
+  uint64_t bytes = free ? *free + parse_meminfo(meminfo, "SwapFree").value_or(0) : UINT64_MAX;
+  if (const auto left = read_cgroup_headroom(read_text_file)) bytes = std::min(bytes, *left);
+  return bytes;
+#elif defined(__APPLE__)
+  return physical_memory();
+#else
+  return UINT64_MAX;  // what is granted is there
+#endif
+}
+
+void expect_available(uint64_t bytes) {
+  constexpr uint64_t kAlwaysFine = uint64_t{128} << 20;
+  if (bytes < kAlwaysFine) return;
+  const uint64_t available = available_memory();
+  INFERNODE_CHECK(bytes <= available, ErrorCode::OutOfMemory, bytes, " bytes of memory are needed, and the system has ",
+                  available, " left");
+}
+
 CacheSizes cache_sizes() {
   CacheSizes sizes;
   const auto set = [&](size_t level, size_t bytes) {

@@ -18,6 +18,12 @@ size_t physical_cores();
 size_t page_size() noexcept;
 /// Bytes of physical memory that this process may use: the machine's, or its cgroup's limit where that is lower.
 uint64_t memory_limit();
+/// Bytes that this process can still take without the system ending processes to find them: what the machine has left
+/// (swap included), or its cgroup where that is less; UINT64_MAX where the system does not tell or refuses by itself.
+uint64_t available_memory();
+/// Throws OutOfMemory where `bytes` are more than available_memory(). Systems that overcommit grant memory that is not
+/// there and kill who uses it. Looks only for sizes that could matter, so it may be called for every large block.
+void expect_available(uint64_t bytes);
 
 /// Bytes of the data caches of one core (l3: shared); plausible defaults where the system does not tell.
 struct CacheSizes {
@@ -47,5 +53,9 @@ struct CgroupLimits {
   std::optional<uint64_t> memory;   ///< bytes
 };
 CgroupLimits read_cgroup_limits(TextFileReader read);
+/// Least that a group around this process has left of its memory limit; page cache that can be dropped counts as left.
+std::optional<uint64_t> read_cgroup_headroom(TextFileReader read);
+/// Bytes of the line `key` ("MemAvailable") of /proc/meminfo; nullopt where it is missing.
+std::optional<uint64_t> parse_meminfo(std::string_view text, std::string_view key);
 
 }  // namespace infernode

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/system.h"
+
 namespace infernode::runtime {
 
 /// Shared with every block handed out: a block's end puts it back here, or frees it when the allocator is gone or full.
@@ -14,12 +16,37 @@ struct FrameAllocator::Pool {
   std::map<std::size_t, std::vector<tensor::Buffer>> free;  // by exact size class
   std::size_t kept = 0;
   std::size_t limit = 0;
+  std::size_t lent = 0;          ///< bytes of blocks that are in use
+  std::size_t lent_checked = 0;  ///< up to here the system was seen to have them
 
-  void give_back(tensor::Buffer block) {
+  /// Many blocks that are small one by one may be more than there is together.
+  void lend(std::size_t bytes) {
+    constexpr std::size_t kStride = std::size_t{256} << 20;
+    {
+      const std::lock_guard lock(mutex);
+      lent += bytes;
+      if (lent <= lent_checked + kStride) return;
+      lent_checked = lent;
+    }
+    try {
+      expect_available(kStride);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      lent -= bytes;
+      lent_checked = lent > kStride ? lent - kStride : 0;
+      throw;
+    }
+  }
+  void give_back(std::size_t bytes, tensor::Buffer block) noexcept {
     const std::lock_guard lock(mutex);
-    if (kept + block.size() > limit) return;
-    kept += block.size();
-    free[block.size()].push_back(std::move(block));
+    lent -= bytes;
+    lent_checked = std::min(lent_checked, lent);
+    if (!block || kept + bytes > limit) return;
+    try {
+      free[bytes].push_back(std::move(block));
+      kept += bytes;
+    } catch (...) {  // no memory to note it: the block goes back to the system
+    }
   }
 };
 
@@ -46,27 +73,28 @@ FrameAllocator::~FrameAllocator() {
 
 tensor::Buffer FrameAllocator::allocate(std::size_t bytes) {
   if (bytes > SIZE_MAX / 2) return tensor::host_allocator().allocate(bytes);  // fails there with its message
+  struct Lease {
+    std::shared_ptr<Pool> pool;
+    std::size_t size;
+    tensor::Buffer block;
+    Lease(std::shared_ptr<Pool> p, std::size_t n) : pool(std::move(p)), size(n) { pool->lend(size); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() { pool->give_back(size, std::move(block)); }
+  };
   const std::size_t size = size_class(bytes);
-  tensor::Buffer block;
+  auto lease = std::make_shared<Lease>(pool_, size);
   {
     const std::lock_guard lock(pool_->mutex);
     if (const auto found = pool_->free.find(size); found != pool_->free.end() && !found->second.empty()) {
-      block = std::move(found->second.back());
+      lease->block = std::move(found->second.back());
       found->second.pop_back();
       pool_->kept -= size;
     }
   }
-  if (!block) block = tensor::host_allocator().allocate(size);
-  struct Lease {
-    std::shared_ptr<Pool> pool;
-    tensor::Buffer block;
-    Lease(std::shared_ptr<Pool> p, tensor::Buffer b) : pool(std::move(p)), block(std::move(b)) {}
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease() { pool->give_back(std::move(block)); }
-  };
-  std::byte* data = block.data();
-  return tensor::Buffer(data, bytes, std::make_shared<const Lease>(pool_, std::move(block)));
+  if (!lease->block) lease->block = tensor::host_allocator().allocate(size);
+  std::byte* data = lease->block.data();
+  return tensor::Buffer(data, bytes, std::move(lease));
 }
 
 std::size_t FrameAllocator::kept_bytes() const {

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/system.h"
 
 #if defined(_WIN32)
 #include <windows.h>
@@ -55,6 +56,7 @@ class HostAllocator final : public Allocator {
   Buffer allocate(size_t bytes) override {
     if (bytes == 0) return Buffer(const_cast<std::byte*>(kEmptyBlock), 0, nullptr);
     if (bytes > static_cast<size_t>(PTRDIFF_MAX) - kPagesFrom) fail_memory(bytes);
+    expect_available(bytes);
     void* p = bytes >= kPagesFrom
                   ? map_pages(bytes)
                   : ::operator new (align_up(bytes, kAlignment), std::align_val_t{kAlignment}, std::nothrow);

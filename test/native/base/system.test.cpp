@@ -103,6 +103,51 @@ TEST_CASE("no cgroups, or nonsense in their files, mean no limits") {
   CHECK_FALSE(odd.memory);
 }
 
+TEST_CASE("what a group has left of its memory") {
+  const std::map<std::string, std::string> v2{
+      {"/proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"},
+      {"/proc/self/cgroup", "0::/pod/app\n"},
+      {"/sys/fs/cgroup/pod/app/memory.max", "max\n"},
+      {"/sys/fs/cgroup/pod/app/memory.current", "500\n"},
+      {"/sys/fs/cgroup/pod/memory.max", "1000\n"},
+      {"/sys/fs/cgroup/pod/memory.current", "900\n"},
+      {"/sys/fs/cgroup/pod/memory.stat", "anon 100\ninactive_file 700\nactive_file 5\n"},
+  };
+  const auto left = [](std::map<std::string, std::string> files) {
+    return read_cgroup_headroom([&](const std::string& path) -> std::optional<std::string> {
+      const auto found = files.find(path);
+      return found == files.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  CHECK(left(v2) == 800u);  // the cache of files can be dropped
+  auto over = v2;
+  over["/sys/fs/cgroup/pod/memory.current"] = "5000";
+  CHECK(left(over) == 0u);
+  CHECK(left({{"/proc/self/mountinfo", "33 25 0:29 / /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"},
+              {"/proc/self/cgroup", "3:memory:/a\n"},
+              {"/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "3000\n"},
+              {"/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1000\n"},
+              {"/sys/fs/cgroup/memory/a/memory.stat", "inactive_file 1\ntotal_inactive_file 400\n"}}) == 2400u);
+  CHECK_FALSE(left({}));
+}
+
+TEST_CASE("what the machine has left of its memory") {
+  const char* text = "MemTotal:  100 kB\nMemAvailable:   42 kB\nSwapFree:x kB\n";
+  CHECK(parse_meminfo(text, "MemAvailable") == 42u << 10);
+  CHECK_FALSE(parse_meminfo(text, "SwapFree"));
+  CHECK_FALSE(parse_meminfo(text, "MemFree"));
+  CHECK(available_memory() > 0);
+  expect_available(1 << 20);
+#if defined(__linux__) || defined(__APPLE__)
+  try {
+    expect_available(uint64_t{1} << 50);
+    FAIL("this machine has a petabyte");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::OutOfMemory);
+  }
+#endif
+}
+
 TEST_CASE("this machine's figures are plausible") {
   CHECK(available_cores() >= 1);
   CHECK(physical_cores() >= 1);
