@@ -56,9 +56,8 @@ class ArgReduce : public Kernel {
     INFERNODE_CHECK(count > 0, ErrorCode::InvalidArgument, "axis ", axis, " has no elements to choose from");
     auto* to = out.mutable_data<std::int64_t>();
     if (in.dtype() == tensor::DType::Float32 && inner == 1) return rows(ctx, in.data<float>(), outer, count, to);
-    tensor::dispatch_numeric(in.dtype(), "ArgMax or ArgMin", [&]<class T>(TypeTag<T>) {
-      columns(ctx, in.data<T>(), outer, count, inner, to);
-    });
+    tensor::dispatch_numeric(in.dtype(), "ArgMax or ArgMin",
+                             [&]<class T>(TypeTag<T>) { columns(ctx, in.data<T>(), outer, count, inner, to); });
   }
 
  private:
@@ -79,27 +78,28 @@ class ArgReduce : public Kernel {
                std::int64_t* to) const {
     const std::int64_t tiles = ceil_div(inner, kColumns);
     const double cost = 1.5 * static_cast<double>(count * std::min(inner, kColumns));
-    ctx.parallel_for(static_cast<std::size_t>(outer * tiles), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
-      std::array<tensor::ComputeTypeOf<T>, kColumns> best;
-      for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) {
-        const std::int64_t first = i % tiles * kColumns, n = std::min(kColumns, inner - first);
-        const T* from = x + i / tiles * count * inner + first;
-        std::int64_t* at = to + i / tiles * inner + first;
-        for (std::int64_t k = 0; k < n; ++k) best[static_cast<std::size_t>(k)] = widen(from[k]);
-        std::fill_n(at, n, 0);
-        for (std::int64_t r = 1; r < count; ++r) {
-          from += inner;
-          for (std::int64_t k = 0; k < n; ++k) {
-            const auto v = widen(from[k]);
-            auto& held = best[static_cast<std::size_t>(k)];
-            if (beats<Max>(v, held, last_)) {
-              held = v;
-              at[k] = r;
-            }
-          }
-        }
-      }
-    });
+    ctx.parallel_for(static_cast<std::size_t>(outer * tiles), cost,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       std::array<tensor::ComputeTypeOf<T>, kColumns> best;
+                       for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) {
+                         const std::int64_t first = i % tiles * kColumns, n = std::min(kColumns, inner - first);
+                         const T* from = x + i / tiles * count * inner + first;
+                         std::int64_t* at = to + i / tiles * inner + first;
+                         for (std::int64_t k = 0; k < n; ++k) best[static_cast<std::size_t>(k)] = widen(from[k]);
+                         std::fill_n(at, n, 0);
+                         for (std::int64_t r = 1; r < count; ++r) {
+                           from += inner;
+                           for (std::int64_t k = 0; k < n; ++k) {
+                             const auto v = widen(from[k]);
+                             auto& held = best[static_cast<std::size_t>(k)];
+                             if (beats<Max>(v, held, last_)) {
+                               held = v;
+                               at[k] = r;
+                             }
+                           }
+                         }
+                       }
+                     });
   }
 
   CpuRung rung_;

@@ -1,5 +1,6 @@
 #pragma once
-// Lists of integers that operators take: axes, shapes, pads. Older versions hold them in attributes, newer ones in inputs.
+// Lists of integers that operators take: axes, shapes, pads. Older versions hold them in attributes, newer ones in
+// inputs.
 
 #include <cstdint>
 #include <limits>
@@ -27,6 +28,8 @@ class IntsArgument {
   IntsArgument(kernel::KernelInfo& info, std::string_view name, std::size_t input);
   /// nullopt where the node has neither.
   std::optional<Ints> read(const kernel::KernelContext& ctx) const;
+  /// Throws InvalidModel naming the list where the node has neither.
+  Ints required(const kernel::KernelContext& ctx, const char* what) const;
 
  private:
   std::size_t input_;

@@ -45,6 +45,12 @@ std::optional<Ints> IntsArgument::read(const kernel::KernelContext& ctx) const {
   return std::nullopt;
 }
 
+Ints IntsArgument::required(const kernel::KernelContext& ctx, const char* what) const {
+  std::optional<Ints> out = read(ctx);
+  INFERNODE_CHECK(out, ErrorCode::InvalidModel, "the node says nothing of its ", what);
+  return std::move(*out);
+}
+
 InferredInts infer_ints(const kernel::InferContext& ctx, std::string_view attribute, std::size_t input) {
   InferredInts out;
   if (!attribute.empty() && ctx.attributes().has(attribute)) {

@@ -50,7 +50,8 @@ class Col2Im : public Kernel {
 
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
-    INFERNODE_CHECK(in.rank() == 3, ErrorCode::ShapeMismatch, "the input has rank ", in.rank(), " instead of 3 [N, C * block, L]");
+    INFERNODE_CHECK(in.rank() == 3, ErrorCode::ShapeMismatch, "the input has rank ", in.rank(),
+                    " instead of 3 [N, C * block, L]");
     const Axes axes = resolve(read_ints(ctx.input(1)), read_ints(ctx.input(2)));
     Shape dims{in.dim(0), 0};
     std::int64_t block = 1, blocks = 1;
@@ -81,18 +82,23 @@ class Col2Im : public Kernel {
  private:
   Axes resolve(const Ints& image, const Ints& block) const {
     const std::size_t n = image.size();
-    INFERNODE_CHECK(n > 0 && block.size() == n, ErrorCode::InvalidArgument, "image_shape ", image, " and block_shape ", block,
-                    " must have one element per spatial axis");
+    INFERNODE_CHECK(n > 0 && block.size() == n, ErrorCode::InvalidArgument, "image_shape ", image, " and block_shape ",
+                    block, " must have one element per spatial axis");
     INFERNODE_CHECK((strides_.empty() || strides_.size() == n) && (dilations_.empty() || dilations_.size() == n) &&
                         (pads_.empty() || pads_.size() == 2 * n),
-                    ErrorCode::InvalidModel, "strides, pads and dilations must have one element (pads two) per spatial axis");
+                    ErrorCode::InvalidModel,
+                    "strides, pads and dilations must have one element (pads two) per spatial axis");
     Axes axes;
     for (std::size_t d = 0; d < n; ++d) {
-      Axis a{image[d], block[d], 0, strides_.empty() ? 1 : strides_[d], pads_.empty() ? 0 : pads_[d],
+      Axis a{image[d],
+             block[d],
+             0,
+             strides_.empty() ? 1 : strides_[d],
+             pads_.empty() ? 0 : pads_[d],
              dilations_.empty() ? 1 : dilations_[d]};
       INFERNODE_CHECK(a.length >= 0 && a.size > 0 && a.stride > 0 && a.dilation > 0, ErrorCode::InvalidArgument,
-                      "image, block, stride and dilation of axis ", d, " are ", a.length, ", ", a.size, ", ", a.stride, ", ",
-                      a.dilation);
+                      "image, block, stride and dilation of axis ", d, " are ", a.length, ", ", a.size, ", ", a.stride,
+                      ", ", a.dilation);
       const std::int64_t padded = checked_add(checked_add(a.length, a.pad), pads_.empty() ? 0 : pads_[d + n]);
       const std::int64_t room = checked_sub(padded, checked_add(checked_mul(a.dilation, a.size - 1), 1));
       a.count = room < 0 ? 0 : room / a.stride + 1;

@@ -17,14 +17,16 @@ using tensor::Tensor;
 
 std::int64_t block_size(const graph::Attributes& attributes) {
   const std::int64_t block = attributes.get_int("blocksize");
-  INFERNODE_CHECK(block > 0 && block < (1 << 20), ErrorCode::InvalidModel, "blocksize ", block, " is not a sensible size");
+  INFERNODE_CHECK(block > 0 && block < (1 << 20), ErrorCode::InvalidModel, "blocksize ", block,
+                  " is not a sensible size");
   return block;
 }
 
 /// True for DCR, where the block's position is the outer part of the channel; false for CRD.
 bool depth_first(const graph::Attributes& attributes) {
   const std::string mode = attributes.get_string("mode", "DCR");
-  INFERNODE_CHECK(mode == "DCR" || mode == "CRD", ErrorCode::InvalidModel, "unknown mode '", mode, "'; known are DCR, CRD");
+  INFERNODE_CHECK(mode == "DCR" || mode == "CRD", ErrorCode::InvalidModel, "unknown mode '", mode,
+                  "'; known are DCR, CRD");
   return mode == "DCR";
 }
 
@@ -76,7 +78,8 @@ class SpaceToDepth : public Blocks {
     const std::int64_t row = w * b, plane = h * b * row;
     const Tensor out = ctx.output(0, Shape{n, c * b * b, h, w});
     const Shape dims = depth_first_ ? Shape{n, b, b, c, h, w} : Shape{n, c, b, b, h, w};
-    const Shape from = depth_first_ ? Shape{c * plane, row, 1, plane, b * row, b} : Shape{c * plane, plane, row, 1, b * row, b};
+    const Shape from =
+        depth_first_ ? Shape{c * plane, row, 1, plane, b * row, b} : Shape{c * plane, plane, row, 1, b * row, b};
     strided_copy(ctx.run(), dims, {in, 0, from}, {out, 0, dims.strides()}, &table_);
   }
 };

@@ -58,14 +58,15 @@ class Det : public Kernel {
     const auto n = static_cast<std::size_t>(in.shape().back());
     const auto cells = static_cast<double>(n);
     tensor::dispatch_floats(in.dtype(), "Det", [&]<class T>(TypeTag<T>) {
-      ctx.parallel_for(static_cast<std::size_t>(out.numel()), 5.0 + cells * cells * cells, [&](std::size_t begin, std::size_t end, std::size_t) {
-        std::vector<double> matrix(n * n);
-        for (std::size_t i = begin; i < end; ++i) {
-          const T* from = in.data<T>() + i * n * n;
-          for (std::size_t k = 0; k < n * n; ++k) matrix[k] = static_cast<double>(widen(from[k]));
-          out.mutable_data<T>()[i] = convert<T>(determinant(matrix, n));
-        }
-      });
+      ctx.parallel_for(static_cast<std::size_t>(out.numel()), 5.0 + cells * cells * cells,
+                       [&](std::size_t begin, std::size_t end, std::size_t) {
+                         std::vector<double> matrix(n * n);
+                         for (std::size_t i = begin; i < end; ++i) {
+                           const T* from = in.data<T>() + i * n * n;
+                           for (std::size_t k = 0; k < n * n; ++k) matrix[k] = static_cast<double>(widen(from[k]));
+                           out.mutable_data<T>()[i] = convert<T>(determinant(matrix, n));
+                         }
+                       });
     });
   }
 };

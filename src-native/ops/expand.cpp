@@ -52,7 +52,7 @@ class Expand : public Kernel {
   explicit Expand(KernelInfo& info) : shape_(info, "", 1) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
-    const Shape asked(shape_.read(ctx).value().span());
+    const Shape asked(shape_.required(ctx, "shape").span());
     for (std::int64_t d : asked) {
       INFERNODE_CHECK(d >= 0, ErrorCode::InvalidArgument, "shape ", asked.dims(), " has a negative dim");
     }

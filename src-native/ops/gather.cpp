@@ -81,7 +81,12 @@ class Gather : public Kernel {
       const T* block = from + static_cast<std::int64_t>(begin / indices.size()) * bound * inner;
       T* to = out + static_cast<std::int64_t>(begin) * inner;
       for (std::size_t i = begin; i < end; ++i, to += inner) {
-        std::copy_n(block + checked_index(indices[k], bound, axis) * inner, inner, to);
+        const T* source = block + checked_index(indices[k], bound, axis) * inner;
+        if (inner == 1) {
+          *to = *source;
+        } else {
+          std::copy_n(source, inner, to);
+        }
         if (++k == indices.size()) {
           k = 0;
           block += bound * inner;
@@ -109,7 +114,8 @@ class GatherElements : public Kernel {
     const ElementRows rows(data.shape(), indices.shape(), axis);
     const Tensor out = ctx.output(0, indices.shape());
     dispatch_elements(data.dtype(), "GatherElements", [&]<class T>(TypeTag<T>) {
-      gather(ctx, rows, elements<T>(data), data.dim(axis), axis, indices.data<std::int64_t>(), mutable_elements<T>(out));
+      gather(ctx, rows, elements<T>(data), data.dim(axis), axis, indices.data<std::int64_t>(),
+             mutable_elements<T>(out));
     });
   }
 
@@ -162,7 +168,8 @@ class GatherND : public Kernel {
       const T* from = elements<T>(data);
       T* to = mutable_elements<T>(out);
       const std::int64_t* index = indices.data<std::int64_t>();
-      const double cost = 5.0 * static_cast<double>(tuples.depth) + static_cast<double>(tuples.slice) * sizeof(T) / kBytesPerNs;
+      const double cost =
+          5.0 * static_cast<double>(tuples.depth) + static_cast<double>(tuples.slice) * sizeof(T) / kBytesPerNs;
       ctx.parallel_for(static_cast<std::size_t>(tuples.batches * tuples.rows_per_batch), cost,
                        [&](std::size_t begin, std::size_t end, std::size_t) {
                          for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) {

@@ -34,7 +34,8 @@ struct ElementRows {
   InlineVector<WalkAxis, 8> axes;  ///< from: offsets in data, to: offsets in indices
 };
 
-/// Where the index tuples of GatherND and ScatterND point: rows of `depth` indices, each naming a slice of `slice` elements.
+/// Where the index tuples of GatherND and ScatterND point: rows of `depth` indices, each naming a slice of `slice`
+/// elements.
 struct IndexTuples {
   /// Throws ShapeMismatch where the shapes do not fit.
   IndexTuples(const tensor::Shape& data, const tensor::Shape& indices, std::int64_t batch_dims);

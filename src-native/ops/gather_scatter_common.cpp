@@ -14,8 +14,9 @@ using tensor::Tensor;
 using tensor::TypeTag;
 
 void fail_index(std::int64_t index, std::int64_t bound, std::size_t axis) {
-  fail(ErrorCode::InvalidArgument, cat("indices element out of data bounds, idx=", index,
-                                       " must be within the inclusive range [", -bound, ",", bound - 1, "] of axis ", axis));
+  fail(ErrorCode::InvalidArgument,
+       cat("indices element out of data bounds, idx=", index, " must be within the inclusive range [", -bound, ",",
+           bound - 1, "] of axis ", axis));
 }
 
 Tensor indices_as_int64(const kernel::RunContext& run, const Tensor& indices) {
@@ -45,7 +46,8 @@ ElementRows::ElementRows(const Shape& data, const Shape& indices, std::size_t ax
 }
 
 IndexTuples::IndexTuples(const Shape& data, const Shape& indices, std::int64_t batch) {
-  INFERNODE_CHECK(indices.rank() >= 1 && data.rank() >= 1, ErrorCode::ShapeMismatch, "data and indices need rank 1 or more");
+  INFERNODE_CHECK(indices.rank() >= 1 && data.rank() >= 1, ErrorCode::ShapeMismatch,
+                  "data and indices need rank 1 or more");
   INFERNODE_CHECK(batch >= 0 && batch < static_cast<std::int64_t>(std::min(data.rank(), indices.rank())),
                   ErrorCode::InvalidArgument, "batch_dims ", batch, " must be below the ranks of data and indices");
   batch_dims = static_cast<std::size_t>(batch);
@@ -134,10 +136,18 @@ ScatterLoops scatter_loops(DType dtype, Reduction reduction) {
   }
   const auto pick = [&]<class T>(TypeTag<T>) {
     switch (reduction) {
-      case Reduction::Add: out = loops<T, Add>(); break;
-      case Reduction::Mul: out = loops<T, Multiply>(); break;
-      case Reduction::Min: out = loops<T, Minimum>(); break;
-      default: out = loops<T, Maximum>(); break;
+      case Reduction::Add:
+        out = loops<T, Add>();
+        break;
+      case Reduction::Mul:
+        out = loops<T, Multiply>();
+        break;
+      case Reduction::Min:
+        out = loops<T, Minimum>();
+        break;
+      default:
+        out = loops<T, Maximum>();
+        break;
     }
   };
   if (dtype == DType::Bool) {

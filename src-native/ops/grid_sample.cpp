@@ -132,17 +132,19 @@ class GridSample : public Kernel {
     const std::size_t spatial = x.rank() - 2;
     INFERNODE_CHECK(x.rank() >= 3 && x.rank() <= 6, ErrorCode::ShapeMismatch, "the input has rank ", x.rank(),
                     "; one to four spatial axes are supported");
-    INFERNODE_CHECK(grid.rank() == x.rank() && grid.dim(0) == x.dim(0) &&
-                        grid.shape().back() == static_cast<std::int64_t>(spatial),
-                    ErrorCode::ShapeMismatch, "a grid of shape ", grid.shape().dims(), " does not fit an input of shape ",
-                    x.shape().dims());
+    INFERNODE_CHECK(
+        grid.rank() == x.rank() && grid.dim(0) == x.dim(0) && grid.shape().back() == static_cast<std::int64_t>(spatial),
+        ErrorCode::ShapeMismatch, "a grid of shape ", grid.shape().dims(), " does not fit an input of shape ",
+        x.shape().dims());
     Shape dims{x.dim(0), x.dim(1)};
     for (std::size_t d = 1; d + 1 < grid.rank(); ++d) dims.push_back(grid.dim(d));
     const Tensor y = ctx.output(0, dims);
     if (y.numel() == 0) return;
-    INFERNODE_CHECK(x.numel() > 0, ErrorCode::ShapeMismatch, "an input of shape ", x.shape().dims(), " has nothing to sample");
+    INFERNODE_CHECK(x.numel() > 0, ErrorCode::ShapeMismatch, "an input of shape ", x.shape().dims(),
+                    " has nothing to sample");
     tensor::dispatch_numeric(x.dtype(), "GridSample", [&]<class T>(TypeTag<T>) {
-      tensor::dispatch_floats(grid.dtype(), "GridSample's grid", [&]<class C>(TypeTag<C>) { sample<T, C>(ctx, x, grid, y); });
+      tensor::dispatch_floats(grid.dtype(), "GridSample's grid",
+                              [&]<class C>(TypeTag<C>) { sample<T, C>(ctx, x, grid, y); });
     });
   }
 
@@ -158,39 +160,42 @@ class GridSample : public Kernel {
     for (std::size_t d = 0; d < spatial; ++d) {
       const std::int64_t length = x.dim(d + 2);
       const G end = static_cast<G>(length - 1);
-      axes[d] = {length, strides[d + 2], align_corners_ ? G{0} : G{-0.5}, align_corners_ ? end : end + G{0.5}, padding_};
+      axes[d] = {length, strides[d + 2], align_corners_ ? G{0} : G{-0.5}, align_corners_ ? end : end + G{0.5},
+                 padding_};
     }
     const std::size_t per_axis = mode_ == Mode::Nearest ? 1 : mode_ == Mode::Linear ? 2 : 4;
     std::size_t taps = 1;
     for (std::size_t d = 0; d < spatial; ++d) taps *= per_axis;
     const std::int64_t channels = x.dim(1), plane = x.shape().numel(2, x.rank()), places = y.shape().numel(2, y.rank());
     const std::int64_t blocks = ceil_div(places, kBlock);
-    const double cost = static_cast<double>(kBlock) * (30.0 + static_cast<double>(channels) * static_cast<double>(taps));
-    ctx.parallel_for(static_cast<std::size_t>(x.dim(0) * blocks), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
-      std::vector<std::int64_t> offsets(kBlock * taps);
-      std::vector<G> weights(kBlock * taps);
-      for (auto b = static_cast<std::int64_t>(begin); b < static_cast<std::int64_t>(end); ++b) {
-        const std::int64_t n = b / blocks, first = b % blocks * kBlock, count = std::min(kBlock, places - first);
-        const C* at = grid.data<C>() + (n * places + first) * static_cast<std::int64_t>(spatial);
-        for (std::int64_t p = 0; p < count; ++p, at += spatial) {
-          place_taps<C, G>(at, axes, spatial, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
-                           &weights[static_cast<std::size_t>(p) * taps]);
-        }
-        for (std::int64_t c = 0; c < channels; ++c) {
-          const T* from = x.data<T>() + (n * channels + c) * plane;
-          T* to = y.mutable_data<T>() + (n * channels + c) * places + first;
-          for (std::int64_t p = 0; p < count; ++p) {
-            using Acc = std::common_type_t<G, tensor::ComputeTypeOf<T>>;
-            Acc sum = 0;
-            for (std::size_t k = static_cast<std::size_t>(p) * taps, last = k + taps; k < last; ++k) {
-              // A weight of zero may stand for an element outside: infinities inside must not leak from there.
-              if (weights[k] != 0) sum += static_cast<Acc>(weights[k]) * static_cast<Acc>(widen(from[offsets[k]]));
+    const double cost =
+        static_cast<double>(kBlock) * (30.0 + static_cast<double>(channels) * static_cast<double>(taps));
+    ctx.parallel_for(
+        static_cast<std::size_t>(x.dim(0) * blocks), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
+          std::vector<std::int64_t> offsets(kBlock * taps);
+          std::vector<G> weights(kBlock * taps);
+          for (auto b = static_cast<std::int64_t>(begin); b < static_cast<std::int64_t>(end); ++b) {
+            const std::int64_t n = b / blocks, first = b % blocks * kBlock, count = std::min(kBlock, places - first);
+            const C* at = grid.data<C>() + (n * places + first) * static_cast<std::int64_t>(spatial);
+            for (std::int64_t p = 0; p < count; ++p, at += spatial) {
+              place_taps<C, G>(at, axes, spatial, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
+                               &weights[static_cast<std::size_t>(p) * taps]);
             }
-            to[p] = convert<T>(sum);
+            for (std::int64_t c = 0; c < channels; ++c) {
+              const T* from = x.data<T>() + (n * channels + c) * plane;
+              T* to = y.mutable_data<T>() + (n * channels + c) * places + first;
+              for (std::int64_t p = 0; p < count; ++p) {
+                using Acc = std::common_type_t<G, tensor::ComputeTypeOf<T>>;
+                Acc sum = 0;
+                for (std::size_t k = static_cast<std::size_t>(p) * taps, last = k + taps; k < last; ++k) {
+                  // A weight of zero may stand for an element outside: infinities inside must not leak from there.
+                  if (weights[k] != 0) sum += static_cast<Acc>(weights[k]) * static_cast<Acc>(widen(from[offsets[k]]));
+                }
+                to[p] = convert<T>(sum);
+              }
+            }
           }
-        }
-      }
-    });
+        });
   }
 
   /// Offsets and weights for one place; `at` holds its coordinates, the innermost axis first.
@@ -261,9 +266,8 @@ class AffineGrid : public Kernel {
     dims.push_back(s);
     const Tensor grid = ctx.output(0, dims);
     if (grid.numel() == 0) return;
-    tensor::dispatch_floats(theta.dtype(), "AffineGrid", [&]<class T>(TypeTag<T>) {
-      fill(theta.data<T>(), dims, spatial, grid.mutable_data<T>());
-    });
+    tensor::dispatch_floats(theta.dtype(), "AffineGrid",
+                            [&]<class T>(TypeTag<T>) { fill(theta.data<T>(), dims, spatial, grid.mutable_data<T>()); });
   }
 
  private:
@@ -282,7 +286,8 @@ class AffineGrid : public Kernel {
         }
         for (std::size_t row = 0; row < spatial; ++row) {
           double sum = 0;
-          for (std::size_t k = 0; k <= spatial; ++k) sum += static_cast<double>(widen(theta[row * (spatial + 1) + k])) * point[k];
+          for (std::size_t k = 0; k <= spatial; ++k)
+            sum += static_cast<double>(widen(theta[row * (spatial + 1) + k])) * point[k];
           *out++ = convert<T>(sum);
         }
       }

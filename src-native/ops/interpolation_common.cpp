@@ -30,15 +30,20 @@ float ResizedAxis::source(std::int64_t i) const {
   const auto x = static_cast<float>(i), length = static_cast<float>(in);
   const float resized = scale * length;  // may have a fraction that `out` lacks
   switch (coordinates) {
-    case Coordinates::HalfPixel: return (x + 0.5f) / scale - 0.5f;
+    case Coordinates::HalfPixel:
+      return (x + 0.5f) / scale - 0.5f;
     case Coordinates::HalfPixelSymmetric: {
       const float offset = length / 2 * (1.0f - static_cast<float>(out) / resized);
       return offset + (x + 0.5f) / scale - 0.5f;
     }
-    case Coordinates::PytorchHalfPixel: return out > 1 ? (x + 0.5f) / scale - 0.5f : -0.5f;
-    case Coordinates::AlignCorners: return resized == 1.0f ? 0.0f : x * (length - 1) / (resized - 1);
-    case Coordinates::Asymmetric: return x / scale;
-    case Coordinates::TfHalfPixelForNn: return (x + 0.5f) / scale;
+    case Coordinates::PytorchHalfPixel:
+      return out > 1 ? (x + 0.5f) / scale - 0.5f : -0.5f;
+    case Coordinates::AlignCorners:
+      return resized == 1.0f ? 0.0f : x * (length - 1) / (resized - 1);
+    case Coordinates::Asymmetric:
+      return x / scale;
+    case Coordinates::TfHalfPixelForNn:
+      return (x + 0.5f) / scale;
     case Coordinates::TfCropAndResize:
       if (resized == 1.0f) return 0.5f * (roi_begin + roi_end) * (length - 1);
       return roi_begin * (length - 1) + x * (roi_end - roi_begin) * (length - 1) / (resized - 1);
@@ -51,7 +56,8 @@ namespace {
 /// A place as an index that fits; what lies far beyond the axis is as good as its edge.
 std::int64_t to_index(double place, std::int64_t length) {
   if (std::isnan(place)) return 0;
-  return static_cast<std::int64_t>(std::clamp(place, -2.0 * static_cast<double>(length) - 8, 3.0 * static_cast<double>(length) + 8));
+  return static_cast<std::int64_t>(
+      std::clamp(place, -2.0 * static_cast<double>(length) - 8, 3.0 * static_cast<double>(length) + 8));
 }
 
 double cubic(double x, double a) {
@@ -69,10 +75,18 @@ std::vector<std::int64_t> nearest_map(const ResizedAxis& axis, Rounding rounding
     const float place = axis.identity() ? static_cast<float>(i) : axis.source(i);
     float rounded = place;
     switch (rounding) {
-      case Rounding::PreferFloor: rounded = std::ceil(place - 0.5f); break;
-      case Rounding::PreferCeil: rounded = std::floor(place + 0.5f); break;
-      case Rounding::Floor: rounded = std::floor(place); break;
-      case Rounding::Ceil: rounded = std::ceil(place); break;
+      case Rounding::PreferFloor:
+        rounded = std::ceil(place - 0.5f);
+        break;
+      case Rounding::PreferCeil:
+        rounded = std::floor(place + 0.5f);
+        break;
+      case Rounding::Floor:
+        rounded = std::floor(place);
+        break;
+      case Rounding::Ceil:
+        rounded = std::ceil(place);
+        break;
     }
     map[static_cast<std::size_t>(i)] =
         axis.outside(place) ? -1 : std::clamp<std::int64_t>(to_index(rounded, axis.in), 0, axis.in - 1);
@@ -88,7 +102,8 @@ Taps<double> make_taps(const ResizedAxis& axis, const TapOptions& options) {
   const double reach = options.cubic_a ? 2.0 : 1.0;  // of the filter on each side
   const double stretch = options.antialias ? std::min<double>(axis.scale, 1.0) : 1.0;
   // The filter covers elements begin .. 1 - begin around the element to the left of the place.
-  const auto begin = static_cast<std::int64_t>(std::max(std::floor(-reach / stretch), -2.0 * static_cast<double>(axis.in) - 8)) + 1;
+  const auto begin =
+      static_cast<std::int64_t>(std::max(std::floor(-reach / stretch), -2.0 * static_cast<double>(axis.in) - 8)) + 1;
   Taps<double> taps;
   taps.count = static_cast<std::size_t>(2 - 2 * begin);
   taps.index.reserve(static_cast<std::size_t>(axis.out) * taps.count);

@@ -46,11 +46,11 @@ inline bool has_runs(const std::vector<std::int64_t>& map) {
 
 }  // namespace mapped_copy_detail
 
-/// out[i0, i1, ...] = in[maps[0][i0], maps[1][i1], ...], or `constant` where a map says -1. T moves elements of the dtype
-/// (see dispatch_elements). Every source index is inside its axis.
+/// out[i0, i1, ...] = in[maps[0][i0], maps[1][i1], ...], or `constant` where a map says -1. T moves elements of the
+/// dtype (see dispatch_elements). Every source index is inside its axis.
 template <class T>
-void mapped_copy(const kernel::RunContext& run, const tensor::Tensor& in, const tensor::Tensor& out, const AxisMaps& maps,
-                 const T& constant) {
+void mapped_copy(const kernel::RunContext& run, const tensor::Tensor& in, const tensor::Tensor& out,
+                 const AxisMaps& maps, const T& constant) {
   namespace detail = mapped_copy_detail;
   if (out.numel() == 0) return;
   if (in.rank() == 0) return copy_all(run, in, out);

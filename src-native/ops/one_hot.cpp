@@ -37,10 +37,12 @@ class OneHot : public Kernel {
   explicit OneHot(KernelInfo& info) : axis_(info.attributes().get_int("axis", -1)) {}
   void run(KernelContext& ctx) const override {
     const Tensor &indices = ctx.input(0), &values = ctx.input(2);
-    INFERNODE_CHECK(ctx.input(1).numel() == 1, ErrorCode::InvalidArgument, "depth has ", ctx.input(1).numel(), " elements");
+    INFERNODE_CHECK(ctx.input(1).numel() == 1, ErrorCode::InvalidArgument, "depth has ", ctx.input(1).numel(),
+                    " elements");
     const std::int64_t depth = tensor::to_int64_scalar(ctx.input(1));
     INFERNODE_CHECK(depth > 0, ErrorCode::InvalidArgument, "depth ", depth, " is not positive");
-    INFERNODE_CHECK(values.numel() == 2, ErrorCode::InvalidArgument, "values has ", values.numel(), " elements instead of 2");
+    INFERNODE_CHECK(values.numel() == 2, ErrorCode::InvalidArgument, "values has ", values.numel(),
+                    " elements instead of 2");
     const std::size_t axis = tensor::normalize_axis(axis_, indices.rank() + 1);
     Shape dims(indices.shape().dims().first(axis));
     dims.push_back(depth);
@@ -53,17 +55,18 @@ class OneHot : public Kernel {
     dispatch_elements(values.dtype(), "OneHot", [&]<class T>(TypeTag<T>) {
       const T off = elements<T>(values)[0], on = elements<T>(values)[1];
       T* to = mutable_elements<T>(out);
-      ctx.parallel_for(outer, static_cast<double>(depth * inner) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t o = begin; o < end; ++o) {
-          T* plane = to + static_cast<std::int64_t>(o) * depth * inner;
-          std::fill_n(plane, depth * inner, off);
-          for (std::int64_t i = 0; i < inner; ++i) {
-            const std::int64_t index = hot[o * static_cast<std::size_t>(inner) + static_cast<std::size_t>(i)];
-            const std::int64_t at = index < 0 ? index + depth : index;
-            if (at >= 0 && at < depth) plane[at * inner + i] = on;
-          }
-        }
-      });
+      ctx.parallel_for(
+          outer, static_cast<double>(depth * inner) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t o = begin; o < end; ++o) {
+              T* plane = to + static_cast<std::int64_t>(o) * depth * inner;
+              std::fill_n(plane, depth * inner, off);
+              for (std::int64_t i = 0; i < inner; ++i) {
+                const std::int64_t index = hot[o * static_cast<std::size_t>(inner) + static_cast<std::size_t>(i)];
+                const std::int64_t at = index < 0 ? index + depth : index;
+                if (at >= 0 && at < depth) plane[at * inner + i] = on;
+              }
+            }
+          });
     });
   }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/system.h"
 #include "kernel/op_registrar.h"
 #include "ops/arguments.h"
 #include "ops/arithmetic.h"
@@ -40,10 +41,11 @@ const char* pads_name(std::int64_t version) { return version < 2 ? "paddings" : 
 
 /// Pads of every axis, begins then ends, from pads that may name some axes only.
 template <class Values>
-std::vector<typename Values::value_type> spread_pads(const Values& pads, const std::optional<Ints>& axes, std::size_t rank) {
+std::vector<typename Values::value_type> spread_pads(const Values& pads, const std::optional<Ints>& axes,
+                                                     std::size_t rank) {
   const std::size_t count = axes ? axes->size() : rank;
-  INFERNODE_CHECK(pads.size() == 2 * count, ErrorCode::InvalidArgument, "pads has ", pads.size(), " elements for ", count,
-                  " axes");
+  INFERNODE_CHECK(pads.size() == 2 * count, ErrorCode::InvalidArgument, "pads has ", pads.size(), " elements for ",
+                  count, " axes");
   std::vector<typename Values::value_type> out(2 * rank, 0);
   const Ints named = axes ? normalize_axes(axes->span(), rank) : Ints{};
   for (std::size_t i = 0; i < count; ++i) {
@@ -72,25 +74,44 @@ void infer_pad(InferContext& ctx) {
   ctx.set_output_shape(0, std::move(out));
 }
 
-/// Which element of an axis stands at each place of the padded one; -1 for the constant.
-std::vector<std::int64_t> source_map(std::int64_t dim, std::int64_t begin, std::int64_t end, Mode mode, std::size_t axis) {
-  // Negative pads crop first; what is added then repeats the cropped axis.
-  const std::int64_t first = std::max<std::int64_t>(0, -begin), last = dim - std::max<std::int64_t>(0, -end);
-  const std::int64_t length = last - first;
+/// Elements of `dim` that negative pads leave, from `first` on.
+struct Kept {
+  std::int64_t first, length;
+  Kept(std::int64_t dim, std::int64_t begin, std::int64_t end)
+      : first(begin < 0 ? -begin : 0), length(dim - first + (end < 0 ? end : 0)) {}
+};
+
+/// Length of a padded axis.
+std::int64_t padded(std::int64_t dim, std::int64_t begin, std::int64_t end, Mode mode, std::size_t axis) {
   const std::int64_t total = checked_add(checked_add(dim, begin), end);
-  INFERNODE_CHECK(total >= 0, ErrorCode::InvalidArgument, "pads ", begin, " and ", end, " crop more than the ", dim,
-                  " elements of axis ", axis);
-  INFERNODE_CHECK(length > 0 || mode == Mode::Constant || total == 0, ErrorCode::InvalidArgument,
+  INFERNODE_CHECK(total >= 0 && begin >= -dim && end >= -dim, ErrorCode::InvalidArgument, "pads ", begin, " and ", end,
+                  " crop more than the ", dim, " elements of axis ", axis);
+  INFERNODE_CHECK(mode == Mode::Constant || total == 0 || Kept(dim, begin, end).length > 0, ErrorCode::InvalidArgument,
                   "axis ", axis, " has no elements to repeat");
+  return total;
+}
+
+/// Which element of an axis stands at each place of the padded one; -1 for the constant. Negative pads crop first; what
+/// is added then repeats the cropped axis.
+std::vector<std::int64_t> source_map(std::int64_t dim, std::int64_t begin, std::int64_t end, Mode mode) {
+  const auto [first, length] = Kept(dim, begin, end);
+  const std::int64_t total = dim + begin + end;
+  expect_available(static_cast<std::uint64_t>(total) * sizeof(std::int64_t));
   std::vector<std::int64_t> map(static_cast<std::size_t>(total));
   const std::int64_t period = 2 * (length - 1);
   for (std::int64_t i = 0; i < total; ++i) {
     std::int64_t at = i - std::max<std::int64_t>(0, begin);
     if (at < 0 || at >= length) {
       switch (mode) {
-        case Mode::Constant: at = -1; break;
-        case Mode::Edge: at = std::clamp<std::int64_t>(at, 0, length - 1); break;
-        case Mode::Wrap: at = (at % length + length) % length; break;
+        case Mode::Constant:
+          at = -1;
+          break;
+        case Mode::Edge:
+          at = std::clamp<std::int64_t>(at, 0, length - 1);
+          break;
+        case Mode::Wrap:
+          at = (at % length + length) % length;
+          break;
         case Mode::Reflect:
           at = period == 0 ? 0 : (at % period + period) % period;
           if (at >= length) at = period - at;
@@ -112,16 +133,17 @@ class Pad : public Kernel {
 
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
-    const auto given = pads_.read(ctx);
-    INFERNODE_CHECK(given, ErrorCode::InvalidModel, "neither an attribute nor an input gives the pads");
-    const auto pads = spread_pads(*given, axes_.read(ctx), in.rank());
+    const auto pads = spread_pads(pads_.required(ctx, "pads"), axes_.read(ctx), in.rank());
     Shape dims;
-    AxisMaps maps;
     for (std::size_t i = 0; i < in.rank(); ++i) {
-      maps.push_back(source_map(in.dim(i), pads[i], pads[i + in.rank()], mode_, i));
-      dims.push_back(static_cast<std::int64_t>(maps.back().size()));
+      dims.push_back(padded(in.dim(i), pads[i], pads[i + in.rank()], mode_, i));
     }
     const Tensor out = ctx.output(0, dims);
+    if (out.numel() == 0) return;
+    AxisMaps maps;
+    for (std::size_t i = 0; i < in.rank(); ++i) {
+      maps.push_back(source_map(in.dim(i), pads[i], pads[i + in.rank()], mode_));
+    }
     with_whole_bytes(ctx.run(), in, out, [&](const Tensor& from, const Tensor& to) {
       dispatch_elements(from.dtype(), "Pad", [&]<class T>(TypeTag<T>) {
         mapped_copy<T>(ctx.run(), from, to, maps, constant<T>(ctx, in.dtype()));
@@ -134,13 +156,15 @@ class Pad : public Kernel {
   template <class T>
   T constant(const KernelContext& ctx, DType dtype) const {
     if (const Tensor* value = ctx.optional_input(2)) {
-      INFERNODE_CHECK(value->numel() == 1, ErrorCode::InvalidArgument, "constant_value has ", value->numel(), " elements");
+      INFERNODE_CHECK(value->numel() == 1, ErrorCode::InvalidArgument, "constant_value has ", value->numel(),
+                      " elements");
       return tensor::is_sub_byte(dtype) ? *elements<T>(unpack_sub_byte(ctx.run(), *value)) : *elements<T>(*value);
     }
     T out{};
     if (value_ == 0.0f) return out;
     tensor::dispatch_floats(dtype, "Pad's value", [&]<class F>(TypeTag<F>) {
-      if constexpr (sizeof(F) == sizeof(T) && std::is_trivially_copyable_v<T>) out = std::bit_cast<T>(convert<F>(value_));
+      if constexpr (sizeof(F) == sizeof(T) && std::is_trivially_copyable_v<T>)
+        out = std::bit_cast<T>(convert<F>(value_));
     });
     return out;
   }
@@ -170,15 +194,15 @@ class CenterCropPad : public Kernel {
   explicit CenterCropPad(KernelInfo& info) : shape_(info, "", 1), axes_(info, "axes", kNoInput) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
-    const Ints target = shape_.read(ctx).value();
+    const Ints target = shape_.required(ctx, "shape");
     Ints axes;
     if (const auto given = axes_.read(ctx)) {
       axes = normalize_axes(given->span(), in.rank());
     } else {
       for (std::size_t i = 0; i < in.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
     }
-    INFERNODE_CHECK(target.size() == axes.size(), ErrorCode::InvalidArgument, "shape has ", target.size(), " elements for ",
-                    axes.size(), " axes");
+    INFERNODE_CHECK(target.size() == axes.size(), ErrorCode::InvalidArgument, "shape has ", target.size(),
+                    " elements for ", axes.size(), " axes");
     Shape dims = in.shape(), common = in.shape();
     Ints from_at(in.rank(), 0), to_at(in.rank(), 0);
     for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -191,9 +215,8 @@ class CenterCropPad : public Kernel {
     }
     const Tensor out = ctx.output(0, dims);
     if (common != dims) {
-      dispatch_elements(out.dtype(), "CenterCropPad", [&]<class T>(TypeTag<T>) {
-        std::fill_n(mutable_elements<T>(out), out.numel(), T{});
-      });
+      dispatch_elements(out.dtype(), "CenterCropPad",
+                        [&]<class T>(TypeTag<T>) { std::fill_n(mutable_elements<T>(out), out.numel(), T{}); });
     }
     const Shape from = in.shape().strides(), to = dims.strides();
     std::int64_t from_offset = 0, to_offset = 0;

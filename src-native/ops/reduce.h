@@ -31,7 +31,7 @@ enum class ReduceKind : std::uint8_t { Sum, Mean, Max, Min, Prod, L1, L2, SumSqu
 
 /// Reduces `in` (any numeric type or bool) into `out`, of the same type with outer * inner elements. Sums of a row are
 /// cut at fixed places, so that the result does not depend on the number of threads.
-void reduce(const kernel::RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& layout, const tensor::Tensor& in,
-            const tensor::Tensor& out);
+void reduce(const kernel::RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& layout,
+            const tensor::Tensor& in, const tensor::Tensor& out);
 
 }  // namespace infernode::ops

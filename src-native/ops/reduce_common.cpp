@@ -112,35 +112,47 @@ Tensor arranged(const RunContext& run, const Tensor& in, const ReduceLayout& lay
 
 namespace {
 
-constexpr std::int64_t kColumns = 128;      ///< columns of one unit of work
+constexpr std::int64_t kColumns = 128;       ///< columns of one unit of work
 constexpr std::int64_t kRowBlock = 1 << 15;  ///< longer rows are reduced in blocks of this many elements
+constexpr std::int64_t kBlockRows = 1024;    ///< rows of one block of tall columns
 
 /// Calls f(outer index, first column, columns) for tiles of columns, in parallel.
 template <class F>
 void for_each_tile(const RunContext& run, const ReduceLayout& l, std::int64_t width, double ns_per_element, F&& f) {
   const std::int64_t tiles = ceil_div(l.inner, width);
-  const double cost = 5.0 + ns_per_element * static_cast<double>(std::max<std::int64_t>(1, l.reduced) * std::min(l.inner, width));
-  run.parallel_for(static_cast<std::size_t>(l.outer * tiles), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::int64_t o = static_cast<std::int64_t>(i) / tiles, c = static_cast<std::int64_t>(i) % tiles * width;
-      f(o, c, std::min(width, l.inner - c));
-    }
-  });
+  const double cost =
+      5.0 + ns_per_element * static_cast<double>(std::max<std::int64_t>(1, l.reduced) * std::min(l.inner, width));
+  run.parallel_for(
+      static_cast<std::size_t>(l.outer * tiles), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const std::int64_t o = static_cast<std::int64_t>(i) / tiles, c = static_cast<std::int64_t>(i) % tiles * width;
+          f(o, c, std::min(width, l.inner - c));
+        }
+      });
 }
 
 // ---- float32
 
 ReduceOp first_pass(ReduceKind kind) {
   switch (kind) {
-    case ReduceKind::Max: return ReduceOp::kMax;
-    case ReduceKind::Min: return ReduceOp::kMin;
-    case ReduceKind::Prod: return ReduceOp::kProd;
-    case ReduceKind::L1: return ReduceOp::kSumAbs;
+    case ReduceKind::Max:
+      return ReduceOp::kMax;
+    case ReduceKind::Min:
+      return ReduceOp::kMin;
+    case ReduceKind::Prod:
+      return ReduceOp::kProd;
+    case ReduceKind::L1:
+      return ReduceOp::kSumAbs;
     case ReduceKind::L2:
-    case ReduceKind::SumSquare: return ReduceOp::kSumSquare;
-    default: return ReduceOp::kSum;
+    case ReduceKind::SumSquare:
+      return ReduceOp::kSumSquare;
+    default:
+      return ReduceOp::kSum;
   }
 }
+
+/// The operation that joins results of the first pass over parts.
+ReduceOp joining(ReduceOp op) { return op == ReduceOp::kSumAbs || op == ReduceOp::kSumSquare ? ReduceOp::kSum : op; }
 
 void finish(ReduceKind kind, float* y, std::int64_t n, std::int64_t count) {
   if (kind == ReduceKind::Mean) {
@@ -153,15 +165,16 @@ void finish(ReduceKind kind, float* y, std::int64_t n, std::int64_t count) {
 }
 
 /// Rows are reduced block by block, then the blocks' results: the same cuts whatever the number of threads.
-void reduce_rows(const RunContext& run, const ReduceTable& table, ReduceKind kind, const ReduceLayout& l, const float* x,
-                 float* y) {
+void reduce_rows(const RunContext& run, const ReduceTable& table, ReduceKind kind, const ReduceLayout& l,
+                 const float* x, float* y) {
   const ReduceOp op = first_pass(kind);
   const auto reduce_row = table.row[static_cast<std::size_t>(op)];
   if (l.reduced <= kRowBlock) {
     run.parallel_for(static_cast<std::size_t>(l.outer), 5.0 + 0.1 * static_cast<double>(l.reduced),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {
-                         y[i] = reduce_row(x + static_cast<std::int64_t>(i) * l.reduced, static_cast<std::size_t>(l.reduced));
+                         y[i] = reduce_row(x + static_cast<std::int64_t>(i) * l.reduced,
+                                           static_cast<std::size_t>(l.reduced));
                        }
                        finish(kind, y + begin, static_cast<std::int64_t>(end - begin), l.reduced);
                      });
@@ -171,53 +184,79 @@ void reduce_rows(const RunContext& run, const ReduceTable& table, ReduceKind kin
   std::vector<float> partial(static_cast<std::size_t>(l.outer * blocks));
   run.parallel_for(partial.size(), 0.1 * kRowBlock, [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t i = begin; i < end; ++i) {
-      const std::int64_t o = static_cast<std::int64_t>(i) / blocks, at = static_cast<std::int64_t>(i) % blocks * kRowBlock;
+      const std::int64_t o = static_cast<std::int64_t>(i) / blocks,
+                         at = static_cast<std::int64_t>(i) % blocks * kRowBlock;
       partial[i] = reduce_row(x + o * l.reduced + at, static_cast<std::size_t>(std::min(kRowBlock, l.reduced - at)));
     }
   });
-  const bool sums = op == ReduceOp::kSumAbs || op == ReduceOp::kSumSquare;
-  const auto join = table.row[static_cast<std::size_t>(sums ? ReduceOp::kSum : op)];
+  const auto join = table.row[static_cast<std::size_t>(joining(op))];
   for (std::int64_t o = 0; o < l.outer; ++o) y[o] = join(partial.data() + o * blocks, static_cast<std::size_t>(blocks));
   finish(kind, y, l.outer, l.reduced);
 }
 
-void reduce_columns(const RunContext& run, const ReduceTable& table, ReduceKind kind, const ReduceLayout& l, const float* x,
-                    float* y) {
-  const auto columns = table.columns[static_cast<std::size_t>(first_pass(kind))];
+void columns_pass(const RunContext& run, const ReduceTable& table, ReduceOp op, const ReduceLayout& l, const float* x,
+                  float* y) {
+  const auto columns = table.columns[static_cast<std::size_t>(op)];
   for_each_tile(run, l, kColumns, 0.15, [&](std::int64_t o, std::int64_t c, std::int64_t n) {
-    float* to = y + o * l.inner + c;
     columns(x + o * l.reduced * l.inner + c, static_cast<std::size_t>(l.reduced), static_cast<std::size_t>(l.inner),
-            static_cast<std::size_t>(n), to);
-    finish(kind, to, n, l.reduced);
+            static_cast<std::size_t>(n), y + o * l.inner + c);
   });
+}
+
+void reduce_columns(const RunContext& run, const ReduceTable& table, ReduceKind kind, const ReduceLayout& l,
+                    const float* x, float* y) {
+  const ReduceOp op = first_pass(kind);
+  if (l.outer == 1 && l.inner <= 4 * kColumns && l.reduced >= 4 * kBlockRows) {
+    // Few tall columns: blocks of rows first, so that there is work for all threads.
+    const std::int64_t blocks = l.reduced / kBlockRows, rest = l.reduced % kBlockRows;
+    std::vector<float> partial(static_cast<std::size_t>((blocks + (rest > 0 ? 1 : 0)) * l.inner));
+    ReduceLayout part = l;
+    part.outer = blocks;
+    part.reduced = kBlockRows;
+    columns_pass(run, table, op, part, x, partial.data());
+    if (rest > 0) {
+      part.outer = 1;
+      part.reduced = rest;
+      columns_pass(run, table, op, part, x + blocks * kBlockRows * l.inner, partial.data() + blocks * l.inner);
+    }
+    part.outer = 1;
+    part.reduced = blocks + (rest > 0 ? 1 : 0);
+    columns_pass(run, table, joining(op), part, partial.data(), y);
+  } else {
+    columns_pass(run, table, op, l, x, y);
+  }
+  finish(kind, y, l.outer * l.inner, l.reduced);
 }
 
 /// The greatest element where it is finite, 0 otherwise: subtracting it keeps infinities and NaN what they are.
 float shift_of(float greatest) { return std::isfinite(greatest) ? greatest : 0.0f; }
 
-void log_sum_exp(const RunContext& run, CpuRung rung, const ReduceTable& table, const ReduceLayout& l, const float* x, float* y) {
+void log_sum_exp(const RunContext& run, CpuRung rung, const ReduceTable& table, const ReduceLayout& l, const float* x,
+                 float* y) {
   using microkernels::BinaryOp;
   using microkernels::UnaryOp;
   const auto& elementwise = microkernels::elementwise_table(rung);
   const auto exp = elementwise[UnaryOp::kExp];
   constexpr std::size_t kChunk = 1024;
   if (l.inner == 1) {
-    run.parallel_for(static_cast<std::size_t>(l.outer), 10.0 + static_cast<double>(l.reduced), [&](std::size_t begin, std::size_t end, std::size_t) {
-      std::array<float, kChunk> scratch;
-      const auto count = static_cast<std::size_t>(l.reduced);
-      for (std::size_t i = begin; i < end; ++i) {
-        const float* row = x + i * count;
-        const float shift = shift_of(table.row[static_cast<std::size_t>(ReduceOp::kMax)](row, count));
-        double sum = 0;
-        for (std::size_t at = 0; at < count; at += kChunk) {
-          const std::size_t n = std::min(kChunk, count - at);
-          elementwise[UnaryOp::kAffine](row + at, scratch.data(), n, 1.0f, -shift);
-          exp(scratch.data(), scratch.data(), n, 0, 0);
-          sum += static_cast<double>(table.row[static_cast<std::size_t>(ReduceOp::kSum)](scratch.data(), n));
-        }
-        y[i] = shift + static_cast<float>(std::log(sum));
-      }
-    });
+    run.parallel_for(
+        static_cast<std::size_t>(l.outer), 10.0 + static_cast<double>(l.reduced),
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+          std::array<float, kChunk> scratch;
+          const auto count = static_cast<std::size_t>(l.reduced);
+          for (std::size_t i = begin; i < end; ++i) {
+            const float* row = x + i * count;
+            const float shift = shift_of(table.row[static_cast<std::size_t>(ReduceOp::kMax)](row, count));
+            double sum = 0;
+            for (std::size_t at = 0; at < count; at += kChunk) {
+              const std::size_t n = std::min(kChunk, count - at);
+              elementwise[UnaryOp::kAffine](row + at, scratch.data(), n, 1.0f, -shift);
+              exp(scratch.data(), scratch.data(), n, 0, 0);
+              sum += static_cast<double>(table.row[static_cast<std::size_t>(ReduceOp::kSum)](scratch.data(), n));
+            }
+            y[i] = shift + static_cast<float>(std::log(sum));
+          }
+        });
     return;
   }
   const auto subtract = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kSub)];
@@ -227,7 +266,7 @@ void log_sum_exp(const RunContext& run, CpuRung rung, const ReduceTable& table, 
     const auto n = static_cast<std::size_t>(width);
     const float* from = x + o * l.reduced * l.inner + c;
     table.columns[static_cast<std::size_t>(ReduceOp::kMax)](from, static_cast<std::size_t>(l.reduced),
-                                                             static_cast<std::size_t>(l.inner), n, shift.data());
+                                                            static_cast<std::size_t>(l.inner), n, shift.data());
     for (std::size_t k = 0; k < n; ++k) shift[k] = shift_of(shift[k]);
     for (std::int64_t r = 0; r < l.reduced; ++r) {
       subtract(from + r * l.inner, shift.data(), scratch.data(), n);
@@ -239,7 +278,8 @@ void log_sum_exp(const RunContext& run, CpuRung rung, const ReduceTable& table, 
   });
 }
 
-void reduce_float(const RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& l, const float* x, float* y) {
+void reduce_float(const RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& l, const float* x,
+                  float* y) {
   const ReduceTable& table = microkernels::reduce_table(rung);
   if (kind == ReduceKind::LogSumExp) return log_sum_exp(run, rung, table, l, x, y);
   if (l.inner == 1) return reduce_rows(run, table, kind, l, x, y);
@@ -247,7 +287,8 @@ void reduce_float(const RunContext& run, CpuRung rung, ReduceKind kind, const Re
 }
 
 /// 16-bit floats are reduced in float32 and rounded once.
-void reduce_narrow(const RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& l, const Tensor& in, const Tensor& out) {
+void reduce_narrow(const RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& l, const Tensor& in,
+                   const Tensor& out) {
   const auto& table = microkernels::convert_table(rung);
   const bool half = in.dtype() == DType::Float16;
   const Tensor x = Tensor::make(DType::Float32, in.shape(), *run.allocator);
@@ -271,7 +312,8 @@ void fold(const RunContext& run, const ReduceLayout& l, const T* x, T* y, Acc in
     std::fill_n(acc.begin(), n, init);
     const T* from = x + o * l.reduced * l.inner + c;
     for (std::int64_t r = 0; r < l.reduced; ++r, from += l.inner) {
-      for (std::int64_t k = 0; k < n; ++k) acc[static_cast<std::size_t>(k)] = step(acc[static_cast<std::size_t>(k)], from[k]);
+      for (std::int64_t k = 0; k < n; ++k)
+        acc[static_cast<std::size_t>(k)] = step(acc[static_cast<std::size_t>(k)], from[k]);
     }
     T* to = y + o * l.inner + c;
     for (std::int64_t k = 0; k < n; ++k) to[k] = finish(acc[static_cast<std::size_t>(k)]);
@@ -296,8 +338,11 @@ void extreme(const RunContext& run, ReduceKind kind, const ReduceLayout& l, cons
   constexpr T kLow = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   constexpr T kHigh = Limits::has_infinity ? Limits::infinity() : Limits::max();
   const auto same = [](T v) { return v; };
-  if (kind == ReduceKind::Max) return fold(run, l, x, y, kLow, [](T a, T b) { return maximum(a, b); }, same);
-  fold(run, l, x, y, kHigh, [](T a, T b) { return minimum(a, b); }, same);
+  if (kind == ReduceKind::Max)
+    return fold(
+        run, l, x, y, kLow, [](T a, T b) { return maximum(a, b); }, same);
+  fold(
+      run, l, x, y, kHigh, [](T a, T b) { return minimum(a, b); }, same);
 }
 
 template <class T>
@@ -306,39 +351,52 @@ void reduce_other(const RunContext& run, ReduceKind kind, const ReduceLayout& l,
   const auto sum = [](T a, T b) { return wrap_add(a, b); };
   const auto square_sum = [](double a, T b) { return a + static_cast<double>(b) * static_cast<double>(b); };
   switch (kind) {
-    case ReduceKind::Sum: return fold(run, l, x, y, T{0}, sum, same);
+    case ReduceKind::Sum:
+      return fold(run, l, x, y, T{0}, sum, same);
     case ReduceKind::Mean: {
-      using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+      using Wide = std::conditional_t<std::is_floating_point_v<T>, double,
+                                      std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
       const auto count = static_cast<Wide>(l.reduced);
-      return fold(run, l, x, y, Wide{0}, [](Wide a, T b) { return wrap_add(a, static_cast<Wide>(b)); },
-                  [count](Wide a) { return count != 0 || std::is_floating_point_v<T> ? static_cast<T>(a / count) : T{0}; });
+      return fold(
+          run, l, x, y, Wide{0}, [](Wide a, T b) { return wrap_add(a, static_cast<Wide>(b)); },
+          [count](Wide a) { return count != 0 || std::is_floating_point_v<T> ? static_cast<T>(a / count) : T{0}; });
     }
     case ReduceKind::Max:
-    case ReduceKind::Min: return extreme(run, kind, l, x, y);
-    case ReduceKind::Prod: return fold(run, l, x, y, T{1}, [](T a, T b) { return wrap_multiply(a, b); }, same);
+    case ReduceKind::Min:
+      return extreme(run, kind, l, x, y);
+    case ReduceKind::Prod:
+      return fold(
+          run, l, x, y, T{1}, [](T a, T b) { return wrap_multiply(a, b); }, same);
     case ReduceKind::L1:
-      return fold(run, l, x, y, T{0}, [](T a, T b) { return wrap_add(a, b < T{0} ? wrap_multiply(b, static_cast<T>(-1)) : b); }, same);
+      return fold(
+          run, l, x, y, T{0}, [](T a, T b) { return wrap_add(a, b < T{0} ? wrap_multiply(b, static_cast<T>(-1)) : b); },
+          same);
     case ReduceKind::L2:
       return fold(run, l, x, y, 0.0, square_sum, [](double a) { return convert<T>(std::sqrt(a)); });
     case ReduceKind::SumSquare:
-      return fold(run, l, x, y, T{0}, [](T a, T b) { return wrap_add(a, wrap_multiply(b, b)); }, same);
+      return fold(
+          run, l, x, y, T{0}, [](T a, T b) { return wrap_add(a, wrap_multiply(b, b)); }, same);
     case ReduceKind::LogSum:
-      return fold(run, l, x, y, 0.0, [](double a, T b) { return a + static_cast<double>(b); },
-                  [](double a) { return convert<T>(std::log(a)); });
-    case ReduceKind::LogSumExp: return log_sum_exp(run, l, x, y);
+      return fold(
+          run, l, x, y, 0.0, [](double a, T b) { return a + static_cast<double>(b); },
+          [](double a) { return convert<T>(std::log(a)); });
+    case ReduceKind::LogSumExp:
+      return log_sum_exp(run, l, x, y);
   }
 }
 
 }  // namespace
 
-void reduce(const RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& layout, const Tensor& in, const Tensor& out) {
+void reduce(const RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& layout, const Tensor& in,
+            const Tensor& out) {
   if (out.numel() == 0) return;
   const Tensor source = arranged(run, in, layout);
   switch (in.dtype()) {
     case DType::Float32:
       return reduce_float(run, rung, kind, layout, source.data<float>(), out.mutable_data<float>());
     case DType::Float16:
-    case DType::BFloat16: return reduce_narrow(run, rung, kind, layout, source, out);
+    case DType::BFloat16:
+      return reduce_narrow(run, rung, kind, layout, source, out);
     case DType::Int8:
     case DType::UInt8:
     case DType::Bool:
@@ -349,9 +407,8 @@ void reduce(const RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLa
       });
     default:
       tensor::dispatch<double, std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>(
-          in.dtype(), "reduction", [&]<class T>(TypeTag<T>) {
-            reduce_other(run, kind, layout, source.data<T>(), out.mutable_data<T>());
-          });
+          in.dtype(), "reduction",
+          [&]<class T>(TypeTag<T>) { reduce_other(run, kind, layout, source.data<T>(), out.mutable_data<T>()); });
   }
 }
 

@@ -148,8 +148,8 @@ void infer_resize(InferContext& ctx) {
 
 /// [outer, in, inner] -> [outer, out, inner]
 template <class From, class Acc>
-void resample(const kernel::RunContext* run, const Taps<Acc>& taps, std::int64_t outer, std::int64_t in, std::int64_t out,
-              std::int64_t inner, const From* x, Acc* y) {
+void resample(const kernel::RunContext* run, const Taps<Acc>& taps, std::int64_t outer, std::int64_t in,
+              std::int64_t out, std::int64_t inner, const From* x, Acc* y) {
   const std::size_t count = taps.count;
   const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
     if (inner == 1) {
@@ -158,6 +158,12 @@ void resample(const kernel::RunContext* run, const Taps<Acc>& taps, std::int64_t
         Acc* to = y + o * out;
         const std::int64_t* index = taps.index.data();
         const Acc* weight = taps.weight.data();
+        if (count == 2) {
+          for (std::int64_t i = 0; i < out; ++i, index += 2, weight += 2) {
+            to[i] = weight[0] * static_cast<Acc>(row[index[0]]) + weight[1] * static_cast<Acc>(row[index[1]]);
+          }
+          continue;
+        }
         for (std::int64_t i = 0; i < out; ++i, index += count, weight += count) {
           Acc sum = 0;
           for (std::size_t k = 0; k < count; ++k) sum += weight[k] * static_cast<Acc>(row[index[k]]);
@@ -169,9 +175,17 @@ void resample(const kernel::RunContext* run, const Taps<Acc>& taps, std::int64_t
     for (auto r = static_cast<std::int64_t>(begin); r < static_cast<std::int64_t>(end); ++r) {
       const std::int64_t o = r / out, i = r % out;
       Acc* to = y + r * inner;
+      const std::int64_t* index = &taps.index[static_cast<std::size_t>(i) * count];
+      const Acc* weights = &taps.weight[static_cast<std::size_t>(i) * count];
+      if (count == 2) {
+        const From *a = x + (o * in + index[0]) * inner, *b = x + (o * in + index[1]) * inner;
+        for (std::int64_t c = 0; c < inner; ++c)
+          to[c] = weights[0] * static_cast<Acc>(a[c]) + weights[1] * static_cast<Acc>(b[c]);
+        continue;
+      }
       for (std::size_t k = 0; k < count; ++k) {
-        const Acc weight = taps.weight[static_cast<std::size_t>(i) * count + k];
-        const From* from = x + (o * in + taps.index[static_cast<std::size_t>(i) * count + k]) * inner;
+        const Acc weight = weights[k];
+        const From* from = x + (o * in + index[k]) * inner;
         if (k == 0) {
           for (std::int64_t c = 0; c < inner; ++c) to[c] = weight * static_cast<Acc>(from[c]);
         } else {
@@ -181,7 +195,8 @@ void resample(const kernel::RunContext* run, const Taps<Acc>& taps, std::int64_t
     }
   };
   const auto n = static_cast<std::size_t>(inner == 1 ? outer : outer * out);
-  const double cost = static_cast<double>(count) * (inner == 1 ? 1.0 * static_cast<double>(out) : 0.2 * static_cast<double>(inner));
+  const double cost =
+      static_cast<double>(count) * (inner == 1 ? 1.0 * static_cast<double>(out) : 0.2 * static_cast<double>(inner));
   if (run) {
     run->parallel_for(n, cost, rows);
   } else {
@@ -239,7 +254,8 @@ template <class T>
 void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const std::vector<ResizedAxis>& axes,
                  const TapOptions& options, float extrapolation) {
   // Integers are summed in double, so that weights of 1 - r and r of equal elements give that element.
-  using Acc = std::conditional_t<std::is_same_v<T, float> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, double>;
+  using Acc = std::conditional_t<std::is_same_v<T, float> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>,
+                                 float, double>;
   std::size_t first = 0;
   while (first < axes.size() && axes[first].identity()) ++first;
   if (first == axes.size()) return copy_all(ctx.run(), in, out);
@@ -283,7 +299,8 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
   for (std::size_t a = 0; a < axes.size(); ++a) {
     const std::int64_t inner = dims.numel(a + 1, dims.rank()), outer = dims.numel(0, a);
     for (std::int64_t o = 0; o < outer; ++o) {
-      for (const std::int64_t i : outside[a]) std::fill_n(y + (o * dims[a] + i) * inner, inner, convert<T>(extrapolation));
+      for (const std::int64_t i : outside[a])
+        std::fill_n(y + (o * dims[a] + i) * inner, inner, convert<T>(extrapolation));
     }
   }
 }
@@ -293,13 +310,18 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
 class Resize : public Kernel {
  public:
   explicit Resize(KernelInfo& info)
-      : layout_(info.node().op_type, info.since_version()), fixed_scales_(scales_attribute(info.attributes(), layout_)) {
+      : layout_(info.node().op_type, info.since_version()),
+        fixed_scales_(scales_attribute(info.attributes(), layout_)) {
     const graph::Attributes& attributes = info.attributes();
     const std::string mode = attributes.get_string("mode", "nearest");
-    if (mode == "nearest") mode_ = Mode::Nearest;
-    else if (mode == "linear" || mode == "bilinear" || mode == "trilinear") mode_ = Mode::Linear;
-    else if (mode == "cubic") mode_ = Mode::Cubic;
-    else fail(ErrorCode::InvalidModel, cat("unknown mode '", mode, "'; known are nearest, linear, cubic"));
+    if (mode == "nearest")
+      mode_ = Mode::Nearest;
+    else if (mode == "linear" || mode == "bilinear" || mode == "trilinear")
+      mode_ = Mode::Linear;
+    else if (mode == "cubic")
+      mode_ = Mode::Cubic;
+    else
+      fail(ErrorCode::InvalidModel, cat("unknown mode '", mode, "'; known are nearest, linear, cubic"));
     // Before version 11 places were x / scale, and nearest meant floor.
     const bool early = layout_.upsample || layout_.version < 11;
     coordinates_ = early ? Coordinates::Asymmetric
@@ -323,7 +345,8 @@ class Resize : public Kernel {
     for (const ResizedAxis& axis : axes) dims.push_back(axis.out);
     const Tensor out = ctx.output(0, dims);
     if (out.numel() == 0) return;
-    INFERNODE_CHECK(in.numel() > 0, ErrorCode::InvalidArgument, "an input of shape ", in.shape().dims(), " has nothing to enlarge");
+    INFERNODE_CHECK(in.numel() > 0, ErrorCode::InvalidArgument, "an input of shape ", in.shape().dims(),
+                    " has nothing to enlarge");
     if (mode_ == Mode::Nearest) return nearest(ctx, in, out, axes);
     tensor::dispatch_numeric(in.dtype(), "interpolation", [&]<class T>(TypeTag<T>) {
       interpolate<T>(ctx, in, out, axes, options_, extrapolation_);
@@ -341,7 +364,8 @@ class Resize : public Kernel {
     std::vector<ResizedAxis> all(in.rank());
     for (std::size_t i = 0; i < all.size(); ++i) all[i].in = all[i].out = in[i];
     std::vector<float> scales = fixed_scales_;
-    if (const Tensor* given = ctx.optional_input(layout_.scales); given && given->numel() > 0) scales = tensor::to_float_vector(*given);
+    if (const Tensor* given = ctx.optional_input(layout_.scales); given && given->numel() > 0)
+      scales = tensor::to_float_vector(*given);
     const Tensor* sizes = ctx.optional_input(layout_.sizes);
     if (!scales.empty()) {
       check_count(scales.size(), axes.size(), "scales");
@@ -351,7 +375,8 @@ class Resize : public Kernel {
         axis.out = scaled(axis.in, scales[i]);
       }
     } else {
-      INFERNODE_CHECK(sizes && (sizes->numel() > 0 || axes.empty()), ErrorCode::InvalidArgument, "neither scales nor sizes are given");
+      INFERNODE_CHECK(sizes && (sizes->numel() > 0 || axes.empty()), ErrorCode::InvalidArgument,
+                      "neither scales nor sizes are given");
       const Ints wish = read_ints(*sizes);
       check_count(wish.size(), axes.size(), "sizes");
       fit_sizes(all, axes, wish.span(), aspect_);
@@ -384,7 +409,8 @@ class Resize : public Kernel {
     T out{};
     if (extrapolation_ == 0.0f) return out;
     tensor::dispatch_numeric(dtype, "extrapolation_value", [&]<class N>(TypeTag<N>) {
-      if constexpr (sizeof(N) == sizeof(T) && std::is_trivially_copyable_v<T>) out = std::bit_cast<T>(convert<N>(extrapolation_));
+      if constexpr (sizeof(N) == sizeof(T) && std::is_trivially_copyable_v<T>)
+        out = std::bit_cast<T>(convert<N>(extrapolation_));
     });
     return out;
   }

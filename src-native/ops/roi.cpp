@@ -22,11 +22,13 @@ using tensor::Shape;
 using tensor::Tensor;
 using tensor::TypeTag;
 
-Dim dim_or_unknown(const SymShape* shape, std::size_t axis) { return shape && axis < shape->size() ? (*shape)[axis] : Dim::unknown(); }
+Dim dim_or_unknown(const SymShape* shape, std::size_t axis) {
+  return shape && axis < shape->size() ? (*shape)[axis] : Dim::unknown();
+}
 
 void check_batch(std::int64_t index, std::int64_t batches, std::int64_t roi) {
-  INFERNODE_CHECK(index >= 0 && index < batches, ErrorCode::InvalidArgument, "region ", roi, " names batch entry ", index,
-                  ", which must be within [0, ", batches - 1, "]");
+  INFERNODE_CHECK(index >= 0 && index < batches, ErrorCode::InvalidArgument, "region ", roi, " names batch entry ",
+                  index, ", which must be within [0, ", batches - 1, "]");
 }
 
 // ---- RoiAlign
@@ -71,7 +73,8 @@ class RoiAlign : public Kernel {
   explicit RoiAlign(KernelInfo& info) {
     const graph::Attributes& a = info.attributes();
     const std::string mode = a.get_string("mode", "avg");
-    INFERNODE_CHECK(mode == "avg" || mode == "max", ErrorCode::InvalidModel, "unknown mode '", mode, "'; known are avg, max");
+    INFERNODE_CHECK(mode == "avg" || mode == "max", ErrorCode::InvalidModel, "unknown mode '", mode,
+                    "'; known are avg, max");
     average_ = mode == "avg";
     const std::string coordinates =
         a.get_string("coordinate_transformation_mode", info.since_version() < 16 ? "output_half_pixel" : "half_pixel");
@@ -82,23 +85,26 @@ class RoiAlign : public Kernel {
     width_ = a.get_int("output_width", 1);
     sampling_ = a.get_int("sampling_ratio", 0);
     scale_ = a.get_float("spatial_scale", 1.0f);
-    INFERNODE_CHECK(height_ > 0 && width_ > 0, ErrorCode::InvalidModel, "output size ", height_, " x ", width_, " is not positive");
+    INFERNODE_CHECK(height_ > 0 && width_ > 0, ErrorCode::InvalidModel, "output size ", height_, " x ", width_,
+                    " is not positive");
     INFERNODE_CHECK(sampling_ >= 0 && sampling_ <= kMostSamples, ErrorCode::InvalidModel, "sampling_ratio ", sampling_,
                     " is outside [0, ", kMostSamples, "]");
   }
 
   void run(KernelContext& ctx) const override {
     const Tensor &x = ctx.input(0), &rois = ctx.input(1);
-    INFERNODE_CHECK(x.rank() == 4, ErrorCode::ShapeMismatch, "the input has rank ", x.rank(), " instead of 4 [N, C, H, W]");
-    INFERNODE_CHECK(rois.rank() == 2 && rois.dim(1) == 4, ErrorCode::ShapeMismatch, "rois has shape ", rois.shape().dims(),
-                    " instead of [count, 4]");
+    INFERNODE_CHECK(x.rank() == 4, ErrorCode::ShapeMismatch, "the input has rank ", x.rank(),
+                    " instead of 4 [N, C, H, W]");
+    INFERNODE_CHECK(rois.rank() == 2 && rois.dim(1) == 4, ErrorCode::ShapeMismatch, "rois has shape ",
+                    rois.shape().dims(), " instead of [count, 4]");
     const Ints batches = read_ints(ctx.input(2));
-    INFERNODE_CHECK(static_cast<std::int64_t>(batches.size()) == rois.dim(0), ErrorCode::ShapeMismatch, "batch_indices has ",
-                    batches.size(), " elements for ", rois.dim(0), " regions");
+    INFERNODE_CHECK(static_cast<std::int64_t>(batches.size()) == rois.dim(0), ErrorCode::ShapeMismatch,
+                    "batch_indices has ", batches.size(), " elements for ", rois.dim(0), " regions");
     for (std::size_t i = 0; i < batches.size(); ++i) check_batch(batches[i], x.dim(0), static_cast<std::int64_t>(i));
     const Tensor y = ctx.output(0, Shape{rois.dim(0), x.dim(1), height_, width_});
     if (y.numel() == 0) return;
-    INFERNODE_CHECK(x.numel() > 0, ErrorCode::ShapeMismatch, "an input of shape ", x.shape().dims(), " has nothing to sample");
+    INFERNODE_CHECK(x.numel() > 0, ErrorCode::ShapeMismatch, "an input of shape ", x.shape().dims(),
+                    " has nothing to sample");
     tensor::dispatch_floats(x.dtype(), "RoiAlign", [&]<class T>(TypeTag<T>) { align<T>(ctx, x, rois, batches, y); });
   }
 
@@ -108,8 +114,8 @@ class RoiAlign : public Kernel {
   template <class C>
   std::int64_t samples(C bin) const {
     if (sampling_ > 0) return sampling_;
-    INFERNODE_CHECK(bin <= static_cast<C>(kMostSamples), ErrorCode::InvalidArgument, "a region has ", static_cast<double>(bin),
-                    " pixels for each output pixel, more than ", kMostSamples);
+    INFERNODE_CHECK(bin <= static_cast<C>(kMostSamples), ErrorCode::InvalidArgument, "a region has ",
+                    static_cast<double>(bin), " pixels for each output pixel, more than ", kMostSamples);
     return bin > 0 ? static_cast<std::int64_t>(std::ceil(bin)) : 0;
   }
 
@@ -138,14 +144,17 @@ class RoiAlign : public Kernel {
           for (std::int64_t pw = 0; pw < width_; ++pw) {
             samples_of_bin.clear();
             for (std::int64_t iy = 0; iy < grid_h; ++iy) {
-              const C sy = y0 + static_cast<C>(ph) * bin_h + (static_cast<C>(iy) + C{0.5}) * bin_h / static_cast<C>(grid_h);
+              const C sy =
+                  y0 + static_cast<C>(ph) * bin_h + (static_cast<C>(iy) + C{0.5}) * bin_h / static_cast<C>(grid_h);
               for (std::int64_t ix = 0; ix < grid_w; ++ix) {
-                const C sx = x0 + static_cast<C>(pw) * bin_w + (static_cast<C>(ix) + C{0.5}) * bin_w / static_cast<C>(grid_w);
+                const C sx =
+                    x0 + static_cast<C>(pw) * bin_w + (static_cast<C>(ix) + C{0.5}) * bin_w / static_cast<C>(grid_w);
                 samples_of_bin.push_back(bilinear(sy, sx, height, width));
               }
             }
             for (std::int64_t c = 0; c < channels; ++c) {
-              out[(c * height_ + ph) * width_ + pw] = convert<T>(pool<T, C>(image + c * height * width, samples_of_bin));
+              out[(c * height_ + ph) * width_ + pw] =
+                  convert<T>(pool<T, C>(image + c * height * width, samples_of_bin));
             }
           }
         }
@@ -194,16 +203,18 @@ class MaxRoiPool : public Kernel {
 
   void run(KernelContext& ctx) const override {
     const Tensor &x = ctx.input(0), &rois = ctx.input(1);
-    INFERNODE_CHECK(x.rank() == 4, ErrorCode::ShapeMismatch, "the input has rank ", x.rank(), " instead of 4 [N, C, H, W]");
-    INFERNODE_CHECK(rois.rank() == 2 && rois.dim(1) == 5, ErrorCode::ShapeMismatch, "rois has shape ", rois.shape().dims(),
-                    " instead of [count, 5]");
+    INFERNODE_CHECK(x.rank() == 4, ErrorCode::ShapeMismatch, "the input has rank ", x.rank(),
+                    " instead of 4 [N, C, H, W]");
+    INFERNODE_CHECK(rois.rank() == 2 && rois.dim(1) == 5, ErrorCode::ShapeMismatch, "rois has shape ",
+                    rois.shape().dims(), " instead of [count, 5]");
     const Tensor y = ctx.output(0, Shape{rois.dim(0), x.dim(1), pooled_[0], pooled_[1]});
     tensor::dispatch_floats(x.dtype(), "MaxRoiPool", [&]<class T>(TypeTag<T>) { pool<T>(ctx, x, rois, y); });
   }
 
  private:
   /// Where bin i of `bins` begins and ends in an axis of `length`, for a region from `start` of `size` pixels.
-  static std::array<std::int64_t, 2> bin(std::int64_t i, std::int64_t bins, double start, double size, std::int64_t length) {
+  static std::array<std::int64_t, 2> bin(std::int64_t i, std::int64_t bins, double start, double size,
+                                         std::int64_t length) {
     const double step = size / static_cast<double>(bins), end = static_cast<double>(length);
     return {static_cast<std::int64_t>(std::clamp(std::floor(static_cast<double>(i) * step) + start, 0.0, end)),
             static_cast<std::int64_t>(std::clamp(std::ceil(static_cast<double>(i + 1) * step) + start, 0.0, end))};
@@ -219,7 +230,8 @@ class MaxRoiPool : public Kernel {
       std::array<double, 5> roi;
       for (std::size_t k = 0; k < 5; ++k) {
         const auto v = static_cast<double>(widen(rois.data<T>()[r * 5 + static_cast<std::int64_t>(k)]));
-        INFERNODE_CHECK(std::isfinite(v), ErrorCode::InvalidArgument, "region ", r, " has a coordinate that is not finite");
+        INFERNODE_CHECK(std::isfinite(v), ErrorCode::InvalidArgument, "region ", r,
+                        " has a coordinate that is not finite");
         roi[k] = k == 0 ? v : std::round(v * static_cast<double>(scale_));
       }
       const auto batch = convert<std::int64_t>(roi[0]);
@@ -234,7 +246,8 @@ class MaxRoiPool : public Kernel {
             const bool empty = h1 <= h0 || w1 <= w0;
             C greatest = empty ? C{0} : -std::numeric_limits<C>::infinity();
             for (std::int64_t h = h0; h < h1; ++h) {
-              for (std::int64_t w = w0; w < w1; ++w) greatest = maximum(greatest, static_cast<C>(widen(plane[h * width + w])));
+              for (std::int64_t w = w0; w < w1; ++w)
+                greatest = maximum(greatest, static_cast<C>(widen(plane[h * width + w])));
             }
             *out++ = convert<T>(greatest);
           }

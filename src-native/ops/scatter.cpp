@@ -54,14 +54,16 @@ class ScatterElements : public Kernel {
     const double cost = 3.0 * static_cast<double>(group * rows.columns);
     ctx.parallel_for(static_cast<std::size_t>(rows.outer), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
       std::array<std::int64_t, 256> offsets;
-      const std::int64_t first = static_cast<std::int64_t>(begin) * group, last = static_cast<std::int64_t>(end) * group;
+      const std::int64_t first = static_cast<std::int64_t>(begin) * group,
+                         last = static_cast<std::int64_t>(end) * group;
       Walk walk(rows.axes.data(), rows.axes.size(), first);
       for (std::int64_t r = first; r < last; ++r, walk.next()) {
         for (std::int64_t j = 0; j < rows.columns;) {
           std::size_t n = 0;
           const std::int64_t start = walk.to + j;
           for (; n < offsets.size() && j < rows.columns; ++n, ++j) {
-            offsets[n] = walk.from + j * rows.last_stride + checked_index(index[walk.to + j], bound, axis) * rows.axis_stride;
+            offsets[n] =
+                walk.from + j * rows.last_stride + checked_index(index[walk.to + j], bound, axis) * rows.axis_stride;
           }
           loops.at(to, offsets.data(), from + start * size, n);
         }
@@ -76,7 +78,8 @@ class ScatterElements : public Kernel {
 
 class ScatterND : public Kernel {
  public:
-  explicit ScatterND(KernelInfo& info) : reduction_(parse_reduction(info.attributes().get_string("reduction", "none"))) {}
+  explicit ScatterND(KernelInfo& info)
+      : reduction_(parse_reduction(info.attributes().get_string("reduction", "none"))) {}
   void run(KernelContext& ctx) const override {
     const Tensor& data = ctx.input(0);
     const IndexTuples tuples(data.shape(), ctx.input(1).shape(), 0);
@@ -103,7 +106,8 @@ class ScatterND : public Kernel {
 class TensorScatter : public Kernel {
  public:
   explicit TensorScatter(KernelInfo& info)
-      : axis_(info.attributes().get_int("axis", -2)), circular_(is_circular(info.attributes().get_string("mode", "linear"))) {}
+      : axis_(info.attributes().get_int("axis", -2)),
+        circular_(is_circular(info.attributes().get_string("mode", "linear"))) {}
   void run(KernelContext& ctx) const override {
     const Shape& cache = ctx.input(0).shape();
     const Shape update_dims = ctx.input(1).shape();
@@ -114,8 +118,8 @@ class TensorScatter : public Kernel {
     }
     INFERNODE_CHECK(fits, ErrorCode::ShapeMismatch, "an update of shape ", update_dims.dims(),
                     " does not fit a cache of shape ", cache.dims(), " along axis ", axis);
-    const std::int64_t batches = cache[0], middle = cache.numel(1, axis), length = cache[axis], count = update_dims[axis],
-                       inner = cache.numel(axis + 1, cache.rank());
+    const std::int64_t batches = cache[0], middle = cache.numel(1, axis), length = cache[axis],
+                       count = update_dims[axis], inner = cache.numel(axis + 1, cache.rank());
     Ints starts(static_cast<std::size_t>(batches), 0);
     if (const Tensor* given = ctx.optional_input(2)) {
       INFERNODE_CHECK(given->numel() == batches, ErrorCode::ShapeMismatch, "write_indices has ", given->numel(),
@@ -123,7 +127,8 @@ class TensorScatter : public Kernel {
       starts = read_ints(*given);
     }
     for (std::int64_t start : starts) {
-      const bool inside = start >= 0 && start <= length && (circular_ ? start < length || count == 0 : start + count <= length);
+      const bool inside =
+          start >= 0 && start <= length && (circular_ ? start < length || count == 0 : start + count <= length);
       INFERNODE_CHECK(inside, ErrorCode::InvalidArgument, "write index ", start, " with ", count,
                       " elements goes beyond axis ", axis, " of length ", length);
     }

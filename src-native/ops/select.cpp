@@ -33,22 +33,32 @@ void infer_non_zero(InferContext& ctx) {
 
 template <class T>
 bool not_zero(const T& v) {
-  if constexpr (std::is_same_v<T, std::string>) return !v.empty();
-  else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) return (v.bits & 0x7fff) != 0;
-  else return v != T{};
+  if constexpr (std::is_same_v<T, std::string>)
+    return !v.empty();
+  else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
+    return (v.bits & 0x7fff) != 0;
+  else
+    return v != T{};
 }
 
 /// Calls f(TypeTag<T>) with a type in which elements of `dtype` compare with zero.
 template <class F>
 void dispatch_values(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::Float32: return f(TypeTag<float>{});
-    case DType::Float64: return f(TypeTag<double>{});
-    case DType::Float16: return f(TypeTag<Float16>{});
-    case DType::BFloat16: return f(TypeTag<BFloat16>{});
-    case DType::Complex64: return f(TypeTag<std::complex<float>>{});
-    case DType::Complex128: return f(TypeTag<std::complex<double>>{});
-    case DType::String: return f(TypeTag<std::string>{});
+    case DType::Float32:
+      return f(TypeTag<float>{});
+    case DType::Float64:
+      return f(TypeTag<double>{});
+    case DType::Float16:
+      return f(TypeTag<Float16>{});
+    case DType::BFloat16:
+      return f(TypeTag<BFloat16>{});
+    case DType::Complex64:
+      return f(TypeTag<std::complex<float>>{});
+    case DType::Complex128:
+      return f(TypeTag<std::complex<double>>{});
+    case DType::String:
+      return f(TypeTag<std::string>{});
     default:
       tensor::dispatch_size(tensor::bit_size(dtype) / 8, "NonZero", [&]<class T>(TypeTag<T>) {
         if constexpr (std::is_integral_v<T>) f(TypeTag<T>{});
@@ -115,8 +125,8 @@ class Compress : public Kernel {
     std::vector<std::int64_t> kept;
     for (std::size_t i = 0; i < mask.size(); ++i) {
       if (!mask[i]) continue;
-      INFERNODE_CHECK(static_cast<std::int64_t>(i) < bound, ErrorCode::InvalidArgument, "the condition selects element ", i,
-                      " of an axis with ", bound);
+      INFERNODE_CHECK(static_cast<std::int64_t>(i) < bound, ErrorCode::InvalidArgument,
+                      "the condition selects element ", i, " of an axis with ", bound);
       kept.push_back(static_cast<std::int64_t>(i));
     }
     const std::int64_t outer = dims.numel(0, axis), inner = dims.numel(axis + 1, dims.rank());

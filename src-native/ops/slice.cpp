@@ -131,15 +131,15 @@ class Slice : public Kernel {
       : starts_(info, "starts", 1), ends_(info, "ends", 2), axes_(info, "axes", 3), steps_(info, "", 4) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
-    const auto starts = starts_.read(ctx), ends = ends_.read(ctx), asked = axes_.read(ctx), steps = steps_.read(ctx);
-    INFERNODE_CHECK(starts && ends, ErrorCode::InvalidModel, "starts or ends are missing");
-    const Ints axes = normalize_axes(asked ? asked->span() : first_axes(starts->size()).span(), in.rank());
-    check_lengths(starts->size(), ends->size(), axes.size(), steps ? steps->size() : axes.size());
+    const Ints starts = starts_.required(ctx, "starts"), ends = ends_.required(ctx, "ends");
+    const auto asked = axes_.read(ctx), steps = steps_.read(ctx);
+    const Ints axes = normalize_axes(asked ? asked->span() : first_axes(starts.size()).span(), in.rank());
+    check_lengths(starts.size(), ends.size(), axes.size(), steps ? steps->size() : axes.size());
     Shape dims = in.shape(), strides = dims.strides();
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < axes.size(); ++i) {
       const auto axis = static_cast<std::size_t>(axes[i]);
-      const Range range = resolve((*starts)[i], (*ends)[i], steps ? (*steps)[i] : 1, dims[axis]);
+      const Range range = resolve(starts[i], ends[i], steps ? (*steps)[i] : 1, dims[axis]);
       dims[axis] = range.count;
       offset += range.start * strides[axis];
       strides[axis] *= range.step;
@@ -159,7 +159,8 @@ void register_slice(kernel::OpRegistrar& r) {
       .version(1, "data:T -> output:T; T = all")
       .version(10, "data:T, starts:Tind, ends:Tind, axes:Tind?, steps:Tind? -> output:T; T = all, Tind = int32|int64")
       .version(11, "data:T, starts:Tind, ends:Tind, axes:Tind?, steps:Tind? -> output:T; T = all, Tind = int32|int64")
-      .version(13, "data:T, starts:Tind, ends:Tind, axes:Tind?, steps:Tind? -> output:T; T = all_ir4, Tind = int32|int64")
+      .version(13,
+               "data:T, starts:Tind, ends:Tind, axes:Tind?, steps:Tind? -> output:T; T = all_ir4, Tind = int32|int64")
       .infer(infer_slice)
       .kernel<Slice>();
 }

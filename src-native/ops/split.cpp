@@ -17,11 +17,12 @@ using kernel::KernelInfo;
 using tensor::Shape;
 using tensor::Tensor;
 
-/// Sizes along the axis where the node does not list them: equal parts; from version 18 on the last ones may be smaller.
+/// Sizes along the axis where the node does not list them: equal parts; from version 18 on the last ones may be
+/// smaller.
 Ints equal_parts(std::int64_t dim, std::int64_t count, bool uneven) {
   INFERNODE_CHECK(count > 0, ErrorCode::InvalidArgument, "no outputs");
-  INFERNODE_CHECK(uneven || dim % count == 0, ErrorCode::InvalidArgument, "a dim of ", dim,
-                  " cannot be split into ", count, " equal parts");
+  INFERNODE_CHECK(uneven || dim % count == 0, ErrorCode::InvalidArgument, "a dim of ", dim, " cannot be split into ",
+                  count, " equal parts");
   const std::int64_t part = ceil_div(dim, count);
   Ints out;
   for (std::int64_t i = 0; i < count; ++i) {

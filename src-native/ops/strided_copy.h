@@ -1,5 +1,6 @@
 #pragma once
-// Moving elements without looking at them: the loops that Transpose, Slice, Expand, Tile, Concat, Split and others share.
+// Moving elements without looking at them: the loops that Transpose, Slice, Expand, Tile, Concat, Split and others
+// share.
 
 #include <cstdint>
 #include <string>
@@ -16,8 +17,8 @@ inline std::size_t element_bytes(tensor::DType dtype) {
   return dtype == tensor::DType::String ? sizeof(std::string) : tensor::bit_size(dtype) / 8;
 }
 
-/// f(TypeTag<T>) with T a type that moves elements of `dtype`: std::string or an integer of the element's size. Sub-byte
-/// types are the caller's to treat (see with_whole_bytes).
+/// f(TypeTag<T>) with T a type that moves elements of `dtype`: std::string or an integer of the element's size.
+/// Sub-byte types are the caller's to treat (see with_whole_bytes).
 template <class F>
 void dispatch_elements(tensor::DType dtype, const char* what, F&& f) {
   if (dtype == tensor::DType::String) return f(tensor::TypeTag<std::string>{});
@@ -43,8 +44,8 @@ struct CopySide {
 };
 
 /// to[offset + index * strides] = from[offset + index * strides] for every index within `dims`; any dtype, strings and
-/// sub-byte ones included. Dims are collapsed; runs are copied whole; with `table`, planes that swap two dims go through
-/// its blocks. The caller has checked that all indices lie inside both tensors, and that `to` is written once.
+/// sub-byte ones included. Dims are collapsed; runs are copied whole; with `table`, planes that swap two dims go
+/// through its blocks. The caller has checked that all indices lie inside both tensors, and that `to` is written once.
 void strided_copy(const kernel::RunContext& run, const tensor::Shape& dims, const CopySide& from, const CopySide& to,
                   const microkernels::TransposeTable* table = nullptr);
 
@@ -55,7 +56,8 @@ void copy_all(const kernel::RunContext& run, const tensor::Tensor& from, const t
 tensor::Tensor unpack_sub_byte(const kernel::RunContext& run, const tensor::Tensor& packed);
 void pack_sub_byte(const tensor::Tensor& bytes, const tensor::Tensor& packed);
 
-/// Makes a kernel that moves whole elements serve sub-byte types too: calls f(inputs as UInt8 tensors, output as UInt8).
+/// Makes a kernel that moves whole elements serve sub-byte types too: calls f(inputs as UInt8 tensors, output as
+/// UInt8).
 template <class F>
 void with_whole_bytes(const kernel::RunContext& run, const tensor::Tensor& in, const tensor::Tensor& out, F&& f) {
   if (!tensor::is_sub_byte(in.dtype())) return f(in, out);

@@ -124,7 +124,8 @@ void copy_planes(const RunContext& run, Axes axes, std::size_t d, const T* from,
   run.parallel_for(static_cast<std::size_t>(count), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
     Walk walk(outer.data(), outer.size(), static_cast<std::int64_t>(begin));
     for (std::size_t i = begin; i < end; ++i, walk.next()) {
-      const std::int64_t r = static_cast<std::int64_t>(i) % tiles_r, c = static_cast<std::int64_t>(i) / tiles_r % tiles_c;
+      const std::int64_t r = static_cast<std::int64_t>(i) % tiles_r,
+                         c = static_cast<std::int64_t>(i) / tiles_r % tiles_c;
       transpose(from + walk.from, static_cast<std::size_t>(rows.from), to + walk.to, static_cast<std::size_t>(cols.to),
                 static_cast<std::size_t>(std::min(tile_r, rows.n - r * tile_r)),
                 static_cast<std::size_t>(std::min(tile_c, cols.n - c * tile_c)));
@@ -169,7 +170,8 @@ void strided_copy(const RunContext& run, const Shape& dims, const CopySide& from
                 static_cast<std::uint8_t*>(to.tensor.mutable_raw()), to.offset);
   }
   std::size_t size = element_bytes(dtype);
-  const std::byte* source = static_cast<const std::byte*>(from.tensor.raw()) + from.offset * static_cast<std::int64_t>(size);
+  const std::byte* source =
+      static_cast<const std::byte*>(from.tensor.raw()) + from.offset * static_cast<std::int64_t>(size);
   std::byte* target = static_cast<std::byte*>(to.tensor.mutable_raw()) + to.offset * static_cast<std::int64_t>(size);
   if (dtype == DType::String) {
     return copy_rows(run, axes, reinterpret_cast<const std::string*>(source), reinterpret_cast<std::string*>(target));

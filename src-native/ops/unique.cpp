@@ -69,19 +69,23 @@ int compare(const T& a, const T& b) {
 template <class F>
 void dispatch_ordered(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::String: return f(TypeTag<std::string>{});
-    case DType::Bool: return f(TypeTag<bool>{});
-    case DType::Complex64: return f(TypeTag<std::complex<float>>{});
-    case DType::Complex128: return f(TypeTag<std::complex<double>>{});
-    default: tensor::dispatch_numeric(dtype, "Unique", static_cast<F&&>(f));
+    case DType::String:
+      return f(TypeTag<std::string>{});
+    case DType::Bool:
+      return f(TypeTag<bool>{});
+    case DType::Complex64:
+      return f(TypeTag<std::complex<float>>{});
+    case DType::Complex128:
+      return f(TypeTag<std::complex<double>>{});
+    default:
+      tensor::dispatch_numeric(dtype, "Unique", static_cast<F&&>(f));
   }
 }
 
 class Unique : public Kernel {
  public:
   explicit Unique(KernelInfo& info)
-      : outputs_(info.node()),
-        sorted_(info.attributes().get_int("sorted", info.node().domain.empty() ? 1 : 0) != 0) {
+      : outputs_(info.node()), sorted_(info.attributes().get_int("sorted", info.node().domain.empty() ? 1 : 0) != 0) {
     if (info.attributes().has("axis")) axis_ = info.attributes().get_int("axis");
   }
 
@@ -128,7 +132,8 @@ class Unique : public Kernel {
         return firsts[static_cast<std::size_t>(a)] < firsts[static_cast<std::size_t>(b)];
       });
     }
-    for (std::size_t i = 0; i < listed.size(); ++i) place[static_cast<std::size_t>(listed[i])] = static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; i < listed.size(); ++i)
+      place[static_cast<std::size_t>(listed[i])] = static_cast<std::int64_t>(i);
 
     const auto found = static_cast<std::int64_t>(firsts.size());
     dims[axis] = found;

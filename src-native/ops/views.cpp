@@ -30,8 +30,8 @@ void check_request(std::span<const std::int64_t> request, bool allow_zero) {
 }
 
 [[noreturn]] void fail_reshape(const Shape& in, std::span<const std::int64_t> request) {
-  fail(ErrorCode::ShapeMismatch, cat("The input tensor cannot be reshaped to the requested shape. Input shape: ", in.dims(),
-                                     ", requested shape: ", request));
+  fail(ErrorCode::ShapeMismatch, cat("The input tensor cannot be reshaped to the requested shape. Input shape: ",
+                                     in.dims(), ", requested shape: ", request));
 }
 
 /// Dims copied by a 0 cancel out, so that -1 also has an answer where one of them is zero.
@@ -121,9 +121,8 @@ class Reshape : public Kernel {
   explicit Reshape(KernelInfo& info)
       : allow_zero_(info.attributes().get_int("allowzero", 0) != 0), shape_(info, "shape", 1) {}
   void run(KernelContext& ctx) const override {
-    const auto request = shape_.read(ctx);
-    INFERNODE_CHECK(request, ErrorCode::InvalidModel, "neither an attribute nor an input gives the shape");
-    ctx.forward(0, 0, reshape(ctx.input(0).shape(), request->span(), allow_zero_));
+    const Ints request = shape_.required(ctx, "shape");
+    ctx.forward(0, 0, reshape(ctx.input(0).shape(), request.span(), allow_zero_));
   }
 
  private:
@@ -247,7 +246,8 @@ void infer_unsqueeze(InferContext& ctx) {
     }
     return;
   }
-  const SymShape out = with_ones(*in, in->size(), normalize_axes(asked.values->span(), in->size() + asked.values->size()));
+  const SymShape out =
+      with_ones(*in, in->size(), normalize_axes(asked.values->span(), in->size() + asked.values->size()));
   ctx.set_output_shape(0, out);
   if (out.size() <= 1) infer_same_contents(ctx);
 }
@@ -257,9 +257,8 @@ class Unsqueeze : public Kernel {
   explicit Unsqueeze(KernelInfo& info) : axes_(info, "axes", 1) {}
   void run(KernelContext& ctx) const override {
     const Shape& in = ctx.input(0).shape();
-    const auto asked = axes_.read(ctx);
-    INFERNODE_CHECK(asked, ErrorCode::InvalidModel, "neither an attribute nor an input gives the axes");
-    ctx.forward(0, 0, with_ones(in, in.rank(), normalize_axes(asked->span(), in.rank() + asked->size())));
+    const Ints axes = axes_.required(ctx, "axes");
+    ctx.forward(0, 0, with_ones(in, in.rank(), normalize_axes(axes.span(), in.rank() + axes.size())));
   }
 
  private:

@@ -5,22 +5,24 @@ namespace {
 
 TEST_CASE("Concat joins along any axis") {
   const Tensor a = f32({2, 2}, {1, 2, 3, 4}), b = f32({2, 1}, {5, 6}), c = f32({1, 2}, {7, 8});
-  check_op("(float[A,B] a, float[C,D] b) => (float[E,F] Y) { Y = Concat(a, b) }", 1, {a, b}, {f32({2, 3}, {1, 2, 5, 3, 4, 6})});
+  check_op("(float[A,B] a, float[C,D] b) => (float[E,F] Y) { Y = Concat(a, b) }", 1, {a, b},
+           {f32({2, 3}, {1, 2, 5, 3, 4, 6})});
   check_op("(float[A,B] a, float[C,D] b) => (float[E,F] Y) { Y = Concat<axis=0>(a, b) }", 4, {a, c},
            {f32({3, 2}, {1, 2, 3, 4, 7, 8})});
   check_op("(float[A,B] a, float[C,D] b) => (float[E,F] Y) { Y = Concat<axis=-1>(a, b) }", 13, {a, b},
            {f32({2, 3}, {1, 2, 5, 3, 4, 6})});
-  check_op("(string[A] a, string[B] b) => (string[C] Y) { Y = Concat<axis=0>(a, b) }", 13, {str({1}, {"x"}), str({2}, {"y", "z"})},
-           {str({3}, {"x", "y", "z"})});
-  check_op("(float[A,B] a, float[C,D] b) => (float[E,F] Y) { Y = Concat<axis=1>(a, b) }", 13, {a, f32({2, 0}, {})}, {a});
+  check_op("(string[A] a, string[B] b) => (string[C] Y) { Y = Concat<axis=0>(a, b) }", 13,
+           {str({1}, {"x"}), str({2}, {"y", "z"})}, {str({3}, {"x", "y", "z"})});
+  check_op("(float[A,B] a, float[C,D] b) => (float[E,F] Y) { Y = Concat<axis=1>(a, b) }", 13, {a, f32({2, 0}, {})},
+           {a});
   check_op("(float[A] a) => (float[B] Y) { Y = Concat<axis=0>(a) }", 11, {f32({2}, {1, 2})}, {f32({2}, {1, 2})});
 }
 
 TEST_CASE("Concat refuses shapes that do not fit and scalars") {
-  check_op_fails("(float[A,B] a, float[C,D] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13, {f32({1, 2}, {1, 2}), f32({1, 1}, {3})},
-                 ErrorCode::ShapeMismatch, "");
-  check_op_fails("(float[A] a, float[C,D] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13, {f32({1}, {1}), f32({1, 1}, {3})},
-                 ErrorCode::ShapeMismatch, "");
+  check_op_fails("(float[A,B] a, float[C,D] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13,
+                 {f32({1, 2}, {1, 2}), f32({1, 1}, {3})}, ErrorCode::ShapeMismatch, "");
+  check_op_fails("(float[A] a, float[C,D] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13,
+                 {f32({1}, {1}), f32({1, 1}, {3})}, ErrorCode::ShapeMismatch, "");
   check_op_fails("(float a, float b) => (Y) { Y = Concat<axis=0>(a, b) }", 13, {f32({}, {1}), f32({}, {3})},
                  ErrorCode::InvalidArgument, "axis");
 }
@@ -28,10 +30,10 @@ TEST_CASE("Concat refuses shapes that do not fit and scalars") {
 TEST_CASE("Concat adds symbolic dims and joins contents") {
   CHECK(infer_op("(float[N,4] a, float[M,4] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13) == "tensor(float)[M + N,4]");
   CHECK(infer_op("(float[N,4] a, float[M,P] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13) == "tensor(float)[M + N,4]");
-  CHECK(infer_contents("(int64[2] a, int64[1] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13, {i64({2}, {1, -1}), i64({1}, {3})}) ==
-        "[1,-1,3]");
-  CHECK(infer_contents("(int64[2] a, int64[1] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13, {i64({2}, {1, -1}), Value{}}) ==
-        "[1,-1,?]");
+  CHECK(infer_contents("(int64[2] a, int64[1] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13,
+                       {i64({2}, {1, -1}), i64({1}, {3})}) == "[1,-1,3]");
+  CHECK(infer_contents("(int64[2] a, int64[1] b) => (Y) { Y = Concat<axis=0>(a, b) }", 13,
+                       {i64({2}, {1, -1}), Value{}}) == "[1,-1,?]");
 }
 
 }  // namespace

@@ -6,7 +6,8 @@ namespace {
 TEST_CASE("SpaceToDepth and DepthToSpace undo each other") {
   const Tensor image = f32({1, 1, 2, 4}, {0, 1, 2, 3, 4, 5, 6, 7}), depth = f32({1, 4, 1, 2}, {0, 2, 1, 3, 4, 6, 5, 7});
   check_op("(float[N,C,H,W] X) => (float[A,B,D,E] Y) { Y = SpaceToDepth<blocksize=2>(X) }", 1, {image}, {depth});
-  check_op("(float[N,C,H,W] X) => (float[A,B,D,E] Y) { Y = SpaceToDepth<blocksize=2, mode=\"CRD\">(X) }", 28, {image}, {depth});
+  check_op("(float[N,C,H,W] X) => (float[A,B,D,E] Y) { Y = SpaceToDepth<blocksize=2, mode=\"CRD\">(X) }", 28, {image},
+           {depth});
   check_op("(float[N,C,H,W] X) => (float[A,B,D,E] Y) { Y = DepthToSpace<blocksize=2>(X) }", 13, {depth}, {image});
   for (const char* mode : {"DCR", "CRD"}) {
     const Tensor x = noise({2, 3, 6, 4});
@@ -25,13 +26,14 @@ TEST_CASE("DepthToSpace orders channels by its mode") {
 }
 
 TEST_CASE("DepthToSpace refuses what its block does not divide") {
-  check_op_fails("(float[N,C,H,W] X) => (Y) { Y = DepthToSpace<blocksize=2>(X) }", 13, {iota(DType::Float32, {1, 3, 1, 1})},
-                 ErrorCode::ShapeMismatch, "multiple of 4");
-  check_op_fails("(float[N,C,H,W] X) => (Y) { Y = SpaceToDepth<blocksize=2>(X) }", 13, {iota(DType::Float32, {1, 1, 2, 3})},
-                 ErrorCode::ShapeMismatch, "width");
-  check_op_fails("(float[N,C,H,W] X) => (Y) { Y = SpaceToDepth<blocksize=0>(X) }", 13, {iota(DType::Float32, {1, 1, 2, 3})},
-                 ErrorCode::InvalidModel, "blocksize 0");
-  CHECK(infer_op("(float[N,C,H,W] X) => (Y) { Y = DepthToSpace<blocksize=2>(X) }", 13) == "tensor(float)[N,floor(C/4),2*H,2*W]");
+  check_op_fails("(float[N,C,H,W] X) => (Y) { Y = DepthToSpace<blocksize=2>(X) }", 13,
+                 {iota(DType::Float32, {1, 3, 1, 1})}, ErrorCode::ShapeMismatch, "multiple of 4");
+  check_op_fails("(float[N,C,H,W] X) => (Y) { Y = SpaceToDepth<blocksize=2>(X) }", 13,
+                 {iota(DType::Float32, {1, 1, 2, 3})}, ErrorCode::ShapeMismatch, "width");
+  check_op_fails("(float[N,C,H,W] X) => (Y) { Y = SpaceToDepth<blocksize=0>(X) }", 13,
+                 {iota(DType::Float32, {1, 1, 2, 3})}, ErrorCode::InvalidModel, "blocksize 0");
+  CHECK(infer_op("(float[N,C,H,W] X) => (Y) { Y = DepthToSpace<blocksize=2>(X) }", 13) ==
+        "tensor(float)[N,floor(C/4),2*H,2*W]");
 }
 
 }  // namespace

@@ -4,7 +4,8 @@ namespace infernode::test {
 namespace {
 
 /// Samples a row of four pixels at one height; x runs over the coordinates given.
-void check_row(const char* attributes, const Tensor& row, std::initializer_list<float> at, std::initializer_list<float> expected) {
+void check_row(const char* attributes, const Tensor& row, std::initializer_list<float> at,
+               std::initializer_list<float> expected) {
   const auto n = static_cast<std::int64_t>(at.size());
   Tensor grid = Tensor::make(DType::Float32, {1, 1, n, 2});
   float* to = grid.mutable_data<float>();
@@ -12,8 +13,8 @@ void check_row(const char* attributes, const Tensor& row, std::initializer_list<
     *to++ = x;
     *to++ = 0;
   }
-  check_op(cat("(float[N,C,H,W] X, float[A,B,D,2] g) => (float[E,F,G,I] Y) { Y = GridSample<", attributes, ">(X, g) }"), 20, {row, grid},
-           {f32({1, 1, 1, n}, expected)});
+  check_op(cat("(float[N,C,H,W] X, float[A,B,D,2] g) => (float[E,F,G,I] Y) { Y = GridSample<", attributes, ">(X, g) }"),
+           20, {row, grid}, {f32({1, 1, 1, n}, expected)});
 }
 
 TEST_CASE("GridSample reads between pixels and beyond the edges") {
@@ -43,8 +44,8 @@ TEST_CASE("GridSample samples all channels of volumes") {
 
 TEST_CASE("GridSample refuses grids that do not fit and modes it does not know") {
   const Tensor x = iota(DType::Float32, {1, 1, 2, 2});
-  check_op_fails("(float[N,C,H,W] X, float[A,B,D,E] g) => (Y) { Y = GridSample(X, g) }", 20, {x, f32({1, 1, 1, 3}, {0, 0, 0})},
-                 ErrorCode::ShapeMismatch, "does not fit");
+  check_op_fails("(float[N,C,H,W] X, float[A,B,D,E] g) => (Y) { Y = GridSample(X, g) }", 20,
+                 {x, f32({1, 1, 1, 3}, {0, 0, 0})}, ErrorCode::ShapeMismatch, "does not fit");
   check_op_fails("(float[N,C,H,W] X, float[A,B,D,E] g) => (Y) { Y = GridSample<mode=\"lanczos\">(X, g) }", 20,
                  {x, f32({1, 1, 1, 2}, {0, 0})}, ErrorCode::InvalidModel, "lanczos");
 }
@@ -53,7 +54,8 @@ TEST_CASE("AffineGrid maps the corners by theta") {
   check_op("(float[N,2,3] t, int64[4] s) => (float Y) { Y = AffineGrid<align_corners=1>(t, s) }", 20,
            {f32({1, 2, 3}, {2, 0, 1, 0, 1, 0}), i64({4}, {1, 1, 1, 2})}, {f32({1, 1, 2, 2}, {-1, 0, 3, 0})});
   check_op("(double[N,2,3] t, int64[4] s) => (double Y) { Y = AffineGrid(t, s) }", 20,
-           {f64({1, 2, 3}, {1, 0, 0, 0, 1, 0}), i64({4}, {1, 1, 2, 2})}, {f64({1, 2, 2, 2}, {-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5})});
+           {f64({1, 2, 3}, {1, 0, 0, 0, 1, 0}), i64({4}, {1, 1, 2, 2})},
+           {f64({1, 2, 2, 2}, {-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5})});
   check_op_fails("(float[N,2,3] t, int64[5] s) => (Y) { Y = AffineGrid(t, s) }", 20,
                  {f32({1, 2, 3}, {1, 0, 0, 0, 1, 0}), i64({5}, {1, 1, 2, 2, 2})}, ErrorCode::ShapeMismatch, "theta");
 }

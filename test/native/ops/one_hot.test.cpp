@@ -19,7 +19,8 @@ TEST_CASE("OneHot refuses a depth below one and values that are no pair") {
                  {i64({1}, {0}), i64({}, {0}), f32({2}, {0, 1})}, ErrorCode::InvalidArgument, "depth 0");
   check_op_fails("(int64[A] i, int64 d, float[3] v) => (Y) { Y = OneHot(i, d, v) }", 11,
                  {i64({1}, {0}), i64({}, {1}), f32({3}, {0, 1, 2})}, ErrorCode::InvalidArgument, "values");
-  CHECK(infer_op("(int64[N] i, int64 d, float[2] v) => (Y) { Y = OneHot(i, d, v) }", 11, {Value{}, i64({}, {4})}) == "tensor(float)[N,4]");
+  CHECK(infer_op("(int64[N] i, int64 d, float[2] v) => (Y) { Y = OneHot(i, d, v) }", 11, {Value{}, i64({}, {4})}) ==
+        "tensor(float)[N,4]");
 }
 
 }  // namespace

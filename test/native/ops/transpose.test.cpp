@@ -68,13 +68,15 @@ TEST_CASE("Transpose moves strings, empty tensors and packed elements") {
   check_op("(int4[3,3] X) => (int4[A,B] Y) { Y = Transpose(X) }", 21,
            {tensor_as(DType::Int4, {3, 3}, {1, 2, 3, 4, 5, 6, 7, -8, -1})},
            {tensor_as(DType::Int4, {3, 3}, {1, 4, 7, 2, 5, -8, 3, 6, -1})});
-  check_op("(uint2[2,3] X) => (uint2[A,B] Y) { Y = Transpose(X) }", 25, {tensor_as(DType::UInt2, {2, 3}, {0, 1, 2, 3, 0, 1})},
+  check_op("(uint2[2,3] X) => (uint2[A,B] Y) { Y = Transpose(X) }", 25,
+           {tensor_as(DType::UInt2, {2, 3}, {0, 1, 2, 3, 0, 1})},
            {tensor_as(DType::UInt2, {3, 2}, {0, 3, 1, 0, 2, 1})});
 }
 
 TEST_CASE("Transpose refuses a perm that is none") {
   const Tensor x = iota(DType::Float32, {2, 3});
-  check_op_fails("(float[A,B] X) => (Y) { Y = Transpose<perm=[0,0]>(X) }", 13, {x}, ErrorCode::InvalidArgument, "twice");
+  check_op_fails("(float[A,B] X) => (Y) { Y = Transpose<perm=[0,0]>(X) }", 13, {x}, ErrorCode::InvalidArgument,
+                 "twice");
   check_op_fails("(float[A,B] X) => (Y) { Y = Transpose<perm=[0,2]>(X) }", 13, {x}, ErrorCode::InvalidArgument, "perm");
   check_op_fails("(float[A,B] X) => (Y) { Y = Transpose<perm=[0]>(X) }", 13, {x}, ErrorCode::InvalidArgument, "perm");
 }

@@ -14,12 +14,14 @@ TEST_CASE("Reshape takes the shape from an attribute in version 1 and from an in
 
 TEST_CASE("Reshape treats 0, -1 and empty tensors") {
   const Tensor empty = f32({0, 3}, {});
-  check_op("(float[A,3] X, int64[2] s) => (float[B,C] Y) { Y = Reshape(X, s) }", 14, {empty, i64({2}, {0, -1})}, {empty});
-  check_op("(float[A,3] X, int64[2] s) => (float[B,C] Y) { Y = Reshape<allowzero=1>(X, s) }", 14, {empty, i64({2}, {7, 0})},
-           {f32({7, 0}, {})});
-  check_op("(float[A] X, int64[0] s) => (float Y) { Y = Reshape(X, s) }", 14, {f32({1}, {5}), i64({0}, {})}, {f32({}, {5})});
-  check_op("(string[2] X, int64[2] s) => (string[A,B] Y) { Y = Reshape(X, s) }", 14, {str({2}, {"a", "b"}), i64({2}, {2, 1})},
-           {str({2, 1}, {"a", "b"})});
+  check_op("(float[A,3] X, int64[2] s) => (float[B,C] Y) { Y = Reshape(X, s) }", 14, {empty, i64({2}, {0, -1})},
+           {empty});
+  check_op("(float[A,3] X, int64[2] s) => (float[B,C] Y) { Y = Reshape<allowzero=1>(X, s) }", 14,
+           {empty, i64({2}, {7, 0})}, {f32({7, 0}, {})});
+  check_op("(float[A] X, int64[0] s) => (float Y) { Y = Reshape(X, s) }", 14, {f32({1}, {5}), i64({0}, {})},
+           {f32({}, {5})});
+  check_op("(string[2] X, int64[2] s) => (string[A,B] Y) { Y = Reshape(X, s) }", 14,
+           {str({2}, {"a", "b"}), i64({2}, {2, 1})}, {str({2, 1}, {"a", "b"})});
   const Tensor packed = tensor_as(DType::Int4, {3, 2}, {1, -2, 3, 4, -5, 6});
   check_op("(int4[3,2] X, int64[1] s) => (int4[A] Y) { Y = Reshape(X, s) }", 21, {packed, i64({1}, {-1})},
            {tensor_as(DType::Int4, {6}, {1, -2, 3, 4, -5, 6})});
@@ -40,12 +42,12 @@ TEST_CASE("Reshape refuses what does not fit") {
 }
 
 TEST_CASE("Reshape keeps symbols") {
-  CHECK(infer_op("(float[N,12,S,64] X, int64[3] s) => (Y) { Y = Reshape(X, s) }", 14, {Value{}, i64({3}, {0, 0, -1})}) ==
-        "tensor(float)[N,12,64*S]");
+  CHECK(infer_op("(float[N,12,S,64] X, int64[3] s) => (Y) { Y = Reshape(X, s) }", 14,
+                 {Value{}, i64({3}, {0, 0, -1})}) == "tensor(float)[N,12,64*S]");
   CHECK(infer_op("(float[N,4,6] X, int64[2] s) => (Y) { Y = Reshape(X, s) }", 14, {Value{}, i64({2}, {0, -1})}) ==
         "tensor(float)[N,24]");
-  CHECK(infer_op("(float[N,S,768] X, int64[4] s) => (Y) { Y = Reshape(X, s) }", 14, {Value{}, i64({4}, {0, 0, 12, -1})}) ==
-        "tensor(float)[N,S,12,64]");
+  CHECK(infer_op("(float[N,S,768] X, int64[4] s) => (Y) { Y = Reshape(X, s) }", 14,
+                 {Value{}, i64({4}, {0, 0, 12, -1})}) == "tensor(float)[N,S,12,64]");
   CHECK(infer_op("(float[N,M] X, int64[1] s) => (Y) { Y = Reshape(X, s) }", 14, {Value{}, i64({1}, {-1})}) ==
         "tensor(float)[M*N]");
   CHECK(infer_op("(float[N,M] X, int64[2] s) => (Y) { Y = Reshape(X, s) }", 14) == "tensor(float)[?,?]");
@@ -65,7 +67,8 @@ TEST_CASE("Flatten splits the dims at any axis") {
 TEST_CASE("Squeeze drops the named dims, or all of one") {
   const Tensor x = iota(DType::Int64, {1, 3, 1, 2});
   check_op("(int64[1,3,1,2] X) => (int64[A,B] Y) { Y = Squeeze(X) }", 1, {x}, {iota(DType::Int64, {3, 2})});
-  check_op("(int64[A,3,1,2] X) => (int64[B,C,D] Y) { Y = Squeeze<axes=[0]>(X) }", 11, {x}, {iota(DType::Int64, {3, 1, 2})});
+  check_op("(int64[A,3,1,2] X) => (int64[B,C,D] Y) { Y = Squeeze<axes=[0]>(X) }", 11, {x},
+           {iota(DType::Int64, {3, 1, 2})});
   check_op("(int64[A,3,1,2] X, int64[2] a) => (int64[B,C] Y) { Y = Squeeze(X, a) }", 13, {x, i64({2}, {-2, 0})},
            {iota(DType::Int64, {3, 2})});
   check_op_fails("(int64[A,B,1,2] X, int64[1] a) => (Y) { Y = Squeeze(X, a) }", 13, {x, i64({1}, {1})},
@@ -76,18 +79,22 @@ TEST_CASE("Squeeze drops the named dims, or all of one") {
 
 TEST_CASE("Unsqueeze counts its axes in the output") {
   const Tensor x = iota(DType::Float32, {2, 3});
-  check_op("(float[A,B] X) => (float[C,D,E,F] Y) { Y = Unsqueeze<axes=[0,3]>(X) }", 1, {x}, {iota(DType::Float32, {1, 2, 3, 1})});
+  check_op("(float[A,B] X) => (float[C,D,E,F] Y) { Y = Unsqueeze<axes=[0,3]>(X) }", 1, {x},
+           {iota(DType::Float32, {1, 2, 3, 1})});
   check_op("(float[A,B] X, int64[2] a) => (float[C,D,E,F] Y) { Y = Unsqueeze(X, a) }", 13, {x, i64({2}, {-1, 1})},
            {iota(DType::Float32, {2, 1, 3, 1})});
-  check_op("(float X, int64[1] a) => (float[A] Y) { Y = Unsqueeze(X, a) }", 21, {f32({}, {4}), i64({1}, {0})}, {f32({1}, {4})});
+  check_op("(float X, int64[1] a) => (float[A] Y) { Y = Unsqueeze(X, a) }", 21, {f32({}, {4}), i64({1}, {0})},
+           {f32({1}, {4})});
   check_op_fails("(float[A,B] X, int64[2] a) => (Y) { Y = Unsqueeze(X, a) }", 13, {x, i64({2}, {1, -3})},
                  ErrorCode::InvalidArgument, "twice");
   CHECK(infer_op("(float[N,M] X, int64[1] a) => (Y) { Y = Unsqueeze(X, a) }", 13) == "tensor(float)[?,?,?]");
 }
 
 TEST_CASE("views pass on the contents of shape tensors") {
-  CHECK(infer_contents("(int64 N, int64[1] a) => (Y) { Y = Unsqueeze(N, a) }", 13, {i64({}, {7}), i64({1}, {0})}) == "[7]");
-  CHECK(infer_contents("(int64[1] N, int64[1] a) => (Y) { Y = Squeeze(N, a) }", 13, {i64({1}, {7}), i64({1}, {0})}) == "[7]");
+  CHECK(infer_contents("(int64 N, int64[1] a) => (Y) { Y = Unsqueeze(N, a) }", 13, {i64({}, {7}), i64({1}, {0})}) ==
+        "[7]");
+  CHECK(infer_contents("(int64[1] N, int64[1] a) => (Y) { Y = Squeeze(N, a) }", 13, {i64({1}, {7}), i64({1}, {0})}) ==
+        "[7]");
   CHECK(infer_contents("(int64[2,1] N, int64[1] a) => (Y) { Y = Squeeze(N, a) }", 13, {Value{}, i64({1}, {1})}) == "?");
 }
 
