@@ -1,7 +1,7 @@
 import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
 
 import { elementTypeOfCode, type ElementType } from './element-types.js';
-import { InferenceError, fromNative } from './errors.js';
+import { callNative, InferenceError } from './errors.js';
 import type { NativeTensor } from './native.js';
 import { setFields, sizeOf } from './tensor.js';
 import { lengthProblem, toStorage, wrapBuffer } from './tensor-data.js';
@@ -65,11 +65,9 @@ export class EngineTensor extends Base {
     const storage = toStorage(this.#type, data, 'setData');
     const problem = lengthProblem(this.#type, storage, this.size);
     if (problem !== undefined) throw new InferenceError('INVALID_ARGUMENT', `setData: ${problem}.`);
-    try {
+    callNative(() => {
       this.#handle.write(storage);
-    } catch (error) {
-      throw fromNative(error);
-    }
+    });
   }
 
   /** Gives the memory back to the engine; runs that have begun keep it until they end. */
@@ -86,17 +84,11 @@ export class EngineTensor extends Base {
 
   #read(): CommonTensor.DataType {
     this.#ensureValid();
-    try {
-      const bytes = this.#handle.read();
-      if (Array.isArray(bytes)) return bytes;
-      const data = wrapBuffer(this.#type.array as 'Uint8Array', bytes);
-      // As onnxruntime-common shows the type: Float16Array where JavaScript has it.
-      return this.#type.common
-        ? new CommonTensor(this.#type.name, data as never, this.dims).data
-        : (data as Uint8Array);
-    } catch (error) {
-      throw fromNative(error);
-    }
+    const bytes = callNative(() => this.#handle.read());
+    if (Array.isArray(bytes)) return bytes;
+    const data = wrapBuffer(this.#type.array as 'Uint8Array', bytes);
+    // As onnxruntime-common shows the type: Float16Array where JavaScript has it.
+    return this.#type.common ? new CommonTensor(this.#type.name, data as never, this.dims).data : (data as Uint8Array);
   }
 
   #ensureValid(): void {

@@ -80,6 +80,15 @@ export function fromNative(error: unknown, cause?: unknown): unknown {
   return new InferenceError(error.code, error.message, error, cause === undefined ? undefined : { cause });
 }
 
+/** Calls the addon, whose errors become those that the user sees. */
+export function callNative<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw fromNative(error);
+  }
+}
+
 const fieldNames = ['input', 'output', 'node', 'opType', 'expected', 'actual', 'path', 'details'] as const;
 
 function assignFields<E extends Error>(error: E, fields: ErrorFields | undefined): E {

@@ -122,13 +122,15 @@ function readTensor(
   if (!Array.isArray(givenDims)) {
     throw typeError(`${what}: Tensor.dims must be an array, got ${describe(givenDims)}.`, fields);
   }
-  const dims = Array.from(givenDims as unknown[], (dim, i) => {
+  const dims = new Array<number>(givenDims.length);
+  for (let i = 0; i < dims.length; i++) {
+    const dim: unknown = givenDims[i];
     if (typeof dim !== 'number' || !Number.isSafeInteger(dim)) {
       throw typeError(`${what}: Tensor.dims[${i}] must be an integer, got ${String(dim)}.`, fields);
     }
     if (dim < 0) throw rangeError(`${what}: Tensor.dims[${i}] must be a non-negative integer, got ${dim}.`, fields);
-    return dim;
-  });
+    dims[i] = dim;
+  }
   const typeName = tensor.type;
   if (typeof typeName !== 'string') {
     throw typeError(`${what}: Tensor.type must be a string, got ${describe(typeName)}.`, fields);

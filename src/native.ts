@@ -32,6 +32,11 @@ export interface Wire {
   readonly items: readonly unknown[];
 }
 
+/**
+ * A result given at once: its items, its numbers being written over those of the run; a Wire where they do not fit there.
+ */
+export type Answer = readonly unknown[] | Wire;
+
 export type ModelSource = string | Uint8Array;
 
 export interface NativeSessionOptions {
@@ -135,8 +140,8 @@ export interface NativeSession {
     items: readonly unknown[],
     options: NativeRunOptions | undefined,
     done: Completion<Wire>,
-  ): Wire | number;
-  runSync(numbers: Float64Array, items: readonly unknown[], options: NativeRunOptions | undefined): Wire;
+  ): Answer | number;
+  runSync(numbers: Float64Array, items: readonly unknown[], options: NativeRunOptions | undefined): Answer;
   /** `device`: 'cpu', 'null', 'cuda:0', ... */
   allocate(elementType: number, dims: readonly number[], device: string): NativeTensor;
   startProfiling(): void;

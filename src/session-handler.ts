@@ -2,10 +2,17 @@ import type { InferenceSession as Common, InferenceSessionHandler, SessionHandle
 
 import { elementTypeOfCode, type ElementType } from './element-types.js';
 import { EngineTensor } from './engine-tensor.js';
-import { fromNative, InferenceError } from './errors.js';
+import { callNative, fromNative, InferenceError } from './errors.js';
 import { checkValue, readTarget, readValue, writeValue, type RawTarget, type RawValue } from './feeds.js';
 import { loadNative } from './load-native.js';
-import { Placement, type Completion, type NativeSession, type NativeValueInfo, type Wire } from './native.js';
+import {
+  Placement,
+  type Answer,
+  type Completion,
+  type NativeSession,
+  type NativeValueInfo,
+  type Wire,
+} from './native.js';
 import { nearestName } from './option-names.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
 import { parseRunOptions, type ParsedRunOptions, type RunOptions } from './run-options.js';
@@ -27,8 +34,8 @@ interface RequestedOutput {
   index: number;
   name: string;
   /** The tensor that comes back, and how it is written. */
-  target?: { tensor: object } & RawTarget;
-  device?: string;
+  target?: ({ tensor: object } & RawTarget) | undefined;
+  device?: string | undefined;
 }
 
 /** A session of this engine, as the backend table of onnxruntime-common sees it. */
@@ -42,7 +49,8 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   readonly #native: NativeSession;
   readonly #inputs: readonly NativeValueInfo[];
   readonly #outputs: readonly NativeValueInfo[];
-  readonly #placements: readonly (DevicePlacement | undefined)[];
+  /** All outputs, where the session's options want them. */
+  readonly #everything: readonly RequestedOutput[];
   #released = false;
 
   constructor(native: NativeSession, preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation']) {
@@ -56,11 +64,11 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     this.inputMetadata = required.map(metadataOf);
     this.outputMetadata = this.#outputs.map(metadataOf);
     const device = native.devices.find((name) => name !== 'cpu');
-    this.#placements = this.outputNames.map((name) => {
+    this.#everything = this.outputNames.map((name, index) => {
       const location =
         typeof preferredOutputLocation === 'string' ? preferredOutputLocation : preferredOutputLocation.get(name);
       // As with onnxruntime-node, a session on the CPU gives CPU tensors whatever was preferred.
-      return location === 'gpu-buffer' && device !== undefined ? new DevicePlacement(device) : undefined;
+      return { index, name, device: location === 'gpu-buffer' ? device : undefined };
     });
   }
 
@@ -82,21 +90,24 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     throwIfAborted(parsed);
     const { wire, requested } = this.#encode(feeds, fetches);
     let settle: Completion<Wire> | undefined;
-    let result: Wire;
+    let job: number;
     try {
       const answer = this.#native.run(wire.numbers, wire.items, parsed.native, (error, done) => settle?.(error, done));
+      if (typeof answer !== 'number') return decode(wire, answer, requested);
+      job = answer;
+    } catch (error) {
+      throw fromNative(error);
+    } finally {
       wire.giveBack();
-      if (typeof answer !== 'number') {
-        result = answer;
-      } else {
-        result = await completion<Wire>(answer, parsed.signal, (callback) => {
-          settle = callback;
-        });
-      }
+    }
+    try {
+      const result = await completion<Wire>(job, parsed.signal, (callback) => {
+        settle = callback;
+      });
+      return decode(wire, result, requested);
     } catch (error) {
       throw fromNative(error, parsed.signal?.reason);
     }
-    return decode(result, requested);
   }
 
   runSync(
@@ -109,7 +120,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     throwIfAborted(parsed);
     const { wire, requested } = this.#encode(feeds, fetches);
     try {
-      return decode(this.#native.runSync(wire.numbers, wire.items, parsed.native), requested);
+      return decode(wire, this.#native.runSync(wire.numbers, wire.items, parsed.native), requested);
     } catch (error) {
       throw fromNative(error);
     } finally {
@@ -131,21 +142,17 @@ export class NativeSessionHandler implements InferenceSessionHandler {
 
   allocate(type: ElementType, dims: readonly number[], device: string): EngineTensor {
     this.#ensureOpen();
-    try {
-      return new EngineTensor(this.#native.allocate(type.code, dims, device));
-    } catch (error) {
-      throw fromNative(error);
-    }
+    return callNative(() => new EngineTensor(this.#native.allocate(type.code, dims, device)));
   }
 
   startProfiling(): void {
     this.#ensureOpen();
-    this.#native.startProfiling();
+    callNative(() => this.#native.startProfiling());
   }
 
   endProfiling(): ProfileSummary | undefined {
     this.#ensureOpen();
-    const profile = this.#native.endProfiling();
+    const profile = callNative(() => this.#native.endProfiling());
     return profile && summarizeProfile(profile.path, profile.trace);
   }
 
@@ -157,34 +164,32 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   #encode(
     feeds: Readonly<Record<string, unknown>>,
     fetches: Readonly<Record<string, OutputTarget>> | undefined,
-  ): { wire: WireWriter; requested: RequestedOutput[] } {
-    const fed: { index: number; info: NativeValueInfo; raw: RawValue }[] = [];
-    this.#inputs.forEach((info, index) => {
+  ): { wire: WireWriter; requested: readonly RequestedOutput[] } {
+    const fed: (RawValue | undefined)[] = [];
+    let count = 0;
+    for (const info of this.#inputs) {
       const value = feeds[info.name];
-      if (value !== undefined) fed.push({ index, info, raw: readValue(value, info) });
-      else if (!info.overridable) throw missingInput(info.name, feeds);
-    });
-    const requested: RequestedOutput[] = [];
-    this.#outputs.forEach((info, index) => {
-      const { name } = info;
-      if (fetches !== undefined && !Object.hasOwn(fetches, name)) return;
-      const target = fetches?.[name] ?? this.#placements[index];
-      if (target === null || target === undefined) requested.push({ index, name });
-      else if (target instanceof DevicePlacement) requested.push({ index, name, device: target.device });
-      else requested.push({ index, name, target: { tensor: target, ...readTarget(target, info) } });
-    });
+      if (value === undefined && !info.overridable) throw missingInput(info.name, feeds);
+      if (value !== undefined) count++;
+      fed.push(value === undefined ? undefined : readValue(value, info));
+    }
+    const requested = fetches === undefined ? this.#everything : this.#readFetches(fetches);
 
     // From here on, nothing of the user's runs before the addon has taken the bytes.
-    for (const { info, raw } of fed) checkValue(raw, info);
+    const wire = WireWriter.take();
+    this.#inputs.forEach((info, index) => {
+      const raw = fed[index];
+      if (raw !== undefined) checkValue(raw, info);
+    });
     for (const { index, target } of requested) {
       if (target !== undefined) checkValue(target.raw, this.#outputs[index] as NativeValueInfo, 'output');
     }
-    const wire = WireWriter.take();
-    wire.number(fed.length);
-    for (const { index, raw } of fed) {
+    wire.number(count);
+    fed.forEach((raw, index) => {
+      if (raw === undefined) return;
       wire.number(index);
       writeValue(wire, raw);
-    }
+    });
     wire.number(requested.length);
     for (const { index, target, device } of requested) {
       wire.number(index);
@@ -197,6 +202,22 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       } else wire.number(Placement.JavaScript);
     }
     return { wire, requested };
+  }
+
+  #readFetches(fetches: Readonly<Record<string, OutputTarget>>): RequestedOutput[] {
+    const requested: RequestedOutput[] = [];
+    for (const output of this.#everything) {
+      if (!Object.hasOwn(fetches, output.name)) continue;
+      const target = fetches[output.name];
+      const { index, name } = output;
+      if (target === null || target === undefined) requested.push(output);
+      else if (target instanceof DevicePlacement) requested.push({ index, name, device: target.device });
+      else {
+        const read = readTarget(target, this.#outputs[index] as NativeValueInfo);
+        requested.push({ index, name, target: { tensor: target, ...read } });
+      }
+    }
+    return requested;
   }
 }
 
@@ -214,6 +235,7 @@ export function completion<T>(
       loadNative().cancel(job);
     };
     signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort(); // by a getter of the feeds
     connect((error, result) => {
       signal?.removeEventListener('abort', abort);
       if (error !== undefined) reject(error);
@@ -234,8 +256,8 @@ export function throwIfAborted(options: Pick<ParsedRunOptions, 'signal'> & { ter
   }
 }
 
-function decode(result: Wire, requested: readonly RequestedOutput[]): SessionHandler.ReturnType {
-  const reader = new WireReader(result);
+function decode(run: WireWriter, answer: Answer, requested: readonly RequestedOutput[]): SessionHandler.ReturnType {
+  const reader = new WireReader('numbers' in answer ? answer : { numbers: run.numbers, items: answer });
   const values: Record<string, unknown> = {};
   for (const { name, target } of requested) {
     const value = reader.value();

@@ -67,13 +67,19 @@ export declare namespace Tensor {
   export type Type = CommonTensor.Type;
 }
 
+const Base = CommonTensor as unknown as new (arg0: unknown, arg1: unknown, arg2: unknown) => CommonTensor;
+
 function makeConstructor(): TensorConstructor {
-  const constructor = function (this: unknown, ...args: unknown[]): object {
+  const constructor = function (this: unknown, arg0: unknown, arg1: unknown, arg2: unknown): object {
     if (new.target === undefined) throw new TypeError("Class constructor Tensor cannot be invoked without 'new'");
-    const type = elementTypeOfName(args[0]);
-    if (type !== undefined && !type.common) return new ExtendedTensor(type, args[1], args[2]);
-    const adapted = type === undefined ? adaptUntyped(args) : [args[0], adaptData(type, args[1]), ...args.slice(2)];
-    return Reflect.construct(CommonTensor, adapted, new.target) as object;
+    const type = elementTypeOfName(arg0);
+    let args: unknown[];
+    if (type === undefined) args = [adaptUntyped(arg0), arg1, arg2];
+    else if (type.common) args = [arg0, adaptData(type, arg1), arg2];
+    else return new ExtendedTensor(type, arg1, arg2);
+    return new.target === constructor
+      ? new Base(args[0], args[1], args[2])
+      : (Reflect.construct(CommonTensor, args, new.target) as object);
   };
   Object.defineProperty(constructor, 'name', { value: 'Tensor' });
   constructor.prototype = CommonTensor.prototype;
@@ -88,12 +94,9 @@ function adaptData(type: ElementType, data: unknown): unknown {
   return toBigInts(type, tag, data) ?? inThisRealm(data);
 }
 
-function adaptUntyped(args: unknown[]): unknown[] {
-  const [first, ...rest] = args;
-  if (typeof first === 'object' && first !== null && 'location' in first && 'data' in first) {
-    return [{ ...first, data: inThisRealm(first.data) }];
-  }
-  return [inThisRealm(first), ...rest];
+function adaptUntyped(arg: unknown): unknown {
+  if (typeof arg !== 'object' || arg === null || !('location' in arg && 'data' in arg)) return inThisRealm(arg);
+  return { ...arg, data: inThisRealm(arg.data) };
 }
 
 /** Product of dims; throws as onnxruntime-common does where they are not an array of non-negative integers. */

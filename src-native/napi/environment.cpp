@@ -13,6 +13,17 @@ void Job::work() noexcept {
   }
 }
 
+bool Job::resume(Napi::Env env) noexcept {
+  if (error_) return false;
+  try {
+    const Napi::HandleScope scope(env);
+    return next_stage();
+  } catch (...) {
+    error_ = std::current_exception();
+    return false;
+  }
+}
+
 void Job::finish(Napi::Env env) noexcept {
   try {
     const Napi::HandleScope scope(env);
@@ -57,19 +68,29 @@ const std::shared_ptr<session::Engine>& Environment::engine() {
 }
 
 std::uint32_t Environment::start(std::shared_ptr<Job> job) {
-  session::Engine& engine = *this->engine();
   const std::uint32_t number = ++last_number_;
+  if (jobs_.empty()) napi_ref_threadsafe_function(env_, wake_);
+  Job& started = *jobs_.emplace(number, std::move(job)).first->second;
+  try {
+    submit(number, started);
+  } catch (...) {
+    jobs_.erase(number);
+    if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+    throw;
+  }
+  return number;
+}
+
+void Environment::submit(std::uint32_t number, Job& job) {
   {
     const std::lock_guard lock(mutex_);
     if (closing_) fail(ErrorCode::Aborted, "this environment is shutting down");
     ++working_;
   }
-  if (jobs_.empty()) napi_ref_threadsafe_function(env_, wake_);
-  jobs_.emplace(number, job);
   try {
     // The task holds no share in the job or the engine: both are let go of on the JavaScript thread.
-    engine.pool().submit([self = shared_from_this(), job = job.get(), number] {
-      job->work();
+    engine()->pool().submit([self = shared_from_this(), &job, number] {
+      job.work();
       const std::lock_guard lock(self->mutex_);
       self->done_.push_back(number);
       --self->working_;
@@ -80,17 +101,25 @@ std::uint32_t Environment::start(std::shared_ptr<Job> job) {
       }
     });
   } catch (...) {
-    jobs_.erase(number);
-    if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
     const std::lock_guard lock(mutex_);
     --working_;
     throw;
   }
-  return number;
 }
 
 void Environment::cancel(std::uint32_t number) {
   if (const auto found = jobs_.find(number); found != jobs_.end()) found->second->cancel().cancel();
+}
+
+bool Environment::resume(std::uint32_t number, Job& job) noexcept {
+  if (!job.resume(env_)) return false;
+  try {
+    submit(number, job);
+  } catch (...) {  // no thread to be had: on this one, then
+    job.work();
+    return false;
+  }
+  return true;
 }
 
 void Environment::drain() {
@@ -102,8 +131,9 @@ void Environment::drain() {
   for (const std::uint32_t number : done) {
     const auto found = jobs_.find(number);
     if (found == jobs_.end()) continue;
-    const std::shared_ptr<Job> job = std::move(found->second);
-    jobs_.erase(found);
+    const std::shared_ptr<Job> job = found->second;
+    if (resume(number, *job)) continue;
+    jobs_.erase(number);
     if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
     job->finish(env_);
   }

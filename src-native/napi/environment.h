@@ -14,7 +14,8 @@
 namespace infernode::napi {
 
 /// Work of one asynchronous call: `execute` on an engine thread, then `result` on the JavaScript thread, whose value
-/// (or what either threw) goes to the callback. Made and destroyed on the JavaScript thread.
+/// (or what either threw) goes to the callback. Work may come in stages with a stop on the JavaScript thread between
+/// two. Made and destroyed on the JavaScript thread.
 class Job {
  public:
   explicit Job(const Napi::Function& done) : done_(Napi::Persistent(done)) {}
@@ -23,11 +24,15 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   void work() noexcept;
+  /// On the JavaScript thread after work(): true where there is another stage of it.
+  bool resume(Napi::Env env) noexcept;
   void finish(Napi::Env env) noexcept;
   kernel::CancelToken& cancel() { return cancel_; }
 
  protected:
   virtual void execute() = 0;
+  /// Prepares the next stage on the JavaScript thread; false where `execute` is done.
+  virtual bool next_stage() { return false; }
   virtual Napi::Value result(Napi::Env env) = 0;
   /// On the JavaScript thread, before the callback, whatever came of it.
   virtual void settled() {}
@@ -59,6 +64,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
  private:
   explicit Environment(Napi::Env env) : env_(env) {}
+  void submit(std::uint32_t number, Job& job);
+  bool resume(std::uint32_t number, Job& job) noexcept;
   void drain();
   void close() noexcept;
 

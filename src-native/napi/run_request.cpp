@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <limits>
 
 #include "napi/errors.h"
 #include "napi/tensor_wrap.h"
@@ -71,23 +70,23 @@ void RunRequest::read_output(WireReader& reader) {
 }
 
 Napi::Array RunRequest::kept() const {
-  return Napi::Array(env_, kept_ != nullptr ? kept_ : static_cast<napi_value>(kept_reference_.Value()));
+  return Napi::Array(env_, detached_ ? static_cast<napi_value>(kept_reference_.Value()) : kept_);
 }
 
 int RunRequest::keep(napi_value value) {
-  if (kept_ == nullptr) check(env_, napi_create_array(env_, &kept_));
-  check(env_, napi_set_element(env_, kept_, static_cast<std::uint32_t>(kept_count_), value));
+  if (kept_count_ == 0) {
+    check(env_, napi_create_array(env_, &kept_));
+    if (detached_) kept_reference_ = Napi::Persistent(Napi::Object(env_, kept_));
+  }
+  kept().Set(static_cast<std::uint32_t>(kept_count_), value);
   return kept_count_++;
 }
 
-double RunRequest::expected_us() const {
-  return session_->expected_run_us(feeds_).value_or(std::numeric_limits<double>::infinity());
-}
+void RunRequest::forecast() { forecasts_ = session_->forecast(feeds_, wanted_); }
 
 void RunRequest::allocate_outputs() {
-  const auto forecasts = session_->forecast(feeds_, wanted_);
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    const auto& [dtype, shape] = forecasts[i];
+  for (std::size_t i = 0; i < forecasts_.size(); ++i) {
+    const auto& [dtype, shape] = forecasts_[i];
     if (outputs_[i].placement != Placement::JavaScript || dtype == DType::Undefined || dtype == DType::String) continue;
     const std::size_t bytes = tensor::byte_size(dtype, shape.numel());
     if (bytes < kPrepareFrom) continue;
@@ -102,8 +101,8 @@ void RunRequest::detach(StagingMemory& staging) {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].in_javascript) preallocated_[i] = {};  // JavaScript can reach it: written when the run is over
   }
-  if (kept_ != nullptr) kept_reference_ = Napi::Persistent(Napi::Object(env_, kept_));
-  kept_ = nullptr;
+  if (kept_count_ > 0) kept_reference_ = Napi::Persistent(Napi::Object(env_, kept_));
+  detached_ = true;
 }
 
 void RunRequest::part_overlaps() {
@@ -126,12 +125,18 @@ void RunRequest::execute(const kernel::CancelToken* cancel) {
                             .options = options_});
 }
 
-napi_value RunRequest::result() {
+std::size_t RunRequest::result_bytes() const {
+  std::size_t bytes = 0;
+  for (const Value& value : results_) bytes += value.bytes();
+  return bytes;
+}
+
+napi_value RunRequest::result(napi_value place) {
   WireWriter writer(env_);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     put_result(writer, outputs_[i], results_[i], session_->outputs()[wanted_[i]].name);
   }
-  return writer.finish();
+  return writer.finish(place);
 }
 
 void RunRequest::put_result(WireWriter& writer, const Output& output, const Value& value, std::string_view name) const {
@@ -158,7 +163,7 @@ void RunRequest::put_result(WireWriter& writer, const Output& output, const Valu
 }
 
 Tensor RunRequest::target_of(const Output& output) const {
-  if (!output.in_javascript || kept_ != nullptr) return output.target;
+  if (!output.in_javascript || !detached_) return output.target;
   // JavaScript ran meanwhile: its array may have been detached or shrunk.
   const napi_value array = kept().Get(static_cast<std::uint32_t>(output.kept));
   return view_data(env_, output.target.dtype(), output.target.shape(), array, true);

@@ -3,6 +3,7 @@
 #include <napi.h>
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,9 +30,11 @@ class RunRequest {
   RunRequest(napi_env env, std::shared_ptr<session::Session> session, napi_value numbers, napi_value items,
              session::RunOptions options);
 
-  /// Microseconds that a run is expected to take; infinity where that is not known.
-  double expected_us() const;
-  /// Gives outputs of known shape memory of JavaScript's to be written into, where a copy would cost more.
+  /// Microseconds that a run is expected to take; nullopt where shapes like these are new.
+  std::optional<double> expected_us() const { return session_->expected_run_us(feeds_); }
+  /// Finds the shapes of the outputs, on any thread; takes long where the feeds' shapes are new.
+  void forecast();
+  /// Gives outputs whose shapes were forecast memory of JavaScript's to be written into, where a copy would cost more.
   void allocate_outputs();
   /// Makes the request independent of what JavaScript does next, for a run on another thread.
   void detach(StagingMemory& staging);
@@ -39,8 +42,10 @@ class RunRequest {
   void part_overlaps();
 
   void execute(const kernel::CancelToken* cancel);
-  /// The result's wire form. Throws Error(ShapeMismatch) where a target does not fit.
-  napi_value result();
+  /// Bytes of the tensors that execute() made.
+  std::size_t result_bytes() const;
+  /// The result's wire form, as WireWriter::finish gives it. Throws Error(ShapeMismatch) where a target does not fit.
+  napi_value result(napi_value place = nullptr);
 
  private:
   struct Output {
@@ -51,7 +56,7 @@ class RunRequest {
   };
 
   void read_output(WireReader& reader);
-  /// The array of JavaScript values that the run holds on to.
+  /// The array of JavaScript values that the run holds on to, made by the first keep().
   Napi::Array kept() const;
   int keep(napi_value value);
   void put_result(WireWriter& writer, const Output& output, const tensor::Value& value, std::string_view name) const;
@@ -66,10 +71,12 @@ class RunRequest {
   std::vector<tensor::Value> preallocated_;
   std::vector<tensor::Device> devices_;
   std::vector<Output> outputs_;
+  std::vector<session::Session::OutputForecast> forecasts_;
   std::vector<tensor::Value> results_;
-  napi_value kept_ = nullptr;
+  napi_value kept_ = nullptr;             ///< until detach()
+  Napi::ObjectReference kept_reference_;  ///< from then on
   int kept_count_ = 0;
-  Napi::ObjectReference kept_reference_;
+  bool detached_ = false;
 };
 
 }  // namespace infernode::napi

@@ -11,22 +11,39 @@ namespace {
 
 /// Runs that are expected to be shorter stay on the calling thread: the way to another one and back costs more.
 constexpr double kInlineBelowUs = 100;
+/// Results of this many bytes are worth another way between threads to be written where JavaScript reads them.
+constexpr std::size_t kLargeResults = std::size_t{1} << 20;
 
 class RunJob final : public Job {
  public:
-  RunJob(const Napi::Function& done, SessionWrap& owner, std::unique_ptr<RunRequest> request)
-      : Job(done), owner_(owner), request_(std::move(request)) {}
+  /// `forecast_first`: finds the shapes of outputs in a stage of its own, so that memory can be made for them.
+  RunJob(const Napi::Function& done, SessionWrap& owner, std::unique_ptr<RunRequest> request, bool forecast_first)
+      : Job(done), owner_(owner), request_(std::move(request)), forecasting_(forecast_first) {}
 
  private:
-  void execute() override { request_->execute(&cancel()); }
+  void execute() override {
+    if (forecasting_) {
+      request_->forecast();
+    } else {
+      request_->execute(&cancel());
+    }
+  }
+  bool next_stage() override {
+    if (!forecasting_) return false;
+    forecasting_ = false;
+    request_->allocate_outputs();
+    return true;
+  }
   Napi::Value result(Napi::Env env) override { return {env, request_->result()}; }
   void settled() override {
+    const std::size_t bytes = request_->result_bytes();
     request_.reset();
-    owner_.run_ended();
+    owner_.run_ended(bytes);
   }
 
   SessionWrap& owner_;  ///< kept alive by run_begins()
   std::unique_ptr<RunRequest> request_;
+  bool forecasting_;
 };
 
 class ReleaseJob final : public Job {
@@ -87,8 +104,9 @@ void SessionWrap::run_begins() {
   if (runs_++ == 0) Ref();
 }
 
-void SessionWrap::run_ended() {
+void SessionWrap::run_ended(std::size_t result_bytes) {
   report_memory();
+  last_result_bytes_ = result_bytes;
   if (--runs_ > 0) return;
   if (const auto job = std::move(release_job_)) start_release(job);
   Unref();
@@ -137,19 +155,25 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     ensure_open();
     auto request = std::make_unique<RunRequest>(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
-    if (request->expected_us() < kInlineBelowUs) {
+    const auto expected_us = request->expected_us();
+    if (expected_us && *expected_us < kInlineBelowUs) {
       request->part_overlaps();
       request->execute(nullptr);
-      return {info.Env(), request->result()};
+      return {info.Env(), request->result(info[0])};
     }
-    request->allocate_outputs();
+    if (expected_us) {
+      request->forecast();
+      request->allocate_outputs();
+    }
     request->detach(staging_);
     run_begins();
     try {
-      const auto job = std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(request));
+      const bool forecast_first = !expected_us && last_result_bytes_ >= kLargeResults;
+      const auto job =
+          std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(request), forecast_first);
       return Napi::Number::New(info.Env(), Environment::of(info.Env()).start(job));
     } catch (...) {
-      run_ended();
+      run_ended(last_result_bytes_);
       throw;
     }
   });
@@ -160,9 +184,10 @@ Napi::Value SessionWrap::run_sync(const Napi::CallbackInfo& info) {
     ensure_open();
     RunRequest request(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
     request.part_overlaps();
+    request.forecast();
     request.allocate_outputs();
     request.execute(nullptr);
-    return {info.Env(), request.result()};
+    return {info.Env(), request.result(info[0])};
   });
 }
 

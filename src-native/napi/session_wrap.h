@@ -22,7 +22,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   const std::shared_ptr<session::Session>& session() const { return session_; }
   /// A run begins or has ended; release waits for those that have begun, and the object stays alive during one.
   void run_begins();
-  void run_ended();
+  void run_ended(std::size_t result_bytes);
   /// The memory of the session has been returned.
   void released();
 
@@ -49,6 +49,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   StagingMemory staging_;
   std::int64_t reported_bytes_ = 0;
   std::size_t runs_ = 0;
+  std::size_t last_result_bytes_ = 0;
   bool releasing_ = false;
   std::shared_ptr<Job> release_job_;  ///< waits for runs to end
 };

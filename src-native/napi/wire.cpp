@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "base/system.h"
 #include "napi/environment.h"
 #include "napi/errors.h"
 #include "napi/tensor_wrap.h"
@@ -301,6 +302,7 @@ napi_value make_array_buffer(napi_env env, std::size_t bytes, void*& data) {
     check(env, napi_create_arraybuffer(env, bytes, &data, &buffer));
     return buffer;
   }
+  expect_available(bytes);
   // Node-API ends the process where the system has no memory; JavaScript's constructor throws.
   try {
     buffer = Environment::of(env).array_buffer_class.New({Napi::Number::New(env, static_cast<double>(bytes))});
@@ -385,16 +387,24 @@ void WireWriter::map(const tensor::Map& map) {
   value(Value(all));
 }
 
-napi_value WireWriter::finish() const {
-  void* data = nullptr;
-  const napi_value buffer = make_array_buffer(env_, numbers_.size() * sizeof(double), data);
-  std::copy(numbers_.begin(), numbers_.end(), static_cast<double*>(data));
+napi_value WireWriter::finish(napi_value place) const {
   napi_value wire = nullptr, numbers = nullptr, items = nullptr;
-  check(env_, napi_create_typedarray(env_, napi_float64_array, numbers_.size(), buffer, 0, &numbers));
   check(env_, napi_create_array_with_length(env_, items_.size(), &items));
   for (std::size_t i = 0; i < items_.size(); ++i) {
     check(env_, napi_set_element(env_, items, static_cast<std::uint32_t>(i), items_[i]));
   }
+  const std::size_t bytes = numbers_.size() * sizeof(double);
+  if (place != nullptr) {
+    const std::span<std::byte> there = typed_array_bytes(env_, place);
+    if (there.size() >= bytes) {
+      std::memcpy(there.data(), numbers_.data(), bytes);
+      return items;
+    }
+  }
+  void* data = nullptr;
+  const napi_value buffer = make_array_buffer(env_, bytes, data);
+  if (bytes > 0) std::memcpy(data, numbers_.data(), bytes);
+  check(env_, napi_create_typedarray(env_, napi_float64_array, numbers_.size(), buffer, 0, &numbers));
   check(env_, napi_create_object(env_, &wire));
   check(env_, napi_set_named_property(env_, wire, "numbers", numbers));
   check(env_, napi_set_named_property(env_, wire, "items", items));

@@ -74,8 +74,8 @@ class WireWriter {
   void value(const tensor::Value& value);
   /// A tensor whose elements are in `item`.
   void tensor(tensor::DType dtype, const tensor::Shape& shape, napi_value item);
-  /// {numbers, items}
-  napi_value finish() const;
+  /// {numbers, items}; where `place`, a Float64Array, is given and long enough, the items alone, and the numbers there.
+  napi_value finish(napi_value place) const;
 
  private:
   void map(const tensor::Map& map);
