@@ -1,0 +1,62 @@
+#include "ops/float_types.h"
+
+namespace infernode::test {
+namespace {
+
+TEST_CASE("ConvTranspose spreads each element by the kernel") {
+  const Tensor x = f32({1, 1, 2}, {1, 10}), w = f32({1, 1, 3}, {1, 2, 3});
+  check_op("(float[N,1,2] X, float[1,1,3] W) => (float[N,1,4] Y) { Y = ConvTranspose(X, W) }", 11, {x, w},
+           {f32({1, 1, 4}, {1, 12, 23, 30})});
+  check_op(
+      "(float[1,1,2] X, float[1,1,3] W, float[1] B) => (float[1,1,6] Y) { "
+      "Y = ConvTranspose<strides=[2], output_padding=[1]>(X, W, B) }",
+      1, {x, w, f32({1}, {100})}, {f32({1, 1, 6}, {101, 102, 113, 120, 130, 100})});
+  check_op("(float[1,1,2] X, float[1,1,3] W) => (float[1,1,3] Y) { Y = ConvTranspose<strides=[2], pads=[1,1]>(X, W) }",
+           11, {x, w}, {f32({1, 1, 3}, {2, 13, 20})});
+  check_op(
+      "(float[1,1,2] X, float[1,1,3] W) => (float[1,1,4] Y) { "
+      "Y = ConvTranspose<strides=[2], auto_pad=\"SAME_UPPER\">(X, W) }",
+      11, {x, w}, {f32({1, 1, 4}, {1, 2, 13, 20})});
+  check_op(
+      "(float[1,1,2] X, float[1,1,3] W) => (float[1,1,4] Y) { "
+      "Y = ConvTranspose<strides=[2], auto_pad=\"SAME_LOWER\">(X, W) }",
+      11, {x, w}, {f32({1, 1, 4}, {2, 13, 20, 30})});
+  check_op(
+      "(float[1,1,2] X, float[1,1,3] W) => (float[1,1,4] Y) { Y = ConvTranspose<strides=[2], output_shape=[4]>(X, W) }",
+      11, {x, w}, {f32({1, 1, 4}, {2, 13, 20, 30})});
+}
+
+TEST_CASE("ConvTranspose agrees with plain loops over 1 to 3 axes, groups, strides, dilations and pads") {
+  const struct {
+    Shape x, w;
+    const char* attributes;
+    std::int64_t outputs;
+  } cases[] = {
+      {{2, 3, 7}, {3, 5, 4}, "strides=[2], pads=[1,0]", 5},
+      {{1, 4, 5, 6}, {4, 3, 3, 2}, "group=2, strides=[2,3], dilations=[2,1], pads=[1,1,0,1]", 6},
+      {{2, 6, 4, 4}, {6, 1, 3, 3}, "group=6, strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]", 6},
+      {{1, 2, 3, 4, 3}, {2, 2, 2, 3, 2}, "strides=[1,2,2]", 2},
+      {{1, 8, 9, 9}, {8, 4, 2, 2}, "strides=[2,2]", 4},
+      {{1, 3, 6, 6}, {3, 2, 1, 1}, "strides=[1,1]", 2},
+  };
+  for (const auto& c : cases) {
+    const std::string text = cat("(X, W, B) => (Y) { Y = ConvTranspose<", c.attributes, ">(X, W, B) }");
+    CAPTURE(text);
+    check_float_types(text, 22, {noise(c.x), noise(c.w, 1, 2), noise({c.outputs}, 1, 3)});
+    check_threads(text, 22, {noise(c.x), noise(c.w, 1, 2), noise({c.outputs}, 1, 3)});
+  }
+}
+
+TEST_CASE("ConvTranspose infers symbolic sizes and refuses what does not fit") {
+  CHECK(infer_op("(float[N,3,H,W] X, float[3,8,2,2] K) => (Y) { Y = ConvTranspose<strides=[2,2]>(X, K) }", 11) ==
+        "tensor(float)[N,8,2*H,2*W]");
+  check_op_fails("(X, W) => (Y) { Y = ConvTranspose(X, W) }", 11, {noise({1, 3, 4}), noise({2, 2, 2})},
+                 ErrorCode::ShapeMismatch, "channels do not fit");
+  check_op_fails("(X, W) => (Y) { Y = ConvTranspose<pads=[4,4]>(X, W) }", 11, {noise({1, 2, 4}), noise({2, 2, 2})},
+                 ErrorCode::ShapeMismatch, "pads leave");
+  check_op_fails("(X, W) => (Y) { Y = ConvTranspose<output_padding=[1,1]>(X, W) }", 11,
+                 {noise({1, 2, 4}), noise({2, 2, 2})}, ErrorCode::ShapeMismatch, "output_padding");
+}
+
+}  // namespace
+}  // namespace infernode::test
