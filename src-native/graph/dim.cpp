@@ -303,11 +303,24 @@ void flatten(const Dim& d, Atom::Kind kind, std::vector<Dim>& out) {
     out.push_back(d);
 }
 
+int order(const Dim& a, const Dim& b);
+
+/// Whether a <= b is certain because a is a minimum of something not above b, or b a maximum of something not below a.
+bool is_bounded(const Dim& a, const Dim& b) {
+  const auto any = [](const Dim& d, Atom::Kind kind, const auto& holds) {
+    const DimExpr* e = DimExpr::get(d);
+    const Atom* atom = e ? e->sole_atom() : nullptr;
+    return atom && atom->kind == kind && std::ranges::any_of(atom->arguments, holds);
+  };
+  return any(a, Atom::Kind::Min, [&](const Dim& d) { return order(d, b) < 0; }) ||
+         any(b, Atom::Kind::Max, [&](const Dim& d) { return order(a, d) < 0; });
+}
+
 /// -1 where a <= b is certain, 1 where a >= b is certain, 0 otherwise.
 int order(const Dim& a, const Dim& b) {
   const Dim difference = b - a;
-  if (non_negative(difference)) return -1;
-  if (non_negative(a - b)) return 1;
+  if (non_negative(difference) || is_bounded(a, b)) return -1;
+  if (non_negative(a - b) || is_bounded(b, a)) return 1;
   return 0;
 }
 

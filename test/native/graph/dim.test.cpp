@@ -78,6 +78,7 @@ TEST_CASE("minimum and maximum use what is certain") {
   CHECK(max(min(n, m), min(m, n)) == min(m, n));
   CHECK(min(n, min(m, n)) == min(n, m));
   CHECK(min(Dim(3), Dim(2)) == Dim(2));
+  CHECK(max(n, min(n, 5)) == n);
   CHECK_FALSE(min(n, 5) == n);
   CHECK_FALSE(max(Dim::unknown(), 0).known());
 }
