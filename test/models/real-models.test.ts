@@ -28,27 +28,59 @@ const projectFile = (path: string) => fileURLToPath(new URL(`../../${path}`, imp
 interface Recording<Answer> {
   answer: Answer;
   /** Each run of a session, in order. */
-  runs: { model: string; outputs: Values }[];
+  runs: { model: string; inputs: Values; outputs: Values }[];
 }
 
 async function record<Answer>(engine: string, program: (ort: any) => Promise<Answer>): Promise<Recording<Answer>> {
   return withEngine(engine, {}, async (process) => {
     const runs: Recording<Answer>['runs'] = [];
-    const ort = remoteEngine(process, (model, _, outputs) => runs.push({ model, outputs: outputs as Values }));
+    const ort = remoteEngine(process, (model, inputs, outputs) =>
+      runs.push({ model, inputs: inputs as Values, outputs: outputs as Values }),
+    );
     return { answer: await program(ort), runs };
   });
 }
 
+/** The outputs that an engine gives for the inputs of runs recorded elsewhere. */
+async function replay(
+  engine: string,
+  runs: Recording<unknown>['runs'],
+  options: object,
+): Promise<Recording<unknown>['runs']> {
+  return withEngine(engine, {}, async (process) => {
+    const sessions = new Map<string, number>();
+    const replayed: Recording<unknown>['runs'] = [];
+    for (const { model, inputs, outputs: recorded } of runs) {
+      if (!sessions.has(model)) sessions.set(model, (await process.create(model, options)).id);
+      const outputs = await process.run(sessions.get(model)!, inputs, Object.keys(recorded));
+      replayed.push({ model, inputs, outputs: outputs as Values });
+    }
+    return replayed;
+  });
+}
+
 /**
- * Runs a program on both engines for two inputs: every run of every session must give the peer's outputs, both engines the
- * same answer, and the two inputs other outputs.
+ * The error allowed for each run. Where weights and activations are int8, one activation that rounds the other way in an
+ * early layer moves all later ones: two levels of the peer then differ by more than the tolerance themselves, and no engine
+ * can be asked to be nearer to it than twice that.
+ */
+async function allowedErrors(tolerance: number, runs: Recording<unknown>['runs']): Promise<number[]> {
+  if (tolerance !== int8) return runs.map(() => tolerance);
+  const unoptimized = await replay('peer', runs, { logSeverityLevel: 3, graphOptimizationLevel: 'disabled' });
+  return runs.map(({ outputs }, i) => Math.max(tolerance, 2 * worstError(unoptimized[i]!.outputs, outputs).error));
+}
+
+/**
+ * Runs a program on both engines for two inputs: both must give the same answer, for each run of the peer's sessions ours must
+ * give the same outputs from the same inputs, and the two inputs must give different outputs.
  * @returns what the program answered for each input
  */
 async function sameAsPeer<Input, Answer>(
   tolerance: number,
   inputs: [Input, Input],
   program: (ort: any, input: Input) => Promise<Answer>,
-  sameAnswer: (ours: Answer, peers: Answer) => void = (ours, peers) => expect(ours).toEqual(peers),
+  sameAnswer: (ours: Answer, peers: Answer, input: Input) => void | Promise<void> = (ours, peers) =>
+    expect(ours).toEqual(peers),
 ): Promise<[Answer, Answer]> {
   const recordings: Recording<Answer>[] = [];
   for (const input of inputs) {
@@ -56,11 +88,13 @@ async function sameAsPeer<Input, Answer>(
     const ours = await record(engineName(), (ort) => program(ort, input));
     expect(ours.runs.length).toBe(peer.runs.length);
     expect(ours.runs.length).toBeGreaterThan(0);
+    const allowed = await allowedErrors(tolerance, peer.runs);
+    const replayed = await replay(engineName(), peer.runs, { logSeverityLevel: 3 });
     peer.runs.forEach(({ model, outputs }, i) => {
-      const { error, output } = worstError(ours.runs[i]!.outputs, outputs);
-      expect(error, `run ${i + 1} (${model}), output ${output}`).toBeLessThanOrEqual(tolerance);
+      const { error, output } = worstError(replayed[i]!.outputs, outputs);
+      expect(error, `run ${i + 1} (${model}), output ${output}`).toBeLessThanOrEqual(allowed[i]!);
     });
-    sameAnswer(ours.answer, peer.answer);
+    await sameAnswer(ours.answer, peer.answer, input);
     recordings.push(ours);
   }
   const [first, second] = recordings as [Recording<Answer>, Recording<Answer>];
@@ -164,16 +198,22 @@ describe('hearing speech', () => {
         context,
         ...['whisper-encoder', 'whisper-decoder', 'whisper-tokenizer', 'speech-front-center', 'speech-side-right'],
       );
-      const transcribe = async (ort: any, samples: Float32Array) => {
-        const whisper = await loadWhisper(ort, { encoder, decoder, tokenizer }, options);
+      const transcribeAt = (graphOptimizationLevel: string) => async (ort: any, samples: Float32Array) => {
+        const files = { encoder, decoder, tokenizer };
+        const whisper = await loadWhisper(ort, files, { ...options, graphOptimizationLevel });
         const { text } = await whisper.transcribe(samples);
         await whisper.release();
         return text;
       };
+      // Where two tokens are as likely, the peer's own levels write different text: either is right.
+      const oneOfPeers = async (ours: string, peers: string, samples: Float32Array) => {
+        const unoptimized = await record('peer', (ort) => transcribeAt('disabled')(ort, samples));
+        expect([peers, unoptimized.answer]).toContain(ours);
+      };
       const inputs: [Float32Array, Float32Array] = [speech(sounds[0]), speech(sounds[1])];
-      const [center, right] = await sameAsPeer(int8, inputs, transcribe);
+      const [center, right] = await sameAsPeer(int8, inputs, transcribeAt('all'), oneOfPeers);
       expect(center).toBe('Front Center.');
-      expect(right).toBe('side. Right.');
+      expect(right.toLowerCase()).toMatch(/^side[.,] right\.$/);
     },
     5 * minutes,
   );
