@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise.h"
 #include "microkernels/reduce.h"
 #include "ops/reals.h"
+#include "ops/softmax16.h"
 
 namespace infernode::ops {
 namespace {
@@ -14,6 +16,7 @@ using kernel::KernelContext;
 using kernel::KernelInfo;
 using microkernels::BinaryOp;
 using microkernels::UnaryOp;
+using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
 
@@ -60,7 +63,9 @@ class SoftmaxKernel final : public kernel::Kernel {
     dispatch_reals(x.dtype(), "Softmax", [&]<class T>(tensor::TypeTag<T>) {
       const RealInput<T> in(ctx, rung_, x);
       const RealOutput<T> out(ctx, rung_, y);
-      if (axis.inner == 1) {
+      if (!Log && (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16)) {
+        if constexpr (std::is_same_v<T, float>) steps16(ctx, axis, Softmax16(rung_, x.dtype()), in, out);
+      } else if (axis.inner == 1) {
         rows<T>(ctx, axis, in, out);
       } else {
         columns<T>(ctx, axis, in, out);
@@ -82,6 +87,19 @@ class SoftmaxKernel final : public kernel::Kernel {
                          } else {
                            strided(x + at, y + at, axis.n, 1);
                          }
+                       }
+                     });
+  }
+
+  static void steps16(KernelContext& ctx, const Axis& axis, const Softmax16& softmax, const float* x, float* y) {
+    ctx.parallel_for(axis.outer * axis.inner, static_cast<double>(axis.n) * 4,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       std::vector<float> row(axis.n);
+                       for (std::size_t i = begin; i < end; ++i) {
+                         const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
+                         for (std::size_t k = 0; k < axis.n; ++k) row[k] = x[at + k * axis.inner];
+                         softmax(row.data(), axis.n);
+                         for (std::size_t k = 0; k < axis.n; ++k) y[at + k * axis.inner] = row[k];
                        }
                      });
   }

@@ -1,0 +1,280 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/checked.h"
+#include "microkernels/elementwise.h"
+#include "microkernels/gemm.h"
+#include "microkernels/reduce.h"
+#include "ops/attention_core.h"
+#include "ops/softmax16.h"
+
+namespace infernode::ops {
+
+namespace {
+
+using tensor::DType;
+
+/// Rows of scores and what is done to them, in T.
+template <class T>
+class Loops;
+
+template <>
+class Loops<float> {
+ public:
+  explicit Loops(CpuRung rung)
+      : rung_(rung),
+        gemm_(microkernels::gemm_table(rung)),
+        elementwise_(microkernels::elementwise_table(rung)),
+        reduce_(microkernels::reduce_table(rung)) {}
+  std::size_t scratch_floats() const { return gemm_.scratch_floats; }
+
+  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n].
+  void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
+                const float* b, std::size_t ldb, bool trans_b, float* c, std::size_t ldc, float* scratch) const {
+    microkernels::GemmArgs args{
+        .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
+    args.b = b;
+    args.ldb = ldb;
+    args.trans_b = trans_b;
+    args.c = c;
+    args.ldc = ldc;
+    gemm_.gemm(args, {0, m, 0, n}, scratch);
+  }
+  void scale(float* x, std::size_t n, double factor) const {
+    elementwise_[microkernels::UnaryOp::kAffine](x, x, n, static_cast<float>(factor), 0);
+  }
+  void divide(float* x, std::size_t n, double divisor) const {
+    const auto d = static_cast<float>(divisor);
+    elementwise_.vector_scalar[static_cast<std::size_t>(microkernels::BinaryOp::kDiv)](x, &d, x, n);
+  }
+  void tanh(float* x, std::size_t n) const { elementwise_[microkernels::UnaryOp::kTanh](x, x, n, 0, 0); }
+  /// Rounding to `type` at each step where it is a 16-bit one.
+  void softmax(DType type, float* x, std::size_t n) const {
+    if (type != DType::Float16 && type != DType::BFloat16) return reduce_.softmax(x, x, n);
+    const Softmax16 steps(rung_, type);
+    steps.round(x, n);
+    steps(x, n);
+  }
+  void round(DType type, float* x, std::size_t n) const { Softmax16(rung_, type).round(x, n); }
+
+ private:
+  CpuRung rung_;
+  const microkernels::GemmTable& gemm_;
+  const microkernels::ElementwiseTable& elementwise_;
+  const microkernels::ReduceTable& reduce_;
+};
+
+template <>
+class Loops<double> {
+ public:
+  explicit Loops(CpuRung rung) : gemm_(microkernels::gemm_table(rung)) {}
+  std::size_t scratch_floats() const { return gemm_.scratch_floats; }
+
+  void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
+                const double* b, std::size_t ldb, bool trans_b, double* c, std::size_t ldc, float* scratch) const {
+    gemm_.dgemm({.m = m,
+                 .n = n,
+                 .k = k,
+                 .alpha = alpha,
+                 .a = a,
+                 .lda = lda,
+                 .b = b,
+                 .ldb = ldb,
+                 .trans_b = trans_b,
+                 .c = c,
+                 .ldc = ldc},
+                {0, m, 0, n}, scratch);
+  }
+  static void scale(double* x, std::size_t n, double factor) {
+    for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
+  }
+  static void divide(double* x, std::size_t n, double divisor) {
+    for (std::size_t i = 0; i < n; ++i) x[i] /= divisor;
+  }
+  static void tanh(double* x, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) x[i] = std::tanh(x[i]);
+  }
+  static void softmax(DType, double* x, std::size_t n) {
+    const double most = *std::max_element(x, x + n);
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      x[i] = std::exp(x[i] - most);
+      sum += x[i];
+    }
+    divide(x, n, sum);
+  }
+  static void round(DType, double*, std::size_t) {}
+
+ private:
+  const microkernels::GemmTable& gemm_;
+};
+
+template <class T>
+class Attention {
+ public:
+  using Stage = typename AttentionCall<T>::Stage;
+
+  Attention(CpuRung rung, const AttentionCall<T>& call)
+      : loops_(rung), c_(call), rounds_(call.precision != DType::Undefined) {
+    constexpr std::size_t kScores = 64 << 10;  // elements of the scores of a block
+    rows_ = std::clamp<std::size_t>(kScores / std::max<std::size_t>(1, c_.kv_len), 1, 64);
+    rows_ = std::min(rows_, std::max<std::size_t>(1, c_.q_len));
+  }
+
+  void run(kernel::KernelContext& ctx) const {
+    const std::size_t blocks = ceil_div(c_.q_len, rows_), group = c_.q_heads / c_.kv_heads;
+    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
+    // Beside the GEMM's own scratch: scores, and 16-bit operands after their scaling.
+    const std::size_t scores = checked_mul(rows_, c_.kv_len);
+    const std::size_t copies = rounds_ ? checked_mul(rows_ + c_.kv_len, c_.head) : 0;
+    const std::size_t own = align_up(checked_mul(checked_add(scores, copies), sizeof(T)), 64);
+    const std::size_t stride = own + align_up(loops_.scratch_floats() * sizeof(float), 64);
+    const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
+    const double cost = 2.0 * static_cast<double>(rows_) * static_cast<double>(c_.kv_len) *
+                        static_cast<double>(c_.head + c_.v_head + 16) / 30;
+    ctx.parallel_for(c_.batch * c_.q_heads * blocks, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
+      auto* const work = reinterpret_cast<T*>(memory.data() + slot * stride);
+      auto* const scratch = reinterpret_cast<float*>(memory.data() + slot * stride + own);
+      for (std::size_t i = begin; i < end; ++i) {
+        if (i % 16 == 0) ctx.run().check();
+        const std::size_t first = i % blocks * rows_, head = i / blocks % c_.q_heads, batch = i / blocks / c_.q_heads;
+        block({batch, head, head / group, first, std::min(rows_, c_.q_len - first)}, work, scratch);
+      }
+    });
+  }
+
+ private:
+  struct Block {
+    std::size_t batch, head, kv_head, first, rows;
+  };
+
+  /// Keys that some row of the block may see: those behind them need not be looked at.
+  std::size_t reach(const Block& b) const {
+    std::int64_t end = static_cast<std::int64_t>(c_.kv_len);
+    if (!c_.lengths.empty()) end = std::min(end, c_.lengths[b.batch]);
+    const std::int64_t last = offset(b.batch) + static_cast<std::int64_t>(b.first + b.rows) - 1;
+    if (c_.causal) end = std::min(end, last + 1);
+    if (c_.right_window >= 0) end = std::min(end, last + c_.right_window + 1);
+    return static_cast<std::size_t>(std::max<std::int64_t>(0, end));
+  }
+  std::int64_t offset(std::size_t batch) const { return c_.offsets.empty() ? 0 : c_.offsets[batch]; }
+
+  void block(const Block& b, T* work, float* scratch) const {
+    const std::size_t n = c_.scores != nullptr ? c_.kv_len : reach(b);
+    T* const y = c_.y.at(b.batch, b.head, b.first);
+    if (n == 0) {
+      for (std::size_t r = 0; r < b.rows; ++r) std::fill_n(y + r * c_.y.row, c_.v_head, T{0});
+      return;
+    }
+    products(b, n, work, scratch);
+    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
+    loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, y, c_.y.row,
+                    scratch);
+  }
+
+  void products(const Block& b, std::size_t n, T* scores, float* scratch) const {
+    const T* q = c_.q.at(b.batch, b.head, b.first);
+    const T* k = c_.k.at(b.batch, b.kv_head);
+    if (!rounds_) {
+      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, scores, n, scratch);
+    }
+    // Each operand takes the root of the scale.
+    T root = static_cast<T>(std::sqrt(c_.scale));
+    loops_.round(c_.precision, &root, 1);
+    T* const copies = scores + rows_ * c_.kv_len;
+    const auto scaled = [&](const T* from, std::size_t stride, std::size_t rows, T* to) {
+      for (std::size_t r = 0; r < rows; ++r) std::copy_n(from + r * stride, c_.head, to + r * c_.head);
+      loops_.scale(to, rows * c_.head, static_cast<double>(root));
+      loops_.round(c_.precision, to, rows * c_.head);
+      return to;
+    };
+    const T* left = scaled(q, c_.q.row, b.rows, copies);
+    const T* right = scaled(k, c_.k.row, n, copies + rows_ * c_.head);
+    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, scores, n, scratch);
+    loops_.round(c_.precision, scores, b.rows * n);
+  }
+
+  /// Scores of one query to probabilities.
+  void finish_row(const Block& b, std::size_t r, std::size_t n, T* row) const {
+    const std::size_t query = b.first + r;
+    T* const stored =
+        c_.scores == nullptr ? nullptr : c_.scores + ((b.batch * c_.q_heads + b.head) * c_.q_len + query) * c_.kv_len;
+    const auto keep = [&](Stage stage) {
+      if (stored != nullptr && c_.stage == stage) std::copy_n(row, n, stored);
+    };
+    keep(Stage::Raw);
+    if (c_.softcap > 0) {
+      loops_.divide(row, n, c_.softcap);
+      round(row, n);
+      loops_.tanh(row, n);
+      round(row, n);
+      loops_.scale(row, n, c_.softcap);
+      round(row, n);
+    }
+    keep(Stage::Capped);
+    const bool any = add_bias(b, query, n, row);
+    round(row, n);
+    keep(Stage::Biased);
+    if (any) {
+      softmax(row, n);
+    } else {
+      std::fill_n(row, n, T{0});
+    }
+    keep(Stage::Probabilities);
+    round(row, n);
+  }
+
+  void round(T* row, std::size_t n) const {
+    if (rounds_) loops_.round(c_.precision, row, n);
+  }
+
+  void softmax(T* row, std::size_t n) const {
+    const DType type = c_.softmax_precision == DType::Undefined ? c_.precision : c_.softmax_precision;
+    loops_.softmax(type, row, n);
+  }
+
+  /// Adds the mask and shuts keys out; false where no key is left.
+  bool add_bias(const Block& b, std::size_t query, std::size_t n, T* row) const {
+    constexpr T kShut = -std::numeric_limits<T>::infinity();
+    const auto count = static_cast<std::int64_t>(n);
+    const std::int64_t position = offset(b.batch) + static_cast<std::int64_t>(query);
+    std::int64_t first = 0, last = count;  // keys that the geometry leaves open
+    if (!c_.lengths.empty()) last = std::min(last, c_.lengths[b.batch]);
+    if (c_.causal) last = std::min(last, position + 1);
+    if (c_.right_window >= 0) last = std::min(last, position + c_.right_window + 1);
+    if (c_.left_window >= 0) first = std::max<std::int64_t>(first, position - c_.left_window);
+    if (c_.mask.data != nullptr) last = std::min(last, static_cast<std::int64_t>(c_.mask_columns));
+    last = std::max<std::int64_t>(last, 0);
+    first = std::min(first, last);
+    std::fill(row, row + first, kShut);
+    std::fill(row + last, row + count, kShut);
+    if (c_.mask.data == nullptr) return first < last;
+    const T* mask = c_.mask.at(b.batch, b.head, query);
+    bool any = false;
+    for (std::int64_t i = first; i < last; ++i) {
+      const bool open = mask[i] != kShut;
+      row[i] = open ? row[i] + mask[i] : kShut;
+      any = any || open;
+    }
+    return any;
+  }
+
+  Loops<T> loops_;
+  const AttentionCall<T>& c_;
+  bool rounds_;
+  std::size_t rows_;
+};
+
+}  // namespace
+
+template <class T>
+void run_attention(kernel::KernelContext& ctx, CpuRung rung, const AttentionCall<T>& call) {
+  if (call.batch == 0 || call.q_heads == 0 || call.q_len == 0) return;
+  Attention<T>(rung, call).run(ctx);
+}
+
+template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<float>&);
+template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<double>&);
+
+}  // namespace infernode::ops
