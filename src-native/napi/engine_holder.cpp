@@ -19,6 +19,7 @@ struct Holder {
 
 /// Never destroyed, so that nothing depends on the order in which statics end.
 Holder& holder() {
+  // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): the process's one engine
   static Holder* const instance = new Holder;
   return *instance;
 }

@@ -40,7 +40,7 @@ tensor::Buffer whole(const std::shared_ptr<const MappedFile>& file) {
 }
 
 [[noreturn]] void fail_location(ErrorCode code, const std::string& name, const std::string& location,
-                                std::string what) {
+                                const std::string& what) {
   ErrorContext context;
   context.path = location;
   context.input = name;

@@ -77,7 +77,7 @@ void read_fields(Message proto, ModelFields& out) {
   }
 }
 
-[[noreturn]] void fail_parsing(const std::string& path, std::string detail) {
+[[noreturn]] void fail_parsing(const std::string& path, const std::string& detail) {
   ErrorContext context;
   context.path = path;
   const std::string head = path.empty() ? std::string("Failed to load model because protobuf parsing failed.")

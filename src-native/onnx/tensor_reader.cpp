@@ -50,7 +50,7 @@ size_t alignment_of(DType type) {
   return std::clamp<size_t>(bytes, 1, 8);
 }
 
-[[noreturn]] void fail_tensor(const std::string& name, std::string what) {
+[[noreturn]] void fail_tensor(const std::string& name, const std::string& what) {
   ErrorContext context;
   context.input = name;
   fail(ErrorCode::InvalidModel, cat("tensor '", name, "': ", what), std::move(context));

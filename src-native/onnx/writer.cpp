@@ -20,7 +20,6 @@ using graph::Node;
 using graph::ValueId;
 using graph::ValueType;
 using protozero::pbf_writer;
-using tensor::DType;
 using tensor::Tensor;
 
 /// What protobuf's own parsers accept, less room for what surrounds the tensors.
