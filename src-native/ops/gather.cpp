@@ -71,7 +71,7 @@ class Gather : public Kernel {
     const std::int64_t bound = data.dim(axis), inner = data.shape().numel(axis + 1, data.rank());
     const auto outer = static_cast<std::size_t>(data.shape().numel(0, axis));
     const T* from = elements<T>(data);
-    if (outer == 0 || inner == 0) {
+    if (outer == 0 || inner == 0 || indices.empty()) {
       for (std::int64_t index : indices) checked_index(index, bound, axis);
       return;
     }
@@ -131,8 +131,12 @@ class GatherElements : public Kernel {
         const T* base = data + walk.from;
         const std::int64_t* index = indices + walk.to;
         T* to = out + walk.to;
-        for (std::int64_t j = 0; j < rows.columns; ++j) {
-          to[j] = base[checked_index(index[j], bound, axis) * rows.axis_stride + j * rows.last_stride];
+        if (rows.last_stride == 0) {
+          for (std::int64_t j = 0; j < rows.columns; ++j) to[j] = base[checked_index(index[j], bound, axis)];
+        } else {
+          for (std::int64_t j = 0; j < rows.columns; ++j) {
+            to[j] = base[checked_index(index[j], bound, axis) * rows.axis_stride + j];
+          }
         }
       }
     });

@@ -74,22 +74,22 @@ struct Axis {
     if (!(std::abs(v) < G{1e9})) return padding == Padding::Zeros ? G{-1e9} : G{0};
     return padding == Padding::Reflection ? reflect(v) : v;
   }
-  /// Offset of element i, or -1 where it counts as zero.
-  std::int64_t offset(std::int64_t i) const {
-    if (i < 0 || i >= length) {
-      if (padding == Padding::Zeros) return -1;
-      if (padding == Padding::Reflection) i = static_cast<std::int64_t>(reflect(static_cast<G>(i)));
-      i = std::clamp<std::int64_t>(i, 0, length - 1);
-    }
-    return i * stride;
+  /// Whether element i counts; `i` becomes the element to read in any case.
+  bool resolve(std::int64_t& i) const {
+    if (i >= 0 && i < length) return true;
+    if (padding == Padding::Reflection) i = static_cast<std::int64_t>(reflect(static_cast<G>(i)));
+    i = std::clamp<std::int64_t>(i, 0, length - 1);
+    return padding != Padding::Zeros;
   }
 };
 
-/// Elements and weights along one axis for one place; weights of elements outside are zero.
+/// Elements and weights along one axis for one place. An element outside weighs zero, and the edge stands for it, which
+/// weighs something itself unless the whole place is outside (`any` is false).
 template <class G>
 struct AxisTaps {
   std::array<std::int64_t, 4> offset;
   std::array<G, 4> weight;
+  bool any = false;
 };
 
 template <class G>
@@ -111,11 +111,13 @@ AxisTaps<G> axis_taps(const Axis<G>& axis, G place, Mode mode) {
     taps.weight[0] = 1;
   }
   for (std::size_t k = 0; k < count; ++k) {
-    taps.offset[k] = axis.offset(first + static_cast<std::int64_t>(k));
-    if (taps.offset[k] < 0) {
-      taps.offset[k] = 0;
+    std::int64_t i = first + static_cast<std::int64_t>(k);
+    if (axis.resolve(i)) {
+      taps.any = true;
+    } else {
       taps.weight[k] = 0;
     }
+    taps.offset[k] = i * axis.stride;
   }
   return taps;
 }
@@ -174,35 +176,49 @@ class GridSample : public Kernel {
         static_cast<std::size_t>(x.dim(0) * blocks), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
           std::vector<std::int64_t> offsets(kBlock * taps);
           std::vector<G> weights(kBlock * taps);
+          std::array<bool, kBlock> inside;
           for (auto b = static_cast<std::int64_t>(begin); b < static_cast<std::int64_t>(end); ++b) {
             const std::int64_t n = b / blocks, first = b % blocks * kBlock, count = std::min(kBlock, places - first);
             const C* at = grid.data<C>() + (n * places + first) * static_cast<std::int64_t>(spatial);
             for (std::int64_t p = 0; p < count; ++p, at += spatial) {
-              place_taps<C, G>(at, axes, spatial, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
-                               &weights[static_cast<std::size_t>(p) * taps]);
+              inside[static_cast<std::size_t>(p)] =
+                  place_taps<C, G>(at, axes, spatial, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
+                                   &weights[static_cast<std::size_t>(p) * taps]);
             }
             for (std::int64_t c = 0; c < channels; ++c) {
               const T* from = x.data<T>() + (n * channels + c) * plane;
               T* to = y.mutable_data<T>() + (n * channels + c) * places + first;
-              for (std::int64_t p = 0; p < count; ++p) {
-                using Acc = std::common_type_t<G, tensor::ComputeTypeOf<T>>;
-                Acc sum = 0;
-                for (std::size_t k = static_cast<std::size_t>(p) * taps, last = k + taps; k < last; ++k) {
-                  // A weight of zero may stand for an element outside: infinities inside must not leak from there.
-                  if (weights[k] != 0) sum += static_cast<Acc>(weights[k]) * static_cast<Acc>(widen(from[offsets[k]]));
-                }
-                to[p] = convert<T>(sum);
+              if (taps == 4) {
+                sum_places<4>(from, offsets.data(), weights.data(), inside, count, taps, to);
+              } else {
+                sum_places<0>(from, offsets.data(), weights.data(), inside, count, taps, to);
               }
             }
           }
         });
   }
 
-  /// Offsets and weights for one place; `at` holds its coordinates, the innermost axis first.
+  /// The weighted sums of one channel; Taps is their number where the compiler may know it.
+  template <std::size_t Taps, class T, class G>
+  static void sum_places(const T* from, const std::int64_t* offsets, const G* weights,
+                         const std::array<bool, kBlock>& inside, std::int64_t count, std::size_t taps, T* to) {
+    using Acc = std::common_type_t<G, tensor::ComputeTypeOf<T>>;
+    if constexpr (Taps != 0) taps = Taps;
+    for (std::int64_t p = 0; p < count; ++p, offsets += taps, weights += taps) {
+      Acc sum = 0;
+      for (std::size_t k = 0; k < taps; ++k)
+        sum += static_cast<Acc>(weights[k]) * static_cast<Acc>(widen(from[offsets[k]]));
+      to[p] = convert<T>(inside[static_cast<std::size_t>(p)] ? sum : Acc{0});
+    }
+  }
+
+  /// Offsets and weights for one place, and whether any part of it is inside; `at` holds its coordinates, the innermost
+  /// axis first.
   template <class C, class G>
-  void place_taps(const C* at, const std::array<Axis<G>, 4>& axes, std::size_t spatial, std::size_t per_axis,
+  bool place_taps(const C* at, const std::array<Axis<G>, 4>& axes, std::size_t spatial, std::size_t per_axis,
                   std::int64_t* offsets, G* weights) const {
     std::size_t count = 1;
+    bool inside = true;
     offsets[0] = 0;
     weights[0] = 1;
     for (std::size_t d = 0; d < spatial; ++d) {
@@ -211,6 +227,7 @@ class GridSample : public Kernel {
       G place = align_corners_ ? (n + 1) / 2 * (length - 1) : ((n + 1) * length - 1) / 2;
       if (mode_ == Mode::Nearest) place = std::nearbyint(place);
       const AxisTaps<G> taps = axis_taps(axis, axis.settle(place), mode_);
+      inside = inside && taps.any;
       for (std::size_t k = count; k-- > 0;) {
         const std::int64_t offset = offsets[k];
         const G weight = weights[k];
@@ -221,6 +238,7 @@ class GridSample : public Kernel {
       }
       count *= per_axis;
     }
+    return inside;
   }
 
   Mode mode_;

@@ -15,33 +15,47 @@ using AxisMaps = std::vector<std::vector<std::int64_t>>;
 
 namespace mapped_copy_detail {
 
-/// One row of blocks; neighbours in the source are copied as one run.
-template <class T>
-void copy_row(const T* x, T* y, const std::vector<std::int64_t>& map, std::int64_t block, const T& constant) {
-  for (std::size_t i = 0; i < map.size();) {
-    std::size_t n = 1;
-    if (map[i] < 0) {
-      while (i + n < map.size() && map[i + n] < 0) ++n;
-      std::fill_n(y, static_cast<std::int64_t>(n) * block, constant);
+/// `count` neighbours in a row that are neighbours in the source too, from `source` on; -1 for constants.
+struct Run {
+  std::int64_t source, count;
+};
+
+inline std::vector<Run> runs_of(const std::vector<std::int64_t>& map) {
+  std::vector<Run> runs;
+  for (const std::int64_t source : map) {
+    if (!runs.empty() && source == (runs.back().source < 0 ? -1 : runs.back().source + runs.back().count)) {
+      ++runs.back().count;
     } else {
-      while (i + n < map.size() && map[i + n] == map[i] + static_cast<std::int64_t>(n)) ++n;
-      std::copy_n(x + map[i] * block, static_cast<std::int64_t>(n) * block, y);
+      runs.push_back({source, 1});
     }
-    y += static_cast<std::int64_t>(n) * block;
-    i += n;
+  }
+  return runs;
+}
+
+/// One row of blocks, run by run.
+template <class T>
+void copy_row(const T* x, T* y, const std::vector<Run>& runs, std::int64_t block, const T& constant) {
+  for (const Run& run : runs) {
+    const std::int64_t n = run.count * block;
+    if (run.source < 0) {
+      std::fill_n(y, n, constant);
+    } else if (n == 1) {
+      *y = x[run.source];
+    } else {
+      std::copy_n(x + run.source * block, n, y);
+    }
+    y += n;
   }
 }
 
 /// Rows of single elements that are mostly no runs (an image enlarged by repeating pixels).
 template <class T>
-void gather_row(const T* x, T* y, const std::vector<std::int64_t>& map, const T& constant) {
-  for (std::size_t i = 0; i < map.size(); ++i) y[i] = map[i] < 0 ? constant : x[map[i]];
-}
-
-inline bool has_runs(const std::vector<std::int64_t>& map) {
-  std::size_t breaks = 0;
-  for (std::size_t i = 1; i < map.size(); ++i) breaks += map[i] != map[i - 1] + 1 ? 1 : 0;
-  return breaks * 8 < map.size();
+void gather_row(const T* x, T* y, const std::vector<std::int64_t>& map, bool constants, const T& constant) {
+  if (constants) {
+    for (std::size_t i = 0; i < map.size(); ++i) y[i] = map[i] < 0 ? constant : x[map[i]];
+  } else {
+    for (std::size_t i = 0; i < map.size(); ++i) y[i] = x[map[i]];
+  }
 }
 
 }  // namespace mapped_copy_detail
@@ -67,7 +81,9 @@ void mapped_copy(const kernel::RunContext& run, const tensor::Tensor& in, const 
   const std::vector<std::int64_t>& row = maps[row_axis];
   const std::int64_t block = in.shape().numel(row_axis + 1, in.rank());
   const std::int64_t row_size = static_cast<std::int64_t>(row.size()) * block;
-  const bool gather = block == 1 && !detail::has_runs(row);
+  const std::vector<detail::Run> runs = detail::runs_of(row);
+  const bool gather = block == 1 && runs.size() * 8 > row.size();
+  const bool constants = std::any_of(row.begin(), row.end(), [](std::int64_t source) { return source < 0; });
   const tensor::Shape strides = in.shape().strides();
   const T* from = elements<T>(in);
   T* to = mutable_elements<T>(out);
@@ -93,9 +109,9 @@ void mapped_copy(const kernel::RunContext& run, const tensor::Tensor& in, const 
       } else if (offset == previous) {
         std::copy_n(y - row_size, row_size, y);
       } else if (gather) {
-        detail::gather_row(from + offset, y, row, constant);
+        detail::gather_row(from + offset, y, row, constants, constant);
       } else {
-        detail::copy_row(from + offset, y, row, block, constant);
+        detail::copy_row(from + offset, y, runs, block, constant);
       }
       previous = offset;
       for (std::size_t d = row_axis; d-- > 0;) {

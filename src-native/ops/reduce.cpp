@@ -63,7 +63,7 @@ class Reduce : public Kernel {
     const Tensor& in = ctx.input(0);
     const Ints axes = resolve_axes(axes_.read(ctx), noop_, in.rank());
     const Tensor out = ctx.output(0, reduced_shape(in.shape(), axes.span(), keep_dims_));
-    reduce(ctx.run(), rung_, Kind, reduce_layout(in.shape(), axes.span()), in, out);
+    reduce(ctx.run(), rung_, Kind, axes.span(), in, out);
   }
 
  private:

@@ -29,9 +29,13 @@ tensor::Tensor arranged(const kernel::RunContext& run, const tensor::Tensor& in,
 
 enum class ReduceKind : std::uint8_t { Sum, Mean, Max, Min, Prod, L1, L2, SumSquare, LogSum, LogSumExp };
 
-/// Reduces `in` (any numeric type or bool) into `out`, of the same type with outer * inner elements. Sums of a row are
-/// cut at fixed places, so that the result does not depend on the number of threads.
-void reduce(const kernel::RunContext& run, CpuRung rung, ReduceKind kind, const ReduceLayout& layout,
+/// Reduces `axes`, which lie in [0, rank), of `in` (any numeric type or bool) into `out`, of the same type. Long sums
+/// are cut at fixed places, so that the result does not depend on the number of threads.
+void reduce(const kernel::RunContext& run, CpuRung rung, ReduceKind kind, std::span<const std::int64_t> axes,
             const tensor::Tensor& in, const tensor::Tensor& out);
+
+/// The part of it for float32 and, through float32 and rounded once, 16-bit floats; `out` is not empty.
+void reduce_floats(const kernel::RunContext& run, CpuRung rung, ReduceKind kind, std::span<const std::int64_t> axes,
+                   const tensor::Tensor& in, const tensor::Tensor& out);
 
 }  // namespace infernode::ops

@@ -249,7 +249,20 @@ Taps<Acc> narrowed(Taps<double> taps) {
   }
 }
 
-/// Resizes by weighted sums, innermost axis first: an axis that grows then grows while the tensor is still small.
+/// Axes that shrink, outermost first, then axes that grow, innermost first: so each pass, and above all the one along
+/// rows, which does not vectorize, has the fewest elements to compute.
+std::vector<std::size_t> pass_order(const std::vector<ResizedAxis>& axes, std::size_t first) {
+  std::vector<std::size_t> order;
+  for (std::size_t a = first; a < axes.size(); ++a) {
+    if (!axes[a].identity() && axes[a].out < axes[a].in) order.push_back(a);
+  }
+  for (std::size_t a = axes.size(); a-- > first;) {
+    if (!axes[a].identity() && axes[a].out >= axes[a].in) order.push_back(a);
+  }
+  return order;
+}
+
+/// Resizes by weighted sums, one axis at a time.
 template <class T>
 void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const std::vector<ResizedAxis>& axes,
                  const TapOptions& options, float extrapolation) {
@@ -264,8 +277,7 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
   std::int64_t half = 0;
   bool any_outside = false;
   AxisMaps outside(axes.size());
-  for (std::size_t a = axes.size(); a-- > first;) {
-    if (axes[a].identity()) continue;
+  for (const std::size_t a : pass_order(axes, first)) {
     Taps<Acc> taps = narrowed<Acc>(make_taps(axes[a], options));
     for (std::size_t i = 0; i < taps.outside.size(); ++i) {
       if (taps.outside[i]) {

@@ -20,6 +20,8 @@ using tensor::TypeTag;
 constexpr double kBytesPerNs = 8.0;
 /// Long runs are cut into pieces of this size for the threads.
 constexpr std::int64_t kRunBytes = 64 * 1024;
+/// Planes narrower than this are copied row by row: blocks would not fill.
+constexpr std::int64_t kNarrow = 4;
 
 using Axis = WalkAxis;
 using Axes = InlineVector<Axis, 8>;
@@ -138,7 +140,8 @@ void copy_elements_of(const RunContext& run, const Axes& axes, const T* from, T*
   if constexpr (sizeof(T) <= 8 && std::is_integral_v<T>) {
     if (table && axes.size() > 1 && axes.back().to == 1 && axes.back().from > 1) {
       for (std::size_t d = 0; d + 1 < axes.size(); ++d) {
-        if (axes[d].from == 1 && axes[d].to > 0) return copy_planes(run, axes, d, from, to, *table);
+        if (axes[d].from == 1 && axes[d].to > 0 && axes[d].n >= kNarrow && axes.back().n >= kNarrow)
+          return copy_planes(run, axes, d, from, to, *table);
       }
     }
   }

@@ -50,6 +50,8 @@ struct Before {
     if (x != y) return Largest ? x > y : x < y;
     return a < b;
   }
+  /// Surely not before `worst`, of a lower index: the quick test that most elements end with.
+  static bool beaten(C x, C worst) { return Largest ? x <= worst : x >= worst; }
 };
 
 class TopK : public Kernel {
@@ -93,13 +95,12 @@ class TopK : public Kernel {
     T* value = values.mutable_data<T>();
     auto* index = indices.mutable_data<std::int64_t>();
     ctx.parallel_for(rows, 5.0 * static_cast<double>(count), [&](std::size_t begin, std::size_t end, std::size_t) {
-      std::vector<C> row(static_cast<std::size_t>(count));
+      std::vector<C> row;
       std::vector<std::int64_t> order;
       for (auto r = static_cast<std::int64_t>(begin); r < static_cast<std::int64_t>(end); ++r) {
         const std::int64_t o = r / inner, i = r % inner;
         const T* from = x + o * count * inner + i;
-        for (std::int64_t j = 0; j < count; ++j) row[static_cast<std::size_t>(j)] = widen(from[j * inner]);
-        choose(Before<C, Largest>{row.data()}, count, k, order);
+        choose(Before<C, Largest>{contiguous(from, inner, count, row)}, count, k, order);
         for (std::int64_t j = 0; j < k; ++j) {
           const std::int64_t at = order[static_cast<std::size_t>(j)], to = (o * k + j) * inner + i;
           value[to] = from[at * inner];
@@ -107,6 +108,17 @@ class TopK : public Kernel {
         }
       }
     });
+  }
+
+  /// The row as it lies in memory, or a copy in `row`.
+  template <class T, class C>
+  static const C* contiguous(const T* from, std::int64_t stride, std::int64_t count, std::vector<C>& row) {
+    if constexpr (std::is_same_v<T, C>) {
+      if (stride == 1) return from;
+    }
+    row.resize(static_cast<std::size_t>(count));
+    for (std::int64_t j = 0; j < count; ++j) row[static_cast<std::size_t>(j)] = widen(from[j * stride]);
+    return row.data();
   }
 
   /// The first k elements in `before`'s order. Few of many are kept in a heap that most elements never enter.
@@ -117,11 +129,13 @@ class TopK : public Kernel {
     std::iota(order.begin(), order.end(), 0);
     if (few) {
       std::make_heap(order.begin(), order.end(), before);
+      auto worst = before.values[order.front()];
       for (std::int64_t j = k; j < count; ++j) {
-        if (!before(j, order.front())) continue;
+        if (B::beaten(before.values[j], worst) || !before(j, order.front())) continue;
         std::pop_heap(order.begin(), order.end(), before);
         order.back() = j;
         std::push_heap(order.begin(), order.end(), before);
+        worst = before.values[order.front()];
       }
     } else if (k < count) {
       std::nth_element(order.begin(), order.begin() + k - 1, order.end(), before);
