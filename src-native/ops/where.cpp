@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernel/op_registrar.h"
 #include "ops/broadcast.h"
 #include "ops/contents.h"
@@ -15,6 +17,33 @@ using tensor::Shape;
 using tensor::Tensor;
 using tensor::TypeTag;
 
+/// to[i] = c[i] ? a[i] : b[i]; a still side is one element. Flags are known to the compiler, so that plain types
+/// vectorise.
+template <bool kStillA, bool kStillB, class T>
+void choose(const std::uint8_t* c, const T* a, const T* b, T* to, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const T &x = a[kStillA ? 0 : i], &y = b[kStillB ? 0 : i];
+    to[i] = c[i] ? x : y;
+  }
+}
+
+template <class T>
+void choose(const std::uint8_t* c, bool still_c, const T* a, bool still_a, const T* b, bool still_b, T* to,
+            std::size_t n) {
+  if (still_c) {
+    const bool still = *c ? still_a : still_b;
+    const T* from = *c ? a : b;
+    if (still)
+      std::fill(to, to + n, *from);
+    else
+      std::copy(from, from + n, to);
+    return;
+  }
+  const auto loop = still_a ? (still_b ? choose<true, true, T> : choose<true, false, T>)
+                            : (still_b ? choose<false, true, T> : choose<false, false, T>);
+  loop(c, a, b, to, n);
+}
+
 /// Output element = X where the condition is true, Y elsewhere; all three broadcast.
 class Where final : public Kernel {
  public:
@@ -28,11 +57,7 @@ class Where final : public Kernel {
       const T *a = elements<T>(x), *b = elements<T>(y);
       T* to = mutable_elements<T>(out);
       plan.for_each_run(ctx.run(), 0.5, [&](std::size_t o, const std::size_t* in, std::size_t n) {
-        const std::size_t c_step = plan.still(0) ? 0 : 1, a_step = plan.still(1) ? 0 : 1,
-                          b_step = plan.still(2) ? 0 : 1;
-        const std::uint8_t* c = chosen + in[0];
-        const T *p = a + in[1], *q = b + in[2];
-        for (std::size_t i = 0; i < n; ++i) to[o + i] = c[i * c_step] ? p[i * a_step] : q[i * b_step];
+        choose(chosen + in[0], plan.still(0), a + in[1], plan.still(1), b + in[2], plan.still(2), to + o, n);
       });
     });
   }

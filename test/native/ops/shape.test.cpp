@@ -21,7 +21,7 @@ TEST_CASE("Size counts elements") {
 }
 
 TEST_CASE("Shape of unknown rank is a vector of unknown length") {
-  CHECK(infer_op("(float X) => (Y) { Y = Shape(X) }", 13) == "tensor(int64)[0]");
+  CHECK(infer_op("(float[] X) => (Y) { Y = Shape(X) }", 13) == "tensor(int64)[?]");
 }
 
 }  // namespace

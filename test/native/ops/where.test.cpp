@@ -16,6 +16,20 @@ TEST_CASE("Where chooses by the condition, all three broadcast") {
                  "broadcast");
 }
 
+TEST_CASE("Every combination of repeated inputs is chosen from") {
+  const char* text = "(C, X, Y) => (Z) { Z = Where(C, X, Y) }";
+  const Tensor mask = b8({4}, {true, false, false, true});
+  const Tensor x = f32({4}, {1, 2, 3, 4}), y = f32({4}, {5, 6, 7, 8}), one = f32({1}, {1}), nine = f32({}, {9});
+  check_op(text, 16, {mask, x, y}, {f32({4}, {1, 6, 7, 4})});
+  check_op(text, 16, {mask, one, y}, {f32({4}, {1, 6, 7, 1})});
+  check_op(text, 16, {mask, x, nine}, {f32({4}, {1, 9, 9, 4})});
+  check_op(text, 16, {mask, one, nine}, {f32({4}, {1, 9, 9, 1})});
+  check_op(text, 16, {b8({1}, {true}), x, nine}, {x});
+  check_op(text, 16, {b8({1}, {false}), x, nine}, {f32({4}, {9, 9, 9, 9})});
+  const Tensor large = noise({3, 40001});
+  check_op(text, 16, {b8({3, 1}, {true, false, true}), large, large}, {large});
+}
+
 TEST_CASE("Where passes on symbolic sizes") {
   const char* text =
       "(float[N,3] X, int64[1] minus, int64[1] one) => (Z) { S = Shape(X) E = Equal(S, minus) Z = Where(E, one, S) }";
