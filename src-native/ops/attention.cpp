@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/checked.h"
@@ -82,16 +82,17 @@ class Attention final : public kernel::Kernel {
            cat("Attention: Q ", ctx.input(0).shape().to_string(), ", K ", ctx.input(1).shape().to_string(), " and V ",
                ctx.input(2).shape().to_string(), " do not fit each other"));
     }
-    const std::int64_t past = ctx.has_input(4) ? ctx.input(4).dim(2 < ctx.input(4).rank() ? 2 : 0) : 0;
     if (ctx.has_input(4) != ctx.has_input(5))
       fail(ErrorCode::InvalidArgument, "Attention takes past_key and past_value together");
+    const std::int64_t fresh = k.rows;
     const Tensor key = with_past(ctx, ctx.input(1), k, 4, 1), value = with_past(ctx, ctx.input(2), v, 5, 2);
     const Shape out =
         q.flat ? Shape{q.batch, q.rows, checked_mul(q.heads, v.columns)} : Shape{q.batch, q.heads, q.rows, v.columns};
     const Tensor y = ctx.output(0, out);
     const Tensor scores = ctx.wants_output(3) ? ctx.output(3, Shape{q.batch, q.heads, q.rows, k.rows}) : Tensor();
-    dispatch_reals(ctx.input(0).dtype(), "Attention",
-                   [&]<class T>(tensor::TypeTag<T>) { attend<T>(ctx, q, k, v, past, key, value, y, scores); });
+    dispatch_reals(ctx.input(0).dtype(), "Attention", [&]<class T>(tensor::TypeTag<T>) {
+      attend<T>(ctx, q, k, v, k.rows - fresh, key, value, y, scores);
+    });
   }
 
  private:
@@ -145,8 +146,9 @@ class Attention final : public kernel::Kernel {
     call.scale = scale_ ? static_cast<double>(*scale_) : 1 / std::sqrt(static_cast<double>(q.columns));
     call.softcap = static_cast<double>(softcap_);
     call.causal = causal_;
-    call.left_window = left_;
-    call.right_window = right_;
+    constexpr std::int64_t kFar = std::int64_t{1} << 40;  // beyond any sequence
+    call.left_window = std::min(left_, kFar);
+    call.right_window = std::min(right_, kFar);
     call.stage = static_cast<typename AttentionCall<T>::Stage>(stage_);
     call.scores = score_out.data();
     const DType type = ctx.input(0).dtype();
@@ -157,7 +159,13 @@ class Attention final : public kernel::Kernel {
       if (lengths->shape() != Shape{q.batch})
         fail(ErrorCode::ShapeMismatch, cat("nonpad_kv_seqlen is ", lengths->to_string(), " for ", q.batch, " batches"));
       call.lengths = tensor::to_int64_vector(*lengths);
-      for (std::size_t b = 0; b < call.batch && past == 0; ++b) call.offsets[b] = call.lengths[b] - q.rows;
+      for (std::size_t b = 0; b < call.batch; ++b) {
+        if (call.lengths[b] < 0 || call.lengths[b] > k.rows) {
+          fail(ErrorCode::InvalidArgument,
+               cat("nonpad_kv_seqlen[", b, "] is ", call.lengths[b], " of ", k.rows, " keys"));
+        }
+        if (past == 0) call.offsets[b] = call.lengths[b] - q.rows;
+      }
     }
     const Tensor mask = mask_values<T>(ctx, call);
     run_attention(ctx, rung_, call);

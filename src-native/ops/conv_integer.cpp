@@ -286,7 +286,8 @@ class IntegerConv : public kernel::Kernel {
     auto* to = static_cast<std::uint8_t*>(y.mutable_raw()) + at;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const float value = std::nearbyint(static_cast<float>(static_cast<std::int32_t>(sums[i])) * scale);
-      const float shifted = std::clamp(value, -65536.0f, 65536.0f) + static_cast<float>(q.y_zero);
+      const float shifted = std::isnan(value) ? static_cast<float>(q.y_zero)
+                                              : std::clamp(value, -65536.0f, 65536.0f) + static_cast<float>(q.y_zero);
       to[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(std::clamp(shifted, low, high)));
     }
   }

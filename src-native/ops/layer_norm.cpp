@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
@@ -102,7 +103,12 @@ class LayerNorm final : public kernel::Kernel {
     constexpr std::size_t kInvStd = Rms ? 1 : 2;
     const Tensor mean = !Rms && ctx.wants_output(1) ? ctx.output(1, reduced) : Tensor();
     const Tensor inv_std = ctx.wants_output(kInvStd) ? ctx.output(kInvStd, reduced) : Tensor();
-    if (x.numel() == 0) return;
+    if (x.numel() == 0) {  // no row, or rows of nothing, whose statistics are 0
+      for (const Tensor* t : {&mean, &inv_std}) {
+        if (*t) std::memset(t->mutable_raw(), 0, t->bytes());
+      }
+      return;
+    }
     dispatch_reals(x.dtype(), "LayerNormalization", [&]<class T>(tensor::TypeTag<T>) {
       const RealInput<T> in(ctx, rung_, x);
       const RowFactor<T> gamma(ctx, rung_, 1, x.shape(), axis), beta(ctx, rung_, 2, x.shape(), axis);

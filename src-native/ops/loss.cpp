@@ -75,7 +75,7 @@ class Loss final : public kernel::Kernel {
         fail(ErrorCode::InvalidArgument, cat(kName, ": target ", t, " is none of ", classes, " classes"));
     }
     std::vector<T> losses(targets.size());
-    ctx.parallel_for(targets.size(), Softmax ? static_cast<double>(n) * 10 : 5,
+    ctx.parallel_for(n == 0 ? 0 : targets.size(), Softmax ? static_cast<double>(n) * 10 : 5,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {
                          const T* column = x + i / inner * n * inner + i % inner;

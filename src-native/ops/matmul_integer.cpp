@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/convert.h"
+#include "ops/dynamic_quantize.h"
 #include "ops/gemm.h"
 #include "ops/integer_gemm.h"
 #include "ops/reals.h"
@@ -47,10 +48,9 @@ Tensor quantize_dynamically(KernelContext& ctx, const microkernels::ConvertTable
   const auto n = static_cast<std::size_t>(x.numel());
   float low = 0, high = 0;
   table.min_max(x.data<float>(), n, &low, &high);
-  low = std::min(low, 0.0f);
-  high = std::max(high, 0.0f);
-  scale = low == high ? 1.0f : (high - low) / 255.0f;
-  zero = static_cast<std::int32_t>(std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f));
+  const DynamicScale range(low, high);
+  scale = range.scale;
+  zero = range.zero;
   const Tensor out = Tensor::make(DType::UInt8, x.shape(), *ctx.run().allocator);
   ctx.parallel_for(n, 0.2, [&](std::size_t begin, std::size_t end, std::size_t) {
     table.quantize_u8(x.data<float>() + begin, out.mutable_data<std::uint8_t>() + begin, end - begin, scale, zero);
@@ -192,8 +192,9 @@ class QLinearMatMul final : public kernel::Kernel {
           for (std::size_t i = 0; i < values.size(); ++i) {
             if constexpr (std::is_integral_v<T>) {
               using Limits = std::numeric_limits<T>;
-              to[i] = static_cast<T>(std::clamp(std::nearbyint(values[i] / scale) + zero,
-                                                static_cast<float>(Limits::min()), static_cast<float>(Limits::max())));
+              const float q = std::nearbyint(values[i] / scale) + zero;
+              to[i] = static_cast<T>(std::clamp(std::isnan(q) ? zero : q, static_cast<float>(Limits::min()),
+                                                static_cast<float>(Limits::max())));
             } else {
               to[i] = T::from_float(values[i] / scale, true);
             }

@@ -39,7 +39,7 @@ struct Problem {
   std::size_t planes = 0, in_plane = 1, out_plane = 1;
   std::array<AxisPlan, kAxes> axes;
   microkernels::PoolShape shape;
-  bool flat = true;  ///< at most two spatial axes: `shape` says it all
+  bool flat = true;  ///< `shape` says it all: at most two spatial axes, and no window of absurd extent
 };
 
 AxisPlan::Window clip(std::int64_t start, std::int64_t taps, std::int64_t step, std::int64_t in, std::int64_t limit) {
@@ -88,6 +88,8 @@ class Pool : public kernel::Kernel {
       plan.windows.clear();
       for (std::int64_t o = 0; o < axis.out; ++o)
         plan.windows.push_back(clip(o * window.strides[i] - axis.pad_begin, k, step, x[i + 2], limit));
+      constexpr std::int64_t kMostExtent = 1 << 14;
+      p.flat = p.flat && k <= kMostExtent && step <= kMostExtent && (k - 1) * step < kMostExtent;
       p.in_plane *= plan.in;
       p.out_plane *= plan.out;
       microkernels::PoolShape& s = p.shape;

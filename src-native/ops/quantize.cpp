@@ -8,6 +8,7 @@
 #include "base/packed.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/convert.h"
+#include "ops/dynamic_quantize.h"
 #include "ops/reals.h"
 #include "ops/strided_copy.h"
 
@@ -344,13 +345,12 @@ class DynamicQuantizeLinear final : public kernel::Kernel {
       low = std::min(low, least[i]);
       high = std::max(high, most[i]);
     }
-    const float scale = low == high ? 1.0f : (high - low) / 255.0f;
-    const auto zero = static_cast<std::int32_t>(std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f));
+    const DynamicScale range(low, high);
     for_chunks([&](std::size_t, std::size_t first, std::size_t n) {
-      table_.quantize_u8(from + first, y.mutable_data<std::uint8_t>() + first, n, scale, zero);
+      table_.quantize_u8(from + first, y.mutable_data<std::uint8_t>() + first, n, range.scale, range.zero);
     });
-    *scale_out.mutable_data<float>() = scale;
-    *zero_out.mutable_data<std::uint8_t>() = static_cast<std::uint8_t>(zero);
+    *scale_out.mutable_data<float>() = range.scale;
+    *zero_out.mutable_data<std::uint8_t>() = static_cast<std::uint8_t>(range.zero);
   }
 
  private:

@@ -62,5 +62,11 @@ TEST_CASE("Attention refuses what does not fit") {
                  ErrorCode::ShapeMismatch, "");
 }
 
+TEST_CASE("Attention refuses lengths beyond its keys") {
+  check_op_fails("(Q, K, V, L) => (Y) { Y = Attention(Q, K, V, , , , L) }", 24,
+                 {noise({1, 1, 2, 4}), noise({1, 1, 2, 4}), noise({1, 1, 2, 4}), i64({1}, {3})},
+                 ErrorCode::InvalidArgument, "nonpad_kv_seqlen[0] is 3");
+}
+
 }  // namespace
 }  // namespace infernode::test

@@ -77,6 +77,11 @@ TEST_CASE("SkipLayerNormalization adds before it normalizes") {
                  17, {noise({2, 2}), noise({2, 3}), noise({2})}, ErrorCode::ShapeMismatch, "adds");
 }
 
+TEST_CASE("LayerNormalization of nothing") {
+  check_op("(float[2,0] X, float[0] S) => (float[2,0] Y, float[2,1] M) { Y, M = LayerNormalization(X, S) }", 17,
+           {f32({2, 0}, {}), f32({0}, {})}, {f32({2, 0}, {}), f32({2, 1}, {0, 0})});
+}
+
 TEST_CASE("LayerNormalization refuses a scale that does not fit") {
   check_op_fails("(X, S) => (Y) { Y = LayerNormalization(X, S) }", 17, {noise({2, 3}), noise({2})},
                  ErrorCode::ShapeMismatch, "");

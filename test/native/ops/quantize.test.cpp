@@ -65,6 +65,8 @@ TEST_CASE("DynamicQuantizeLinear widens the range to hold 0") {
            {f32({2}, {-510, -255})}, {u8({2}, {0, 127}), f32({}, {2}), u8({}, {255})});
   check_op("(float[2] X) => (uint8[2] Y, float S, uint8 Z) { Y, S, Z = DynamicQuantizeLinear(X) }", 11,
            {f32({2}, {0, 0})}, {u8({2}, {0, 0}), f32({}, {1}), u8({}, {0})});
+  check_op("(float[2] X) => (uint8[2] Y, float S, uint8 Z) { Y, S, Z = DynamicQuantizeLinear(X) }", 11,
+           {f32({2}, {-kInf, 1})}, {u8({2}, {0, 0}), f32({}, {kInf}), u8({}, {0})});
   check_threads("(X) => (Y, S, Z) { Y, S, Z = DynamicQuantizeLinear(X) }", 11, {noise({100000})});
 }
 
