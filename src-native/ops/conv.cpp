@@ -233,10 +233,12 @@ void register_conv(kernel::OpRegistrar& r) {
       .version(22, "X:T, W:T, B:T? -> Y:T; T = floats_bf16")
       .infer(infer_conv)
       .kernel<Conv>();
-  r.op("FusedConv", "com.microsoft")
-      .version(1, "X:T, W:T, B:T?, Z:T? -> Y:T; T = float16|float")
-      .infer(infer_conv)
-      .kernel<Conv>();
+  for (const char* domain : {"com.microsoft", "infernode"}) {  // ours knows more activations
+    r.op("FusedConv", domain)
+        .version(1, "X:T, W:T, B:T?, Z:T? -> Y:T; T = float16|float")
+        .infer(infer_conv)
+        .kernel<Conv>();
+  }
 }
 
 }  // namespace infernode::ops

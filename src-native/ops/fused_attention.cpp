@@ -1,0 +1,125 @@
+#include <utility>
+
+#include "kernel/op_registrar.h"
+#include "ops/attention_core.h"
+#include "ops/reals.h"
+#include "ops/strided_copy.h"
+
+namespace infernode::ops {
+namespace {
+
+using kernel::InferContext;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+
+/// infernode.FusedAttention: Y = softmax(scale * Q * K' + mask) * V over [batch, heads, rows, columns]; where attribute
+/// `q_rows_first` (k_, v_, y_) is set, that operand is [batch, rows, heads, columns]. K and V may have fewer heads than
+/// Q: each then serves a group of neighbours. The mask broadcasts to the scores.
+class FusedAttention final : public kernel::Kernel {
+ public:
+  explicit FusedAttention(KernelInfo& info) : rung_(info.cpu_rung()), scale_(info.attributes().get_float("scale", 1)) {
+    constexpr const char* kNames[] = {"q_rows_first", "k_rows_first", "v_rows_first", "y_rows_first"};
+    for (std::size_t i = 0; i < 4; ++i) rows_first_[i] = info.attributes().get_int(kNames[i], 0) != 0;
+  }
+
+  void run(KernelContext& ctx) const override {
+    const Shape q = dims(ctx, 0), k = dims(ctx, 1), v = dims(ctx, 2);
+    if (k[0] != q[0] || v[0] != q[0] || k[3] != q[3] || v[2] != k[2] || k[1] != v[1] || k[1] == 0 || q[1] % k[1] != 0) {
+      fail(ErrorCode::ShapeMismatch, cat("attention over Q ", q.to_string(), ", K ", k.to_string(), " and V ",
+                                         v.to_string(), " of [batch, heads, rows, columns]"));
+    }
+    Shape out{q[0], q[1], q[2], v[3]};
+    if (rows_first_[3]) std::swap(out[1], out[2]);
+    const Tensor y = ctx.output(0, out);
+    if (y.numel() == 0) return;
+    const RealInput<float> query(ctx, rung_, ctx.input(0)), key(ctx, rung_, ctx.input(1)),
+        value(ctx, rung_, ctx.input(2));
+    const RealOutput<float> result(ctx, rung_, y);
+    const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+    AttentionCall<float> call;
+    call.batch = size(q[0]);
+    call.q_heads = size(q[1]);
+    call.kv_heads = size(k[1]);
+    call.q_len = size(q[2]);
+    call.kv_len = size(k[2]);
+    call.head = size(q[3]);
+    call.v_head = size(v[3]);
+    call.q = heads(query.data(), q, rows_first_[0]);
+    call.k = heads(key.data(), k, rows_first_[1]);
+    call.v = heads(value.data(), v, rows_first_[2]);
+    call.y = heads(result.data(), {q[0], q[1], q[2], v[3]}, rows_first_[3]);
+    call.scale = static_cast<double>(scale_);
+    const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);
+    run_attention(ctx, rung_, call);
+    result.store();
+  }
+
+ private:
+  /// [batch, heads, rows, columns] of input `i`.
+  Shape dims(KernelContext& ctx, std::size_t i) const {
+    Shape shape = ctx.input(i).shape();
+    if (shape.rank() != 4) fail(ErrorCode::ShapeMismatch, cat("attention takes rank 4, got ", shape.to_string()));
+    if (rows_first_[i]) std::swap(shape[1], shape[2]);
+    return shape;
+  }
+
+  template <class T>
+  static Heads<T> heads(T* data, const Shape& shape, bool rows_first) {
+    const auto h = static_cast<std::size_t>(shape[1]), r = static_cast<std::size_t>(shape[2]),
+               c = static_cast<std::size_t>(shape[3]);
+    return rows_first ? Heads<T>::bsnh(data, h, r, c) : Heads<T>::bnsh(data, h, r, c);
+  }
+
+  /// The mask as float32 whose last dim is whole; the returned tensor holds its memory.
+  Tensor read_mask(KernelContext& ctx, const Shape& scores, AttentionCall<float>& call) const {
+    const Tensor* given = ctx.optional_input(3);
+    if (given == nullptr) return {};
+    Tensor mask = *given;
+    Shape strides = tensor::broadcast_strides(mask.shape(), scores);
+    if (strides[3] == 0 && scores[3] > 1) {
+      Shape whole = scores;
+      for (std::size_t i = 0; i < 3; ++i) whole[i] = strides[i] == 0 ? 1 : scores[i];
+      const Tensor copy = Tensor::make(mask.dtype(), whole, *ctx.run().allocator);
+      strided_copy(ctx.run(), whole, {mask, 0, strides}, {copy, 0, whole.strides()});
+      mask = copy;
+      strides = tensor::broadcast_strides(whole, scores);
+    }
+    if (mask.dtype() != DType::Float32) {
+      const Tensor wide = Tensor::make(DType::Float32, mask.shape(), *ctx.run().allocator);
+      convert_reals(ctx.run(), rung_, mask.dtype(), mask.raw(), wide.dtype(), wide.mutable_raw(),
+                    static_cast<std::size_t>(mask.numel()));
+      mask = wide;
+    }
+    call.mask = {mask.data<float>(), static_cast<std::size_t>(strides[0]), static_cast<std::size_t>(strides[1]),
+                 static_cast<std::size_t>(strides[2])};
+    call.mask_columns = call.kv_len;
+    return mask;
+  }
+
+  CpuRung rung_;
+  float scale_;
+  bool rows_first_[4];
+};
+
+void infer_fused_attention(InferContext& ctx) {
+  const graph::SymShape *q = ctx.input_shape(0), *v = ctx.input_shape(2);
+  if (q == nullptr || v == nullptr || q->size() != 4 || v->size() != 4) return;
+  graph::SymShape y = *q;
+  y[3] = (*v)[3];
+  if (ctx.attributes().get_int("q_rows_first", 0) != ctx.attributes().get_int("y_rows_first", 0)) std::swap(y[1], y[2]);
+  ctx.set_output_shape(0, std::move(y));
+}
+
+}  // namespace
+
+void register_fused_attention(kernel::OpRegistrar& r) {
+  r.op("FusedAttention", "infernode")
+      .version(1, "Q:T, K:T, V:T, mask:T? -> Y:T; T = float|float16|bfloat16")
+      .infer(infer_fused_attention)
+      .kernel<FusedAttention>();
+}
+
+}  // namespace infernode::ops
