@@ -30,12 +30,10 @@ std::vector<graph::ValueId> replace_mul(const Match& match, graph::GraphPatch& p
 }  // namespace
 
 void register_conv_affine(FusionRegistry& registry) {
-  registry.add({"ConvAddFusion", 1, "(x, c_w, c_k) => (y) { t = Conv(x, c_w)  y = Add(t, c_k) }", guard, replace_add});
   registry.add(
-      {"ConvAddFusion", 1, "(x, c_w, c_b, c_k) => (y) { t = Conv(x, c_w, c_b)  y = Add(t, c_k) }", guard, replace_add});
-  registry.add({"ConvMulFusion", 1, "(x, c_w, c_k) => (y) { t = Conv(x, c_w)  y = Mul(t, c_k) }", guard, replace_mul});
+      {"ConvAddFusion", 1, "(x, c_w, o_b, c_k) => (y) { t = Conv(x, c_w, o_b)  y = Add(t, c_k) }", guard, replace_add});
   registry.add(
-      {"ConvMulFusion", 1, "(x, c_w, c_b, c_k) => (y) { t = Conv(x, c_w, c_b)  y = Mul(t, c_k) }", guard, replace_mul});
+      {"ConvMulFusion", 1, "(x, c_w, o_b, c_k) => (y) { t = Conv(x, c_w, o_b)  y = Mul(t, c_k) }", guard, replace_mul});
 }
 
 }  // namespace infernode::fusions

@@ -40,12 +40,8 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 
 void register_conv_batch_norm(FusionRegistry& registry) {
   registry.add({"ConvBatchNormFusion", 1,
-                "(x, c_w, c_scale, c_shift, c_mean, c_var) => (y) { t = Conv(x, c_w)  y = BatchNormalization(t, "
-                "c_scale, c_shift, c_mean, c_var) }",
-                guard, replace});
-  registry.add({"ConvBatchNormFusion", 1,
-                "(x, c_w, c_b, c_scale, c_shift, c_mean, c_var) => (y) { t = Conv(x, c_w, c_b)  y = "
-                "BatchNormalization(t, c_scale, c_shift, c_mean, c_var) }",
+                "(x, c_w, o_b, c_scale, c_shift, c_mean, c_var) => (y) { t = Conv(x, c_w, o_b)  "
+                "y = BatchNormalization(t, c_scale, c_shift, c_mean, c_var) }",
                 guard, replace});
 }
 

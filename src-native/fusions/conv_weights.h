@@ -22,7 +22,7 @@ std::optional<std::vector<float>> per_channel(const tensor::Tensor& constant, st
 bool foldable_weights(const Match& match);
 
 /// Adds a convolution with weights W * scale and bias B * scale + shift in place of the match's first node (the Conv);
-/// gives its output. `from`: the nodes it stands for. Pattern names: c_w, and c_b where the pattern has a bias.
+/// gives its output. Pattern names: c_w, o_b, y.
 graph::ValueId replace_conv(const Match& match, graph::GraphPatch& patch, const ChannelAffine& affine);
 
 }  // namespace infernode::fusions

@@ -1,5 +1,6 @@
 #include "fusions/conv_weights.h"
 
+#include "fusions/rewrite.h"
 #include "tensor/tensor.h"
 
 namespace infernode::fusions {
@@ -7,15 +8,6 @@ namespace infernode::fusions {
 using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
-
-namespace {
-
-const Tensor* bias_of(const Match& match) {
-  const graph::Node& conv = match.node(0);
-  return conv.inputs.size() > 2 && conv.inputs[2] != graph::kNoValue ? match.constant("c_b") : nullptr;
-}
-
-}  // namespace
 
 std::optional<std::vector<float>> per_channel(const Tensor& constant, std::int64_t channels, std::size_t rank) {
   if (constant.dtype() != DType::Float32 || constant.rank() > rank) return std::nullopt;
@@ -32,13 +24,13 @@ std::optional<std::vector<float>> per_channel(const Tensor& constant, std::int64
 bool foldable_weights(const Match& match) {
   const Tensor* w = match.constant("c_w");
   if (w == nullptr || w->dtype() != DType::Float32 || w->rank() < 3) return false;
-  const Tensor* b = bias_of(match);
-  return b == nullptr || (b->dtype() == DType::Float32 && b->numel() == w->dim(0));
+  const Tensor* b = match.constant("o_b");
+  return b == nullptr ? !match.has("o_b") : (b->dtype() == DType::Float32 && b->numel() == w->dim(0));
 }
 
 graph::ValueId replace_conv(const Match& match, graph::GraphPatch& patch, const ChannelAffine& affine) {
   const Tensor& w = *match.constant("c_w");
-  const Tensor* b = bias_of(match);
+  const Tensor* b = match.constant("o_b");
   const auto channels = static_cast<std::size_t>(w.dim(0));
   const std::size_t depth = channels == 0 ? 0 : static_cast<std::size_t>(w.numel()) / channels;
   const Tensor weight = w.clone();
@@ -49,16 +41,11 @@ graph::ValueId replace_conv(const Match& match, graph::GraphPatch& patch, const 
   }
   const graph::Graph& graph = match.graph();
   graph::Node conv = match.node(0);
-  conv.provenance.clear();
   const std::string name = graph.value(match.value("c_w")).name;
   conv.inputs.resize(3, graph::kNoValue);
   conv.inputs[1] = patch.add_constant(name + "_fused", weight);
   conv.inputs[2] = patch.add_constant(name + "_bias_fused", bias);
-  const graph::ValueId out =
-      patch.add_value(graph.value(match.value("y")).name + "_fused", graph.value(match.value("y")).type);
-  conv.outputs = {out};
-  patch.add_node(std::move(conv), match.nodes());
-  return out;
+  return put(match, patch, std::move(conv))[0];
 }
 
 }  // namespace infernode::fusions

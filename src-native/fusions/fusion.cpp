@@ -26,39 +26,6 @@ const tensor::Tensor* Match::constant(std::string_view name) const {
 
 const graph::ValueType& Match::type(std::string_view name) const { return graph_.value(value(name)).type; }
 
-namespace {
-
-/// Applies one fusion wherever it fits, in one sweep.
-bool sweep(Graph& graph, const Fusion& fusion, const Pattern& pattern, std::string_view provider) {
-  bool changed = false;
-  const auto elsewhere = [&](NodeId id) {
-    const std::string& at = graph.node(id).provider;
-    return !provider.empty() && !at.empty() && at != provider;
-  };
-  auto consumers = graph.consumers();
-  for (const NodeId id : graph.topological_order()) {
-    if (graph.node(id).removed) continue;
-    const std::optional<Match> match = match_at(pattern, graph, id, consumers);
-    if (!match || std::any_of(match->nodes().begin(), match->nodes().end(), elsewhere)) continue;
-    if (fusion.guard != nullptr && !fusion.guard(*match)) continue;
-    const std::size_t nodes_before = graph.node_count();
-    const std::string on = match->node(0).provider;
-    graph::GraphPatch patch(graph);
-    const std::vector<ValueId> outputs = fusion.replace(*match, patch);
-    for (const NodeId old : match->nodes()) patch.remove_node(old);
-    for (std::size_t o = 0; o < outputs.size(); ++o) {
-      patch.replace_uses(match->value(pattern.graph().value(pattern.graph().outputs()[o]).name), outputs[o]);
-    }
-    patch.apply();
-    for (std::size_t n = nodes_before; n < graph.node_count(); ++n) graph.node(static_cast<NodeId>(n)).provider = on;
-    consumers = graph.consumers();
-    changed = true;
-  }
-  return changed;
-}
-
-}  // namespace
-
 struct FusionSet::Entry {
   Fusion fusion;
   Pattern pattern;
@@ -66,23 +33,66 @@ struct FusionSet::Entry {
 
 FusionSet::FusionSet(const FusionRegistry& registry, int level, const std::set<std::string, std::less<>>& disabled) {
   for (const Fusion& fusion : registry.fusions()) {
-    if (fusion.level == level && !disabled.contains(fusion.name)) entries_.push_back({fusion, Pattern(fusion.pattern)});
+    if (fusion.level != level || disabled.contains(fusion.name)) continue;
+    Pattern pattern(fusion.pattern);
+    const std::string& root = pattern.graph().node(pattern.root()).op_type;
+    by_root_[root].push_back({fusion, std::move(pattern)});
   }
 }
 
 FusionSet::~FusionSet() = default;
 
-std::vector<std::string> FusionSet::apply(Graph& graph, std::string_view provider) const {
-  constexpr int kMostRounds = 8;
-  std::vector<std::string> applied;
-  bool changed = true;
-  for (int round = 0; changed && round < kMostRounds; ++round) {
-    changed = false;
-    for (const Entry& entry : entries_) {
-      if (!sweep(graph, entry.fusion, entry.pattern, provider)) continue;
+namespace {
+
+/// Puts the fusion's replacement in the match's place.
+void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const Match& match) {
+  const std::size_t nodes_before = graph.node_count();
+  const std::string provider = match.node(0).provider;
+  graph::GraphPatch patch(graph);
+  const std::vector<ValueId> outputs = fusion.replace(match, patch);
+  for (const NodeId old : match.nodes()) patch.remove_node(old);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    patch.replace_uses(match.value(pattern.graph().value(pattern.graph().outputs()[o]).name), outputs[o]);
+  }
+  patch.apply();
+  for (std::size_t n = nodes_before; n < graph.node_count(); ++n) {
+    graph.node(static_cast<NodeId>(n)).provider = provider;
+  }
+}
+
+}  // namespace
+
+bool FusionSet::sweep(Graph& graph, std::string_view provider, std::vector<std::string>& applied) const {
+  const auto elsewhere = [&](NodeId id) {
+    const std::string& at = graph.node(id).provider;
+    return !provider.empty() && !at.empty() && at != provider;
+  };
+  bool changed = false;
+  auto consumers = graph.consumers();
+  // From the end: of two patterns that end in one another, the longer one comes first.
+  const std::vector<NodeId> order = graph.topological_order();
+  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    const NodeId id = *at;
+    const auto candidates = by_root_.find(graph.node(id).op_type);
+    if (candidates == by_root_.end()) continue;
+    for (const Entry& entry : candidates->second) {
+      const std::optional<Match> match = match_at(entry.pattern, graph, id, consumers);
+      if (!match || std::any_of(match->nodes().begin(), match->nodes().end(), elsewhere)) continue;
+      if (entry.fusion.guard != nullptr && !entry.fusion.guard(*match)) continue;
+      replace(graph, entry.fusion, entry.pattern, *match);
       applied.emplace_back(entry.fusion.name);
+      consumers = graph.consumers();
       changed = true;
+      break;
     }
+  }
+  return changed;
+}
+
+std::vector<std::string> FusionSet::apply(Graph& graph, std::string_view provider) const {
+  constexpr int kMostRounds = 16;
+  std::vector<std::string> applied;
+  for (int round = 0; round < kMostRounds && sweep(graph, provider, applied); ++round) {
   }
   return applied;
 }

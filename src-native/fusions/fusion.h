@@ -21,7 +21,9 @@ class Match {
         std::vector<graph::NodeId> nodes)
       : graph_(graph), values_(std::move(values)), nodes_(std::move(nodes)) {}
   const graph::Graph& graph() const { return graph_; }
+  /// kNoValue where an optional input is absent.
   graph::ValueId value(std::string_view name) const;
+  bool has(std::string_view name) const { return value(name) != graph::kNoValue; }
   /// The value's constant tensor, nullptr where it has none.
   const tensor::Tensor* constant(std::string_view name) const;
   const graph::ValueType& type(std::string_view name) const;
@@ -30,6 +32,8 @@ class Match {
   /// The node that makes a value.
   const graph::Node& maker(std::string_view name) const { return graph_.node(graph_.value(value(name)).producer); }
   std::span<const graph::NodeId> nodes() const { return nodes_; }
+  /// The node that makes the pattern's first output.
+  const graph::Node& last() const { return graph_.node(nodes_.back()); }
 
  private:
   const graph::Graph& graph_;
@@ -39,13 +43,14 @@ class Match {
 
 /// One fusion. `pattern` is a function in ONNX's text form: its inputs are free values, its outputs the values that the
 /// replacement must give; every other value inside is used nowhere else (the matcher checks). Two inputs of a
-/// commutative operator match either way round. A pattern input named `c_...` matches constants only. An attribute
-/// written in a pattern node must be equal in the graph (missing ones: the operator's default).
+/// commutative operator match either way round. A pattern input named `c_...` matches constants only, one named `o_...`
+/// also an input that is absent. An attribute written in a pattern node must be equal in the graph; others may be
+/// anything: the guard looks at them.
 ///   "(x, c_w, c_b) => (y) { t = MatMul(x, c_w)  y = Add(t, c_b) }"
 struct Fusion {
   const char* name;  ///< "MatMulAddFusion": in optimization.disable_specified_optimizers and in provenance
   int level;         ///< 1 basic, 2 extended, 3 layout
-  const char* pattern;
+  std::string pattern;
   bool (*guard)(const Match& match) = nullptr;  ///< dtype, shapes, opset; null: always
   /// Adds the replacement nodes to the patch (whose uses of the pattern's outputs the caller redirects): returns the
   /// new value of each pattern output.
@@ -69,13 +74,14 @@ class FusionSet {
  public:
   FusionSet(const FusionRegistry& registry, int level, const std::set<std::string, std::less<>>& disabled = {});
   ~FusionSet();
-  /// Applies all fusions until none fires (bounded); returns the names that fired. Only nodes of `provider` ("": any)
-  /// and nodes that were given to none take part.
+  /// Tries the fusions in their order at each node, the graph's last one first, until none fires (bounded); returns the
+  /// names that fired. Only nodes of `provider` ("": any) and nodes that were given to none take part.
   std::vector<std::string> apply(graph::Graph& graph, std::string_view provider) const;
 
  private:
   struct Entry;
-  std::vector<Entry> entries_;
+  bool sweep(graph::Graph& graph, std::string_view provider, std::vector<std::string>& applied) const;
+  std::map<std::string, std::vector<Entry>, std::less<>> by_root_;  // by op type of the pattern's last node
 };
 
 }  // namespace infernode::fusions

@@ -62,7 +62,8 @@ class Matcher {
   bool solve(const Goal* goal, Binding& binding) const {
     if (goal == nullptr) return true;
     const ValueId wanted = goal->wanted, found = goal->found;
-    if (wanted == kNoValue || found == kNoValue) return wanted == found && solve(goal->next, binding);
+    if (wanted == kNoValue || found == kNoValue)
+      return (wanted == found || optional(wanted)) && solve(goal->next, binding);
     if (const ValueId bound = binding.values[index(wanted)]; bound != kNoValue)
       return bound == found && solve(goal->next, binding);
     const graph::ValueInfo &p = pattern_.value(wanted), &g = graph_.value(found);
@@ -74,6 +75,8 @@ class Matcher {
     }
     return g.producer != kNoNode && match_node(p.producer, g.producer, goal, binding);
   }
+
+  bool optional(ValueId wanted) const { return wanted != kNoValue && pattern_.value(wanted).name.starts_with("o_"); }
 
   /// `goal`, if any, asks for one of the node's outputs; those after it follow.
   bool match_node(NodeId wanted, NodeId found, const Goal* goal, Binding& binding) const {

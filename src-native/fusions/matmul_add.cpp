@@ -1,16 +1,14 @@
-#include "fusions/fusion.h"
+#include "fusions/rewrite.h"
 
 namespace infernode::fusions {
 namespace {
 
 using tensor::DType;
 
-std::size_t rank_of(const graph::ValueType& type) { return type.shape ? type.shape->size() : 0; }
-
 /// Gemm takes matrices and an addend that broadcasts to the product: [N], [1,N] or [M,N].
 bool guard(const Match& match) {
   const graph::ValueType &a = match.type("a"), &b = match.type("b"), &c = match.type("c");
-  if (rank_of(a) != 2 || rank_of(b) != 2 || !c.shape || c.shape->size() > 2) return false;
+  if (rank_of(a) != 2u || rank_of(b) != 2u || !c.shape || c.shape->size() > 2) return false;
   if (a.elem != DType::Float32 && a.elem != DType::Float16 && a.elem != DType::Float64) return false;
   const graph::Dim &m = (*a.shape)[0], &n = (*b.shape)[1];
   const graph::SymShape& dims = *c.shape;
@@ -21,17 +19,9 @@ bool guard(const Match& match) {
 }
 
 std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch) {
-  const graph::Graph& graph = match.graph();
-  graph::Node gemm;
+  graph::Node gemm = make_node(match, "", "Gemm", {match.value("a"), match.value("b"), match.value("c")});
   gemm.name = match.node(0).name;
-  gemm.op_type = "Gemm";
-  gemm.opset = match.node(0).opset;
-  gemm.inputs = {match.value("a"), match.value("b"), match.value("c")};
-  const graph::ValueId out =
-      patch.add_value(graph.value(match.value("y")).name + "_gemm", graph.value(match.value("y")).type);
-  gemm.outputs = {out};
-  patch.add_node(std::move(gemm), match.nodes());
-  return {out};
+  return put(match, patch, std::move(gemm));
 }
 
 }  // namespace

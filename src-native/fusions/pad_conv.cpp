@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "fusions/fusion.h"
+#include "fusions/rewrite.h"
 
 namespace infernode::fusions {
 namespace {
@@ -12,18 +12,16 @@ std::vector<std::int64_t> spatial_pads(const Match& match) {
   if (pad.attributes.get_string("mode", "constant") != "constant") return {};
   if (conv.attributes.get_string("auto_pad", "NOTSET") != "NOTSET") return {};
   std::vector<std::int64_t> pads = pad.attributes.get_ints("pads");
-  const bool by_input = pad.inputs.size() > 1;
-  if (by_input) {
-    const tensor::Tensor* given = match.constant("c_pads");
-    if (given == nullptr || (pad.inputs.size() > 3 && pad.inputs[3] != graph::kNoValue)) return {};
+  if (match.has("o_pads")) {
+    const tensor::Tensor* given = match.constant("o_pads");
+    if (given == nullptr) return {};
     pads = tensor::to_int64_vector(*given);
-    if (pad.inputs.size() > 2 && pad.inputs[2] != graph::kNoValue) {
-      const tensor::Tensor* fill = match.constant("c_fill");
-      if (fill == nullptr || fill->numel() != 1 || tensor::to_float_scalar(*fill) != 0) return {};
-    }
-  } else if (pad.attributes.get_float("value", 0) != 0) {
-    return {};
   }
+  if (match.has("o_fill")) {
+    const tensor::Tensor* fill = match.constant("o_fill");
+    if (fill == nullptr || fill->numel() != 1 || tensor::to_float_scalar(*fill) != 0) return {};
+  }
+  if (pad.attributes.get_float("value", 0) != 0) return {};
   const std::size_t rank = pads.size() / 2;
   if (rank < 3 || pads.size() % 2 != 0) return {};
   if (std::any_of(pads.begin(), pads.end(), [](std::int64_t p) { return p < 0; })) return {};
@@ -40,34 +38,21 @@ bool guard(const Match& match) {
 }
 
 std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch) {
-  const graph::Graph& graph = match.graph();
   std::vector<std::int64_t> pads = spatial_pads(match);
   graph::Node conv = match.node(1);
   const auto own = conv.attributes.get_ints("pads");
   for (std::size_t i = 0; i < own.size(); ++i) pads[i] += own[i];
   conv.attributes.set("pads", pads);
-  conv.provenance.clear();
   conv.inputs[0] = match.value("x");
-  const graph::ValueId out =
-      patch.add_value(graph.value(match.value("y")).name + "_padded", graph.value(match.value("y")).type);
-  conv.outputs = {out};
-  patch.add_node(std::move(conv), match.nodes());
-  return {out};
+  return put(match, patch, std::move(conv));
 }
 
 }  // namespace
 
 void register_pad_conv(FusionRegistry& registry) {
-  for (const char* pattern : {
-           "(x, w) => (y) { t = Pad(x)  y = Conv(t, w) }",
-           "(x, w, b) => (y) { t = Pad(x)  y = Conv(t, w, b) }",
-           "(x, w, c_pads) => (y) { t = Pad(x, c_pads)  y = Conv(t, w) }",
-           "(x, w, b, c_pads) => (y) { t = Pad(x, c_pads)  y = Conv(t, w, b) }",
-           "(x, w, c_pads, c_fill) => (y) { t = Pad(x, c_pads, c_fill)  y = Conv(t, w) }",
-           "(x, w, b, c_pads, c_fill) => (y) { t = Pad(x, c_pads, c_fill)  y = Conv(t, w, b) }",
-       }) {
-    registry.add({"PadFusion", 1, pattern, guard, replace});
-  }
+  registry.add({"PadFusion", 1,
+                "(x, o_pads, o_fill, w, o_b) => (y) { t = Pad(x, o_pads, o_fill)  y = Conv(t, w, o_b) }", guard,
+                replace});
 }
 
 }  // namespace infernode::fusions

@@ -26,21 +26,27 @@ TEST_CASE("a batch normalization stays where it cannot be folded") {
     check_unchanged(conv(kNorm, "z = BatchNormalization(t, scale, shift, mean, var)  y = Mul(z, t)"), 1);
   }
   SUBCASE("it trains") {
-    graph::Model model = parse(
-        conv(kNorm, "y, m, v = BatchNormalization<training_mode = 1>(t, scale, shift, mean, var)"));
+    graph::Model model =
+        parse(conv(kNorm, "y, m, v = BatchNormalization<training_mode = 1>(t, scale, shift, mean, var)"));
     CHECK(optimize(model, 1).empty());
   }
   SUBCASE("a parameter is fed") {
-    check_unchanged("(float[1,2,3,3] x, float[2] s) => (y) <float[2,2,1,1] w = {1,2,3,4}, float[2] p = {1,2}>"
-                    "{ t = Conv(x, w)  y = BatchNormalization(t, s, p, p, p) }", 1);
+    check_unchanged(
+        "(float[1,2,3,3] x, float[2] s) => (y) <float[2,2,1,1] w = {1,2,3,4}, float[2] p = {1,2}>"
+        "{ t = Conv(x, w)  y = BatchNormalization(t, s, p, p, p) }",
+        1);
   }
   SUBCASE("the weight can be overridden") {
-    check_unchanged("(float[1,2,3,3] x, float[2,2,1,1] w = {1,2,3,4}) => (y) <float[2] p = {1,2}>"
-                    "{ t = Conv(x, w)  y = BatchNormalization(t, p, p, p, p) }", 1);
+    check_unchanged(
+        "(float[1,2,3,3] x, float[2,2,1,1] w = {1,2,3,4}) => (y) <float[2] p = {1,2}>"
+        "{ t = Conv(x, w)  y = BatchNormalization(t, p, p, p, p) }",
+        1);
   }
   SUBCASE("float64") {
-    check_unchanged("(double[1,2,3,3] x) => (y) <double[2,2,1,1] w = {1,2,3,4}, double[2] p = {1,2}>"
-                    "{ t = Conv(x, w)  y = BatchNormalization(t, p, p, p, p) }", 1);
+    check_unchanged(
+        "(double[1,2,3,3] x) => (y) <double[2,2,1,1] w = {1,2,3,4}, double[2] p = {1,2}>"
+        "{ t = Conv(x, w)  y = BatchNormalization(t, p, p, p, p) }",
+        1);
   }
 }
 
@@ -63,9 +69,9 @@ TEST_CASE("a convolution's name and provenance survive") {
 }
 
 TEST_CASE("constants that are not one per channel stay") {
-  check_unchanged(conv(", float[3] k = {1, 2, 3}", "y = Add(t, k)"), 1);           // along the width
-  check_unchanged(conv(", float[2,3,1] k = {1,2,3,4,5,6}", "y = Mul(t, k)"), 1);   // along the height too
-  check_unchanged(conv(", float[1,1,2,1,1] k = {1,2}", "y = Mul(t, k)"), 1);       // raises the rank
+  check_unchanged(conv(", float[3] k = {1, 2, 3}", "y = Add(t, k)"), 1);          // along the width
+  check_unchanged(conv(", float[2,3,1] k = {1,2,3,4,5,6}", "y = Mul(t, k)"), 1);  // along the height too
+  check_unchanged(conv(", float[1,1,2,1,1] k = {1,2}", "y = Mul(t, k)"), 1);      // raises the rank
 }
 
 TEST_CASE("padding with zeros goes into the convolution after it") {

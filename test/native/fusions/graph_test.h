@@ -52,12 +52,18 @@ inline Tensor noise(DType type, const Shape& shape, std::uint32_t seed) {
   for (std::int64_t i = 0; i < t.numel(); ++i) {
     state = state * 1664525u + 1013904223u;
     const double unit = static_cast<double>(state >> 8) / (1 << 23) - 1;
-    if (type == DType::Float32) t.mutable_data<float>()[i] = static_cast<float>(unit);
-    else if (type == DType::Float64) t.mutable_data<double>()[i] = unit;
-    else if (type == DType::Int64) t.mutable_data<std::int64_t>()[i] = static_cast<std::int64_t>(3 * unit);
-    else if (type == DType::Int32) t.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(3 * unit);
-    else if (type == DType::Bool) t.mutable_data<bool>()[i] = unit > 0;
-    else FAIL("no noise of this type");
+    if (type == DType::Float32)
+      t.mutable_data<float>()[i] = static_cast<float>(unit);
+    else if (type == DType::Float64)
+      t.mutable_data<double>()[i] = unit;
+    else if (type == DType::Int64)
+      t.mutable_data<std::int64_t>()[i] = static_cast<std::int64_t>(3 * unit);
+    else if (type == DType::Int32)
+      t.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(3 * unit);
+    else if (type == DType::Bool)
+      t.mutable_data<bool>()[i] = unit > 0;
+    else
+      FAIL("no noise of this type");
   }
   return t;
 }

@@ -35,13 +35,12 @@ TEST_CASE("commutative operators match either way round, others do not") {
 }
 
 TEST_CASE("a way round that fits at first is taken back when it fails later") {
-  const graph::Model model =
-      parse("(float[2] a, float[2] b) => (y) { s = Add(a, b)  t = Sub(s, b)  y = Mul(t, b) }");
+  const graph::Model model = parse("(float[2] a, float[2] b) => (y) { s = Add(a, b)  t = Sub(s, b)  y = Mul(t, b) }");
   const auto found = match("(p, q) => (y) { s = Add(q, p)  t = Sub(s, q)  y = Mul(t, q) }", model);
   REQUIRE(found);
   CHECK(name_of(*found, "q") == "b");
-  const graph::Model deep = parse(
-      "(float[2] a, float[2] b) => (y) { s = Add(a, b)  t = Exp(s)  u = Neg(b)  y = Mul(t, u) }");
+  const graph::Model deep =
+      parse("(float[2] a, float[2] b) => (y) { s = Add(a, b)  t = Exp(s)  u = Neg(b)  y = Mul(t, u) }");
   const auto far = match("(p, q) => (y) { s = Add(q, p)  t = Exp(s)  u = Neg(q)  y = Mul(t, u) }", deep);
   REQUIRE(far);
   CHECK(name_of(*far, "q") == "b");

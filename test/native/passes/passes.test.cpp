@@ -26,26 +26,33 @@ TEST_CASE("level basic brings a graph to its core") {
 }
 
 TEST_CASE("nodes over constants are folded, graph outputs keep their nodes") {
-  check_optimized("(float[2] x) => (y) <float[2] a = {1, 2}, float[2] b = {3, 4}>"
-                  "{ c = Add(a, b)  d = Mul(c, c)  y = Add(x, d) }", 1, "y = Add (x, d)");
+  check_optimized(
+      "(float[2] x) => (y) <float[2] a = {1, 2}, float[2] b = {3, 4}>"
+      "{ c = Add(a, b)  d = Mul(c, c)  y = Add(x, d) }",
+      1, "y = Add (x, d)");
   check_optimized("(float[2] x) => (y, c) <float[2] a = {1, 2}, float[2] b = {3, 4}> { c = Add(a, b)  y = Add(x, c) }",
                   1, "c = Add (a, b)\ny = Add (x, c)");
-  check_optimized("(float[2] x) => (y) { c = Constant<value = float[2] {1, 2}>()  y = Add(x, c) }", 1, "y = Add (x, c)");
+  check_optimized("(float[2] x) => (y) { c = Constant<value = float[2] {1, 2}>()  y = Add(x, c) }", 1,
+                  "y = Add (x, c)");
 }
 
 TEST_CASE("a constant that can be fed, a random one and one that would swell are not folded") {
   CHECK_FALSE(changes("(float[2] x, float[2] a = {1, 2}) => (y) { b = Neg(a)  y = Add(x, b) }"));
   CHECK_FALSE(changes("(float[2] x) => (y) { r = RandomUniform<shape = [2]>()  y = Add(x, r) }"));
-  CHECK_FALSE(changes("(float[1] x) => (y) <int64[1] n = {1000000}> "
-                      "{ z = ConstantOfShape<value = float[1] {0}>(n)  y = Add(x, z) }"));
+  CHECK_FALSE(
+      changes("(float[1] x) => (y) <int64[1] n = {1000000}> "
+              "{ z = ConstantOfShape<value = float[1] {0}>(n)  y = Add(x, z) }"));
 }
 
 TEST_CASE("what follows from static shapes is folded") {
-  check_optimized("(float[2,3] x, float[N] z) => (y) <int64 i = {1}, int64[1] a = {0}, int64[1] k = {-1}> { s = Shape(x)"
-                  "  g = Gather<axis = 0>(s, i)  u = Unsqueeze(g, a)  m = Concat<axis = 0>(u, k)  y = Reshape(x, m) }",
-                  1, "y = Reshape (x, m)");
-  check_optimized("(float[N,3] x) => (y) <int64 i = {1}> { s = Shape(x)  g = Gather<axis = 0>(s, i)  "
-                  "c = Cast<to = 1>(g)  y = Div(x, c) }", 1, "y = Div (x, c)");
+  check_optimized(
+      "(float[2,3] x, float[N] z) => (y) <int64 i = {1}, int64[1] a = {0}, int64[1] k = {-1}> { s = Shape(x)"
+      "  g = Gather<axis = 0>(s, i)  u = Unsqueeze(g, a)  m = Concat<axis = 0>(u, k)  y = Reshape(x, m) }",
+      1, "y = Reshape (x, m)");
+  check_optimized(
+      "(float[N,3] x) => (y) <int64 i = {1}> { s = Shape(x)  g = Gather<axis = 0>(s, i)  "
+      "c = Cast<to = 1>(g)  y = Div(x, c) }",
+      1, "y = Div (x, c)");
 }
 
 TEST_CASE("shape chains over symbolic dims stay until the run") {
@@ -65,8 +72,10 @@ TEST_CASE("equal nodes stay two where both are outputs, or where they draw") {
 }
 
 TEST_CASE("nodes that change nothing go") {
-  check_optimized("(float[2,3] x) => (y) { a = Identity(x)  b = Cast<to = 1>(a)  c = Transpose<perm = [0,1]>(b)  "
-                  "d = Flatten(c)  e = Concat<axis = 0>(d)  y = Exp(e) }", 1, "y = Exp (x)");
+  check_optimized(
+      "(float[2,3] x) => (y) { a = Identity(x)  b = Cast<to = 1>(a)  c = Transpose<perm = [0,1]>(b)  "
+      "d = Flatten(c)  e = Concat<axis = 0>(d)  y = Exp(e) }",
+      1, "y = Exp (x)");
   check_optimized("(float[2,3] x) => (y) <int64[2] s = {2, -1}> { a = Reshape(x, s)  y = Exp(a) }", 1, "y = Exp (x)");
   check_optimized("(float[N,3] x) => (y) <int64[2] s = {0, 3}> { a = Reshape(x, s)  y = Exp(a) }", 1, "y = Exp (x)");
 }
@@ -85,18 +94,23 @@ TEST_CASE("nodes that may change something stay") {
 }
 
 TEST_CASE("two in a row become one") {
-  check_optimized("(float[2,3,4] x) => (y) { a = Transpose<perm = [1,0,2]>(x)  b = Transpose<perm = [0,2,1]>(a)  "
-                  "y = Exp(b) }", 1, "b = Transpose <perm = [1, 2, 0]> (x)\ny = Exp (b)");
-  check_optimized("(float[2,3,4] x) => (y) <int64[1] s = {-1}, int64[2] t = {4, 6}> { a = Reshape(x, s)  "
-                  "b = Reshape(a, t)  y = Exp(b) }", 1, "b = Reshape (x, t)\ny = Exp (b)");
+  check_optimized(
+      "(float[2,3,4] x) => (y) { a = Transpose<perm = [1,0,2]>(x)  b = Transpose<perm = [0,2,1]>(a)  "
+      "y = Exp(b) }",
+      1, "b = Transpose <perm = [1, 2, 0]> (x)\ny = Exp (b)");
+  check_optimized(
+      "(float[2,3,4] x) => (y) <int64[1] s = {-1}, int64[2] t = {4, 6}> { a = Reshape(x, s)  "
+      "b = Reshape(a, t)  y = Exp(b) }",
+      1, "b = Reshape (x, t)\ny = Exp (b)");
   check_optimized("(float[2] x) => (y) { a = Cast<to = 11>(x)  b = Cast<to = 7>(a)  y = Neg(b) }", 1,
                   "b = Cast <to = 7> (x)\ny = Neg (b)");
 }
 
 TEST_CASE("two in a row stay where the first loses something or the second looks at the first's dims") {
   CHECK_FALSE(changes("(float[2] x) => (y) { a = Cast<to = 7>(x)  b = Cast<to = 1>(a)  y = Neg(b) }"));
-  CHECK_FALSE(changes("(float[2,3,N] x) => (y) <int64[2] s = {6, -1}, int64[3] t = {0, 1, -1}> { a = Reshape(x, s)  "
-                      "b = Reshape(a, t)  y = Exp(b) }"));
+  CHECK_FALSE(
+      changes("(float[2,3,N] x) => (y) <int64[2] s = {6, -1}, int64[3] t = {0, 1, -1}> { a = Reshape(x, s)  "
+              "b = Reshape(a, t)  y = Exp(b) }"));
   CHECK_FALSE(changes("(float[2,3] x) => (y, a) { a = Transpose(x)  y = Exp(a) }"));
 }
 
@@ -106,15 +120,19 @@ TEST_CASE("nodes nobody reads go, with all that led to them") {
 }
 
 TEST_CASE("a node read by a subgraph only stays") {
-  check_unchanged("(bool i, float[2] x) => (y) { a = Exp(x)  y = If<then_branch = p () => (u) { u = Neg(a) }, "
-                  "else_branch = q () => (v) { v = Abs(a) }>(i) }", 1);
+  check_unchanged(
+      "(bool i, float[2] x) => (y) { a = Exp(x)  y = If<then_branch = p () => (u) { u = Neg(a) }, "
+      "else_branch = q () => (v) { v = Abs(a) }>(i) }",
+      1);
 }
 
 TEST_CASE("passes see subgraphs") {
-  check_optimized("(bool i, float[2] x) => (y) { y = If<then_branch = p () => (u) { k = Constant<value = float {1}>() "
-                  "l = Neg(k)  j = Identity(x)  u = Add(j, l) }, else_branch = q () => (v) { v = Abs(x) }>(i) }", 1,
-                  "y = If <else_branch = q () => (float[2] v)\n{\nv = Abs (x)\n}, then_branch = p () => (float[2] u)\n"
-                  "<float l = {-1.0}>\n{\nu = Add (x, l)\n}> (i)");
+  check_optimized(
+      "(bool i, float[2] x) => (y) { y = If<then_branch = p () => (u) { k = Constant<value = float {1}>() "
+      "l = Neg(k)  j = Identity(x)  u = Add(j, l) }, else_branch = q () => (v) { v = Abs(x) }>(i) }",
+      1,
+      "y = If <else_branch = q () => (float[2] v)\n{\nv = Abs (x)\n}, then_branch = p () => (float[2] u)\n"
+      "<float l = {-1.0}>\n{\nu = Add (x, l)\n}> (i)");
 }
 
 TEST_CASE("passes can be switched off by name") {

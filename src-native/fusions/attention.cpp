@@ -1,0 +1,135 @@
+// Scaled dot-product attention: softmax(scale * Q * K' + mask) * V, the transpositions around it, and the heads of K
+// and V repeated for groups of queries.
+
+#include <algorithm>
+
+#include "fusions/rewrite.h"
+
+namespace infernode::fusions {
+namespace {
+
+/// Dims of a value of rank 4, nullptr where it is none.
+const graph::SymShape* dims(const Match& match, std::string_view name) {
+  const graph::ValueType& type = match.type(name);
+  return rank_of(type) == 4u ? &*type.shape : nullptr;
+}
+
+bool is_last_axis(const graph::Node& softmax) {
+  const std::int64_t axis = softmax.attributes.get_int("axis", softmax.opset >= 13 ? -1 : 1);
+  return axis == -1 || axis == 3;
+}
+
+bool guard(const Match& match) {
+  const graph::SymShape *q = dims(match, "q"), *k = dims(match, "k"), *v = dims(match, "v");
+  if (q == nullptr || k == nullptr || v == nullptr || match.type("q").elem != tensor::DType::Float32) return false;
+  const graph::Node& scores = match.maker("t");
+  if (scores.attributes.get_int("transB", 0) == 0 || scores.attributes.has("activation")) return false;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!((*q)[i] == (*k)[i]) || !((*q)[i] == (*v)[i])) return false;
+  }
+  return is_last_axis(match.maker("p"));
+}
+/// The mask does not widen the scores.
+bool guard_masked(const Match& match) {
+  return guard(match) && match.type("m").elem == tensor::DType::Float32 && same_shape(match.type("s"), match.type("t"));
+}
+
+std::vector<graph::ValueId> attention(const Match& match, graph::GraphPatch& patch, graph::ValueId mask) {
+  graph::Node node =
+      make_node(match, kOwn, "FusedAttention", {match.value("q"), match.value("k"), match.value("v"), mask});
+  node.opset = 1;
+  node.attributes.set("scale", match.maker("t").attributes.get_float("alpha", 1));
+  return put(match, patch, std::move(node));
+}
+std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch) {
+  return attention(match, patch, graph::kNoValue);
+}
+std::vector<graph::ValueId> replace_masked(const Match& match, graph::GraphPatch& patch) {
+  return attention(match, patch, match.value("m"));
+}
+
+bool exchanges_heads_and_rows(const graph::Node& transpose) {
+  return transpose.attributes.get_ints("perm") == std::vector<std::int64_t>{0, 2, 1, 3};
+}
+
+/// The attention that makes a value, with one operand in the other order.
+graph::Node reordered(const Match& match, const char* made, const char* flag) {
+  graph::Node node = match.maker(made);
+  node.attributes.set(flag, 1 - node.attributes.get_int(flag, 0));
+  return node;
+}
+
+bool guard_input(const Match& match) { return exchanges_heads_and_rows(match.maker("t")); }
+template <std::size_t Input>
+std::vector<graph::ValueId> replace_input(const Match& match, graph::GraphPatch& patch) {
+  constexpr const char* kFlags[] = {"q_rows_first", "k_rows_first", "v_rows_first"};
+  graph::Node node = reordered(match, "y", kFlags[Input]);
+  node.inputs[Input] = match.value("x");
+  return put(match, patch, std::move(node));
+}
+
+bool guard_output(const Match& match) { return exchanges_heads_and_rows(match.maker("y")); }
+std::vector<graph::ValueId> replace_output(const Match& match, graph::GraphPatch& patch) {
+  return put(match, patch, reordered(match, "t", "y_rows_first"));
+}
+
+/// Unsqueeze, Expand and Reshape repeat each head of [batch, heads, rows, columns] for the queries of its group. Names
+/// of the values: source, axes of Unsqueeze, what is expanded, what is reshaped.
+bool repeats_heads(const Match& match, const char* from, const char* axes, const char* expanded, const char* to) {
+  const graph::SymShape *x = dims(match, from), *repeated = dims(match, to);
+  const graph::ValueType& wide_type = match.type(expanded);
+  const tensor::Tensor* axis = match.constant(axes);
+  if (x == nullptr || repeated == nullptr || rank_of(wide_type) != 5u || axis == nullptr ||
+      tensor::to_int64_vector(*axis) != std::vector<std::int64_t>{2})
+    return false;
+  const graph::SymShape &narrow = *x, &wide = *wide_type.shape, &flat = *repeated;
+  const bool counted = narrow[1].known() && narrow[3].known() && wide[2].known() && wide[2].value() > 0;
+  return counted && graph::SymShape{narrow[0], narrow[1], wide[2], narrow[2], narrow[3]} == wide &&
+         graph::SymShape{narrow[0], narrow[1] * wide[2], narrow[2], narrow[3]} == flat;
+}
+
+bool guard_repeats(const Match& match) {
+  const graph::Attributes& attributes = match.maker("y").attributes;
+  return attributes.get_int("k_rows_first", 0) == 0 && attributes.get_int("v_rows_first", 0) == 0 &&
+         repeats_heads(match, "k", "c_k_axes", "ke", "kr") && repeats_heads(match, "v", "c_v_axes", "ve", "vr") &&
+         (*dims(match, "k"))[1] == (*dims(match, "v"))[1];
+}
+
+std::vector<graph::ValueId> replace_repeats(const Match& match, graph::GraphPatch& patch) {
+  graph::Node node = match.maker("y");
+  node.inputs[1] = match.value("k");
+  node.inputs[2] = match.value("v");
+  return put(match, patch, std::move(node));
+}
+
+}  // namespace
+
+void register_attention(FusionRegistry& registry) {
+  registry.add({"AttentionFusion", 2,
+                "(q, k, v) => (y) { t = infernode.FusedMatMul(q, k)  p = Softmax(t)  y = MatMul(p, v) }", guard,
+                replace});
+  registry.add({"AttentionFusion", 2,
+                "(q, k, v, m) => (y) { t = infernode.FusedMatMul(q, k)  s = Add(t, m)  p = Softmax(s)  "
+                "y = MatMul(p, v) }",
+                guard_masked, replace_masked});
+  registry.add({"AttentionTransposeFusion", 2,
+                "(x, k, v, o_m) => (y) { t = Transpose(x)  y = infernode.FusedAttention(t, k, v, o_m) }", guard_input,
+                replace_input<0>});
+  registry.add({"AttentionTransposeFusion", 2,
+                "(q, x, v, o_m) => (y) { t = Transpose(x)  y = infernode.FusedAttention(q, t, v, o_m) }", guard_input,
+                replace_input<1>});
+  registry.add({"AttentionTransposeFusion", 2,
+                "(q, k, x, o_m) => (y) { t = Transpose(x)  y = infernode.FusedAttention(q, k, t, o_m) }", guard_input,
+                replace_input<2>});
+  registry.add({"AttentionGroupFusion", 2,
+                "(q, k, c_k_axes, ks, kd, v, c_v_axes, vs, vd, o_m) => (y) {"
+                "  ku = Unsqueeze(k, c_k_axes)  ke = Expand(ku, ks)  kr = Reshape(ke, kd)"
+                "  vu = Unsqueeze(v, c_v_axes)  ve = Expand(vu, vs)  vr = Reshape(ve, vd)"
+                "  y = infernode.FusedAttention(q, kr, vr, o_m) }",
+                guard_repeats, replace_repeats});
+  registry.add({"AttentionTransposeFusion", 2,
+                "(q, k, v, o_m) => (y) { t = infernode.FusedAttention(q, k, v, o_m)  y = Transpose(t) }", guard_output,
+                replace_output});
+}
+
+}  // namespace infernode::fusions

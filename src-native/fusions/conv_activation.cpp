@@ -1,0 +1,56 @@
+// What follows a convolution while its result is still in registers: a sum with another tensor and an activation.
+
+#include "fusions/activation.h"
+
+namespace infernode::fusions {
+namespace {
+
+bool is_fusable(const Match& match) {
+  const graph::Node& conv = match.maker("t");
+  return match.type("t").elem == tensor::DType::Float32 && !conv.attributes.has("activation");
+}
+
+/// The convolution of the match with these inputs: com.microsoft's where that has the activation, our own otherwise.
+graph::Node fused_conv(const Match& match, std::vector<graph::ValueId> inputs, const FusedActivation& activation) {
+  const graph::Node& conv = match.maker("t");
+  graph::Node node = make_node(match, activation.is_published ? kMicrosoft : kOwn, "FusedConv", std::move(inputs));
+  node.name = conv.name;
+  node.opset = 1;
+  node.attributes = conv.attributes;
+  activation.set(node.attributes);
+  return node;
+}
+
+bool guard_activation(const Match& match) { return is_fusable(match) && read_activation(match, match.maker("y")); }
+
+std::vector<graph::ValueId> replace_activation(const Match& match, graph::GraphPatch& patch) {
+  return put(match, patch, fused_conv(match, match.maker("t").inputs, *read_activation(match, match.maker("y"))));
+}
+
+bool guard_sum(const Match& match) {
+  return is_fusable(match) && match.type("z").elem == match.type("t").elem &&
+         same_shape(match.type("t"), match.type("z"));
+}
+
+std::vector<graph::ValueId> replace_sum(const Match& match, graph::GraphPatch& patch) {
+  return put(match, patch,
+             fused_conv(match, {match.value("x"), match.value("w"), match.value("o_b"), match.value("z")}, {}));
+}
+
+}  // namespace
+
+void register_conv_activation(FusionRegistry& registry) {
+  registry.add({"ConvAddActivationFusion", 2, "(x, w, o_b, z) => (y) { t = Conv(x, w, o_b)  y = Add(t, z) }", guard_sum,
+                replace_sum});
+  for (const std::string activation : kActivations) {
+    registry.add({"ConvActivationFusion", 2,
+                  "(x, w, o_b, o_min, o_max) => (y) { t = Conv(x, w, o_b)  " + activation + " }", guard_activation,
+                  replace_activation});
+    registry.add(
+        {"ConvAddActivationFusion", 2,
+         "(x, w, o_b, o_z, o_min, o_max) => (y) { t = com.microsoft.FusedConv(x, w, o_b, o_z)  " + activation + " }",
+         guard_activation, replace_activation});
+  }
+}
+
+}  // namespace infernode::fusions

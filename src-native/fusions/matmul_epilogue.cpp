@@ -1,0 +1,167 @@
+// Matrix products of any rank with what comes before and after them: infernode.FusedMatMul
+//   Y = activation(alpha * A * B' + bias + residual), B' = B or, with transB, B with its last two dims exchanged.
+
+#include <algorithm>
+#include <cmath>
+
+#include "fusions/activation.h"
+
+namespace infernode::fusions {
+namespace {
+
+constexpr const char* kProducts[] = {"t = MatMul(a, b)", "t = infernode.FusedMatMul(a, b, o_c, o_r)",
+                                     "t = Gemm(a, b, o_c)"};
+
+/// The product's node `t` as a FusedMatMul with its attributes; the caller changes inputs and attributes.
+graph::Node fused_matmul(const Match& match) {
+  const graph::Node& product = match.maker("t");
+  graph::Node node = make_node(match, kOwn, "FusedMatMul", product.inputs);
+  node.name = product.name;
+  node.opset = 1;
+  node.inputs.resize(4, graph::kNoValue);
+  for (const char* name : {"alpha", "activation", "activation_params", "transB"}) {
+    if (const graph::Attribute* value = product.attributes.find(name)) node.attributes.set(name, *value);
+  }
+  return node;
+}
+
+std::vector<graph::ValueId> finish(const Match& match, graph::GraphPatch& patch, graph::Node node) {
+  while (node.inputs.back() == graph::kNoValue) node.inputs.pop_back();
+  return put(match, patch, std::move(node));
+}
+
+/// A product whose epilogue still takes something. Of Gemm, those that FusedMatMul can say.
+bool is_open(const Match& match) {
+  const graph::Node& product = match.maker("t");
+  if (!is_float(match.type("t")) || match.type("a").elem != match.type("t").elem ||
+      rank_of(match.type("a")).value_or(0) < 2 || rank_of(match.type("b")).value_or(0) < 2)
+    return false;
+  if (product.op_type != "Gemm") return !product.attributes.has("activation");
+  const bool plain = product.attributes.get_int("transA", 0) == 0 && product.attributes.get_float("beta", 1) == 1;
+  return plain && (!match.has("o_c") || is_row(match.type("o_c"), match.type("t")));
+}
+
+bool has_input(const Match& match, std::size_t i) {
+  const graph::Node& product = match.maker("t");
+  return i < product.inputs.size() && product.inputs[i] != graph::kNoValue;
+}
+
+bool guard_bias(const Match& match) {
+  return is_open(match) && !has_input(match, 2) && is_row(match.type("c"), match.type("t"));
+}
+std::vector<graph::ValueId> replace_bias(const Match& match, graph::GraphPatch& patch) {
+  graph::Node node = fused_matmul(match);
+  node.inputs[2] = match.value("c");
+  return finish(match, patch, std::move(node));
+}
+
+/// A sum with a tensor of the product's shape. Batches of B would need as many calls.
+bool guard_residual(const Match& match) {
+  return is_open(match) && !has_input(match, 3) && rank_of(match.type("b")) == 2u &&
+         same_shape(match.type("r"), match.type("t"));
+}
+std::vector<graph::ValueId> replace_residual(const Match& match, graph::GraphPatch& patch) {
+  graph::Node node = fused_matmul(match);
+  node.inputs[3] = match.value("r");
+  return finish(match, patch, std::move(node));
+}
+
+bool guard_activation(const Match& match) { return is_open(match) && read_activation(match, match.maker("y")); }
+std::vector<graph::ValueId> replace_activation(const Match& match, graph::GraphPatch& patch) {
+  graph::Node node = fused_matmul(match);
+  read_activation(match, match.maker("y"))->set(node.attributes);
+  return finish(match, patch, std::move(node));
+}
+
+/// A factor (or divisor) of the product or of one operand: goes into alpha. Nothing may have been added to the product.
+bool takes_factor(const Match& match, const char* beside) {
+  const auto factor = scalar(match, "c_s", beside);
+  return is_open(match) && !has_input(match, 2) && !has_input(match, 3) && factor && std::isfinite(*factor) &&
+         *factor != 0;
+}
+bool guard_scale(const Match& match) { return takes_factor(match, "t"); }
+bool guard_operand_scale(const Match& match) { return takes_factor(match, "x"); }
+graph::Node scaled(const Match& match) {
+  graph::Node node = fused_matmul(match);
+  const float factor = tensor::to_float_scalar(*match.constant("c_s")), alpha = node.attributes.get_float("alpha", 1);
+  const bool divides = std::any_of(match.nodes().begin(), match.nodes().end(),
+                                   [&](graph::NodeId id) { return match.graph().node(id).op_type == "Div"; });
+  node.attributes.set("alpha", divides ? alpha / factor : alpha * factor);
+  return node;
+}
+std::vector<graph::ValueId> replace_scale(const Match& match, graph::GraphPatch& patch) {
+  return finish(match, patch, scaled(match));
+}
+std::vector<graph::ValueId> replace_scale_a(const Match& match, graph::GraphPatch& patch) {
+  graph::Node node = scaled(match);
+  node.inputs[0] = match.value("x");
+  return finish(match, patch, std::move(node));
+}
+std::vector<graph::ValueId> replace_scale_b(const Match& match, graph::GraphPatch& patch) {
+  graph::Node node = scaled(match);
+  node.inputs[1] = match.value("x");
+  return finish(match, patch, std::move(node));
+}
+
+/// The permutation of B's transposition with the last two dims exchanged back, where that keeps rows whole.
+std::vector<std::int64_t> rest_of_transpose(const Match& match) {
+  std::vector<std::int64_t> perm = match.maker("b").attributes.get_ints("perm");
+  if (perm.size() < 2) return {};
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return perm.back() == static_cast<std::int64_t>(perm.size()) - 1 ? perm : std::vector<std::int64_t>{};
+}
+bool guard_transpose(const Match& match) {
+  return is_open(match) && match.maker("t").attributes.get_int("transB", 0) == 0 && !rest_of_transpose(match).empty();
+}
+std::vector<graph::ValueId> replace_transpose(const Match& match, graph::GraphPatch& patch) {
+  const std::vector<std::int64_t> perm = rest_of_transpose(match);
+  graph::Node node = fused_matmul(match);
+  node.attributes.set("transB", std::int64_t{1});
+  node.inputs[1] = match.value("x");
+  if (!std::is_sorted(perm.begin(), perm.end())) {
+    graph::Node transpose = match.maker("b");
+    transpose.attributes.set("perm", perm);
+    transpose.provenance.clear();
+    const graph::ValueInfo& b = match.graph().value(match.value("b"));
+    graph::ValueType type = b.type;
+    if (type.shape) std::swap(type.shape->end()[-1], type.shape->end()[-2]);
+    const graph::ValueId out = patch.add_value(b.name + "_rows", std::move(type));
+    transpose.outputs = {out};
+    patch.add_node(std::move(transpose), match.nodes());
+    node.inputs[1] = out;
+  }
+  return finish(match, patch, std::move(node));
+}
+
+}  // namespace
+
+void register_matmul_epilogue(FusionRegistry& registry) {
+  for (const std::string product : kProducts) {
+    const std::string inputs = "(a, b, o_c, o_r";
+    registry.add(
+        {"MatMulBiasFusion", 2, inputs + ", c) => (y) { " + product + "  y = Add(t, c) }", guard_bias, replace_bias});
+    registry.add({"MatMulResidualFusion", 2, inputs + ", r) => (y) { " + product + "  y = Add(t, r) }", guard_residual,
+                  replace_residual});
+    for (const std::string activation : kActivations) {
+      registry.add({"MatMulActivationFusion", 2,
+                    inputs + ", o_min, o_max) => (y) { " + product + "  " + activation + " }", guard_activation,
+                    replace_activation});
+    }
+    registry.add({"MatMulScaleFusion", 2, inputs + ", c_s) => (y) { " + product + "  y = Mul(t, c_s) }", guard_scale,
+                  replace_scale});
+    registry.add({"MatMulScaleFusion", 2, inputs + ", c_s) => (y) { " + product + "  y = Div(t, c_s) }", guard_scale,
+                  replace_scale});
+  }
+  for (const std::string op : {"MatMul(a, b)", "infernode.FusedMatMul(a, b)"}) {
+    for (const std::string scale : {"Mul(x, c_s)", "Div(x, c_s)"}) {
+      registry.add({"MatMulScaleFusion", 2, "(x, c_s, b) => (t) { a = " + scale + "  t = " + op + " }",
+                    guard_operand_scale, replace_scale_a});
+      registry.add({"MatMulScaleFusion", 2, "(x, c_s, a) => (t) { b = " + scale + "  t = " + op + " }",
+                    guard_operand_scale, replace_scale_b});
+    }
+    registry.add({"MatmulTransposeFusion", 2, "(x, a) => (t) { b = Transpose(x)  t = " + op + " }", guard_transpose,
+                  replace_transpose});
+  }
+}
+
+}  // namespace infernode::fusions

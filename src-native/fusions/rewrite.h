@@ -1,0 +1,36 @@
+#pragma once
+// What guards ask and replacements do again and again.
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fusions/fusion.h"
+
+namespace infernode::fusions {
+
+inline constexpr const char* kMicrosoft = "com.microsoft";
+inline constexpr const char* kOwn = "infernode";
+
+/// The value's one element where it is a floating constant of one element that cannot raise the rank of `beside`.
+std::optional<float> scalar(const Match& match, std::string_view name, std::string_view beside);
+/// Whether that element is `wanted`, as exactly as its type can say it.
+bool is_scalar(const Match& match, std::string_view name, std::string_view beside, double wanted);
+
+/// Element type float32 or float16.
+bool is_float(const graph::ValueType& type);
+/// Both shapes are known, and equal whatever the symbols stand for.
+bool same_shape(const graph::ValueType& a, const graph::ValueType& b);
+std::optional<std::size_t> rank_of(const graph::ValueType& type);
+/// A vector [n] where n is the last dim of `like`.
+bool is_row(const graph::ValueType& type, const graph::ValueType& like);
+
+/// A node of the same version as the match's last one where it is of the standard, of version 1 otherwise. Trailing
+/// absent inputs are left out.
+graph::Node make_node(const Match& match, const char* domain, const char* op, std::vector<graph::ValueId> inputs);
+/// Adds the node in place of the match: it makes the value that the match's last node made.
+std::vector<graph::ValueId> put(const Match& match, graph::GraphPatch& patch, graph::Node node);
+
+}  // namespace infernode::fusions

@@ -1,0 +1,81 @@
+#include "fusions/graph_test.h"
+
+using namespace infernode;
+using namespace infernode::test;
+
+namespace {
+std::string attention(const std::string& inputs, const std::string& rest) {
+  return "(float[B,S,8] q, float[B,T,8] k, float[B,T,8] v" + inputs +
+         ") => (y) <int64[4] split = {0, -1, 2, 4}, "
+         "int64[3] join = {0, -1, 8}, float scale = {0.5}, float[4] wide = {1, 2, 3, 4}> { "
+         "q4 = Reshape(q, split)  k4 = Reshape(k, split)  v4 = Reshape(v, split)  " +
+         rest + " }";
+}
+const std::string kHeads =
+    "qt = Transpose<perm = [0, 2, 1, 3]>(q4)  kt = Transpose<perm = [0, 2, 3, 1]>(k4)  vt = Transpose<perm = [0, 2, 1, "
+    "3]>(v4)  ";
+const std::map<std::string, std::int64_t> kSizes = {{"B", 2}, {"S", 5}, {"T", 7}};
+}  // namespace
+
+TEST_CASE("attention with its transpositions becomes one node") {
+  check_optimized(
+      attention("", kHeads + "m = MatMul(qt, kt)  n = Mul(m, scale)  p = Softmax<axis = -1>(n)  o = MatMul(p, vt)  "
+                             "t = Transpose<perm = [0, 2, 1, 3]>(o)  y = Reshape(t, join)"),
+      2,
+      "q4 = Reshape (q, split)\nk4 = Reshape (k, split)\nv4 = Reshape (v, split)\n"
+      "t = infernode.FusedAttention <k_rows_first = 1, q_rows_first = 1, scale = 0.5, v_rows_first = 1, "
+      "y_rows_first = 1> (q4, k4, v4)\ny = Reshape (t, join)",
+      17, 1e-5, kSizes);
+}
+
+TEST_CASE("a mask goes along where it fits the scores") {
+  for (const char* mask : {"float[B,2,S,T] m", "float[B,1,1,T] m", "float[S,T] m", "float[1,1,S,T] m"}) {
+    graph::Model model =
+        parse(attention(std::string(", ") + mask, kHeads + "s = MatMul(qt, kt)  n = Mul(s, scale)  a = Add(n, m)  "
+                                                           "p = Softmax<axis = -1>(a)  y = MatMul(p, vt)"));
+    const graph::Model before =
+        parse(attention(std::string(", ") + mask, kHeads + "s = MatMul(qt, kt)  n = Mul(s, scale)  a = Add(n, m)  "
+                                                           "p = Softmax<axis = -1>(a)  y = MatMul(p, vt)"));
+    optimize(model, 2);
+    CHECK(nodes(*model.graph).find("infernode.FusedAttention") != std::string::npos);
+    CHECK(nodes(*model.graph).find("Softmax") == std::string::npos);
+    const auto inputs = feeds(*before.graph, kSizes);
+    check_same(evaluate(*model.graph, inputs), evaluate(*before.graph, inputs));
+  }
+}
+
+TEST_CASE("heads that are repeated for groups of queries are not") {
+  const char* text =
+      "(float[B,4,S,8] q, float[B,2,T,8] k, float[B,2,T,8] v) => (y) <int64[1] two = {2}, int64[5] wide = {1, 1, 2, 1, "
+      "1}, "
+      "int64[4] flat = {0, 4, -1, 8}, int64[1] axis = {2}> { ku = Unsqueeze(k, axis)  ke = Expand(ku, wide)  kr = "
+      "Reshape(ke, flat)  "
+      "vu = Unsqueeze(v, two)  ve = Expand(vu, wide)  vr = Reshape(ve, flat)  kt = Transpose<perm = [0, 1, 3, 2]>(kr)  "
+      "m = MatMul(q, kt)  p = Softmax<axis = 3>(m)  y = MatMul(p, vr) }";
+  const graph::Model before = parse(text);
+  graph::Model model = parse(text);
+  optimize(model, 2);
+  CHECK(model.graph->node_count() <= 7);
+  CHECK(nodes(*model.graph).find("FusedAttention") != std::string::npos);
+  const auto inputs = feeds(*before.graph, kSizes);
+  check_same(evaluate(*model.graph, inputs), evaluate(*before.graph, inputs));
+}
+
+TEST_CASE("what is no attention stays apart") {
+  const auto fires = [](const std::string& text) {
+    graph::Model model = parse(text);
+    optimize(model, 2);
+    return nodes(*model.graph).find("FusedAttention") != std::string::npos;
+  };
+  CHECK(fires(attention("", kHeads + "m = MatMul(qt, kt)  p = Softmax<axis = -1>(m)  y = MatMul(p, vt)")));
+  CHECK_FALSE(fires(attention("", kHeads + "m = MatMul(qt, kt)  p = Softmax<axis = 2>(m)  y = MatMul(p, vt)")));
+  CHECK_FALSE(
+      fires(attention("", kHeads + "m = MatMul(qt, kt)  p = Softmax<axis = -1>(m)  o = MatMul(p, vt)  e = Exp(p)  "
+                                   "r = ReduceSum(e)  y = Add(o, r)")));
+  CHECK_FALSE(
+      fires(attention(", float[3,B,2,S,T] m", kHeads + "s = MatMul(qt, kt)  a = Add(s, m)  p = Softmax<axis = -1>(a)  "
+                                                       "y = MatMul(p, vt)")));
+  CHECK_FALSE(
+      fires("(float[B,S,8] q, float[B,T,8] k, float[B,T,8] v) => (y) { kt = Transpose<perm = [0, 2, 1]>(k)  "
+            "m = MatMul(q, kt)  p = Softmax<axis = -1>(m)  y = MatMul(p, v) }"));
+}
