@@ -174,20 +174,20 @@ std::vector<Placement> partition(Graph& graph, std::span<const std::shared_ptr<P
                                  const kernel::Registry& registry, const PartitionOptions& options) {
   const std::vector<NodeId> order = graph.topological_order();
   std::vector<Placement> placements;
-  std::vector<std::pair<Provider*, std::vector<NodeId>>> to_compile;
+  std::vector<std::pair<Provider*, std::set<NodeId>>> to_compile;
   std::set<NodeId> taken;
   for (const auto& provider : providers) {
     std::vector<NodeId> free;
     std::copy_if(order.begin(), order.end(), std::back_inserter(free),
                  [&](NodeId id) { return !taken.contains(id) && !has_subgraphs(graph.node(id)); });
+    const std::set<NodeId> offered(free.begin(), free.end());
     for (const Claim& claim : provider->claim({graph, registry, free})) {
       std::set<NodeId> mine;
       for (const NodeId id : claim.nodes) {
-        if (std::find(free.begin(), free.end(), id) != free.end() && taken.insert(id).second) mine.insert(id);
+        if (offered.contains(id) && taken.insert(id).second) mine.insert(id);
       }
       for (const NodeId id : mine) graph.node(id).provider = std::string(provider->name());
-      if (!claim.compile) continue;
-      for (auto& part : convex_parts(graph, order, mine)) to_compile.emplace_back(provider.get(), std::move(part));
+      if (claim.compile) to_compile.emplace_back(provider.get(), std::move(mine));
     }
   }
   for (const NodeId id : order) {
@@ -200,7 +200,11 @@ std::vector<Placement> partition(Graph& graph, std::span<const std::shared_ptr<P
     placements.push_back({node.name, node.op_type, node.provider, reason});
   }
   if (options.forbid_cpu_fallback) forbid_fallback(graph, order);
-  for (const auto& [provider, part] : to_compile) replace_by_compiled(graph, part, std::string(provider->name()));
+  for (const auto& [provider, nodes] : to_compile) {
+    // Over the graph as it is by now: two parts of different claims must not wait for each other either.
+    for (const auto& part : convex_parts(graph, graph.topological_order(), nodes))
+      replace_by_compiled(graph, part, std::string(provider->name()));
+  }
 
   if (!providers.empty()) {
     const Devices devices(providers);
