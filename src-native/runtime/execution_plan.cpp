@@ -22,6 +22,22 @@ bool is_copy(const graph::Node& node) {
 
 bool is_compiled(const graph::Node& node) { return node.domain == "infernode" && node.op_type == provider::kCompiled; }
 
+/// Constants that a node's bodies capture become constants of the bodies: kernels there see them as such and pack them.
+void adopt_constants(graph::Graph& graph) {
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    if (graph.node(id).removed) continue;
+    for (const auto& body : graph::subgraphs(graph.node(id))) {
+      std::erase_if(body->mutable_captures(), [&](const graph::Capture& capture) {
+        const graph::ValueInfo& outer = graph.value(capture.outer);
+        if (!outer.is_constant()) return false;
+        body->value(capture.inner).type = outer.type;
+        body->value(capture.inner).constant = outer.constant;
+        return true;
+      });
+    }
+  }
+}
+
 std::string type_list(const graph::Graph& graph, const graph::Node& node) {
   std::string text;
   for (const ValueId id : node.inputs) {
@@ -141,6 +157,7 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   std::unique_ptr<ExecutionPlan> plan(new ExecutionPlan(environment));
   plan->graph_ = std::move(graph);
   graph::Graph& g = *plan->graph_;
+  adopt_constants(g);
   plan->order_ = g.topological_order();
   plan->schemas_.resize(g.node_count(), nullptr);
   std::vector<int> releases(g.values().size(), 0), uses(g.values().size(), 0);
@@ -170,8 +187,8 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   for (std::size_t i = 0; i < g.values().size(); ++i) {
     graph::ValueInfo& value = g.value(static_cast<ValueId>(i));
     if (!value.has_constant()) continue;
-    if (releases[i] > 0 && releases[i] == uses[i]) {
-      value.constant = {};
+    if (releases[i] == uses[i] && !value.is_input) {
+      value.constant = {};  // every reader has packed it, or it has none left
     } else {
       plan->constants_[i] = value.constant;
     }

@@ -1,5 +1,8 @@
 #include "runtime/executor.h"
 
+#include <algorithm>
+
+#include "base/checked.h"
 #include "runtime/parallel_walk.h"
 #include "runtime/step_runner.h"
 
@@ -24,10 +27,44 @@ void set_up(const Execution& execution) {
   for (const auto& [id, value] : execution.shapes.known) frame.values[static_cast<std::size_t>(id)] = value;
 }
 
-/// A tensor that lies in the frame's arena, copied out of it; anything else as it is.
-tensor::Value leave_frame(const tensor::Value& value, const Frame& frame) {
-  const bool inside = value.is_tensor() && frame.arena && value.tensor().buffer().owner() == frame.arena.owner();
-  return inside ? tensor::Value(value.tensor().clone()) : value;
+/// A host tensor whose memory belongs to the frame, the plan or an input is copied; anything else is as it is.
+tensor::Value leave_frame(const Execution& execution, const tensor::Value& value, bool lasting) {
+  if (!value.is_tensor() || !value.tensor().device().is_host()) return value;
+  const void* owner = value.tensor().buffer().owner();
+  const auto same = [owner](const tensor::Value* other) {
+    return other != nullptr && other->is_tensor() && other->tensor().buffer().owner() == owner;
+  };
+  const auto& known = execution.shapes.known;
+  const bool shared = lasting || (execution.frame.arena && owner == execution.frame.arena.owner()) ||
+                      std::any_of(execution.inputs.begin(), execution.inputs.end(), same) ||
+                      std::any_of(known.begin(), known.end(), [&](const auto& item) { return same(&item.second); });
+  return shared ? tensor::Value(value.tensor().clone()) : value;
+}
+
+/// The arena counts in the budget of each run that uses it.
+class ArenaCharge {
+ public:
+  ArenaCharge(kernel::MemoryBudget* budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {
+    if (budget_ != nullptr) budget_->reserve(bytes_);
+  }
+  ~ArenaCharge() {
+    if (budget_ != nullptr) budget_->release(bytes_);
+  }
+  ArenaCharge(const ArenaCharge&) = delete;
+  ArenaCharge& operator=(const ArenaCharge&) = delete;
+
+ private:
+  kernel::MemoryBudget* budget_;
+  std::size_t bytes_;
+};
+
+/// An arena that was too small once grows by an eighth more than is needed: shapes that grow from run to run then
+/// seldom ask for memory.
+void fit_arena(tensor::Buffer& arena, std::size_t bytes) {
+  if (arena.size() >= bytes) return;
+  const std::size_t slack = arena ? bytes / 8 : 0;
+  arena = {};
+  arena = tensor::host_allocator().allocate(checked_add(bytes, slack));
 }
 
 std::vector<tensor::Value> collect(const Execution& execution) {
@@ -37,8 +74,14 @@ std::vector<tensor::Value> collect(const Execution& execution) {
   for (const ValueId id : graph.outputs()) {
     const tensor::Value& made = execution.frame.values[static_cast<std::size_t>(id)];
     const tensor::Value& value = made.empty() ? execution.plan.constant(id) : made;
-    if (value.empty()) fail(ErrorCode::Internal, cat("output '", graph.value(id).name, "' was not produced"));
-    results.push_back(leave_frame(value, execution.frame));
+    if (value.empty()) {
+      // An optional input that was not fed may itself be an output.
+      if (graph.value(id).type.kind != graph::ValueType::Kind::Optional)
+        fail(ErrorCode::Internal, cat("output '", graph.value(id).name, "' was not produced"));
+      results.emplace_back(tensor::Optional{});
+      continue;
+    }
+    results.push_back(leave_frame(execution, value, made.empty()));
   }
   return results;
 }
@@ -56,11 +99,8 @@ std::vector<tensor::Value> execute(const Execution& execution) {
   if (execution.inter_op_threads > 1 && execution.run.pool != nullptr) {
     walk_parallel(execution);
   } else {
-    Frame& frame = execution.frame;
-    if (frame.arena.size() < execution.shapes.arena_bytes) {
-      frame.arena = {};
-      frame.arena = execution.run.allocator->allocate(execution.shapes.arena_bytes);
-    }
+    const ArenaCharge charge(execution.run.budget, execution.shapes.arena_bytes);
+    fit_arena(execution.frame.arena, execution.shapes.arena_bytes);
     StepRunner runner(execution, true);
     for (std::size_t s = 0; s < execution.plan.steps().size(); ++s) {
       if (!execution.shapes.skip[s]) runner.run(s);

@@ -21,11 +21,13 @@ struct Execution {
   std::span<const tensor::Value* const> captures;  ///< of graph.captures()
   std::span<const tensor::Tensor> bound;           ///< by output: memory to write into where it fits; may be shorter
   std::span<const tensor::Device> devices;         ///< by output: where it shall stay; may be shorter (host)
+  tensor::Allocator& output_allocator;             ///< of the graph's outputs, which outlive the frame
   std::size_t inter_op_threads = 1;                ///< above 1: independent steps run at once
   Profiler* profiler = nullptr;
 };
 
-/// Runs every step; returns the graph's outputs, none of which lies in the frame's arena. Kernel faults get the node's
+/// Runs every step; returns the graph's outputs, which share memory with nothing of the plan, the frame or the inputs
+/// (unless they stay on a device), so that they may be written to. Kernel faults get the node's
 /// name and op type; the frame is left reusable either way.
 std::vector<tensor::Value> execute(const Execution& execution);
 

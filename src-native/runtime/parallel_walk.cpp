@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 
+#include "base/float_mode.h"
 #include "runtime/step_runner.h"
 
 namespace infernode::runtime {
@@ -67,17 +68,29 @@ class Walk {
     }
   }
 
-  void join_helper() {
-    const std::lock_guard lock(mutex_);
-    --helpers_;
-    changed_.notify_all();
+  /// A helper thread's part. One that comes too late finds the walk closed and touches nothing else.
+  void help() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_) return;
+      ++helpers_;
+    }
+    struct Leave {
+      Walk& walk;
+      ~Leave() {
+        const std::lock_guard lock(walk.mutex_);
+        --walk.helpers_;
+        walk.changed_.notify_all();
+      }
+    } leave{*this};
+    const FloatModeScope float_mode(true);
+    work();
   }
-  void add_helper() {
-    const std::lock_guard lock(mutex_);
-    ++helpers_;
-  }
-  void wait_and_rethrow() {
+
+  /// Waits for the helpers that have come; those that have not shall not.
+  void close() {
     std::unique_lock lock(mutex_);
+    closed_ = true;
     changed_.wait(lock, [&] { return helpers_ == 0; });
     if (fault_) std::rethrow_exception(fault_);
   }
@@ -109,27 +122,24 @@ class Walk {
   std::vector<std::size_t> waiting_, readers_;
   std::vector<std::vector<std::size_t>> followers_;
   std::size_t left_ = 0, helpers_ = 0;
+  bool closed_ = false;
   std::exception_ptr fault_;
 };
 
 }  // namespace
 
 void walk_parallel(const Execution& execution) {
-  Walk walk(execution);
-  for (std::size_t i = 1; i < execution.inter_op_threads; ++i) {
-    walk.add_helper();
+  const auto walk = std::make_shared<Walk>(execution);
+  const std::size_t most = std::min(execution.inter_op_threads, execution.plan.steps().size());
+  for (std::size_t i = 1; i < most; ++i) {
     try {
-      execution.run.pool->submit([&walk] {
-        walk.work();
-        walk.join_helper();
-      });
+      execution.run.pool->submit([walk] { walk->help(); });
     } catch (const Error&) {
-      walk.join_helper();  // no thread to be had: the others do the work
-      break;
+      break;  // no thread to be had: those there are do the work
     }
   }
-  walk.work();
-  walk.wait_and_rethrow();
+  walk->work();
+  walk->close();
 }
 
 }  // namespace infernode::runtime

@@ -8,15 +8,11 @@ namespace {
 
 constexpr int kMaxDepth = 64;
 
-std::shared_ptr<graph::Graph> own_copy(const std::shared_ptr<graph::Graph>& body) { return body->clone(); }
-
 }  // namespace
 
 PlanSubgraphRunner::PlanSubgraphRunner(const std::shared_ptr<graph::Graph>& body, std::size_t first_capture,
                                        const PlanEnvironment& environment)
-    : plan_(ExecutionPlan::build(own_copy(body), environment)),
-      first_capture_(first_capture),
-      frames_(environment.keep_memory) {}
+    : plan_(ExecutionPlan::build(body, environment)), first_capture_(first_capture), frames_(environment.keep_memory) {}
 
 const graph::ValueType& PlanSubgraphRunner::output_type(std::size_t o) const {
   return plan_->graph().value(plan_->graph().outputs().at(o)).type;
@@ -43,7 +39,8 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
                   .inputs = fed,
                   .captures = captured,
                   .bound = {},
-                  .devices = {}});
+                  .devices = {},
+                  .output_allocator = *ctx.run().allocator});
 }
 
 }  // namespace infernode::runtime

@@ -8,7 +8,8 @@
 
 namespace infernode::runtime {
 
-/// Runs a body of If, Loop, Scan, ... with a plan and frames of its own.
+/// Runs a body of If, Loop, Scan, ... with a plan and frames of its own. The plan is made over the node's own graph, so
+/// that constants which its kernels have packed are given up there.
 class PlanSubgraphRunner final : public kernel::SubgraphRunner {
  public:
   /// `first_capture`: where this body's captures begin among the node's implicit inputs.

@@ -43,9 +43,11 @@ void StepRunner::run(std::size_t index) {
   outputs_.assign(step.outputs.size(), {});
   const bool profiling = execution_.profiler != nullptr;
   const auto begin = profiling ? Profiler::Clock::now() : Profiler::Clock::time_point{};
+  bool idle = false;
   try {
     execution_.run.check();
-    if (stays_on_device(step)) {
+    idle = stays_on_device(step);
+    if (idle) {
       outputs_[0] = *inputs_[0];
     } else {
       kernel::KernelContext ctx(execution_.run, inputs_, implicit_, outputs_, step.output_dtypes,
@@ -69,7 +71,7 @@ void StepRunner::run(std::size_t index) {
     fail(ErrorCode::OutOfMemory, cat("out of memory while running ", execution_.plan.describe(step)),
          {.node = node.name, .op_type = node.op_type});
   }
-  if (profiling) record(step, index, begin);
+  if (profiling && !idle) record(step, index, begin);
   for (std::size_t o = 0; o < step.outputs.size(); ++o) {
     if (step.outputs[o] != kNoValue && step.wanted[o])
       execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
@@ -114,7 +116,7 @@ tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, c
         execution_.bound[i].shape() == shape && execution_.bound[i].device().is_host()) {
       return execution_.bound[i];
     }
-    return tensor::Tensor::make(dtype, shape);  // leaves the frame: memory of its own
+    return tensor::Tensor::make(dtype, shape, execution_.output_allocator);
   }
   const std::size_t bytes = tensor::byte_size(dtype, shape.numel());
   const ShapePlan& shapes = execution_.shapes;
