@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fusions/definition.h"
 #include "onnx/reader.h"
 #include "onnx/writer.h"
 #include "passes/pipeline.h"
@@ -128,14 +129,16 @@ bool is_complete(const graph::ValueType& type) {
 void check_inputs(const Graph& graph) {
   for (const graph::ValueId id : graph.inputs()) {
     const graph::ValueInfo& input = graph.value(id);
-    const tensor::Tensor* held = input.has_constant() && input.constant.is_tensor() ? &input.constant.tensor() : nullptr;
+    const tensor::Tensor* held =
+        input.has_constant() && input.constant.is_tensor() ? &input.constant.tensor() : nullptr;
     if (!held && !is_complete(input.type)) {
       fail(ErrorCode::InvalidModel,
            cat("input '", input.name, "' declares no element type; the file must say what it takes"),
            {.input = input.name});
     }
-    if (held && (input.type.is_tensor() ? input.type.elem != tensor::DType::Undefined && input.type.elem != held->dtype()
-                                        : input.type.kind != graph::ValueType::Kind::Unknown)) {
+    if (held &&
+        (input.type.is_tensor() ? input.type.elem != tensor::DType::Undefined && input.type.elem != held->dtype()
+                                : input.type.kind != graph::ValueType::Kind::Unknown)) {
       fail(ErrorCode::InvalidModel,
            cat("initializer '", input.name, "' is ", held->to_string(), ", but the graph's input of that name is ",
                input.type.to_string()),
@@ -199,6 +202,18 @@ std::set<std::string, std::less<>> split_list(std::string_view text) {
   return items;
 }
 
+/// The model as it is now. Operators that only this engine knows get definitions that any runtime can use.
+void write_optimized(const Model& model, const Engine& engine, const SessionOptions& options) {
+  const kernel::Registry& registry = engine.registry();
+  onnx::WriteOptions write;
+  write.means_the_same = [&registry](const graph::Node& node, std::int64_t imported) {
+    const kernel::OpSchema* schema = registry.find_schema(node.domain, node.op_type, node.opset);
+    return schema != nullptr && schema == registry.find_schema(node.domain, node.op_type, imported);
+  };
+  const Model complete = fusions::with_definitions(model, write.functions);
+  onnx::write_model_file(complete, options.optimized_model_path, write);
+}
+
 void optimize(Model& model, Engine& engine, const SessionOptions& options, const Logger& logger, LoadedModel& loaded) {
   passes::PassOptions pass_options{.level = options.level,
                                    .registry = &engine.registry(),
@@ -210,11 +225,14 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
   }
   if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
   loaded.providers = make_providers(engine, options, logger);
+  const bool save = !options.optimized_model_path.empty(), shared = !loaded.providers.empty();
+  if (save && shared) write_optimized(model, engine, options);  // what a provider compiles cannot be written
   const auto no_cpu = options.config.find("session.disable_cpu_ep_fallback");
   loaded.placements =
       provider::partition(*model.graph, loaded.providers, engine.registry(),
                           {.forbid_cpu_fallback = no_cpu != options.config.end() && no_cpu->second == "1"});
   if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
+  if (save && !shared) write_optimized(model, engine, options);
 }
 
 class Stage {
@@ -258,7 +276,6 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   checkpoint.check();
   optimize(model, engine, options, logger, loaded);
   checkpoint.check();
-  if (!options.optimized_model_path.empty()) onnx::write_model_file(model, options.optimized_model_path);
   model.graph->compact();
   loaded.plan =
       runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),

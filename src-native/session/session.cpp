@@ -33,7 +33,7 @@ struct Session::State {
   std::size_t running = 0;
   bool released = false;
   std::shared_ptr<Profiler> profiler;
-  bool warned_symbols = false;
+  std::atomic<bool> warned_symbols = false;
 
   void begin_run() {
     const std::lock_guard lock(mutex);
@@ -110,6 +110,13 @@ void bring_to_host(Session& session, const LoadedModel& model, std::span<tensor:
   }
 }
 
+bool overlap(const tensor::Value& feed, const tensor::Tensor& target) {
+  if (!feed.is_tensor()) return false;
+  const tensor::Tensor& source = feed.tensor();
+  return source.buffer().data() < target.buffer().data() + target.bytes() &&
+         target.buffer().data() < source.buffer().data() + source.bytes();
+}
+
 /// Symbols that two inputs give different sizes: allowed, each then stands for itself.
 std::string disagreement(const LoadedModel& model, std::span<const tensor::Value> feeds) {
   std::map<std::string, std::int64_t> sizes;
@@ -153,8 +160,8 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   const LoadedModel& model = state_->model;
   check_feeds(model, request.feeds);
   if (!state_->warned_symbols) {
-    if (const std::string name = disagreement(model, request.feeds); !name.empty()) {
-      state_->warned_symbols = true;
+    const std::string name = disagreement(model, request.feeds);
+    if (!name.empty() && !state_->warned_symbols.exchange(true)) {
       state_->logger.write(LogSeverity::Warning, "run", "inputs give dimension '", name,
                            "' different sizes; each is taken as it is");
     }
@@ -162,19 +169,20 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   if (request.options.terminate) fail(ErrorCode::Aborted, "the run was asked to terminate");
 
   const std::size_t output_count = model.outputs.size();
-  std::vector<tensor::Tensor> bound(output_count);
+  std::vector<tensor::Tensor> targets(output_count);
   std::vector<tensor::Device> devices(output_count);
   for (std::size_t i = 0; i < request.wanted.size(); ++i) {
     if (request.wanted[i] >= output_count)
       fail(ErrorCode::InvalidArgument, cat("no output ", request.wanted[i], ": the model has ", output_count));
     if (i < request.preallocated.size() && request.preallocated[i].is_tensor())
-      bound[request.wanted[i]] = request.preallocated[i].tensor();
+      targets[request.wanted[i]] = request.preallocated[i].tensor();
     if (i < request.devices.size()) devices[request.wanted[i]] = request.devices[i];
   }
 
   const auto budget = std::make_shared<kernel::MemoryBudget>(state_->options.memory_limit);
   const runtime::FrameLease frame(state_->frames);
-  runtime::BudgetAllocator charged((*frame).allocator, budget);
+  const bool limited = state_->options.memory_limit != SIZE_MAX;
+  runtime::BudgetAllocator charged((*frame).allocator, budget), charged_outputs(tensor::host_allocator(), budget);
   ThreadPool& pool = state_->engine->pool();
   const std::size_t threads = state_->options.intra_op_threads;
   const Logger logger =
@@ -185,10 +193,9 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
       .dynamic_block_base = number(state_->options, "session.dynamic_block_base"),
       .cancel = request.cancel,
       .deadline = {},
-      .budget = budget.get(),
+      .budget = limited ? budget.get() : nullptr,
       .logger = &logger,
-      .allocator =
-          state_->options.memory_limit == SIZE_MAX ? static_cast<tensor::Allocator*>(&(*frame).allocator) : &charged,
+      .allocator = limited ? static_cast<tensor::Allocator*>(&charged) : &(*frame).allocator,
   };
   if (request.options.timeout_ms) {
     run.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(*request.options.timeout_ms);
@@ -203,21 +210,29 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   const FloatModeScope float_mode(true);
   std::vector<tensor::Value> feeds(request.feeds.begin(), request.feeds.end());
   bring_to_host(*this, model, feeds);
+  // Memory that is read as a feed is written only when the run is over.
+  std::vector<tensor::Tensor> bound = targets;
+  for (tensor::Tensor& target : bound) {
+    if (target && std::any_of(feeds.begin(), feeds.end(), [&](const auto& feed) { return overlap(feed, target); }))
+      target = {};
+  }
   const auto inputs = order_feeds(model, feeds);
   const auto shapes = model.plan->specialise(inputs, {});
   const auto begin = Profiler::Clock::now();
-  std::vector<tensor::Value> all = runtime::execute({.plan = *model.plan,
-                                                     .shapes = *shapes,
-                                                     .frame = *frame,
-                                                     .run = run,
-                                                     .inputs = inputs,
-                                                     .captures = {},
-                                                     .bound = bound,
-                                                     .devices = devices,
-                                                     .inter_op_threads = !state_->options.parallel ? 1
-                                                                         : inter_op == 0           ? pool.size()
-                                                                                                   : inter_op,
-                                                     .profiler = profiler.get()});
+  std::vector<tensor::Value> all =
+      runtime::execute({.plan = *model.plan,
+                        .shapes = *shapes,
+                        .frame = *frame,
+                        .run = run,
+                        .inputs = inputs,
+                        .captures = {},
+                        .bound = bound,
+                        .devices = devices,
+                        .output_allocator = limited ? charged_outputs : tensor::host_allocator(),
+                        .inter_op_threads = !state_->options.parallel ? 1
+                                            : inter_op == 0           ? pool.size()
+                                                                      : inter_op,
+                        .profiler = profiler.get()});
   const auto end = Profiler::Clock::now();
   const double us = std::chrono::duration<double, std::micro>(end - begin).count();
   const double mean = shapes->mean_us.load(std::memory_order_relaxed);
@@ -237,7 +252,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   results.reserve(request.wanted.size());
   for (std::size_t i = 0; i < request.wanted.size(); ++i) {
     tensor::Value value = all[request.wanted[i]];
-    const tensor::Tensor& target = bound[request.wanted[i]];
+    const tensor::Tensor& target = targets[request.wanted[i]];
     if (target && value.is_tensor()) {
       const tensor::Tensor& made = value.tensor();
       if (made.buffer().data() != target.buffer().data() && made.dtype() == target.dtype() &&

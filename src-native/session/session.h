@@ -18,8 +18,8 @@ namespace infernode::session {
 
 /// Where a model comes from: a path (mapped), or bytes kept alive by their buffer's owner.
 struct ModelSource {
-  std::string path;  ///< "" when bytes are given
-  tensor::Buffer bytes;
+  std::string path{};  ///< "" when bytes are given
+  tensor::Buffer bytes{};
 };
 
 /// One graph input or output as declared (after freeDimensionOverrides).
@@ -32,17 +32,17 @@ struct ValueMetadata {
 /// Everything one run needs from outside. Values stay owned by the caller until run() returns.
 struct RunRequest {
   /// By index into Session::feeds(): graph inputs first, then overridable initializers; an empty Value where not fed.
-  std::span<const tensor::Value> feeds;
+  std::span<const tensor::Value> feeds{};
   /// Indices into Session::outputs() that are wanted, in any order.
-  std::span<const std::size_t> wanted;
+  std::span<const std::size_t> wanted{};
   /// Parallel to `wanted`, may be shorter: memory to write into where dtype and shape turn out to match; an empty Value
   /// otherwise. The returned value then is this tensor (same buffer); where they do not match the value has memory of
   /// its own.
-  std::span<const tensor::Value> preallocated;
+  std::span<const tensor::Value> preallocated{};
   /// Parallel to `wanted`, may be empty: where the output shall stay. Host by default.
-  std::span<const tensor::Device> devices;
+  std::span<const tensor::Device> devices{};
   const kernel::CancelToken* cancel = nullptr;
-  RunOptions options;
+  RunOptions options{};
 };
 
 /// A file's end as summarised for the caller of end_profiling.

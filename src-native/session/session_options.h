@@ -15,39 +15,39 @@ namespace infernode::session {
 
 /// One entry of executionProviders.
 struct ProviderChoice {
-  std::string name;  ///< "cpu", "cuda", "null", ...
-  provider::ProviderOptions options;
+  std::string name{};  ///< "cpu", "cuda", "null", ...
+  provider::ProviderOptions options{};
 };
 
 /// Settings of one session; the TypeScript layer has checked types and ranges.
 struct SessionOptions {
-  std::vector<ProviderChoice> providers;  ///< in order of preference; the CPU is appended where missing
-  std::size_t intra_op_threads = 0;       ///< 0: all of the Engine's pool
-  std::size_t inter_op_threads = 0;       ///< parallel mode: nodes at once; 0: as many as threads
+  std::vector<ProviderChoice> providers{};  ///< in order of preference; the CPU is appended where missing
+  std::size_t intra_op_threads = 0;         ///< 0: all of the Engine's pool
+  std::size_t inter_op_threads = 0;         ///< parallel mode: nodes at once; 0: as many as threads
   passes::Level level = passes::Level::All;
-  bool parallel = false;             ///< executionMode
-  bool cpu_arena = true;             ///< keep freed activation memory for the next run
-  bool memory_pattern = true;        ///< lay activations out by lifetime when shapes are known
-  std::string optimized_model_path;  ///< write the optimized model here; "" : do not
+  bool parallel = false;               ///< executionMode
+  bool cpu_arena = true;               ///< keep freed activation memory for the next run
+  bool memory_pattern = true;          ///< lay activations out by lifetime when shapes are known
+  std::string optimized_model_path{};  ///< write the optimized model here; "" : do not
   bool profiling = false;
-  std::string profile_prefix;
-  std::string log_id;
+  std::string profile_prefix{};
+  std::string log_id{};
   LogSeverity log_severity = LogSeverity::Warning;
-  std::map<std::string, std::int64_t, std::less<>> free_dimensions;  ///< freeDimensionOverrides: symbol -> size
+  std::map<std::string, std::int64_t, std::less<>> free_dimensions{};  ///< freeDimensionOverrides: symbol -> size
   std::map<std::string, tensor::Buffer, std::less<>>
-      external_data;  ///< externalData: path as the model spells it -> bytes
+      external_data{};  ///< externalData: path as the model spells it -> bytes
   std::map<std::string, std::string, std::less<>>
-      config;                           ///< `extra`, flattened: "session.intra_op.allow_spinning" -> "0"
+      config{};                         ///< `extra`, flattened: "session.intra_op.allow_spinning" -> "0"
   std::size_t memory_limit = SIZE_MAX;  ///< bytes that one run may hold
 };
 
 /// Settings of one run.
 struct RunOptions {
-  std::optional<LogSeverity> log_severity;
-  std::string tag;
+  std::optional<LogSeverity> log_severity{};
+  std::string tag{};
   bool terminate = false;  ///< ends the run at once
-  std::optional<std::int64_t> timeout_ms;
-  std::map<std::string, std::string, std::less<>> config;
+  std::optional<std::int64_t> timeout_ms{};
+  std::map<std::string, std::string, std::less<>> config{};
 };
 
 }  // namespace infernode::session

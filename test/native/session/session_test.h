@@ -1,0 +1,72 @@
+#pragma once
+// Sessions over models in text form.
+
+#include <filesystem>
+#include <random>
+
+#include "fusions/graph_test.h"
+#include "onnx/writer.h"
+#include "session/session.h"
+
+namespace infernode::test {
+
+using session::Session;
+using session::SessionOptions;
+
+/// One engine for all tests, with two threads.
+inline const std::shared_ptr<session::Engine>& engine() {
+  static const auto one = session::Engine::create(2);
+  return one;
+}
+
+inline std::vector<std::byte> model_bytes(std::string_view text, std::int64_t opset = 17) {
+  return onnx::write_model_bytes(graph::parse_model(text, opset));
+}
+
+inline session::ModelSource source_of(const std::vector<std::byte>& bytes) {
+  const tensor::Buffer buffer = tensor::host_allocator().allocate(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), buffer.data());
+  return {.bytes = buffer};
+}
+
+inline std::shared_ptr<Session> open(std::string_view text, SessionOptions options = {}, std::int64_t opset = 17) {
+  return Session::create(engine(), source_of(model_bytes(text, opset)), std::move(options));
+}
+
+/// All outputs.
+inline std::vector<Value> run(Session& session, const std::vector<Value>& inputs, session::RunOptions options = {},
+                              const kernel::CancelToken* cancel = nullptr) {
+  std::vector<std::size_t> wanted(session.outputs().size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+  return session.run({.feeds = inputs, .wanted = wanted, .cancel = cancel, .options = std::move(options)});
+}
+
+/// The Error that `f` ends in.
+template <class F>
+Error error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("no error came");
+  return {ErrorCode::Internal, ""};
+}
+
+inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder()
+      : path_(std::filesystem::temp_directory_path() / cat("infernode-session-", std::random_device{}())) {
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace infernode::test
