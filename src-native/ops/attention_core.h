@@ -3,6 +3,7 @@
 // are made for a block of query rows at a time and never exist as a whole, unless the caller asks for them.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernel/kernel.h"
@@ -55,6 +56,13 @@ struct AttentionCall {
 /// Rows none of whose keys counts give zeros.
 template <class T>
 void run_attention(kernel::KernelContext& ctx, CpuRung rung, const AttentionCall<T>& call);
+
+/// Rows of the past, then new ones, as out [batch, heads, `rows`, head]: per batch entry `past_lengths` rows of `past`
+/// and `fresh_rows` of `fresh` behind them. Rows beyond stay as they are. Parts of `past` that lie at their place
+/// already are not copied.
+void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads, std::size_t head,
+               const Heads<const float>& past, std::span<const std::size_t> past_lengths,
+               const Heads<const float>& fresh, std::size_t fresh_rows, float* out, std::size_t rows);
 
 extern template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<float>&);
 extern template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<double>&);

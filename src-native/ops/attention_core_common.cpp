@@ -274,6 +274,24 @@ void run_attention(kernel::KernelContext& ctx, CpuRung rung, const AttentionCall
   Attention<T>(rung, call).run(ctx);
 }
 
+void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads, std::size_t head,
+               const Heads<const float>& past, std::span<const std::size_t> past_lengths,
+               const Heads<const float>& fresh, std::size_t fresh_rows, float* out, std::size_t rows) {
+  ctx.parallel_for(batch * heads, static_cast<double>(rows * head) * 0.2,
+                   [&](std::size_t begin, std::size_t end, std::size_t) {
+                     for (std::size_t i = begin; i < end; ++i) {
+                       const std::size_t b = i / heads, h = i % heads, before = past_lengths[b];
+                       float* to = out + i * rows * head;
+                       for (std::size_t r = 0; r < before; ++r) {
+                         const float* from = past.at(b, h, r);
+                         if (from != to + r * head) std::copy_n(from, head, to + r * head);
+                       }
+                       for (std::size_t r = 0; r < fresh_rows; ++r)
+                         std::copy_n(fresh.at(b, h, r), head, to + (before + r) * head);
+                     }
+                   });
+}
+
 template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<float>&);
 template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<double>&);
 

@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "kernel/op_registrar.h"
+#include "ops/attention_core.h"
+#include "ops/reals.h"
+
+namespace infernode::ops {
+namespace {
+
+using graph::Dim;
+using kernel::InferContext;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
+/// onnxruntime's causal attention for decoders: query heads share key heads; keys and values join a cache whose rows
+/// per batch entry `seqlens_k` tells (as the index of the last key); queries and keys may be turned by their position.
+class GroupQueryAttention final : public kernel::Kernel {
+ public:
+  explicit GroupQueryAttention(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        heads_(info.attributes().get_int("num_heads")),
+        kv_heads_(info.attributes().get_int("kv_num_heads")),
+        scale_(info.attributes().get_float("scale", 0)),
+        softcap_(info.attributes().get_float("softcap", 0)),
+        window_(info.attributes().get_int("local_window_size", -1)),
+        rotary_(info.attributes().get_int("do_rotary", 0) != 0),
+        interleaved_(info.attributes().get_int("rotary_interleaved", 0) != 0) {
+    if (heads_ < 1 || kv_heads_ < 1 || heads_ % kv_heads_ != 0)
+      fail(ErrorCode::InvalidModel, cat("GroupQueryAttention: ", heads_, " heads do not share ", kv_heads_));
+    if (info.has_input(11) || info.attributes().get_int("smooth_softmax", 0) > 0)
+      fail(ErrorCode::UnsupportedOperator, "GroupQueryAttention with a head sink or a smooth softmax");
+  }
+
+  void run(KernelContext& ctx) const override {
+    const Tensor& query = ctx.input(0);
+    const bool packed = !ctx.has_input(1);
+    if (query.rank() != 3) fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: query is ", query.to_string()));
+    const std::int64_t batch = query.dim(0), rows = query.dim(1), all = heads_ + (packed ? 2 * kv_heads_ : 0);
+    if (query.dim(2) % all != 0)
+      fail(ErrorCode::ShapeMismatch,
+           cat("GroupQueryAttention: query ", query.to_string(), " does not divide into ", all, " heads"));
+    const std::int64_t head = query.dim(2) / all;
+    if (!packed) {
+      const Shape expected{batch, rows, kv_heads_ * head};
+      for (const std::size_t i : {1, 2}) {
+        if (!ctx.has_input(i) || ctx.input(i).shape() != expected)
+          fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: input ", i, " must be ", expected.to_string()));
+      }
+    }
+    const RealInput<float> q_in(ctx, rung_, query), k_in(ctx, rung_, ctx.optional_input(1)),
+        v_in(ctx, rung_, ctx.optional_input(2));
+    const auto h = size(head), q_heads = size(heads_), kv_heads = size(kv_heads_), n = size(rows), b = size(batch);
+
+    AttentionCall<float> call;
+    call.batch = b;
+    call.q_heads = q_heads;
+    call.kv_heads = kv_heads;
+    call.q_len = n;
+    call.head = call.v_head = h;
+    const std::size_t width = size(query.dim(2));
+    const auto within = [&](const float* data, std::size_t first) {
+      return Heads<const float>{data + first * h, n * width, h, width};
+    };
+    call.q = within(q_in.data(), 0);
+    call.k = packed ? within(q_in.data(), q_heads) : Heads<const float>::bsnh(k_in.data(), kv_heads, n, h);
+    call.v = packed ? within(q_in.data(), q_heads + kv_heads) : Heads<const float>::bsnh(v_in.data(), kv_heads, n, h);
+
+    const std::vector<std::size_t> before = past_lengths(ctx, b, n, call);
+    std::vector<float> q_turned, k_turned;
+    if (rotary_) {
+      call.q = turned(ctx, call.q, q_heads, call, before, q_turned);
+      call.k = turned(ctx, call.k, kv_heads, call, before, k_turned);
+    }
+    const Tensor y = ctx.output(0, Shape{batch, rows, checked_mul(heads_, head)});
+    Tensor caches[2];
+    for (std::size_t i = 0; i < 2; ++i) cache(ctx, i, before, call, caches[i]);
+    call.scale = scale_ != 0 ? static_cast<double>(scale_) : 1 / std::sqrt(static_cast<double>(head));
+    call.softcap = static_cast<double>(softcap_);
+    call.causal = true;
+    if (window_ > 0) call.left_window = std::min<std::int64_t>(window_, std::int64_t{1} << 40) - 1;
+    const std::vector<float> added = bias(ctx, call);
+    const RealOutput<float> out(ctx, rung_, y);
+    call.y = Heads<float>::bsnh(out.data(), q_heads, n, h);
+    run_attention(ctx, rung_, call);
+    out.store();
+  }
+
+ private:
+  /// Rows of the cache that count, by batch entry; also sets what follows from them in `call`.
+  std::vector<std::size_t> past_lengths(const KernelContext& ctx, std::size_t batch, std::size_t rows,
+                                        AttentionCall<float>& call) const {
+    const std::vector<std::int64_t> last = tensor::to_int64_vector(ctx.input(5));
+    const std::int64_t total = tensor::to_int64_scalar(ctx.input(6));
+    const Tensor* past = ctx.optional_input(3);
+    if (past != nullptr && past->rank() != 4)
+      fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: past_key is ", past->to_string()));
+    const std::int64_t held = past == nullptr ? 0 : past->dim(2);
+    if (last.size() != batch || total < static_cast<std::int64_t>(rows)) {
+      fail(ErrorCode::InvalidArgument, cat("GroupQueryAttention: ", last.size(), " sequence lengths and a total of ",
+                                           total, " for ", batch, " batches of ", rows, " queries"));
+    }
+    call.kv_len = size(std::max(held, total));
+    const bool first_prompt = total == static_cast<std::int64_t>(rows);
+    std::vector<std::size_t> before(batch, 0);
+    for (std::size_t i = 0; i < batch; ++i) {
+      const std::int64_t keys = last[i] + 1, old = first_prompt ? 0 : keys - static_cast<std::int64_t>(rows);
+      if (keys < 1 || keys > total || old < 0 || old > held) {
+        fail(ErrorCode::InvalidArgument, cat("GroupQueryAttention: seqlens_k[", i, "] is ", last[i], " of ", total,
+                                             " keys, ", held, " in the cache"));
+      }
+      before[i] = size(old);
+      call.offsets.push_back(old);
+      call.lengths.push_back(first_prompt ? total : keys);
+    }
+    return before;
+  }
+
+  /// Output 1 or 2: the cache with the new rows in it, which `call` then reads.
+  void cache(KernelContext& ctx, std::size_t i, std::span<const std::size_t> before, AttentionCall<float>& call,
+             Tensor& hold) const {
+    Heads<const float>& rows = i == 0 ? call.k : call.v;
+    const Tensor* past = ctx.optional_input(3 + i);
+    const auto dim = [](std::size_t v) { return static_cast<std::int64_t>(v); };
+    const Shape shape{dim(call.batch), kv_heads_, dim(call.kv_len), dim(call.head)};
+    if ((past == nullptr) != (ctx.optional_input(3) == nullptr))
+      fail(ErrorCode::InvalidArgument, "GroupQueryAttention takes past_key and past_value together");
+    const std::size_t held = past == nullptr ? 0 : size(ctx.input(3).dim(2));
+    Shape old_shape = shape;
+    old_shape[2] = dim(held);
+    if (past != nullptr && past->shape() != old_shape) {
+      fail(ErrorCode::ShapeMismatch,
+           cat("GroupQueryAttention: the past is ", past->to_string(), ", expected ", old_shape.to_string()));
+    }
+    const bool wanted = ctx.wants_output(1 + i);
+    const Tensor out = wanted ? ctx.output(1 + i, shape) : Tensor();
+    hold = wanted && out.dtype() == DType::Float32 ? out : Tensor::make(DType::Float32, shape, *ctx.run().allocator);
+    float* to = hold.mutable_data<float>();
+    const RealInput<float> old(ctx, rung_, past);
+    std::fill_n(to, hold.numel(), 0.0f);  // rows that no sequence fills
+    join_rows(ctx, call.batch, call.kv_heads, call.head,
+              Heads<const float>::bnsh(old.data(), call.kv_heads, held, call.head), before, rows, call.q_len, to,
+              call.kv_len);
+    rows = Heads<const float>::bnsh(to, call.kv_heads, call.kv_len, call.head);
+    if (wanted && out.dtype() != DType::Float32)
+      convert_reals(ctx.run(), rung_, DType::Float32, hold.raw(), out.dtype(), out.mutable_raw(), size(out.numel()));
+  }
+
+  /// Heads turned by the angles of inputs cos_cache and sin_cache, as [batch, rows, heads, head] in `hold`.
+  Heads<const float> turned(KernelContext& ctx, const Heads<const float>& x, std::size_t heads,
+                            const AttentionCall<float>& call, std::span<const std::size_t> before,
+                            std::vector<float>& hold) const {
+    if (!ctx.has_input(7) || !ctx.has_input(8))
+      fail(ErrorCode::InvalidArgument, "GroupQueryAttention with do_rotary needs cos_cache and sin_cache");
+    const Tensor &cos_cache = ctx.input(7), &sin_cache = ctx.input(8);
+    const std::size_t n = call.q_len, h = call.head;
+    if (cos_cache.rank() != 2 || cos_cache.shape() != sin_cache.shape() || 2 * size(cos_cache.dim(1)) > h)
+      fail(ErrorCode::ShapeMismatch,
+           cat("GroupQueryAttention: the rotary caches are ", cos_cache.to_string(), " and ", sin_cache.to_string()));
+    std::vector<std::int64_t> given;
+    if (const Tensor* positions = ctx.optional_input(9)) {
+      given = tensor::to_int64_vector(*positions);
+      if (given.size() != call.batch * n)
+        fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: position_ids is ", positions->to_string()));
+    }
+    const auto position = [&](std::size_t b, std::size_t r) {
+      return given.empty() ? static_cast<std::int64_t>(before[b] + r) : given[b * n + r];
+    };
+    for (std::size_t i = 0; i < call.batch * n; ++i) {
+      const std::int64_t p = position(i / n, i % n);
+      if (p < 0 || p >= cos_cache.dim(0)) {
+        fail(ErrorCode::InvalidArgument,
+             cat("GroupQueryAttention: position ", p, " lies outside a rotary cache of ", cos_cache.dim(0), " rows"));
+      }
+    }
+    const RealInput<float> cos(ctx, rung_, cos_cache), sin(ctx, rung_, sin_cache);
+    const std::size_t half = size(cos_cache.dim(1));
+    hold.resize(call.batch * n * heads * h);
+    ctx.parallel_for(call.batch * n, static_cast<double>(heads * h) * 2,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t i = begin; i < end; ++i) {
+                         const std::size_t at = size(position(i / n, i % n)) * half;
+                         for (std::size_t k = 0; k < heads; ++k)
+                           turn(x.at(i / n, k, i % n), cos + at, sin + at, hold.data() + (i * heads + k) * h, half, h);
+                       }
+                     });
+    return Heads<const float>::bsnh(hold.data(), heads, n, h);
+  }
+
+  void turn(const float* x, const float* cos, const float* sin, float* y, std::size_t half, std::size_t head) const {
+    const std::size_t step = interleaved_ ? 2 : 1, second = interleaved_ ? 1 : half;
+    for (std::size_t i = 0; i < half; ++i) {
+      const float a = x[i * step], b = x[i * step + second];
+      y[i * step] = cos[i] * a - sin[i] * b;
+      y[i * step + second] = sin[i] * a + cos[i] * b;
+    }
+    for (std::size_t i = 2 * half; i < head; ++i) y[i] = x[i];
+  }
+
+  std::vector<float> bias(KernelContext& ctx, AttentionCall<float>& call) const {
+    const Tensor* added = ctx.optional_input(10);
+    if (added == nullptr) return {};
+    if (added->rank() != 4)
+      fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: attention_bias is ", added->to_string()));
+    Shape target{static_cast<std::int64_t>(call.batch), heads_, static_cast<std::int64_t>(call.q_len), added->dim(3)};
+    const Shape strides = tensor::broadcast_strides(added->shape(), target);
+    std::vector<float> out = tensor::to_float_vector(*added);
+    call.mask = {out.data(), size(strides[0]), size(strides[1]), size(strides[2])};
+    call.mask_columns = size(added->dim(3));
+    return out;
+  }
+
+  CpuRung rung_;
+  std::int64_t heads_, kv_heads_;
+  float scale_, softcap_;
+  std::int64_t window_;
+  bool rotary_, interleaved_;
+};
+
+void infer_group_query_attention(InferContext& ctx) {
+  for (std::size_t o = 0; o < ctx.output_count(); ++o) {
+    if (ctx.has_output(o)) ctx.set_output_dtype(o, ctx.input_dtype(0));
+  }
+  const graph::SymShape* q = ctx.input_shape(0);
+  if (q == nullptr || q->size() != 3) return;
+  const std::int64_t heads = ctx.attributes().get_int("num_heads"), kv_heads = ctx.attributes().get_int("kv_num_heads");
+  const Dim head = floor_div((*q)[2], Dim(ctx.has_input(1) ? heads : heads + 2 * kv_heads));
+  ctx.set_output_shape(0, graph::SymShape{(*q)[0], (*q)[1], head * Dim(heads)});
+  for (const std::size_t o : {1, 2}) {
+    if (ctx.has_output(o)) ctx.set_output_shape(o, graph::SymShape{(*q)[0], kv_heads, Dim::unknown(), head});
+  }
+}
+
+}  // namespace
+
+void register_group_query_attention(kernel::OpRegistrar& r) {
+  r.op("GroupQueryAttention", "com.microsoft")
+      .version(
+          1,
+          "query:T, key:T?, value:T?, past_key:T?, past_value:T?, seqlens_k:M, total_sequence_length:M, cos_cache:T?, "
+          "sin_cache:T?, position_ids:int64?, attention_bias:T?, head_sink:T? -> output:T, present_key:T?, "
+          "present_value:T?; T = float|float16|bfloat16, M = int32")
+      .infer(infer_group_query_attention)
+      .kernel<GroupQueryAttention>();
+}
+
+}  // namespace infernode::ops
