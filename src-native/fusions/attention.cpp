@@ -29,9 +29,16 @@ bool guard(const Match& match) {
   }
   return is_last_axis(match.maker("p"));
 }
-/// The mask does not widen the scores.
+/// The mask does not widen batch and heads; the operator sees to rows and columns.
 bool guard_masked(const Match& match) {
-  return guard(match) && match.type("m").elem == tensor::DType::Float32 && same_shape(match.type("s"), match.type("t"));
+  const graph::ValueType& mask = match.type("m");
+  if (!guard(match) || mask.elem != tensor::DType::Float32 || rank_of(mask).value_or(5) > 4) return false;
+  const graph::SymShape& q = *dims(match, "q");
+  for (std::ptrdiff_t i = 3; i <= std::ssize(*mask.shape); ++i) {
+    const graph::Dim& dim = mask.shape->end()[-i];
+    if (!dim.is(1) && !(dim == q.end()[-i])) return false;
+  }
+  return true;
 }
 
 std::vector<graph::ValueId> attention(const Match& match, graph::GraphPatch& patch, graph::ValueId mask) {
@@ -84,7 +91,8 @@ bool repeats_heads(const Match& match, const char* from, const char* axes, const
     return false;
   const graph::SymShape &narrow = *x, &wide = *wide_type.shape, &flat = *repeated;
   const bool counted = narrow[1].known() && narrow[3].known() && wide[2].known() && wide[2].value() > 0;
-  return counted && graph::SymShape{narrow[0], narrow[1], wide[2], narrow[2], narrow[3]} == wide &&
+  // The rows of `wide` follow: the reshape keeps the count.
+  return counted && narrow[0] == wide[0] && narrow[1] == wide[1] && narrow[3] == wide[4] &&
          graph::SymShape{narrow[0], narrow[1] * wide[2], narrow[2], narrow[3]} == flat;
 }
 

@@ -62,7 +62,7 @@ void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const M
 
 }  // namespace
 
-bool FusionSet::sweep(Graph& graph, std::string_view provider, std::vector<std::string>& applied) const {
+bool FusionSet::apply(Graph& graph, std::string_view provider, std::vector<std::string>& applied) const {
   const auto elsewhere = [&](NodeId id) {
     const std::string& at = graph.node(id).provider;
     return !provider.empty() && !at.empty() && at != provider;
@@ -87,14 +87,6 @@ bool FusionSet::sweep(Graph& graph, std::string_view provider, std::vector<std::
     }
   }
   return changed;
-}
-
-std::vector<std::string> FusionSet::apply(Graph& graph, std::string_view provider) const {
-  constexpr int kMostRounds = 16;
-  std::vector<std::string> applied;
-  for (int round = 0; round < kMostRounds && sweep(graph, provider, applied); ++round) {
-  }
-  return applied;
 }
 
 }  // namespace infernode::fusions

@@ -74,13 +74,13 @@ class FusionSet {
  public:
   FusionSet(const FusionRegistry& registry, int level, const std::set<std::string, std::less<>>& disabled = {});
   ~FusionSet();
-  /// Tries the fusions in their order at each node, the graph's last one first, until none fires (bounded); returns the
-  /// names that fired. Only nodes of `provider` ("": any) and nodes that were given to none take part.
-  std::vector<std::string> apply(graph::Graph& graph, std::string_view provider) const;
+  /// Tries the fusions in their order at each node, the graph's last one first, once; adds the names that fired to
+  /// `applied` and says whether any did. Only nodes of `provider` ("": any) and nodes that were given to none take
+  /// part.
+  bool apply(graph::Graph& graph, std::string_view provider, std::vector<std::string>& applied) const;
 
  private:
   struct Entry;
-  bool sweep(graph::Graph& graph, std::string_view provider, std::vector<std::string>& applied) const;
   std::map<std::string, std::vector<Entry>, std::less<>> by_root_;  // by op type of the pattern's last node
 };
 

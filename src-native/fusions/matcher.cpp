@@ -44,11 +44,38 @@ struct Goal {
   const Goal* next;
 };
 
+/// What the pattern takes comes from outside the match, and what is made inside is read inside only, except the
+/// pattern's outputs.
+bool closed(const Graph& pattern, const Graph& graph, const Binding& binding,
+            const std::vector<std::vector<NodeId>>& consumers) {
+  const auto inside = [&](NodeId id) {
+    return std::find(binding.nodes.begin(), binding.nodes.end(), id) != binding.nodes.end();
+  };
+  for (const ValueId input : pattern.inputs()) {
+    const ValueId found = binding.values[index(input)];
+    if (found != kNoValue && inside(graph.value(found).producer)) return false;
+  }
+  for (const NodeId id : binding.nodes) {
+    if (id == kNoNode) return false;
+    for (const ValueId made : graph.node(id).outputs) {
+      if (made == kNoValue) continue;
+      const auto out = pattern.outputs();
+      const bool output =
+          std::any_of(out.begin(), out.end(), [&](ValueId o) { return binding.values[index(o)] == made; });
+      if (output) continue;
+      const auto& readers = consumers[index(made)];
+      if (graph.is_output(made) || !std::all_of(readers.begin(), readers.end(), inside)) return false;
+    }
+  }
+  return true;
+}
+
 /// Depth-first search over the ways round of commutative operators: a choice made early is taken back when a goal
-/// further on fails.
+/// further on fails, or when what was found is not closed.
 class Matcher {
  public:
-  Matcher(const Pattern& pattern, const Graph& graph) : pattern_(pattern.graph()), graph_(graph) {}
+  Matcher(const Pattern& pattern, const Graph& graph, const std::vector<std::vector<NodeId>>& consumers)
+      : pattern_(pattern.graph()), graph_(graph), consumers_(consumers) {}
 
   std::optional<Binding> match(NodeId pattern_root, NodeId root) const {
     if (!fits(pattern_.node(pattern_root), graph_.node(root))) return std::nullopt;
@@ -60,7 +87,7 @@ class Matcher {
 
  private:
   bool solve(const Goal* goal, Binding& binding) const {
-    if (goal == nullptr) return true;
+    if (goal == nullptr) return closed(pattern_, graph_, binding, consumers_);
     const ValueId wanted = goal->wanted, found = goal->found;
     if (wanted == kNoValue || found == kNoValue)
       return (wanted == found || optional(wanted)) && solve(goal->next, binding);
@@ -126,32 +153,8 @@ class Matcher {
 
   const Graph& pattern_;
   const Graph& graph_;
+  const std::vector<std::vector<NodeId>>& consumers_;
 };
-
-/// What the pattern takes comes from outside the match, and what is made inside is read inside only, except the
-/// pattern's outputs.
-bool closed(const Graph& pattern, const Graph& graph, const Binding& binding,
-            const std::vector<std::vector<NodeId>>& consumers) {
-  const auto inside = [&](NodeId id) {
-    return std::find(binding.nodes.begin(), binding.nodes.end(), id) != binding.nodes.end();
-  };
-  for (const ValueId input : pattern.inputs()) {
-    const ValueId found = binding.values[index(input)];
-    if (found != kNoValue && inside(graph.value(found).producer)) return false;
-  }
-  for (const NodeId id : binding.nodes) {
-    for (const ValueId made : graph.node(id).outputs) {
-      if (made == kNoValue) continue;
-      const auto out = pattern.outputs();
-      const bool output =
-          std::any_of(out.begin(), out.end(), [&](ValueId o) { return binding.values[index(o)] == made; });
-      if (output) continue;
-      const auto& readers = consumers[index(made)];
-      if (graph.is_output(made) || !std::all_of(readers.begin(), readers.end(), inside)) return false;
-    }
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -169,10 +172,8 @@ Pattern::Pattern(std::string_view text) {
 
 std::optional<Match> match_at(const Pattern& pattern, const Graph& graph, NodeId node,
                               const std::vector<std::vector<NodeId>>& consumers) {
-  std::optional<Binding> binding = Matcher(pattern, graph).match(pattern.root(), node);
+  std::optional<Binding> binding = Matcher(pattern, graph, consumers).match(pattern.root(), node);
   if (!binding) return std::nullopt;
-  if (std::find(binding->nodes.begin(), binding->nodes.end(), kNoNode) != binding->nodes.end()) return std::nullopt;
-  if (!closed(pattern.graph(), graph, *binding, consumers)) return std::nullopt;
   std::map<std::string, ValueId, std::less<>> values;
   for (std::size_t v = 0; v < binding->values.size(); ++v) {
     values.emplace(pattern.graph().value(static_cast<ValueId>(v)).name, binding->values[v]);

@@ -73,24 +73,37 @@ std::vector<graph::ValueId> replace_activation(const Match& match, graph::GraphP
   return finish(match, patch, std::move(node));
 }
 
-/// A factor (or divisor) of the product or of one operand: goes into alpha. Nothing may have been added to the product.
+/// A factor (or divisor) of the product or of one operand goes into alpha.
 bool takes_factor(const Match& match, const char* beside) {
   const auto factor = scalar(match, "c_s", beside);
-  return is_open(match) && !has_input(match, 2) && !has_input(match, 3) && factor && std::isfinite(*factor) &&
-         *factor != 0;
+  return is_open(match) && !has_input(match, 3) && factor && std::isfinite(*factor) && *factor != 0;
 }
-bool guard_scale(const Match& match) { return takes_factor(match, "t"); }
+/// The factor of a sum is one of the bias too.
+bool guard_scale(const Match& match) {
+  const tensor::Tensor* bias = match.constant("o_c");
+  return takes_factor(match, "t") && (!has_input(match, 2) || (bias && bias->dtype() == tensor::DType::Float32));
+}
 bool guard_operand_scale(const Match& match) { return takes_factor(match, "x"); }
-graph::Node scaled(const Match& match) {
-  graph::Node node = fused_matmul(match);
-  const float factor = tensor::to_float_scalar(*match.constant("c_s")), alpha = node.attributes.get_float("alpha", 1);
+
+float factor_of(const Match& match) {
+  const float factor = tensor::to_float_scalar(*match.constant("c_s"));
   const bool divides = std::any_of(match.nodes().begin(), match.nodes().end(),
                                    [&](graph::NodeId id) { return match.graph().node(id).op_type == "Div"; });
-  node.attributes.set("alpha", divides ? alpha / factor : alpha * factor);
+  return divides ? 1 / factor : factor;
+}
+graph::Node scaled(const Match& match) {
+  graph::Node node = fused_matmul(match);
+  node.attributes.set("alpha", node.attributes.get_float("alpha", 1) * factor_of(match));
   return node;
 }
 std::vector<graph::ValueId> replace_scale(const Match& match, graph::GraphPatch& patch) {
-  return finish(match, patch, scaled(match));
+  graph::Node node = scaled(match);
+  if (has_input(match, 2)) {
+    const tensor::Tensor bias = match.constant("o_c")->clone();
+    for (float& v : bias.mutable_span<float>()) v *= factor_of(match);
+    node.inputs[2] = patch.add_constant(match.graph().value(match.value("o_c")).name + "_scaled", bias);
+  }
+  return finish(match, patch, std::move(node));
 }
 std::vector<graph::ValueId> replace_scale_a(const Match& match, graph::GraphPatch& patch) {
   graph::Node node = scaled(match);

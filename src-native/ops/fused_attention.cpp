@@ -17,7 +17,8 @@ using tensor::Tensor;
 
 /// infernode.FusedAttention: Y = softmax(scale * Q * K' + mask) * V over [batch, heads, rows, columns]; where attribute
 /// `q_rows_first` (k_, v_, y_) is set, that operand is [batch, rows, heads, columns]. K and V may have fewer heads than
-/// Q: each then serves a group of neighbours. The mask broadcasts to the scores.
+/// Q: each then serves a group of neighbours. Scores and mask broadcast to each other in their last two dims; to the
+/// scores' first two the mask broadcasts.
 class FusedAttention final : public kernel::Kernel {
  public:
   explicit FusedAttention(KernelInfo& info) : rung_(info.cpu_rung()), scale_(info.attributes().get_float("scale", 1)) {
@@ -26,7 +27,14 @@ class FusedAttention final : public kernel::Kernel {
   }
 
   void run(KernelContext& ctx) const override {
-    const Shape q = dims(ctx, 0), k = dims(ctx, 1), v = dims(ctx, 2);
+    Shape q = dims(ctx, 0), k = dims(ctx, 1);
+    const Shape v = dims(ctx, 2);
+    const Tensor* given = ctx.optional_input(3);
+    const bool one_query = q[2] == 1 && given != nullptr && given->rank() >= 2 && given->dim(given->rank() - 2) > 1;
+    const bool one_key = k[2] == 1 && given != nullptr && v[2] > 1;
+    const Shape stored_q = q, stored_k = k;
+    if (one_query) q[2] = given->dim(given->rank() - 2);
+    if (one_key) k[2] = v[2];
     if (k[0] != q[0] || v[0] != q[0] || k[3] != q[3] || v[2] != k[2] || k[1] != v[1] || k[1] == 0 || q[1] % k[1] != 0) {
       fail(ErrorCode::ShapeMismatch, cat("attention over Q ", q.to_string(), ", K ", k.to_string(), " and V ",
                                          v.to_string(), " of [batch, heads, rows, columns]"));
@@ -47,8 +55,10 @@ class FusedAttention final : public kernel::Kernel {
     call.kv_len = size(k[2]);
     call.head = size(q[3]);
     call.v_head = size(v[3]);
-    call.q = heads(query.data(), q, rows_first_[0]);
-    call.k = heads(key.data(), k, rows_first_[1]);
+    call.q = heads(query.data(), stored_q, rows_first_[0]);
+    call.k = heads(key.data(), stored_k, rows_first_[1]);
+    if (one_query) call.q.row = 0;
+    if (one_key) call.k.row = 0;
     call.v = heads(value.data(), v, rows_first_[2]);
     call.y = heads(result.data(), {q[0], q[1], q[2], v[3]}, rows_first_[3]);
     call.scale = static_cast<double>(scale_);
@@ -108,8 +118,18 @@ void infer_fused_attention(InferContext& ctx) {
   const graph::SymShape *q = ctx.input_shape(0), *v = ctx.input_shape(2);
   if (q == nullptr || v == nullptr || q->size() != 4 || v->size() != 4) return;
   graph::SymShape y = *q;
+  if (ctx.attributes().get_int("q_rows_first", 0) != 0) std::swap(y[1], y[2]);
   y[3] = (*v)[3];
-  if (ctx.attributes().get_int("q_rows_first", 0) != ctx.attributes().get_int("y_rows_first", 0)) std::swap(y[1], y[2]);
+  if (ctx.has_input(3)) {
+    const graph::SymShape* mask = ctx.input_shape(3);
+    const graph::SymShape rows{y[2]};
+    const graph::SymShape mask_rows{mask == nullptr    ? graph::Dim::unknown()
+                                    : mask->size() < 2 ? graph::Dim(1)
+                                                       : mask->end()[-2]};
+    const graph::SymShape* both[] = {&rows, &mask_rows};
+    y[2] = kernel::broadcast_shapes(both)[0];
+  }
+  if (ctx.attributes().get_int("y_rows_first", 0) != 0) std::swap(y[1], y[2]);
   ctx.set_output_shape(0, std::move(y));
 }
 

@@ -15,7 +15,7 @@ constexpr Pass kBasic[] = {
     {"JoinChains", join_chains},
     {"DeadNodeElimination", remove_dead_nodes},
 };
-constexpr int kMostRounds = 8;
+constexpr int kMostRounds = 16;
 
 /// The graph itself and every subgraph below it, innermost last.
 template <class Visit>
@@ -30,12 +30,7 @@ void for_each_graph(graph::Graph& graph, const Visit& visit) {
 bool run_fusions(graph::Graph& graph, const fusions::FusionSet& set, std::string_view provider,
                  std::vector<std::string>& applied) {
   bool changed = false;
-  for_each_graph(graph, [&](graph::Graph& g) {
-    for (std::string& name : set.apply(g, provider)) {
-      applied.push_back(std::move(name));
-      changed = true;
-    }
-  });
+  for_each_graph(graph, [&](graph::Graph& g) { changed = set.apply(g, provider, applied) || changed; });
   return changed;
 }
 
@@ -83,7 +78,10 @@ std::vector<std::string> run_extended(graph::Model& model, std::string_view prov
   std::vector<std::string> applied;
   const int most = options.level >= Level::Layout ? 3 : 2;
   for (int level = 2; level <= most; ++level) {
-    if (run_fusions(*model.graph, fusions_of(level, options), provider, applied)) clean(*model.graph, options);
+    const fusions::FusionSet set = fusions_of(level, options);
+    for (int round = 0; round < kMostRounds && run_fusions(*model.graph, set, provider, applied); ++round) {
+      clean(*model.graph, options);
+    }
   }
   return applied;
 }

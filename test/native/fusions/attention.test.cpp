@@ -79,3 +79,18 @@ TEST_CASE("what is no attention stays apart") {
       fires("(float[B,S,8] q, float[B,T,8] k, float[B,T,8] v) => (y) { kt = Transpose<perm = [0, 2, 1]>(k)  "
             "m = MatMul(q, kt)  p = Softmax<axis = -1>(m)  y = MatMul(p, v) }"));
 }
+
+TEST_CASE("dims that may be 1 broadcast as they did") {
+  const char* text =
+      "(float[1,2,S,4] q, float[1,2,T,4] k, float[1,2,U,4] v, float[1,1,R,U] m) => (y) { kt = Transpose<perm = [0, 1, "
+      "3, "
+      "2]>(k)  s = MatMul(q, kt)  a = Add(s, m)  p = Softmax<axis = -1>(a)  y = MatMul(p, v) }";
+  const graph::Model before = parse(text);
+  graph::Model model = parse(text);
+  optimize(model, 2);
+  REQUIRE(nodes(*model.graph) == "y = infernode.FusedAttention <scale = 1.0> (q, k, v, m)");
+  for (const auto& [s, t, r] : {std::tuple{5, 7, 5}, {5, 7, 1}, {1, 7, 5}, {5, 1, 5}, {1, 1, 5}, {1, 7, 1}}) {
+    const auto inputs = feeds(*before.graph, {{"S", s}, {"T", t}, {"U", 7}, {"R", r}});
+    check_same(evaluate(*model.graph, inputs), evaluate(*before.graph, inputs));
+  }
+}

@@ -77,6 +77,15 @@ TEST_CASE("values inside a match are read nowhere else") {
   CHECK_FALSE(match(pattern, parse("(float[2] a) => (y, t) { t = Neg(a)  y = Relu(t) }")));
 }
 
+TEST_CASE("of two ways round the one is found whose values are read nowhere else") {
+  const char* pattern = "(p, q) => (s) { t = Neg(p)  s = Add(t, q) }";
+  const auto found =
+      match(pattern, parse("(float[2] a, float[2] b) => (y, t) { t = Neg(a)  u = Neg(b)  y = Add(t, u) }"));
+  REQUIRE(found);
+  CHECK(name_of(*found, "p") == "b");
+  CHECK(name_of(*found, "q") == "t");
+}
+
 TEST_CASE("optional inputs are part of a pattern") {
   const graph::Model without = parse("(float[1,1,2,2] x, float[1,1,1,1] w) => (y) { y = Conv(x, w) }");
   const graph::Model with = parse("(float[1,1,2,2] x, float[1,1,1,1] w, float[1] b) => (y) { y = Conv(x, w, b) }");
@@ -84,6 +93,7 @@ TEST_CASE("optional inputs are part of a pattern") {
   CHECK_FALSE(match("(x, w) => (y) { y = Conv(x, w) }", with));
   CHECK_FALSE(match("(x, w, b) => (y) { y = Conv(x, w, b) }", without));
   CHECK(match("(x, w, b) => (y) { y = Conv(x, w, b) }", with));
+  for (const graph::Model& model : {without, with}) CHECK(match("(x, w, o_b) => (y) { y = Conv(x, w, o_b) }", model));
 }
 
 TEST_CASE("attributes written in a pattern must be equal") {

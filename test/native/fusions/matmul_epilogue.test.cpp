@@ -62,12 +62,18 @@ TEST_CASE("a factor of the product or of an operand becomes alpha") {
                   "y = infernode.FusedMatMul <alpha = 0.015625> (x, w)");
 }
 
+TEST_CASE("a factor of a product and its constant bias scales both") {
+  check_optimized(product("", "s = Add(t, c)  y = Mul(s, half)"), 2,
+                  "y = infernode.FusedMatMul <alpha = 0.5> (x, w, c_scaled)");
+}
+
 TEST_CASE("other factors stay") {
   check_unchanged("(float[2,3,4] x, float[2,4,5] w, float k) => (y) { t = MatMul(x, w)  y = Mul(t, k) }", 2);
   check_unchanged("(float[3,4] x, float[4,5] w) => (y) <float[1,1,1] k = {2}> { t = MatMul(x, w)  y = Mul(t, k) }", 2);
   check_unchanged("(float[3,4] x, float[2,4,5] w) => (y) <float[1,1,1] k = {2}> { a = Mul(x, k)  y = MatMul(a, w) }",
                   2);
   check_unchanged("(float[2,3,4] x, float[2,4,5] w) => (y) <float k = {2}> { t = MatMul(x, w)  y = Div(k, t) }", 2);
+  check_unchanged("(float[2,3,4] x, float[4,5] w, float[1] k) => (y) { t = MatMul(x, w)  y = Mul(t, k) }", 2);
   check_optimized(
       "(float[2,3,4] x, float[4,5] w, float[5] c) => (y) <float k = {2}> { t = MatMul(x, w)  s = Add(t, c)  "
       "y = Mul(s, k) }",
