@@ -68,9 +68,10 @@ struct Axis {
     const bool even = std::fmod(folds, G{2}) == 0;
     return (v < low) == even ? low + rest : high - rest;
   }
-  /// The place after padding; far enough inside the range of integers.
+  /// The place after padding, inside the range of integers. Where the border is repeated, taps do it one by one, and so
+  /// far outside that all of them fall on the border it does not matter how far.
   G settle(G v) const {
-    if (padding == Padding::Border) return std::clamp(std::isnan(v) ? G{0} : v, G{0}, static_cast<G>(length - 1));
+    if (padding == Padding::Border) return std::clamp(std::isnan(v) ? G{0} : v, G{-4}, static_cast<G>(length + 3));
     if (!(std::abs(v) < G{1e9})) return padding == Padding::Zeros ? G{-1e9} : G{0};
     return padding == Padding::Reflection ? reflect(v) : v;
   }

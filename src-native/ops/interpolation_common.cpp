@@ -37,7 +37,7 @@ float ResizedAxis::source(std::int64_t i) const {
       return offset + (x + 0.5f) / scale - 0.5f;
     }
     case Coordinates::PytorchHalfPixel:
-      return out > 1 ? (x + 0.5f) / scale - 0.5f : -0.5f;
+      return out > 1 ? (x + 0.5f) / scale - 0.5f : 0.0f;
     case Coordinates::AlignCorners:
       return resized == 1.0f ? 0.0f : x * (length - 1) / (resized - 1);
     case Coordinates::Asymmetric:

@@ -334,11 +334,12 @@ class Resize : public Kernel {
       mode_ = Mode::Cubic;
     else
       fail(ErrorCode::InvalidModel, cat("unknown mode '", mode, "'; known are nearest, linear, cubic"));
-    // Before version 11 places were x / scale, and nearest meant floor.
-    const bool early = layout_.upsample || layout_.version < 11;
-    coordinates_ = early ? Coordinates::Asymmetric
-                         : parse_coordinates(attributes.get_string("coordinate_transformation_mode", "half_pixel"));
-    rounding_ = early ? Rounding::Floor : parse_rounding(attributes.get_string("nearest_mode", "round_prefer_floor"));
+    // Before version 11 places were x / scale, and nearest meant floor, or
+    // ceil on axes that shrink.
+    early_ = layout_.upsample || layout_.version < 11;
+    coordinates_ = early_ ? Coordinates::Asymmetric
+                          : parse_coordinates(attributes.get_string("coordinate_transformation_mode", "half_pixel"));
+    rounding_ = early_ ? Rounding::Floor : parse_rounding(attributes.get_string("nearest_mode", "round_prefer_floor"));
     options_.antialias = attributes.get_int("antialias", 0) != 0;
     options_.exclude_outside = attributes.get_int("exclude_outside", 0) != 0;
     if (mode_ == Mode::Cubic) options_.cubic_a = attributes.get_float("cubic_coeff_a", -0.75f);
@@ -409,7 +410,9 @@ class Resize : public Kernel {
 
   void nearest(KernelContext& ctx, const Tensor& in, const Tensor& out, const std::vector<ResizedAxis>& axes) const {
     AxisMaps maps;
-    for (const ResizedAxis& axis : axes) maps.push_back(nearest_map(axis, rounding_));
+    for (const ResizedAxis& axis : axes) {
+      maps.push_back(nearest_map(axis, early_ && axis.scale < 1.0f ? Rounding::Ceil : rounding_));
+    }
     dispatch_elements(in.dtype(), "Resize", [&]<class T>(TypeTag<T>) {
       mapped_copy<T>(ctx.run(), in, out, maps, extrapolation<T>(in.dtype()));
     });
@@ -430,6 +433,7 @@ class Resize : public Kernel {
   Layout layout_;
   std::vector<float> fixed_scales_;
   Mode mode_ = Mode::Nearest;
+  bool early_ = false;
   Coordinates coordinates_ = Coordinates::HalfPixel;
   Rounding rounding_ = Rounding::PreferFloor;
   TapOptions options_;

@@ -28,6 +28,8 @@ TEST_CASE("GridSample reads between pixels and beyond the edges") {
   check_row("mode=\"nearest\"", row, {-0.8f, 0.3f, -1.3f}, {1, 3, 0});
   check_row("mode=\"nearest\", padding_mode=\"reflection\"", row, {-1.3f, 1.8f}, {1, 3});
   check_row("mode=\"cubic\", padding_mode=\"border\"", row, {-0.25f, 0.25f}, {2, 3});
+  // Just outside, the cubic filter still reaches the second pixel: weights -0.09375, 0.59375, 0.59375 and -0.09375.
+  check_row("mode=\"cubic\", padding_mode=\"border\"", row, {-1, -9, 9, kInf}, {0.90625f, 1, 4, 4});
   check_row("mode=\"linear\"", row, {kNaN, 1e30f}, {0, 0});
   check_row("mode=\"linear\", padding_mode=\"border\"", row, {kNaN}, {1});
 }

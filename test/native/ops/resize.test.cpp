@@ -142,6 +142,16 @@ TEST_CASE("Resize 10, 11 and Upsample take their older arguments") {
                  ErrorCode::UnsupportedOperator, "deprecated");
 }
 
+TEST_CASE("Resize 10 rounds up on axes that shrink") {
+  check_op("(float[A] X, float[1] s) => (float[B] Y) { Y = Resize(X, s) }", 10,
+           {f32({5}, {0, 1, 2, 3, 4}), f32({1}, {0.7f})}, {f32({3}, {0, 2, 3})});
+}
+
+TEST_CASE("Resize to one element takes the first under pytorch_half_pixel") {
+  check_op(with(kSizes, "mode=\"cubic\", coordinate_transformation_mode=\"pytorch_half_pixel\""), 19,
+           {f32({3}, {5, 1, 2}), i64({1}, {1})}, {f32({1}, {5})});
+}
+
 TEST_CASE("Resize refuses scales and sizes that make no sense") {
   const Tensor x = f32({2}, {1, 2});
   check_op_fails(with(kScales, "mode=\"nearest\""), 19, {x, f32({1}, {-1})}, ErrorCode::InvalidArgument, "scale");
