@@ -82,7 +82,9 @@ export function readDataSets({ folder, model }) {
     const read = (prefix, infos) =>
       infos.flatMap(({ name, kind }, i) => {
         const path = join(folder, set, `${prefix}_${i}.pb`);
-        return existsSync(path) ? [{ name, value: readValue(readFileSync(path), kind) }] : [];
+        if (existsSync(path)) return [{ name, value: readValue(readFileSync(path), kind) }];
+        // An optional without a value has no file.
+        return kind === 'optional' ? [{ name, value: null }] : [];
       });
     const inputs = Object.fromEntries(read('input', model.inputs).map(({ name, value }) => [name, value]));
     return { inputs, outputs: read('output', model.outputs) };
