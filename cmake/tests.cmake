@@ -1,5 +1,5 @@
-# One executable per folder: test/native/<folder>/**/*.cpp is test_<folder>. It links the highest folder of the ladder
-# that its files include, so that a test builds no more of the engine than it uses.
+# One executable per folder: test/native/<folder>/**/*.cpp is test_<folder>. It links the folders of the ladder that
+# its files include, so that a test builds no more of the engine than it uses.
 
 find_path(DOCTEST_INCLUDE_DIR doctest/doctest.h)
 if(NOT DOCTEST_INCLUDE_DIR)
@@ -55,10 +55,10 @@ list(REMOVE_DUPLICATES test_folders)
 foreach(folder IN LISTS test_folders)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${tests_root}/${folder}/*.cpp)
   infernode_includes(included ${sources})
-  set(top infernode_options)
+  set(used infernode_options)  # the highest first
   foreach(step IN LISTS INFERNODE_LADDER)
     if(TARGET infernode_${step} AND (step IN_LIST included OR step STREQUAL folder))
-      set(top infernode_${step})
+      list(PREPEND used infernode_${step})
     endif()
   endforeach()
 
@@ -67,7 +67,7 @@ foreach(folder IN LISTS test_folders)
   if(providers IN_LIST included)
     target_link_libraries(test_${folder} PRIVATE ${INFERNODE_PROVIDERS})
   endif()
-  target_link_libraries(test_${folder} PRIVATE ${top})
+  target_link_libraries(test_${folder} PRIVATE ${used})
   target_include_directories(test_${folder} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(test_${folder} PRIVATE INFERNODE_TEST_FIXTURES="${CMAKE_SOURCE_DIR}/test/fixtures")
   if(folder STREQUAL onnx AND PROTOZERO_INCLUDE_DIR)
