@@ -279,7 +279,7 @@ describe('a model', () => {
   it('of a future operator set', async () => {
     await refuse(oneNode('Identity', [x], [y], { model: { opset: 999 } }), {
       message: /ValidateOpsetForDomain/,
-      code: 'UNSUPPORTED_OPERATOR',
+      code: 'INVALID_MODEL',
     });
   });
 
