@@ -16,11 +16,12 @@ namespace infernode::graph {
 class Graph;
 
 using Attribute =
-    std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>, tensor::Tensor,
-                 std::shared_ptr<const tensor::Sparse>, std::vector<tensor::Tensor>, std::shared_ptr<Graph>, std::vector<std::shared_ptr<Graph>>, ValueType>;
+    std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>,
+                 std::vector<std::string>, tensor::Tensor, std::shared_ptr<const tensor::Sparse>,
+                 std::vector<tensor::Tensor>, std::shared_ptr<Graph>, std::vector<std::shared_ptr<Graph>>, ValueType>;
 
-/// A node's attributes in file order; lookup by name. Typed getters throw InvalidModel naming the attribute where it has another type; an int is
-/// accepted where a float is asked for and one value where a list is.
+/// A node's attributes in file order; lookup by name. Typed getters throw InvalidModel naming the attribute where it
+/// has another type; an int is accepted where a float is asked for and one value where a list is.
 class Attributes {
  public:
   bool has(std::string_view name) const { return find(name) != nullptr; }

@@ -15,9 +15,10 @@ namespace infernode::graph {
 
 class DimExpr;
 
-/// One dimension, or one element of an integer shape tensor: a known integer, or an expression over symbols in a normal form, so that a*b == b*a
-/// and n+1-1 == n. Unknown values are fresh symbols, equal to themselves only. Cheap where known: no allocation.
-/// Named symbols are dimensions, so never negative. Arithmetic that overflows, and expressions that grow too large, give unknown.
+/// One dimension, or one element of an integer shape tensor: a known integer, or an expression over symbols in a normal
+/// form, so that a*b == b*a and n+1-1 == n. Unknown values are fresh symbols, equal to themselves only. Cheap where
+/// known: no allocation. Named symbols are dimensions, so never negative. Arithmetic that overflows, and expressions
+/// that grow too large, give unknown.
 class Dim {
  public:
   Dim() = default;  ///< 0
@@ -44,8 +45,10 @@ class Dim {
   friend Dim max(const Dim& a, const Dim& b);
   bool operator==(const Dim& other) const;
 
-  /// Value under an assignment of symbols; nullopt where one is missing. `lookup(name)` returns nullopt for a free symbol.
-  std::optional<std::int64_t> evaluate(const std::function<std::optional<std::int64_t>(std::string_view)>& lookup) const;
+  /// Value under an assignment of symbols; nullopt where one is missing. `lookup(name)` returns nullopt for a free
+  /// symbol.
+  std::optional<std::int64_t> evaluate(
+      const std::function<std::optional<std::int64_t>(std::string_view)>& lookup) const;
 
  private:
   explicit Dim(std::shared_ptr<const DimExpr> expr) : expr_(std::move(expr)) {}

@@ -33,9 +33,9 @@ struct ValueInfo {
 };
 
 struct Node {
-  std::string name;     ///< may be empty
+  std::string name;  ///< may be empty
   std::string op_type;
-  std::string domain;   ///< "" is ai.onnx
+  std::string domain;      ///< "" is ai.onnx
   std::int64_t opset = 0;  ///< version of `domain` in force where the node was written
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
@@ -84,7 +84,8 @@ class Graph {
   /// A name that no value has yet, beginning with `hint`.
   std::string unique_name(std::string_view hint) const;
 
-  /// Live nodes, producers before consumers (subgraph captures count as uses). Throws InvalidModel naming a node on a cycle.
+  /// Live nodes, producers before consumers (subgraph captures count as uses). Throws InvalidModel naming a node on a
+  /// cycle.
   std::vector<NodeId> topological_order() const;
   /// Live nodes that read each value, indexed by ValueId; a node appears once per use, subgraph captures included.
   std::vector<std::vector<NodeId>> consumers() const;

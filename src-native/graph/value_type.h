@@ -24,7 +24,8 @@ struct ValueType {
   static ValueType map(tensor::DType key, ValueType value);
   bool is_tensor() const { return kind == Kind::Tensor; }
   bool is_sequence() const { return kind == Kind::Sequence; }
-  /// "tensor(float)", "seq(tensor(int64))", "map(string,tensor(float))", "optional(...)": ONNX's spelling, without dims.
+  /// "tensor(float)", "seq(tensor(int64))", "map(string,tensor(float))", "optional(...)": ONNX's spelling, without
+  /// dims.
   std::string to_string() const;
   bool operator==(const ValueType& other) const;  ///< dims too
 };

@@ -9,9 +9,10 @@
 
 namespace infernode::kernel {
 
-/// What an operator's shape inference sees and says. The same function serves symbolic inference at load and concrete planning at run: dims are
-/// graph::Dim either way. Element types of outputs whose constraint an input binds are set before `infer` runs; infer sets the rest.
-/// Throws ShapeMismatch or InvalidModel (via fail) on a contradiction; says nothing where it cannot know.
+/// What an operator's shape inference sees and says. The same function serves symbolic inference at load and concrete
+/// planning at run: dims are graph::Dim either way. Element types of outputs whose constraint an input binds are set
+/// before `infer` runs; infer sets the rest. Throws ShapeMismatch or InvalidModel (via fail) on a contradiction; says
+/// nothing where it cannot know.
 class InferContext {
  public:
   virtual ~InferContext() = default;
@@ -31,8 +32,8 @@ class InferContext {
   const graph::SymShape* input_shape(std::size_t i) const;
   /// Known contents (initializer or evaluated), nullptr otherwise.
   virtual const tensor::Tensor* input_constant(std::size_t i) const = 0;
-  /// Elements of an integer tensor of rank 0 or 1 with at most 64 elements, known or symbolic; nullopt where nothing is known.
-  /// Also answers from input_constant.
+  /// Elements of an integer tensor of rank 0 or 1 with at most 64 elements, known or symbolic; nullopt where nothing is
+  /// known. Also answers from input_constant.
   virtual std::optional<std::vector<graph::Dim>> input_contents(std::size_t i) const = 0;
 
   /// What is known of an output so far: bound by the schema or set by this inference.
@@ -44,7 +45,8 @@ class InferContext {
   /// Contents of an integer output of rank 0 or 1, for chains of shape arithmetic.
   virtual void set_output_contents(std::size_t o, std::vector<graph::Dim> contents) = 0;
   /// Types of the outputs of a subgraph attribute given the types of its inputs; empty where it cannot be inferred.
-  virtual std::vector<graph::ValueType> infer_subgraph(std::string_view attribute, std::span<const graph::ValueType> inputs) = 0;
+  virtual std::vector<graph::ValueType> infer_subgraph(std::string_view attribute,
+                                                       std::span<const graph::ValueType> inputs) = 0;
 
  protected:
   InferContext() = default;
@@ -52,7 +54,9 @@ class InferContext {
 
 /// Common inference functions, usable directly as InferFn.
 void infer_same_as_first(InferContext& ctx);  ///< every output has input 0's dtype and shape
-void infer_broadcast(InferContext& ctx);      ///< output 0: numpy broadcast of all inputs' shapes; dtype of input 0 unless bound
-graph::SymShape broadcast_shapes(std::span<const graph::SymShape* const> shapes);  ///< throws ShapeMismatch; unknown dims stay unknown
+void infer_broadcast(
+    InferContext& ctx);  ///< output 0: numpy broadcast of all inputs' shapes; dtype of input 0 unless bound
+graph::SymShape broadcast_shapes(
+    std::span<const graph::SymShape* const> shapes);  ///< throws ShapeMismatch; unknown dims stay unknown
 
 }  // namespace infernode::kernel

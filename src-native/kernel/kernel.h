@@ -16,7 +16,8 @@ namespace infernode::kernel {
 class KernelContext;
 class SubgraphRunner;
 
-/// A node's implementation: attributes parsed and weights packed when built. Stateless at run, so concurrent runs share it.
+/// A node's implementation: attributes parsed and weights packed when built. Stateless at run, so concurrent runs share
+/// it.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -32,7 +33,8 @@ class WeightPacker {
                               FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) = 0;
 };
 
-/// What a kernel's constructor sees of its node. References are valid only during construction, but the constants' tensors may be kept (shared).
+/// What a kernel's constructor sees of its node. References are valid only during construction, but the constants'
+/// tensors may be kept (shared).
 class KernelInfo {
  public:
   virtual ~KernelInfo() = default;
@@ -80,9 +82,16 @@ class OutputSink {
 /// What a kernel sees while it runs. Inputs are on the kernel's device, plain layout.
 class KernelContext {
  public:
-  KernelContext(RunContext& run, std::span<const tensor::Value* const> inputs, std::span<const tensor::Value* const> implicit_inputs,
-                std::span<tensor::Value> outputs, std::span<const tensor::DType> output_dtypes, std::span<const bool> wanted, OutputSink& sink)
-      : run_(run), inputs_(inputs), implicit_(implicit_inputs), outputs_(outputs), output_dtypes_(output_dtypes), wanted_(wanted), sink_(sink) {}
+  KernelContext(RunContext& run, std::span<const tensor::Value* const> inputs,
+                std::span<const tensor::Value* const> implicit_inputs, std::span<tensor::Value> outputs,
+                std::span<const tensor::DType> output_dtypes, std::span<const bool> wanted, OutputSink& sink)
+      : run_(run),
+        inputs_(inputs),
+        implicit_(implicit_inputs),
+        outputs_(outputs),
+        output_dtypes_(output_dtypes),
+        wanted_(wanted),
+        sink_(sink) {}
 
   RunContext& run() const { return run_; }
   std::size_t input_count() const { return inputs_.size(); }
@@ -96,7 +105,8 @@ class KernelContext {
   std::size_t output_count() const { return outputs_.size(); }
   /// False where nobody reads output `o`: computing it may be skipped.
   bool wants_output(std::size_t o) const { return o < outputs_.size() && wanted_[o]; }
-  /// Memory for output `o`, of the inferred dtype or the given one. May share memory with an input only where the registration allows in_place.
+  /// Memory for output `o`, of the inferred dtype or the given one. May share memory with an input only where the
+  /// registration allows in_place.
   tensor::Tensor output(std::size_t o, const tensor::Shape& shape) { return output(o, output_dtypes_[o], shape); }
   tensor::Tensor output(std::size_t o, tensor::DType dtype, const tensor::Shape& shape);
   tensor::DType output_dtype(std::size_t o) const { return output_dtypes_[o]; }
@@ -106,13 +116,14 @@ class KernelContext {
   void forward(std::size_t i, std::size_t o, const tensor::Shape& shape) { outputs_[o] = input(i).reshaped(shape); }
   /// Memory for the duration of the call.
   tensor::Buffer scratch(std::size_t bytes) { return run_.allocator->allocate(bytes); }
-  void parallel_for(std::size_t count, double cost_ns, FunctionRef<void(std::size_t, std::size_t, std::size_t)> fn) const {
+  void parallel_for(std::size_t count, double cost_ns,
+                    FunctionRef<void(std::size_t, std::size_t, std::size_t)> fn) const {
     run_.parallel_for(count, cost_ns, fn);
   }
 
  private:
   RunContext& run_;
-  std::span<const tensor::Value* const> inputs_, implicit_;
+  std::span<const tensor::Value*const> inputs_, implicit_;
   std::span<tensor::Value> outputs_;
   std::span<const tensor::DType> output_dtypes_;
   std::span<const bool> wanted_;

@@ -31,7 +31,8 @@ struct KernelDef {
   std::string provider = "cpu";
   std::string domain, op;
   std::int64_t from_version = 1, to_version = INT64_MAX;
-  /// Element types the kernel takes, by the schema's constraint name; a constraint not named here: all that the schema allows.
+  /// Element types the kernel takes, by the schema's constraint name; a constraint not named here: all that the schema
+  /// allows.
   std::vector<std::pair<std::string, tensor::TypeSet>> types;
   KernelFactory make = nullptr;
   std::vector<IndexPair> in_place;  ///< output may be written over the input, element by element in order
@@ -52,12 +53,14 @@ class OpBuilder {
   OpBuilder& deprecated(std::int64_t since);
   OpBuilder& infer(InferFn fn);  ///< of the versions named so far that have none, and of those named later
   OpBuilder& nondeterministic();
-  /// Body in ONNX's text form for the versions named so far in the chain, used where no kernel is registered for a node.
+  /// Body in ONNX's text form for the versions named so far in the chain, used where no kernel is registered for a
+  /// node.
   OpBuilder& function(std::string_view body);
   /// The CPU kernel of all versions in this chain. `types` narrows constraints by name.
   template <class K>
   OpBuilder& kernel(std::vector<std::pair<std::string, tensor::TypeSet>> types = {}) {
-    return kernel(+[](KernelInfo& info) -> std::unique_ptr<Kernel> { return std::make_unique<K>(info); }, std::move(types));
+    return kernel(
+        +[](KernelInfo& info) -> std::unique_ptr<Kernel> { return std::make_unique<K>(info); }, std::move(types));
   }
   OpBuilder& kernel(KernelFactory make, std::vector<std::pair<std::string, tensor::TypeSet>> types = {});
   OpBuilder& in_place(std::uint8_t input, std::uint8_t output);  ///< of the kernel named last
@@ -76,7 +79,9 @@ class OpBuilder {
 class OpRegistrar {
  public:
   explicit OpRegistrar(Registry& registry) : registry_(registry) {}
-  OpBuilder op(std::string_view name, std::string_view domain = "") { return OpBuilder(registry_, std::string(domain), std::string(name)); }
+  OpBuilder op(std::string_view name, std::string_view domain = "") {
+    return OpBuilder(registry_, std::string(domain), std::string(name));
+  }
 
  private:
   Registry& registry_;

@@ -15,13 +15,15 @@ class Registry {
   void add(OpSchema schema);
   void add(KernelDef def);
 
-  /// The schema of (domain, op) in force at opset `version`; nullptr where the operator is unknown there (see `why_missing`).
+  /// The schema of (domain, op) in force at opset `version`; nullptr where the operator is unknown there (see
+  /// `why_missing`).
   const OpSchema* find_schema(std::string_view domain, std::string_view op, std::int64_t version) const;
-  /// For a node without a schema: "unknown domain 'x'", "no operator 'Foo' in ai.onnx (did you mean 'Pow'?)", "Foo exists from opset 19 on, the model
-  /// imports 17", "deprecated since opset 10".
+  /// For a node without a schema: "unknown domain 'x'", "no operator 'Foo' in ai.onnx (did you mean 'Pow'?)", "Foo
+  /// exists from opset 19 on, the model imports 17", "deprecated since opset 10".
   std::string why_missing(std::string_view domain, std::string_view op, std::int64_t version) const;
   /// The kernel of `provider` for a node whose inputs have these types; nullptr where there is none.
-  const KernelDef* find_kernel(std::string_view provider, const OpSchema& schema, std::span<const graph::ValueType> inputs,
+  const KernelDef* find_kernel(std::string_view provider, const OpSchema& schema,
+                               std::span<const graph::ValueType> inputs,
                                std::span<const graph::ValueType> outputs) const;
   bool knows_domain(std::string_view domain) const;
   std::int64_t newest_opset(std::string_view domain) const;  ///< 0 where unknown

@@ -38,7 +38,8 @@ class MemoryBudget {
   std::atomic<std::size_t> used_{0};
 };
 
-/// What every kernel and every loop that can run long sees of the run it belongs to. Owned by the caller of the run; outlives it.
+/// What every kernel and every loop that can run long sees of the run it belongs to. Owned by the caller of the run;
+/// outlives it.
 struct RunContext {
   ThreadPool* pool = nullptr;  ///< null: everything on the calling thread
   std::size_t max_threads = 1;
@@ -50,10 +51,13 @@ struct RunContext {
   tensor::Allocator* allocator = nullptr;  ///< host memory for outputs and scratch; never null in a run
   int depth = 0;                           ///< nesting of control flow, bounded
 
-  /// Throws Aborted where the run was cancelled or is past its deadline. Cheap: call it per node and per loop iteration.
+  /// Throws Aborted where the run was cancelled or is past its deadline. Cheap: call it per node and per loop
+  /// iteration.
   void check() const;
-  /// Splits [0, count) over the pool. `cost_ns`: rough time of one item; fn(begin, end, slot), slot < max_threads names scratch memory.
-  void parallel_for(std::size_t count, double cost_ns, FunctionRef<void(std::size_t, std::size_t, std::size_t)> fn) const;
+  /// Splits [0, count) over the pool. `cost_ns`: rough time of one item; fn(begin, end, slot), slot < max_threads names
+  /// scratch memory.
+  void parallel_for(std::size_t count, double cost_ns,
+                    FunctionRef<void(std::size_t, std::size_t, std::size_t)> fn) const;
 };
 
 }  // namespace infernode::kernel

@@ -25,8 +25,8 @@ struct PassOptions {
 };
 
 /// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing
-/// changes (bounded). Subgraphs too. The graph stays valid and inferred; ids are renumbered. Returns names of the passes
-/// and fusions that changed something, in order.
+/// changes (bounded). Subgraphs too. The graph stays valid and inferred; ids are renumbered. Returns names of the
+/// passes and fusions that changed something, in order.
 std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options);
 
 /// Levels 2 and 3 for the nodes of one provider, after partitioning.

@@ -17,8 +17,8 @@ struct Device {
   std::string to_string() const;  ///< "cpu", "null:0", "cuda:1"
 };
 
-/// A reference-counted run of bytes: the only thing that owns memory. What stands behind it (heap block, arena, mapped file, device memory, a
-/// JavaScript buffer) is held by an owner whose destruction returns it.
+/// A reference-counted run of bytes: the only thing that owns memory. What stands behind it (heap block, arena, mapped
+/// file, device memory, a JavaScript buffer) is held by an owner whose destruction returns it.
 class Buffer {
  public:
   Buffer() = default;
@@ -48,7 +48,8 @@ class Buffer {
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  /// At least `bytes`, aligned to 64 (a zero-byte request gives a valid empty buffer). Throws OutOfMemory with the size asked for.
+  /// At least `bytes`, aligned to 64 (a zero-byte request gives a valid empty buffer). Throws OutOfMemory with the size
+  /// asked for.
   virtual Buffer allocate(std::size_t bytes) = 0;
   virtual Device device() const = 0;
 };

@@ -45,7 +45,8 @@ inline constexpr int kDTypeCount = 27;
 
 /// Size of one element in bits: 2, 4, 8, 16, 32, 64 or 128. String and Undefined: 0 (strings are objects, see Tensor).
 std::size_t bit_size(DType type);
-/// Bytes of `count` elements, sub-byte types packed and rounded up; sizeof(std::string) each for String. Throws OutOfMemory on overflow.
+/// Bytes of `count` elements, sub-byte types packed and rounded up; sizeof(std::string) each for String. Throws
+/// OutOfMemory on overflow.
 std::size_t byte_size(DType type, std::int64_t count);
 /// "float32", "int64", "float8e4m3fn", ...: the names JavaScript users see.
 std::string_view name(DType type);
@@ -94,12 +95,13 @@ inline constexpr TypeSet kNumericBf16 = kNumeric | TypeSet{BFloat16};
 inline constexpr TypeSet kFloat8{Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ};
 }  // namespace types
 
-/// The DType that a C++ element type stands for. std::complex<float>, std::string, bool and the 8/16-bit float codes included.
+/// The DType that a C++ element type stands for. std::complex<float>, std::string, bool and the 8/16-bit float codes
+/// included.
 template <class T>
 struct DTypeOf;
-#define INFERNODE_DTYPE(cpp, code)             \
-  template <>                                  \
-  struct DTypeOf<cpp> {                        \
+#define INFERNODE_DTYPE(cpp, code)              \
+  template <>                                   \
+  struct DTypeOf<cpp> {                         \
     static constexpr DType value = DType::code; \
   };
 INFERNODE_DTYPE(float, Float32)

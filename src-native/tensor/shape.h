@@ -49,7 +49,8 @@ std::size_t normalize_axis(std::int64_t axis, std::size_t rank, const char* what
 
 /// numpy broadcasting of two shapes; throws ShapeMismatch where they do not fit.
 Shape broadcast(const Shape& a, const Shape& b);
-/// Strides (elements) with which a tensor of shape `from` is read as `to`: 0 on broadcast axes. `from` must broadcast to `to`.
+/// Strides (elements) with which a tensor of shape `from` is read as `to`: 0 on broadcast axes. `from` must broadcast
+/// to `to`.
 Shape broadcast_strides(const Shape& from, const Shape& to);
 
 }  // namespace infernode::tensor

@@ -15,8 +15,8 @@ namespace infernode::tensor {
 /// How elements lie in memory. Kernels see Plain unless their registration says otherwise.
 enum class Layout : std::uint8_t { Plain, ChannelsLast, NCHWc8, NCHWc16, Packed };
 
-/// A cheap value: dtype, shape, layout and a share in a Buffer. Elements are contiguous in the layout's order; sub-byte elements are packed low bits
-/// first as in ONNX's raw data; strings are std::string objects in the buffer.
+/// A cheap value: dtype, shape, layout and a share in a Buffer. Elements are contiguous in the layout's order; sub-byte
+/// elements are packed low bits first as in ONNX's raw data; strings are std::string objects in the buffer.
 class Tensor {
  public:
   Tensor() = default;
@@ -49,7 +49,8 @@ class Tensor {
 
   const void* raw() const { return buffer_.data(); }
   void* mutable_raw() const { return buffer_.data(); }
-  /// Typed access; throws Internal where T is not the dtype (any T of the same size is fine for uint8_t..uint64_t and Bytes16 via raw()).
+  /// Typed access; throws Internal where T is not the dtype (any T of the same size is fine for uint8_t..uint64_t and
+  /// Bytes16 via raw()).
   template <class T>
   const T* data() const {
     expect(kDTypeOf<T>);
@@ -92,7 +93,8 @@ class Tensor {
   Buffer buffer_;
 };
 
-/// Elements of an integer (any width, bool too) or floating tensor as int64, floats truncated; for axes, shapes, pads and the like.
+/// Elements of an integer (any width, bool too) or floating tensor as int64, floats truncated; for axes, shapes, pads
+/// and the like.
 std::vector<std::int64_t> to_int64_vector(const Tensor& tensor);
 std::vector<float> to_float_vector(const Tensor& tensor);
 /// The one element of a tensor, converted.

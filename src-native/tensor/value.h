@@ -11,9 +11,11 @@ namespace infernode::tensor {
 
 class Value;
 
-/// ONNX sequence: values of one type. Immutable once shared: an operator that changes one makes a new vector of the (cheap) values.
+/// ONNX sequence: values of one type. Immutable once shared: an operator that changes one makes a new vector of the
+/// (cheap) values.
 struct Sequence {
-  DType elem = DType::Undefined;  ///< element type of its tensors, also when empty (Undefined where elements are no tensors)
+  DType elem =
+      DType::Undefined;  ///< element type of its tensors, also when empty (Undefined where elements are no tensors)
   std::vector<Value> items;
 };
 /// ONNX map: keys are int64 or string tensors of rank 1, values follow the keys' order.
@@ -61,7 +63,9 @@ class Value {
   std::string to_string() const;  ///< "float32[2,3]", "sequence(3)", ...
 
  private:
-  std::variant<std::monostate, Tensor, std::shared_ptr<const Sequence>, std::shared_ptr<const Map>, Optional, std::shared_ptr<const Sparse>> v_;
+  std::variant<std::monostate, Tensor, std::shared_ptr<const Sequence>, std::shared_ptr<const Map>, Optional,
+               std::shared_ptr<const Sparse>>
+      v_;
 };
 
 }  // namespace infernode::tensor
