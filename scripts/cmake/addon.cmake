@@ -48,7 +48,7 @@ if(APPLE)
 elseif(NOT MSVC)
   if(NOT WIN32)
     # Two C++ runtimes meet in one process: only the two entry points may be visible.
-    set(exports ${CMAKE_SOURCE_DIR}/cmake/addon.exports)
+    set(exports ${CMAKE_SOURCE_DIR}/scripts/cmake/addon.exports)
     target_link_options(infernode_addon PRIVATE -Wl,--version-script=${exports})
     set_property(TARGET infernode_addon APPEND PROPERTY LINK_DEPENDS ${exports})
   endif()
