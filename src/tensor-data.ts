@@ -57,9 +57,10 @@ export function isTypedArray(value: unknown): value is TypedArray {
   return typedArrayName(value) !== undefined;
 }
 
-/** The bytes of any typed array as a view of this realm. */
+/** The bytes of any typed array as a view of this realm; none where its buffer was detached. */
 export function bytesOf(array: unknown): Uint8Array {
-  return new Uint8Array(bufferOf(array), byteOffsetOf(array), byteLengthOf(array));
+  const length = byteLengthOf(array);
+  return length === 0 ? new Uint8Array(0) : new Uint8Array(bufferOf(array), byteOffsetOf(array), length);
 }
 
 /** `array` itself if it is a `name` of this realm, otherwise a view of the same bytes that is. */
@@ -67,6 +68,7 @@ export function viewAs(name: TypedArrayName, array: TypedArray): TypedArray {
   const constructor = constructors[name];
   if (array instanceof constructor) return array;
   const length = Math.floor(byteLengthOf(array) / constructor.BYTES_PER_ELEMENT);
+  if (length === 0) return new constructor(new ArrayBuffer(0)); // a detached buffer cannot be viewed
   return new constructor(bufferOf(array), byteOffsetOf(array), length);
 }
 

@@ -8,6 +8,7 @@
 #include "napi/options.h"
 #include "napi/session_wrap.h"
 #include "napi/tensor_wrap.h"
+#include "provider/absent.h"
 
 namespace infernode::napi {
 
@@ -61,6 +62,7 @@ Napi::Value list_supported_backends(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     std::vector<provider::ProviderFactory> providers;
     provider::register_all(providers);
+    provider::add_absent(providers);
     const Napi::Array backends = Napi::Array::New(info.Env());
     const auto add = [&](const std::string& name, bool bundled) {
       const Napi::Object entry = Napi::Object::New(info.Env());

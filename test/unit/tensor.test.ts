@@ -3,7 +3,7 @@ import { Tensor as CommonTensor } from 'onnxruntime-common';
 import { describe, expect, it } from 'vitest';
 import { elementTypeOfName } from '../../src/element-types.js';
 import { Tensor } from '../../src/tensor.js';
-import { lengthProblem, toStorage } from '../../src/tensor-data.js';
+import { bytesOf, lengthProblem, toStorage } from '../../src/tensor-data.js';
 
 const construct = (...args: unknown[]): any => Reflect.construct(Tensor, args);
 
@@ -99,6 +99,13 @@ describe('data for the addon', () => {
     const copy = storage('float32', shared);
     expect(copy).toEqual(Float32Array.of(0, 5));
     expect(copy.buffer).toBeInstanceOf(ArrayBuffer);
+  });
+
+  it('of another realm that was detached is none', () => {
+    const foreign = vm.runInNewContext('Uint16Array.of(1, 2)');
+    structuredClone(foreign.buffer, { transfer: [foreign.buffer] });
+    expect(storage('float16', foreign)).toHaveLength(0);
+    expect(bytesOf(foreign)).toHaveLength(0);
   });
 
   it('is refused where the type does not fit', () => {
