@@ -12,8 +12,6 @@ namespace {
 using kernel::InferContext;
 using kernel::KernelContext;
 using kernel::KernelInfo;
-using tensor::DType;
-using tensor::Shape;
 using tensor::Tensor;
 
 /// How the outputs behind Y read, by version.

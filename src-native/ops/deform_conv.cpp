@@ -85,10 +85,10 @@ class DeformConv final : public kernel::Kernel {
                          const T* dy = offsets + 2 * at * positions;
                          const T* weight = mask == nullptr ? nullptr : mask + at * positions;
                          for (std::size_t o = 0; o < positions; ++o) {
-                           const auto h = static_cast<T>(o / s.out_w * s.stride_h + tap / s.kernel_w * s.dilation_h);
-                           const auto w = static_cast<T>(o % s.out_w * s.stride_w + tap % s.kernel_w * s.dilation_w);
-                           const T v = between(from, s, h - static_cast<T>(s.pad_top) + dy[o],
-                                               w - static_cast<T>(s.pad_left) + dy[positions + o]);
+                           const std::size_t row = o / s.out_w * s.stride_h + tap / s.kernel_w * s.dilation_h;
+                           const std::size_t column = o % s.out_w * s.stride_w + tap % s.kernel_w * s.dilation_w;
+                           const T v = between(from, s, static_cast<T>(row) - static_cast<T>(s.pad_top) + dy[o],
+                                               static_cast<T>(column) - static_cast<T>(s.pad_left) + dy[positions + o]);
                            columns[i * positions + o] = weight == nullptr ? v : v * weight[o];
                          }
                        }

@@ -10,7 +10,6 @@ namespace {
 
 using kernel::KernelContext;
 using kernel::KernelInfo;
-using tensor::Shape;
 using tensor::Tensor;
 
 /// Turns pairs of elements of each head by an angle that depends on the position. The standard's operator and
