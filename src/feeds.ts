@@ -228,7 +228,7 @@ function checkShape(dims: readonly number[], size: number, shape: readonly (numb
   const fields = {
     input: name,
     expected: `[${shape.map((dim) => dim || '?').join(',')}]`,
-    actual: `[${dims.join(',')}]`,
+    actual: `[${dims.length > 64 ? `${dims.slice(0, 64).join(',')},...` : dims.join(',')}]`,
   };
   if (dims.length !== shape.length) {
     throw new InferenceError(

@@ -192,6 +192,7 @@ export class InferenceSession implements CommonSession {
     const elementType = elementTypeOfName(type);
     if (elementType === undefined) throw typeError(`Unsupported tensor type: ${String(type)}.`);
     sizeOf(dims);
+    if (typeof device !== 'string') throw typeError(`A device must be a string, got ${describe(device)}.`);
     return this.native().allocate(elementType, dims, device);
   }
 

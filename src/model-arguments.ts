@@ -16,7 +16,7 @@ export function parseModelArguments(args: readonly unknown[]): {
   if (typeof model === 'string') return { source: model, options: optionsOf(arg1) };
   if (typedArrayName(model) === 'Uint8Array') return { source: bytesOf(model), options: optionsOf(arg1) };
   if (!types.isAnyArrayBuffer(model)) throw typeError("Unexpected argument[0]: must be 'path' or 'buffer'.");
-  if (typeof arg1 !== 'number') return { source: new Uint8Array(model), options: optionsOf(arg1) };
+  if (typeof arg1 !== 'number') return { source: wholeOf(model), options: optionsOf(arg1) };
 
   const byteOffset = arg1;
   if (!Number.isSafeInteger(byteOffset)) throw rangeError("'byteOffset' must be an integer.");
@@ -29,6 +29,14 @@ export function parseModelArguments(args: readonly unknown[]): {
   if (!Number.isSafeInteger(arg2)) throw rangeError("'byteLength' must be an integer.");
   if (arg2 <= 0 || arg2 > rest) throw rangeError(`'byteLength' is out of range (0, ${rest}].`);
   return { source: new Uint8Array(model, byteOffset, arg2), options: optionsOf(arg3) };
+}
+
+function wholeOf(buffer: ArrayBufferLike): Uint8Array {
+  try {
+    return new Uint8Array(buffer);
+  } catch {
+    throw typeError("Unexpected argument[0]: the 'buffer' is detached: its bytes were transferred elsewhere.");
+  }
 }
 
 function optionsOf(value: unknown): SessionOptions {

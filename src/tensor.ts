@@ -1,7 +1,7 @@
 import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
 
 import { arrayLength, elementTypeOfName, type ElementType } from './element-types.js';
-import { typeError } from './errors.js';
+import { rangeError, typeError } from './errors.js';
 import { describe, inThisRealm, storageLength, toBigInts, toStorage, typedArrayName, viewAs } from './tensor-data.js';
 import type { TensorConstructor, TensorFields } from './tensor-types.js';
 
@@ -106,9 +106,9 @@ export function sizeOf(dims: unknown): number {
   for (let i = 0; i < dims.length; i++) {
     const dim: unknown = dims[i];
     if (typeof dim !== 'number' || !Number.isSafeInteger(dim)) {
-      throw new TypeError(`dims[${i}] must be an integer, got: ${String(dim)}`);
+      throw typeError(`dims[${i}] must be an integer, got: ${String(dim)}`);
     }
-    if (dim < 0) throw new RangeError(`dims[${i}] must be a non-negative integer, got: ${dim}`);
+    if (dim < 0) throw rangeError(`dims[${i}] must be a non-negative integer, got: ${dim}`);
     size *= dim;
   }
   return size;

@@ -1,6 +1,7 @@
 // Identity and Dropout.
 
 #include <chrono>
+#include <random>
 
 #include "kernel/op_registrar.h"
 #include "ops/arguments.h"
@@ -29,13 +30,19 @@ void infer_identity(InferContext& ctx) {
   infer_same_contents(ctx);
 }
 
-/// One of 2^64 equally likely numbers for each index of a stream (the splitmix64 finaliser over a Weyl sequence).
-std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
-  std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
+/// Uniform numbers in [0, 1) as the standard's reference draws them: numpy's RandomState, 53 bits of two Mersenne
+/// twister words.
+class Uniform {
+ public:
+  explicit Uniform(std::uint64_t seed) : words_(static_cast<std::uint32_t>(seed ^ (seed >> 32))) {}
+  double next() {
+    const std::uint32_t high = words_() >> 5, low = words_() >> 6;
+    return (high * 67108864.0 + low) / 9007199254740992.0;
+  }
+
+ private:
+  std::mt19937 words_;
+};
 
 /// Without training the input itself and a mask of ones. With it (version 12 on, input 2) each element is dropped with
 /// probability `ratio` and the others are scaled by 1 / (1 - ratio). Versions before 12 know training at most as
@@ -63,26 +70,20 @@ class Dropout final : public Kernel {
       if (out.raw() != in.raw()) tensor::copy_elements(in, out);
       return fill_mask(mask);
     }
-    const std::uint64_t seed =
-        seed_ ? *seed_
-              : random_bits(static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()), 0);
+    Uniform uniform(seed_ ? *seed_
+                          : static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
     bool* kept = mask ? mask.mutable_data<bool>() : nullptr;
     const float scale = 1.0f / (1.0f - ratio);
-    // An element stays where a number of 32 random bits is not below ratio * 2^32.
-    const auto threshold = static_cast<std::uint64_t>(static_cast<double>(ratio) * 0x1p32);
     tensor::dispatch<float, double, Float16, BFloat16, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>(
         in.dtype(), "Dropout", [&]<class T>(TypeTag<T>) {
           using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
           const T* x = in.data<T>();
           T* y = out.mutable_data<T>();
-          ctx.parallel_for(static_cast<std::size_t>(in.numel()), 3,
-                           [&](std::size_t begin, std::size_t end, std::size_t) {
-                             for (std::size_t i = begin; i < end; ++i) {
-                               const bool keep = random_bits(seed, i) >> 32 >= threshold;
-                               y[i] = static_cast<T>(keep ? static_cast<C>(x[i]) * static_cast<C>(scale) : C(0));
-                               if (kept) kept[i] = keep;
-                             }
-                           });
+          for (std::int64_t i = 0; i < in.numel(); ++i) {
+            const bool keep = uniform.next() >= static_cast<double>(ratio);
+            y[i] = static_cast<T>(keep ? static_cast<C>(x[i]) * static_cast<C>(scale) : C(0));
+            if (kept) kept[i] = keep;
+          }
         });
   }
 

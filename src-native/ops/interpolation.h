@@ -28,6 +28,7 @@ Rounding parse_rounding(std::string_view name);
 struct ResizedAxis {
   std::int64_t in = 1, out = 1;
   float scale = 1.0f;
+  bool exact = false;                      ///< the scale is out / in, whatever float makes of it
   float roi_begin = 0.0f, roi_end = 1.0f;  ///< of TfCropAndResize
   Coordinates coordinates = Coordinates::HalfPixel;
 

@@ -29,21 +29,25 @@ Rounding parse_rounding(std::string_view name) {
 float ResizedAxis::source(std::int64_t i) const {
   const auto x = static_cast<float>(i), length = static_cast<float>(in);
   const float resized = scale * length;  // may have a fraction that `out` lacks
+  const auto unscaled = [this](float place) {
+    return exact ? static_cast<float>(static_cast<double>(place) * static_cast<double>(in) / static_cast<double>(out))
+                 : place / scale;
+  };
   switch (coordinates) {
     case Coordinates::HalfPixel:
-      return (x + 0.5f) / scale - 0.5f;
+      return unscaled(x + 0.5f) - 0.5f;
     case Coordinates::HalfPixelSymmetric: {
       const float offset = length / 2 * (1.0f - static_cast<float>(out) / resized);
-      return offset + (x + 0.5f) / scale - 0.5f;
+      return offset + unscaled(x + 0.5f) - 0.5f;
     }
     case Coordinates::PytorchHalfPixel:
-      return out > 1 ? (x + 0.5f) / scale - 0.5f : 0.0f;
+      return out > 1 ? unscaled(x + 0.5f) - 0.5f : 0.0f;
     case Coordinates::AlignCorners:
       return resized == 1.0f ? 0.0f : x * (length - 1) / (resized - 1);
     case Coordinates::Asymmetric:
-      return x / scale;
+      return unscaled(x);
     case Coordinates::TfHalfPixelForNn:
-      return (x + 0.5f) / scale;
+      return unscaled(x + 0.5f);
     case Coordinates::TfCropAndResize:
       if (resized == 1.0f) return 0.5f * (roi_begin + roi_end) * (length - 1);
       return roi_begin * (length - 1) + x * (roi_end - roi_begin) * (length - 1) / (resized - 1);

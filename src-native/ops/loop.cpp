@@ -47,7 +47,12 @@ class Loop final : public kernel::Kernel {
       std::vector<Value> outputs = body_->run(ctx, std::move(inputs));
       go_on = tensor::to_int64_scalar(outputs[0].tensor()) != 0;
       for (std::size_t c = 0; c < carried_; ++c) state[c] = std::move(outputs[1 + c]);
-      for (std::size_t s = 0; s < scans_; ++s) scans[s].push_back(outputs[1 + carried_ + s].tensor());
+      for (std::size_t s = 0; s < scans_; ++s) {
+        const Value& scan = outputs[1 + carried_ + s];
+        INFERNODE_CHECK(scan.is_tensor(), ErrorCode::InvalidModel, "Loop's scan output ", s, " is ", scan.to_string(),
+                        ", which cannot be stacked");
+        scans[s].push_back(scan.tensor());
+      }
     }
     for (std::size_t c = 0; c < carried_; ++c) {
       if (ctx.wants_output(c)) ctx.set_output(c, std::move(state[c]));

@@ -92,7 +92,10 @@ void fit_sizes(std::vector<ResizedAxis>& all, const Ints& axes, std::span<const 
     axis.scale = axis.in == 0 ? 1.0f : static_cast<float>(sizes[i]) / static_cast<float>(axis.in);
     common = aspect == Aspect::NotLarger ? std::min(common, axis.scale) : std::max(common, axis.scale);
   }
-  if (aspect == Aspect::Stretch) return;
+  if (aspect == Aspect::Stretch) {
+    for (std::int64_t a : axes) all[static_cast<std::size_t>(a)].exact = true;
+    return;
+  }
   for (std::int64_t a : axes) {
     ResizedAxis& axis = all[static_cast<std::size_t>(a)];
     axis.scale = common;

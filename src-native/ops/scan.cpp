@@ -30,43 +30,52 @@ Tensor slice_at(const KernelContext& ctx, const Tensor& t, std::size_t axis, std
   return out;
 }
 
+/// num_scan_inputs, at most the node's inputs that can be scanned.
+std::size_t scan_count(const graph::Attributes& attributes, std::size_t inputs) {
+  const std::int64_t count = attributes.get_int("num_scan_inputs");
+  if (count < 1 || static_cast<std::uint64_t>(count) > inputs)
+    fail(ErrorCode::InvalidModel, cat("Scan's num_scan_inputs is ", count, " with ", inputs, " inputs"));
+  return static_cast<std::size_t>(count);
+}
+
+/// An attribute with one element for each scanned input or output; zeros where it is missing.
+std::vector<std::int64_t> per_scan(const graph::Attributes& attributes, std::string_view name, std::size_t scans) {
+  std::vector<std::int64_t> list = attributes.get_ints(name, std::vector<std::int64_t>(scans, 0));
+  if (list.size() != scans)
+    fail(ErrorCode::InvalidModel, cat("Scan's ", name, " has ", list.size(), " elements for ", scans, " values"));
+  return list;
+}
+
 /// Attributes of either version; version 8 has a batch axis in front of everything and scans axis 1.
 struct Layout {
   std::size_t scans = 0;  ///< inputs that are scanned
   std::vector<std::int64_t> input_axes, output_axes, input_reversed, output_reversed;
 
-  Layout(const graph::Attributes& attributes, std::int64_t version, std::size_t scan_outputs) {
-    const std::int64_t count = attributes.get_int("num_scan_inputs");
-    if (count < 1) fail(ErrorCode::InvalidModel, cat("Scan's num_scan_inputs is ", count));
-    scans = static_cast<std::size_t>(count);
-    const bool batched = version < 9;
-    input_axes = attributes.get_ints("scan_input_axes", std::vector<std::int64_t>(scans, 0));
-    output_axes = attributes.get_ints("scan_output_axes", std::vector<std::int64_t>(scan_outputs, 0));
-    input_reversed =
-        attributes.get_ints(batched ? "directions" : "scan_input_directions", std::vector<std::int64_t>(scans, 0));
-    output_reversed = attributes.get_ints("scan_output_directions", std::vector<std::int64_t>(scan_outputs, 0));
-    if (input_axes.size() != scans || input_reversed.size() != scans || output_axes.size() != scan_outputs ||
-        output_reversed.size() != scan_outputs) {
-      fail(ErrorCode::InvalidModel, "Scan's axes or directions do not fit its inputs and outputs");
-    }
-  }
+  Layout() = default;
+  Layout(const graph::Attributes& attributes, bool batched, std::size_t inputs, std::size_t outputs)
+      : scans(inputs),
+        input_axes(batched ? std::vector<std::int64_t>(inputs, 0) : per_scan(attributes, "scan_input_axes", inputs)),
+        output_axes(batched ? std::vector<std::int64_t>(outputs, 0)
+                            : per_scan(attributes, "scan_output_axes", outputs)),
+        input_reversed(per_scan(attributes, batched ? "directions" : "scan_input_directions", inputs)),
+        output_reversed(batched ? std::vector<std::int64_t>(outputs, 0)
+                                : per_scan(attributes, "scan_output_directions", outputs)) {}
 };
 
 class Scan final : public kernel::Kernel {
  public:
   explicit Scan(KernelInfo& info)
-      : body_(info.subgraph("body")),
-        batched_(info.since_version() < 9),
-        first_(batched_ ? 1 : 0),
-        layout_(info.attributes(), info.since_version(), 0) {
+      : body_(info.subgraph("body")), batched_(info.since_version() < 9), first_(batched_ ? 1 : 0) {
     const std::size_t given = info.input_count() - std::min(info.input_count(), first_);
-    if (given < layout_.scans || body_->input_count() != given || body_->output_count() < given - layout_.scans) {
+    const std::size_t scans = scan_count(info.attributes(), given);
+    states_ = given - scans;
+    if (body_->input_count() != given || body_->output_count() < states_ ||
+        body_->output_count() < info.output_count()) {
       fail(ErrorCode::InvalidModel,
-           cat("Scan has ", given, " inputs, of which ", layout_.scans, " are scanned; its body takes ",
-               body_->input_count(), " and gives ", body_->output_count()));
+           cat("Scan has ", given, " inputs, of which ", scans, " are scanned, and ", info.output_count(),
+               " outputs; its body takes ", body_->input_count(), " and gives ", body_->output_count()));
     }
-    states_ = given - layout_.scans;
-    layout_ = Layout(info.attributes(), info.since_version(), body_->output_count() - states_);
+    layout_ = Layout(info.attributes(), batched_, scans, body_->output_count() - states_);
   }
 
   void run(KernelContext& ctx) const override {
@@ -112,7 +121,11 @@ class Scan final : public kernel::Kernel {
       std::vector<Value> results = body_->run(ctx, std::move(inputs));
       state.assign(std::make_move_iterator(results.begin()),
                    std::make_move_iterator(results.begin() + static_cast<std::ptrdiff_t>(states_)));
-      for (std::size_t o = 0; o < outputs.size(); ++o) outputs[o].push_back(results[states_ + o].tensor());
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        const Value& result = results[states_ + o];
+        if (!result.is_tensor()) fail(ErrorCode::InvalidModel, "Scan's body gives a scan output that is no tensor");
+        outputs[o].push_back(result.tensor());
+      }
     }
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       if (layout_.output_reversed[o] != 0) std::reverse(outputs[o].begin(), outputs[o].end());
@@ -134,6 +147,8 @@ class Scan final : public kernel::Kernel {
       for (std::size_t i = 0; i < layout_.scans; ++i)
         scanned.push_back(slice_at(ctx, ctx.input(first_ + states_ + i), 0, b));
       const std::int64_t length = lengths == nullptr ? -1 : lengths->data<std::int64_t>()[b];
+      if (lengths != nullptr && length < 0)
+        fail(ErrorCode::InvalidArgument, cat("Scan's sequence_lens has the element ", length));
       std::vector<std::vector<Tensor>> outputs = iterate(ctx, state, scanned, length);
       for (std::size_t i = 0; i < states_; ++i) last[i].push_back(state[i].tensor());
       for (std::size_t o = 0; o < outputs.size(); ++o) stacked[o].push_back(stack(ctx, outputs[o], scanned[0].dim(0)));
@@ -153,6 +168,9 @@ class Scan final : public kernel::Kernel {
       std::fill_n(static_cast<std::byte*>(out.mutable_raw()), out.bytes(), std::byte{});
     const std::int64_t run = parts[0].numel();
     for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (!(parts[i].shape() == parts[0].shape()))
+        fail(ErrorCode::ShapeMismatch,
+             cat("Scan's body gives ", parts[i].to_string(), " after ", parts[0].to_string()));
       strided_copy(ctx.run(), Shape{run}, {parts[i], 0, Shape{1}}, {out, static_cast<std::int64_t>(i) * run, Shape{1}});
     }
     return out;
@@ -167,9 +185,9 @@ class Scan final : public kernel::Kernel {
 
 void infer_scan(InferContext& ctx) {
   if (ctx.since_version() < 9) return;
-  const Layout layout(ctx.attributes(), ctx.since_version(), 0);
-  if (ctx.input_count() < layout.scans) return;
-  const std::size_t states = ctx.input_count() - layout.scans;
+  const std::size_t scans = scan_count(ctx.attributes(), ctx.input_count());
+  const std::vector<std::int64_t> input_axes = per_scan(ctx.attributes(), "scan_input_axes", scans);
+  const std::size_t states = ctx.input_count() - scans;
   std::vector<ValueType> inputs;
   Dim length = Dim::unknown();
   for (std::size_t i = 0; i < ctx.input_count(); ++i) {
@@ -179,16 +197,15 @@ void infer_scan(InferContext& ctx) {
       continue;
     }
     if (type.shape) {
-      const std::size_t axis =
-          tensor::normalize_axis(layout.input_axes[i - states], type.shape->size(), "scan_input_axes");
+      const std::size_t axis = tensor::normalize_axis(input_axes[i - states], type.shape->size(), "scan_input_axes");
       if (i == states) length = (*type.shape)[axis];
       type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
     }
     inputs.push_back(std::move(type));
   }
   const std::vector<ValueType> outputs = ctx.infer_subgraph("body", inputs);
-  if (outputs.size() < ctx.output_count()) return;
-  const Layout full(ctx.attributes(), ctx.since_version(), outputs.size() - states);
+  if (outputs.size() < ctx.output_count() || outputs.size() < states) return;
+  const std::vector<std::int64_t> output_axes = per_scan(ctx.attributes(), "scan_output_axes", outputs.size() - states);
   for (std::size_t o = 0; o < ctx.output_count(); ++o) {
     if (!ctx.has_output(o)) continue;
     if (o < states) {
@@ -200,7 +217,7 @@ void infer_scan(InferContext& ctx) {
       continue;
     }
     const std::size_t axis =
-        tensor::normalize_axis(full.output_axes[o - states], outputs[o].shape->size() + 1, "scan_output_axes");
+        tensor::normalize_axis(output_axes[o - states], outputs[o].shape->size() + 1, "scan_output_axes");
     ctx.set_output_type(o, with_leading_dim(outputs[o], length, axis));
   }
 }

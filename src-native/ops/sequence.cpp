@@ -198,7 +198,13 @@ class ConcatFromSequence final : public Kernel {
 /// Runs its body once per element of the first sequence; other sequences give their element, tensors go in as they are.
 class SequenceMap final : public Kernel {
  public:
-  explicit SequenceMap(KernelInfo& info) : body_(info.subgraph("body")) {}
+  explicit SequenceMap(KernelInfo& info) : body_(info.subgraph("body")) {
+    if (body_->input_count() != info.input_count() || body_->output_count() != info.output_count()) {
+      fail(ErrorCode::InvalidModel,
+           cat("SequenceMap's body takes ", body_->input_count(), " inputs and gives ", body_->output_count(),
+               " outputs; the node has ", info.input_count(), " and ", info.output_count()));
+    }
+  }
 
   void run(KernelContext& ctx) const override {
     const std::size_t count = ctx.input_value(0).sequence().items.size();
@@ -221,7 +227,12 @@ class SequenceMap final : public Kernel {
       for (std::size_t o = 0; o < out.size(); ++o) out[o].items.push_back(std::move(results.at(o)));
     }
     for (std::size_t o = 0; o < out.size(); ++o) {
-      if (!out[o].items.empty()) out[o].elem = out[o].items[0].tensor().dtype();
+      for (const Value& item : out[o].items) {
+        INFERNODE_CHECK(item.is_tensor() && item.tensor().dtype() == out[o].items[0].tensor().dtype(),
+                        ErrorCode::InvalidModel, "SequenceMap: its body gave ", item.to_string(), " after ",
+                        out[o].items[0].to_string());
+        out[o].elem = item.tensor().dtype();
+      }
       ctx.set_output(o, std::move(out[o]));
     }
   }

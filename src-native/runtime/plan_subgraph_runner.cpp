@@ -1,6 +1,7 @@
 #include "runtime/plan_subgraph_runner.h"
 
 #include "runtime/executor.h"
+#include "runtime/value_check.h"
 
 namespace infernode::runtime {
 
@@ -26,7 +27,10 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
     fail(ErrorCode::InvalidModel, cat("the subgraph takes ", input_count(), " inputs and got ", inputs.size()));
   }
   std::vector<const tensor::Value*> fed;
-  for (const tensor::Value& value : inputs) fed.push_back(value.empty() ? nullptr : &value);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    expect_type(plan_->graph().value(plan_->graph().inputs()[i]), inputs[i]);
+    fed.push_back(inputs[i].empty() ? nullptr : &inputs[i]);
+  }
   const auto captured = ctx.implicit_inputs().subspan(first_capture_, plan_->graph().captures().size());
   const auto shapes = plan_->specialise(fed, captured);
   const FrameLease frame(frames_);

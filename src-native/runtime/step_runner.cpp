@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "runtime/value_check.h"
+
 namespace infernode::runtime {
 
 namespace {
@@ -56,6 +58,7 @@ void StepRunner::run(std::size_t index) {
     }
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (step.wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
+      if (step.outputs[o] != kNoValue) expect_type(execution_.plan.graph().value(step.outputs[o]), outputs_[o]);
     }
   } catch (Error& error) {
     const graph::Node& node = execution_.plan.graph().node(step.node);

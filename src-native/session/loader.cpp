@@ -125,10 +125,10 @@ bool is_complete(const graph::ValueType& type) {
   }
 }
 
-/// Kernels are chosen by type: what can be fed must declare one, and initializers must be of the type declared.
-void check_inputs(const Graph& graph) {
+/// Kernels are chosen by type: what can be fed must declare one, or be an initializer; where both, they agree.
+void settle_inputs(Graph& graph) {
   for (const graph::ValueId id : graph.inputs()) {
-    const graph::ValueInfo& input = graph.value(id);
+    graph::ValueInfo& input = graph.value(id);
     const tensor::Tensor* held =
         input.has_constant() && input.constant.is_tensor() ? &input.constant.tensor() : nullptr;
     if (!held && !is_complete(input.type)) {
@@ -144,6 +144,7 @@ void check_inputs(const Graph& graph) {
                input.type.to_string()),
            {.input = input.name, .expected = input.type.to_string(), .actual = held->to_string()});
     }
+    if (held && input.type.is_tensor()) input.type.elem = held->dtype();
   }
 }
 
@@ -268,7 +269,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   check_opsets(model, engine.registry(), logger);
   check_operators(model, engine.registry());
   drop_constant_inputs(model);
-  check_inputs(*model.graph);
+  settle_inputs(*model.graph);
   override_dimensions(*model.graph, options, logger);
   loaded.info = model.info;
   kernel::infer_graph(*model.graph, engine.registry(), &logger);

@@ -97,6 +97,16 @@ describe.runIf(ours)('feeds', () => {
     await session.release();
   });
 
+  it('of very many dims get a message that can be read', async () => {
+    const session = await create(identity('float32', [1]));
+    const input = { type: 'float32', dims: new Array(100_000).fill(1), location: 'cpu', data: Float32Array.of(1) };
+    const error = await failureOf(() => session.run({ input }));
+    expect(error).toMatchObject({ code: 'SHAPE_MISMATCH', input: 'input', expected: '[1]' });
+    expect(error.message).toContain('100000');
+    expect(error.message.length).toBeLessThan(1000);
+    await session.release();
+  });
+
   it.each<[string, any]>([
     ['no typed array', { length: 2, 0: 1, 1: 2 }],
     ['a typed array of another type', Int32Array.of(1, 2)],
@@ -165,6 +175,25 @@ describe.runIf(ours)('feeds', () => {
   });
 });
 
+describe.runIf(ours)('engine memory', () => {
+  it.each<[string, any[]]>([
+    ['no type', [undefined, [1]]],
+    ['an unknown type', ['float33', [1]]],
+    ['negative dims', ['float32', [-1]]],
+    ['broken dims', ['float32', [1.5]]],
+    ['dims of text', ['float32', '1']],
+    ['more than there is', ['float32', [2 ** 45]]],
+    ['more than can be counted', ['float32', [2 ** 40, 2 ** 40]]],
+    ['a device of a number', ['float32', [1], 5]],
+    ['an unknown device', ['float32', [1], 'moon']],
+  ])('asked for with %s is refused', async (_, wanted) => {
+    const session = await create(add());
+    const { code } = await failureOf(() => session.allocate(...wanted));
+    expect(['INVALID_ARGUMENT', 'OUT_OF_MEMORY']).toContain(code);
+    await session.release();
+  });
+});
+
 describe.runIf(ours)('a release', () => {
   it('during runs lets them end', async () => {
     const session = await create(slow(20));
@@ -198,6 +227,15 @@ describe.runIf(ours)('a model file', () => {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     const error = await refuse(bytes, { message: looksLike, code: 'INVALID_MODEL' });
     expect(error.message).toMatch(/^Failed to load model because protobuf parsing failed\./);
+  });
+
+  it('in a buffer that was given away says so', async () => {
+    const bytes = add();
+    const buffer = bytes.buffer as ArrayBuffer;
+    structuredClone(buffer, { transfer: [buffer] });
+    const error = await failureOf(() => InferenceSession.create(buffer, quiet));
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/detached/) });
+    expect(await failureOf(() => create(bytes))).toMatchObject({ code: 'INVALID_MODEL' });
   });
 
   it('cut at any byte is refused', async () => {

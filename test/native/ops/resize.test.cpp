@@ -27,6 +27,12 @@ TEST_CASE("Resize rounds to the nearest element in four ways") {
   run("mode=\"nearest\"", f32({8}, {0, 0, 1, 1, 2, 2, 3, 3}));
 }
 
+TEST_CASE("Resize to given sizes meets ties exactly") {
+  // 1 / (2 / 7) is 3.5, though not in float.
+  check_op(with(kSizes, "nearest_mode=\"round_prefer_ceil\", coordinate_transformation_mode=\"asymmetric\""), 19,
+           {iota(DType::Float32, {7}), i64({1}, {2})}, {f32({2}, {0, 4})});
+}
+
 TEST_CASE("Resize interpolates linearly under every coordinate transformation") {
   const Tensor x = f32({3}, {0, 1, 2});
   const auto run = [&](const char* mode, const Tensor& y) {
