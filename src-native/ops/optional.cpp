@@ -48,6 +48,8 @@ void infer_make(InferContext& ctx) {
     ctx.set_output_type(0, ValueType::optional(ctx.input_type(0)));
   } else if (const ValueType* type = ctx.attributes().get_type("type")) {
     ctx.set_output_type(0, ValueType::optional(*type));
+  } else {
+    fail(ErrorCode::InvalidModel, "Optional has neither an input nor the attribute 'type'");
   }
 }
 

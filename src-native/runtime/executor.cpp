@@ -17,8 +17,12 @@ void set_up(const Execution& execution) {
   const graph::Graph& graph = execution.plan.graph();
   frame.values.assign(execution.plan.value_count(), {});
   for (std::size_t i = 0; i < execution.inputs.size(); ++i) {
-    if (execution.inputs[i] != nullptr)
-      frame.values[static_cast<std::size_t>(graph.inputs()[i])] = *execution.inputs[i];
+    tensor::Value& value = frame.values[static_cast<std::size_t>(graph.inputs()[i])];
+    if (execution.inputs[i] != nullptr) {
+      value = *execution.inputs[i];
+    } else if (graph.value(graph.inputs()[i]).type.kind == graph::ValueType::Kind::Optional) {
+      value = tensor::Optional{};  // not fed
+    }
   }
   for (std::size_t i = 0; i < execution.captures.size(); ++i) {
     if (execution.captures[i] != nullptr)
@@ -74,13 +78,7 @@ std::vector<tensor::Value> collect(const Execution& execution) {
   for (const ValueId id : graph.outputs()) {
     const tensor::Value& made = execution.frame.values[static_cast<std::size_t>(id)];
     const tensor::Value& value = made.empty() ? execution.plan.constant(id) : made;
-    if (value.empty()) {
-      // An optional input that was not fed may itself be an output.
-      if (graph.value(id).type.kind != graph::ValueType::Kind::Optional)
-        fail(ErrorCode::Internal, cat("output '", graph.value(id).name, "' was not produced"));
-      results.emplace_back(tensor::Optional{});
-      continue;
-    }
+    if (value.empty()) fail(ErrorCode::Internal, cat("output '", graph.value(id).name, "' was not produced"));
     results.push_back(leave_frame(execution, value, made.empty()));
   }
   return results;

@@ -79,11 +79,14 @@ TEST_CASE("graph inputs say what they take") {
               ErrorCode::InvalidModel, "x");
 }
 
-TEST_CASE("an optional input that is not fed may be an output") {
-  const auto out = run("g (optional(float[2]) x) => (h, x) { h = OptionalHasElement(x) }", {Value()});
+TEST_CASE("an optional input that is not fed is an empty optional") {
+  const auto out =
+      run("g (optional(float[2]) x) => (h, y, x) { h = OptionalHasElement(x) y = Identity(x) }", {Value()});
   CHECK_FALSE(out[0].tensor().data<bool>()[0]);
-  REQUIRE(out[1].is_optional());
-  CHECK(out[1].optional().item == nullptr);
+  for (const Value& value : {out[1], out[2]}) {
+    REQUIRE(value.is_optional());
+    CHECK(value.optional().item == nullptr);
+  }
 }
 
 TEST_CASE("bodies give and take what their node does") {
@@ -91,4 +94,11 @@ TEST_CASE("bodies give and take what their node does") {
       "g (float[4,2] x) => (y) { s = SplitToSequence<axis = 0>(x) "
       "y = SequenceMap<body = b (float[K,2] v) => () { o = Neg(v) }>(s) }",
       {Tensor::of<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})}, ErrorCode::InvalidModel, "gives 0 outputs");
+}
+
+TEST_CASE("an empty optional says what it could hold") {
+  check_fails("g (float[N] x) => (y) { c = Optional() y = Mul(x, c) }", {floats({1})}, ErrorCode::InvalidModel,
+              "'type'");
+  check_fails("g (float[N] x) => (y) { c = Optional<type = float[2]>() y = Mul(x, c) }", {floats({1})},
+              ErrorCode::InvalidModel, "optional");
 }
