@@ -183,8 +183,38 @@ class Scan final : public kernel::Kernel {
   std::size_t states_ = 0;
 };
 
+ValueType without_leading_dims(ValueType type, std::size_t count) {
+  if (!type.shape || type.shape->size() < count) {
+    type.shape.reset();
+  } else {
+    type.shape->erase(type.shape->begin(), type.shape->begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return type;
+}
+
+/// Version 8: states are [batch, ...], what is scanned is [batch, sequence, ...].
+void infer_batched_scan(InferContext& ctx) {
+  const std::size_t given = ctx.input_count() - std::min<std::size_t>(ctx.input_count(), 1);
+  const std::size_t states = given - scan_count(ctx.attributes(), given);
+  std::vector<ValueType> inputs;
+  Dim batch = Dim::unknown(), sequence = Dim::unknown();
+  for (std::size_t i = 0; i < given; ++i) {
+    const ValueType& type = ctx.input_type(1 + i);
+    if (type.shape && !type.shape->empty()) batch = (*type.shape)[0];
+    if (i >= states && type.shape && type.shape->size() > 1) sequence = (*type.shape)[1];
+    inputs.push_back(without_leading_dims(type, i < states ? 1 : 2));
+  }
+  const std::vector<ValueType> outputs = ctx.infer_subgraph("body", inputs);
+  for (std::size_t o = 0; o < ctx.output_count() && o < outputs.size(); ++o) {
+    if (!ctx.has_output(o)) continue;
+    const ValueType& type = outputs[o];
+    ctx.set_output_type(
+        o, o < states ? with_leading_dim(type, batch) : with_leading_dim(with_leading_dim(type, sequence), batch));
+  }
+}
+
 void infer_scan(InferContext& ctx) {
-  if (ctx.since_version() < 9) return;
+  if (ctx.since_version() < 9) return infer_batched_scan(ctx);
   const std::size_t scans = scan_count(ctx.attributes(), ctx.input_count());
   const std::vector<std::int64_t> input_axes = per_scan(ctx.attributes(), "scan_input_axes", scans);
   const std::size_t states = ctx.input_count() - scans;
