@@ -1,0 +1,44 @@
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fuzz/proto_tree.h"
+
+namespace infernode::fuzz {
+
+/// Changes models into models that may be wrong in every way but their protobuf frame: other operators, edges,
+/// attributes, types, dims and bytes. The same seed gives the same changes.
+class Mutator {
+ public:
+  Mutator(std::vector<std::string> operators, std::uint32_t seed) : operators_(std::move(operators)), random_(seed) {}
+
+  /// Fields of this model become material for the others.
+  void learn(std::string_view model);
+  std::string mutate(std::string_view model);
+
+  std::size_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random_() % n); }
+  bool once_in(std::size_t n) { return below(n) == 0; }
+  /// Small numbers mostly, then the ends of the ranges that code may forget.
+  std::int64_t integer();
+  std::uint32_t float_bits();
+
+ private:
+  struct Sample {
+    Kind parent;
+    Field field;
+  };
+  void edit(std::vector<Field>& model);
+  void change(const Place& place, std::vector<Field>& model);
+  void change_text(const Place& place, std::vector<Field>& model);
+  void reshape(std::vector<Field>& tensor);
+  void scramble(std::string& bytes);
+  void graft(const Place& place);
+
+  std::vector<std::string> operators_;
+  std::vector<Sample> samples_;  ///< attributes, tensors, types and nodes
+  std::mt19937 random_;
+};
+
+}  // namespace infernode::fuzz

@@ -1,0 +1,130 @@
+#include "fuzz/trial.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include "session/session.h"
+
+namespace infernode::fuzz {
+namespace {
+
+using graph::ValueType;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+using tensor::Value;
+
+constexpr std::int64_t kMaxElements = 20000;
+constexpr std::size_t kMemoryLimit = std::size_t{64} << 20;
+constexpr std::int64_t kTimeoutMs = 2000;
+/// A load and a run of a small model, sanitizers and a busy machine included.
+constexpr std::chrono::seconds kSlow{30};
+
+Tensor small_tensor(DType type, const graph::SymShape* declared, Mutator& random) {
+  Shape shape;
+  const std::size_t rank = declared ? declared->size() : random.below(random.once_in(6) ? 9 : 4);
+  for (std::size_t i = 0; i < rank; ++i) {
+    const bool known = declared && (*declared)[i].known();
+    shape.push_back(known ? (*declared)[i].value()
+                          : static_cast<std::int64_t>(random.below(random.once_in(3) ? 9 : 4)));
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t dim : shape)
+    count = dim > kMaxElements || count > kMaxElements ? kMaxElements + 1 : count * dim;
+  if (count > kMaxElements) shape = Shape{2};
+  if (type == DType::Undefined) type = DType::Float32;
+  const Tensor out = Tensor::make(type, shape);
+  if (type == DType::String) {
+    for (std::string& text : out.mutable_span<std::string>()) text = std::string(random.below(4), 'a');
+    return out;
+  }
+  auto* bytes = static_cast<unsigned char*>(out.mutable_raw());
+  const std::size_t size = std::max<std::size_t>(1, tensor::bit_size(type) / 8);
+  for (std::size_t i = 0; i + size <= out.bytes(); i += size) {
+    const std::int64_t value = random.once_in(40) ? random.integer() : static_cast<std::int64_t>(random.below(5)) - 1;
+    if (type == DType::Float32) {
+      const std::uint32_t bits = random.float_bits();
+      std::memcpy(bytes + i, &bits, size);
+    } else if (type == DType::Float64) {
+      const auto real = static_cast<double>(value) / 2;
+      std::memcpy(bytes + i, &real, size);
+    } else if (type == DType::Bool) {
+      bytes[i] = value & 1;
+    } else {
+      std::memcpy(bytes + i, &value, std::min(size, sizeof value));
+      if (size > sizeof value) std::memset(bytes + i + sizeof value, 0, size - sizeof value);
+    }
+  }
+  return out;
+}
+
+Value small_value(const ValueType& type, Mutator& random) {
+  switch (type.kind) {
+    case ValueType::Kind::Sequence: {
+      tensor::Sequence out;
+      if (!type.inner || type.inner->kind != ValueType::Kind::Tensor) return Value(std::move(out));
+      out.elem = type.inner->elem;
+      for (std::size_t count = random.below(4); count > 0; --count)
+        out.items.emplace_back(
+            small_tensor(type.inner->elem, type.inner->shape ? &*type.inner->shape : nullptr, random));
+      return Value(std::move(out));
+    }
+    case ValueType::Kind::Optional: {
+      if (!type.inner || random.once_in(2)) return {};
+      return small_value(*type.inner, random);
+    }
+    default:
+      return small_tensor(type.elem, type.shape ? &*type.shape : nullptr, random);
+  }
+}
+
+}  // namespace
+
+Verdict try_model(const std::shared_ptr<session::Engine>& engine, std::string_view model, Mutator& random) {
+  session::SessionOptions options;
+  options.log_severity = LogSeverity::Fatal;
+  options.level = random.once_in(3) ? passes::Level::Disabled : passes::Level::All;
+  options.parallel = random.once_in(8);
+  options.memory_pattern = !random.once_in(8);
+  options.memory_limit = kMemoryLimit;
+  session::ModelSource source;
+  const auto bytes = std::make_shared<std::string>(model);
+  source.bytes = tensor::Buffer(bytes->data(), bytes->size(), bytes, {}, false);
+
+  Verdict verdict;
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    const auto session = session::Session::create(engine, std::move(source), std::move(options));
+    verdict.stage = Verdict::Stage::Failed;
+    std::vector<Value> feeds;
+    for (const session::ValueMetadata& feed : session->feeds())
+      feeds.push_back(feed.overridable && !random.once_in(3) ? Value() : small_value(feed.type, random));
+    std::vector<std::size_t> wanted(session->outputs().size());
+    std::iota(wanted.begin(), wanted.end(), std::size_t{0});
+    session::RunRequest request{.feeds = feeds, .wanted = wanted, .preallocated = {}, .devices = {}, .options = {}};
+    request.options.timeout_ms = kTimeoutMs;
+    (void)session->forecast(feeds, wanted);
+    for (const Value& value : session->run(request))
+      if (!value.empty()) (void)value.to_string();
+    verdict.stage = Verdict::Stage::Ran;
+    session->release();
+  } catch (const Error& error) {
+    verdict.error = error.message();
+    if (error.code() == ErrorCode::Internal || error.message().empty())
+      verdict.fault = cat(to_string(error.code()), ": ", error.message());
+  } catch (const std::bad_alloc&) {
+    verdict.fault = "memory was asked of the system without a check";
+  } catch (const std::exception& error) {
+    verdict.fault = cat("a stray exception: ", error.what());
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  if (verdict.fault.empty() && took > kSlow)
+    verdict.fault = cat("it took ", std::chrono::duration_cast<std::chrono::milliseconds>(took).count(), " ms");
+  return verdict;
+}
+
+}  // namespace infernode::fuzz
