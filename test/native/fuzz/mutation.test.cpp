@@ -4,49 +4,18 @@
 //   INFERNODE_FUZZ_LAST=<file that gets each model before it is tried> test_fuzz
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
+#include "fuzz/models.h"
 #include "fuzz/seeds.h"
 #include "fuzz/trial.h"
-#include "graph/text.h"
-#include "onnx/writer.h"
 
 using namespace infernode;
+using fuzz::setting;
 
 namespace {
-
-std::string from_text(std::string_view text) {
-  const auto bytes = onnx::write_model_bytes(graph::parse_model(text, 20));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-std::string setting(const char* name, const char* fallback) {
-  const char* value = std::getenv(name);
-  return value ? value : fallback;
-}
-
-std::vector<std::string> seeds() {
-  std::vector<std::string> out;
-  const std::string folder = setting("INFERNODE_FUZZ_MODELS", "");
-  if (folder.empty()) {
-    for (const std::string_view text : fuzz::kSeeds) out.push_back(from_text(text));
-    return out;
-  }
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-    if (entry.path().extension() == ".onnx" && entry.file_size() < 40'000) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  for (const auto& path : files) {
-    std::ifstream file(path, std::ios::binary);
-    out.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
-  return out;
-}
 
 std::vector<std::string> operators(const session::Engine& engine) {
   std::vector<std::string> out;
@@ -64,7 +33,7 @@ TEST_CASE("seed models load and run") {
     fuzz::Mutator random({}, 1);
     fuzz::Verdict best;
     for (int i = 0; i < 40 && best.stage != fuzz::Verdict::Stage::Ran; ++i) {
-      best = fuzz::try_model(engine, from_text(text), random);
+      best = fuzz::try_model(engine, fuzz::from_text(text), random);
       CHECK(best.fault == "");
     }
     CHECK_MESSAGE(best.stage == fuzz::Verdict::Stage::Ran, best.error);
@@ -73,7 +42,7 @@ TEST_CASE("seed models load and run") {
 
 TEST_CASE("changed models end in answers or in errors") {
   const auto engine = session::Engine::create(2);
-  const std::vector<std::string> models = seeds();
+  const std::vector<std::string> models = fuzz::seed_models();
   fuzz::Mutator mutator(operators(*engine),
                         static_cast<std::uint32_t>(std::stoul(setting("INFERNODE_FUZZ_SEED", "1"))));
   for (const std::string& model : models) mutator.learn(model);

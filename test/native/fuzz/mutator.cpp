@@ -79,8 +79,23 @@ std::string Mutator::mutate(std::string_view model) {
   return bytes;
 }
 
-void Mutator::edit(std::vector<Field>& model) {
-  const std::vector<Place> all = places(model, Kind::Model);
+std::vector<Field> Mutator::attributes_of(std::string_view op) {
+  std::vector<const Field*> nodes;
+  for (const Sample& sample : samples_) {
+    if (sample.field.kind != Kind::Node) continue;
+    for (const Field& part : sample.field.children)
+      if (part.number == onnx::node_field::kOpType && part.bytes == op) nodes.push_back(&sample.field);
+  }
+  std::vector<Field> out;
+  if (nodes.empty()) return out;
+  for (const Field& part : nodes[below(nodes.size())]->children)
+    if (part.kind == Kind::Attribute) out.push_back(part);
+  while (!out.empty() && once_in(3)) edit(out, Kind::Node);
+  return out;
+}
+
+void Mutator::edit(std::vector<Field>& model, Kind kind) {
+  const std::vector<Place> all = places(model, kind);
   if (all.empty()) return;
   // The fields of a large tensor would hide all others: one of each message's is as good as another.
   Place at = all[below(all.size())];

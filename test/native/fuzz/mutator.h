@@ -17,6 +17,9 @@ class Mutator {
   /// Fields of this model become material for the others.
   void learn(std::string_view model);
   std::string mutate(std::string_view model);
+  /// Attributes that a node of this operator had in a model learned from, now and then with another value; empty where
+  /// none is known.
+  std::vector<Field> attributes_of(std::string_view op);
 
   std::size_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random_() % n); }
   bool once_in(std::size_t n) { return below(n) == 0; }
@@ -29,7 +32,7 @@ class Mutator {
     Kind parent;
     Field field;
   };
-  void edit(std::vector<Field>& model);
+  void edit(std::vector<Field>& model, Kind kind = Kind::Model);
   void change(const Place& place, std::vector<Field>& model);
   void change_text(const Place& place, std::vector<Field>& model);
   void reshape(std::vector<Field>& tensor);
