@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { relativeError, worstError } from './agreement.js';
+import { relativeDistance, relativeError, worstError } from './agreement.js';
 
 const floats = (...values: number[]) => ({ type: 'float32', dims: [values.length], data: Float32Array.from(values) });
 
@@ -8,6 +8,7 @@ describe('relativeError', () => {
     expect(relativeError(floats(1, -8.5), floats(1, -8))).toBeCloseTo(0.0625);
     expect(relativeError(floats(1, 2), floats(1, 2))).toBe(0);
     expect(relativeError(floats(0.25), floats(0))).toBe(0.25);
+    expect(relativeError(floats(Infinity, 5), floats(Infinity, 4))).toBe(0.25);
   });
 
   it('is infinite where no distance is', () => {
@@ -26,5 +27,18 @@ describe('relativeError', () => {
       output: 'b',
     });
     expect(worstError({}, {}).error).toBe(Infinity);
+  });
+});
+
+describe('relativeDistance', () => {
+  it('divides the length of the difference by the length of what is expected', () => {
+    expect(relativeDistance(floats(3, 4), floats(3, 1))).toBeCloseTo(3 / Math.sqrt(10));
+    expect(relativeDistance(floats(Infinity, 5), floats(Infinity, 4))).toBe(0.25);
+    expect(relativeDistance(floats(0.25), floats(0))).toBe(0.25);
+  });
+
+  it('is infinite where no distance is', () => {
+    expect(relativeDistance(floats(NaN), floats(1))).toBe(Infinity);
+    expect(relativeDistance(floats(1, 1), floats(1))).toBe(Infinity);
   });
 });

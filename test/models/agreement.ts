@@ -8,7 +8,7 @@ export interface Plain {
 }
 export type Values = Record<string, Plain>;
 
-export { relativeError, worstError } from '../../scripts/lib/agreement.mjs';
+export { relativeDistance, relativeError, worstError } from '../../scripts/lib/agreement.mjs';
 
 /** Runs `body` with a fresh engine process, which ends with it. */
 export async function withEngine<T>(
