@@ -14,6 +14,8 @@ namespace {
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kMaxSize = 256;
 constexpr int kMaxDegree = 16;
+/// Orders of arguments looked at to find one order: nested minimums and maximums offer exponentially many.
+constexpr int kMaxOrders = 64;
 /// Ends of slices that mean "to the end": no axis is that long.
 constexpr int64_t kUnbounded = INT32_MAX;
 
@@ -303,25 +305,30 @@ void flatten(const Dim& d, Atom::Kind kind, std::vector<Dim>& out) {
     out.push_back(d);
 }
 
-int order(const Dim& a, const Dim& b);
+int order(const Dim& a, const Dim& b, int& budget);
 
 /// Whether a <= b is certain because a is a minimum of something not above b, or b a maximum of something not below a.
-bool is_bounded(const Dim& a, const Dim& b) {
-  const auto any = [](const Dim& d, Atom::Kind kind, const auto& holds) {
+bool is_bounded(const Dim& a, const Dim& b, int& budget) {
+  const auto any = [&](const Dim& d, Atom::Kind kind, const auto& holds) {
     const DimExpr* e = DimExpr::get(d);
     const Atom* atom = e ? e->sole_atom() : nullptr;
-    return atom && atom->kind == kind && std::ranges::any_of(atom->arguments, holds);
+    return atom && atom->kind == kind &&
+           std::ranges::any_of(atom->arguments, [&](const Dim& argument) { return budget-- > 0 && holds(argument); });
   };
-  return any(a, Atom::Kind::Min, [&](const Dim& d) { return order(d, b) < 0; }) ||
-         any(b, Atom::Kind::Max, [&](const Dim& d) { return order(a, d) < 0; });
+  return any(a, Atom::Kind::Min, [&](const Dim& d) { return order(d, b, budget) < 0; }) ||
+         any(b, Atom::Kind::Max, [&](const Dim& d) { return order(a, d, budget) < 0; });
 }
 
 /// -1 where a <= b is certain, 1 where a >= b is certain, 0 otherwise.
-int order(const Dim& a, const Dim& b) {
+int order(const Dim& a, const Dim& b, int& budget) {
   const Dim difference = b - a;
-  if (non_negative(difference) || is_bounded(a, b)) return -1;
-  if (non_negative(a - b) || is_bounded(b, a)) return 1;
+  if (non_negative(difference) || is_bounded(a, b, budget)) return -1;
+  if (non_negative(a - b) || is_bounded(b, a, budget)) return 1;
   return 0;
+}
+int order(const Dim& a, const Dim& b) {
+  int budget = kMaxOrders;
+  return order(a, b, budget);
 }
 
 Dim extreme(const Dim& a, const Dim& b, Atom::Kind kind) {

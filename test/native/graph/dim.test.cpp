@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
 
 using namespace infernode::graph;
@@ -93,6 +94,22 @@ TEST_CASE("overflow and runaway growth give unknown, not wrong, dims") {
   for (int i = 0; i < 200; ++i) d = max(d * d + m, floor_div(d, 3) + i);
   CHECK_FALSE(d.known());
   CHECK_FALSE(at(n * INT64_MAX, 2, 0));
+}
+
+TEST_CASE("minimums of maximums of minimums take little time, however deep") {
+  Dim a = n, b = m;
+  const auto nest = [](const Dim& d, std::string_view side, int depth) {
+    const Dim other = Dim::symbol(std::string(side) + std::to_string(depth));
+    return depth % 2 == 0 ? min(d, other) : max(d, other);
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  for (int depth = 0; depth < 64; ++depth) {
+    a = nest(a, "left", depth);
+    b = nest(b, "right", depth);
+    CHECK_FALSE(min(a, b).known());
+    CHECK_FALSE(max(a, b).known());
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
 
 TEST_CASE("text") {
