@@ -93,6 +93,11 @@ std::string matmul_body(const Graph& graph, const Node& node, const std::vector<
   Body body(graph.value(node.inputs[0]).type.elem);
   const auto has = [&](std::size_t i) { return i < in.size() && !in[i].empty(); };
   std::string b = in.at(1);
+  if (has(4)) {
+    const std::string axis = node.attributes.get_int("transB", 0) != 0 ? "0" : "1";
+    const std::string expand = cat("DequantizeLinear<axis = ", axis, ">");
+    b = has(5) ? body.call(expand, {b, in[4], in[5]}) : body.call(expand, {b, in[4]});
+  }
   if (node.attributes.get_int("transB", 0) != 0) {
     const auto rank = rank_of(graph.value(node.inputs[1]).type);
     if (!rank) fail(ErrorCode::Internal, "a transposed factor of unknown rank has no definition");

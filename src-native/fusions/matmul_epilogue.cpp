@@ -1,5 +1,6 @@
 // Matrix products of any rank with what comes before and after them: infernode.FusedMatMul
 //   Y = activation(alpha * A * B' + bias + residual), B' = B or, with transB, B with its last two dims exchanged.
+// B may stay 8-bit: its scales and zero points are the inputs after the residual.
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +10,7 @@
 namespace infernode::fusions {
 namespace {
 
-constexpr const char* kProducts[] = {"t = MatMul(a, b)", "t = infernode.FusedMatMul(a, b, o_c, o_r)",
+constexpr const char* kProducts[] = {"t = MatMul(a, b)", "t = infernode.FusedMatMul(a, b, o_c, o_r, o_bs, o_bz)",
                                      "t = Gemm(a, b, o_c)"};
 
 /// The product's node `t` as a FusedMatMul with its attributes; the caller changes inputs and attributes.
@@ -18,7 +19,7 @@ graph::Node fused_matmul(const Match& match) {
   graph::Node node = make_node(match, kOwn, "FusedMatMul", product.inputs);
   node.name = product.name;
   node.opset = 1;
-  node.inputs.resize(4, graph::kNoValue);
+  node.inputs.resize(6, graph::kNoValue);
   for (const char* name : {"alpha", "activation", "activation_params", "transB"}) {
     if (const graph::Attribute* value = product.attributes.find(name)) node.attributes.set(name, *value);
   }
@@ -117,6 +118,27 @@ std::vector<graph::ValueId> replace_scale_b(const Match& match, graph::GraphPatc
   return finish(match, patch, std::move(node));
 }
 
+/// Weights kept in 8 bits: one scale, or one for each column of B'.
+bool guard_codes(const Match& match) {
+  const graph::Node& expand = match.maker("b");
+  const tensor::Tensor *codes = match.constant("c_q"), *scale = match.constant("c_s"), *zero = match.constant("o_z");
+  if (!is_open(match) || codes->rank() != 2 || scale->dtype() != tensor::DType::Float32 ||
+      (codes->dtype() != tensor::DType::Int8 && codes->dtype() != tensor::DType::UInt8) ||
+      (match.has("o_z") && (zero == nullptr || zero->numel() != scale->numel())) ||
+      expand.attributes.get_int("block_size", 0) != 0)
+    return false;
+  const std::int64_t columns = match.maker("t").attributes.get_int("transB", 0) != 0 ? 0 : 1;
+  const std::int64_t axis = expand.attributes.get_int("axis", 1);
+  return scale->numel() == 1 || (scale->rank() == 1 && (axis < 0 ? axis + 2 : axis) == columns);
+}
+std::vector<graph::ValueId> replace_codes(const Match& match, graph::GraphPatch& patch) {
+  graph::Node node = fused_matmul(match);
+  node.inputs[1] = match.value("c_q");
+  node.inputs[4] = match.value("c_s");
+  node.inputs[5] = match.value("o_z");
+  return finish(match, patch, std::move(node));
+}
+
 /// The permutation of B's transposition with the last two dims exchanged back, where that keeps rows whole.
 std::vector<std::int64_t> rest_of_transpose(const Match& match) {
   std::vector<std::int64_t> perm = match.maker("b").attributes.get_ints("perm");
@@ -151,7 +173,7 @@ std::vector<graph::ValueId> replace_transpose(const Match& match, graph::GraphPa
 
 void register_matmul_epilogue(FusionRegistry& registry) {
   for (const std::string product : kProducts) {
-    const std::string inputs = "(a, b, o_c, o_r";
+    const std::string inputs = "(a, b, o_c, o_r, o_bs, o_bz";
     registry.add(
         {"MatMulBiasFusion", 2, inputs + ", c) => (y) { " + product + "  y = Add(t, c) }", guard_bias, replace_bias});
     registry.add({"MatMulResidualFusion", 2, inputs + ", r) => (y) { " + product + "  y = Add(t, r) }", guard_residual,
@@ -165,6 +187,11 @@ void register_matmul_epilogue(FusionRegistry& registry) {
                   replace_scale});
     registry.add({"MatMulScaleFusion", 2, inputs + ", c_s) => (y) { " + product + "  y = Div(t, c_s) }", guard_scale,
                   replace_scale});
+  }
+  for (const std::string product : {kProducts[0], "t = infernode.FusedMatMul(a, b, o_c, o_r)", kProducts[2]}) {
+    registry.add({"DequantizeMatMulFusion", 2,
+                  "(a, c_q, c_s, o_z, o_c, o_r) => (t) { b = DequantizeLinear(c_q, c_s, o_z)  " + product + " }",
+                  guard_codes, replace_codes});
   }
   for (const std::string op : {"MatMul(a, b)", "infernode.FusedMatMul(a, b)"}) {
     for (const std::string scale : {"Mul(x, c_s)", "Div(x, c_s)"}) {

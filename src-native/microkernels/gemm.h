@@ -24,6 +24,14 @@ struct GemmEpilogue {
   ActivationArgs activation;
 };
 
+// An 8-bit B: element [k][n] is (code - zeros[n]) * scales[n].
+struct QuantizedB {
+  bool is_signed = false;
+  bool per_column = false;  // false: scales[0] and zeros[0] serve all columns
+  const float* scales = nullptr;
+  const float* zeros = nullptr;
+};
+
 struct GemmArgs {
   std::size_t m = 0, n = 0, k = 0;
   float alpha = 1.0f;
@@ -35,8 +43,9 @@ struct GemmArgs {
   std::size_t ldb = 0;
   bool trans_b = false;
   FloatType b_type = FloatType::kF32;
-  const float* packed_b = nullptr;  // from pack_b of the same table
-  float* c = nullptr;               // [m][ldc]
+  const QuantizedB* b_quantized = nullptr;  // B holds 8-bit codes, whatever b_type says
+  const float* packed_b = nullptr;          // from pack_b of the same table
+  float* c = nullptr;                       // [m][ldc]
   std::size_t ldc = 0;
   bool accumulate = false;  // C is added to instead of overwritten
   GemmEpilogue epilogue;

@@ -119,24 +119,32 @@ constexpr GemmTiles kTiles = make_tiles();
 
 // ---- Reading operands of any type ----
 
-template <FloatType kType>
+enum class Stored { kF32, kF16, kBf16, kS8, kU8 };
+
+template <Stored kType>
+constexpr bool kIsCode = kType == Stored::kS8 || kType == Stored::kU8;
+
+template <Stored kType>
 INFERNODE_SIMD VecF load_as(const void* p, std::size_t i) {
-  if constexpr (kType == FloatType::kF32) return load(static_cast<const float*>(p) + i);
-  if constexpr (kType == FloatType::kF16) return load_f16(static_cast<const std::uint16_t*>(p) + i);
-  if constexpr (kType == FloatType::kBf16) return load_bf16(static_cast<const std::uint16_t*>(p) + i);
+  if constexpr (kType == Stored::kF32) return load(static_cast<const float*>(p) + i);
+  if constexpr (kType == Stored::kF16) return load_f16(static_cast<const std::uint16_t*>(p) + i);
+  if constexpr (kType == Stored::kBf16) return load_bf16(static_cast<const std::uint16_t*>(p) + i);
+  if constexpr (kType == Stored::kS8) return to_float(load_s8(static_cast<const std::int8_t*>(p) + i));
+  if constexpr (kType == Stored::kU8) return to_float(load_u8(static_cast<const std::uint8_t*>(p) + i));
 }
-template <FloatType kType>
+template <Stored kType>
 INFERNODE_SIMD VecF load_partial_as(const void* p, std::size_t i, std::size_t n) {
-  if constexpr (kType == FloatType::kF32) {
+  if constexpr (kType == Stored::kF32) {
     return load_partial(static_cast<const float*>(p) + i, n);
   } else {
-    std::uint16_t whole[kLanes] = {};
-    for (std::size_t j = 0; j < n; ++j) whole[j] = static_cast<const std::uint16_t*>(p)[i + j];
+    constexpr std::size_t kBytes = kIsCode<kType> ? 1 : 2;
+    std::uint8_t whole[kLanes * kBytes] = {};
+    for (std::size_t j = 0; j < n * kBytes; ++j) whole[j] = static_cast<const std::uint8_t*>(p)[i * kBytes + j];
     return load_as<kType>(whole, 0);
   }
 }
 // Converts n elements from index i on.
-template <FloatType kType>
+template <Stored kType>
 INFERNODE_SIMD void copy_as(const void* p, std::size_t i, std::size_t n, float* out) {
   for (; n >= kLanes; n -= kLanes, i += kLanes, out += kLanes) store(out, load_as<kType>(p, i));
   if (n) store_partial(out, load_partial_as<kType>(p, i, n), n);
@@ -146,23 +154,43 @@ template <typename Fn>
 INFERNODE_SIMD void with_type(FloatType type, Fn fn) {
   switch (type) {
     case FloatType::kF32:
-      fn.template operator()<FloatType::kF32>();
+      fn.template operator()<Stored::kF32>();
       break;
     case FloatType::kF16:
-      fn.template operator()<FloatType::kF16>();
+      fn.template operator()<Stored::kF16>();
       break;
     case FloatType::kBf16:
-      fn.template operator()<FloatType::kBf16>();
+      fn.template operator()<Stored::kBf16>();
       break;
   }
 }
+template <typename Fn>
+INFERNODE_SIMD void with_b_type(const GemmArgs& g, Fn fn) {
+  if (!g.b_quantized) {
+    with_type(g.b_type, fn);
+  } else if (g.b_quantized->is_signed) {
+    fn.template operator()<Stored::kS8>();
+  } else {
+    fn.template operator()<Stored::kU8>();
+  }
+}
+
+// Zero and scale of kLanes columns from n0 on, of which n exist.
+struct Dequantizer {
+  VecF zero, scale;
+  VecF operator()(VecF code) const { return (code - zero) * scale; }
+};
+INFERNODE_SIMD Dequantizer dequantizer(const QuantizedB& q, std::size_t n0, std::size_t n) {
+  if (!q.per_column) return {set(q.zeros[0]), set(q.scales[0])};
+  return {load_partial(q.zeros + n0, n), load_partial(q.scales + n0, n)};
+}
 
 // out[c * ld_out + r] = x[(r0 + r) * ldx + c0 + c]
-template <FloatType kType>
+template <Stored kType>
 void transpose_block(const void* x, std::size_t ldx, std::size_t r0, std::size_t c0, std::size_t rows, std::size_t cols,
                      float* out, std::size_t ld_out) noexcept {
   std::size_t r = 0;
-  if constexpr (kType == FloatType::kF32) {
+  if constexpr (kType == Stored::kF32) {
     const float* base = static_cast<const float*>(x) + r0 * ldx + c0;
     for (; r + 4 <= rows; r += 4) {
       std::size_t c = 0;
@@ -179,7 +207,8 @@ void transpose_block(const void* x, std::size_t ldx, std::size_t r0, std::size_t
       for (std::size_t c = 0; c < cols; c += kLanes) {
         float part[kLanes];
         const std::size_t n = smaller(kLanes, cols - c);
-        store(part, load_partial_as<kType>(x, (r0 + r) * ldx + c0 + c, n));
+        const std::size_t at = (r0 + r) * ldx + c0 + c;
+        store(part, n == kLanes ? load_as<kType>(x, at) : load_partial_as<kType>(x, at, n));
         for (std::size_t i = 0; i < n; ++i) out[(c + i) * ld_out + r] = part[i];
       }
     }
@@ -187,7 +216,7 @@ void transpose_block(const void* x, std::size_t ldx, std::size_t r0, std::size_t
 }
 
 // out[r * kLda + p] = A[m0 + r][k0 + p]
-template <FloatType kType>
+template <Stored kType>
 void pack_a(const void* a, std::size_t lda, bool trans, std::size_t m0, std::size_t rows, std::size_t k0, std::size_t k,
             float* out) noexcept {
   if (trans) {
@@ -198,7 +227,7 @@ void pack_a(const void* a, std::size_t lda, bool trans, std::size_t m0, std::siz
 }
 
 // One panel: out[p * kNr + c] = B[k0 + p][n0 + c], zero for c >= cols.
-template <FloatType kType>
+template <Stored kType>
 void pack_b_panel(const void* b, std::size_t ldb, bool trans, std::size_t k0, std::size_t k, std::size_t n0,
                   std::size_t cols, float* out) noexcept {
   if (trans) {
@@ -222,12 +251,20 @@ void pack_b_panel(const void* b, std::size_t ldb, bool trans, std::size_t k0, st
   }
 }
 
+// Codes of a panel become numbers.
+void dequantize_panel(const QuantizedB& q, std::size_t k, std::size_t n0, std::size_t cols, float* panel) noexcept {
+  for (std::size_t i = 0; i < cols; i += kLanes) {
+    const Dequantizer dequantize = dequantizer(q, n0 + i, smaller(kLanes, cols - i));
+    for (float *p = panel + i, *end = p + k * kNr; p != end; p += kNr) store(p, dequantize(load(p)));
+  }
+}
+
 std::size_t packed_b_floats(std::size_t n, std::size_t k) noexcept { return divide_up(n, kNr) * kNr * k; }
 
 // Panel after panel of kNr columns, each with all of K.
 void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, float* out,
             std::size_t n_begin, std::size_t n_end) noexcept {
-  with_type(type, [&]<FloatType kType>() {
+  with_type(type, [&]<Stored kType>() {
     for (std::size_t n0 = n_begin; n0 < n_end; n0 += kNr) {
       pack_b_panel<kType>(b, ldb, trans_b, 0, k, n0, smaller(kNr, n - n0), out + n0 * k);
     }
@@ -267,19 +304,19 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
   do {
     const std::size_t k = smaller(block, g.k - k0);
     const bool first = k0 == 0, last = k0 + k == g.k;
-    with_type(g.a_type, [&]<FloatType kType>() { pack_a<kType>(g.a, g.lda, g.trans_a, m0, rows, k0, k, packed_a); });
+    with_type(g.a_type, [&]<Stored kType>() { pack_a<kType>(g.a, g.lda, g.trans_a, m0, rows, k0, k, packed_a); });
     for (std::size_t n0 = n_begin; n0 < n_end; n0 += kNr) {
       const std::size_t cols = smaller(kNr, n_end - n0);
       const float* b = panel;
       std::size_t ldb = kNr;
       if (g.packed_b) {
         b = g.packed_b + n0 * g.k + k0 * kNr;
-      } else if (tiles == 1 && cols == kNr && !g.trans_b && g.b_type == FloatType::kF32) {
+      } else if (tiles == 1 && cols == kNr && !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized) {
         b = static_cast<const float*>(g.b) + k0 * g.ldb + n0;
         ldb = g.ldb;
       } else {
-        with_type(g.b_type,
-                  [&]<FloatType kType>() { pack_b_panel<kType>(g.b, g.ldb, g.trans_b, k0, k, n0, cols, panel); });
+        with_b_type(g, [&]<Stored kType>() { pack_b_panel<kType>(g.b, g.ldb, g.trans_b, k0, k, n0, cols, panel); });
+        if (g.b_quantized) dequantize_panel(*g.b_quantized, k, n0, cols, panel);
       }
       const std::size_t vectors = divide_up(cols, kLanes);
       for (std::size_t t = 0; t < tiles; ++t) {
@@ -340,7 +377,7 @@ void skinny_panel(std::size_t k, const float* a, std::size_t lda, const float* b
 }
 
 // C = sums of kDepth rows of B at a time, each read once from end to end.
-template <FloatType kType, std::size_t kRows>
+template <Stored kType, std::size_t kRows>
 void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
   constexpr std::size_t kDepth = kRows <= 2 ? 8 : 4;
   const float* a = static_cast<const float*>(g.a);
@@ -356,16 +393,22 @@ void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
       VecF sum[kRows];
       INFERNODE_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) sum[r] = start ? zero() : load_partial(g.c + r * g.ldc + n0, n);
+      [[maybe_unused]] Dequantizer dequantize;
+      if constexpr (kIsCode<kType>) dequantize = dequantizer(*g.b_quantized, n0, n);
+      const auto number = [&](VecF x) {
+        if constexpr (kIsCode<kType>) return dequantize(x);
+        return x;
+      };
       if (n == kLanes && depth == kDepth) {
         INFERNODE_UNROLL
         for (std::size_t i = 0; i < kDepth; ++i) {
-          const VecF row = load_as<kType>(g.b, (k0 + i) * g.ldb + n0);
+          const VecF row = number(load_as<kType>(g.b, (k0 + i) * g.ldb + n0));
           INFERNODE_UNROLL
           for (std::size_t r = 0; r < kRows; ++r) sum[r] = fma(set(x[r][i]), row, sum[r]);
         }
       } else {
         for (std::size_t i = 0; i < depth; ++i) {
-          const VecF row = load_partial_as<kType>(g.b, (k0 + i) * g.ldb + n0, n);
+          const VecF row = number(load_partial_as<kType>(g.b, (k0 + i) * g.ldb + n0, n));
           INFERNODE_UNROLL
           for (std::size_t r = 0; r < kRows; ++r) sum[r] = fma(set(x[r][i]), row, sum[r]);
         }
@@ -377,7 +420,7 @@ void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
 }
 
 // C = dot products with rows of a transposed B, four rows at a time.
-template <FloatType kType, std::size_t kRows>
+template <Stored kType, std::size_t kRows>
 void skinny_dots(const GemmArgs& g, const GemmRange& range) noexcept {
   constexpr std::size_t kColumns = 4;
   const float* a = static_cast<const float*>(g.a);
@@ -391,12 +434,22 @@ void skinny_dots(const GemmArgs& g, const GemmRange& range) noexcept {
     }
     // Missing columns repeat the last one.
     std::size_t start[kColumns];
-    for (std::size_t c = 0; c < kColumns; ++c) start[c] = (n0 + smaller(c, columns - 1)) * g.ldb;
+    [[maybe_unused]] VecF zeros[kColumns];
+    [[maybe_unused]] float scales[kColumns];
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const std::size_t column = n0 + smaller(c, columns - 1);
+      start[c] = column * g.ldb;
+      if constexpr (kIsCode<kType>) {
+        zeros[c] = set(g.b_quantized->zeros[g.b_quantized->per_column ? column : 0]);
+        scales[c] = g.b_quantized->scales[g.b_quantized->per_column ? column : 0];
+      }
+    }
     std::size_t p = 0;
     for (; p + kLanes <= g.k; p += kLanes) {
       INFERNODE_UNROLL
       for (std::size_t c = 0; c < kColumns; ++c) {
-        const VecF row = load_as<kType>(g.b, start[c] + p);
+        VecF row = load_as<kType>(g.b, start[c] + p);
+        if constexpr (kIsCode<kType>) row = row - zeros[c];
         INFERNODE_UNROLL
         for (std::size_t r = 0; r < kRows; ++r) sum[r][c] = fma(load(a + r * g.lda + p), row, sum[r][c]);
       }
@@ -404,14 +457,16 @@ void skinny_dots(const GemmArgs& g, const GemmRange& range) noexcept {
     if (p < g.k) {
       const std::size_t n = g.k - p;
       for (std::size_t c = 0; c < kColumns; ++c) {
-        const VecF row = load_partial_as<kType>(g.b, start[c] + p, n);
+        VecF row = load_partial_as<kType>(g.b, start[c] + p, n);
+        if constexpr (kIsCode<kType>) row = row - zeros[c];
         for (std::size_t r = 0; r < kRows; ++r) sum[r][c] = fma(load_partial(a + r * g.lda + p, n), row, sum[r][c]);
       }
     }
     for (std::size_t r = 0; r < kRows; ++r) {
       for (std::size_t c = 0; c < columns; ++c) {
         float* out = g.c + r * g.ldc + n0 + c;
-        const float value = g.alpha * reduce_add(sum[r][c]);
+        float value = g.alpha * reduce_add(sum[r][c]);
+        if constexpr (kIsCode<kType>) value *= scales[c];
         *out = g.accumulate ? *out + value : value;
       }
     }
@@ -428,7 +483,7 @@ void skinny_rows(const GemmArgs& g, const GemmRange& range) noexcept {
     }
     return;
   }
-  with_type(g.b_type, [&]<FloatType kType>() {
+  with_b_type(g, [&]<Stored kType>() {
     if (g.trans_b) {
       skinny_dots<kType, kRows>(g, range);
     } else {
@@ -440,7 +495,7 @@ void skinny_rows(const GemmArgs& g, const GemmRange& range) noexcept {
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
     const std::size_t cols = smaller(kNr, range.n_end - n0);
-    for (std::size_t r = 0; r < kRows; ++r) copy_as<FloatType::kF32>(g.c + r * g.ldc + n0, 0, cols, tile + r * kNr);
+    for (std::size_t r = 0; r < kRows; ++r) copy_as<Stored::kF32>(g.c + r * g.ldc + n0, 0, cols, tile + r * kNr);
     TileOutput out = output_at(g, 0, kRows, n0, cols, true, true);
     out.alpha = 1.0f;
     out.load_c = false;

@@ -15,7 +15,8 @@ using tensor::Shape;
 using tensor::Tensor;
 
 /// infernode.FusedMatMul: Y = activation(alpha * A * B' + bias + residual); B' is B, with its last two dims exchanged
-/// where transB is set; bias runs along the last dim; residual has Y's shape.
+/// where transB is set; bias runs along the last dim; residual has Y's shape. With b_scale and b_zero_point (one each,
+/// or one for each column of B'), B holds 8-bit codes, which are expanded as they are multiplied.
 class FusedMatMul final : public kernel::Kernel {
  public:
   explicit FusedMatMul(KernelInfo& info)
@@ -25,7 +26,7 @@ class FusedMatMul final : public kernel::Kernel {
         trans_b_(info.attributes().get_int("transB", 0) != 0),
         activation_(read_activation(info.attributes())) {
     const Tensor* b = info.constant(1);
-    if (b == nullptr || b->rank() != 2 || b->numel() == 0) return;
+    if (b == nullptr || b->rank() != 2 || b->numel() == 0 || info.has_input(4)) return;
     b_shape_ = b->shape();
     packed_ = PackedMatrix(info, 1, trans_b_);
   }
@@ -42,6 +43,7 @@ class FusedMatMul final : public kernel::Kernel {
       fail(ErrorCode::ShapeMismatch,
            cat("FusedMatMul adds ", residual->shape().to_string(), " to ", g.out.to_string()));
     const RealInput<float> row(ctx, rung_, bias), sum(ctx, rung_, residual);
+    const QuantizedColumns codes = packed_ ? QuantizedColumns() : QuantizedColumns(ctx, g.n);
     tensor::Buffer hold;
     const auto type = *gemm_type(a.dtype());
     microkernels::GemmArgs args{
@@ -53,6 +55,7 @@ class FusedMatMul final : public kernel::Kernel {
       args.trans_b = trans_b_;
       args.ldb = trans_b_ ? g.k : g.n;
       args.b_type = type;
+      args.b_quantized = codes.get();
     }
     args.c = float_target(ctx, out, hold);
     args.ldc = g.n;
@@ -72,6 +75,36 @@ class FusedMatMul final : public kernel::Kernel {
   }
 
  private:
+  /// Scales and zero points of an 8-bit B as float32.
+  class QuantizedColumns {
+   public:
+    QuantizedColumns() = default;
+    QuantizedColumns(KernelContext& ctx, std::size_t n) {
+      const DType type = ctx.input(1).dtype();
+      const bool is_code = type == DType::Int8 || type == DType::UInt8;
+      if (!is_code && type != ctx.input(0).dtype())
+        fail(ErrorCode::InvalidArgument,
+             cat("FusedMatMul of ", ctx.input(0).to_string(), " and ", ctx.input(1).to_string()));
+      const Tensor *scale = ctx.optional_input(4), *zero = ctx.optional_input(5);
+      if (is_code != (scale != nullptr))
+        fail(ErrorCode::InvalidModel, "FusedMatMul takes b_scale where B is 8-bit, and only there");
+      if (!is_code) return;
+      if (zero != nullptr && (zero->dtype() != type || zero->numel() != scale->numel()))
+        fail(ErrorCode::ShapeMismatch,
+             cat("FusedMatMul's b_zero_point ", zero->to_string(), " for scales ", scale->to_string()));
+      if (scale->numel() != 1 && scale->shape() != Shape{static_cast<std::int64_t>(n)})
+        fail(ErrorCode::ShapeMismatch, cat("FusedMatMul's b_scale ", scale->to_string(), " for ", n, " columns"));
+      scales_ = tensor::to_float_vector(*scale);
+      zeros_ = zero == nullptr ? std::vector<float>(scales_.size()) : tensor::to_float_vector(*zero);
+      args_ = {type == DType::Int8, scales_.size() > 1, scales_.data(), zeros_.data()};
+    }
+    const microkernels::QuantizedB* get() const { return scales_.empty() ? nullptr : &args_; }
+
+   private:
+    std::vector<float> scales_, zeros_;
+    microkernels::QuantizedB args_;
+  };
+
   /// The shape of B'.
   Shape factor(const Shape& b) const {
     if (!trans_b_ || b.rank() < 2) return b;
@@ -116,7 +149,9 @@ void infer_fused_matmul(InferContext& ctx) {
 
 void register_fused_matmul(kernel::OpRegistrar& r) {
   r.op("FusedMatMul", "infernode")
-      .version(1, "A:T, B:T, bias:T?, residual:T? -> Y:T; T = float|float16|bfloat16")
+      .version(1,
+               "A:T, B:TB, bias:T?, residual:T?, b_scale:T?, b_zero_point:TB? -> Y:T; T = float|float16|bfloat16, "
+               "TB = float|float16|bfloat16|int8|uint8")
       .infer(infer_fused_matmul)
       .kernel<FusedMatMul>();
 }

@@ -71,7 +71,8 @@ void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs
                GemmArgs one = args;
                one.a = advance(args.a, offset_at(batch.a_offsets, product), type_bytes(args.a_type));
                if (args.b != nullptr)
-                 one.b = advance(args.b, offset_at(batch.b_offsets, product), type_bytes(args.b_type));
+                 one.b = advance(args.b, offset_at(batch.b_offsets, product),
+                                 args.b_quantized != nullptr ? 1 : type_bytes(args.b_type));
                one.c = args.c + static_cast<std::int64_t>(product) * batch.c_stride;
                table.gemm(one, range, scratch);
              });

@@ -1,6 +1,7 @@
 #include "passes/pipeline.h"
 
 #include "fusions/fusion.h"
+#include "graph/captures.h"
 #include "kernel/inference.h"
 #include "passes/pass.h"
 
@@ -38,6 +39,7 @@ bool run_fusions(graph::Graph& graph, const fusions::FusionSet& set, std::string
 void clean(graph::Graph& graph, const PassOptions& options) {
   for_each_graph(graph, [&](graph::Graph& g) { remove_dead_nodes(g, options); });
   graph.compact();
+  graph::adopt_constants(graph);
   kernel::infer_graph(graph, *options.registry, options.logger);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/captures.h"
 #include "provider/partitioner.h"
 #include "runtime/copy_kernels.h"
 #include "runtime/node_kernel_info.h"
@@ -21,22 +22,6 @@ bool is_copy(const graph::Node& node) {
 }
 
 bool is_compiled(const graph::Node& node) { return node.domain == "infernode" && node.op_type == provider::kCompiled; }
-
-/// Constants that a node's bodies capture become constants of the bodies: kernels there see them as such and pack them.
-void adopt_constants(graph::Graph& graph) {
-  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
-    if (graph.node(id).removed) continue;
-    for (const auto& body : graph::subgraphs(graph.node(id))) {
-      std::erase_if(body->mutable_captures(), [&](const graph::Capture& capture) {
-        const graph::ValueInfo& outer = graph.value(capture.outer);
-        if (!outer.is_constant()) return false;
-        body->value(capture.inner).type = outer.type;
-        body->value(capture.inner).constant = outer.constant;
-        return true;
-      });
-    }
-  }
-}
 
 std::string type_list(const graph::Graph& graph, const graph::Node& node) {
   std::string text;
@@ -157,7 +142,7 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   std::unique_ptr<ExecutionPlan> plan(new ExecutionPlan(environment));
   plan->graph_ = std::move(graph);
   graph::Graph& g = *plan->graph_;
-  adopt_constants(g);
+  graph::adopt_constants(g);
   plan->order_ = g.topological_order();
   plan->schemas_.resize(g.node_count(), nullptr);
   std::vector<int> releases(g.values().size(), 0), uses(g.values().size(), 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fusions/definition.h"
+#include "graph/captures.h"
 #include "onnx/reader.h"
 #include "onnx/writer.h"
 #include "passes/pipeline.h"
@@ -212,6 +213,7 @@ void write_optimized(const Model& model, const Engine& engine, const SessionOpti
     return schema != nullptr && schema == registry.find_schema(node.domain, node.op_type, imported);
   };
   const Model complete = fusions::with_definitions(model, write.functions);
+  graph::capture_constants(*complete.graph);
   onnx::write_model_file(complete, options.optimized_model_path, write);
 }
 
@@ -272,6 +274,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   settle_inputs(*model.graph);
   override_dimensions(*model.graph, options, logger);
   loaded.info = model.info;
+  graph::adopt_constants(*model.graph);
   kernel::infer_graph(*model.graph, engine.registry(), &logger);
   describe_interface(*model.graph, loaded);
   checkpoint.check();

@@ -113,3 +113,27 @@ TEST_CASE("rows flattened for Gemm and unflattened after it") {
       "int64[3] back = {3, 2, 3}> { a = Reshape(x, flat)  t = Gemm(a, w)  y = Reshape(t, back) }",
       2);
 }
+
+TEST_CASE("weights of 8 bits stay so inside a product") {
+  // Folding would take constants as small as these.
+  const auto check = [](std::string_view scale, std::string_view axis, std::string_view rest,
+                        std::string_view expected) {
+    const std::string text =
+        cat("(float[N,4] x) => (y) <int8[4,3] q = {1,2,3,4,5,6,7,8,9,-1,-2,-3}, float[3] c = {0.5,-1,2}, float s = "
+            "{0.5}, float[3] ss = {0.5,1,2}, float[4] rows = {0.5,1,2,3}, int8 z = {3}, int8[3] zz = {1,2,3}> { w = "
+            "DequantizeLinear",
+            axis, "(q, ", scale, ")  ", rest, " }");
+    CAPTURE(text);
+    const graph::Model before = parse(text);
+    graph::Model after = parse(text);
+    optimize(after, 2, {"ConstantFolding", "MatMulAddFusion"});
+    CHECK(nodes(*after.graph) == (expected.empty() ? nodes(*before.graph) : std::string(expected)));
+    const std::vector<Value> inputs = feeds(*before.graph);
+    check_same(evaluate(*after.graph, inputs), evaluate(*before.graph, inputs));
+  };
+  check("s", "", "y = MatMul(x, w)", "y = infernode.FusedMatMul (x, q, \"\", \"\", s)");
+  check("s, z", "", "t = MatMul(x, w)  y = Add(t, c)", "y = infernode.FusedMatMul (x, q, c, \"\", s, z)");
+  check("ss, zz", "<axis = -1>", "y = Gemm(x, w, c)", "y = infernode.FusedMatMul (x, q, c, \"\", ss, zz)");
+  check("rows", "<axis = 0>", "y = MatMul(x, w)", "");
+  check("s", "", "t = MatMul(x, w)  u = ReduceSum(w)  y = Add(t, u)", "");
+}

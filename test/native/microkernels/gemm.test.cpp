@@ -187,6 +187,61 @@ TEST_CASE("gemm converts float16 and bfloat16 operands") {
   });
 }
 
+TEST_CASE("gemm expands an 8-bit B with one scale and zero point, or one for each column") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    for (const std::size_t m : {1u, 2u, 4u, 5u, 23u}) {
+      for (int bits = 0; bits < 8; ++bits) {
+        const std::size_t n = 37, k = 45;
+        QuantizedB q;
+        q.is_signed = bits & 1;
+        q.per_column = bits & 2;
+        const bool trans_b = bits & 4;
+        CAPTURE(m);
+        CAPTURE(bits);
+        Random random(m + n + static_cast<std::size_t>(bits));
+        Guarded<float> a(m * k), scales(q.per_column ? n : 1), zeros(q.per_column ? n : 1), out(m * n), bias(n),
+            codes(n * k);
+        Guarded<std::uint8_t> b(n * k);
+        random.fill(a);
+        random.fill(bias);
+        random.fill(codes);
+        random.fill(scales);
+        random.fill(zeros);
+        for (float& z : zeros) z = std::round(z * 100);
+        for (std::size_t i = 0; i < n * k; ++i)
+          b[i] = static_cast<std::uint8_t>(static_cast<int>(codes[i] * 127) + 128);
+        GemmArgs args{.m = m, .n = n, .k = k, .alpha = 0.5f, .a = a.data(), .lda = k, .epilogue = {}};
+        args.b = b.data();
+        args.ldb = trans_b ? k : n;
+        args.trans_b = trans_b;
+        q.scales = scales.data();
+        q.zeros = zeros.data();
+        args.b_quantized = &q;
+        args.c = out.data();
+        args.ldc = n;
+        args.epilogue.bias_n = bias.data();
+        Scratch<float> scratch(table.scratch_floats);
+        const GemmSplit split = split_gemm(table, m, n, k, 3);
+        for (std::size_t i = 0; i < split.count(); ++i) table.gemm(args, split.range(i, m, n), scratch.data());
+        double worst = 0;
+        for (std::size_t i = 0; i < m; ++i) {
+          for (std::size_t j = 0; j < n; ++j) {
+            double sum = 0;
+            for (std::size_t p = 0; p < k; ++p) {
+              const std::uint8_t byte = b[trans_b ? j * k + p : p * n + j];
+              const double code = q.is_signed ? static_cast<std::int8_t>(byte) : byte;
+              sum += a[i * k + p] * (code - zeros[q.per_column ? j : 0]) * scales[q.per_column ? j : 0];
+            }
+            worst = std::max(worst, std::abs(0.5 * sum + bias[j] - out[i * n + j]));
+          }
+        }
+        CHECK(worst < 2e-3);  // of sums around 1e3
+      }
+    }
+  });
+}
+
 TEST_CASE("gemm gives the same bits however C is cut") {
   for_each_target([](CpuRung rung) {
     const GemmTable& table = gemm_table(rung);
