@@ -93,6 +93,18 @@ TEST_CASE("nodes that may change something stay") {
   CHECK_FALSE(changes("(float[2] x, bool t) => (y) <float r = {0.5}> { a = Dropout(x, r, t)  y = Exp(a) }"));
 }
 
+TEST_CASE("an Expand goes where no feed can make it widen its input") {
+  const auto expand = [](const std::string& x, const std::string& z) {
+    return "(float[" + x + "] x, float[" + z + "] z) => (y) { s = Shape(z)  e = Expand(x, s)  y = Sub(e, z) }";
+  };
+  check_optimized(expand("2,3", "2,3"), 1, "y = Sub (x, z)");
+  check_unchanged(expand("N", "N"), 1);  // where x is of [1] and z of [3], with a warning
+  check_optimized("(float[N] x) => (y) { s = Shape(x)  e = Expand(x, s)  y = Neg(e) }", 1, "y = Neg (x)");
+  CHECK_FALSE(
+      changes("(bool c, float[N] x, float[N] z) => (y) { y = If<then_branch = p () => (u) { s = Shape(z)  "
+              "e = Expand(x, s)  u = Neg(e) }, else_branch = q () => (v) { v = Neg(z) }>(c) }"));
+}
+
 TEST_CASE("two in a row become one") {
   check_optimized(
       "(float[2,3,4] x) => (y) { a = Transpose<perm = [1,0,2]>(x)  b = Transpose<perm = [0,2,1]>(a)  "
