@@ -32,6 +32,12 @@ bool equal_constants(const tensor::Value& a, const tensor::Value& b) {
   return tensor::to_float_vector(x) == tensor::to_float_vector(y);
 }
 
+/// Before version 7, an attribute said how an elementwise operator's second input was aligned; patterns mean what came
+/// after.
+bool broadcasts_by_attribute(const Node& node) {
+  return node.opset < 7 && node.domain.empty() && node.attributes.get_int("broadcast", 0) != 0;
+}
+
 /// Pattern ids -> graph ids found so far.
 struct Binding {
   std::vector<ValueId> values;
@@ -138,6 +144,7 @@ class Matcher {
   static bool fits(const Node& p, const Node& g) {
     if (g.removed || p.op_type != g.op_type || p.domain != g.domain || p.outputs.size() > g.outputs.size())
       return false;
+    if (broadcasts_by_attribute(g)) return false;
     for (std::size_t i = p.inputs.size(); i < g.inputs.size(); ++i) {
       if (g.inputs[i] != kNoValue) return false;
     }

@@ -74,6 +74,14 @@ TEST_CASE("constants that are not one per channel stay") {
   check_unchanged(conv(", float[1,1,2,1,1] k = {1,2}", "y = Mul(t, k)"), 1);      // raises the rank
 }
 
+TEST_CASE("a constant that an attribute aligns with other dims stays") {
+  graph::Model model = parse(
+      "(float[2,1,2,2] x) => (y) <float[2,1,1,1] w = {1, 2}, float[2,1,1] k = {3, 4}> { t = Conv(x, w)  "
+      "y = Add<axis = 0, broadcast = 1>(t, k) }",
+      6);
+  CHECK(optimize(model, 1).empty());
+}
+
 TEST_CASE("padding with zeros goes into the convolution after it") {
   const std::string head = "(float[1,1,3,3] x) => (y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}, float[1] b = {1}, ";
   check_optimized(head + "int64[8] p = {0,0,1,2,0,0,3,0}> { t = Pad(x, p)  y = Conv<pads = [1,0,0,1]>(t, w) }", 1,

@@ -102,6 +102,15 @@ TEST_CASE("attributes written in a pattern must be equal") {
   CHECK_FALSE(match(pattern, parse("(float[2,3] a) => (y) { y = Softmax<axis = 0>(a) }")));
 }
 
+TEST_CASE("an operator that aligns its inputs by an attribute, as before version 7, matches no pattern") {
+  const char* pattern = "(p, q) => (s) { s = Add(p, q) }";
+  const auto model = [](const std::string& attributes) {
+    return parse("(float[2,2] a, float[2] b) => (y) { y = Add" + attributes + "(a, b) }", 6);
+  };
+  CHECK(match(pattern, model("")));
+  CHECK_FALSE(match(pattern, model("<axis = 0, broadcast = 1>")));
+}
+
 TEST_CASE("a pattern that does not parse is a fault of ours") {
   CHECK_THROWS_WITH_AS(Pattern("(p) => (s) { s = "), doctest::Contains("pattern does not parse"), Error);
 }
