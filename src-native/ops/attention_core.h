@@ -45,6 +45,8 @@ struct AttentionCall {
   std::vector<std::int64_t> offsets;                 ///< by batch: position of the first query among the keys
   std::vector<std::int64_t> lengths;                 ///< by batch: keys that count; empty: all
 
+  T shut_row = 0;  ///< probabilities of a row none of whose keys counts
+
   /// What to store of the scores [batch, q_heads, q_len, kv_len], where `scores` is not null.
   enum class Stage : std::uint8_t { Raw, Capped, Biased, Probabilities } stage = Stage::Raw;
   T* scores = nullptr;
@@ -53,7 +55,7 @@ struct AttentionCall {
   tensor::DType precision = tensor::DType::Undefined, softmax_precision = tensor::DType::Undefined;
 };
 
-/// Rows none of whose keys counts give zeros.
+/// Rows none of whose keys counts give zeros, or NaN where `shut_row` is.
 template <class T>
 void run_attention(kernel::KernelContext& ctx, CpuRung rung, const AttentionCall<T>& call);
 

@@ -219,7 +219,7 @@ class Attention {
     if (any) {
       softmax(row, n);
     } else {
-      std::fill_n(row, n, T{0});
+      std::fill_n(row, n, c_.shut_row);
     }
     keep(Stage::Probabilities);
     round(row, n);

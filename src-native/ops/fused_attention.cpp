@@ -1,3 +1,4 @@
+#include <limits>
 #include <utility>
 
 #include "kernel/op_registrar.h"
@@ -62,6 +63,7 @@ class FusedAttention final : public kernel::Kernel {
     call.v = heads(value.data(), v, rows_first_[2]);
     call.y = heads(result.data(), {q[0], q[1], q[2], v[3]}, rows_first_[3]);
     call.scale = static_cast<double>(scale_);
+    call.shut_row = std::numeric_limits<float>::quiet_NaN();  // as Softmax gives
     const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);
     run_attention(ctx, rung_, call);
     result.store();

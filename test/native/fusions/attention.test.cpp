@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "fusions/graph_test.h"
 
 using namespace infernode;
@@ -93,4 +95,20 @@ TEST_CASE("dims that may be 1 broadcast as they did") {
     const auto inputs = feeds(*before.graph, {{"S", s}, {"T", t}, {"U", 7}, {"R", r}});
     check_same(evaluate(*model.graph, inputs), evaluate(*before.graph, inputs));
   }
+}
+
+TEST_CASE("a row whose keys are all shut out gives what the separate operators give") {
+  const char* text =
+      "(float[1,1,2,4] q, float[1,1,3,4] k, float[1,1,3,4] v) => (y) <float[2,3] m = {-inf, -inf, -inf, 0, -inf, 1}> "
+      "{ kt = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, kt)  a = Add(s, m)  p = Softmax<axis = -1>(a)  "
+      "y = MatMul(p, v) }";
+  const graph::Model before = parse(text);
+  graph::Model model = parse(text);
+  optimize(model, 2);
+  REQUIRE(nodes(*model.graph).find("FusedAttention") != std::string::npos);
+  const auto inputs = feeds(*before.graph, {});
+  const auto fused = evaluate(*model.graph, inputs);
+  CHECK(std::isnan(fused[0].tensor().data<float>()[0]));
+  CHECK_FALSE(std::isnan(fused[0].tensor().data<float>()[4]));
+  check_same(fused, evaluate(*before.graph, inputs));
 }
