@@ -1,6 +1,6 @@
 import { env, registerBackend, type Backend, type InferenceSession as Common } from 'onnxruntime-common';
 
-import { fromNative } from './errors.js';
+import { fromNative, typeError } from './errors.js';
 import { loadNative } from './load-native.js';
 import type { ModelSource, NativeSession } from './native.js';
 import { completion, NativeSessionHandler, throwIfAborted } from './session-handler.js';
@@ -49,7 +49,7 @@ export function createHandlerSync(source: ModelSource, options: Common.SessionOp
   throwIfAborted({ signal });
   const [blob] = blobs;
   if (blob !== undefined) {
-    throw new TypeError(
+    throw typeError(
       `Invalid session options: 'externalData[${blob.index}].data' is a Blob, which only 'create' can read.`,
     );
   }

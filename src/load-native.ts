@@ -20,8 +20,8 @@ export function loadNative(): NativeAddon {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new InferenceError(
       'IO',
-      `infernode has no binary that loads on ${platform} (Node ${process.versions.node}). Build one with \`npm run build\` in ${root}, ` +
-        `or set INFERNODE_PREBUILD to a folder that holds one. ${reason}`,
+      `infernode has no binary that loads on ${platform} (Node ${process.versions.node}). Build one with \`npm run build\` in a ` +
+        `checkout of its repository, and set INFERNODE_PREBUILD to that folder. ${reason}`,
       { path: root },
       { cause },
     );
