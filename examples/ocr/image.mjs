@@ -13,14 +13,34 @@ export const blank = (width, height, grey = 255) => ({
   data: new Uint8Array(width * height * 3).fill(grey),
 });
 
+const formats = [
+  { name: 'PNG', start: '\x89PNG', decode: (bytes) => PNG.sync.read(bytes) },
+  {
+    name: 'JPEG',
+    start: '\xff\xd8',
+    decode: (bytes) => jpeg.decode(bytes, { useTArray: true, maxMemoryUsageInMB: 2048 }),
+  },
+];
+
+function decodePicture(path) {
+  let bytes;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new Error(`cannot read ${path}: ${error.message}`);
+  }
+  const format = formats.find(({ start }) => bytes.toString('latin1', 0, start.length) === start);
+  if (!format) throw new Error(`${path} is neither a PNG nor a JPEG picture`);
+  try {
+    return format.decode(bytes);
+  } catch (error) {
+    throw new Error(`${path} is a ${format.name} picture that is damaged or incomplete: ${error.message}`);
+  }
+}
+
 /** Reads a PNG or JPEG file; transparent parts become white. */
 export function readPicture(path) {
-  const bytes = readFileSync(path);
-  let decoded;
-  if (bytes.subarray(0, 4).equals(Buffer.from([0x89, 0x50, 0x4e, 0x47]))) decoded = PNG.sync.read(bytes);
-  else if (bytes[0] === 0xff && bytes[1] === 0xd8)
-    decoded = jpeg.decode(bytes, { useTArray: true, maxMemoryUsageInMB: 2048 });
-  else throw new Error(`${path} is neither a PNG nor a JPEG picture`);
+  const decoded = decodePicture(path);
   const picture = blank(decoded.width, decoded.height);
   for (let from = 0, to = 0; to < picture.data.length; from += 4, to += 3) {
     const alpha = decoded.data[from + 3] / 255;

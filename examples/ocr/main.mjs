@@ -62,7 +62,7 @@ async function main() {
   const copy = resolve(`${basename(path, extname(path))}-read.png`);
   writePicture(copy, annotate(picture, lines));
   console.log(
-    `\n${lines.length} lines in ${process.argv[2] ?? relative(process.cwd(), path)}; annotated copy: ${relative(process.cwd(), copy)}`,
+    `\n${lines.length} ${lines.length === 1 ? 'line' : 'lines'} in ${process.argv[2] ?? relative(process.cwd(), path)}; annotated copy: ${relative(process.cwd(), copy)}`,
   );
   console.log(`loading took ${milliseconds(loaded - started)}, reading ${milliseconds(finished - loaded)}`);
 }

@@ -58,6 +58,10 @@ describe('the example that reads a picture', () => {
     const { status, stderr } = read('notes.txt');
     expect(status).toBe(1);
     expect(stderr).toMatch(/notes\.txt is neither a PNG nor a JPEG/);
+    const png = readFileSync(join(example, 'picture.png'));
+    writeFileSync(join(folder, 'half.png'), png.subarray(0, png.length / 2));
+    expect(read('half.png').stderr).toMatch(/half\.png is a PNG picture that is damaged or incomplete/);
+    expect(read('nowhere.png').stderr).toMatch(/cannot read .*nowhere\.png/);
     expect(read('missing.png').status).toBe(1);
   });
 });

@@ -1,10 +1,20 @@
 // The package as a consumer meets it: what both module systems see, what the types say, what the addon exports.
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { at, bin, root } from '../../scripts/lib/project.mjs';
+import { oneNode } from '../fixtures/onnx-writer.js';
 
 // Not the synchronous form: a blocked worker cannot report to vitest.
 const start = promisify(execFile);
@@ -55,6 +65,29 @@ describe('entries', () => {
     );
     expect(result.names).toEqual(expect.arrayContaining([...peerNames, 'default']));
     expect(result.same).toBe(true);
+  });
+});
+
+describe('the README', () => {
+  const readme = readFileSync(at('README.md'), 'utf8');
+
+  it('has an example that runs', async () => {
+    const [, example] = /```js\n([^]*?)```/.exec(readme);
+    const dims = [1, 3, 224, 224];
+    const picture = (name) => [{ name, type: 'float32', shape: dims }];
+    writeFileSync(join(consumer, 'model.onnx'), oneNode('Relu', picture('in'), picture('out')));
+    writeFileSync(join(consumer, 'example.mjs'), example);
+    const { stdout } = await start(process.execPath, ['example.mjs'], { cwd: consumer });
+    expect(stdout).toMatch(/name: 'in'[^]*name: 'out'[^]*Float32Array\(150528\)/);
+  });
+
+  it('links to files that are there, and that the package holds', () => {
+    const links = [...readme.matchAll(/\]\(([^)]+)\)/g)].map((match) => match[1]);
+    expect(links.length).toBeGreaterThan(5);
+    for (const link of links) {
+      expect(existsSync(at(link)), link).toBe(true);
+      expect(manifest.files, link).toContain(link.split('/')[0]);
+    }
   });
 });
 
