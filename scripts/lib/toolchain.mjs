@@ -80,7 +80,8 @@ export async function ensureToolchain() {
   let missing = absent();
   if (missing.length > 0 && mayInstall()) {
     say(`installing ${missing.map((tool) => tool.name).join(', ')}`);
-    await aptInstall(missing.flatMap((tool) => tool.apt));
+    // Without a network, what is missing is named below.
+    await aptInstall(missing.flatMap((tool) => tool.apt)).catch((error) => say(error.message));
     missing = absent();
   }
   if (missing.length > 0) {
