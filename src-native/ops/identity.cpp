@@ -1,11 +1,9 @@
 // Identity and Dropout.
 
-#include <chrono>
-#include <random>
-
 #include "kernel/op_registrar.h"
 #include "ops/arguments.h"
 #include "ops/arithmetic.h"
+#include "ops/random.h"
 
 namespace infernode::ops {
 namespace {
@@ -29,20 +27,6 @@ void infer_identity(InferContext& ctx) {
   kernel::infer_same_as_first(ctx);
   infer_same_contents(ctx);
 }
-
-/// Uniform numbers in [0, 1) as the standard's reference draws them: numpy's RandomState, 53 bits of two Mersenne
-/// twister words.
-class Uniform {
- public:
-  explicit Uniform(std::uint64_t seed) : words_(static_cast<std::uint32_t>(seed ^ (seed >> 32))) {}
-  double next() {
-    const std::uint32_t high = words_() >> 5, low = words_() >> 6;
-    return (high * 67108864.0 + low) / 9007199254740992.0;
-  }
-
- private:
-  std::mt19937 words_;
-};
 
 /// Without training the input itself and a mask of ones. With it (version 12 on, input 2) each element is dropped with
 /// probability `ratio` and the others are scaled by 1 / (1 - ratio). Versions before 12 know training at most as
@@ -70,8 +54,7 @@ class Dropout final : public Kernel {
       if (out.raw() != in.raw()) tensor::copy_elements(in, out);
       return fill_mask(mask);
     }
-    Uniform uniform(seed_ ? *seed_
-                          : static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+    const Philox philox = philox_of(seed_);
     bool* kept = mask ? mask.mutable_data<bool>() : nullptr;
     const float scale = 1.0f / (1.0f - ratio);
     tensor::dispatch<float, double, Float16, BFloat16, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>(
@@ -79,11 +62,14 @@ class Dropout final : public Kernel {
           using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
           const T* x = in.data<T>();
           T* y = out.mutable_data<T>();
-          for (std::int64_t i = 0; i < in.numel(); ++i) {
-            const bool keep = uniform.next() >= static_cast<double>(ratio);
-            y[i] = static_cast<T>(keep ? static_cast<C>(x[i]) * static_cast<C>(scale) : C(0));
-            if (kept) kept[i] = keep;
-          }
+          ctx.parallel_for(static_cast<std::size_t>(in.numel()), 15,
+                           [&](std::size_t begin, std::size_t end, std::size_t) {
+                             philox.each(&Philox::uniform_pair, begin, end, [&](std::size_t i, double u) {
+                               const bool keep = u >= static_cast<double>(ratio);
+                               y[i] = static_cast<T>(keep ? static_cast<C>(x[i]) * static_cast<C>(scale) : C(0));
+                               if (kept) kept[i] = keep;
+                             });
+                           });
         });
   }
 
