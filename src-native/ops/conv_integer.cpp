@@ -44,7 +44,8 @@ class IntegerConv : public kernel::Kernel {
         table_(microkernels::qgemm_table(info.cpu_rung())),
         transpose_(microkernels::transpose_table(info.cpu_rung())),
         window_(info.attributes()),
-        groups_(info.attributes().get_int("group", 1)) {
+        groups_(info.attributes().get_int("group", 1)),
+        last_(info.attributes().get_int("channels_last", 0) != 0) {
     const Tensor* w = info.constant(w_input);
     if (w == nullptr || w->rank() < 3 || !is_integer8(w->dtype()) || w->numel() == 0) return;
     if (groups_ < 1 || w->dim(0) % groups_ != 0 || (w->dim(1) == 1 && groups_ > 1)) return;
@@ -54,8 +55,17 @@ class IntegerConv : public kernel::Kernel {
     info.release_constant(w_input);
   }
 
+  /// Shapes of X and of `out` are those of channels-first tensors.
   ConvProblem plan(const KernelContext& ctx, const Shape& x) const {
-    return plan_conv(window_, groups_, x, packed_ ? w_shape_ : ctx.input(w_input_).shape());
+    return plan_conv(window_, groups_, last_ ? channels_first(x) : x, packed_ ? w_shape_ : ctx.input(w_input_).shape());
+  }
+  /// Output 0.
+  Tensor result(KernelContext& ctx, const ConvProblem& p) const {
+    if (!last_) return ctx.output(0, p.out);
+    Shape shape{p.out[0]};
+    for (std::size_t i = 2; i < p.out.rank(); ++i) shape.push_back(p.out[i]);
+    shape.push_back(p.out[1]);
+    return ctx.output(0, shape);
   }
 
   void compute(KernelContext& ctx, const ConvProblem& p, const Tensor& x, const Quantization& q,
@@ -65,6 +75,14 @@ class IntegerConv : public kernel::Kernel {
       fail(ErrorCode::ShapeMismatch, cat("a scale or zero point of W has neither one element nor ", p.out_channels));
     }
     if (y.numel() == 0) return;
+    if (p.depthwise() && last_) {
+      const Tensor first = Tensor::make(x.dtype(), channels_first(x.shape()), *ctx.run().allocator);
+      const Tensor out = Tensor::make(y.dtype(), p.out, *ctx.run().allocator);
+      const std::size_t places = p.shape.in_d * p.shape.in_h * p.shape.in_w;
+      turn(ctx, x, first, size(p.images), places, size(p.channels));
+      depthwise(ctx, p, first, q, out);
+      return turn(ctx, out, y, size(p.images), size(p.out_channels), p.shape.positions());
+    }
     if (p.depthwise()) return depthwise(ctx, p, x, q, y);
     const tensor::Buffer fresh = packed_ ? tensor::Buffer() : pack(ctx.input(w_input_));
     multiply(ctx, p, channels_last(ctx, p, x), x.dtype() == DType::Int8, (packed_ ? packed_ : fresh).data(), q, y);
@@ -72,6 +90,25 @@ class IntegerConv : public kernel::Kernel {
 
  private:
   static std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
+  static Shape channels_first(const Shape& x) {
+    if (x.rank() < 3) return x;
+    Shape out{x[0], x[x.rank() - 1]};
+    for (std::size_t i = 1; i + 1 < x.rank(); ++i) out.push_back(x[i]);
+    return out;
+  }
+
+  /// Matrices of bytes [rows, columns] to [columns, rows].
+  void turn(KernelContext& ctx, const Tensor& from, const Tensor& to, std::size_t count, std::size_t rows,
+            std::size_t columns) const {
+    ctx.parallel_for(
+        count, static_cast<double>(rows * columns) * 0.1, [&](std::size_t begin, std::size_t end, std::size_t) {
+          for (std::size_t i = begin; i < end; ++i) {
+            transpose_.bytes1(static_cast<const std::uint8_t*>(from.raw()) + i * rows * columns, columns,
+                              static_cast<std::uint8_t*>(to.mutable_raw()) + i * rows * columns, rows, rows, columns);
+          }
+        });
+  }
 
   /// Each group's weights as [channel of the output][place in the window][channel], packed.
   tensor::Buffer pack(const Tensor& w) const {
@@ -97,8 +134,22 @@ class IntegerConv : public kernel::Kernel {
   tensor::Buffer channels_last(KernelContext& ctx, const ConvProblem& p, const Tensor& x) const {
     const ConvShape& s = p.shape;
     const std::size_t plane = s.in_d * s.in_h * s.in_w, channels = s.in_channels;
-    if (channels == 1) return x.buffer().slice(0, x.bytes());
+    if (last_ ? p.groups == 1 : channels == 1) return x.buffer().slice(0, x.bytes());
     const tensor::Buffer turned = ctx.scratch(x.bytes());
+    if (last_) {  // a group's channels lie within those of all
+      const auto* all = static_cast<const std::uint8_t*>(x.raw());
+      auto* own = reinterpret_cast<std::uint8_t*>(turned.data());
+      const std::size_t groups = size(p.groups);
+      ctx.parallel_for(size(p.images) * groups * plane, static_cast<double>(channels) * 0.1 + 2,
+                       [&](std::size_t begin, std::size_t end, std::size_t) {
+                         for (std::size_t i = begin; i < end; ++i) {
+                           const std::size_t product = i / plane, place = product / groups * plane + i % plane;
+                           std::copy_n(all + (place * groups + product % groups) * channels, channels,
+                                       own + i * channels);
+                         }
+                       });
+      return turned;
+    }
     const auto* from = static_cast<const std::uint8_t*>(x.raw());
     auto* to = reinterpret_cast<std::uint8_t*>(turned.data());
     constexpr std::size_t kPlaces = 1024;
@@ -154,6 +205,13 @@ class IntegerConv : public kernel::Kernel {
         args.scale = q.scales[0];
         if (q.scales.size() > 1) args.scales = q.scales.data() + group * n;
         args.out_zero = q.y_zero;
+        if (last_) {
+          args.ldc = n * groups;
+          const std::size_t row = product / groups * positions + first;
+          args.c = static_cast<std::byte*>(y.mutable_raw()) + (row * args.ldc + group * n) * q.element();
+          table_.qgemm(args, {0, count, 0, n}, memory + a_bytes + c_bytes);
+          continue;
+        }
         table_.qgemm(args, {0, count, 0, n}, memory + a_bytes + c_bytes);
         const std::size_t at = product * n * positions + first;
         if (q.output == QgemmOutput::kS32) {
@@ -297,6 +355,7 @@ class IntegerConv : public kernel::Kernel {
   const microkernels::TransposeTable& transpose_;
   Window window_;
   std::int64_t groups_;
+  bool last_;  ///< X and the output are [N, ..., C]
   Shape w_shape_;
   tensor::Buffer packed_;
 };
@@ -322,7 +381,7 @@ class ConvInteger final : public IntegerConv {
     Quantization q;
     q.x_zero = zero_of(ctx.optional_input(2));
     q.w_zeros = zeros_of(ctx.optional_input(3));
-    compute(ctx, p, x, q, ctx.output(0, p.out));
+    compute(ctx, p, x, q, result(ctx, p));
   }
 };
 
@@ -345,7 +404,7 @@ class QLinearConv final : public IntegerConv {
         fail(ErrorCode::ShapeMismatch, cat("B is ", bias->to_string(), " for ", p.out_channels, " output channels"));
       q.bias = bias->data<std::int32_t>();
     }
-    const Tensor y = ctx.output(0, p.out);
+    const Tensor y = result(ctx, p);
     q.output = y.dtype() == DType::Int8 ? QgemmOutput::kS8 : QgemmOutput::kU8;
     compute(ctx, p, x, q, y);
   }
@@ -357,6 +416,24 @@ void infer_conv_integer(InferContext& ctx) {
 }
 void infer_qlinear_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 3); }
 
+/// com.microsoft's, which may be [N, ..., C].
+void infer_channels_last_conv(InferContext& ctx) {
+  if (ctx.attributes().get_int("channels_last", 0) == 0) return infer_conv_shape(ctx, 0, 3);
+  const graph::SymShape *x = ctx.input_shape(0), *w = ctx.input_shape(3);
+  if (x == nullptr || w == nullptr || x->size() < 3 || w->size() != x->size()) return;
+  Window window(ctx.attributes());
+  std::vector<std::int64_t> kernel;
+  for (std::size_t i = 2; i < w->size(); ++i) {
+    if (window.kernel.empty() && !(*w)[i].known()) return;
+    kernel.push_back((*w)[i].known() ? (*w)[i].value() : 0);
+  }
+  window.complete(x->size() - 2, kernel);
+  graph::SymShape out{(*x)[0]};
+  for (std::size_t i = 1; i + 1 < x->size(); ++i) out.push_back(window.infer_axis(i - 1, (*x)[i]));
+  out.push_back((*w)[0]);
+  ctx.set_output_shape(0, std::move(out));
+}
+
 }  // namespace
 
 void register_conv_integer(kernel::OpRegistrar& r) {
@@ -365,12 +442,11 @@ void register_conv_integer(kernel::OpRegistrar& r) {
                "x:T1, w:T2, x_zero_point:T1?, w_zero_point:T2? -> y:T3; T1 = int8|uint8, T2 = int8|uint8, T3 = int32")
       .infer(infer_conv_integer)
       .kernel<ConvInteger>();
-  r.op("QLinearConv")
-      .version(10,
-               "x:T1, x_scale:float, x_zero_point:T1, w:T2, w_scale:float, w_zero_point:T2, y_scale:float, "
-               "y_zero_point:T3, B:T4? -> y:T3; T1 = int8|uint8, T2 = int8|uint8, T3 = int8|uint8, T4 = int32")
-      .infer(infer_qlinear_conv)
-      .kernel<QLinearConv>();
+  constexpr const char* kQLinearConv =
+      "x:T1, x_scale:float, x_zero_point:T1, w:T2, w_scale:float, w_zero_point:T2, y_scale:float, y_zero_point:T3, "
+      "B:T4? -> y:T3; T1 = int8|uint8, T2 = int8|uint8, T3 = int8|uint8, T4 = int32";
+  r.op("QLinearConv").version(10, kQLinearConv).infer(infer_qlinear_conv).kernel<QLinearConv>();
+  r.op("QLinearConv", "com.microsoft").version(1, kQLinearConv).infer(infer_channels_last_conv).kernel<QLinearConv>();
 }
 
 }  // namespace infernode::ops
