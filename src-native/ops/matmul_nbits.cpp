@@ -1,10 +1,11 @@
 #include <algorithm>
+#include <span>
+#include <vector>
 
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/packed.h"
 #include "kernel/op_registrar.h"
-#include "ops/gemm.h"
+#include "ops/expanded_gemm.h"
 #include "ops/reals.h"
 
 namespace infernode::ops {
@@ -35,7 +36,8 @@ class MatMulNBits final : public kernel::Kernel {
       fail(ErrorCode::InvalidModel, cat("MatMulNBits: K ", k_, ", N ", n_, ", block_size ", block_));
     if (bits_ != 2 && bits_ != 4 && bits_ != 8)
       fail(ErrorCode::UnsupportedOperator, cat("MatMulNBits of ", bits_, " bits; 2, 4 and 8 are supported"));
-    if (info.has_input(4)) fail(ErrorCode::UnsupportedOperator, "MatMulNBits with g_idx");
+    if (info.attributes().get_int("weight_prepacked", 0) != 0)
+      fail(ErrorCode::UnsupportedOperator, "MatMulNBits with a weight that is packed for another device");
   }
 
   void run(KernelContext& ctx) const override {
@@ -61,14 +63,17 @@ class MatMulNBits final : public kernel::Kernel {
     const RealInput<float> in(ctx, rung_, a), scale(ctx, rung_, scales), add(ctx, rung_, bias),
         zero(ctx, rung_, packed_zeros ? nullptr : zeros);
     const RealOutput<float> out(ctx, rung_, y);
+    const std::vector<std::size_t> groups = group_indices(ctx.optional_input(4), blocks);
     const Expansion e{static_cast<const std::uint8_t*>(weight.raw()),
                       scale.data(),
                       zero.data(),
                       packed_zeros ? zeros->data<std::uint8_t>() : nullptr,
                       size(blocks),
                       size(block_bytes),
-                      size(zero_bytes)};
-    multiply(ctx, e, in, size(a.numel() / k_), add.data(), out);
+                      size(zero_bytes),
+                      groups};
+    multiply_expanded(ctx, table_, size(a.numel() / k_), size(n_), size(k_), in, add.data(), out,
+                      [&](std::size_t row, float* to) { expand(e, row, to); });
     out.store();
   }
 
@@ -79,52 +84,43 @@ class MatMulNBits final : public kernel::Kernel {
     const float* zeros;                ///< by block, or null
     const std::uint8_t* packed_zeros;  ///< or these; with neither, the middle of the range
     std::size_t blocks, block_bytes, zero_bytes;
+    std::span<const std::size_t> groups;  ///< by element of K: the block whose scale it has; empty: its own
   };
 
-  void multiply(KernelContext& ctx, const Expansion& e, const float* a, std::size_t m, const float* bias,
-                float* y) const {
-    const std::size_t k = size(k_), n = size(n_), columns = table_.nr * 2, parts = ceil_div(n, columns);
-    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
-    const std::size_t own = align_up(checked_mul(checked_mul(columns, k), sizeof(float)), 64);
-    const std::size_t stride = checked_add(own, align_up(table_.scratch_floats * sizeof(float), 64));
-    const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
-    const double cost = static_cast<double>(columns * k) * (1 + static_cast<double>(m) / 15);
-    ctx.parallel_for(parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
-      auto* expanded = reinterpret_cast<float*>(memory.data() + slot * stride);
-      auto* scratch = reinterpret_cast<float*>(memory.data() + slot * stride + own);
-      for (std::size_t i = begin; i < end; ++i) {
-        ctx.run().check();
-        const std::size_t first = i * columns, count = std::min(columns, n - first);
-        for (std::size_t c = 0; c < count; ++c) expand(e, first + c, expanded + c * k);
-        microkernels::GemmArgs args{.m = m,
-                                    .n = count,
-                                    .k = k,
-                                    .a = a,
-                                    .lda = k,
-                                    .b = expanded,
-                                    .ldb = k,
-                                    .trans_b = true,
-                                    .c = y + first,
-                                    .ldc = n,
-                                    .epilogue = {}};
-        args.epilogue.bias_n = bias == nullptr ? nullptr : bias + first;
-        table_.gemm(args, {0, m, 0, count}, scratch);
-      }
-    });
+  std::vector<std::size_t> group_indices(const Tensor* g_idx, std::int64_t blocks) const {
+    if (g_idx == nullptr) return {};
+    std::vector<std::size_t> out;
+    for (const std::int64_t group : tensor::to_int64_vector(*g_idx)) {
+      if (group < 0 || group >= blocks)
+        fail(ErrorCode::InvalidArgument, cat("MatMulNBits: g_idx has ", group, ", there are ", blocks, " groups"));
+      out.push_back(size(group));
+    }
+    if (out.size() < size(k_))
+      fail(ErrorCode::ShapeMismatch, cat("MatMulNBits: g_idx is ", g_idx->to_string(), " for K = ", k_));
+    return out;
   }
 
   /// One row of the weight: (code - zero) * scale.
   void expand(const Expansion& e, std::size_t row, float* out) const {
     const std::size_t k = size(k_), block = size(block_);
-    for (std::size_t b = 0; b < e.blocks; ++b) {
-      const std::uint8_t* codes = e.codes + (row * e.blocks + b) * e.block_bytes;
-      const float scale = e.scales[row * e.blocks + b];
-      float zero = static_cast<float>(1 << (bits_ - 1));
-      if (e.zeros != nullptr) zero = e.zeros[row * e.blocks + b];
-      if (e.packed_zeros != nullptr) zero = code(e.packed_zeros + row * e.zero_bytes, b);
-      const std::size_t count = std::min(block, k - b * block);
-      for (std::size_t i = 0; i < count; ++i) *out++ = (code(codes, i) - zero) * scale;
+    const std::uint8_t* codes = e.codes + row * e.blocks * e.block_bytes;  // blocks fill whole bytes
+    if (!e.groups.empty()) {
+      for (std::size_t i = 0; i < k; ++i)
+        out[i] = (code(codes, i) - zero(e, row, e.groups[i])) * scale(e, row, e.groups[i]);
+      return;
     }
+    for (std::size_t b = 0; b < e.blocks; ++b, codes += e.block_bytes) {
+      const float factor = scale(e, row, b), middle = zero(e, row, b);
+      const std::size_t count = std::min(block, k - b * block);
+      for (std::size_t i = 0; i < count; ++i) *out++ = (code(codes, i) - middle) * factor;
+    }
+  }
+  static float scale(const Expansion& e, std::size_t row, std::size_t block) {
+    return e.scales[row * e.blocks + block];
+  }
+  float zero(const Expansion& e, std::size_t row, std::size_t block) const {
+    if (e.packed_zeros != nullptr) return code(e.packed_zeros + row * e.zero_bytes, block);
+    return e.zeros != nullptr ? e.zeros[row * e.blocks + block] : static_cast<float>(1 << (bits_ - 1));
   }
   float code(const std::uint8_t* data, std::size_t i) const {
     return bits_ == 4 ? get_packed<4>(data, i) : bits_ == 8 ? data[i] : get_packed<2>(data, i);

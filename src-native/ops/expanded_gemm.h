@@ -1,0 +1,15 @@
+#pragma once
+// Products with a weight that is stored compressed and expanded to float32 some columns of the result at a time.
+
+#include "base/function_ref.h"
+#include "kernel/kernel.h"
+#include "microkernels/gemm.h"
+
+namespace infernode::ops {
+
+/// y[m, n] = a[m, k] * w' (+ bias[n]); expand(j, row) writes row j of w [n, k]. `bias` may be null. In parallel.
+void multiply_expanded(kernel::KernelContext& ctx, const microkernels::GemmTable& table, std::size_t m, std::size_t n,
+                       std::size_t k, const float* a, const float* bias, float* y,
+                       FunctionRef<void(std::size_t, float*)> expand);
+
+}  // namespace infernode::ops
