@@ -3,7 +3,9 @@
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "microkernels/convert.h"
 #include "microkernels/reduce.h"
+#include "ops/qlinear.h"
 #include "ops/reals.h"
 
 namespace infernode::ops {
@@ -16,8 +18,40 @@ using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
 
+/// A table of rows of a floating type or of quantized bytes.
+class Table {
+ public:
+  /// `scale` and `zero` are null for floating types. An absent tensor gives an empty table.
+  Table(CpuRung rung, const Tensor* t, const Tensor* scale, const Tensor* zero)
+      : convert_(microkernels::convert_table(rung)), tensor_(t) {
+    if (t != nullptr && scale != nullptr) codes_ = Quantized8(*scale, zero, t->dtype());
+  }
+
+  /// Row `r` of `n` elements, in place or in `hold`.
+  const float* row(std::size_t r, std::size_t n, float* hold) const {
+    const std::size_t at = r * n;
+    switch (tensor_->dtype()) {
+      case DType::Float32:
+        return tensor_->data<float>() + at;
+      case DType::Float16:
+        convert_.f16_to_f32(static_cast<const std::uint16_t*>(tensor_->raw()) + at, hold, n);
+        return hold;
+      default:
+        codes_.load(convert_, bytes_of(*tensor_) + at, hold, n);
+        return hold;
+    }
+  }
+
+ private:
+  const microkernels::ConvertTable& convert_;
+  const Tensor* tensor_;
+  Quantized8 codes_;
+};
+
 /// com.microsoft's EmbedLayerNormalization: LayerNormalization of the sum of word, position and segment embeddings. The
-/// second output counts the tokens that a mask leaves in each sequence.
+/// second output counts the tokens that a mask leaves in each sequence. QEmbedLayerNormalization has 8-bit tables,
+/// whose scales are inputs 8 to 12 and whose zero points are inputs 13 to 17, and no positions of its own.
+template <bool Quantized>
 class EmbedLayerNorm final : public kernel::Kernel {
  public:
   explicit EmbedLayerNorm(KernelInfo& info)
@@ -49,15 +83,23 @@ class EmbedLayerNorm final : public kernel::Kernel {
     const Tensor y = ctx.output(0, Shape{batch, length, width});
     const Tensor sum = ctx.wants_output(2) ? ctx.output(2, y.shape()) : Tensor();
     count_tokens(ctx, batch, length);
-    const RealInput<float> word(ctx, rung_, words), place(ctx, rung_, places), segment(ctx, rung_, segments),
-        gamma(ctx, rung_, ctx.input(5)), beta(ctx, rung_, ctx.input(6));
+    const Table word = table(ctx, 2), place = table(ctx, 3), segment = table(ctx, 4), gamma = table(ctx, 5),
+                beta = table(ctx, 6);
+    std::vector<float> factor_hold(n), shift_hold(n);
+    const float *factor = gamma.row(0, n, factor_hold.data()), *shift = beta.row(0, n, shift_hold.data());
     const RealOutput<float> out(ctx, rung_, y), sums(ctx, rung_, sum);
     ctx.parallel_for(count, static_cast<double>(n), [&](std::size_t begin, std::size_t end, std::size_t) {
+      std::vector<float> holds(3 * n);
       for (std::size_t i = begin; i < end; ++i) {
         float* row = (sums ? sums : out) + i * n;
-        for (std::size_t c = 0; c < n; ++c) row[c] = word[word_rows[i] * n + c] + place[place_rows[i] * n + c];
-        for (std::size_t c = 0; c < n && !segment_rows.empty(); ++c) row[c] += segment[segment_rows[i] * n + c];
-        table_.layer_norm(row, gamma, beta, out + i * n, n, epsilon_, nullptr, nullptr);
+        const float* first = word.row(word_rows[i], n, holds.data());
+        const float* second = place.row(place_rows[i], n, holds.data() + n);
+        for (std::size_t c = 0; c < n; ++c) row[c] = first[c] + second[c];
+        if (!segment_rows.empty()) {
+          const float* third = segment.row(segment_rows[i], n, holds.data() + 2 * n);
+          for (std::size_t c = 0; c < n; ++c) row[c] += third[c];
+        }
+        table_.layer_norm(row, factor, shift, out + i * n, n, epsilon_, nullptr, nullptr);
       }
     });
     out.store();
@@ -65,6 +107,11 @@ class EmbedLayerNorm final : public kernel::Kernel {
   }
 
  private:
+  Table table(const KernelContext& ctx, std::size_t input) const {
+    const Tensor* scale = Quantized ? ctx.optional_input(input + 6) : nullptr;
+    return Table(rung_, ctx.optional_input(input), scale, Quantized ? ctx.optional_input(input + 11) : nullptr);
+  }
+
   static std::vector<std::size_t> rows(const Tensor& ids, const Tensor& table, std::size_t count, const char* what) {
     std::vector<std::size_t> out;
     for (const std::int64_t id : tensor::to_int64_vector(ids)) {
@@ -82,10 +129,10 @@ class EmbedLayerNorm final : public kernel::Kernel {
 
   static std::vector<std::size_t> position_rows(const KernelContext& ctx, const Tensor& table, std::size_t count,
                                                 std::int64_t length) {
-    if (const Tensor* given = ctx.optional_input(8); given != nullptr && given->numel() != length)
-      return rows(*given, table, count, "position");
+    const Tensor* given = Quantized ? nullptr : ctx.optional_input(8);
+    if (given != nullptr && given->numel() != length) return rows(*given, table, count, "position");
     std::vector<std::size_t> line(static_cast<std::size_t>(length)), out;
-    if (const Tensor* given = ctx.optional_input(8)) {
+    if (given != nullptr) {
       line = rows(*given, table, line.size(), "position");
     } else {
       if (length > table.dim(0))
@@ -118,7 +165,7 @@ class EmbedLayerNorm final : public kernel::Kernel {
 };
 
 void infer_embed_layer_norm(InferContext& ctx) {
-  const DType type = ctx.input_dtype(2);
+  const DType type = ctx.node().op_type == "QEmbedLayerNormalization" ? DType::Float32 : ctx.input_dtype(2);
   ctx.set_output_dtype(0, type);
   if (ctx.has_output(1)) ctx.set_output_dtype(1, DType::Int32);
   if (ctx.has_output(2)) ctx.set_output_dtype(2, type);
@@ -139,7 +186,17 @@ void register_embed_layer_norm(kernel::OpRegistrar& r) {
                "beta:T, mask:T1?, position_ids:T1? -> output:T, mask_index:T1?, embedding_sum:T?; T1 = int32, "
                "T = float|float16")
       .infer(infer_embed_layer_norm)
-      .kernel<EmbedLayerNorm>();
+      .kernel<EmbedLayerNorm<false>>();
+  r.op("QEmbedLayerNormalization", "com.microsoft")
+      .version(1,
+               "input_ids:T1, segment_ids:T1?, word_embedding_quant:T2, position_embedding_quant:T2, "
+               "segment_embedding:T2?, gamma_quant:T2, beta_quant:T2, mask:T1?, word_embedding_scale:T, "
+               "position_embedding_scale:T, segment_embedding_scale:T?, gamma_scale:T, beta_scale:T, "
+               "word_embedding_zero_point:T2, position_embedding_zero_point:T2, segment_embedding_zero_point:T2?, "
+               "gamma_zero_point:T2, beta_zero_point:T2 -> layernorm_out:T, mask_index_out:T1; T1 = int32, "
+               "T2 = int8|uint8, T = float")
+      .infer(infer_embed_layer_norm)
+      .kernel<EmbedLayerNorm<true>>();
 }
 
 }  // namespace infernode::ops

@@ -165,25 +165,33 @@ class SkipLayerNorm final : public kernel::Kernel {
              cat("SkipLayerNormalization: ", t->to_string(), " does not fit rows of ", n, " elements"));
       }
     }
-    const RealInput<float> in(ctx, rung_, x), other(ctx, rung_, skip), gamma(ctx, rung_, ctx.input(2)),
-        shift(ctx, rung_, beta), add(ctx, rung_, bias);
-    const RealOutput<float> out(ctx, rung_, y), means(ctx, rung_, mean), inverses(ctx, rung_, inv_std),
-        sums(ctx, rung_, sum);
-    const auto plus = elementwise_.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)];
-    ctx.parallel_for(outer, static_cast<double>(n) * 0.7, [&](std::size_t begin, std::size_t end, std::size_t) {
-      for (std::size_t r = begin; r < end; ++r) {
-        float* row = (sums ? sums : out) + r * n;
-        plus(in + r * n, other + r % skip_rows * n, row, n);
-        if (add) plus(row, add, row, n);
-        norm_(static_cast<const float*>(row), gamma.data(), shift.data(), out + r * n, n, means ? means + r : nullptr,
-              inverses ? inverses + r : nullptr);
-        if (Rms && means) means[r] = 0;
-      }
+    dispatch_reals(x.dtype(), "SkipLayerNormalization", [&]<class T>(tensor::TypeTag<T>) {
+      const RealInput<T> in(ctx, rung_, x), other(ctx, rung_, skip), gamma(ctx, rung_, ctx.input(2)),
+          shift(ctx, rung_, beta), add(ctx, rung_, bias);
+      const RealOutput<T> out(ctx, rung_, y), means(ctx, rung_, mean), inverses(ctx, rung_, inv_std),
+          sums(ctx, rung_, sum);
+      ctx.parallel_for(outer, static_cast<double>(n) * 0.7, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t r = begin; r < end; ++r) {
+          T* row = (sums ? sums : out) + r * n;
+          plus(in + r * n, other + r % skip_rows * n, row, n);
+          if (add) plus(row, add, row, n);
+          norm_(static_cast<const T*>(row), gamma.data(), shift.data(), out + r * n, n, means ? means + r : nullptr,
+                inverses ? inverses + r : nullptr);
+          if (Rms && means) means[r] = 0;
+        }
+      });
+      for (const RealOutput<T>* o : {&out, &means, &inverses, &sums}) o->store();
     });
-    for (const RealOutput<float>* o : {&out, &means, &inverses, &sums}) o->store();
   }
 
  private:
+  void plus(const float* a, const float* b, float* out, std::size_t n) const {
+    elementwise_.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)](a, b, out, n);
+  }
+  static void plus(const double* a, const double* b, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
+  }
+
   /// `skip` has x's shape, or lacks (or has 1 for) leading dims of it.
   static void check_suffix(const Tensor& skip, const Tensor& x) {
     bool fits = skip.rank() >= 1 && skip.rank() <= x.rank() && skip.numel() > 0;
@@ -252,13 +260,13 @@ void register_layer_norm(kernel::OpRegistrar& r) {
   r.op("SkipLayerNormalization", "com.microsoft")
       .version(1,
                "input:T, skip:T, gamma:T, beta:T?, bias:T? -> output:T, mean:U?, inv_std_var:U?, "
-               "input_skip_bias_sum:T?; T = float|float16, U = float")
+               "input_skip_bias_sum:T?; T = floats_bf16, U = float")
       .infer(infer_skip_norm)
       .kernel<SkipLayerNorm<false>>();
   r.op("SkipSimplifiedLayerNormalization", "com.microsoft")
       .version(1,
                "input:T, skip:T, gamma:T, bias:T? -> output:T, mean:U?, inv_std_var:U?, input_skip_bias_sum:T?; "
-               "T = float|float16|bfloat16, U = float")
+               "T = floats_bf16, U = float")
       .infer(infer_skip_norm)
       .kernel<SkipLayerNorm<true>>();
 }
