@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -166,6 +167,36 @@ TEST_CASE("functions are inlined with their attributes, defaults and missing inp
   CHECK(clip[0]->inputs.size() == 1);
   CHECK(clip[1]->inputs.size() == 2);
   CHECK(g.value(clip[0]->outputs[0]).name == "z");
+}
+
+TEST_CASE("functions are inlined in branches, and their own branches see their inputs and attributes") {
+  const Model model = parse_model(R"(
+    <ir_version: 8, opset_import: ["" : 18, "local" : 1]>
+    g (bool c, float[2] x) => (y, z) {
+      y = If <then_branch = t () => (a) { a = local.leak(x) }, else_branch = e () => (b) { b = Neg(x) }>(c)
+      z = local.choose <slope = 0.25> (c, x)
+    }
+    <domain: "local", opset_import: ["" : 18]>
+    leak <slope: float = 0.5> (a) => (r) { r = LeakyRelu <alpha = @slope> (a) }
+    <domain: "local", opset_import: ["" : 18, "local": 1]>
+    choose <slope> (which, a) => (r) {
+      r = If <then_branch = t () => (p) { p = local.leak <slope = @slope> (a) }, else_branch = e () => (q) { q = Neg(a) }>(which)
+    })");
+  const Graph& g = *model.graph;
+  REQUIRE(g.node_count() == 2);
+  const auto inlined = [&](const char* output) -> const Node& {
+    const Node& branching = g.node(g.value(g.find_value(output)).producer);
+    const auto captured = implicit_inputs(branching);
+    CHECK(std::ranges::all_of(captured, [&](ValueId id) { return g.value(id).name == "x"; }));
+    CHECK(captured.size() == 2);
+    const Graph& branch = *branching.attributes.get_graph("then_branch");
+    REQUIRE(branch.topological_order().size() == 1);
+    return branch.node(branch.topological_order()[0]);
+  };
+  CHECK(inlined("y").op_type == "LeakyRelu");
+  CHECK(inlined("y").attributes.get_float("alpha") == 0.5f);
+  CHECK(inlined("z").op_type == "LeakyRelu");
+  CHECK(inlined("z").attributes.get_float("alpha") == 0.25f);
 }
 
 TEST_CASE("functions that call themselves or explode are refused") {

@@ -319,6 +319,46 @@ TEST_CASE("local functions are inlined, except kept domains") {
   CHECK(read(make("mine"), options).graph->node(0).op_type == "F");
 }
 
+TEST_CASE("functions of one name are told apart by their overload") {
+  namespace f = onnx::function_field;
+  const auto call = [](const char* overload, const char* output) {
+    std::string n = node("F", {"x"}, {output});
+    pbf_writer w(n);
+    w.add_string(onnx::node_field::kDomain, "mine");
+    w.add_string(onnx::node_field::kOverload, overload);
+    return n;
+  };
+  const auto function = [](const char* overload, const char* op) {
+    return message([&](pbf_writer& w) {
+      w.add_string(f::kName, "F");
+      w.add_string(f::kDomain, "mine");
+      w.add_string(f::kOverload, overload);
+      w.add_string(f::kInput, "p");
+      w.add_string(f::kOutput, "r");
+      w.add_message(f::kOpsetImport, opset("", 18));
+      w.add_message(f::kNode, node(op, {"p"}, {"r"}));
+    });
+  };
+  const graph::Model m = read(model(
+      [&](pbf_writer& w) {
+        w.add_message(g::kNode, call("a", "y"));
+        w.add_message(g::kNode, call("b", "z"));
+        w.add_message(g::kInput, value("x"));
+        w.add_message(g::kOutput, value("y"));
+        w.add_message(g::kOutput, value("z"));
+      },
+      [&](pbf_writer& w) {
+        w.add_message(onnx::model_field::kOpsetImport, opset("mine", 1));
+        w.add_message(onnx::model_field::kFunctions, function("a", "Neg"));
+        w.add_message(onnx::model_field::kFunctions, function("b", "Abs"));
+      }));
+  const auto maker = [&](const char* name) {
+    return m.graph->node(m.graph->value(m.graph->find_value(name)).producer).op_type;
+  };
+  CHECK(maker("y") == "Neg");
+  CHECK(maker("z") == "Abs");
+}
+
 TEST_CASE("a file is mapped, and what is large and aligned views the mapping") {
   const TemporaryFolder folder;
   const std::string data(1 << 20, '\2');
