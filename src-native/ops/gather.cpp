@@ -163,7 +163,8 @@ class GatherND : public Kernel {
  public:
   explicit GatherND(KernelInfo& info) : batch_dims_(info.attributes().get_int("batch_dims", 0)) {}
   void run(KernelContext& ctx) const override {
-    const Tensor &data = ctx.input(0), &indices = ctx.input(1);
+    const Tensor& data = ctx.input(0);
+    const Tensor indices = indices_as_int64(ctx.run(), ctx.input(1));
     const IndexTuples tuples(data.shape(), indices.shape(), batch_dims_);
     Shape dims(indices.shape().dims().first(indices.rank() - 1));
     for (std::size_t d = tuples.batch_dims + tuples.depth; d < data.rank(); ++d) dims.push_back(data.dim(d));
@@ -207,6 +208,10 @@ void register_gather(kernel::OpRegistrar& r) {
       .version(11, "data:T, indices:int64 -> output:T; T = all")
       .version(12, "data:T, indices:int64 -> output:T; T = all")
       .version(13, "data:T, indices:int64 -> output:T; T = all_ir4")
+      .infer(infer_gather_nd)
+      .kernel<GatherND>();
+  r.op("GatherND", "com.microsoft")
+      .version(1, "data:T, indices:Tind -> output:T; T = all, Tind = int32|int64")
       .infer(infer_gather_nd)
       .kernel<GatherND>();
 }

@@ -42,7 +42,8 @@ class Range final : public Kernel {
  public:
   explicit Range(KernelInfo&) {}
   void run(KernelContext& ctx) const override {
-    for (std::size_t i = 0; i < 3; ++i) {
+    const bool stepped = ctx.has_input(2);  // com.microsoft's form has a default
+    for (std::size_t i = 0; i < (stepped ? 3 : 2); ++i) {
       if (ctx.input(i).numel() != 1)
         fail(ErrorCode::ShapeMismatch,
              cat("Range: input ", i, " must be one number, got ", ctx.input(i).shape().to_string()));
@@ -51,7 +52,7 @@ class Range final : public Kernel {
         ctx.input(0).dtype(), "Range", [&]<class T>(TypeTag<T>) {
           using C = tensor::ComputeTypeOf<T>;
           const auto start = static_cast<C>(*ctx.input(0).data<T>()), limit = static_cast<C>(*ctx.input(1).data<T>()),
-                     delta = static_cast<C>(*ctx.input(2).data<T>());
+                     delta = stepped ? static_cast<C>(*ctx.input(2).data<T>()) : C(1);
           if (delta == C(0)) fail(ErrorCode::InvalidArgument, "Range: delta is 0");
           std::int64_t count;
           if constexpr (std::is_integral_v<C>)
@@ -101,6 +102,10 @@ void register_range(kernel::OpRegistrar& r) {
   r.op("Range")
       .version(11, "start:T, limit:T, delta:T -> output:T; T = float|double|int16|int32|int64")
       .version(27, "start:T, limit:T, delta:T -> output:T; T = floats_bf16|int16|int32|int64")
+      .infer(infer_range)
+      .kernel<Range>();
+  r.op("Range", "com.microsoft")
+      .version(1, "start:T, limit:T, delta:T? -> Y:T; T = float|double|int16|int32|int64")
       .infer(infer_range)
       .kernel<Range>();
 }

@@ -60,6 +60,10 @@ void register_trilu(kernel::OpRegistrar& r) {
       .version(14, "input:T, k:int64? -> output:T; T = all_ir4")
       .infer(kernel::infer_same_as_first)
       .kernel<Trilu>();
+  r.op("Trilu", "com.microsoft")
+      .version(1, "X:T, k:int64? -> Y:T; T = numeric_bf16|bool")
+      .infer(kernel::infer_same_as_first)
+      .kernel<Trilu>();
 }
 
 }  // namespace infernode::ops
