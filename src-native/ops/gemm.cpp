@@ -1,8 +1,11 @@
 #include "ops/gemm.h"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "kernel/op_registrar.h"
+#include "microkernels/elementwise.h"
 #include "ops/activation.h"
 #include "tensor/dispatch.h"
 
@@ -32,13 +35,38 @@ struct Addend {
   }
 };
 
-/// The activation of com.microsoft's FusedGemm, with parameters of its own spelling.
-microkernels::ActivationArgs fused_activation(const graph::Attributes& attributes) {
-  microkernels::ActivationArgs out = read_activation(attributes);
-  out.a = attributes.get_float("activation_alpha", out.a);
-  out.b = attributes.get_float("activation_beta", out.b);
-  return out;
-}
+/// The activation of com.microsoft's FusedGemm, with parameters of its own spelling: part of the product's epilogue, or
+/// a loop over the result for those that no epilogue knows.
+struct FusedActivation {
+  microkernels::ActivationArgs epilogue;
+  std::optional<microkernels::UnaryOp> loop;
+  float a = 0, b = 0;
+
+  explicit FusedActivation(const graph::Attributes& attributes) {
+    using microkernels::UnaryOp;
+    struct Known {
+      const char* name;
+      UnaryOp op;
+      float alpha, beta;  // defaults of the parameters
+    };
+    constexpr Known kKnown[] = {
+        {"Elu", UnaryOp::kElu, 1, 0},           {"Selu", UnaryOp::kSelu, 1.67326319f, 1.05070102f},
+        {"Celu", UnaryOp::kCelu, 1, 0},         {"Softplus", UnaryOp::kSoftplus, 0, 0},
+        {"Softsign", UnaryOp::kSoftsign, 0, 0}, {"ThresholdedRelu", UnaryOp::kThresholdedRelu, 1, 0},
+    };
+    const std::string name = attributes.get_string("activation", "");
+    for (const Known& known : kKnown) {
+      if (name != known.name) continue;
+      loop = known.op;
+      a = attributes.get_float("activation_alpha", known.alpha);
+      b = attributes.get_float(known.op == UnaryOp::kSelu ? "activation_gamma" : "activation_beta", known.beta);
+      return;
+    }
+    epilogue = read_activation(attributes);
+    epilogue.a = attributes.get_float("activation_alpha", epilogue.a);
+    epilogue.b = attributes.get_float("activation_beta", epilogue.b);
+  }
+};
 
 /// Y = alpha * A' * B' + beta * C; com.microsoft's FusedGemm applies an activation to it.
 class Gemm final : public kernel::Kernel {
@@ -50,7 +78,8 @@ class Gemm final : public kernel::Kernel {
         beta_(info.attributes().get_float("beta", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
         trans_b_(info.attributes().get_int("transB", 0) != 0),
-        activation_(fused_activation(info.attributes())) {
+        elementwise_(microkernels::elementwise_table(rung_)),
+        activation_(info.attributes()) {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
     b_shape_ = b->shape();
@@ -110,8 +139,13 @@ class Gemm final : public kernel::Kernel {
     args.ldc = n;
     std::vector<float> expanded;
     add_to_epilogue(args, addend, expanded);
-    args.epilogue.activation = activation_;
+    args.epilogue.activation = activation_.epilogue;
     run_gemm(ctx, table_, args);
+    if (activation_.loop) {
+      ctx.parallel_for(m * n, 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+        elementwise_[*activation_.loop](args.c + begin, args.c + begin, end - begin, activation_.a, activation_.b);
+      });
+    }
     if (out.dtype() != DType::Float32) narrow(rung_, args.c, out);
   }
 
@@ -206,7 +240,8 @@ class Gemm final : public kernel::Kernel {
   const microkernels::GemmTable& table_;
   float alpha_, beta_;
   bool trans_a_, trans_b_;
-  microkernels::ActivationArgs activation_;
+  const microkernels::ElementwiseTable& elementwise_;
+  FusedActivation activation_;
   Shape b_shape_;
   PackedMatrix packed_;
 };

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <vector>
 
 #include "kernel/op_registrar.h"
 #include "ops/gemm.h"
 #include "ops/matmul_shapes.h"
+#include "ops/strided_copy.h"
 #include "tensor/dispatch.h"
 
 namespace infernode::ops {
@@ -40,6 +42,15 @@ Shape swapped(Shape shape, bool swap) {
   return shape;
 }
 
+/// Order of the dims of an operand whose first dim is one of its matrices' (transBatchA, transBatchB): it moves behind
+/// the batch's.
+template <class Dims>
+Dims batch_first(const Dims& dims) {
+  Dims out = dims;
+  if (dims.size() > 2) std::rotate(out.begin(), out.begin() + 1, out.end() - 1);
+  return out;
+}
+
 /// MatMul, and com.microsoft's FusedMatMul: alpha * A' * B' with matrices transposed where attributes say so.
 class MatMul final : public kernel::Kernel {
  public:
@@ -48,11 +59,9 @@ class MatMul final : public kernel::Kernel {
         table_(microkernels::gemm_table(rung_)),
         alpha_(info.attributes().get_float("alpha", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
-        trans_b_(info.attributes().get_int("transB", 0) != 0) {
-    for (const char* name : {"transBatchA", "transBatchB"}) {
-      if (info.attributes().get_int(name, 0) != 0)
-        fail(ErrorCode::UnsupportedOperator, cat("FusedMatMul with the attribute ", name));
-    }
+        trans_b_(info.attributes().get_int("transB", 0) != 0),
+        trans_batch_a_(info.attributes().get_int("transBatchA", 0) != 0),
+        trans_batch_b_(info.attributes().get_int("transBatchB", 0) != 0) {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
     b_shape_ = b->shape();
@@ -60,8 +69,9 @@ class MatMul final : public kernel::Kernel {
   }
 
   void run(KernelContext& ctx) const override {
-    const Tensor& a = ctx.input(0);
-    const Shape& b_shape = packed_ ? b_shape_ : ctx.input(1).shape();
+    const Tensor a = operand(ctx, 0, trans_batch_a_);
+    const Tensor b = packed_ ? Tensor() : operand(ctx, 1, trans_batch_b_);
+    const Shape& b_shape = packed_ ? b_shape_ : b.shape();
     const bool trans_a = trans_a_ && a.rank() >= 2, trans_b = trans_b_ && b_shape.rank() >= 2;
     const MatMulGeometry g = plan_matmul(swapped(a.shape(), trans_a), swapped(b_shape, trans_b), "MatMul", !trans_a);
     const std::size_t lda = trans_a ? g.m : g.k, ldb = trans_b ? g.k : g.n;
@@ -79,7 +89,7 @@ class MatMul final : public kernel::Kernel {
       if (packed_) {
         args.packed_b = packed_.data();
       } else {
-        args.b = ctx.input(1).raw();
+        args.b = b.raw();
         args.ldb = ldb;
         args.trans_b = trans_b;
         args.b_type = *type;
@@ -90,7 +100,6 @@ class MatMul final : public kernel::Kernel {
       if (out.dtype() != DType::Float32) narrow(rung_, args.c, out);
       return;
     }
-    const Tensor& b = ctx.input(1);
     if (a.dtype() == DType::Float64) {
       return run_dgemm(ctx, table_,
                        {.m = g.m,
@@ -113,10 +122,24 @@ class MatMul final : public kernel::Kernel {
   }
 
  private:
+  /// The input, with its first dim behind those of the batch where it is not yet.
+  static Tensor operand(const KernelContext& ctx, std::size_t input, bool trans_batch) {
+    const Tensor& given = ctx.input(input);
+    if (!trans_batch || given.rank() <= 2) return given;
+    std::vector<std::int64_t> dims(given.shape().begin(), given.shape().end());
+    const Shape strides = given.shape().strides();
+    const std::vector<std::int64_t> steps(strides.begin(), strides.end());
+    const Shape shape{std::span<const std::int64_t>(batch_first(dims))};
+    const Tensor out = Tensor::make(given.dtype(), shape, *ctx.run().allocator);
+    strided_copy(ctx.run(), shape, {given, 0, Shape{std::span<const std::int64_t>(batch_first(steps))}},
+                 {out, 0, shape.strides()});
+    return out;
+  }
+
   CpuRung rung_;
   const microkernels::GemmTable& table_;
   float alpha_;
-  bool trans_a_, trans_b_;
+  bool trans_a_, trans_b_, trans_batch_a_, trans_batch_b_;
   Shape b_shape_;
   PackedMatrix packed_;
 };
@@ -126,6 +149,8 @@ void infer_fused_matmul(kernel::InferContext& ctx) {
   const graph::SymShape* b = ctx.input_shape(1);
   if (a == nullptr || b == nullptr) return;
   graph::SymShape left = *a, right = *b;
+  if (ctx.attributes().get_int("transBatchA", 0) != 0) left = batch_first(left);
+  if (ctx.attributes().get_int("transBatchB", 0) != 0) right = batch_first(right);
   const auto swap = [&](graph::SymShape& shape, const char* attribute) {
     if (shape.size() >= 2 && ctx.attributes().get_int(attribute, 0) != 0)
       std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
