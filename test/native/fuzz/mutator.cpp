@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/error.h"
 #include "onnx/fields.h"
 #include "tensor/dtype.h"
 
@@ -76,6 +77,34 @@ std::string Mutator::mutate(std::string_view model) {
   for (std::size_t edits = 1 + below(3); edits > 0; --edits) edit(fields);
   std::string bytes = write(fields);
   if (once_in(50)) scramble(bytes);
+  return bytes;
+}
+
+std::string Mutator::tear(std::string_view model) {
+  std::string bytes(model);
+  for (std::size_t edits = 1 + below(4); edits > 0 && !bytes.empty(); --edits) {
+    const std::size_t at = below(bytes.size());
+    const std::size_t count = std::min(1 + below(once_in(4) ? 64 : 4), bytes.size() - at);
+    switch (below(7)) {
+      case 0:
+        bytes.resize(at);
+        break;
+      case 1:
+        bytes.erase(at, count);
+        break;
+      case 2:
+        bytes.insert(below(bytes.size()), bytes.substr(at, count));
+        break;
+      case 3:  // long varints, and lengths that reach far
+        for (std::size_t i = 0; i < count; ++i) bytes[at + i] = static_cast<char>(0xff);
+        break;
+      case 4:
+        bytes[at] = static_cast<char>(below(256));
+        break;
+      default:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8)));
+    }
+  }
   return bytes;
 }
 
@@ -158,7 +187,7 @@ void Mutator::change(const Place& place, std::vector<Field>& model) {
     case Wire::Bytes:
       break;
   }
-  if (field.kind == Kind::Tensor) return reshape(field.children);
+  if (field.kind == Kind::Tensor) return once_in(4) ? externalise(field.children) : reshape(field.children);
   if (field.kind == Kind::Shape) {
     Field dim;
     dim.number = onnx::shape_field::kDim;
@@ -229,6 +258,34 @@ void Mutator::reshape(std::vector<Field>& tensor) {
            (part.number >= tensor_field::kRawData && part.number <= tensor_field::kUint64Data);
   });
   tensor.push_back(std::move(raw));
+}
+
+/// Moves the data to a file, mostly the one there is, at an offset and of a length that may be anything.
+void Mutator::externalise(std::vector<Field>& tensor) {
+  using namespace onnx;
+  constexpr std::array kFiles{kWeights, kWeights, kWeights, "", "absent", "../w", "/", "a/../w"};
+  std::erase_if(tensor, [](const Field& part) {
+    return part.number == tensor_field::kRawData || part.number == tensor_field::kExternalData ||
+           part.number == tensor_field::kDataLocation;
+  });
+  const auto entry = [&](const char* key, std::string value) {
+    Field out;
+    out.number = tensor_field::kExternalData;
+    out.wire = Wire::Bytes;
+    out.kind = Kind::Entry;
+    for (const std::uint32_t number : {entry_field::kKey, entry_field::kValue}) {
+      Field part;
+      part.number = number;
+      part.wire = Wire::Bytes;
+      part.bytes = number == entry_field::kKey ? key : value;
+      out.children.push_back(std::move(part));
+    }
+    tensor.push_back(std::move(out));
+  };
+  entry("location", kFiles[below(kFiles.size())]);
+  if (!once_in(3)) entry("offset", cat(integer()));
+  if (!once_in(3)) entry("length", once_in(8) ? "99999999999999999999" : cat(integer()));
+  tensor.push_back(varint(tensor_field::kDataLocation, once_in(8) ? 2 : 1));
 }
 
 /// Elements of 8, 4 or 1 bytes become odd ones; now and then the length changes.

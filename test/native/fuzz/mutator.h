@@ -8,8 +8,11 @@
 
 namespace infernode::fuzz {
 
-/// Changes models into models that may be wrong in every way but their protobuf frame: other operators, edges,
-/// attributes, types, dims and bytes. The same seed gives the same changes.
+/// Name of the file of external data that changed models may use.
+inline constexpr const char* kWeights = "w";
+
+/// Changes models into models that may be wrong in every way: other operators, edges, attributes, types, dims, places
+/// of data and bytes. The same seed gives the same changes.
 class Mutator {
  public:
   Mutator(std::vector<std::string> operators, std::uint32_t seed) : operators_(std::move(operators)), random_(seed) {}
@@ -17,6 +20,8 @@ class Mutator {
   /// Fields of this model become material for the others.
   void learn(std::string_view model);
   std::string mutate(std::string_view model);
+  /// Changes bytes wherever they are: the frame breaks too.
+  std::string tear(std::string_view model);
   /// Attributes that a node of this operator had in a model learned from, now and then with another value; empty where
   /// none is known.
   std::vector<Field> attributes_of(std::string_view op);
@@ -36,6 +41,7 @@ class Mutator {
   void change(const Place& place, std::vector<Field>& model);
   void change_text(const Place& place, std::vector<Field>& model);
   void reshape(std::vector<Field>& tensor);
+  void externalise(std::vector<Field>& tensor);
   void scramble(std::string& bytes);
   void graft(const Place& place);
 

@@ -1,14 +1,12 @@
 // Every version of every operator, with inputs of the types that it takes and of shapes that it may not: empty, scalar,
-// of rank 8, of too few or too many inputs. Settings as in mutation.test.cpp; INFERNODE_FUZZ_OPERATOR names one.
+// of rank 8, of too few or too many inputs. Settings: campaign.h, and INFERNODE_FUZZ_OPERATOR names the only one to
+// take.
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
 
+#include "fuzz/campaign.h"
 #include "fuzz/models.h"
-#include "fuzz/trial.h"
 #include "onnx/fields.h"
 
 using namespace infernode;
@@ -113,27 +111,17 @@ std::string model_of(const kernel::OpSchema& schema, Mutator& random) {
 }  // namespace
 
 TEST_CASE("operators meet inputs of any shape with answers or errors") {
-  const auto engine = session::Engine::create(2);
+  fuzz::Campaign campaign;
   Mutator random({}, static_cast<std::uint32_t>(std::stoul(setting("INFERNODE_FUZZ_SEED", "1"))));
   for (const std::string& model : fuzz::seed_models()) random.learn(model);
-  const std::string last = setting("INFERNODE_FUZZ_LAST", ""), only = setting("INFERNODE_FUZZ_OPERATOR", "");
+  const std::string only = setting("INFERNODE_FUZZ_OPERATOR", "");
   const long rounds = std::stol(setting("INFERNODE_FUZZ_COUNT", "3"));
-  std::map<fuzz::Verdict::Stage, int> stages;
-  int faults = 0;
-  for (const kernel::OpSchema* schema : engine->registry().schemas()) {
+  for (const kernel::OpSchema* schema : campaign.engine()->registry().schemas()) {
     if (schema->deprecated || (!only.empty() && only != schema->name)) continue;
-    for (long round = 0; round < rounds; ++round) {
-      const std::string model = model_of(*schema, random);
-      if (!last.empty()) std::ofstream(last, std::ios::binary) << model;
-      const fuzz::Verdict verdict = fuzz::try_model(engine, model, random);
-      ++stages[verdict.stage];
-      if (verdict.fault.empty()) continue;
-      FAIL_CHECK(schema->domain, " ", schema->name, " version ", schema->since_version, ": ", verdict.fault);
-      if (!last.empty())
-        std::filesystem::copy_file(last, cat(last, ".", ++faults), std::filesystem::copy_options::overwrite_existing);
-    }
+    for (long round = 0; round < rounds; ++round)
+      campaign.meet(model_of(*schema, random), random,
+                    cat(schema->domain, " ", schema->name, " version ", schema->since_version));
   }
-  MESSAGE("refused ", stages[fuzz::Verdict::Stage::Refused], ", failed ", stages[fuzz::Verdict::Stage::Failed],
-          ", ran ", stages[fuzz::Verdict::Stage::Ran]);
-  CHECK(stages[fuzz::Verdict::Stage::Ran] > 0);
+  campaign.close();
+  CHECK(campaign.count(fuzz::Verdict::Stage::Ran) > 0);
 }

@@ -84,13 +84,22 @@ Value small_value(const ValueType& type, Mutator& random) {
 
 }  // namespace
 
-Verdict try_model(const std::shared_ptr<session::Engine>& engine, std::string_view model, Mutator& random) {
+Verdict try_model(const std::shared_ptr<session::Engine>& engine, std::string_view model, Mutator& random,
+                  const std::string& folder) {
   session::SessionOptions options;
   options.log_severity = LogSeverity::Fatal;
   options.level = random.once_in(3) ? passes::Level::Disabled : passes::Level::All;
   options.parallel = random.once_in(8);
   options.memory_pattern = !random.once_in(8);
   options.memory_limit = kMemoryLimit;
+  if (!folder.empty()) {
+    if (random.once_in(2)) {
+      options.config["session.model_external_initializers_file_folder_path"] = folder;
+    } else {
+      const auto weights = std::make_shared<std::string>(kWeightBytes, '\0');
+      options.external_data[kWeights] = tensor::Buffer(weights->data(), weights->size(), weights, {}, false);
+    }
+  }
   session::ModelSource source;
   const auto bytes = std::make_shared<std::string>(model);
   source.bytes = tensor::Buffer(bytes->data(), bytes->size(), bytes, {}, false);
