@@ -276,6 +276,8 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   loaded.info = model.info;
   graph::adopt_constants(*model.graph);
   kernel::infer_graph(*model.graph, engine.registry(), &logger);
+  if (kernel::expand_functions(*model.graph, engine.registry()) > 0)
+    kernel::infer_graph(*model.graph, engine.registry(), &logger);
   describe_interface(*model.graph, loaded);
   checkpoint.check();
   optimize(model, engine, options, logger, loaded);

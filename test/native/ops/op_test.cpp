@@ -70,6 +70,12 @@ std::string shown(const ValueType& type) {
   return cat(type.to_string(), type.shape ? graph::to_string(*type.shape) : type.is_tensor() ? "[...]" : "");
 }
 
+/// Inferred types, and no function that has no kernel.
+void prepare(Graph& graph) {
+  kernel::infer_graph(graph, registry());
+  if (kernel::expand_functions(graph, registry()) > 0) kernel::infer_graph(graph, registry());
+}
+
 std::vector<Value> evaluate(const Graph& graph, const std::vector<Value>& inputs) {
   kernel::RunContext run = run_context();
   return kernel::evaluate_graph(graph, inputs, {}, registry(), run);
@@ -136,7 +142,7 @@ void check_run(std::string_view text, std::int64_t opset, const std::vector<Valu
   std::vector<ValueType> declared;
   for (graph::ValueId id : graph->inputs()) declared.push_back(graph->value(id).type);
   const Symbols symbols = as_constants ? Symbols{} : bind_symbols(declared, inputs);
-  kernel::infer_graph(*graph, registry());
+  prepare(*graph);
 
   std::vector<ValueType> given;
   for (std::size_t i = 0; i < graph->inputs().size() && !as_constants; ++i) {
@@ -247,7 +253,7 @@ void check_op_fails(std::string_view text, std::int64_t opset, const std::vector
     CAPTURE(as_constants);
     try {
       auto graph = parse(text, opset, inputs, as_constants);
-      kernel::infer_graph(*graph, registry());
+      prepare(*graph);
       evaluate(*graph, as_constants ? std::vector<Value>{} : inputs);
       FAIL_CHECK("it ran, but should fail with '", fragment, "'");
     } catch (const Error& error) {
@@ -259,19 +265,19 @@ void check_op_fails(std::string_view text, std::int64_t opset, const std::vector
 
 std::vector<Value> run_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs) {
   auto graph = parse(text, opset, inputs, false);
-  kernel::infer_graph(*graph, registry());
+  prepare(*graph);
   return evaluate(*graph, inputs);
 }
 
 std::string infer_op(std::string_view text, std::int64_t opset, const std::vector<Value>& constants) {
   auto graph = parse(text, opset, constants, true);
-  kernel::infer_graph(*graph, registry());
+  prepare(*graph);
   return shown(graph->value(graph->outputs().at(0)).type);
 }
 
 std::string infer_contents(std::string_view text, std::int64_t opset, const std::vector<Value>& constants) {
   auto graph = parse(text, opset, constants, true);
-  kernel::infer_graph(*graph, registry());
+  prepare(*graph);
   const auto found = kernel::infer_values(*graph, graph->topological_order(), {}, {}, registry());
   const auto& contents = found.contents[static_cast<std::size_t>(graph->outputs().at(0))];
   return contents ? graph::to_string(*contents) : "?";
