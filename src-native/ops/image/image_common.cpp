@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <cstring>
+
+#include "ops/image/image.h"
+
+namespace infernode::ops::image {
+namespace {
+
+bool starts_with(Bytes file, std::string_view text, std::size_t at = 0) {
+  return file.size() >= at + text.size() && std::memcmp(file.data() + at, text.data(), text.size()) == 0;
+}
+
+constexpr ImageCodec kCodecs[] = {
+    {"PNG", matches_png, decode_png},
+    {"JPEG", matches_jpeg, decode_jpeg},
+    {"BMP", matches_bmp, decode_bmp},
+    {"PNM", matches_pnm, decode_pnm},
+    {"TIFF", matches_tiff, decode_tiff},
+    {"WebP", [](Bytes f) { return starts_with(f, "RIFF") && starts_with(f, "WEBP", 8); }, nullptr},
+    {"JPEG 2000", [](Bytes f) { return starts_with(f, "jP  \r\n", 4) || starts_with(f, "\xFF\x4F\xFF\x51"); }, nullptr},
+    {"GIF", [](Bytes f) { return starts_with(f, "GIF8"); }, nullptr},
+    {"AVIF or HEIC", [](Bytes f) { return starts_with(f, "ftyp", 4); }, nullptr},
+};
+
+}  // namespace
+
+void fail_image(std::string_view format, std::string_view reason) {
+  fail(ErrorCode::InvalidArgument, cat("the ", format, " image cannot be decoded: ", reason));
+}
+
+Image make_image(std::string_view format, std::uint64_t width, std::uint64_t height, std::size_t channels) {
+  if (width == 0 || height == 0) fail_image(format, "it has no pixels");
+  if (width > kMaxPixels || height > kMaxPixels / width) {
+    fail_image(format, cat(width, " x ", height, " pixels are more than the limit of ", kMaxPixels));
+  }
+  Image out{static_cast<std::size_t>(width), static_cast<std::size_t>(height), channels};
+  out.pixels.resize(out.width * out.height * channels);
+  return out;
+}
+
+Image decode_image(Bytes file) {
+  for (const ImageCodec& codec : kCodecs) {
+    if (!codec.matches(file)) continue;
+    if (codec.decode) return codec.decode(file);
+    fail(ErrorCode::InvalidArgument, cat(codec.name,
+                                         " images are not supported by ImageDecoder: convert the image to PNG, "
+                                         "JPEG, BMP, PNM or TIFF before feeding it"));
+  }
+  fail(ErrorCode::InvalidArgument,
+       cat("the ", file.size(), " bytes fed to ImageDecoder are no PNG, JPEG, BMP, PNM or TIFF image"));
+}
+
+}  // namespace infernode::ops::image
