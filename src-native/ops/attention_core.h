@@ -47,6 +47,9 @@ struct AttentionCall {
 
   T shut_row = 0;  ///< probabilities of a row none of whose keys counts
 
+  /// By query head: a score that takes part in the softmax but has no value; null: none.
+  const T* sinks = nullptr;
+
   /// What to store of the scores [batch, q_heads, q_len, kv_len], where `scores` is not null.
   enum class Stage : std::uint8_t { Raw, Capped, Biased, Probabilities } stage = Stage::Raw;
   T* scores = nullptr;

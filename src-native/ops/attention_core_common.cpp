@@ -217,7 +217,9 @@ class Attention {
     round(row, n);
     keep(Stage::Biased);
     if (any) {
+      const T most = c_.sinks == nullptr ? T{0} : *std::max_element(row, row + n);
       softmax(row, n);
+      if (c_.sinks != nullptr) sink(c_.sinks[b.head] - most, row, n);
     } else {
       std::fill_n(row, n, c_.shut_row);
     }
@@ -227,6 +229,12 @@ class Attention {
 
   void round(T* row, std::size_t n) const {
     if (rounds_) loops_.round(c_.precision, row, n);
+  }
+
+  /// Takes the share of a score that lies `above` the greatest one out of probabilities.
+  void sink(T above, T* row, std::size_t n) const {
+    const T most = *std::max_element(row, row + n);  // 1 / the sum of powers
+    loops_.scale(row, n, 1 / (1 + static_cast<double>(std::exp(above) * most)));
   }
 
   void softmax(T* row, std::size_t n) const {

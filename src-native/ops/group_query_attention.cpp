@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/packed.h"
 #include "kernel/op_registrar.h"
 #include "ops/attention_core.h"
 #include "ops/reals.h"
@@ -32,11 +35,29 @@ class GroupQueryAttention final : public kernel::Kernel {
         softcap_(info.attributes().get_float("softcap", 0)),
         window_(info.attributes().get_int("local_window_size", -1)),
         rotary_(info.attributes().get_int("do_rotary", 0) != 0),
-        interleaved_(info.attributes().get_int("rotary_interleaved", 0) != 0) {
+        interleaved_(info.attributes().get_int("rotary_interleaved", 0) != 0),
+        causal_(info.attributes().get_int("causal", 1) != 0),
+        smooth_(info.attributes().get_int("smooth_softmax", 0) > 0),
+        qk_output_(info.attributes().get_int("qk_output", 0)),
+        bits_(info.attributes().get_int("kv_cache_bit_width", 0)) {
+    const float epsilon = info.attributes().get_float("qk_norm_epsilon", 1e-6f);
+    q_epsilon_ = info.attributes().get_float("q_norm_epsilon", epsilon);
+    k_epsilon_ = info.attributes().get_float("k_norm_epsilon", epsilon);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::string type = info.attributes().get_string(i == 0 ? "k_quant_type" : "v_quant_type", "NONE");
+      if (type != "NONE" && type != "PER_TENSOR" && type != "PER_CHANNEL")
+        fail(ErrorCode::InvalidModel, cat("GroupQueryAttention: a cache quantized '", type, "'"));
+      quantized_[i] = type != "NONE";
+      if (quantized_[i] && ((bits_ != 8 && bits_ != 4) || !info.has_input(12 + i)))
+        fail(ErrorCode::InvalidModel,
+             cat("GroupQueryAttention: a quantized cache of ", bits_, " bits, or without scale"));
+    }
+    if (info.attributes().get_int("sliding_window_cache", 0) != 0 || info.has_input(16))
+      fail(ErrorCode::UnsupportedOperator, "GroupQueryAttention with sliding_window_cache or query_seqlens");
+    if (!causal_ && window_ > 0)
+      fail(ErrorCode::InvalidModel, "GroupQueryAttention: local_window_size goes with causal attention");
     if (heads_ < 1 || kv_heads_ < 1 || heads_ % kv_heads_ != 0)
       fail(ErrorCode::InvalidModel, cat("GroupQueryAttention: ", heads_, " heads do not share ", kv_heads_));
-    if (info.has_input(11) || info.attributes().get_int("smooth_softmax", 0) > 0)
-      fail(ErrorCode::UnsupportedOperator, "GroupQueryAttention with a head sink or a smooth softmax");
   }
 
   void run(KernelContext& ctx) const override {
@@ -75,22 +96,49 @@ class GroupQueryAttention final : public kernel::Kernel {
 
     const std::vector<std::size_t> before = past_lengths(ctx, b, n, call);
     std::vector<float> q_turned, k_turned;
+    std::vector<float> q_normed, k_normed;
+    if ((ctx.optional_input(14) == nullptr) != (ctx.optional_input(15) == nullptr))
+      fail(ErrorCode::InvalidArgument, "GroupQueryAttention takes q_norm_weight and k_norm_weight together");
+    if (const Tensor* weight = ctx.optional_input(14))
+      call.q = normed(ctx, call.q, q_heads, call, *weight, q_epsilon_, q_normed);
+    if (const Tensor* weight = ctx.optional_input(15))
+      call.k = normed(ctx, call.k, kv_heads, call, *weight, k_epsilon_, k_normed);
     if (rotary_) {
       call.q = turned(ctx, call.q, q_heads, call, before, q_turned);
       call.k = turned(ctx, call.k, kv_heads, call, before, k_turned);
     }
     const Tensor y = ctx.output(0, Shape{batch, rows, checked_mul(heads_, head)});
     Tensor caches[2];
-    for (std::size_t i = 0; i < 2; ++i) cache(ctx, i, before, call, caches[i]);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (quantized_[i]) {
+        quantized_cache(ctx, i, before, call, caches[i]);
+      } else {
+        cache(ctx, i, before, call, caches[i]);
+      }
+    }
     call.scale = scale_ != 0 ? static_cast<double>(scale_) : 1 / std::sqrt(static_cast<double>(head));
     call.softcap = static_cast<double>(softcap_);
-    call.causal = true;
+    call.causal = causal_;
     if (window_ > 0) call.left_window = std::min<std::int64_t>(window_, std::int64_t{1} << 40) - 1;
     const std::vector<float> added = bias(ctx, call);
+    const std::vector<float> sinks = sinks_of(ctx);
+    if (!sinks.empty()) call.sinks = sinks.data();
+    const bool keeps = ctx.wants_output(3);
+    std::vector<float> scores(keeps ? b * q_heads * n * call.kv_len : 0);
+    if (keeps) call.scores = scores.data();
+    call.stage = qk_output_ == 2 ? AttentionCall<float>::Stage::Probabilities : AttentionCall<float>::Stage::Biased;
     const RealOutput<float> out(ctx, rung_, y);
     call.y = Heads<float>::bsnh(out.data(), q_heads, n, h);
     run_attention(ctx, rung_, call);
     out.store();
+    if (!keeps) return;
+    const std::int64_t total = tensor::to_int64_scalar(ctx.input(6));
+    const Tensor kept = ctx.output(3, Shape{batch, heads_, rows, total});
+    const RealOutput<float> store(ctx, rung_, kept);
+    std::replace(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity(), 0.0f);  // keys out of sight
+    for (std::size_t r = 0; r < b * q_heads * n; ++r)
+      std::copy_n(scores.data() + r * call.kv_len, total, store + r * size(total));
+    store.store();
   }
 
  private:
@@ -118,9 +166,111 @@ class GroupQueryAttention final : public kernel::Kernel {
       }
       before[i] = size(old);
       call.offsets.push_back(old);
-      call.lengths.push_back(first_prompt ? total : keys);
+      call.lengths.push_back(keys);
     }
     return before;
+  }
+
+  /// The score that has no value, of each head.
+  std::vector<float> sinks_of(const KernelContext& ctx) const {
+    const Tensor* sink = ctx.optional_input(11);
+    if (sink == nullptr) return std::vector<float>(smooth_ ? size(heads_) : 0, 0.0f);
+    if (sink->numel() != heads_)
+      fail(ErrorCode::ShapeMismatch,
+           cat("GroupQueryAttention: head_sink is ", sink->to_string(), " for ", heads_, " heads"));
+    return tensor::to_float_vector(*sink);
+  }
+
+  /// Heads divided by the root of their mean square and multiplied by `weight`, as [batch, rows, heads, head].
+  static Heads<const float> normed(KernelContext& ctx, const Heads<const float>& x, std::size_t heads,
+                                   const AttentionCall<float>& call, const Tensor& weight, float epsilon,
+                                   std::vector<float>& hold) {
+    const std::size_t n = call.q_len, h = call.head;
+    if (weight.rank() != 1 || size(weight.numel()) != h)
+      fail(ErrorCode::ShapeMismatch,
+           cat("GroupQueryAttention: a norm's weight is ", weight.to_string(), " for heads of ", h, " elements"));
+    const std::vector<float> factor = tensor::to_float_vector(weight);
+    hold.resize(call.batch * n * heads * h);
+    ctx.parallel_for(call.batch * n * heads, static_cast<double>(h) * 2,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t i = begin; i < end; ++i) {
+                         const float* from = x.at(i / heads / n, i % heads, i / heads % n);
+                         float squares = 0;
+                         for (std::size_t k = 0; k < h; ++k) squares += from[k] * from[k];
+                         const float scale = 1 / std::sqrt(squares / static_cast<float>(h) + epsilon);
+                         for (std::size_t k = 0; k < h; ++k) hold[i * h + k] = from[k] * scale * factor[k];
+                       }
+                     });
+    return Heads<const float>::bsnh(hold.data(), heads, n, h);
+  }
+
+  /// The same as `cache` for one of 8-bit or 4-bit codes, which `call` then reads as the numbers they stand for. Codes
+  /// of 4 bits lie two in a byte, the first in the low bits, 8 meaning 0.
+  void quantized_cache(KernelContext& ctx, std::size_t i, std::span<const std::size_t> before,
+                       AttentionCall<float>& call, Tensor& hold) const {
+    Heads<const float>& rows = i == 0 ? call.k : call.v;
+    const auto dim = [](std::size_t v) { return static_cast<std::int64_t>(v); };
+    const std::size_t h = call.head, width = bits_ == 8 ? h : h / 2, heads = call.kv_heads;
+    if (bits_ == 4 && h % 2 != 0) fail(ErrorCode::ShapeMismatch, "GroupQueryAttention: 4-bit codes of odd heads");
+    const std::vector<float> scales = tensor::to_float_vector(ctx.input(12 + i));
+    if (scales.size() != 1 && scales.size() != heads * h)
+      fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: the cache's scale is ", ctx.input(12 + i).to_string()));
+    const Tensor* past = ctx.optional_input(3 + i);
+    const std::size_t held = ctx.has_input(3) ? size(ctx.input(3).dim(2)) : 0;
+    const DType type = bits_ == 8 ? DType::Int8 : DType::UInt8;
+    const Shape old_shape{dim(call.batch), kv_heads_, dim(held), dim(width)};
+    if ((past == nullptr) != !ctx.has_input(3) ||
+        (past != nullptr && (past->shape() != old_shape || past->dtype() != type)))
+      fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: the past is not ", old_shape.to_string(), " of codes"));
+    const Shape shape{dim(call.batch), kv_heads_, dim(call.kv_len), dim(width)};
+    const Tensor codes =
+        ctx.wants_output(1 + i) ? ctx.output(1 + i, type, shape) : Tensor::make(type, shape, *ctx.run().allocator);
+    hold = Tensor::make(DType::Float32, Shape{shape[0], shape[1], shape[2], dim(h)}, *ctx.run().allocator);
+    float* values = hold.mutable_data<float>();
+    auto* bytes = static_cast<std::uint8_t*>(codes.mutable_raw());
+    const auto* old = past == nullptr ? nullptr : static_cast<const std::uint8_t*>(past->raw());
+    ctx.parallel_for(call.batch * heads, static_cast<double>(call.kv_len * h),
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t p = begin; p < end; ++p) {
+                         const std::size_t b = p / heads, kv = p % heads;
+                         const float* scale = scales.data() + (scales.size() == 1 ? 0 : kv * h);
+                         const std::size_t step = scales.size() == 1 ? 0 : 1;
+                         for (std::size_t r = 0; r < call.kv_len; ++r) {
+                           std::uint8_t* to = bytes + (p * call.kv_len + r) * width;
+                           float* out = values + (p * call.kv_len + r) * h;
+                           if (r < before[b]) {
+                             std::copy_n(old + (p * held + r) * width, width, to);
+                           } else if (r < before[b] + call.q_len) {
+                             encode(rows.at(b, kv, r - before[b]), scale, step, to, h);
+                           } else {
+                             std::fill_n(to, width, std::uint8_t{0});
+                             std::fill_n(out, h, 0.0f);
+                             continue;
+                           }
+                           decode(to, scale, step, out, h);
+                         }
+                       }
+                     });
+    rows = Heads<const float>::bnsh(values, heads, call.kv_len, h);
+  }
+
+  void encode(const float* x, const float* scale, std::size_t step, std::uint8_t* to, std::size_t n) const {
+    const float low = bits_ == 8 ? -128.0f : -8.0f, high = bits_ == 8 ? 127.0f : 7.0f;
+    for (std::size_t i = 0; i < n; ++i) {
+      const float rounded = std::nearbyint(x[i] / scale[i * step]);
+      const auto code = static_cast<int>(std::clamp(std::isnan(rounded) ? 0.0f : rounded, low, high));
+      if (bits_ == 8) {
+        to[i] = static_cast<std::uint8_t>(code);
+      } else {
+        set_packed<4>(to, i, code + 8);
+      }
+    }
+  }
+  void decode(const std::uint8_t* from, const float* scale, std::size_t step, float* to, std::size_t n) const {
+    for (std::size_t i = 0; i < n; ++i) {
+      const int code = bits_ == 8 ? static_cast<std::int8_t>(from[i]) : get_packed<4>(from, i) - 8;
+      to[i] = static_cast<float>(code) * scale[i * step];
+    }
   }
 
   /// Output 1 or 2: the cache with the new rows in it, which `call` then reads.
@@ -169,6 +319,10 @@ class GroupQueryAttention final : public kernel::Kernel {
       given = tensor::to_int64_vector(*positions);
       if (given.size() != call.batch * n)
         fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: position_ids is ", positions->to_string()));
+    }
+    const bool prompt = tensor::to_int64_scalar(ctx.input(6)) == static_cast<std::int64_t>(n);
+    if (prompt && !given.empty()) {  // of a prompt the first position counts alone
+      for (std::size_t i = given.size(); i-- > 0;) given[i] = checked_add(given[0], static_cast<std::int64_t>(i % n));
     }
     const auto position = [&](std::size_t b, std::size_t r) {
       return given.empty() ? static_cast<std::int64_t>(before[b] + r) : given[b * n + r];
@@ -221,12 +375,21 @@ class GroupQueryAttention final : public kernel::Kernel {
   std::int64_t heads_, kv_heads_;
   float scale_, softcap_;
   std::int64_t window_;
-  bool rotary_, interleaved_;
+  bool rotary_, interleaved_, causal_, smooth_;
+  std::int64_t qk_output_, bits_;
+  float q_epsilon_, k_epsilon_;
+  bool quantized_[2];  ///< keys, values
 };
 
 void infer_group_query_attention(InferContext& ctx) {
   for (std::size_t o = 0; o < ctx.output_count(); ++o) {
     if (ctx.has_output(o)) ctx.set_output_dtype(o, ctx.input_dtype(0));
+  }
+  const std::int64_t bits = ctx.attributes().get_int("kv_cache_bit_width", 0);
+  bool quantized[3] = {};
+  for (const std::size_t o : {1, 2}) {
+    quantized[o] = ctx.attributes().get_string(o == 1 ? "k_quant_type" : "v_quant_type", "NONE") != "NONE";
+    if (quantized[o] && ctx.has_output(o)) ctx.set_output_dtype(o, bits == 4 ? DType::UInt8 : DType::Int8);
   }
   const graph::SymShape* q = ctx.input_shape(0);
   if (q == nullptr || q->size() != 3) return;
@@ -234,8 +397,10 @@ void infer_group_query_attention(InferContext& ctx) {
   const Dim head = floor_div((*q)[2], Dim(ctx.has_input(1) ? heads : heads + 2 * kv_heads));
   ctx.set_output_shape(0, graph::SymShape{(*q)[0], (*q)[1], head * Dim(heads)});
   for (const std::size_t o : {1, 2}) {
-    if (ctx.has_output(o)) ctx.set_output_shape(o, graph::SymShape{(*q)[0], kv_heads, Dim::unknown(), head});
+    const Dim width = quantized[o] && bits == 4 ? floor_div(head, Dim(2)) : head;
+    if (ctx.has_output(o)) ctx.set_output_shape(o, graph::SymShape{(*q)[0], kv_heads, Dim::unknown(), width});
   }
+  if (ctx.has_output(3)) ctx.set_output_shape(3, graph::SymShape{(*q)[0], heads, (*q)[1], Dim::unknown()});
 }
 
 }  // namespace
@@ -244,9 +409,10 @@ void register_group_query_attention(kernel::OpRegistrar& r) {
   r.op("GroupQueryAttention", "com.microsoft")
       .version(
           1,
-          "query:T, key:T?, value:T?, past_key:T?, past_value:T?, seqlens_k:M, total_sequence_length:M, cos_cache:T?, "
-          "sin_cache:T?, position_ids:int64?, attention_bias:T?, head_sink:T? -> output:T, present_key:T?, "
-          "present_value:T?; T = float|float16|bfloat16, M = int32")
+          "query:T, key:T?, value:T?, past_key:C?, past_value:C?, seqlens_k:M, total_sequence_length:M, cos_cache:T?, "
+          "sin_cache:T?, position_ids:int64?, attention_bias:T?, head_sink:T?, k_scale:float?, v_scale:float?, "
+          "q_norm_weight:T?, k_norm_weight:T?, query_seqlens:M? -> output:T, present_key:C?, present_value:C?, "
+          "output_qk:T?; T = float|float16|bfloat16, C = float|float16|bfloat16|int8|uint8, M = int32")
       .infer(infer_group_query_attention)
       .kernel<GroupQueryAttention>();
 }
