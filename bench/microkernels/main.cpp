@@ -194,7 +194,7 @@ void rows(const Bench& bench) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const CpuRung rung : {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni}) {
+  for (const CpuRung rung : {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni, CpuRung::Amx}) {
     if (rung > detect_cpu_rung()) continue;
     const Bench bench{argc > 1 ? argv[1] : "", rung};
     gemm(bench, 1024, 1024, 1024, true, false);

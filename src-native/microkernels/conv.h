@@ -33,6 +33,7 @@ struct ConvArgs {
   const float* residual = nullptr;       // like output, added before the activation; must not alias output
   ActivationArgs activation;
   float* output = nullptr;  // [out_channels][out_d][out_h][out_w]
+  Float32Precision precision = Float32Precision::kHighest;
 };
 
 struct DepthwiseArgs {

@@ -11,6 +11,10 @@
 // thread, with scratch of its own. A result never depends on how C was cut.
 namespace infernode::microkernels {
 
+// How exact a float32 product must be where a faster way exists: as plain float32 arithmetic, to about 16 bits, or to
+// bfloat16's 8. Targets without a matrix unit are always exact.
+enum class Float32Precision : std::uint8_t { kHighest, kHigh, kMedium };
+
 enum class FloatType : std::uint8_t { kF32, kF16, kBf16 };
 
 // Applied once to each finished element, in this order:
@@ -48,6 +52,7 @@ struct GemmArgs {
   float* c = nullptr;                       // [m][ldc]
   std::size_t ldc = 0;
   bool accumulate = false;  // C is added to instead of overwritten
+  Float32Precision precision = Float32Precision::kHighest;
   GemmEpilogue epilogue;
 };
 
@@ -84,7 +89,7 @@ struct GemmTable {
   // `scratch` is 64-byte aligned and not shared between threads.
   void (*gemm)(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept;
   void (*dgemm)(const DgemmArgs& args, const GemmRange& range, float* scratch) noexcept;
-  const GemmTiles* tiles;  // for other families' drivers (gemm_tiles.h)
+  const GemmTiles* tiles;  // for other families' drivers (gemm_tiles.h); null in a table that has none of its own
 };
 
 const GemmTable& gemm_table(CpuRung rung) noexcept;

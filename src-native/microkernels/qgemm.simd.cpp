@@ -6,9 +6,8 @@ namespace infernode::microkernels {
 namespace {
 
 // Pairs of 16-bit products: exact for all 8-bit operands, unlike the saturating 8-bit multiply-add.
-struct PairKernel {
-  static constexpr std::size_t kGroup = 2;
-  using Element = std::int16_t;
+struct PairKernel : InRegisters<PairKernel, std::int16_t> {
+  static constexpr std::size_t kGroup = 2, kStep = 2;
   static constexpr std::int32_t kSignedShift = 0;
 
   template <std::size_t kRows, std::size_t kVectors>

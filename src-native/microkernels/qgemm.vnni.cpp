@@ -5,9 +5,8 @@ namespace infernode::microkernels {
 namespace {
 
 // Four uint8 x int8 products per lane and instruction, without saturation.
-struct VnniKernel {
-  static constexpr std::size_t kGroup = 4;
-  using Element = std::uint8_t;
+struct VnniKernel : InRegisters<VnniKernel, std::uint8_t> {
+  static constexpr std::size_t kGroup = 4, kStep = 4;
   static constexpr std::int32_t kSignedShift = 128;
 
   template <std::size_t kRows, std::size_t kVectors>

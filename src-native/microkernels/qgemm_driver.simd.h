@@ -6,10 +6,14 @@
 
 // The integer product's packing, loops and output, shared by the targets' kernels. A Kernel says how many consecutive k
 // it multiplies at a time and how it wants A:
-//   static constexpr std::size_t kGroup;            // k per step: 2 or 4
+//   static constexpr std::size_t kGroup;            // k that lie together: 2 or 4
+//   static constexpr std::size_t kStep;             // k are filled up to a multiple of it
+//   static constexpr std::size_t kRows;             // rows of its largest tile
 //   using Element;                                  // of packed A
 //   static constexpr std::int32_t kSignedShift;     // what is added to int8 elements of A
-//   template <rows, vectors> static void accumulate(groups, a, lda, panel, tile)
+//   struct Session;                                 // lives while products are made
+//   static void multiply(rows, vectors, groups, a, lda, panel, tile)   // tile[row * kNr + column]
+// `a` has memory for kRows rows whatever `rows` says.
 //
 // Packed B: one block per panel of kNr columns: kNr int32 column sums, a header, then [k / kGroup][kNr][kGroup] int8.
 // uint8 columns are stored less 128. Missing k and columns are 0.
@@ -26,20 +30,19 @@ template <typename Kernel>
 struct Qgemm {
   static constexpr std::size_t kGroup = Kernel::kGroup;
   using Element = typename Kernel::Element;
-  using Accumulate = void (*)(std::size_t groups, const Element* a, std::size_t lda, const std::int8_t* panel,
-                              std::int32_t* tile) noexcept;
+  static constexpr std::size_t kRows = Kernel::kRows;
   static constexpr std::size_t kMaxRows = 96;             // rows of A packed at a time ...
   static constexpr std::size_t kPackedBytes = 512 << 10;  // ... unless they exceed this
 
-  static constexpr std::size_t groups(std::size_t k) { return divide_up(k, kGroup); }
+  static constexpr std::size_t groups(std::size_t k) { return divide_up(k, Kernel::kStep) * (Kernel::kStep / kGroup); }
   static constexpr std::size_t panel_bytes(std::size_t k) { return sizeof(PanelHeader) + groups(k) * kNr * kGroup; }
   // Elements of a packed row of A: an odd number of cache lines, so that rows spread over the cache.
   static constexpr std::size_t row_elements(std::size_t k) {
     return (divide_up(groups(k) * kGroup * sizeof(Element), std::size_t{64}) | 1) * 64 / sizeof(Element);
   }
   static constexpr std::size_t rows_at_once(std::size_t k) {
-    const std::size_t fit = kPackedBytes / (row_elements(k) * sizeof(Element)) / kMr * kMr;
-    return larger(kMr, smaller(kMaxRows, fit));
+    const std::size_t fit = kPackedBytes / (row_elements(k) * sizeof(Element)) / kRows * kRows;
+    return larger(kRows, smaller(kMaxRows, fit));
   }
 
   static std::size_t scratch_bytes(std::size_t k) noexcept {
@@ -138,35 +141,14 @@ struct Qgemm {
     }
   }
 
-  struct Kernels {
-    Accumulate by_size[kMr][kNv];
-  };
-  template <std::size_t kRows>
-  static constexpr void fill(Kernels& kernels) {
-    if constexpr (kRows > 0) {
-      kernels.by_size[kRows - 1][0] = Kernel::template accumulate<kRows, 1>;
-      kernels.by_size[kRows - 1][1] = Kernel::template accumulate<kRows, 2>;
-      if constexpr (kNv > 2) {
-        kernels.by_size[kRows - 1][2] = Kernel::template accumulate<kRows, 3>;
-        kernels.by_size[kRows - 1][3] = Kernel::template accumulate<kRows, 4>;
-      }
-      fill<kRows - 1>(kernels);
-    }
-  }
-  static constexpr Kernels make_kernels() {
-    Kernels kernels{};
-    fill<kMr>(kernels);
-    return kernels;
-  }
-
   static void run(const QgemmArgs& q, const GemmRange& range, void* scratch) noexcept {
-    static constexpr Kernels kKernels = make_kernels();
+    [[maybe_unused]] const typename Kernel::Session session;
     auto* packed_a = static_cast<Element*>(scratch);
     const std::size_t lda = row_elements(q.k), most = rows_at_once(q.k);
     std::int32_t row_sums[kMaxRows];
-    alignas(64) std::int32_t tile[kMr * kNr];
+    alignas(64) std::int32_t tile[kRows * kNr];
     for (std::size_t m0 = range.m_begin; m0 < range.m_end; m0 += most) {
-      const std::size_t rows = smaller(most, range.m_end - m0), tiles = divide_up(rows, kMr);
+      const std::size_t rows = smaller(most, range.m_end - m0), tiles = divide_up(rows, kRows);
       for (std::size_t r = 0; r < rows; ++r) row_sums[r] = pack_a_row(q, m0 + r, packed_a + r * lda);
       for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
         const std::size_t cols = smaller(kNr, range.n_end - n0);
@@ -174,7 +156,7 @@ struct Qgemm {
         const auto* data = reinterpret_cast<const std::int8_t*>(block + sizeof(PanelHeader));
         for (std::size_t t = 0; t < tiles; ++t) {
           const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
-          kKernels.by_size[r1 - r0 - 1][divide_up(cols, kLanes) - 1](groups(q.k), packed_a + r0 * lda, lda, data, tile);
+          Kernel::multiply(r1 - r0, divide_up(cols, kLanes), groups(q.k), packed_a + r0 * lda, lda, data, tile);
           finish(q, m0 + r0, r1 - r0, n0, cols, *reinterpret_cast<const PanelHeader*>(block), row_sums + r0, tile);
         }
       }
@@ -182,7 +164,45 @@ struct Qgemm {
   }
 
   static constexpr QgemmTable table(const char* name) {
-    return {name, kMr, kNr, scratch_bytes, packed_b_bytes, pack_b, run};
+    return {name, kRows, kNr, scratch_bytes, packed_b_bytes, pack_b, run};
+  }
+};
+
+// For kernels that keep a tile of kMr x kNr sums in registers:
+//   template <rows, vectors> static void accumulate(groups, a, lda, panel, tile)
+template <typename Kernel, typename T>
+struct InRegisters {
+  using Element = T;
+  static constexpr std::size_t kRows = kMr;
+  struct Session {};
+
+  static void multiply(std::size_t rows, std::size_t vectors, std::size_t groups, const Element* a, std::size_t lda,
+                       const std::int8_t* panel, std::int32_t* tile) noexcept {
+    static constexpr Kernels kKernels = make_kernels();
+    kKernels.by_size[rows - 1][vectors - 1](groups, a, lda, panel, tile);
+  }
+
+ private:
+  struct Kernels {
+    void (*by_size[kMr][kNv])(std::size_t groups, const Element* a, std::size_t lda, const std::int8_t* panel,
+                              std::int32_t* tile) noexcept;
+  };
+  template <std::size_t kCount>
+  static constexpr void fill(Kernels& kernels) {
+    if constexpr (kCount > 0) {
+      kernels.by_size[kCount - 1][0] = Kernel::template accumulate<kCount, 1>;
+      kernels.by_size[kCount - 1][1] = Kernel::template accumulate<kCount, 2>;
+      if constexpr (kNv > 2) {
+        kernels.by_size[kCount - 1][2] = Kernel::template accumulate<kCount, 3>;
+        kernels.by_size[kCount - 1][3] = Kernel::template accumulate<kCount, 4>;
+      }
+      fill<kCount - 1>(kernels);
+    }
+  }
+  static constexpr Kernels make_kernels() {
+    Kernels kernels{};
+    fill<kMr>(kernels);
+    return kernels;
   }
 };
 

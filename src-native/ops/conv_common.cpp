@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "ops/conv.h"
@@ -26,6 +27,19 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 void check_range(const std::vector<std::int64_t>& values, std::int64_t least, const char* what) {
   for (const std::int64_t v : values) {
     if (v < least || v > kLargest) fail(ErrorCode::InvalidModel, cat("attribute ", what, " has the value ", v));
+  }
+}
+
+/// A last axis of one element goes, so that runs along the last axis are long.
+void drop_thin_axes(microkernels::ConvShape& s) {
+  for (std::size_t i = 1; i < kMostAxes; ++i) {
+    if (s.in_w != 1 || s.out_w != 1 || s.kernel_w != 1 || s.pad_left != 0) return;
+    s.in_w = std::exchange(s.in_h, std::exchange(s.in_d, 1));
+    s.out_w = std::exchange(s.out_h, std::exchange(s.out_d, 1));
+    s.kernel_w = std::exchange(s.kernel_h, std::exchange(s.kernel_d, 1));
+    s.stride_w = std::exchange(s.stride_h, std::exchange(s.stride_d, 1));
+    s.dilation_w = std::exchange(s.dilation_h, std::exchange(s.dilation_d, 1));
+    s.pad_left = std::exchange(s.pad_top, std::exchange(s.pad_front, 0));
   }
 }
 
@@ -131,6 +145,7 @@ ConvProblem plan_conv(Window window, std::int64_t groups, const tensor::Shape& x
     *f.dilation = size(window.dilations[i]);
     *f.pad = axis.pad_begin;
   }
+  drop_thin_axes(s);
   p.window = std::move(window);
   return p;
 }

@@ -242,6 +242,60 @@ TEST_CASE("gemm expands an 8-bit B with one scale and zero point, or one for eac
   });
 }
 
+TEST_CASE("gemm is as exact as its precision says, whatever the numbers") {
+  const std::size_t m = 70, n = 70, k = 500;
+  enum Kind { kRandom, kCancelling, kWide, kTiny };
+  for (const Kind kind : {kRandom, kCancelling, kWide, kTiny}) {
+    CAPTURE(static_cast<int>(kind));
+    Random random(static_cast<std::uint32_t>(kind) + 1);
+    std::vector<float> a(m * k), b(k * n), spread(m * k + k * n), out(m * n);
+    random.fill(a);
+    random.fill(b);
+    random.fill(spread);
+    const auto stretch = [&](std::vector<float>& x, std::size_t offset) {
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (kind == kWide) x[i] = std::ldexp(x[i], static_cast<int>(spread[offset + i] * 60));
+        if (kind == kTiny) x[i] = std::ldexp(x[i], -110);
+      }
+    };
+    stretch(a, 0);
+    if (kind == kWide) stretch(b, a.size());
+    if (kind == kCancelling) {  // pairs of k whose products nearly cancel
+      for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t p = 0; p + 1 < k; p += 2) a[i * k + p + 1] = -a[i * k + p];
+      for (std::size_t p = 0; p + 1 < k; p += 2)
+        for (std::size_t j = 0; j < n; ++j) b[(p + 1) * n + j] = b[p * n + j] * (1 + spread[j] * 1e-5f);
+    }
+    const auto error = [&](const GemmTable& table, Float32Precision precision) {
+      GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .epilogue = {}};
+      args.c = out.data();
+      args.ldc = n;
+      args.precision = precision;
+      Scratch<float> scratch(table.scratch_floats);
+      table.gemm(args, {0, m, 0, n}, scratch.data());
+      double worst = 0;
+      for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+          double sum = 0, size = 0;
+          for (std::size_t p = 0; p < k; ++p) {
+            const double product = static_cast<double>(a[i * k + p]) * b[p * n + j];
+            sum += product;
+            size += std::abs(product);
+          }
+          worst = std::max(worst, std::abs(sum - out[i * n + j]) / size);
+        }
+      }
+      return worst;
+    };
+    const double plain = error(gemm_table(CpuRung::Baseline), Float32Precision::kHighest);
+    for_each_target([&](CpuRung rung) {
+      CHECK(error(gemm_table(rung), Float32Precision::kHighest) <= 2 * plain);
+      CHECK(error(gemm_table(rung), Float32Precision::kHigh) <= std::ldexp(1.0, -15));
+      CHECK(error(gemm_table(rung), Float32Precision::kMedium) <= std::ldexp(1.0, -7));
+    });
+  }
+}
+
 TEST_CASE("gemm gives the same bits however C is cut") {
   for_each_target([](CpuRung rung) {
     const GemmTable& table = gemm_table(rung);

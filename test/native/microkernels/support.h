@@ -30,7 +30,7 @@ void for_each_target(Fn fn) {
 #if defined(__aarch64__) || defined(_M_ARM64)
   const CpuRung rungs[] = {CpuRung::Neon, CpuRung::DotProd, CpuRung::I8mm};
 #else
-  const CpuRung rungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni};
+  const CpuRung rungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni, CpuRung::Amx};
 #endif
   const CpuRung best = detect_cpu_rung();
   for (const CpuRung rung : rungs) {
