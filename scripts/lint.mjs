@@ -72,7 +72,7 @@ runMain(async () => {
     fix ? '--write' : '--check',
     '.',
   ]);
-  const cpp = files.filter((path) => isCpp(path) && !path.startsWith('test/clients/'));
+  const cpp = files.filter((path) => isCpp(path));
   if (cpp.length > 0) results['clang-format'] = await format(cpp, fix);
   if (!fix && !flags.has('--no-tidy')) results['clang-tidy'] = await tidy(files, flags.has('--tidy-all'));
 
