@@ -1,0 +1,5 @@
+#include "microkernels/trees.h"
+
+#include "microkernels/targets.h"
+
+INFERNODE_TABLE_CHOICE(TreesTable, trees_table)
