@@ -1,15 +1,12 @@
-// onnxruntime's MultiHeadAttention and Attention (com.microsoft).
+// onnxruntime's MultiHeadAttention and DecoderMaskedMultiHeadAttention (com.microsoft).
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <optional>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
-#include "ops/attention_core.h"
-#include "ops/gemm.h"
+#include "ops/masked_attention.h"
 #include "ops/reals.h"
 
 namespace infernode::ops {
@@ -25,99 +22,14 @@ using tensor::Tensor;
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
-/// What both operators compute once queries, keys and values are at hand.
-class FusedAttention : public kernel::Kernel {
- protected:
-  explicit FusedAttention(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        heads_(info.attributes().get_int("num_heads")),
-        causal_(info.attributes().get_int("unidirectional", 0) != 0),
-        filter_(info.attributes().get_float("mask_filter_value", -10000)) {
-    const float scale = info.attributes().get_float("scale", 0);
-    if (scale != 0) scale_ = scale;
-    if (heads_ < 1) fail(ErrorCode::InvalidModel, cat("num_heads is ", heads_));
-  }
-
-  double scale(std::size_t head) const {
-    return scale_ ? static_cast<double>(*scale_) : 1 / std::sqrt(static_cast<double>(head));
-  }
-
-  /// The bias on the scores that a mask of integers and an attention bias make together: [batch, heads or 1, q_len or
-  /// 1, kv_len]. Masks: [batch] lengths, [2 * batch] ends and starts, [batch, kv_len] or [batch, q_len, kv_len] zeros
-  /// and ones.
-  std::vector<float> bias(KernelContext& ctx, const Tensor* mask, const Tensor* added,
-                          AttentionCall<float>& call) const {
-    if (mask == nullptr && added == nullptr) return {};
-    const std::size_t b = call.batch, t = call.kv_len;
-    const bool by_head = added != nullptr && added->rank() == 4 && added->dim(1) != 1;
-    const bool by_row = added != nullptr || (mask != nullptr && mask->rank() == 3);
-    const std::size_t heads = by_head ? call.q_heads : 1, rows = by_row ? call.q_len : 1;
-    std::vector<float> out(checked_mul(checked_mul(b * heads, rows), t), 0.0f);
-    call.mask = {out.data(), heads * rows * t, by_head ? rows * t : 0, by_row ? t : 0};
-    call.mask_columns = t;
-    if (mask != nullptr) add_mask(*mask, call, heads, rows, out.data());
-    if (added == nullptr) return out;
-    const Shape target{static_cast<std::int64_t>(b), static_cast<std::int64_t>(heads), static_cast<std::int64_t>(rows),
-                       static_cast<std::int64_t>(t)};
-    const Shape strides = tensor::broadcast_strides(added->shape(), target);
-    const RealInput<float> values(ctx, rung_, *added);
-    for (std::size_t i = 0; i < b * heads * rows; ++i) {
-      const auto at = static_cast<std::int64_t>(i / rows / heads) * strides[0] +
-                      static_cast<std::int64_t>(i / rows % heads) * strides[1] +
-                      static_cast<std::int64_t>(i % rows) * strides[2];
-      for (std::size_t k = 0; k < t; ++k)
-        out[i * t + k] += values[size(at + static_cast<std::int64_t>(k) * strides[3])];
-    }
-    return out;
-  }
-
-  CpuRung rung_;
-  std::int64_t heads_;
-  bool causal_;
-
- private:
-  void add_mask(const Tensor& mask, const AttentionCall<float>& call, std::size_t heads, std::size_t rows,
-                float* out) const {
-    const std::size_t b = call.batch, t = call.kv_len, q = call.q_len;
-    const std::vector<std::int64_t> values = tensor::to_int64_vector(mask);
-    const auto shut = [&](auto closed) {
-      for (std::size_t i = 0; i < b * heads * rows; ++i) {
-        for (std::size_t k = 0; k < t; ++k) {
-          if (closed(i / rows / heads, i % rows, k)) out[i * t + k] += filter_;
-        }
-      }
-    };
-    const auto at = [&](std::size_t i) { return values[i]; };
-    if (mask.rank() == 1 && values.size() == b) {
-      shut([&](std::size_t n, std::size_t, std::size_t k) { return static_cast<std::int64_t>(k) >= at(n); });
-    } else if (mask.rank() == 1 && values.size() == 2 * b) {
-      shut([&](std::size_t n, std::size_t, std::size_t k) {
-        return static_cast<std::int64_t>(k) >= at(n) || static_cast<std::int64_t>(k) < at(b + n);
-      });
-    } else if (mask.rank() == 1 && values.size() == 3 * b + 2) {  // lengths, then where sequences start
-      shut([&](std::size_t n, std::size_t, std::size_t k) { return static_cast<std::int64_t>(k) >= at(n); });
-    } else if (mask.rank() == 2 && values.size() == b * t) {
-      shut([&](std::size_t n, std::size_t, std::size_t k) { return at(n * t + k) == 0; });
-    } else if (mask.rank() == 3 && values.size() == b * q * t) {
-      shut([&](std::size_t n, std::size_t row, std::size_t k) { return at((n * q + row) * t + k) == 0; });
-    } else {
-      fail(ErrorCode::ShapeMismatch,
-           cat("an attention mask ", mask.to_string(), " for ", b, " batches, ", q, " queries and ", t, " keys"));
-    }
-  }
-
-  float filter_;
-  std::optional<float> scale_;
-};
-
 /// query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value, past_sequence_length,
 /// cache_indirection -> output, present_key, present_value, qk. Queries are [B,S,N*H] or packed [B,S,N,3,H]; keys and
 /// values [B,L,N*H], packed [B,L,N,2,H], or [B,N,L,H]. DecoderMaskedMultiHeadAttention is the same for one query each,
 /// with its inputs in another order.
-class MultiHeadAttention final : public FusedAttention {
+class MultiHeadAttention final : public MaskedAttention {
  public:
   explicit MultiHeadAttention(KernelInfo& info)
-      : FusedAttention(info),
+      : MaskedAttention(info),
         decoder_(info.node().op_type == "DecoderMaskedMultiHeadAttention"),
         in_(decoder_ ? Inputs{10, 3, 4, 5, 7} : Inputs{3, 4, 5, 6, 8}),
         shared_(decoder_ ? info.attributes().get_int("past_present_share_buffer", 0) != 0
@@ -257,7 +169,7 @@ class MultiHeadAttention final : public FusedAttention {
     call.causal = causal_;
     call.offsets.assign(q.batch, static_cast<std::int64_t>(before));
     const std::vector<float> added =
-        FusedAttention::bias(ctx, ctx.optional_input(in_.mask), ctx.optional_input(in_.added), call);
+        MaskedAttention::bias(ctx, ctx.optional_input(in_.mask), ctx.optional_input(in_.added), call);
     const Tensor scores =
         ctx.wants_output(3)
             ? ctx.output(3, Shape{static_cast<std::int64_t>(q.batch), heads_, static_cast<std::int64_t>(q.rows),
@@ -360,129 +272,6 @@ class MultiHeadAttention final : public FusedAttention {
   bool shared_;  ///< the present has the past's shape
 };
 
-/// input, weights, bias, mask_index, past, attention_bias -> output, present: the projections to query, key and value
-/// are part of the operator.
-class ProjectedAttention final : public FusedAttention {
- public:
-  explicit ProjectedAttention(KernelInfo& info)
-      : FusedAttention(info),
-        table_(microkernels::gemm_table(rung_)),
-        sizes_(info.attributes().get_ints("qkv_hidden_sizes")) {
-    if (info.attributes().get_int("do_rotary", 0) != 0 || info.has_input(6))
-      fail(ErrorCode::UnsupportedOperator, "Attention of com.microsoft with rotary embedding or a shared cache");
-    if (!sizes_.empty() && sizes_.size() != 3)
-      fail(ErrorCode::InvalidModel, cat("qkv_hidden_sizes has ", sizes_.size(), " elements, expected 3"));
-    const Tensor* w = info.constant(1);
-    if (w == nullptr || w->rank() != 2 || w->numel() == 0 || !gemm_type(w->dtype())) return;
-    w_shape_ = w->shape();
-    packed_ = PackedMatrix(info, 1, false);
-  }
-
-  void run(KernelContext& ctx) const override {
-    const Tensor& x = ctx.input(0);
-    const Shape& w = packed_ ? w_shape_ : ctx.input(1).shape();
-    if (x.rank() != 3 || w.rank() != 2 || w[0] != x.dim(2))
-      fail(ErrorCode::ShapeMismatch,
-           cat("Attention: input ", x.to_string(), " and weights ", w.to_string(), " do not fit"));
-    const std::int64_t third = w[1] / 3;
-    const std::vector<std::int64_t> widths = sizes_.empty() ? std::vector<std::int64_t>{third, third, third} : sizes_;
-    if (widths[0] != widths[1] || widths[0] + widths[1] + widths[2] != w[1] || widths[0] % heads_ != 0 ||
-        widths[2] % heads_ != 0) {
-      fail(ErrorCode::ShapeMismatch,
-           cat("Attention: weights ", w.to_string(), " do not divide into query, key and value of ", heads_, " heads"));
-    }
-    const auto heads = size(heads_), width = size(w[1]), rows = size(x.dim(0) * x.dim(1));
-    AttentionCall<float> call;
-    call.batch = size(x.dim(0));
-    call.q_heads = call.kv_heads = heads;
-    call.q_len = size(x.dim(1));
-    call.head = size(widths[0]) / heads;
-    call.v_head = size(widths[2]) / heads;
-    const Tensor y = ctx.output(0, Shape{x.dim(0), x.dim(1), widths[2]});
-
-    const tensor::Buffer memory = ctx.scratch(checked_mul(checked_mul(rows, width), sizeof(float)));
-    auto* projected = reinterpret_cast<float*>(memory.data());
-    project(ctx, x, rows, width, projected);
-    const auto part = [&](std::size_t offset, std::size_t head) {
-      return Heads<const float>{projected + offset, call.q_len * width, head, width};
-    };
-    call.q = part(0, call.head);
-    call.k = part(size(widths[0]), call.head);
-    call.v = part(size(2 * widths[0]), call.v_head);
-    call.kv_len = call.q_len;
-    const Tensor joined = with_past(ctx, call);
-    call.scale = scale(call.head);
-    call.causal = causal_;
-    call.offsets.assign(call.batch, static_cast<std::int64_t>(call.kv_len - call.q_len));
-    const std::vector<float> added = bias(ctx, ctx.optional_input(3), ctx.optional_input(5), call);
-    const RealOutput<float> out(ctx, rung_, y);
-    call.y = Heads<float>::bsnh(out.data(), heads, call.q_len, call.v_head);
-    run_attention(ctx, rung_, call);
-    out.store();
-  }
-
- private:
-  void project(KernelContext& ctx, const Tensor& x, std::size_t rows, std::size_t width, float* out) const {
-    const RealInput<float> bias(ctx, rung_, ctx.optional_input(2));
-    if (const Tensor* b = ctx.optional_input(2); b != nullptr && size(b->numel()) != width)
-      fail(ErrorCode::ShapeMismatch, cat("Attention: the bias is ", b->to_string(), " for ", width, " columns"));
-    const auto k = size(x.dim(2));
-    microkernels::GemmArgs args{.m = rows, .n = width, .k = k, .a = x.raw(), .lda = k, .epilogue = {}};
-    args.a_type = *gemm_type(x.dtype());
-    if (packed_) {
-      args.packed_b = packed_.data();
-    } else {
-      args.b = ctx.input(1).raw();
-      args.ldb = width;
-      args.b_type = args.a_type;
-    }
-    args.c = out;
-    args.ldc = width;
-    args.epilogue.bias_n = bias.data();
-    run_gemm(ctx, table_, args);
-  }
-
-  /// Puts the past before keys and values: both are [2, batch, heads, rows, head].
-  Tensor with_past(KernelContext& ctx, AttentionCall<float>& call) const {
-    const Tensor* past = ctx.optional_input(4);
-    const bool wanted = ctx.wants_output(1);
-    if (past == nullptr && !wanted) return {};
-    const auto dim = [](std::size_t v) { return static_cast<std::int64_t>(v); };
-    std::size_t before = 0;
-    if (past != nullptr) {
-      if (past->rank() == 5) before = size(past->dim(3));
-      if (past->shape() != Shape{2, dim(call.batch), heads_, dim(before), dim(call.head)} || call.head != call.v_head)
-        fail(ErrorCode::ShapeMismatch, cat("Attention: the past is ", past->to_string()));
-    }
-    if (call.head != call.v_head)
-      fail(ErrorCode::UnsupportedOperator, "Attention that keeps keys and values of unlike sizes");
-    const std::size_t fresh = call.q_len, heads = call.q_heads, total = before + fresh;
-    const Shape shape{2, dim(call.batch), heads_, dim(total), dim(call.head)};
-    const Tensor out = wanted ? ctx.output(1, shape) : Tensor();
-    const Tensor joined =
-        wanted && out.dtype() == DType::Float32 ? out : Tensor::make(DType::Float32, shape, *ctx.run().allocator);
-    const RealInput<float> old(ctx, rung_, past);
-    const std::vector<std::size_t> lengths(call.batch, before);
-    for (std::size_t i = 0; i < 2; ++i) {
-      Heads<const float>& rows = i == 0 ? call.k : call.v;
-      float* to = joined.mutable_data<float>() + i * call.batch * heads * total * call.head;
-      const float* from = past == nullptr ? nullptr : old + i * call.batch * heads * before * call.head;
-      join_rows(ctx, call.batch, heads, call.head, Heads<const float>::bnsh(from, heads, before, call.head), lengths,
-                rows, fresh, to, total);
-      rows = Heads<const float>::bnsh(to, heads, total, call.head);
-    }
-    if (wanted && out.dtype() != DType::Float32)
-      convert_reals(ctx.run(), rung_, DType::Float32, joined.raw(), out.dtype(), out.mutable_raw(), size(out.numel()));
-    call.kv_len = total;
-    return joined;
-  }
-
-  const microkernels::GemmTable& table_;
-  std::vector<std::int64_t> sizes_;
-  Shape w_shape_;
-  PackedMatrix packed_;
-};
-
 void infer_multi_head_attention(InferContext& ctx) {
   for (std::size_t o = 0; o < ctx.output_count(); ++o) {
     if (ctx.has_output(o)) ctx.set_output_dtype(o, ctx.input_dtype(0));
@@ -520,24 +309,6 @@ void infer_multi_head_attention(InferContext& ctx) {
   if (ctx.has_output(3)) ctx.set_output_shape(3, graph::SymShape{(*q)[0], heads, (*q)[1], total});
 }
 
-void infer_projected_attention(InferContext& ctx) {
-  for (std::size_t o = 0; o < ctx.output_count(); ++o) {
-    if (ctx.has_output(o)) ctx.set_output_dtype(o, ctx.input_dtype(0));
-  }
-  const graph::SymShape *x = ctx.input_shape(0), *w = ctx.input_shape(1);
-  if (x == nullptr || w == nullptr || x->size() != 3 || w->size() != 2) return;
-  const std::vector<std::int64_t> sizes = ctx.attributes().get_ints("qkv_hidden_sizes");
-  const Dim width = sizes.size() == 3 ? Dim(sizes[2]) : floor_div((*w)[1], Dim(3));
-  ctx.set_output_shape(0, graph::SymShape{(*x)[0], (*x)[1], width});
-  if (!ctx.has_output(1)) return;
-  const Dim heads = ctx.attributes().get_int("num_heads");
-  const graph::SymShape* past = ctx.input_shape(4);
-  const Dim total = !ctx.has_input(4)                      ? (*x)[1]
-                    : past != nullptr && past->size() == 5 ? (*past)[3] + (*x)[1]
-                                                           : Dim::unknown();
-  ctx.set_output_shape(1, graph::SymShape{2, (*x)[0], heads, total, floor_div(width, heads)});
-}
-
 }  // namespace
 
 void register_multi_head_attention(kernel::OpRegistrar& r) {
@@ -556,12 +327,6 @@ void register_multi_head_attention(kernel::OpRegistrar& r) {
                "present_value:T?, qk:QK?; T = float|float16|bfloat16, QK = float|float16|bfloat16, M = int32")
       .infer(infer_multi_head_attention)
       .kernel<MultiHeadAttention>();
-  r.op("Attention", "com.microsoft")
-      .version(1,
-               "input:T, weights:T, bias:T?, mask_index:M?, past:T?, attention_bias:T?, past_sequence_length:M? -> "
-               "output:T, present:T?; T = float|float16, M = int32")
-      .infer(infer_projected_attention)
-      .kernel<ProjectedAttention>();
 }
 
 }  // namespace infernode::ops
