@@ -3,6 +3,7 @@ export interface OperatorProfile {
   readonly opType: string;
   readonly provider: string;
   readonly count: number;
+  /** Without the time of nodes in the bodies of control flow, which are counted by themselves. */
   readonly totalMicroseconds: number;
   /** Share of the time of all nodes, 0 to 1. */
   readonly share: number;
@@ -40,19 +41,21 @@ export function summarizeProfile(path: string, trace: string): ProfileSummary {
   let runs = 0;
   let runMicroseconds = 0;
   let nodeMicroseconds = 0;
-  for (const { cat, name, dur, args } of events) {
+  const withoutBodies = ownTimes(events);
+  for (const [i, { cat, name, dur, args }] of events.entries()) {
     if (cat === 'Session' && name === 'model_run') {
       runs++;
       runMicroseconds += dur;
-    } else if (cat === 'Node' && name.endsWith('_kernel_time')) {
+    } else if (isNode({ cat, name })) {
+      const own = withoutBodies[i] as number;
       const opType = String(args['op_name']);
       const provider = String(args['provider']);
       const key = `${opType}\0${provider}`;
       const entry = operators.get(key) ?? { opType, provider, count: 0, total: 0 };
       operators.set(key, entry);
       entry.count++;
-      entry.total += dur;
-      nodeMicroseconds += dur;
+      entry.total += own;
+      nodeMicroseconds += own;
     }
   }
   const table = [...operators.values()]
@@ -65,4 +68,25 @@ export function summarizeProfile(path: string, trace: string): ProfileSummary {
       share: nodeMicroseconds === 0 ? 0 : total / nodeMicroseconds,
     }));
   return { path, runs, runMicroseconds, operators: table, events };
+}
+
+function isNode({ cat, name }: Pick<ProfileEvent, 'cat' | 'name'>): boolean {
+  return cat === 'Node' && name.endsWith('_kernel_time');
+}
+
+/** Time of each event without that of the nodes that ran within it: these are of its thread, and stand before it. */
+function ownTimes(events: readonly ProfileEvent[]): number[] {
+  const unclaimed = new Map<number, ProfileEvent[]>(); // by thread: nodes that may turn out to have run within another
+  return events.map((event) => {
+    if (!isNode(event)) return event.dur;
+    let nodes = unclaimed.get(event.tid);
+    if (nodes === undefined) unclaimed.set(event.tid, (nodes = []));
+    let own = event.dur;
+    for (let last = nodes.at(-1); last !== undefined && last.ts >= event.ts; last = nodes.at(-1)) {
+      own -= last.dur;
+      nodes.pop();
+    }
+    nodes.push(event);
+    return Math.max(0, own); // times are whole microseconds
+  });
 }

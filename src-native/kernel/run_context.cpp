@@ -1,6 +1,7 @@
 #include "kernel/run_context.h"
 
 #include "base/error.h"
+#include "kernel/profile.h"
 
 namespace infernode::kernel {
 
@@ -21,16 +22,21 @@ void RunContext::check() const {
 void RunContext::parallel_for(std::size_t count, double cost_ns,
                               FunctionRef<void(std::size_t, std::size_t, std::size_t)> fn) const {
   if (count == 0) return;
-  if (!pool || max_threads <= 1) {
-    check();
-    fn(0, count, 0);
-    return;
-  }
+  const auto share = [&](FunctionRef<void(std::size_t, std::size_t, std::size_t)> body) {
+    if (!pool || max_threads <= 1) return body(0, count, 0);
+    pool->parallel_for(count, cost_ns, max_threads, body, dynamic_block_base);
+  };
   const auto checked = [&](std::size_t begin, std::size_t end, std::size_t slot) {
     check();
     fn(begin, end, slot);
   };
-  pool->parallel_for(count, cost_ns, max_threads, checked, dynamic_block_base);
+  if (loops == nullptr) return share(checked);
+  const LoopProfile::Loop loop(*loops);
+  const auto timed = [&](std::size_t begin, std::size_t end, std::size_t slot) {
+    const LoopProfile::Block block(loop, end - begin);
+    checked(begin, end, slot);
+  };
+  share(timed);
 }
 
 }  // namespace infernode::kernel

@@ -13,6 +13,9 @@
 
 namespace infernode::kernel {
 
+class LoopProfile;
+class ProfileSink;
+
 /// Set from any thread to end a run at its next check.
 class CancelToken {
  public:
@@ -48,6 +51,8 @@ struct RunContext {
   std::optional<std::chrono::steady_clock::time_point> deadline;
   MemoryBudget* budget = nullptr;
   const Logger* logger = nullptr;
+  ProfileSink* profile = nullptr;          ///< where the nodes' times go; null: nobody wants them
+  LoopProfile* loops = nullptr;            ///< of the node that is running, where there is a profile
   tensor::Allocator* allocator = nullptr;  ///< host memory for outputs and scratch; never null in a run
   int depth = 0;                           ///< nesting of control flow, bounded
 

@@ -6,7 +6,6 @@
 #include "kernel/run_context.h"
 #include "runtime/execution_plan.h"
 #include "runtime/frame_pool.h"
-#include "runtime/profiler.h"
 
 namespace infernode::runtime {
 
@@ -23,7 +22,6 @@ struct Execution {
   std::span<const tensor::Device> devices;         ///< by output: where it shall stay; may be shorter (host)
   tensor::Allocator& output_allocator;             ///< of the graph's outputs, which outlive the frame
   std::size_t inter_op_threads = 1;                ///< above 1: independent steps run at once
-  Profiler* profiler = nullptr;
 };
 
 /// Runs every step; returns the graph's outputs, which share memory with nothing of the plan, the frame or the inputs

@@ -1,5 +1,6 @@
 #include "runtime/plan_subgraph_runner.h"
 
+#include "kernel/profile.h"
 #include "runtime/executor.h"
 #include "runtime/value_check.h"
 
@@ -36,15 +37,19 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
   const FrameLease frame(frames_);
   kernel::RunContext run = ctx.run();
   ++run.depth;
-  return execute({.plan = *plan_,
-                  .shapes = *shapes,
-                  .frame = *frame,
-                  .run = run,
-                  .inputs = fed,
-                  .captures = captured,
-                  .bound = {},
-                  .devices = {},
-                  .output_allocator = *ctx.run().allocator});
+  const auto begin = kernel::ProfileSink::Clock::now();
+  std::vector<tensor::Value> results = execute({.plan = *plan_,
+                                                .shapes = *shapes,
+                                                .frame = *frame,
+                                                .run = run,
+                                                .inputs = fed,
+                                                .captures = captured,
+                                                .bound = {},
+                                                .devices = {},
+                                                .output_allocator = *ctx.run().allocator});
+  if (run.profile != nullptr)
+    run.profile->add("Session", "SequentialExecutor::Execute", begin, kernel::ProfileSink::Clock::now());
+  return results;
 }
 
 }  // namespace infernode::runtime

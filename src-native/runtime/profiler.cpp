@@ -23,14 +23,6 @@ long process_id() {
 #endif
 }
 
-long thread_id() {
-#ifdef __linux__
-  return static_cast<long>(gettid());
-#else
-  return 0;
-#endif
-}
-
 std::string pad(long value, std::size_t width) {
   std::string text = std::to_string(value);
   return std::string(width > text.size() ? width - text.size() : 0, '0') + text;
@@ -39,11 +31,11 @@ std::string pad(long value, std::size_t width) {
 }  // namespace
 
 void Profiler::add(std::string_view category, std::string_view name, Clock::time_point begin, Clock::time_point end,
-                   const std::vector<Argument>& arguments) {
+                   std::span<const Argument> arguments) {
   const auto us = [](Clock::duration d) { return std::chrono::duration_cast<std::chrono::microseconds>(d).count(); };
-  std::string event = cat("{\"cat\":", json_string(category), ",\"pid\":", process_id(), ",\"tid\":", thread_id(),
-                          ",\"dur\":", us(end - begin), ",\"ts\":", us(begin - start_),
-                          ",\"ph\":\"X\",\"name\":", json_string(name), ",\"args\":{");
+  std::string event = cat("{\"cat\":", json_string(category), ",\"pid\":", process_id(),
+                          ",\"tid\":", kernel::thread_id(), ",\"dur\":", us(end - begin),
+                          ",\"ts\":", us(begin - start_), ",\"ph\":\"X\",\"name\":", json_string(name), ",\"args\":{");
   bool first = true;
   for (const auto& [key, value] : arguments) {
     const bool raw = !value.empty() && (value[0] == '{' || value[0] == '[');
@@ -52,7 +44,11 @@ void Profiler::add(std::string_view category, std::string_view name, Clock::time
   }
   event += "}}";
   const std::lock_guard lock(mutex_);
-  if (events_.size() < kMaxEvents) events_.push_back(std::move(event));
+  if (events_.size() < kMaxEvents) {
+    events_.push_back(std::move(event));
+  } else {
+    ++dropped_;
+  }
 }
 
 std::string Profiler::json() const {
@@ -63,6 +59,11 @@ std::string Profiler::json() const {
     text += i + 1 < events_.size() ? ",\n" : "\n";
   }
   return text + "]\n";
+}
+
+std::size_t Profiler::dropped() const {
+  const std::lock_guard lock(mutex_);
+  return dropped_;
 }
 
 std::string Profiler::file_name(std::string_view prefix) {

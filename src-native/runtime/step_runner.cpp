@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 
 #include "runtime/value_check.h"
 
@@ -43,8 +44,8 @@ void StepRunner::run(std::size_t index) {
   for (const ValueId id : step.inputs) inputs_.push_back(find(id));
   for (const ValueId id : step.implicit) implicit_.push_back(find(id));
   outputs_.assign(step.outputs.size(), {});
-  const bool profiling = execution_.profiler != nullptr;
-  const auto begin = profiling ? Profiler::Clock::now() : Profiler::Clock::time_point{};
+  std::optional<Measured> measured;
+  if (execution_.run.profile != nullptr) measured.emplace(execution_.run);
   bool idle = false;
   try {
     execution_.run.check();
@@ -52,8 +53,9 @@ void StepRunner::run(std::size_t index) {
     if (idle) {
       outputs_[0] = *inputs_[0];
     } else {
-      kernel::KernelContext ctx(execution_.run, inputs_, implicit_, outputs_, step.output_dtypes,
-                                std::span<const bool>(step.wanted.get(), step.outputs.size()), *this);
+      kernel::KernelContext ctx(measured ? measured->run : execution_.run, inputs_, implicit_, outputs_,
+                                step.output_dtypes, std::span<const bool>(step.wanted.get(), step.outputs.size()),
+                                *this);
       step.kernel->run(ctx);
     }
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
@@ -74,7 +76,7 @@ void StepRunner::run(std::size_t index) {
     fail(ErrorCode::OutOfMemory, cat("out of memory while running ", execution_.plan.describe(step)),
          {.node = node.name, .op_type = node.op_type});
   }
-  if (profiling && !idle) record(step, index, begin);
+  if (measured && !idle) record(step, index, *measured);
   for (std::size_t o = 0; o < step.outputs.size(); ++o) {
     if (step.outputs[o] != kNoValue && step.wanted[o])
       execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
@@ -150,8 +152,8 @@ tensor::Tensor StepRunner::reuse_input(const Step& step, std::size_t o, tensor::
   return {};
 }
 
-void StepRunner::record(const Step& step, std::size_t index, Profiler::Clock::time_point begin) const {
-  const auto end = Profiler::Clock::now();
+void StepRunner::record(const Step& step, std::size_t index, const Measured& measured) const {
+  const auto end = kernel::ProfileSink::Clock::now();
   const graph::Node& node = execution_.plan.graph().node(step.node);
   std::size_t activations = 0, parameters = 0, produced = 0;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -165,16 +167,17 @@ void StepRunner::record(const Step& step, std::size_t index, Profiler::Clock::ti
     produced += value.bytes();
   }
   const std::string name = node.name.empty() ? cat(node.op_type, "_", index) : node.name;
-  execution_.profiler->add("Node", cat(name, "_kernel_time"), begin, end,
-                           {{"op_name", node.op_type},
-                            {"provider", step.provider == nullptr ? std::string("CPUExecutionProvider")
-                                                                  : std::string(step.provider->name())},
-                            {"node_index", cat(index)},
-                            {"activation_size", cat(activations)},
-                            {"parameter_size", cat(parameters)},
-                            {"output_size", cat(produced)},
-                            {"input_type_shape", type_shapes(inputs_)},
-                            {"output_type_shape", type_shapes(outputs)}});
+  const kernel::ProfileSink::Argument arguments[] = {
+      {"op_name", node.op_type},
+      {"provider", step.provider == nullptr ? std::string("CPUExecutionProvider") : std::string(step.provider->name())},
+      {"node_index", cat(index)},
+      {"activation_size", cat(activations)},
+      {"parameter_size", cat(parameters)},
+      {"output_size", cat(produced)},
+      {"input_type_shape", type_shapes(inputs_)},
+      {"output_type_shape", type_shapes(outputs)},
+      {"thread_scheduling_stats", measured.loops.json()}};
+  execution_.run.profile->add("Node", cat(name, "_kernel_time"), measured.begin, end, arguments);
 }
 
 }  // namespace infernode::runtime

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "kernel/profile.h"
 #include "runtime/executor.h"
 
 namespace infernode::runtime {
@@ -22,7 +23,14 @@ class StepRunner final : private kernel::OutputSink {
   const tensor::Value* find(graph::ValueId id) const;
   bool stays_on_device(const Step& step) const;
   tensor::Tensor reuse_input(const Step& step, std::size_t o, tensor::DType dtype, const tensor::Shape& shape) const;
-  void record(const Step& step, std::size_t index, Profiler::Clock::time_point begin) const;
+  /// What a step that is profiled runs with.
+  struct Measured {
+    explicit Measured(const kernel::RunContext& shared) : run(shared) { run.loops = &loops; }
+    kernel::RunContext run;
+    kernel::LoopProfile loops;
+    const kernel::ProfileSink::Clock::time_point begin = kernel::ProfileSink::Clock::now();
+  };
+  void record(const Step& step, std::size_t index, const Measured& measured) const;
 
   const Execution& execution_;
   const bool use_arena_;

@@ -179,6 +179,12 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
     if (i < request.devices.size()) devices[request.wanted[i]] = request.devices[i];
   }
 
+  const auto called = Profiler::Clock::now();
+  std::shared_ptr<Profiler> profiler;
+  {
+    const std::lock_guard lock(state_->mutex);
+    profiler = state_->profiler;
+  }
   const auto budget = std::make_shared<kernel::MemoryBudget>(state_->options.memory_limit);
   const runtime::FrameLease frame(state_->frames);
   const bool limited = state_->options.memory_limit != SIZE_MAX;
@@ -195,17 +201,13 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
       .deadline = {},
       .budget = limited ? budget.get() : nullptr,
       .logger = &logger,
+      .profile = profiler.get(),
       .allocator = limited ? static_cast<tensor::Allocator*>(&charged) : &(*frame).allocator,
   };
   if (request.options.timeout_ms) {
     run.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(*request.options.timeout_ms);
   }
 
-  std::shared_ptr<Profiler> profiler;
-  {
-    const std::lock_guard lock(state_->mutex);
-    profiler = state_->profiler;
-  }
   const std::size_t inter_op = state_->options.inter_op_threads;
   const FloatModeScope float_mode(true);
   std::vector<tensor::Value> feeds(request.feeds.begin(), request.feeds.end());
@@ -231,8 +233,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
                         .output_allocator = limited ? charged_outputs : tensor::host_allocator(),
                         .inter_op_threads = !state_->options.parallel ? 1
                                             : inter_op == 0           ? pool.size()
-                                                                      : inter_op,
-                        .profiler = profiler.get()});
+                                                                      : inter_op});
   const auto end = Profiler::Clock::now();
   const double us = std::chrono::duration<double, std::micro>(end - begin).count();
   const double mean = shapes->mean_us.load(std::memory_order_relaxed);
@@ -240,7 +241,6 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   if (profiler) {
     profiler->add("Session", state_->options.parallel ? "ParallelExecutor::Execute" : "SequentialExecutor::Execute",
                   begin, end);
-    profiler->add("Session", "model_run", begin, end);
   }
   if (const auto shrink = request.options.config.find("memory.enable_memory_arena_shrinkage");
       shrink != request.options.config.end() && !shrink->second.empty()) {
@@ -268,6 +268,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
     }
     results.push_back(std::move(value));
   }
+  if (profiler) profiler->add("Session", "model_run", called, Profiler::Clock::now());
   return results;
 }
 
@@ -347,6 +348,10 @@ ProfileSummary Session::end_profiling() {
     profiler.swap(state_->profiler);
   }
   if (!profiler) return {};
+  if (const std::size_t dropped = profiler->dropped(); dropped > 0) {
+    state_->logger.write(LogSeverity::Error, "profile", "the trace is full at ", Profiler::kMaxEvents, " events; ",
+                         dropped, " more are not in it");
+  }
   ProfileSummary summary{.path = {}, .json = profiler->json()};
   const std::string prefix =
       state_->options.profile_prefix.empty() ? "infernode_profile" : state_->options.profile_prefix;

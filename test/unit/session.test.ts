@@ -444,12 +444,12 @@ describe('IoBinding', () => {
 describe('profiles', () => {
   it('are summarised by operator', async () => {
     session.startProfiling();
-    const node = (name: string, opType: string, dur: number) =>
-      ({ cat: 'Node', name: `${name}_kernel_time`, dur, ts: 0, args: { op_name: opType, provider: 'cpu' } }); // prettier-ignore
+    const node = (name: string, opType: string, ts: number, dur: number) =>
+      ({ cat: 'Node', name: `${name}_kernel_time`, dur, ts, args: { op_name: opType, provider: 'cpu' } }); // prettier-ignore
     const events = [
-      node('a', 'Conv', 30),
-      node('b', 'Relu', 10),
-      node('c', 'Conv', 60),
+      node('a', 'Conv', 0, 30),
+      node('b', 'Relu', 30, 10),
+      node('c', 'Conv', 40, 60),
       { cat: 'Session', name: 'model_run', dur: 120, ts: 0, args: {} },
     ];
     native.profile = { path: 'p.json', trace: JSON.stringify(events) };
@@ -460,6 +460,25 @@ describe('profiles', () => {
       { opType: 'Relu', provider: 'cpu', count: 1, totalMicroseconds: 10, share: 0.1 },
     ]);
     expect(session.endProfiling()).toBeUndefined();
+  });
+
+  it('count the nodes of bodies once', () => {
+    session.startProfiling();
+    const node = (opType: string, ts: number, dur: number, tid = 1) =>
+      ({ cat: 'Node', name: `${opType}_kernel_time`, ts, dur, tid, args: { op_name: opType, provider: 'cpu' } }); // prettier-ignore
+    const events = [
+      node('Relu', 0, 10),
+      node('Mul', 22, 3),
+      node('If', 21, 9),
+      node('Mul', 31, 4),
+      node('Abs', 25, 50, 2), // another thread's
+      node('Loop', 20, 30),
+    ];
+    native.profile = { path: '', trace: JSON.stringify(events) };
+    const own = session
+      .endProfiling()
+      .operators.map(({ opType, totalMicroseconds }: any) => [opType, totalMicroseconds]);
+    expect(Object.fromEntries(own)).toEqual({ Relu: 10, Mul: 7, If: 6, Loop: 17, Abs: 50 });
   });
 });
 

@@ -3,6 +3,7 @@
 
 #include "fusions/graph_test.h"
 #include "runtime/executor.h"
+#include "runtime/profiler.h"
 
 namespace infernode::test {
 
@@ -50,6 +51,7 @@ class Planned {
     context.max_threads = options.pool == nullptr ? 1 : options.pool->size();
     context.cancel = options.cancel;
     context.budget = options.budget;
+    context.profile = options.profiler;
     context.allocator = &frame.allocator;
     const auto fed = pointers(inputs);
     return runtime::execute({.plan = *plan,
@@ -61,8 +63,7 @@ class Planned {
                              .bound = options.bound,
                              .devices = {},
                              .output_allocator = tensor::host_allocator(),
-                             .inter_op_threads = options.inter_op_threads,
-                             .profiler = options.profiler});
+                             .inter_op_threads = options.inter_op_threads});
   }
 
   graph::ValueId id(std::string_view name) const { return plan->graph().find_value(name); }

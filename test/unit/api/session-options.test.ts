@@ -184,6 +184,37 @@ describe('files that options ask for', () => {
     await session.release();
   });
 
+  it('the profile has the nodes of the branch that ran, before the node that chose it', async () => {
+    const x = { name: 'x', type: 'float32', shape: [2] } as const;
+    const branch = (op: string) => ({
+      nodes: [node(op, ['x'], [`${op}_out`], { name: `the ${op}` })],
+      inputs: [],
+      outputs: [{ ...x, name: `${op}_out` }],
+    });
+    const attributes = { then_branch: branch('Neg'), else_branch: branch('Abs') };
+    const choice = model({
+      nodes: [node('If', ['yes'], ['y'], { name: 'choice', attributes })],
+      inputs: [{ name: 'yes', type: 'bool', shape: [] }, x],
+      outputs: [{ ...x, name: 'y' }],
+    });
+    const prefix = join(folder, 'choice');
+    const session = await InferenceSession.create(choice, { enableProfiling: true, profileFilePrefix: prefix });
+    await session.run({ yes: new ort.Tensor('bool', [true], []), x: floats([1, 2]) });
+    session.endProfiling();
+    await session.release();
+    const file = readdirSync(folder).find((name) => name.startsWith('choice_'))!;
+    const events = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+    const nodes = events.filter((event: any) => event.cat === 'Node');
+    expect(nodes.map((event: any) => event.name)).toEqual(['the Neg_kernel_time', 'choice_kernel_time']);
+    const [inner, outer] = nodes;
+    expect(inner.ts).toBeGreaterThanOrEqual(outer.ts);
+    expect(inner.ts + inner.dur).toBeLessThanOrEqual(outer.ts + outer.dur + 1);
+    expect(Object.keys(inner.args)).toEqual(
+      expect.arrayContaining(['activation_size', 'input_type_shape', 'node_index', 'op_name', 'output_size', 'output_type_shape', 'parameter_size', 'provider', 'thread_scheduling_stats']), // prettier-ignore
+    );
+    expect(Object.keys(inner.args.thread_scheduling_stats)).toEqual(['main_thread', 'sub_threads']);
+  });
+
   it('external data comes from memory', async () => {
     const weights = Float32Array.of(100, 200);
     const external = model({
