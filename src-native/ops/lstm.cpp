@@ -1,6 +1,5 @@
 #include "kernel/op_registrar.h"
-#include "microkernels/rnn.h"
-#include "ops/recurrent.h"
+#include "ops/lstm_cell.h"
 
 namespace infernode::ops {
 namespace {
@@ -49,6 +48,7 @@ class Lstm final : public kernel::Kernel {
     const Scratch<T> gates(ctx, checked_mul(checked_mul(rows, width), s.directions));
     std::vector<RecurrentWeight::Matrix<T>> r;
     std::vector<T> sum(width);
+    const LstmCell cell{cells_, attributes_, input_forget_};
     for (std::size_t d = 0; d < s.directions; ++d) {
       for (std::size_t i = 0; i < width; ++i)
         sum[i] = bias ? bias[d * 2 * width + i] + bias[(d * 2 + 1) * width + i] : T{0};
@@ -74,31 +74,6 @@ class Lstm final : public kernel::Kernel {
     y.store();
     h.store(ctx, rung_, 1);
     c.store(ctx, rung_, 2);
-  }
-
-  template <class T>
-  void cell(const T* gates, const T* peep, T* c, T* h, std::size_t n, const CellFunction* f) const {
-    if constexpr (std::is_same_v<T, float>) {
-      if (attributes_.standard) {
-        return cells_.lstm_cell({.gates = gates,
-                                 .peephole = peep,
-                                 .cell_in = c,
-                                 .cell_out = c,
-                                 .hidden_out = h,
-                                 .clip = attributes_.clip,
-                                 .input_forget = input_forget_},
-                                n);
-      }
-    }
-    const auto gate = [&](std::size_t g, std::size_t i, T state, std::size_t p) {
-      return f[0](attributes_.clipped(gates[g * n + i] + (peep == nullptr ? 0 : peep[p * n + i] * state)));
-    };
-    for (std::size_t i = 0; i < n; ++i) {
-      const T input = gate(0, i, c[i], 0);
-      const T forget = input_forget_ ? 1 - input : gate(2, i, c[i], 2);
-      c[i] = forget * c[i] + input * f[1](attributes_.clipped(gates[3 * n + i]));
-      h[i] = gate(1, i, c[i], 1) * f[2](c[i]);
-    }
   }
 
   CpuRung rung_;
