@@ -18,6 +18,6 @@ graph::ValueType with_leading_dim(graph::ValueType type, const graph::Dim& dim, 
 /// Value types of control flow by the version of the standard: the operators' constraint V.
 inline constexpr const char* kFlowTypes1 = "V = all";
 inline constexpr const char* kFlowTypes13 = "V = all|seq(all)";
-inline constexpr const char* kFlowTypes16 = "V = all_ir4|seq(all_ir4)|optional(all)|optional(seq(all))";
+inline constexpr const char* kFlowTypes16 = "V = all_ir4|seq(all_ir4)|optional(all_ir4)|optional(seq(all_ir4))";
 
 }  // namespace infernode::ops

@@ -52,11 +52,11 @@ void register_if(kernel::OpRegistrar& r) {
       .version(11, signature(kFlowTypes1))
       .version(13, signature(kFlowTypes13))
       .version(16, signature(kFlowTypes16))
-      .version(19, signature("V = all_ir9|seq(all_ir9)|optional(all_ir9)|optional(seq(all_ir9))"))
-      .version(21, signature("V = all_ir10|seq(all_ir10)|optional(all_ir10)|optional(seq(all_ir10))"))
-      .version(23, signature("V = all_ir11|seq(all_ir11)|optional(all_ir11)|optional(seq(all_ir11))"))
-      .version(24, signature("V = all_ir12|seq(all_ir12)|optional(all_ir12)|optional(seq(all_ir12))"))
-      .version(25, signature("V = all_ir13|seq(all_ir13)|optional(all_ir13)|optional(seq(all_ir13))"))
+      .version(19, signature("V = all_ir9|seq(all_ir9)|optional(all_ir9)|optional(seq(all_ir4))"))
+      .version(21, signature("V = all_ir10|seq(all_ir10)|optional(all_ir10)|optional(seq(all_ir4))"))
+      .version(23, signature("V = all_ir11|seq(all_ir11)|optional(all_ir11)|optional(seq(all_ir4))"))
+      .version(24, signature("V = all_ir12|seq(all_ir12)|optional(all_ir12)|optional(seq(all_ir4))"))
+      .version(25, signature("V = all_ir13|seq(all_ir13)|optional(all_ir13)|optional(seq(all_ir4))"))
       .infer(infer_if)
       .kernel<If>();
 }
