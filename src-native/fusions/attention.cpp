@@ -19,6 +19,9 @@ bool is_last_axis(const graph::Node& softmax) {
   return axis == -1 || axis == 3;
 }
 
+/// Whether something takes the place of the probabilities `p` in the product with V.
+bool zeroes_nan(const Match& match) { return match.last().inputs[0] != match.value("p"); }
+
 bool guard(const Match& match) {
   const graph::SymShape *q = dims(match, "q"), *k = dims(match, "k"), *v = dims(match, "v");
   if (q == nullptr || k == nullptr || v == nullptr || match.type("q").elem != tensor::DType::Float32) return false;
@@ -27,6 +30,7 @@ bool guard(const Match& match) {
   for (std::size_t i = 0; i < 2; ++i) {
     if (!((*q)[i] == (*k)[i]) || !((*q)[i] == (*v)[i])) return false;
   }
+  if (zeroes_nan(match) && !is_scalar(match, "c_zero", "p", 0)) return false;
   return is_last_axis(match.maker("p"));
 }
 /// The mask does not widen batch and heads; the operator sees to rows and columns.
@@ -46,6 +50,7 @@ std::vector<graph::ValueId> attention(const Match& match, graph::GraphPatch& pat
       make_node(match, kOwn, "FusedAttention", {match.value("q"), match.value("k"), match.value("v"), mask});
   node.opset = 1;
   node.attributes.set("scale", match.maker("t").attributes.get_float("alpha", 1));
+  if (zeroes_nan(match)) node.attributes.set("zero_nan", std::int64_t{1});
   return put(match, patch, std::move(node));
 }
 std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch) {
@@ -113,13 +118,14 @@ std::vector<graph::ValueId> replace_repeats(const Match& match, graph::GraphPatc
 }  // namespace
 
 void register_attention(FusionRegistry& registry) {
-  registry.add({"AttentionFusion", 2,
-                "(q, k, v) => (y) { t = infernode.FusedMatMul(q, k)  p = Softmax(t)  y = MatMul(p, v) }", guard,
-                replace});
-  registry.add({"AttentionFusion", 2,
-                "(q, k, v, m) => (y) { t = infernode.FusedMatMul(q, k)  s = Add(t, m)  p = Softmax(s)  "
-                "y = MatMul(p, v) }",
-                guard_masked, replace_masked});
+  const std::string plain = ") => (y) { t = infernode.FusedMatMul(q, k)  p = Softmax(t)  ",
+                    masked = ", m) => (y) { t = infernode.FusedMatMul(q, k)  s = Add(t, m)  p = Softmax(s)  ";
+  registry.add({"AttentionFusion", 2, "(q, k, v" + plain + "y = MatMul(p, v) }", guard, replace});
+  registry.add({"AttentionFusion", 2, "(q, k, v" + masked + "y = MatMul(p, v) }", guard_masked, replace_masked});
+  // Rows without keys, NaN to Softmax, are zeros to some exporters.
+  const std::string zeroed = "n = IsNaN(p)  w = Where(n, c_zero, p)  y = MatMul(w, v) }";
+  registry.add({"AttentionFusion", 2, "(q, k, v, c_zero" + plain + zeroed, guard, replace});
+  registry.add({"AttentionFusion", 2, "(q, k, v, c_zero" + masked + zeroed, guard_masked, replace_masked});
   registry.add({"AttentionTransposeFusion", 2,
                 "(x, k, v, o_m) => (y) { t = Transpose(x)  y = infernode.FusedAttention(t, k, v, o_m) }", guard_input,
                 replace_input<0>});

@@ -151,7 +151,10 @@ std::string attention_body(const Graph& graph, const Node& node, const std::vect
   std::string t = body.call("MatMul", {query, body.call("Transpose<perm = [0, 1, 3, 2]>", {key})});
   t = body.call("Mul", {t, body.constant(node.attributes.get_float("scale", 1))});
   if (in.size() > 3) t = body.call("Add", {t, in[3]});
-  t = body.call("MatMul", {body.call("Softmax<axis = -1>", {t}), value});
+  t = body.call("Softmax<axis = -1>", {t});
+  if (node.attributes.get_int("zero_nan", 0) != 0)
+    t = body.call("Where", {body.call("IsNaN", {t}), body.constant(0), t});
+  t = body.call("MatMul", {t, value});
   body.finish(exchanged(t, "y_rows_first"));
   return body.text();
 }

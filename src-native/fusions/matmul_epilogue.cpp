@@ -31,17 +31,19 @@ std::vector<graph::ValueId> finish(const Match& match, graph::GraphPatch& patch,
   return put(match, patch, std::move(node));
 }
 
-/// A product whose epilogue still takes something. Of Gemm, those that FusedMatMul can say. Only float32: between
-/// 16-bit operators values are rounded, which a fused one would leave out.
-bool is_open(const Match& match) {
+/// A product that FusedMatMul can say. Only float32: between 16-bit operators values are rounded, which a fused one
+/// would leave out.
+bool is_expressible(const Match& match) {
   const graph::Node& product = match.maker("t");
   if (match.type("t").elem != tensor::DType::Float32 || match.type("a").elem != match.type("t").elem ||
       rank_of(match.type("a")).value_or(0) < 2 || rank_of(match.type("b")).value_or(0) < 2)
     return false;
-  if (product.op_type != "Gemm") return !product.attributes.has("activation");
+  if (product.op_type != "Gemm") return true;
   const bool plain = product.attributes.get_int("transA", 0) == 0 && product.attributes.get_float("beta", 1) == 1;
   return plain && (!match.has("o_c") || is_row(match.type("o_c"), match.type("t")));
 }
+/// One whose epilogue still takes something.
+bool is_open(const Match& match) { return is_expressible(match) && !match.maker("t").attributes.has("activation"); }
 
 bool has_input(const Match& match, std::size_t i) {
   const graph::Node& product = match.maker("t");
@@ -118,25 +120,49 @@ std::vector<graph::ValueId> replace_scale_b(const Match& match, graph::GraphPatc
   return finish(match, patch, std::move(node));
 }
 
+bool is_code(const tensor::Tensor& t) {
+  return t.rank() == 2 && (t.dtype() == tensor::DType::Int8 || t.dtype() == tensor::DType::UInt8);
+}
+/// The axis of an 8-bit factor along which the columns of B' lie.
+std::size_t column_axis(const Match& match) { return match.maker("t").attributes.get_int("transB", 0) != 0 ? 0 : 1; }
+std::vector<graph::ValueId> replace_codes(const Match& match, graph::GraphPatch& patch, graph::ValueId scale) {
+  graph::Node node = fused_matmul(match);
+  node.inputs[1] = match.value("c_q");
+  node.inputs[4] = scale;
+  node.inputs[5] = match.value("o_z");
+  return finish(match, patch, std::move(node));
+}
+
 /// Weights kept in 8 bits: one scale, or one for each column of B'.
-bool guard_codes(const Match& match) {
+bool guard_dequantize(const Match& match) {
   const graph::Node& expand = match.maker("b");
   const tensor::Tensor *codes = match.constant("c_q"), *scale = match.constant("c_s"), *zero = match.constant("o_z");
-  if (!is_open(match) || codes->rank() != 2 || scale->dtype() != tensor::DType::Float32 ||
-      (codes->dtype() != tensor::DType::Int8 && codes->dtype() != tensor::DType::UInt8) ||
+  if (!is_expressible(match) || !is_code(*codes) || scale->dtype() != tensor::DType::Float32 ||
       (match.has("o_z") && (zero == nullptr || zero->numel() != scale->numel())) ||
       expand.attributes.get_int("block_size", 0) != 0)
     return false;
-  const std::int64_t columns = match.maker("t").attributes.get_int("transB", 0) != 0 ? 0 : 1;
   const std::int64_t axis = expand.attributes.get_int("axis", 1);
-  return scale->numel() == 1 || (scale->rank() == 1 && (axis < 0 ? axis + 2 : axis) == columns);
+  return scale->numel() == 1 ||
+         (scale->rank() == 1 && axis == (axis < 0 ? -2 : 0) + static_cast<std::int64_t>(column_axis(match)));
 }
-std::vector<graph::ValueId> replace_codes(const Match& match, graph::GraphPatch& patch) {
-  graph::Node node = fused_matmul(match);
-  node.inputs[1] = match.value("c_q");
-  node.inputs[4] = match.value("c_s");
-  node.inputs[5] = match.value("o_z");
-  return finish(match, patch, std::move(node));
+std::vector<graph::ValueId> replace_dequantize(const Match& match, graph::GraphPatch& patch) {
+  return replace_codes(match, patch, match.value("c_s"));
+}
+
+/// The same spelt as a cast and a product with [1, N] (or [N, 1] where B is transposed, or one element).
+bool guard_cast_scale(const Match& match) {
+  const tensor::Tensor *codes = match.constant("c_q"), *scale = match.constant("c_s");
+  if (!is_expressible(match) || !is_code(*codes) || scale->dtype() != tensor::DType::Float32 || scale->rank() > 2)
+    return false;
+  if (scale->numel() == 1) return true;
+  const std::size_t axis = column_axis(match), from_end = 2 - axis;
+  return scale->rank() >= from_end && scale->dim(scale->rank() - from_end) == codes->dim(axis) &&
+         scale->numel() == codes->dim(axis);
+}
+std::vector<graph::ValueId> replace_cast_scale(const Match& match, graph::GraphPatch& patch) {
+  const tensor::Tensor& scale = *match.constant("c_s");
+  const std::string name = match.graph().value(match.value("c_s")).name + "_vector";
+  return replace_codes(match, patch, patch.add_constant(name, scale.reshaped(tensor::Shape{scale.numel()})));
 }
 
 /// The permutation of B's transposition with the last two dims exchanged back, where that keeps rows whole.
@@ -189,9 +215,11 @@ void register_matmul_epilogue(FusionRegistry& registry) {
                   replace_scale});
   }
   for (const std::string product : {kProducts[0], "t = infernode.FusedMatMul(a, b, o_c, o_r)", kProducts[2]}) {
-    registry.add({"DequantizeMatMulFusion", 2,
-                  "(a, c_q, c_s, o_z, o_c, o_r) => (t) { b = DequantizeLinear(c_q, c_s, o_z)  " + product + " }",
-                  guard_codes, replace_codes});
+    const std::string inputs = "(a, c_q, c_s, o_z, o_c, o_r) => (t) { ";
+    registry.add({"DequantizeMatMulFusion", 2, inputs + "b = DequantizeLinear(c_q, c_s, o_z)  " + product + " }",
+                  guard_dequantize, replace_dequantize});
+    registry.add({"DequantizeMatMulFusion", 2, inputs + "f = Cast(c_q)  b = Mul(f, c_s)  " + product + " }",
+                  guard_cast_scale, replace_cast_scale});
   }
   for (const std::string op : {"MatMul(a, b)", "infernode.FusedMatMul(a, b)"}) {
     for (const std::string scale : {"Mul(x, c_s)", "Div(x, c_s)"}) {

@@ -45,7 +45,8 @@ struct AttentionCall {
   std::vector<std::int64_t> offsets;                 ///< by batch: position of the first query among the keys
   std::vector<std::int64_t> lengths;                 ///< by batch: keys that count; empty: all
 
-  T shut_row = 0;  ///< probabilities of a row none of whose keys counts
+  T shut_row = 0;         ///< probabilities of a row none of whose keys counts
+  bool zero_nan = false;  ///< rows whose probabilities are NaN become zeros
 
   /// By query head: a score that takes part in the softmax but has no value; null: none.
   const T* sinks = nullptr;

@@ -220,6 +220,7 @@ class Attention {
       const T most = c_.sinks == nullptr ? T{0} : *std::max_element(row, row + n);
       softmax(row, n);
       if (c_.sinks != nullptr) sink(c_.sinks[b.head] - most, row, n);
+      if (c_.zero_nan && std::isnan(row[0])) std::fill_n(row, n, T{0});  // then all of them are NaN
     } else {
       std::fill_n(row, n, c_.shut_row);
     }

@@ -19,10 +19,13 @@ using tensor::Tensor;
 /// infernode.FusedAttention: Y = softmax(scale * Q * K' + mask) * V over [batch, heads, rows, columns]; where attribute
 /// `q_rows_first` (k_, v_, y_) is set, that operand is [batch, rows, heads, columns]. K and V may have fewer heads than
 /// Q: each then serves a group of neighbours. Scores and mask broadcast to each other in their last two dims; to the
-/// scores' first two the mask broadcasts.
+/// scores' first two the mask broadcasts. Rows of probabilities that are NaN become zeros where `zero_nan` is set.
 class FusedAttention final : public kernel::Kernel {
  public:
-  explicit FusedAttention(KernelInfo& info) : rung_(info.cpu_rung()), scale_(info.attributes().get_float("scale", 1)) {
+  explicit FusedAttention(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        scale_(info.attributes().get_float("scale", 1)),
+        zero_nan_(info.attributes().get_int("zero_nan", 0) != 0) {
     constexpr const char* kNames[] = {"q_rows_first", "k_rows_first", "v_rows_first", "y_rows_first"};
     for (std::size_t i = 0; i < 4; ++i) rows_first_[i] = info.attributes().get_int(kNames[i], 0) != 0;
   }
@@ -63,7 +66,8 @@ class FusedAttention final : public kernel::Kernel {
     call.v = heads(value.data(), v, rows_first_[2]);
     call.y = heads(result.data(), {q[0], q[1], q[2], v[3]}, rows_first_[3]);
     call.scale = static_cast<double>(scale_);
-    call.shut_row = std::numeric_limits<float>::quiet_NaN();  // as Softmax gives
+    call.zero_nan = zero_nan_;
+    if (!zero_nan_) call.shut_row = std::numeric_limits<float>::quiet_NaN();  // as Softmax gives
     const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);
     run_attention(ctx, rung_, call);
     result.store();
@@ -113,6 +117,7 @@ class FusedAttention final : public kernel::Kernel {
 
   CpuRung rung_;
   float scale_;
+  bool zero_nan_;
   bool rows_first_[4];
 };
 

@@ -46,6 +46,29 @@ TEST_CASE("a mask goes along where it fits the scores") {
   }
 }
 
+TEST_CASE("rows that are zeroed where Softmax gives NaN") {
+  const auto text = [](const char* zero) {
+    return attention(cat(", float[S,T] m"),
+                     kHeads + cat("s = MatMul(qt, kt)  n = Mul(s, scale)  a = Add(n, m)  p = "
+                                  "Softmax<axis = -1>(a)  nan = IsNaN(p)  c = Constant<value = float "
+                                  "{",
+                                  zero, "}>()  w = Where(nan, c, p)  y = MatMul(w, vt)"));
+  };
+  const graph::Model before = parse(text("0"));
+  graph::Model after = parse(text("0")), other = parse(text("1"));
+  optimize(after, 2);
+  optimize(other, 2);
+  CHECK(nodes(*after.graph).find("zero_nan = 1") != std::string::npos);
+  CHECK(nodes(*other.graph).find("FusedAttention") == std::string::npos);
+  std::vector<Value> inputs = feeds(*before.graph, kSizes);
+  float* mask = inputs[3].tensor().mutable_data<float>();
+  std::fill_n(mask, 7, -INFINITY);  // the first query sees nothing
+  inputs[0].tensor().mutable_data<float>()[9] = NAN;
+  const std::vector<Value> expected = evaluate(*before.graph, inputs);
+  check_same(evaluate(*after.graph, inputs), expected);
+  CHECK(expected[0].tensor().data<float>()[0] == 0);
+}
+
 TEST_CASE("heads that are repeated for groups of queries are not") {
   const char* text =
       "(float[B,4,S,8] q, float[B,2,T,8] k, float[B,2,T,8] v) => (y) <int64[1] two = {2}, int64[5] wide = {1, 1, 2, 1, "
