@@ -38,9 +38,23 @@ describe('difference', () => {
     expect(difference(actual, expected, tolerance)).toBeTypeOf('string');
   });
 
-  it('compares random draws by type and shape alone', () => {
-    expect(difference(floats(1), floats(2), tolerance, true)).toBeNull();
-    expect(difference(floats(1), floats(2, 3), tolerance, true)).toBeTypeOf('string');
+  describe('of random draws', () => {
+    const drawn = (actual: number[], expected: number[]) =>
+      difference(floats(...actual), floats(...expected), tolerance, true);
+    const half = Array.from({ length: 200 }, (_, i) => (i % 2) * (i + 1));
+    const otherHalf = half.map((_, i) => ((i + 1) % 2) * (i + 1));
+
+    it('accepts other draws of the same distribution', () => {
+      expect(drawn(otherHalf, half)).toBeNull();
+      expect(drawn([], [])).toBeNull();
+      expect(drawn([0], [5])).toBeNull();
+    });
+    it('refuses another count', () => expect(drawn([1], [1, 1])).toBeTypeOf('string'));
+    it('refuses a value that the case cannot draw', () => expect(drawn([1], [2])).toContain('expected 0 or 2'));
+    it('refuses other shares of zeros', () => {
+      expect(drawn(half.map(() => 0), half)).toContain('expected about 0.5'); // prettier-ignore
+      expect(drawn(half.map((_, i) => i + 1), half)).toContain('drew 1 of 200'); // prettier-ignore
+    });
   });
 });
 

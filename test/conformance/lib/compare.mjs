@@ -54,10 +54,10 @@ const isFloating = (type) => /^(float|bfloat|complex)/.test(type);
  * What is wrong with an answer, or null. Floating-point numbers may differ by atol + rtol * |expected|, NaN equals NaN,
  * everything else must be equal.
  * @param {{ rtol: number, atol: number }} tolerance
- * @param {boolean} [shapeOnly] compare no contents, as for random draws
+ * @param {boolean} [drawn] both are random draws: compare type, dims and statistics
  * @returns {string | null}
  */
-export function difference(actual, expected, tolerance, shapeOnly = false, where = '') {
+export function difference(actual, expected, tolerance, drawn = false, where = '') {
   const at = where && ` ${where}`;
   if (expected === null || actual === null || actual === undefined) {
     return (actual ?? null) === expected ? null : `${at}: got ${kindOf(actual)}, expected ${kindOf(expected)}`;
@@ -65,7 +65,7 @@ export function difference(actual, expected, tolerance, shapeOnly = false, where
   if (Array.isArray(expected)) {
     if (!Array.isArray(actual)) return `${at}: got ${kindOf(actual)}, expected a sequence`;
     if (actual.length !== expected.length) return `${at}: ${actual.length} items, expected ${expected.length}`;
-    return first(expected, (item, i) => difference(actual[i], item, tolerance, shapeOnly, `${where}[${i}]`));
+    return first(expected, (item, i) => difference(actual[i], item, tolerance, drawn, `${where}[${i}]`));
   }
   if (expected instanceof Map) {
     if (!(actual instanceof Map)) return `${at}: got ${kindOf(actual)}, expected a map`;
@@ -80,7 +80,25 @@ export function difference(actual, expected, tolerance, shapeOnly = false, where
   if (!isTensor(actual)) return `${at}: got ${kindOf(actual)}, expected a tensor`;
   if (actual.type !== expected.type) return `${at}: type ${actual.type}, expected ${expected.type}`;
   if (String(actual.dims) !== String(expected.dims)) return `${at}: dims [${actual.dims}], expected [${expected.dims}]`;
-  return shapeOnly ? null : contentDifference(actual, expected, tolerance, at);
+  return (drawn ? drawDifference : contentDifference)(actual, expected, tolerance, at);
+}
+
+/**
+ * Two draws from one distribution over values of which each element is 0 or one that the case determines (Bernoulli's ones,
+ * Dropout's scaled inputs, masks): where both drew something else than 0 they agree, and the shares of zeros differ by no
+ * more than five standard deviations of that difference allow.
+ */
+function drawDifference(actual, expected, tolerance, at) {
+  const got = Array.from(elements(actual), Number);
+  const want = Array.from(elements(expected), Number);
+  if (got.length !== want.length) return `${at}: ${got.length} elements, expected ${want.length}`;
+  const apart = want.findIndex((value, i) => value && got[i] && !close(got[i], value, tolerance));
+  if (apart >= 0) return `${at}: drew ${got[apart]} at ${apart}, expected 0 or ${want[apart]}`;
+  const count = want.length;
+  const share = (list) => list.filter((value) => value !== 0).length / (count || 1);
+  const both = (share(got) + share(want)) / 2;
+  if (Math.abs(share(got) - share(want)) <= 5 * Math.sqrt((2 * both * (1 - both)) / (count || 1))) return null;
+  return `${at}: drew ${share(got)} of ${count} elements, expected about ${share(want)}`;
 }
 
 function contentDifference(actual, expected, tolerance, at) {
