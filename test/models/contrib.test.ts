@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cachePath } from '../../scripts/lib/cache.mjs';
+import { folderOnce } from '../../scripts/lib/download.mjs';
+import { engineName } from '../../scripts/lib/engine.mjs';
+import { at } from '../../scripts/lib/project.mjs';
+import { pythonEnvironment } from '../../scripts/lib/python.mjs';
+import { run } from '../../scripts/lib/run.mjs';
+import { judgeAll, tally } from '../conformance/lib/judge.mjs';
+import { listCases } from '../conformance/lib/suite.mjs';
+import { available } from '../fixtures/available.js';
+
+const minutes = 60_000;
+const packages = ['onnx==1.23.2', 'onnxruntime==1.32.0'];
+const scripts = at('scripts', 'contrib');
+
+/** The cases with onnxruntime's answers, made on first use and again when a script has changed. */
+async function contribCases(): Promise<string> {
+  const print = createHash('sha256').update(packages.join());
+  for (const name of readdirSync(scripts)
+    .filter((entry) => entry.endsWith('.py'))
+    .sort())
+    print.update(readFileSync(join(scripts, name)));
+  const python = await pythonEnvironment(packages);
+  return folderOnce(cachePath('contrib', print.digest('hex').slice(0, 16)), async (folder) => {
+    await run(python, [join(scripts, 'make_cases.py'), folder]);
+  });
+}
+
+describe("com.microsoft's operators", () => {
+  it.for([
+    { name: 'optimized, with two threads', session: { graphOptimizationLevel: 'all', intraOpNumThreads: 2 } },
+    { name: 'as they stand', session: { graphOptimizationLevel: 'disabled', intraOpNumThreads: 1 } },
+  ])(
+    'answer as those of onnxruntime do: $name',
+    async ({ session }, context) => {
+      const folder = await available(context, 'onnxruntime for Python', contribCases);
+      const cases = listCases(folder);
+      expect(cases.length).toBeGreaterThan(460);
+      const results = await judgeAll(cases, { engine: engineName(), session: { logSeverityLevel: 4, ...session } });
+      const wrong = results
+        .filter(({ outcome }) => outcome !== 'passed')
+        .map(({ kind, name, reason }) => `${kind}/${name}: ${reason}`);
+      if (engineName() === 'infernode') expect(wrong).toEqual([]);
+      expect(tally(results).passed).toBeGreaterThan(0);
+    },
+    10 * minutes,
+  );
+});
