@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes one-node models of com.microsoft's operators with inputs and onnxruntime's answers, as cases of the form that
-scripts/make-conformance.py writes.
+"""Writes one-node models of com.microsoft's operators, and models made by onnxruntime's tools, with inputs and
+onnxruntime's answers, as cases of the form that scripts/make-conformance.py writes.
 
 usage: make_cases.py OUT_DIR [NAME...]      (needs: pip install onnx onnxruntime, which bring numpy and ml_dtypes)
 
@@ -14,12 +14,13 @@ import attention
 import gqa
 import plain
 import quantized
+import tools
 from case import Writer
 
 
 def main():
     out, only = sys.argv[1], sys.argv[2:]
-    for family, module in (("attention", attention), ("gqa", gqa), ("plain", plain), ("quantized", quantized)):
+    for family, module in (("attention", attention), ("gqa", gqa), ("plain", plain), ("quantized", quantized), ("tools", tools)):
         module.write(Writer(os.path.join(out, family), only))
 
 
