@@ -96,6 +96,10 @@ class Folder {
     constexpr std::size_t kSmall = std::size_t{1} << 20;
     if (bytes > options_.max_folded_bytes && bytes > input_bytes) return {};
     if (bytes > kSmall && bytes > 2 * input_bytes) return {};  // a large fill is cheaper to make than to keep
+    if (options_.folding_room != nullptr) {
+      if (bytes > *options_.folding_room) return {};
+      *options_.folding_room -= bytes;
+    }
     try {
       kernel::RunContext run;
       run.allocator = options_.allocator;

@@ -49,6 +49,16 @@ fusions::FusionSet fusions_of(int level, const PassOptions& options) {
   return {registry, level, options.disabled};
 }
 
+/// Bytes that folding may make of a model in all. Each fold may double what it is given, so that a chain of them would
+/// fill any memory; a weight that is dequantised and transposed becomes eight times itself.
+std::size_t folding_room(graph::Graph& graph, const PassOptions& options) {
+  std::size_t constants = 0;
+  for_each_graph(graph, [&](const graph::Graph& g) {
+    for (const graph::ValueInfo& value : g.values()) constants += value.constant.bytes();
+  });
+  return 8 * constants + 4 * options.max_folded_bytes;
+}
+
 bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std::string>& applied) {
   bool changed = false;
   for (const Pass& pass : kBasic) {
@@ -67,8 +77,11 @@ bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std
 std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options) {
   std::vector<std::string> applied;
   const fusions::FusionSet set = fusions_of(1, options);
+  std::size_t room = folding_room(*model.graph, options);
+  PassOptions bounded = options;
+  bounded.folding_room = &room;
   for (int round = 0; round < kMostRounds; ++round) {
-    bool changed = run_passes(*model.graph, options, applied);
+    bool changed = run_passes(*model.graph, bounded, applied);
     changed = run_fusions(*model.graph, set, "", applied) || changed;
     if (!changed) break;
     clean(*model.graph, options);

@@ -22,6 +22,7 @@ struct PassOptions {
       disabled;  ///< names of passes and fusions (optimization.disable_specified_optimizers)
   std::size_t max_folded_bytes = std::size_t{64}
                                  << 20;  ///< a folded constant is never larger than this and than its inputs together
+  std::size_t* folding_room = nullptr;   ///< bytes that folding may still make; run_basic counts them for a whole model
 };
 
 /// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing

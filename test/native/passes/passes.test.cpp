@@ -44,6 +44,18 @@ TEST_CASE("a constant that can be fed, a random one and one that would swell are
               "{ z = ConstantOfShape<value = float[1] {0}>(n)  y = Add(x, z) }"));
 }
 
+TEST_CASE("what folding makes is bounded, however often it doubles") {
+  std::string text = "(float[N] x) => (y) <float[1] v0 = {1}> {";
+  for (int i = 0; i < 40; ++i) text += cat("v", i + 1, " = Concat<axis = 0>(v", i, ", v", i, ") ");
+  graph::Model model = parse(text + "y = Add(x, v40) }", 17);
+  passes::PassOptions options;
+  options.registry = &registry();
+  options.allocator = &tensor::host_allocator();
+  options.max_folded_bytes = 1024;
+  passes::run_basic(model, options);
+  for (const graph::ValueInfo& value : model.graph->values()) CHECK(value.constant.bytes() <= 4096);
+}
+
 TEST_CASE("what follows from static shapes is folded") {
   check_optimized(
       "(float[2,3] x, float[N] z) => (y) <int64 i = {1}, int64[1] a = {0}, int64[1] k = {-1}> { s = Shape(x)"
