@@ -105,7 +105,7 @@ class Builder {
     node.op_type = def.op_type;
     node.domain = normal_domain(def.domain);
     node.overload = def.overload;
-    node.opset = opset_of(opsets_, node.domain);
+    node.opset = def.opset != 0 ? def.opset : opset_of(opsets_, node.domain);
     for (const std::string& name : def.inputs) {
       const ValueId id = name.empty() ? kNoValue : scope.resolve(name);
       if (id == kNoValue && !name.empty() && !is_absent(name)) fail_undefined(def, name, scope);

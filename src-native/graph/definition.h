@@ -34,6 +34,7 @@ struct NodeDef {
   Attributes attributes;                     ///< all but graphs and references
   std::vector<GraphAttribute> graphs;
   std::vector<AttributeRef> attribute_refs;
+  std::int64_t opset = 0;  ///< the operator's version where the file says it node by node; 0: what the model imports
 };
 
 struct NamedType {

@@ -34,7 +34,7 @@ constexpr Signature kSignatures[] = {
     {257, "ustar"sv, "a tar archive", kUnpack},
     {0, "GGUF"sv, "a GGUF model", "load an ONNX export of the model instead"},
     {4, "TFL3"sv, "a TensorFlow Lite model", "convert it with tf2onnx"},
-    {4, "ORTM"sv, "a model in ORT format", "load the .onnx file that it was made from"},
+    {4, "ORTM"sv, "a model in ORT format", "leave session.load_model_format unset"},
     {0, "\x89HDF\r\n"sv, "an HDF5 file (Keras weights)", "convert the model with tf2onnx"},
     {0, "\x80\x02"sv, "a Python pickle (PyTorch checkpoint)", kExportTorch},
     {0, "\x80\x04"sv, "a Python pickle (PyTorch checkpoint)", kExportTorch},

@@ -10,6 +10,7 @@
 #include "onnx/external_data.h"
 #include "onnx/fields.h"
 #include "onnx/graph_reader.h"
+#include "onnx/ort_reader.h"
 #include "onnx/tensor_reader.h"
 
 namespace infernode::onnx {
@@ -132,8 +133,34 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   return model;
 }
 
+/// Puts where the model came from before an error's message.
+void name_source(Error& e, const std::string& path) {
+  if (path.empty() || e.message().starts_with("Load model from ")) return;
+  e.prepend(cat("Load model from ", path, " failed:"));
+  if (e.context().path.empty()) e.context().path = path;
+}
+
+graph::Model read_ort_format(const SourceBytes& source, const std::string& path, const ReadOptions& options) {
+  const std::string_view all(source.data, source.size);
+  try {
+    if (!is_ort_format(all)) {
+      const std::string guess = describe_foreign_bytes(std::as_bytes(std::span(all.data(), all.size())));
+      fail(ErrorCode::InvalidModel, cat("The bytes are no model in ORT format. ", guess));
+    }
+    graph::Model model = read_ort(source, options);
+    if (source.file) model.files.push_back(source.file->identity());
+    return model;
+  } catch (Error& e) {
+    if (e.message().starts_with("It ")) e.prepend("ORT model verification failed. ");
+    name_source(e, path);
+    throw;
+  }
+}
+
 graph::Model read_bytes(const SourceBytes& source, const std::string& path, const ReadOptions& options) {
   const std::string_view all(source.data, source.size);
+  if (options.format == FileFormat::Ort || (options.format == FileFormat::Detect && is_ort_format(all)))
+    return read_ort_format(source, path, options);
   ModelFields fields;
   bool at_top = true;
   try {
@@ -153,10 +180,7 @@ graph::Model read_bytes(const SourceBytes& source, const std::string& path, cons
   } catch (const WireError& e) {
     fail_parsing(path, explain(e, fields, all, at_top));
   } catch (Error& e) {
-    if (!path.empty() && !e.message().starts_with("Load model from ")) {
-      e.prepend(cat("Load model from ", path, " failed:"));
-      if (e.context().path.empty()) e.context().path = path;
-    }
+    name_source(e, path);
     throw;
   }
 }

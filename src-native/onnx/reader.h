@@ -17,6 +17,9 @@ namespace infernode::onnx {
 /// Maps a file for reading; sessions over one file may share the mapping.
 using FileMapper = std::function<std::shared_ptr<const MappedFile>(const std::string& path)>;
 
+/// What a model's bytes are: told by their contents, or stated.
+enum class FileFormat : std::uint8_t { Detect, Onnx, Ort };
+
 struct ReadOptions {
   /// externalData: path as the model spells it -> its bytes. Where any are given, all that the model needs must be.
   std::map<std::string, tensor::Buffer, std::less<>> external_data;
@@ -29,12 +32,13 @@ struct ReadOptions {
   std::vector<std::string> kept_function_domains{};
   /// Sparse initializers become dense tensors of at most this many bytes.
   std::size_t max_dense_bytes = std::size_t{2} << 30;
+  FileFormat format = FileFormat::Detect;
 };
 
 /// Newest version of the format that is read.
 inline constexpr std::int64_t kMaxIrVersion = 14;
 
-/// Reads a model file (ONNX protobuf; told by its contents), mapped: initializers that are large and aligned view the
+/// Reads a model file (ONNX protobuf or ORT format), mapped: initializers that are large and aligned view the
 /// mapping and keep it alive, others are copied. Model-local functions are
 /// inlined, the graph is verified. Throws Error: Io (cannot be opened), InvalidModel (says what the file looks like),
 /// UnsupportedOperator never.

@@ -50,12 +50,6 @@ size_t alignment_of(DType type) {
   return std::clamp<size_t>(bytes, 1, 8);
 }
 
-[[noreturn]] void fail_tensor(const std::string& name, const std::string& what) {
-  ErrorContext context;
-  context.input = name;
-  fail(ErrorCode::InvalidModel, cat("tensor '", name, "': ", what), std::move(context));
-}
-
 uint64_t parse_unsigned(const std::string& name, const char* key, std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -71,12 +65,30 @@ bool has_odd_bools(std::string_view bytes) {
 
 }  // namespace
 
-struct TensorReader::Header {
-  std::string name;
-  DType type = DType::Undefined;
+void fail_tensor(const std::string& name, const std::string& what) {
+  ErrorContext context;
+  context.input = name;
+  fail(ErrorCode::InvalidModel, cat("tensor '", name, "': ", what), std::move(context));
+}
+
+TensorHeader make_header(std::string name, int64_t type_code, Shape shape) {
+  const auto type = tensor::dtype_from_code(type_code);
+  if (!type)
+    fail_tensor(name, type_code == 0 ? std::string("its data type is missing") : cat("unknown data type ", type_code));
+  if (shape.rank() > kMaxRank) fail_tensor(name, cat("a rank of ", shape.rank()));
+  for (int64_t d : shape)
+    if (d < 0) fail_tensor(name, cat("a negative dimension in ", shape.dims()));
+  TensorHeader out{std::move(name), *type, std::move(shape), 0};
+  try {
+    out.bytes = tensor::byte_size(out.type, out.shape.numel());
+  } catch (const Error&) {
+    fail_tensor(out.name, cat("dims ", out.shape.dims(), " have a product that overflows"));
+  }
+  return out;
+}
+
+struct TensorReader::Header : TensorHeader {
   int64_t type_code = 0;
-  Shape shape;
-  size_t bytes = 0;  ///< of the elements
   std::optional<std::string_view> raw;
   bool is_external = false;
   bool has_segment = false;
@@ -122,20 +134,8 @@ std::pair<std::string, Tensor> TensorReader::read(Message proto) const {
         break;
     }
   }
-  const auto type = tensor::dtype_from_code(h.type_code);
-  if (!type)
-    fail_tensor(h.name,
-                h.type_code == 0 ? std::string("its data type is missing") : cat("unknown data type ", h.type_code));
-  h.type = *type;
+  static_cast<TensorHeader&>(h) = make_header(std::move(h.name), h.type_code, std::move(h.shape));
   if (h.has_segment) fail_tensor(h.name, "it is stored in segments, which no exporter writes and no runtime reads");
-  if (h.shape.rank() > kMaxRank) fail_tensor(h.name, cat("a rank of ", h.shape.rank()));
-  for (int64_t d : h.shape)
-    if (d < 0) fail_tensor(h.name, cat("a negative dimension in ", h.shape.dims()));
-  try {
-    h.bytes = tensor::byte_size(h.type, h.shape.numel());
-  } catch (const Error&) {
-    fail_tensor(h.name, cat("dims ", h.shape.dims(), " have a product that overflows"));
-  }
 
   Tensor out;
   if (h.is_external) {
@@ -165,7 +165,7 @@ std::pair<std::string, Tensor> TensorReader::read(Message proto) const {
   return {std::move(h.name), std::move(out)};
 }
 
-Tensor TensorReader::view_or_copy(const Header& h, const SourceBytes& bytes) const {
+Tensor view_or_copy(const TensorHeader& h, const SourceBytes& bytes) {
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data) % alignment_of(h.type) == 0;
   const bool odd = h.type == DType::Bool && has_odd_bools({bytes.data, bytes.size});
   if (bytes.holder.owner() && bytes.size >= kViewFrom && aligned && !odd) {
@@ -245,42 +245,46 @@ std::pair<std::string, tensor::Sparse> TensorReader::read_sparse(Message proto) 
     if (m.field() == sparse_field::kDims)
       m.each_varint([&](uint64_t d) { out.shape.push_back(static_cast<int64_t>(d)); });
   }
-  const size_t rank = out.shape.rank();
+  if (out.values && !out.indices) out.indices = Tensor::make(DType::Int64, {0});
+  check_sparse(name, out);
+  return {std::move(name), std::move(out)};
+}
+
+void check_sparse(const std::string& name, const tensor::Sparse& sparse) {
+  const size_t rank = sparse.shape.rank();
   if (rank == 0 || rank > kMaxRank) fail_tensor(name, "a sparse tensor without dims");
   int64_t count = 0;
   try {
-    count = out.shape.numel();
+    count = sparse.shape.numel();
   } catch (const Error&) {
-    fail_tensor(name, cat("impossible dims ", out.shape.dims(), " of a sparse tensor"));
+    fail_tensor(name, cat("impossible dims ", sparse.shape.dims(), " of a sparse tensor"));
   }
-  if (!out.values || out.values.rank() != 1) fail_tensor(name, "values of a sparse tensor must be a list");
-  if (!out.indices) out.indices = Tensor::make(DType::Int64, {0});
-  if (out.indices.dtype() != DType::Int64) fail_tensor(name, "indices of a sparse tensor must be int64");
-  const int64_t entries = out.values.numel();
-  const Shape& index_shape = out.indices.shape();
+  if (!sparse.values || sparse.values.rank() != 1) fail_tensor(name, "values of a sparse tensor must be a list");
+  if (sparse.indices.dtype() != DType::Int64) fail_tensor(name, "indices of a sparse tensor must be int64");
+  const int64_t entries = sparse.values.numel();
+  const Shape& index_shape = sparse.indices.shape();
   const bool linear = index_shape == Shape{entries};
   if (!linear && index_shape != Shape{entries, static_cast<int64_t>(rank)})
     fail_tensor(name, cat("indices of shape ", index_shape.dims(), " for ", entries,
                           " values of a sparse tensor of rank ", rank));
-  const int64_t* index = out.indices.data<int64_t>();
+  const int64_t* index = sparse.indices.data<int64_t>();
   for (int64_t e = 0; e < entries; ++e) {
     for (size_t axis = 0; axis < (linear ? 1 : rank); ++axis) {
       const int64_t at = linear ? index[e] : index[e * static_cast<int64_t>(rank) + static_cast<int64_t>(axis)];
-      const int64_t limit = linear ? count : out.shape[axis];
+      const int64_t limit = linear ? count : sparse.shape[axis];
       if (at < 0 || at >= limit)
         fail_tensor(name, cat("index ", at, " of a sparse tensor is outside of [0, ", limit, ")"));
     }
   }
-  return {std::move(name), std::move(out)};
 }
 
-Tensor TensorReader::to_dense(const std::string& name, const tensor::Sparse& sparse) const {
+Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, size_t max_bytes) {
   const DType type = sparse.values.dtype();
   if (type == DType::String || tensor::is_sub_byte(type))
     fail_tensor(name, cat("sparse tensors of ", tensor::name(type), " are not supported"));
   const size_t bytes = tensor::byte_size(type, sparse.shape.numel());
-  if (bytes > max_dense_bytes_)
-    fail_tensor(name, cat("as a dense tensor it takes ", bytes, " bytes, more than the limit of ", max_dense_bytes_));
+  if (bytes > max_bytes)
+    fail_tensor(name, cat("as a dense tensor it takes ", bytes, " bytes, more than the limit of ", max_bytes));
   const Tensor out(type, sparse.shape, tensor::zeroed_host_buffer(bytes));
   const size_t size = tensor::bit_size(type) / 8;
   const Shape strides = sparse.shape.strides();

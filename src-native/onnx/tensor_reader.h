@@ -10,6 +10,24 @@
 
 namespace infernode::onnx {
 
+/// The type of a tensor as files state it, checked: a known type and dims whose product fits. Throws InvalidModel
+/// naming the tensor, as do the functions below.
+struct TensorHeader {
+  std::string name;
+  tensor::DType type = tensor::DType::Undefined;
+  tensor::Shape shape;
+  std::size_t bytes = 0;  ///< of the elements
+};
+TensorHeader make_header(std::string name, std::int64_t type_code, tensor::Shape shape);
+/// The tensor of these bytes, as many as the header says: viewed where they are large, aligned and have an owner, else
+/// copied.
+tensor::Tensor view_or_copy(const TensorHeader& header, const SourceBytes& bytes);
+/// Ranks, types and indices of a sparse tensor fit together.
+void check_sparse(const std::string& name, const tensor::Sparse& sparse);
+/// The same elements in a dense tensor of at most `max_bytes`.
+tensor::Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, std::size_t max_bytes);
+[[noreturn]] void fail_tensor(const std::string& name, const std::string& what);
+
 /// Makes tensors of TensorProtos. Data that is large and aligned is viewed where its owner is known, other data copied.
 class TensorReader {
  public:
@@ -22,11 +40,12 @@ class TensorReader {
   /// A SparseTensorProto; the name is that of its values.
   std::pair<std::string, tensor::Sparse> read_sparse(Message proto) const;
   /// The same elements in a dense tensor.
-  tensor::Tensor to_dense(const std::string& name, const tensor::Sparse& sparse) const;
+  tensor::Tensor to_dense(const std::string& name, const tensor::Sparse& sparse) const {
+    return onnx::to_dense(name, sparse, max_dense_bytes_);
+  }
 
  private:
   struct Header;
-  tensor::Tensor view_or_copy(const Header& header, const SourceBytes& bytes) const;
   tensor::Tensor read_fields(const Header& header, Message proto) const;
   SourceBytes source_;
   ExternalData* external_;

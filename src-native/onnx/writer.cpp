@@ -346,7 +346,9 @@ void write_model_file(const graph::Model& model, const std::string& path, const 
   std::optional<ExternalSink> sink;
   if (threshold != SIZE_MAX) {
     const size_t slash = path.find_last_of("/\\");
-    sink.emplace(path + ".data", (slash == std::string::npos ? path : path.substr(slash + 1)) + ".data", threshold);
+    const size_t at = slash == std::string::npos ? 0 : slash + 1;
+    const std::string location = options.external_name.empty() ? path.substr(at) + ".data" : options.external_name;
+    sink.emplace(path.substr(0, at) + location, location, threshold);
   }
   const std::string bytes = ModelWriter(model, options, sink ? &*sink : nullptr).write();
   if (sink) sink->finish();

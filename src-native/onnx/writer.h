@@ -14,6 +14,8 @@ struct WriteOptions {
   /// Tensors of at least this many bytes go to `<file name>.data` next to the model; SIZE_MAX: none, unless the model
   /// would exceed 2 GB.
   std::size_t external_threshold = SIZE_MAX;
+  /// Its name there; "": `<file name>.data`.
+  std::string external_name{};
   /// Model-local functions to add: definitions of operators that other runtimes do not know.
   std::vector<graph::FunctionDef> functions{};
   /// A model imports one version of each domain, but a node may come from another one (a function's body). Where this

@@ -7,6 +7,7 @@
 #include "onnx/reader.h"
 #include "onnx/writer.h"
 #include "passes/pipeline.h"
+#include "session/model_saver.h"
 
 namespace infernode::session {
 
@@ -20,6 +21,7 @@ Model read(Engine& engine, const ModelSource& source, const SessionOptions& opti
   onnx::ReadOptions read_options;
   read_options.external_data = options.external_data;
   read_options.logger = &logger;
+  read_options.format = stated_format(options);
   read_options.map = [&engine](const std::string& path) { return engine.weights().map(path); };
   const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
   if (folder != options.config.end()) read_options.external_folder = folder->second;
@@ -154,7 +156,24 @@ ValueMetadata metadata_of(const Graph& graph, graph::ValueId id) {
   return {.name = value.name, .type = value.type, .overridable = value.is_input && value.has_constant()};
 }
 
-void describe_interface(const Graph& graph, LoadedModel& loaded) {
+std::vector<graph::ValueType> output_types(const Graph& graph) {
+  std::vector<graph::ValueType> types;
+  for (const graph::ValueId id : graph.outputs()) types.push_back(graph.value(id).type);
+  return types;
+}
+
+/// Dims of which inference knows neither the size nor a symbol get the symbol that the file declares.
+void name_dims(graph::ValueType& inferred, const graph::ValueType& declared) {
+  if (!inferred.shape || !declared.shape || inferred.shape->size() != declared.shape->size()) return;
+  for (std::size_t d = 0; d < inferred.shape->size(); ++d) {
+    Dim& dim = (*inferred.shape)[d];
+    const Dim& name = (*declared.shape)[d];
+    if (!dim.known() && dim.symbol_name().empty() && !name.symbol_name().empty()) dim = name;
+  }
+}
+
+/// `declared`: types of the graph's outputs before inference.
+void describe_interface(const Graph& graph, const std::vector<graph::ValueType>& declared, LoadedModel& loaded) {
   std::vector<graph::ValueId> overridable;
   for (const graph::ValueId id : graph.inputs()) {
     if (graph.value(id).has_constant()) {
@@ -165,7 +184,10 @@ void describe_interface(const Graph& graph, LoadedModel& loaded) {
   }
   loaded.input_count = loaded.feeds.size();
   for (const graph::ValueId id : overridable) loaded.feeds.push_back(metadata_of(graph, id));
-  for (const graph::ValueId id : graph.outputs()) loaded.outputs.push_back(metadata_of(graph, id));
+  for (const graph::ValueId id : graph.outputs()) {
+    loaded.outputs.push_back(metadata_of(graph, id));
+    name_dims(loaded.outputs.back().type, declared[loaded.outputs.size() - 1]);
+  }
 }
 
 std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& engine, const SessionOptions& options,
@@ -205,7 +227,7 @@ std::set<std::string, std::less<>> split_list(std::string_view text) {
 }
 
 /// The model as it is now. Operators that only this engine knows get definitions that any runtime can use.
-void write_optimized(const Model& model, const Engine& engine, const SessionOptions& options) {
+void write_optimized(const Model& model, const Engine& engine, const SessionOptions& options, const Logger& logger) {
   const kernel::Registry& registry = engine.registry();
   onnx::WriteOptions write;
   write.means_the_same = [&registry](const graph::Node& node, std::int64_t imported) {
@@ -214,7 +236,7 @@ void write_optimized(const Model& model, const Engine& engine, const SessionOpti
   };
   const Model complete = fusions::with_definitions(model, write.functions);
   graph::capture_constants(*complete.graph);
-  onnx::write_model_file(complete, options.optimized_model_path, write);
+  save_model(complete, std::move(write), registry, options, logger);
 }
 
 void optimize(Model& model, Engine& engine, const SessionOptions& options, const Logger& logger, LoadedModel& loaded) {
@@ -229,13 +251,13 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
   if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
   loaded.providers = make_providers(engine, options, logger);
   const bool save = !options.optimized_model_path.empty(), shared = !loaded.providers.empty();
-  if (save && shared) write_optimized(model, engine, options);  // what a provider compiles cannot be written
+  if (save && shared) write_optimized(model, engine, options, logger);  // what a provider compiles cannot be written
   const auto no_cpu = options.config.find("session.disable_cpu_ep_fallback");
   loaded.placements =
       provider::partition(*model.graph, loaded.providers, engine.registry(),
                           {.forbid_cpu_fallback = no_cpu != options.config.end() && no_cpu->second == "1"});
   if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
-  if (save && !shared) write_optimized(model, engine, options);
+  if (save && !shared) write_optimized(model, engine, options, logger);
 }
 
 class Stage {
@@ -270,6 +292,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   const Stage stage(profiler, "session_initialization");
   check_opsets(model, engine.registry(), logger);
   check_operators(model, engine.registry());
+  raise_opsets(model, engine.registry());
   drop_constant_inputs(model);
   settle_inputs(*model.graph);
   override_dimensions(*model.graph, options, logger);
@@ -277,8 +300,9 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   graph::adopt_constants(*model.graph);
   kernel::infer_graph(*model.graph, engine.registry(), &logger);
   if (kernel::expand_functions(*model.graph, engine.registry()) > 0)
-    kernel::infer_graph(*model.graph, engine.registry(), &logger);
-  describe_interface(*model.graph, loaded);
+    const std::vector<graph::ValueType> declared = output_types(*model.graph);
+  kernel::infer_graph(*model.graph, engine.registry(), &logger);
+  describe_interface(*model.graph, declared, loaded);
   checkpoint.check();
   optimize(model, engine, options, logger, loaded);
   checkpoint.check();

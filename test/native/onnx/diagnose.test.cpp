@@ -37,7 +37,6 @@ TEST_CASE("files that are no models are called by their name") {
       {"safetensors", std::string("\x10\0\0\0\0\0\0\0", 8) + "{\"w\":{\"dtype\":1}} and data"},
       {"GGUF", "GGUF\x03 rest"},
       {"TensorFlow Lite", std::string("\x1c\0\0\0TFL3 rest", 13)},
-      {"ORT format", std::string("\x1c\0\0\0ORTM rest", 13)},
       {"JSON", " {\"error\": \"not found\"}"},
       {"plain text", "Not found"},
       {"pickle", std::string("\x80\x02}q\x01.", 6)},
