@@ -50,7 +50,7 @@ export interface NativeSessionOptions {
   enableCpuMemArena: boolean;
   enableMemPattern: boolean;
   executionMode: 'sequential' | 'parallel';
-  float32Precision: 'highest' | 'high' | 'medium';
+  float32MatmulPrecision: 'highest' | 'high' | 'medium';
   /** Empty: none. */
   optimizedModelFilePath: string;
   enableProfiling: boolean;

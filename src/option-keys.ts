@@ -21,7 +21,7 @@ export const sessionOptionKeys = [
   'extra',
   'externalData',
   'providerFallback',
-  'float32Precision',
+  'float32MatmulPrecision',
   'memoryLimit',
   'signal',
 ] as const;

@@ -19,7 +19,7 @@ export interface SessionOptions extends Common.SessionOptions {
    * How exact float32 products are where faster hardware formats exist: as float32 ('highest', the default), about 16
    * bits ('high') or 8 ('medium').
    */
-  float32Precision?: 'highest' | 'high' | 'medium';
+  float32MatmulPrecision?: 'highest' | 'high' | 'medium';
   /** Bytes that one run may hold; a run that needs more fails with OUT_OF_MEMORY before it asks the system. */
   memoryLimit?: number;
   /** Ends the load. */
@@ -64,7 +64,7 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
     enableCpuMemArena: reader.boolean('enableCpuMemArena', true),
     enableMemPattern: reader.boolean('enableMemPattern', true),
     executionMode: reader.oneOf('executionMode', ['sequential', 'parallel'], 'sequential'),
-    float32Precision: reader.oneOf('float32Precision', ['highest', 'high', 'medium'], 'highest'),
+    float32MatmulPrecision: reader.oneOf('float32MatmulPrecision', ['highest', 'high', 'medium'], 'highest'),
     optimizedModelFilePath: reader.string('optimizedModelFilePath', ''),
     enableProfiling,
     profileFilePrefix: enableProfiling ? reader.string('profileFilePrefix', '') : '',

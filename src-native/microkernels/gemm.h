@@ -4,16 +4,13 @@
 #include <cstdint>
 
 #include "microkernels/activation.h"
+#include "microkernels/precision.h"
 #include "microkernels/rung.h"
 
 // Dense matrix products. All matrices are row-major with a leading dimension counted in elements.
 // The caller owns parallelism: it cuts C into ranges (split_gemm) and calls `gemm` for each of them, from any
 // thread, with scratch of its own. A result never depends on how C was cut.
 namespace infernode::microkernels {
-
-// How exact a float32 product must be where a faster way exists: as plain float32 arithmetic, to about 16 bits, or to
-// bfloat16's 8. Targets without a matrix unit are always exact.
-enum class Float32Precision : std::uint8_t { kHighest, kHigh, kMedium };
 
 enum class FloatType : std::uint8_t { kF32, kF16, kBf16 };
 

@@ -50,6 +50,12 @@ passes::Level level_of(const std::string& name) {
   return passes::Level::All;
 }
 
+microkernels::Float32Precision float32_precision(const std::string& name) {
+  if (name == "high") return microkernels::Float32Precision::kHigh;
+  if (name == "medium") return microkernels::Float32Precision::kMedium;
+  return microkernels::Float32Precision::kHighest;
+}
+
 }  // namespace
 
 LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& options) {
@@ -92,7 +98,7 @@ LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& opt
     }
   });
   read_config(options, to.config);
-  to.config.insert_or_assign("infernode.float32_precision", text(options, "float32Precision"));
+  to.float32_precision = float32_precision(text(options, "float32MatmulPrecision"));
   if (!flag(options, "providerFallback")) to.config.insert_or_assign("session.disable_provider_fallback", "1");
   return request;
 }

@@ -131,6 +131,7 @@ class Conv final : public kernel::Kernel {
             .residual = o.residual == nullptr ? nullptr : o.residual + product * out_size,
             .activation = activation_,
             .output = o.y + product * out_size,
+            .precision = ctx.run().precision,
         };
         table_.conv(args, split.range(i % split.count(), p.shape.out_channels, positions), memory);
       }

@@ -69,6 +69,7 @@ void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs
   split_work(ctx, table, args.m, args.n, args.k, batch.count, kFlopsPerNs,
              [&](std::size_t product, const microkernels::GemmRange& range, float* scratch) {
                GemmArgs one = args;
+               one.precision = ctx.run().precision;
                one.a = advance(args.a, offset_at(batch.a_offsets, product), type_bytes(args.a_type));
                if (args.b != nullptr)
                  one.b = advance(args.b, offset_at(batch.b_offsets, product),

@@ -197,6 +197,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
       .pool = &pool,
       .max_threads = threads == 0 ? pool.size() : std::min(threads, pool.size()),
       .dynamic_block_base = number(state_->options, "session.dynamic_block_base"),
+      .precision = state_->options.float32_precision,
       .cancel = request.cancel,
       .deadline = {},
       .budget = limited ? budget.get() : nullptr,

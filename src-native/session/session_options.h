@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "microkernels/precision.h"
 #include "passes/pipeline.h"
 #include "provider/provider.h"
 #include "tensor/buffer.h"
@@ -32,6 +33,7 @@ struct SessionOptions {
   bool profiling = false;
   std::string profile_prefix{};
   std::string log_id{};
+  microkernels::Float32Precision float32_precision = microkernels::Float32Precision::kHighest;
   LogSeverity log_severity = LogSeverity::Warning;
   std::map<std::string, std::int64_t, std::less<>> free_dimensions{};  ///< freeDimensionOverrides: symbol -> size
   std::map<std::string, tensor::Buffer, std::less<>>

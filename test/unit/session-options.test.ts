@@ -17,7 +17,7 @@ describe('session options', () => {
       enableCpuMemArena: true,
       enableMemPattern: true,
       executionMode: 'sequential',
-      float32Precision: 'highest',
+      float32MatmulPrecision: 'highest',
       optimizedModelFilePath: '',
       enableProfiling: false,
       profileFilePrefix: '',

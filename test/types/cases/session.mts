@@ -38,7 +38,7 @@ const options: InferenceSession.SessionOptions = {
   freeDimensionOverrides: { batch: 1 },
   preferredOutputLocation: { y: 'gpu-buffer' },
   extra: { session: { disable_prepacking: '1' } },
-  float32Precision: 'high',
+  float32MatmulPrecision: 'high',
   memoryLimit: 1e9,
 };
 const runOptions: InferenceSession.RunOptions = { logSeverityLevel: 3, terminate: false };
