@@ -298,10 +298,10 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   override_dimensions(*model.graph, options, logger);
   loaded.info = model.info;
   graph::adopt_constants(*model.graph);
+  const std::vector<graph::ValueType> declared = output_types(*model.graph);
   kernel::infer_graph(*model.graph, engine.registry(), &logger);
   if (kernel::expand_functions(*model.graph, engine.registry()) > 0)
-    const std::vector<graph::ValueType> declared = output_types(*model.graph);
-  kernel::infer_graph(*model.graph, engine.registry(), &logger);
+    kernel::infer_graph(*model.graph, engine.registry(), &logger);
   describe_interface(*model.graph, declared, loaded);
   checkpoint.check();
   optimize(model, engine, options, logger, loaded);
