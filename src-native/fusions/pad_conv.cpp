@@ -1,11 +1,18 @@
 #include <algorithm>
+#include <limits>
+#include <string>
 
 #include "fusions/rewrite.h"
 
 namespace infernode::fusions {
 namespace {
 
-/// The spatial pads of a zero Pad in front of a convolution: begins, then ends. Empty where the Pad does something
+/// What a Pad in front of a window fills in: zero for a convolution or a mean, what never is the largest for a maximum.
+bool fits(const graph::Node& window, float fill) {
+  return window.op_type == "MaxPool" ? fill <= std::numeric_limits<float>::lowest() : fill == 0;
+}
+
+/// The spatial pads of a Pad in front of a convolution or pool: begins, then ends. Empty where the Pad does something
 /// else.
 std::vector<std::int64_t> spatial_pads(const Match& match) {
   const graph::Node &pad = match.node(0), &conv = match.node(1);
@@ -17,11 +24,13 @@ std::vector<std::int64_t> spatial_pads(const Match& match) {
     if (given == nullptr) return {};
     pads = tensor::to_int64_vector(*given);
   }
+  float value = pad.attributes.get_float("value", 0);
   if (match.has("o_fill")) {
     const tensor::Tensor* fill = match.constant("o_fill");
-    if (fill == nullptr || fill->numel() != 1 || tensor::to_float_scalar(*fill) != 0) return {};
+    if (fill == nullptr || fill->numel() != 1) return {};
+    value = tensor::to_float_scalar(*fill);
   }
-  if (pad.attributes.get_float("value", 0) != 0) return {};
+  if (!fits(conv, value)) return {};
   const std::size_t rank = pads.size() / 2;
   if (rank < 3 || pads.size() % 2 != 0) return {};
   if (std::any_of(pads.begin(), pads.end(), [](std::int64_t p) { return p < 0; })) return {};
@@ -37,6 +46,26 @@ bool guard(const Match& match) {
   return !pads.empty() && (own.empty() || own.size() == pads.size());
 }
 
+/// Pads count as elements of a mean afterwards as before; windows that a pool adds at the end may lie in one kind of
+/// pad only.
+bool guard_pool(const Match& match) {
+  const graph::Node& pool = match.node(1);
+  if (!is_float(match.type("x")) || pool.outputs.size() > 1 || pool.attributes.get_int("ceil_mode", 0) != 0 ||
+      match.node(0).inputs.size() > 3)
+    return false;
+  const auto own = pool.attributes.get_ints("pads"), kernel = pool.attributes.get_ints("kernel_shape");
+  const bool padded = std::any_of(own.begin(), own.end(), [](std::int64_t p) { return p != 0; });
+  if (padded && pool.op_type == "AveragePool" && pool.attributes.get_int("count_include_pad", 0) == 0) return false;
+  // count_include_pad came with version 7, and a window must not lie in pads only.
+  if (pool.op_type == "AveragePool" && pool.opset < 7) return false;
+  if (!guard(match)) return false;
+  const auto pads = spatial_pads(match);
+  for (std::size_t i = 0; i < pads.size(); ++i) {
+    if (pads[i] + (own.empty() ? 0 : own[i]) >= kernel.at(i % kernel.size())) return false;
+  }
+  return true;
+}
+
 std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch) {
   std::vector<std::int64_t> pads = spatial_pads(match);
   graph::Node conv = match.node(1);
@@ -44,6 +73,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
   for (std::size_t i = 0; i < own.size(); ++i) pads[i] += own[i];
   conv.attributes.set("pads", pads);
   conv.inputs[0] = match.value("x");
+  if (conv.op_type == "AveragePool") conv.attributes.set("count_include_pad", std::int64_t{1});
   return put(match, patch, std::move(conv));
 }
 
@@ -53,6 +83,10 @@ void register_pad_conv(FusionRegistry& registry) {
   registry.add({"PadFusion", 1,
                 "(x, o_pads, o_fill, w, o_b) => (y) { t = Pad(x, o_pads, o_fill)  y = Conv(t, w, o_b) }", guard,
                 replace});
+  for (const std::string pool : {"MaxPool", "AveragePool"}) {
+    registry.add({"PadFusion", 1, "(x, o_pads, o_fill) => (y) { t = Pad(x, o_pads, o_fill)  y = " + pool + "(t) }",
+                  guard_pool, replace});
+  }
 }
 
 }  // namespace infernode::fusions

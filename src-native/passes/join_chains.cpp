@@ -58,6 +58,8 @@ bool join(Graph& graph, NodeId second_id, const Node& first, const Node& second)
   } else if (first.op_type == "Cast" && second.op_type == "Cast") {
     const DType from = graph.value(source).type.elem, middle = graph.value(second.inputs[0]).type.elem;
     if (from == DType::Undefined || middle == DType::Undefined || !widens(from, middle)) return false;
+  } else if (first.op_type == "Cast" && second.op_type == "Shape") {
+    // A cast's dims are its input's.
   } else {
     return false;
   }

@@ -67,6 +67,38 @@ bool keeps_order(const Graph& graph, const Node& node) {
   return std::is_sorted(perm.begin(), perm.end());
 }
 
+/// The index of the operand that a constant of one element leaves as it is: x + 0, x - 0, x * 1, x / 1. SIZE_MAX where
+/// there is none.
+std::size_t kept_operand(const Graph& graph, const Node& node) {
+  const std::string& op = node.op_type;
+  const bool sum = op == "Add" || op == "Sub", product = op == "Mul" || op == "Div";
+  if ((!sum && !product) || node.inputs.size() != 2 || node.opset < 7) return SIZE_MAX;
+  for (const std::size_t kept : {std::size_t{0}, std::size_t{1}}) {
+    if (kept == 1 && op != "Add" && op != "Mul") break;
+    const ValueId in = node.inputs[kept], other = node.inputs[1 - kept];
+    if (in == kNoValue || other == kNoValue) continue;
+    const graph::ValueInfo& neutral = graph.value(other);
+    if (!neutral.is_constant() || !neutral.constant.is_tensor()) continue;
+    const tensor::Tensor& t = neutral.constant.tensor();
+    if (t.numel() != 1 || !(tensor::is_floating(t.dtype()) || tensor::is_integer(t.dtype()))) continue;
+    const bool fits = t.dtype() == tensor::DType::Float64 ? *t.data<double>() == (sum ? 0.0 : 1.0)
+                      : tensor::is_floating(t.dtype())    ? tensor::to_float_scalar(t) == (sum ? 0.0f : 1.0f)
+                                                          : tensor::to_int64_scalar(t) == (sum ? 0 : 1);
+    if (fits && same_shape(graph, in, node.outputs[0])) return kept;
+  }
+  return SIZE_MAX;
+}
+
+/// A Slice that takes as much as there is, forwards.
+bool takes_everything(const Graph& graph, const Node& node) {
+  if (!same_shape(graph, node.inputs[0], node.outputs[0])) return false;
+  if (node.inputs.size() < 5 || node.inputs[4] == kNoValue) return true;
+  const graph::ValueInfo& steps = graph.value(node.inputs[4]);
+  if (!steps.is_constant() || !steps.constant.is_tensor()) return false;
+  const auto values = tensor::to_int64_vector(steps.constant.tensor());
+  return std::all_of(values.begin(), values.end(), [](std::int64_t step) { return step == 1; });
+}
+
 bool is_noop(const Graph& graph, const Node& node, const std::vector<std::vector<graph::NodeId>>& consumers) {
   if (!node.domain.empty() || node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs.empty() ||
       node.outputs[0] == kNoValue)
@@ -80,6 +112,7 @@ bool is_noop(const Graph& graph, const Node& node, const std::vector<std::vector
     return from != tensor::DType::Undefined && from == graph.value(out).type.elem;
   }
   if (op == "Transpose") return keeps_order(graph, node);
+  if (op == "Slice") return takes_everything(graph, node);
   if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze" || op == "Tile")
     return same_shape(graph, in, out);
   if (op == "Expand") return expands_nothing(graph, node);
@@ -100,8 +133,13 @@ bool remove_noops(Graph& graph, const PassOptions&) {
   const auto consumers = graph.consumers();
   for (const graph::NodeId id : graph.topological_order()) {
     const Node& node = graph.node(id);
-    if (!is_noop(graph, node, consumers)) continue;
-    const ValueId in = node.inputs[0], out = node.outputs[0];
+    std::size_t kept = 0;
+    if (!is_noop(graph, node, consumers)) {
+      kept = node.domain.empty() && !node.outputs.empty() && node.outputs[0] != kNoValue ? kept_operand(graph, node)
+                                                                                         : SIZE_MAX;
+      if (kept == SIZE_MAX) continue;
+    }
+    const ValueId in = node.inputs[kept], out = node.outputs[0];
     if (!can_bypass(graph, out, in)) continue;
     graph::GraphPatch patch(graph);
     patch.remove_node(id);
