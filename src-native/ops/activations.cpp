@@ -253,6 +253,11 @@ void register_activations(kernel::OpRegistrar& r) {
       .kernel<ActivationKernel<Celu>>()
       .in_place(0, 0);
   register_since<ThresholdedRelu>(r, "ThresholdedRelu", 10);
+  r.op("ThresholdedRelu")  // before it was a part of the standard
+      .version(1, "X:T -> Y:T; T = floats")
+      .infer(kernel::infer_same_as_first)
+      .kernel<ActivationKernel<ThresholdedRelu>>()
+      .in_place(0, 0);
   register_since<HardSwish>(r, "HardSwish", 14);
   register_since<Softplus>(r, "Softplus", 1);
   register_since<Softsign>(r, "Softsign", 1);

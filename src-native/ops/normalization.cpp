@@ -63,7 +63,14 @@ class LpNormalization final : public kernel::Kernel {
 class MeanVarianceNormalization final : public kernel::Kernel {
  public:
   explicit MeanVarianceNormalization(KernelInfo& info)
-      : rung_(info.cpu_rung()), axes_(info.attributes().get_ints("axes", {0, 2, 3})) {}
+      : rung_(info.cpu_rung()),
+        axes_(info.attributes().get_ints("axes", {0, 2, 3})),
+        divides_(info.since_version() >= 9 || info.attributes().get_int("normalize_variance", 1) != 0) {
+    // Before version 9 each image is normalized by itself: over its channels too, or one by one.
+    if (info.since_version() >= 9) return;
+    axes_ = {2, 3};
+    if (info.attributes().get_int("across_channels", 0) != 0) axes_.insert(axes_.begin(), 1);
+  }
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
@@ -89,7 +96,7 @@ class MeanVarianceNormalization final : public kernel::Kernel {
       const RealInput<T> in(ctx, rung_, arranged);
       const RealOutput<T> out(ctx, rung_, arranged);
       ctx.parallel_for(rows, static_cast<double>(n) * 3, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t r = begin; r < end; ++r) normalize(in + r * n, out + r * n, n);
+        for (std::size_t r = begin; r < end; ++r) normalize(in + r * n, out + r * n, n, divides_);
       });
       out.store();
     });
@@ -98,7 +105,7 @@ class MeanVarianceNormalization final : public kernel::Kernel {
 
  private:
   template <class T>
-  static void normalize(const T* x, T* y, std::size_t n) {
+  static void normalize(const T* x, T* y, std::size_t n, bool divides) {
     double mean = 0, variance = 0;
     for (std::size_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
     mean /= static_cast<double>(n);
@@ -106,12 +113,13 @@ class MeanVarianceNormalization final : public kernel::Kernel {
       const double d = static_cast<double>(x[i]) - mean;
       variance += d * d;
     }
-    const double deviation = std::sqrt(variance / static_cast<double>(n)) + 1e-9;
+    const double deviation = divides ? std::sqrt(variance / static_cast<double>(n)) + 1e-9 : 1;
     for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<T>((static_cast<double>(x[i]) - mean) / deviation);
   }
 
   CpuRung rung_;
   std::vector<std::int64_t> axes_;
+  bool divides_;
 };
 
 /// Local response normalization: x / (bias + alpha / size * sum of squares over `size` channels around)^beta.
@@ -189,6 +197,7 @@ void register_normalization(kernel::OpRegistrar& r) {
       .infer(kernel::infer_same_as_first)
       .kernel<LpNormalization>();
   r.op("MeanVarianceNormalization")
+      .version(1, "X:T -> Y:T; T = floats")
       .version(9, "X:T -> Y:T; T = floats")
       .version(13, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
