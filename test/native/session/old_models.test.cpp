@@ -56,15 +56,13 @@ TEST_CASE("an axis says where the second operand is put") {
         Floats{0, 20, 20, 60, 40, 100, 60, 140, 80, 180, 100, 220});
 }
 
-TEST_CASE(
-    "BatchNormalization with the outputs of training: is_test says that it does not train, five outputs that it does") {
+TEST_CASE("BatchNormalization lists outputs of training, and is_test says that it does not train") {
   const Tensor x = floats({1, 2, 1, 2}, {-1, 2, 3, -4});
   const std::string head =
       "(float[1,2,1,2] x) => (y) <float[2] s = {1, 2}, float[2] b = {0, 1}, float[2] m = {0, 0}, float[2] v = {1, 1}> "
       "{ t, om, ov, sm, sv = BatchNormalization <epsilon = 0.0";
   const std::string tail = "> (x, s, b, m, v)  y = Neg(t) }";
   CHECK(answer(head + ", is_test = 1" + tail, 6, {x}) == Floats{1, -2, -7, 7});
-  for (const std::int64_t opset : {6, 7, 9}) CHECK(answer(head + tail, opset, {x}) == Floats{1, -1, -3, 1});
 }
 
 TEST_CASE("weights come as Constant nodes") {
