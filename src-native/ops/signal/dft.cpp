@@ -93,7 +93,7 @@ class Dft final : public Kernel {
 
     tensor::dispatch_floats(in.dtype(), "DFT", [&]<class E>(TypeTag<E>) {
       using T = signal::RealOf<E>;
-      const auto plan = plans_.get<E>(length, parts == 1 && !options_.inverse);
+      const auto plan = plans_.get<E>(length);
       const E* x = in.data<E>();
       E* y = out.mutable_data<E>();
       const std::size_t in_step = inner * static_cast<std::size_t>(parts),
@@ -107,11 +107,11 @@ class Dft final : public Kernel {
       const auto store = [&](std::size_t row, const auto& spectrum) {
         const std::size_t o = row / inner, i = row % inner;
         E* at = y + o * static_cast<std::size_t>(bins) * out_step + i * static_cast<std::size_t>(out_parts);
-        for (std::size_t k = 0; k < static_cast<std::size_t>(bins); ++k, at += out_step) {
-          const std::complex<T> value = spectrum(k);
-          at[0] = E(value.real() * scale);
-          if (out_parts == 2) at[1] = E(value.imag() * scale);
-        }
+        spectrum(static_cast<std::size_t>(bins), [&](std::size_t, T re, T im) {
+          at[0] = E(re * scale);
+          if (out_parts == 2) at[1] = E(im * scale);
+          at += out_step;
+        });
       };
       signal::transform_rows<E>(ctx.run(), *plan, outer * inner, options_.inverse, options_.real_output(), source,
                                 store);
@@ -121,7 +121,7 @@ class Dft final : public Kernel {
  private:
   Options options_;
   bool axis_input_;
-  signal::DftPlans plans_;
+  signal::FftPlans plans_;
 };
 
 }  // namespace

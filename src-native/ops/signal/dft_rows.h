@@ -28,16 +28,16 @@ struct RowSource {
   T im(std::size_t k) const { return complex && k < count ? static_cast<T>(data[k * step + 1]) * scale(k) : T(0); }
 };
 
-/// Calls store(row, spectrum) for each row, spectrum(k) being element k of the transform of source(row). The inverse is
-/// not normalised. `hermitian`: rows hold the first half of a spectrum, the rest of which mirrors it.
+/// Calls store(row, spectrum) for each row; spectrum(bins, f) calls f(k, re, im) for the first elements of the
+/// transform of source(row). The inverse is not normalised. `hermitian`: rows hold the first half of a spectrum, the
+/// rest of which mirrors it.
 template <class E, class Source, class Store>
-void transform_rows(const kernel::RunContext& run, const DftPlan<RealOf<E>>& plan, std::size_t rows, bool inverse,
+void transform_rows(const kernel::RunContext& run, const FftPlan<RealOf<E>>& fft, std::size_t rows, bool inverse,
                     bool hermitian, Source source, Store store) {
   using T = RealOf<E>;
-  constexpr std::size_t kLanes = 8, kLongestInLanes = 8192;
-  const FftPlan<T>& fft = plan.fft();
-  const std::size_t lanes = rows >= kLanes / 2 && plan.length() <= kLongestInLanes ? kLanes : 1;
-  const std::size_t n = plan.length(), work = fft.work_length() * lanes;
+  constexpr std::size_t kLanes = 8, kLongestInLanes = 512;
+  const std::size_t lanes = rows >= kLanes / 2 && fft.work_length() <= kLongestInLanes ? kLanes : 1;
+  const std::size_t n = fft.length(), work = fft.work_length() * lanes;
   const double cost = 2.0 * static_cast<double>(work) * std::log2(static_cast<double>(n) + 1);
   run.parallel_for((rows + lanes - 1) / lanes, cost, [&](std::size_t begin, std::size_t end, std::size_t) {
     const tensor::Buffer memory = run.allocator->allocate(4 * work * sizeof(T));
@@ -53,12 +53,7 @@ void transform_rows(const kernel::RunContext& run, const DftPlan<RealOf<E>>& pla
           continue;
         }
         const RowSource<E> row = source(group * lanes + lane);
-        if (plan.halved()) {
-          for (std::size_t k = 0; k < fft.length(); ++k) {
-            re[k * lanes] = row.re(2 * k);
-            im[k * lanes] = row.re(2 * k + 1);
-          }
-        } else if (hermitian) {
+        if (hermitian) {
           for (std::size_t k = 0; k <= n / 2; ++k) {
             const bool self = k == 0 || 2 * k == n;
             const T x = row.re(k), y = self ? T(0) : row.im(k);
@@ -80,8 +75,8 @@ void transform_rows(const kernel::RunContext& run, const DftPlan<RealOf<E>>& pla
                                 : fft.forward(first, second, lanes);
       if (inverse) std::swap(result.re, result.im);
       for (std::size_t lane = 0; lane < used; ++lane) {
-        store(group * lanes + lane, [&, re = result.re + lane, im = result.im + lane](std::size_t k) {
-          return plan.spectrum(re, im, lanes, k);
+        store(group * lanes + lane, [&, re = result.re + lane, im = result.im + lane](std::size_t bins, auto&& f) {
+          for (std::size_t k = 0; k < bins; ++k) f(k, re[k * lanes], im[k * lanes]);
         });
       }
     }
@@ -89,18 +84,18 @@ void transform_rows(const kernel::RunContext& run, const DftPlan<RealOf<E>>& pla
 }
 
 /// Plans of both precisions.
-struct DftPlans {
-  DftPlanCache<float> single;
-  DftPlanCache<double> precise;
+struct FftPlans {
+  FftPlanCache<float> single;
+  FftPlanCache<double> precise;
   template <class E>
-  auto get(std::int64_t length, bool real) const {
+  auto get(std::int64_t length) const {
     INFERNODE_CHECK(length > 0, ErrorCode::InvalidArgument, "the transform's length must be positive, got ", length);
     INFERNODE_CHECK(static_cast<std::uint64_t>(length) <= kMaxLength, ErrorCode::OutOfMemory, "a transform of ", length,
                     " elements is too long: at most ", kMaxLength);
     if constexpr (std::is_same_v<E, double>)
-      return precise.get(static_cast<std::size_t>(length), real);
+      return precise.get(static_cast<std::size_t>(length));
     else
-      return single.get(static_cast<std::size_t>(length), real);
+      return single.get(static_cast<std::size_t>(length));
   }
 };
 

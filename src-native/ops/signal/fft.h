@@ -2,7 +2,6 @@
 // Fast Fourier transforms of any length. Real and imaginary parts lie apart, and several transforms of one length run
 // side by side: element k of transform j stands at [k * lanes + j], so that every loop over lanes is a vector loop.
 
-#include <complex>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -56,56 +55,23 @@ class FftPlan {
 extern template class FftPlan<float>;
 extern template class FftPlan<double>;
 
-/// Tables for transforms of `length` elements that are real or complex. Real ones of even length are done at half of
-/// it: even elements as real parts, odd ones as imaginary parts.
-template <class T>
-class DftPlan {
- public:
-  DftPlan(std::size_t length, bool real);
-  std::size_t length() const { return length_; }
-  bool real() const { return real_; }
-  bool halved() const { return !turns_.empty(); }
-  const FftPlan<T>& fft() const { return fft_; }
-  /// Element k of the spectrum, 0 <= k < length(), from what `fft` gave for one lane.
-  std::complex<T> spectrum(const T* re, const T* im, std::size_t lanes, std::size_t k) const {
-    if (!halved()) return {re[k * lanes], im[k * lanes]};
-    const std::size_t half = length_ / 2;
-    if (k > half) return std::conj(spectrum(re, im, lanes, length_ - k));
-    const std::size_t a = k == half ? 0 : k, b = k == 0 || k == half ? 0 : half - k;
-    const T ar = re[a * lanes], ai = im[a * lanes], br = re[b * lanes], bi = -im[b * lanes];
-    const T even_re = (ar + br) / 2, even_im = (ai + bi) / 2, odd_re = (ai - bi) / 2, odd_im = (br - ar) / 2;
-    const std::complex<T> turn = turns_[k];
-    return {even_re + odd_re * turn.real() - odd_im * turn.imag(),
-            even_im + odd_re * turn.imag() + odd_im * turn.real()};
-  }
-
- private:
-  std::size_t length_;
-  bool real_;
-  FftPlan<T> fft_;
-  std::vector<std::complex<T>> turns_;  ///< exp(-2 pi i k / length), k <= length / 2
-};
-
-extern template class DftPlan<float>;
-extern template class DftPlan<double>;
-
 /// Keeps the plan used last: a node's length seldom changes from run to run.
 template <class T>
-class DftPlanCache {
+class FftPlanCache {
  public:
-  std::shared_ptr<const DftPlan<T>> get(std::size_t length, bool real) const {
+  std::shared_ptr<const FftPlan<T>> get(std::size_t length) const {
     {
       const std::lock_guard lock(mutex_);
-      if (plan_ && plan_->length() == length && plan_->real() == real) return plan_;
+      if (plan_ && plan_->length() == length) return plan_;
     }
-    auto plan = std::make_shared<const DftPlan<T>>(length, real);
+    auto plan = std::make_shared<const FftPlan<T>>(length);
     const std::lock_guard lock(mutex_);
     return plan_ = plan;
   }
 
  private:
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const DftPlan<T>> plan_;
+  mutable std::shared_ptr<const FftPlan<T>> plan_;
 };
 
 }  // namespace infernode::ops::signal

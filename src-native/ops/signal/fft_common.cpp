@@ -219,19 +219,7 @@ Split<T> FftPlan<T>::forward_chirp(Split<T> data, Split<T> other, std::size_t la
   return result;
 }
 
-template <class T>
-DftPlan<T>::DftPlan(std::size_t length, bool real)
-    : length_(length), real_(real), fft_(real && length % 2 == 0 ? length / 2 : length) {
-  if (fft_.length() == length) return;
-  for (std::size_t k = 0; k <= length / 2; ++k) {
-    const Angle a = unit(k, length);
-    turns_.emplace_back(static_cast<T>(a.re), static_cast<T>(a.im));
-  }
-}
-
 template class FftPlan<float>;
 template class FftPlan<double>;
-template class DftPlan<float>;
-template class DftPlan<double>;
 
 }  // namespace infernode::ops::signal

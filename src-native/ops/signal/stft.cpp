@@ -72,7 +72,7 @@ class Stft final : public Kernel {
 
     tensor::dispatch_floats(in.dtype(), "STFT", [&]<class E>(TypeTag<E>) {
       using T = signal::RealOf<E>;
-      const auto plan = plans_.get<E>(length, parts == 1);
+      const auto plan = plans_.get<E>(length);
       const E* x = in.data<E>();
       const E* w = window ? window->data<E>() : nullptr;
       E* y = out.mutable_data<E>();
@@ -83,11 +83,10 @@ class Stft final : public Kernel {
       };
       const auto store = [&](std::size_t row, const auto& spectrum) {
         E* at = y + row * static_cast<std::size_t>(bins) * 2;
-        for (std::size_t k = 0; k < static_cast<std::size_t>(bins); ++k, at += 2) {
-          const std::complex<T> value = spectrum(k);
-          at[0] = E(value.real());
-          at[1] = E(value.imag());
-        }
+        spectrum(static_cast<std::size_t>(bins), [&](std::size_t, T re, T im) {
+          *at++ = E(re);
+          *at++ = E(im);
+        });
       };
       signal::transform_rows<E>(ctx.run(), *plan, static_cast<std::size_t>(in.dim(0) * frames), false, false, source,
                                 store);
@@ -96,7 +95,7 @@ class Stft final : public Kernel {
 
  private:
   bool onesided_;
-  signal::DftPlans plans_;
+  signal::FftPlans plans_;
 };
 
 }  // namespace
