@@ -42,6 +42,7 @@ void transform_rows(const kernel::RunContext& run, const FftPlan<RealOf<E>>& fft
   run.parallel_for((rows + lanes - 1) / lanes, cost, [&](std::size_t begin, std::size_t end, std::size_t) {
     const tensor::Buffer memory = run.allocator->allocate(4 * work * sizeof(T));
     T* base = reinterpret_cast<T*>(memory.data());
+    const bool complex = source(0).complex;
     const Split<T> first{base, base + work}, second{base + 2 * work, base + 3 * work};
     for (std::size_t group = begin; group < end; ++group) {
       run.check();
@@ -75,6 +76,10 @@ void transform_rows(const kernel::RunContext& run, const FftPlan<RealOf<E>>& fft
                                 : fft.forward(first, second, lanes);
       if (inverse) std::swap(result.re, result.im);
       for (std::size_t lane = 0; lane < used; ++lane) {
+        if (!complex) {  // exactly real, whatever was rounded on the way
+          result.im[lane] = 0;
+          if (n % 2 == 0) result.im[n / 2 * lanes + lane] = 0;
+        }
         store(group * lanes + lane, [&, re = result.re + lane, im = result.im + lane](std::size_t bins, auto&& f) {
           for (std::size_t k = 0; k < bins; ++k) f(k, re[k * lanes], im[k * lanes]);
         });

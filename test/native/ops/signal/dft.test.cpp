@@ -99,6 +99,17 @@ TEST_CASE("DFT gives half a spectrum and takes one") {
   CHECK(infer_op("(float[N,512,1] X) => (Y) { Y = DFT<onesided=1>(X) }", 20) == "tensor(float)[N,257,2]");
 }
 
+TEST_CASE("DFT of a real signal is exactly real at frequency zero and at half the rate") {
+  const Tensor y = run_op("(float[A,B,C,1] X) => (float[A,B,C,2] Y) { Y = DFT<axis=1>(X) }", 17,
+                          {iota(DType::Float32, {1, 10, 10, 1})})[0]
+                       .tensor();
+  for (std::size_t i = 0; i < 10; ++i) {
+    CHECK(y.data<float>()[2 * i + 1] == 0);
+    CHECK(y.data<float>()[100 + 2 * i + 1] == 0);
+    CHECK(y.data<float>()[100 + 2 * i] == doctest::Approx(-50));
+  }
+}
+
 TEST_CASE("One row's NaN stays in that row") {
   const Tensor x = f32({2, 2, 1}, {kNaN, 1, 1, 1});
   const Tensor y = run_op("(float[A,B,1] X) => (float[A,B,2] Y) { Y = DFT(X) }", 20, {x})[0].tensor();
