@@ -19,6 +19,9 @@ using tensor::DType;
 using tensor::Tensor;
 using tensor::Value;
 
+/// Dims of a node's output; a chain of Unsqueeze nodes would otherwise take memory with the square of its length.
+constexpr std::size_t kMaxRank = 64;
+
 /// An unknown value without a name: it says less than any declaration.
 bool is_anonymous(const Dim& dim) { return !dim.known() && dim.to_string() == "?"; }
 
@@ -151,7 +154,10 @@ class GraphInference final : SubgraphInference {
       for (std::size_t o = 0; o < node.outputs.size(); ++o) {
         if (node.outputs[o] == graph::kNoValue) continue;
         const std::size_t v = index(node.outputs[o]);
-        refine(v, inference_.result(o));
+        const ValueType& type = inference_.result(o);
+        if (type.shape && type.shape->size() > kMaxRank)
+          fail(ErrorCode::InvalidModel, cat("output ", o, " has ", type.shape->size(), " dims, more than ", kMaxRank));
+        refine(v, type);
         if (auto& contents = inference_.contents(o)) {
           result_.known[v] = tensor_of(*contents, result_.types[v]);
           result_.contents[v] = std::move(contents);

@@ -120,6 +120,19 @@ TEST_CASE("Wrong counts and types of inputs name the node") {
   CHECK(shapes.context().op_type == "Add");
 }
 
+TEST_CASE("Outputs of very many dims are refused") {
+  std::string dims = "1";
+  for (int i = 1; i < 64; ++i) dims += ",1";
+  const auto model = [](const std::string& shape) {
+    return "g (float[" + shape + "] A, float[1] B) => (C) { C = Add(A, B) }";
+  };
+  infer_graph(*parse(model(dims)), registry());
+  const Error error = caught([&] { infer_graph(*parse(model(dims + ",1")), registry()); });
+  CHECK(error.code() == ErrorCode::InvalidModel);
+  CHECK(error.context().op_type == "Add");
+  CHECK(error.message().find("65 dims") != std::string::npos);
+}
+
 TEST_CASE("Subgraphs see types and contents from outside, and give theirs back") {
   auto graph = parse(
       "g (float[N,2] A, float[N,2] B) => (C) { S = Shape(A) C = Call<body = inner (x) => (y) { T = Add(S, S) y = "
