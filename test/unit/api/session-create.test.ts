@@ -5,6 +5,7 @@ import vm from 'node:vm';
 import { afterAll, describe, expect, it } from 'vitest';
 import { expectFailure, floats, ort, ours } from '../../fixtures/engine.js';
 import { add, identity } from '../../fixtures/models.js';
+import { model, node } from '../../fixtures/onnx-writer.js';
 
 const { InferenceSession } = ort;
 const bytes = add();
@@ -140,6 +141,20 @@ describe('names and metadata', () => {
     const session = await InferenceSession.create(identity('float32', declared));
     expect(session.inputMetadata[0].shape).toEqual(shown);
     expect(session.outputMetadata[0].shape).toEqual(shown);
+    await session.release();
+  });
+
+  it('give a dim of an output the name that the file gives it', async () => {
+    const info = (name: string, shape: (number | string)[]) => ({ name, type: 'float32' as const, shape });
+    const cache = model({
+      nodes: [node('Concat', ['past', 'x'], ['present'], { attributes: { axis: 1n } })],
+      inputs: [info('past', ['batch', 'past_length']), info('x', ['batch', 'length'])],
+      outputs: [info('present', ['batch', 'total_length'])],
+    });
+    const session = await InferenceSession.create(cache);
+    expect(session.outputMetadata[0].shape).toEqual(['batch', 'total_length']);
+    const { present } = await session.run({ past: floats([1, 2], [1, 2]), x: floats([3], [1, 1]) });
+    expect(present.dims).toEqual([1, 3]);
     await session.release();
   });
 });
