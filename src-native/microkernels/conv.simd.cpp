@@ -2,6 +2,7 @@
 
 #include "microkernels/activate.simd.h"
 #include "microkernels/conv_columns.simd.h"
+#include "microkernels/conv_direct.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/register_tile.simd.h"
 #include "microkernels/simd_file.h"
@@ -38,6 +39,7 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
   const GemmTiles& tiles = *INFERNODE_TABLE(gemm_table).tiles;
   const std::size_t depth = s.depth(), positions = s.positions();
   const std::size_t block = larger(gemm_block_k(depth), std::size_t{1}), lda = block + kRowPad;
+  if (is_direct(s)) return direct(args, tiles, range, block, lda, scratch);
   const std::size_t rows = range.m_end - range.m_begin, row_tiles = divide_up(rows, kMr);
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t g0 = range.n_begin; g0 < range.n_end; g0 += kGroup * kNr) {
@@ -375,7 +377,7 @@ extern const ConvTable INFERNODE_TABLE(conv_table);
 constexpr ConvTable INFERNODE_TABLE(conv_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
                                                    kMr,
                                                    kNr,
-                                                   kGroup* kGemmBlockK* kNr,
+                                                   larger(kGroup* kGemmBlockK* kNr, kDirectFloats),
                                                    packed_weight_floats,
                                                    pack_weight,
                                                    conv,

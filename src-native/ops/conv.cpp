@@ -7,6 +7,7 @@
 #include "microkernels/conv.h"
 #include "microkernels/convert.h"
 #include "ops/activation.h"
+#include "ops/conv_rows.h"
 #include "ops/gemm.h"
 #include "tensor/dispatch.h"
 
@@ -34,11 +35,13 @@ class Conv final : public kernel::Kernel {
         groups_(info.attributes().get_int("group", 1)),
         activation_(read_activation(info.attributes())) {
     const Tensor* w = info.constant(1);
+    if (w != nullptr) w_shape_ = w->shape();
+    rows_ = ConvRows(info, groups_);
+    if (rows_) return;
     if (w == nullptr || w->rank() < 3 || w->dtype() != DType::Float32 || w->numel() == 0 || groups_ < 1 ||
         w->dim(0) % groups_ != 0)
       return;
     if (w->dim(1) == 1 && groups_ > 1) return;  // depthwise reads the weights as they are
-    w_shape_ = w->shape();
     packed_ = info.packer().pack(info.node(), 1, cat("conv.", table_.name, ".g", groups_),
                                  [&](const Tensor& weight) { return pack(weight.data<float>(), w_shape_); });
     info.release_constant(1);
@@ -46,14 +49,14 @@ class Conv final : public kernel::Kernel {
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
-    const ConvProblem p = plan_conv(window_, groups_, x.shape(), packed_ ? w_shape_ : ctx.input(1).shape());
+    const ConvProblem p = plan_conv(window_, groups_, x.shape(), w_shape_.rank() > 0 ? w_shape_ : ctx.input(1).shape());
     const Tensor out = ctx.output(0, p.out);
     if (out.numel() == 0) return;
     if (x.dtype() == DType::Float64) return run_double(ctx, p, x, out);
     tensor::Buffer x_hold, w_hold, b_hold, z_hold, y_hold;
     Operands o;
     o.x = as_float(ctx, x, x_hold);
-    if (!packed_) o.w = as_float(ctx, ctx.input(1), w_hold);
+    if (!packed_ && !rows_) o.w = as_float(ctx, ctx.input(1), w_hold);
     if (const Tensor* b = ctx.optional_input(2)) {
       if (b->numel() != p.out_channels) {
         fail(ErrorCode::ShapeMismatch,
@@ -67,7 +70,9 @@ class Conv final : public kernel::Kernel {
       o.residual = as_float(ctx, *z, z_hold);
     }
     o.y = float_target(ctx, out, y_hold);
-    if (p.depthwise()) {
+    if (rows_) {
+      rows_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
+    } else if (p.depthwise()) {
       run_depthwise(ctx, p, o);
     } else {
       run_dense(ctx, p, o);
@@ -221,6 +226,7 @@ class Conv final : public kernel::Kernel {
   microkernels::ActivationArgs activation_;
   Shape w_shape_;
   tensor::Buffer packed_;
+  ConvRows rows_;
 };
 
 void infer_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 1); }

@@ -14,8 +14,8 @@ namespace infernode::ops {
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  /// Packs input `input` of the node, a constant matrix [k, n] ([n, k] where `transposed`) of float32, float16 or
-  /// bfloat16, and gives up the unpacked one.
+  /// Packs input `input` of the node, a constant matrix [k, n] of float32, float16 or bfloat16, and gives up the
+  /// unpacked one. Where `transposed` it is [n, k]; further axes count to k.
   PackedMatrix(kernel::KernelInfo& info, std::size_t input, bool transposed);
   explicit operator bool() const { return static_cast<bool>(packed_); }
   std::int64_t k() const { return k_; }

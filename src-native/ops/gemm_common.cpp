@@ -49,15 +49,15 @@ std::int64_t offset_at(std::span<const std::int64_t> offsets, std::size_t i) {
 PackedMatrix::PackedMatrix(kernel::KernelInfo& info, std::size_t input, bool transposed) {
   const Tensor& b = *info.constant(input);
   const auto type = *gemm_type(b.dtype());
-  k_ = b.dim(transposed ? 1 : 0);
   n_ = b.dim(transposed ? 0 : 1);
+  k_ = b.numel() / n_;
   const GemmTable& table = microkernels::gemm_table(info.cpu_rung());
   const auto n = static_cast<std::size_t>(n_), k = static_cast<std::size_t>(k_);
   packed_ = info.packer().pack(info.node(), input, cat("gemm.b.", table.name, transposed ? ".t" : ""),
                                [&](const Tensor& weight) {
                                  const std::size_t bytes = checked_mul(table.packed_b_floats(n, k), sizeof(float));
                                  tensor::Buffer packed = tensor::host_allocator().allocate(bytes);
-                                 table.pack_b(n, k, weight.raw(), type, static_cast<std::size_t>(b.dim(1)), transposed,
+                                 table.pack_b(n, k, weight.raw(), type, transposed ? k : n, transposed,
                                               reinterpret_cast<float*>(packed.data()), 0, n);
                                  return packed;
                                });

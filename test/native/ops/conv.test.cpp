@@ -44,6 +44,14 @@ TEST_CASE("Conv agrees with plain loops over 1 to 3 axes, groups, strides, dilat
       {{1, 2, 1, 1}, {3, 2, 3, 3}, "pads=[1,1,1,1]"},
       {{1, 3, 20, 20}, {4, 3, 7, 7}, "pads=[3,3,3,3], strides=[2,2]"},
       {{1, 2, 8, 8}, {2, 2, 3, 3}, "pads=[-1,-1,0,0]"},
+      {{2, 3, 40, 1}, {5, 3, 5, 1}, "pads=[1,0,2,0]"},
+      {{1, 5, 14, 14}, {13, 5, 3, 3}, "pads=[1,1,1,1]"},
+      {{1, 3, 20, 41}, {5, 3, 3, 5}, "pads=[2,1,0,3], dilations=[2,1]"},
+      {{3, 40, 1, 1}, {12, 40, 1, 1}, ""},
+      {{2, 5, 3, 3}, {12, 5, 3, 3}, ""},
+      {{2, 9, 7, 7}, {70, 9, 3, 3}, "pads=[1,1,1,1]"},
+      {{2, 9, 7, 6}, {64, 9, 1, 1}, ""},
+      {{1, 9, 8, 8}, {65, 9, 3, 2}, "strides=[2,1], dilations=[1,2]"},
   };
   for (const auto& c : cases) {
     const std::string text = cat("(X, W, B) => (Y) { Y = Conv<", c.attributes, ">(X, W, B) }");
@@ -92,6 +100,21 @@ TEST_CASE("FusedConv adds Z before its activation") {
            17,
            {f32({1, 1, 2, 2}, {1, 2, 3, 4}), f32({1, 1, 1, 1}, {2}), f32({1}, {-5}), f32({1, 1, 2, 2}, {1, 1, 1, -9})},
            {f32({1, 1, 2, 2}, {0, 0, 2, 0})});
+  // Enough channels for the few positions that rows take the positions' place.
+  const Tensor x = Tensor::make(DType::Float32, {2, 1, 2, 2}), w = iota(DType::Float32, {64, 1, 1, 1}),
+               b = Tensor::make(DType::Float32, {64}), z = Tensor::make(DType::Float32, {2, 64, 2, 2}),
+               y = Tensor::make(DType::Float32, {2, 64, 2, 2});
+  for (float& v : x.mutable_span<float>()) v = 1;
+  for (float& v : b.mutable_span<float>()) v = 1;
+  for (std::int64_t i = 0; i < z.numel(); ++i) {
+    const auto channel = static_cast<float>(i / 4 % 64), position = static_cast<float>(i % 4);
+    z.mutable_data<float>()[i] = position - channel - 2;
+    y.mutable_data<float>()[i] = std::max(0.0f, w.data<float>()[0] + position - 1);
+  }
+  check_op(cat(header,
+               "(float[2,1,2,2] X, float[64,1,1,1] W, float[64] B, float[2,64,2,2] Z) => (float[2,64,2,2] Y) { Y = "
+               "com.microsoft.FusedConv<activation=\"Relu\">(X, W, B, Z) }"),
+           17, {x, w, b, z}, {y});
 }
 
 }  // namespace

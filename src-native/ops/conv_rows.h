@@ -1,0 +1,32 @@
+#pragma once
+// Convolutions of few output positions as a product whose rows are positions: channels then fill the vectors, which
+// positions could not.
+
+#include "ops/conv.h"
+#include "ops/gemm.h"
+
+namespace infernode::ops {
+
+class ConvRows {
+ public:
+  ConvRows() = default;
+  /// Takes the constant weight, input 1, of a convolution without groups whose output has few positions; otherwise the
+  /// object stays empty.
+  ConvRows(kernel::KernelInfo& info, std::int64_t groups);
+  explicit operator bool() const { return static_cast<bool>(packed_); }
+
+  struct Operands {
+    const float* x;         ///< [images, channels, ...]
+    const float* bias;      ///< [out_channels], or null
+    const float* residual;  ///< like y, or null
+    float* y;
+  };
+  void run(kernel::KernelContext& ctx, const ConvProblem& problem, const Operands& operands,
+           const microkernels::ActivationArgs& activation) const;
+
+ private:
+  CpuRung rung_{};
+  PackedMatrix packed_;
+};
+
+}  // namespace infernode::ops
