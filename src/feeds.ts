@@ -48,7 +48,9 @@ export function readValue(value: unknown, info: NativeValueInfo): RawValue {
   switch (info.kind) {
     case 'sequence':
       if (Array.isArray(value)) {
-        const items = Array.from(value as unknown[], (item) => toRaw(readTensor(item, info, 'input'), info));
+        const items = Array.from(value as unknown[], (item) =>
+          types.isMap(item) ? readMap(item, info) : toRaw(readTensor(item, info, 'input'), info),
+        );
         return { kind: 'sequence', items };
       }
       break;
@@ -159,7 +161,8 @@ function readMap(map: Map<unknown, unknown>, info: NativeValueInfo): RawValue {
   const what = `input '${info.name}'`;
   const fields = { input: info.name };
   const entries = Array.from(Map.prototype.entries.call(map) as Iterable<[unknown, unknown]>);
-  const keys = entries.map(([key]) => key);
+  // Numbers are welcome as int64 keys; others are refused by toStorage.
+  const keys = entries.map(([key]) => (Number.isSafeInteger(key) ? BigInt(key as number) : key));
   const values = entries.map(([, value]) => value);
   const keyType = elementTypeOfName(keys.every((key) => typeof key === 'string') ? 'string' : 'int64') as ElementType;
   const valueType = elementTypeOfCode(info.elementType);

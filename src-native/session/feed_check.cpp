@@ -72,6 +72,17 @@ void check_value(const ValueMetadata& declared, const ValueType& type, const ten
       return;
     case ValueType::Kind::Map:
       if (!value.is_map()) fail_kind(declared, value);
+      if (type.elem != tensor::DType::Undefined && value.map().keys.dtype() != type.elem) {
+        fail(ErrorCode::InvalidArgument,
+             cat("the map fed to '", declared.name, "' has ", tensor::name(value.map().keys.dtype()), " keys where ",
+                 tensor::name(type.elem), " keys are expected"),
+             {.input = declared.name,
+              .expected = std::string(tensor::name(type.elem)),
+              .actual = std::string(tensor::name(value.map().keys.dtype()))});
+      }
+      if (type.inner) {
+        for (const tensor::Value& item : value.map().values) check_value(declared, *type.inner, item);
+      }
       return;
     case ValueType::Kind::SparseTensor:
       if (!value.is_sparse()) fail_kind(declared, value);
