@@ -16,10 +16,11 @@ const packages = [
   'numpy==2.4.6',
   'onnx==1.23.2',
   'onnxmltools==1.16.0',
-  'pandas',
+  'packaging==26.4',
+  'pandas==3.1.1',
   'scikit-learn==1.9.1',
   'skl2onnx==1.20.0',
-  'xgboost==3.2.0',
+  'xgboost-cpu==3.2.0',
 ];
 
 interface Case {
@@ -35,9 +36,8 @@ interface Case {
 }
 
 /** The models and their originals' answers, made once. */
-async function models(): Promise<string> {
+async function models(python: string): Promise<string> {
   const print = createHash('sha256').update(packages.join()).update(readFileSync(script)).digest('hex').slice(0, 16);
-  const python = await pythonEnvironment(packages);
   return folderOnce(cachePath('ml-converters', print), async (temporary) => {
     await run(python, [script, temporary]);
   });
@@ -81,7 +81,8 @@ describe('models converted from scikit-learn, XGBoost and LightGBM', () => {
   it(
     'answer as their originals do',
     async (context) => {
-      const folder = await available(context, "the converters' Python packages", models);
+      const python = await available(context, "the converters' Python packages", () => pythonEnvironment(packages));
+      const folder = await models(python);
       const cases = JSON.parse(readFileSync(join(folder, 'cases.json'), 'utf8')) as Case[];
       expect(cases.length).toBeGreaterThanOrEqual(40);
       const wrong: string[] = [];
