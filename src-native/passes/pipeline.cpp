@@ -1,8 +1,10 @@
 #include "passes/pipeline.h"
 
-#include "fusions/fusion.h"
+#include <optional>
+
 #include "graph/captures.h"
 #include "kernel/inference.h"
+#include "passes/fusions.h"
 #include "passes/pass.h"
 
 namespace infernode::passes {
@@ -12,8 +14,12 @@ namespace {
 constexpr Pass kBasic[] = {
     {"EliminateNoops", remove_noops},
     {"ConstantFolding", fold_constants},
+    {"ConstantFolding", inline_branches},
+    {"ConstantSharing", share_constants},
     {"CommonSubexpressionElimination", merge_common_subexpressions},
     {"JoinChains", join_chains},
+    {"ReshapeFusion", fuse_reshapes},
+    {"TransposeOptimizer", optimize_transposes},
     {"DeadNodeElimination", remove_dead_nodes},
 };
 constexpr int kMostRounds = 16;
@@ -43,11 +49,26 @@ void clean(graph::Graph& graph, const PassOptions& options) {
   kernel::infer_graph(graph, *options.registry, options.logger);
 }
 
-fusions::FusionSet fusions_of(int level, const PassOptions& options) {
-  fusions::FusionRegistry registry;
-  fusions::register_all(registry);
-  return {registry, level, options.disabled};
-}
+/// The fusions of a level that are not disabled.
+class FusionsOf {
+ public:
+  FusionsOf(int level, const PassOptions& options) {
+    if (options.fusions != nullptr && options.disabled.empty()) {
+      set_ = &options.fusions->of(level);
+      return;
+    }
+    fusions::FusionRegistry registry;
+    fusions::register_all(registry);
+    set_ = &own_.emplace(registry, level, options.disabled);
+  }
+  FusionsOf(const FusionsOf&) = delete;
+  FusionsOf& operator=(const FusionsOf&) = delete;
+  const fusions::FusionSet& operator*() const { return *set_; }
+
+ private:
+  std::optional<fusions::FusionSet> own_;
+  const fusions::FusionSet* set_ = nullptr;
+};
 
 /// Bytes that folding may make of a model in all. Each fold may double what it is given, so that a chain of them would
 /// fill any memory; a weight that is dequantised and transposed becomes eight times itself.
@@ -76,13 +97,13 @@ bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std
 
 std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options) {
   std::vector<std::string> applied;
-  const fusions::FusionSet set = fusions_of(1, options);
+  const FusionsOf set(1, options);
   std::size_t room = folding_room(*model.graph, options);
   PassOptions bounded = options;
   bounded.folding_room = &room;
   for (int round = 0; round < kMostRounds; ++round) {
     bool changed = run_passes(*model.graph, bounded, applied);
-    changed = run_fusions(*model.graph, set, "", applied) || changed;
+    changed = run_fusions(*model.graph, *set, "", applied) || changed;
     if (!changed) break;
     clean(*model.graph, options);
   }
@@ -93,8 +114,8 @@ std::vector<std::string> run_extended(graph::Model& model, std::string_view prov
   std::vector<std::string> applied;
   const int most = options.level >= Level::Layout ? 3 : 2;
   for (int level = 2; level <= most; ++level) {
-    const fusions::FusionSet set = fusions_of(level, options);
-    for (int round = 0; round < kMostRounds && run_fusions(*model.graph, set, provider, applied); ++round) {
+    const FusionsOf set(level, options);
+    for (int round = 0; round < kMostRounds && run_fusions(*model.graph, *set, provider, applied); ++round) {
       clean(*model.graph, options);
     }
   }

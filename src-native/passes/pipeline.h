@@ -13,6 +13,8 @@ namespace infernode::passes {
 /// The user's graphOptimizationLevel. Each level includes those before it.
 enum class Level : std::uint8_t { Disabled = 0, Basic = 1, Extended = 2, Layout = 3, All = 99 };
 
+class Fusions;
+
 struct PassOptions {
   Level level = Level::All;
   const kernel::Registry* registry = nullptr;
@@ -22,7 +24,8 @@ struct PassOptions {
       disabled;  ///< names of passes and fusions (optimization.disable_specified_optimizers)
   std::size_t max_folded_bytes = std::size_t{64}
                                  << 20;  ///< a folded constant is never larger than this and than its inputs together
-  std::size_t* folding_room = nullptr;   ///< bytes that folding may still make; run_basic counts them for a whole model
+  const Fusions* fusions = nullptr;     ///< all of them, parsed beforehand; null: run_basic and run_extended parse them
+  std::size_t* folding_room = nullptr;  ///< bytes that folding may still make; run_basic counts them for a whole model
 };
 
 /// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing

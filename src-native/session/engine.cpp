@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/system.h"
+#include "passes/fusions.h"
 #include "provider/absent.h"
 
 namespace infernode::ops {
@@ -20,6 +21,7 @@ std::shared_ptr<Engine> Engine::create(std::size_t threads) {
   provider::add_absent(engine->providers_);
   engine->weights_ = std::make_unique<runtime::WeightStore>();
   engine->pool_ = std::make_unique<ThreadPool>(threads == 0 ? available_cores() : threads);
+  engine->fusions_ = std::make_unique<const passes::Fusions>();
   return engine;
 }
 

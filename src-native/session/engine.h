@@ -10,6 +10,10 @@
 #include "provider/provider.h"
 #include "runtime/weight_store.h"
 
+namespace infernode::passes {
+class Fusions;
+}
+
 namespace infernode::session {
 
 /// The process's only state: threads, registries, vendor libraries, shared weights. Made once per process by whoever
@@ -24,6 +28,7 @@ class Engine {
   ThreadPool& pool() { return *pool_; }
   const kernel::Registry& registry() const { return registry_; }
   runtime::WeightStore& weights() { return *weights_; }
+  const passes::Fusions& fusions() const { return *fusions_; }
   CpuRung cpu_rung() const { return rung_; }
   /// Providers other than the CPU, every name that executionProviders accepts.
   const std::vector<provider::ProviderFactory>& providers() const { return providers_; }
@@ -36,6 +41,7 @@ class Engine {
   std::vector<provider::ProviderFactory> providers_;
   std::unique_ptr<runtime::WeightStore> weights_;
   std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<const passes::Fusions> fusions_;
 };
 
 }  // namespace infernode::session

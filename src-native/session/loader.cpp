@@ -244,7 +244,8 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
                                    .registry = &engine.registry(),
                                    .logger = &logger,
                                    .allocator = &tensor::host_allocator(),
-                                   .disabled = {}};
+                                   .disabled = {},
+                                   .fusions = &engine.fusions()};
   if (const auto off = options.config.find("optimization.disable_specified_optimizers"); off != options.config.end()) {
     pass_options.disabled = split_list(off->second);
   }
