@@ -46,7 +46,7 @@ async function prepare(engine, path, feeds, fetches, sessionOptions, env) {
 
 /** One row of the report. */
 async function measure(workload, threads, { peer, values }) {
-  const { name, inputs, fetches, tolerance = 1e-4 } = workload;
+  const { name, inputs, fetches, tolerance = 1e-4, measure } = workload;
   const path = await workload.path();
   const feeds = inputs(7);
   const common = { intraOpNumThreads: threads, logSeverityLevel: 3 };
@@ -61,7 +61,7 @@ async function measure(workload, threads, { peer, values }) {
       await prepare(engineName(), path, feeds, fetches, ownOptions, values.cpu ? { INFERNODE_CPU: values.cpu } : {}),
     );
     if (peer) sides.push(await prepare('peer', path, feeds, fetches, common, {}));
-    const { error, output } = peer ? worstError(sides[0].outputs, sides[1].outputs) : { error: 0 };
+    const { error, output } = peer ? worstError(sides[0].outputs, sides[1].outputs, measure) : { error: 0 };
     const row = { name, threads, error, load: sides.map((side) => side.load) };
     if (!(error <= tolerance)) return { ...row, wrong: `${error.toExponential(1)} in ${output}` };
 

@@ -1,5 +1,6 @@
 // One run of each real model on inputs of the size it is used with.
 import { fetchModel } from '../../scripts/fetch-models.mjs';
+import { relativeDistance } from '../../scripts/lib/agreement.mjs';
 import { gaussian, randomNumbers } from '../../scripts/models/workloads.mjs';
 
 const int64 = (dims, value) => ({
@@ -33,12 +34,24 @@ const tokens = (next) => ({
 
 const picture = (dims) => (next) => ({ x: gaussian(dims, next, 0.5) });
 
-/** name, model, draw of the feeds, and where they differ from the default: outputs wanted, tolerance. */
+/** Lines of dark blocks on a light page: what a detector of text is sure about. */
+const page = (dims) => () => {
+  const [, , height, width] = dims;
+  const data = Float32Array.from({ length: 3 * height * width }, (_, i) => {
+    const x = i % width;
+    const y = Math.floor(i / width) % height;
+    const letter = Math.floor(x / 14) * 7 + Math.floor(y / 48) * 11;
+    return y % 48 < 24 && x % 14 < 10 && letter % 5 !== 0 ? -1.8 : 2.1;
+  });
+  return { x: { type: 'float32', dims, data } };
+};
+
+/** name, model, draw of the feeds, and where they differ from the default: outputs wanted, tolerance, measure of errors. */
 const table = [
-  ['ppocr-v4-det 640', 'ppocr-v4-det', picture([1, 3, 640, 640])],
+  ['ppocr-v4-det 640', 'ppocr-v4-det', page([1, 3, 640, 640])],
   ['ppocr-v4-rec 320', 'ppocr-v4-rec', picture([1, 3, 48, 320])],
   ['ppocr-cls', 'ppocr-cls', picture([1, 3, 48, 192])],
-  ['ppocr-v6-det 640', 'ppocr-v6-det', picture([1, 3, 640, 640])],
+  ['ppocr-v6-det 640', 'ppocr-v6-det', page([1, 3, 640, 640])],
   ['ppocr-v6-rec 320', 'ppocr-v6-rec', picture([1, 3, 48, 320])],
   [
     'silero-v4',
@@ -59,7 +72,8 @@ const table = [
     'whisper-tiny encoder int8',
     'whisper-encoder',
     (next) => ({ input_features: gaussian([1, 80, 3000], next, 0.5) }),
-    { fetches: ['last_hidden_state'], tolerance: 2e-2 },
+    // One rounding that flips moves all later layers: the peer's own levels lie 0.06 apart.
+    { fetches: ['last_hidden_state'], tolerance: 8e-2, measure: relativeDistance },
   ],
   [
     'whisper-tiny step int8',
