@@ -121,6 +121,34 @@ TEST_CASE("TreeEnsemble asks every kind of question") {
   }
 }
 
+TEST_CASE("TreeEnsemble lets nodes share what follows them, as converters of categories do") {
+  check_op(
+      "(float[N,1] X) => (float[N,1] Y) { Y = ai.onnx.ml.TreeEnsemble<n_targets=1, tree_roots=[0], "
+      "nodes_modes=uint8[2] {4, 4}, nodes_splits=float[2] {1.0, 3.0}, nodes_featureids=[0,0], "
+      "nodes_truenodeids=[0,0], nodes_trueleafs=[1,1], nodes_falsenodeids=[1,1], nodes_falseleafs=[0,1], "
+      "leaf_targetids=[0,0], leaf_weights=float[2] {1.0, -1.0}>(X) }",
+      15, {f32({3, 1}, {1, 2, 3})}, {f32({3, 1}, {1, -1, 1})});
+}
+
+TEST_CASE("TreeEnsemble walks trees of any depth") {
+  const int depth = 3000;
+  std::string zeros = "0", ones = "1", next = "1", leaves = "0", kinds = "0";
+  for (int i = 1; i < depth; ++i) {
+    zeros += ",0";
+    ones += ",1";
+    kinds += ",0";
+    next += i + 1 < depth ? cat(",", i + 1) : std::string(",0");
+    leaves += i + 1 < depth ? ",0" : ",1";
+  }
+  const std::string count = std::to_string(depth);
+  check_op(cat("(float[N,1] X) => (float[N,1] Y) { Y = ai.onnx.ml.TreeEnsemble<n_targets=1, tree_roots=[0], ",
+               "nodes_modes=uint8[", count, "] {", kinds, "}, nodes_splits=float[", count, "] {", zeros,
+               "}, nodes_featureids=[", zeros, "], nodes_truenodeids=[", next, "], nodes_trueleafs=[", leaves,
+               "], nodes_falsenodeids=[", ones, "], nodes_falseleafs=[", ones,
+               "], leaf_targetids=[0,0], leaf_weights=float[2] {1.0, -1.0}>(X) }"),
+           15, {f32({2, 1}, {-1, 1})}, {f32({2, 1}, {1, -1})});
+}
+
 TEST_CASE("tree ensembles refuse lists that do not fit together") {
   const std::string weights =
       ", target_treeids=[0,0,0], target_nodeids=[2,3,4], target_ids=[0,0,0], target_weights=[0.2,0.3,0.9]";
