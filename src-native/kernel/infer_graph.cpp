@@ -62,6 +62,17 @@ std::string shown(const ValueType& type) {
   return cat(type.to_string(), type.shape ? graph::to_string(*type.shape) : "");
 }
 
+/// False where arithmetic on the elements left the range of an integer type: they wrap when the graph runs.
+bool fits(const std::vector<Dim>& contents, DType type) {
+  const std::size_t bits = tensor::bit_size(type);
+  if (!tensor::is_integer(type) || bits >= 64) return true;
+  const bool is_signed = tensor::is_signed_integer(type);
+  const std::int64_t low = is_signed ? -(std::int64_t{1} << (bits - 1)) : 0;
+  const std::int64_t high = low + (std::int64_t{1} << bits) - 1;
+  return std::ranges::all_of(contents,
+                             [&](const Dim& d) { return !d.known() || (d.value() >= low && d.value() <= high); });
+}
+
 struct Settings {
   const Registry& registry;
   const Logger* logger;
@@ -158,7 +169,7 @@ class GraphInference final : SubgraphInference {
         if (type.shape && type.shape->size() > kMaxRank)
           fail(ErrorCode::InvalidModel, cat("output ", o, " has ", type.shape->size(), " dims, more than ", kMaxRank));
         refine(v, type);
-        if (auto& contents = inference_.contents(o)) {
+        if (auto& contents = inference_.contents(o); contents && fits(*contents, result_.types[v].elem)) {
           result_.known[v] = tensor_of(*contents, result_.types[v]);
           result_.contents[v] = std::move(contents);
         }

@@ -93,7 +93,7 @@ struct Softplus {
 struct Softsign {
   static constexpr UnaryOp kLoop = UnaryOp::kSoftsign;
   static Parameters read(const Attributes&) { return {}; }
-  static double apply(double x, Parameters) { return x / (1 + std::fabs(x)); }
+  static double apply(double x, Parameters) { return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::fabs(x)); }
 };
 struct Mish {
   static constexpr UnaryOp kLoop = UnaryOp::kMish;

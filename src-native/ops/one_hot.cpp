@@ -5,6 +5,7 @@
 #include "kernel/op_registrar.h"
 #include "ops/arguments.h"
 #include "ops/strided_copy.h"
+#include "tensor/dispatch.h"
 
 namespace infernode::ops {
 namespace {
@@ -49,7 +50,15 @@ class OneHot : public Kernel {
     for (std::size_t d = axis; d < indices.rank(); ++d) dims.push_back(indices.dim(d));
     const Tensor out = ctx.output(0, values.dtype(), dims);
     if (out.numel() == 0) return;
-    const std::vector<std::int64_t> hot = tensor::to_int64_vector(indices);
+    std::vector<std::int64_t> hot = tensor::to_int64_vector(indices);
+    if (tensor::is_floating(indices.dtype())) {
+      tensor::dispatch<float, double, Float16, BFloat16>(indices.dtype(), "OneHot", [&]<class T>(TypeTag<T>) {
+        for (std::size_t i = 0; i < hot.size(); ++i) {
+          if (std::isnan(static_cast<tensor::ComputeTypeOf<T>>(indices.data<T>()[i])))
+            hot[i] = depth;  // like every index out of range: all off
+        }
+      });
+    }
     const auto outer = static_cast<std::size_t>(dims.numel(0, axis));
     const std::int64_t inner = dims.numel(axis + 1, dims.rank());
     dispatch_elements(values.dtype(), "OneHot", [&]<class T>(TypeTag<T>) {

@@ -31,6 +31,8 @@ std::int64_t count_integers(std::int64_t start, std::int64_t limit, std::int64_t
 
 std::int64_t count_reals(double start, double limit, double delta) {
   const double count = std::ceil((limit - start) / delta);
+  if (std::isnan(count))
+    fail(ErrorCode::InvalidArgument, cat("Range: from ", start, " to ", limit, " by ", delta, " is no range"));
   if (!(count > 0)) return 0;
   if (count > 0x1p53) fail(ErrorCode::OutOfMemory, cat("Range: ", count, " elements"));
   return static_cast<std::int64_t>(count);

@@ -22,13 +22,10 @@ using tensor::Shape;
 using tensor::Tensor;
 using tensor::TypeTag;
 
-/// A scalar counts as a vector of one element.
-std::int64_t coordinates(std::size_t rank) { return static_cast<std::int64_t>(rank == 0 ? 1 : rank); }
-
 void infer_non_zero(InferContext& ctx) {
   ctx.set_output_dtype(0, DType::Int64);
   const SymShape* in = ctx.input_shape(0);
-  ctx.set_output_shape(0, SymShape{in ? Dim(coordinates(in->size())) : Dim::unknown(), Dim::unknown()});
+  ctx.set_output_shape(0, SymShape{in ? Dim(static_cast<std::int64_t>(in->size())) : Dim::unknown(), Dim::unknown()});
 }
 
 template <class T>
@@ -77,12 +74,12 @@ class NonZero : public Kernel {
  private:
   template <class T>
   static void list(KernelContext& ctx, const Tensor& in) {
-    const Shape dims = in.rank() == 0 ? Shape{1} : in.shape();
+    const Shape& dims = in.shape();
     const T* x = elements<T>(in);
     const std::int64_t count = std::count_if(x, x + in.numel(), not_zero<T>);
-    const Tensor out = ctx.output(0, DType::Int64, Shape{coordinates(in.rank()), count});
+    const Tensor out = ctx.output(0, DType::Int64, Shape{static_cast<std::int64_t>(in.rank()), count});
     auto* to = out.mutable_data<std::int64_t>();
-    if (count == 0) return;
+    if (count == 0 || in.rank() == 0) return;  // a scalar has no coordinates
     const std::size_t last = dims.rank() - 1;
     Ints at(dims.rank(), 0);
     std::int64_t found = 0;

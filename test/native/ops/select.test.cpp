@@ -13,7 +13,7 @@ TEST_CASE("NonZero lists indices in row-major order") {
   check_op("(float16[A] X) => (int64[1,C] Y) { Y = NonZero(X) }", 13, {f16({3}, {-0.0, 0.5, 0})}, {i64({1, 1}, {1})});
   check_op("(string[A] X) => (int64[1,C] Y) { Y = NonZero(X) }", 13, {str({2}, {"", "a"})}, {i64({1, 1}, {1})});
   check_op("(float[A,B] X) => (int64[2,C] Y) { Y = NonZero(X) }", 13, {f32({3, 0}, {})}, {i64({2, 0}, {})});
-  check_op("(float X) => (int64[1,C] Y) { Y = NonZero(X) }", 13, {f32({}, {3})}, {i64({1, 1}, {0})});
+  check_op("(float X) => (int64[0,C] Y) { Y = NonZero(X) }", 13, {f32({}, {3})}, {i64({0, 1}, {})});
 }
 
 TEST_CASE("Compress keeps what the condition selects") {
