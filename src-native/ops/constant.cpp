@@ -1,7 +1,6 @@
 // Constant, ConstantOfShape, EyeLike.
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/packed.h"
 #include "kernel/op_registrar.h"
@@ -115,7 +114,7 @@ class ConstantOfShape final : public Kernel {
       const std::size_t bits = tensor::bit_size(out.dtype());
       auto code = static_cast<unsigned>(*static_cast<const std::uint8_t*>(value_.raw())) & ((1u << bits) - 1);
       for (std::size_t filled = bits; filled < 8; filled *= 2) code |= code << filled;
-      std::memset(out.mutable_raw(), static_cast<int>(code & 0xff), out.bytes());
+      std::fill_n(static_cast<char*>(out.mutable_raw()), out.bytes(), static_cast<char>(code & 0xff));
       return;
     }
     dispatch_elements(out.dtype(), "ConstantOfShape", [&]<class T>(TypeTag<T>) {
@@ -177,7 +176,7 @@ class EyeLike final : public Kernel {
           else
             one = T(1.0f);
           T* to = out.mutable_data<T>();
-          std::memset(static_cast<void*>(to), 0, out.bytes());
+          std::fill_n(reinterpret_cast<char*>(to), out.bytes(), char{0});
           for (std::int64_t row = std::max<std::int64_t>(0, -k); row < rows && row + k < columns; ++row)
             to[row * columns + row + k] = one;
         });

@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
@@ -105,7 +105,7 @@ class LayerNorm final : public kernel::Kernel {
     const Tensor inv_std = ctx.wants_output(kInvStd) ? ctx.output(kInvStd, reduced) : Tensor();
     if (x.numel() == 0) {  // no row, or rows of nothing, whose statistics are 0
       for (const Tensor* t : {&mean, &inv_std}) {
-        if (*t) std::memset(t->mutable_raw(), 0, t->bytes());
+        if (*t) std::fill_n(static_cast<char*>(t->mutable_raw()), t->bytes(), char{0});
       }
       return;
     }

@@ -1,4 +1,4 @@
-#include <cstring>
+#include <algorithm>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -49,7 +49,7 @@ class MaxUnpool final : public kernel::Kernel {
     const Tensor y = ctx.output(0, shape);
     const bool direct = shape == natural;
     const Tensor target = direct ? y : Tensor::make(x.dtype(), natural, *ctx.run().allocator);
-    std::memset(target.mutable_raw(), 0, target.bytes());
+    std::fill_n(static_cast<char*>(target.mutable_raw()), target.bytes(), char{0});
     const std::int64_t* at = places.data<std::int64_t>();
     dispatch_elements(x.dtype(), "MaxUnpool", [&]<class T>(tensor::TypeTag<T>) {
       const T* from = elements<T>(x);
@@ -62,7 +62,7 @@ class MaxUnpool final : public kernel::Kernel {
       }
     });
     if (direct) return;
-    std::memset(y.mutable_raw(), 0, y.bytes());
+    std::fill_n(static_cast<char*>(y.mutable_raw()), y.bytes(), char{0});
     strided_copy(ctx.run(), natural, {target, 0, natural.strides()}, {y, 0, shape.strides()});
   }
 

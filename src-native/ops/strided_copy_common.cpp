@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "base/checked.h"
 #include "base/packed.h"
@@ -188,7 +187,7 @@ void strided_copy(const RunContext& run, const Shape& dims, const CopySide& from
 void copy_all(const RunContext& run, const Tensor& from, const Tensor& to) {
   if (from.numel() == 0 || from.raw() == to.raw()) return;
   if (tensor::is_sub_byte(from.dtype())) {
-    std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
+    std::copy_n(static_cast<const char*>(from.raw()), from.bytes(), static_cast<char*>(to.mutable_raw()));
   } else {
     strided_copy(run, Shape{from.numel()}, {from, 0, Shape{1}}, {to, 0, Shape{1}});
   }
@@ -205,7 +204,7 @@ Tensor unpack_sub_byte(const RunContext& run, const Tensor& packed) {
 void pack_sub_byte(const Tensor& bytes, const Tensor& packed) {
   const auto pack = tensor::bit_size(packed.dtype()) == 4 ? pack_4 : pack_2;
   // The bits past the last element stay zero, as in ONNX's raw data.
-  std::memset(packed.mutable_raw(), 0, packed.bytes());
+  std::fill_n(static_cast<char*>(packed.mutable_raw()), packed.bytes(), char{0});
   pack(bytes.data<std::uint8_t>(), static_cast<std::size_t>(bytes.numel()),
        static_cast<std::uint8_t*>(packed.mutable_raw()), 0);
 }

@@ -32,6 +32,7 @@ TEST_CASE("EyeLike puts ones on a diagonal") {
   check_op("(X) => (Y) { Y = EyeLike<k=-1>(X) }", 9, {x}, {i32({2, 3}, {0, 0, 0, 1, 0, 0})});
   check_op("(X) => (Y) { Y = EyeLike<k=9000000000000000000, dtype=16>(X) }", 22, {x},
            {bf16({2, 3}, {0, 0, 0, 0, 0, 0})});
+  check_op("(int32[N,M] X) => (Y) { Y = EyeLike(X) }", 9, {i32({0, 2}, {})}, {i32({0, 2}, {})});
   check_op_fails("(X) => (Y) { Y = EyeLike(X) }", 9, {f32({2}, {1, 2})}, ErrorCode::ShapeMismatch, "matrix");
 }
 
