@@ -675,6 +675,118 @@ def others():
     case("NonMaxSuppression", "k 0", "y0 = NonMaxSuppression(x, z, k)", {"x": np.zeros((1, 2, 4), f32), "z": np.zeros((1, 1, 2), f32), "k": a([0], I)}, np.zeros((0, 3), I))
 
 
+def models():
+    """Convolutions, recurrences, attention and signals."""
+    I = i64
+    z = lambda *s: np.zeros(s, f32)
+    o = lambda *s: np.ones(s, f32)
+
+    def table(op, opset, rows):
+        for what, node, feeds, out in rows:
+            case(op, what, node, feeds, out, opset)
+
+    table("CumProd", 26, [
+        ("int32 overflow", "y0 = CumProd(x, n)", {"x": a([2**30, 4, 3], i32), "n": a(0, I)}, np.cumprod(a([2**30, 4, 3], i32), dtype=i32)),
+        ("empty", "y0 = CumProd(x, n)", {"x": z(0, 2), "n": a(-1, I)}, z(0, 2)),
+        ("an axis out of range", "y0 = CumProd(x, n)", {"x": o(2), "n": a(1, I)}, REFUSED)])
+    table("CenterCropPad", 18, [
+        ("to nothing", "y0 = CenterCropPad(x, s)", {"x": o(2, 3), "s": a([0, 3], I)}, z(0, 3)),
+        ("from nothing", "y0 = CenterCropPad(x, s)", {"x": z(0), "s": a([2], I)}, z(2)),
+        ("negative", "y0 = CenterCropPad(x, s)", {"x": o(2), "s": a([-1], I)}, REFUSED),
+        ("negative axes", "y0 = CenterCropPad<axes = [-1]>(x, s)", {"x": a([[1, 2, 3]]), "s": a([1], I)}, a([[2]])),
+        ("an axis twice", "y0 = CenterCropPad<axes = [1, -1]>(x, s)", {"x": o(2, 3), "s": a([1, 1], I)}, REFUSED)])
+    table("MatMulInteger", 10, [
+        ("limits", "y0 = MatMulInteger(x, w, p, q)", {"x": a([[255, 0]], u8), "w": a([[-128], [127]], i8), "p": a(255, u8), "q": a(-128, i8)}, a([[-255 * 255]], i32)),
+        ("nothing to sum", "y0 = MatMulInteger(x, w)", {"x": np.zeros((2, 0), u8), "w": np.zeros((0, 3), i8)}, np.zeros((2, 3), i32)),
+        ("no rows", "y0 = MatMulInteger(x, w)", {"x": np.zeros((0, 2), u8), "w": np.zeros((2, 3), i8)}, np.zeros((0, 3), i32)),
+        ("dims that do not fit", "y0 = MatMulInteger(x, w)", {"x": np.zeros((2, 2), u8), "w": np.zeros((3, 3), i8)}, REFUSED)])
+    table("QLinearMatMul", 10, [
+        ("saturates", "y0 = QLinearMatMul(x, s, p, x, s, p, s, p)", {"x": a([[255]], u8), "s": a(1), "p": a(0, u8)}, a([[255]], u8)),
+        ("an empty batch", "y0 = QLinearMatMul(x, s, p, w, s, p, s, p)", {"x": np.zeros((0, 1), u8), "w": a([[1]], u8), "s": a(1), "p": a(0, u8)}, np.zeros((0, 1), u8)),
+        ("dims that do not fit", "y0 = QLinearMatMul(x, s, p, x, s, p, s, p)", {"x": np.zeros((1, 2), u8), "s": a(1), "p": a(0, u8)}, REFUSED)])
+    table("ConvInteger", 10, [
+        ("an empty batch", "y0 = ConvInteger(x, w)", {"x": np.zeros((0, 1, 3, 3), u8), "w": np.ones((1, 1, 2, 2), u8)}, np.zeros((0, 1, 2, 2), i32)),
+        ("channels that do not fit", "y0 = ConvInteger(x, w)", {"x": np.zeros((1, 2, 3, 3), u8), "w": np.ones((1, 1, 2, 2), u8)}, REFUSED)])
+    table("QLinearConv", 10, [
+        ("an empty batch", "y0 = QLinearConv(x, s, p, w, s, p, s, p)", {"x": np.zeros((0, 1, 3, 3), u8), "w": np.ones((1, 1, 2, 2), u8), "s": a(1), "p": a(0, u8)}, np.zeros((0, 1, 2, 2), u8)),
+        ("saturates", "y0 = QLinearConv(x, s, p, w, s, p, s, p)", {"x": a([[[[200, 100]]]], u8), "w": a([[[[1, 1]]]], u8), "s": a(1), "p": a(0, u8)}, a([[[[255]]]], u8))])
+    table("ConvTranspose", 22, [
+        ("an empty batch", "y0 = ConvTranspose(x, w)", {"x": z(0, 1, 2, 2), "w": o(1, 1, 2, 2)}, z(0, 1, 3, 3)),
+        ("stride 0", "y0 = ConvTranspose<strides = [0, 1]>(x, w)", {"x": o(1, 1, 2, 2), "w": o(1, 1, 2, 2)}, REFUSED),
+        ("pads that leave nothing", "y0 = ConvTranspose<pads = [2, 2, 2, 2]>(x, w)", {"x": o(1, 1, 1, 1), "w": o(1, 1, 2, 2)}, REFUSED),
+        ("a stride of 2^62", f"y0 = ConvTranspose<strides = [{2**62}, 1]>(x, w)", {"x": o(1, 1, 3, 3), "w": o(1, 1, 2, 2)}, REFUSED),
+        ("channels that do not fit", "y0 = ConvTranspose(x, w)", {"x": o(1, 2, 2, 2), "w": o(1, 1, 2, 2)}, REFUSED)])
+    table("DeformConv", 22, [
+        ("offsets far away and NaN read zeros", "y0 = DeformConv(x, w, f)", {"x": o(1, 1, 1, 2), "w": o(1, 1, 1, 1), "f": a([1e30, -inf, 0, 0]).reshape(1, 2, 1, 2)}, z(1, 1, 1, 2)),
+        ("offsets that do not fit", "y0 = DeformConv(x, w, f)", {"x": o(1, 1, 1, 2), "w": o(1, 1, 1, 1), "f": z(1, 1, 1, 2)}, REFUSED)])
+    table("Col2Im", 18, [
+        ("an empty batch", "y0 = Col2Im(x, s, b)", {"x": z(0, 4, 1), "s": a([2, 2], I), "b": a([2, 2], I)}, z(0, 1, 2, 2)),
+        ("columns that do not fit", "y0 = Col2Im(x, s, b)", {"x": z(1, 4, 2), "s": a([2, 2], I), "b": a([2, 2], I)}, REFUSED),
+        ("a block of 0", "y0 = Col2Im(x, s, b)", {"x": z(1, 4, 1), "s": a([2, 2], I), "b": a([0, 2], I)}, REFUSED)])
+    table("MaxUnpool", 22, [
+        ("an index out of range", "y0 = MaxUnpool<kernel_shape = [2]>(x, n)", {"x": o(1, 1, 1), "n": a([[[2]]], I)}, REFUSED),
+        ("a negative index", "y0 = MaxUnpool<kernel_shape = [2]>(x, n)", {"x": o(1, 1, 1), "n": a([[[-1]]], I)}, REFUSED)])
+    table("GridSample", 22, [
+        ("NaN-free zeros far outside", "y0 = GridSample(x, g)", {"x": o(1, 1, 2, 2), "g": a([[[[1e30, -1e30]]]])}, z(1, 1, 1, 1)),
+        ("an empty grid", "y0 = GridSample(x, g)", {"x": o(1, 1, 2, 2), "g": z(1, 0, 3, 2)}, z(1, 1, 0, 3)),
+        ("batches that differ", "y0 = GridSample(x, g)", {"x": o(2, 1, 2, 2), "g": z(1, 1, 3, 2)}, REFUSED)])
+    table("RoiAlign", 22, [
+        ("no boxes", "y0 = RoiAlign(x, r, b)", {"x": o(1, 1, 2, 2), "r": z(0, 4), "b": a([], I)}, z(0, 1, 1, 1)),
+        ("a batch index out of range", "y0 = RoiAlign(x, r, b)", {"x": o(1, 1, 2, 2), "r": z(1, 4), "b": a([1], I)}, REFUSED),
+        ("a negative batch index", "y0 = RoiAlign(x, r, b)", {"x": o(1, 1, 2, 2), "r": z(1, 4), "b": a([-1], I)}, REFUSED)])
+    table("MaxRoiPool", 22, [
+        ("a batch index out of range", "y0 = MaxRoiPool<pooled_shape = [1, 1]>(x, r)", {"x": o(1, 1, 2, 2), "r": a([[5, 0, 0, 1, 1]])}, REFUSED)])
+    table("AffineGrid", 20, [
+        ("an empty batch", "y0 = AffineGrid(t, s)", {"t": z(0, 2, 3), "s": a([0, 1, 2, 2], I)}, z(0, 2, 2, 2)),
+        ("negative size", "y0 = AffineGrid(t, s)", {"t": z(1, 2, 3), "s": a([1, 1, -2, 2], I)}, REFUSED)])
+    table("RMSNormalization", 23, [
+        ("an empty batch", "y0 = RMSNormalization(x, s)", {"x": z(0, 2), "s": o(2)}, z(0, 2)),
+        ("all zero", "y0 = RMSNormalization(x, s)", {"x": z(1, 2), "s": o(2)}, z(1, 2)),
+        ("an axis out of range", "y0 = RMSNormalization<axis = 3>(x, s)", {"x": z(1, 2), "s": o(2)}, REFUSED)])
+    table("Swish", 24, [(what, "y0 = Swish(x)", {"x": x}, (x * special.expit(x)).astype(f32)) for what, x in shaped().items()]
+          + [("NaN and +inf", "y0 = Swish(x)", {"x": a([nan, inf])}, a([nan, inf]))])
+    table("Shrink", 9, [(what, "y0 = Shrink<lambd = 1.0>(x)", {"x": x}, np.where(np.abs(x) > 1, x, 0).astype(f32)) for what, x in shaped().items()])
+    table("TensorScatter", 24, [
+        ("beyond the cache", "y0 = TensorScatter(c, u, n)", {"c": z(1, 1, 2, 1), "u": o(1, 1, 1, 1), "n": a([2], I)}, REFUSED),
+        ("a negative index", "y0 = TensorScatter(c, u, n)", {"c": z(1, 1, 2, 1), "u": o(1, 1, 1, 1), "n": a([-1], I)}, REFUSED),
+        ("no batch", "y0 = TensorScatter(c, u, n)", {"c": z(0, 1, 2, 1), "u": z(0, 1, 1, 1), "n": a([], I)}, z(0, 1, 2, 1))])
+    table("Attention", 23, [
+        ("no queries", "y0 = Attention(q, k, k)", {"q": z(1, 1, 0, 2), "k": o(1, 1, 3, 2)}, z(1, 1, 0, 2)),
+        ("an empty batch", "y0 = Attention(q, q, q)", {"q": z(0, 1, 2, 2)}, z(0, 1, 2, 2)),
+        ("heads that do not fit", "y0 = Attention(q, k, k)", {"q": o(1, 3, 1, 2), "k": o(1, 2, 3, 2)}, REFUSED)])
+    table("RotaryEmbedding", 23, [
+        ("a position out of range", "y0 = RotaryEmbedding(x, c, c, p)", {"x": o(1, 1, 1, 2), "c": o(2, 1), "p": a([[2]], I)}, REFUSED),
+        ("a negative position", "y0 = RotaryEmbedding(x, c, c, p)", {"x": o(1, 1, 1, 2), "c": o(2, 1), "p": a([[-1]], I)}, REFUSED),
+        ("an empty batch", "y0 = RotaryEmbedding(x, c, c, p)", {"x": z(0, 1, 1, 2), "c": o(2, 1), "p": np.zeros((0, 1), I)}, z(0, 1, 1, 2))])
+    for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        w = {"w": z(1, gates, 2), "r": z(1, gates, 1)}
+        table(op, 22, [
+            ("no steps", f"y0 = {op}<hidden_size = 1>(x, w, r)", {"x": z(0, 1, 2), **w}, z(0, 1, 1, 1)),
+            ("an empty batch", f"y0 = {op}<hidden_size = 1>(x, w, r)", {"x": z(2, 0, 2), **w}, z(2, 1, 0, 1)),
+            ("an input size that does not fit", f"y0 = {op}<hidden_size = 1>(x, w, r)", {"x": z(2, 1, 3), **w}, REFUSED),
+            ("a length beyond", f'y0 = {op}<hidden_size = 1>(x, w, r, "", n)', {"x": z(2, 1, 2), **w, "n": a([3], i32)}, REFUSED),
+            ("a negative length", f'y0 = {op}<hidden_size = 1>(x, w, r, "", n)', {"x": z(2, 1, 2), **w, "n": a([-1], i32)}, REFUSED)])
+    table("DFT", 20, [
+        ("an empty batch", "y0 = DFT(x)", {"x": z(0, 4, 1)}, z(0, 4, 2)),
+        ("length 0", "y0 = DFT(x, n)", {"x": o(1, 4, 1), "n": a(0, I)}, REFUSED),
+        ("an axis out of range", 'y0 = DFT(x, "", n)', {"x": o(1, 4, 1), "n": a(3, I)}, REFUSED),
+        ("the axis of the parts", 'y0 = DFT(x, "", n)', {"x": o(1, 4, 1), "n": a(2, I)}, REFUSED)])
+    for op in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+        table(op, 17, [("negative", f"y0 = {op}(n)", {"n": a(-1, I)}, REFUSED), ("too many", f"y0 = {op}(n)", {"n": a(2**62, I)}, REFUSED),
+                       ("none", f"y0 = {op}(n)", {"n": a(0, I)}, z(0))])
+    for op, scores in (("NegativeLogLikelihoodLoss", -1.0), ("SoftmaxCrossEntropyLoss", float(np.log(2)))):
+        x = o(1, 2)
+        table(op, 13, [
+            ("a class out of range", f"y0 = {op}(x, n)", {"x": x, "n": a([2], I)}, REFUSED),
+            ("a negative class", f"y0 = {op}(x, n)", {"x": x, "n": a([-1], I)}, REFUSED),
+            ("an ignored class out of range", f'y0 = {op}<ignore_index = -1, reduction = "none">(x, n)', {"x": o(2, 2), "n": a([-1, 1], I)}, a([0, scores])),
+            ("an empty batch", f'y0 = {op}<reduction = "none">(x, n)', {"x": z(0, 2), "n": a([], I)}, z(0))])
+    table("StringNormalizer", 10, [("none: one empty string", 'y0 = StringNormalizer<stopwords = ["a"], is_case_sensitive = 1>(x)', {"x": np.array(["a"])}, np.array([""]))])
+    table("CastLike", 19, [("empty", "y0 = CastLike(x, n)", {"x": z(0, 2), "n": a(0, I)}, np.zeros((0, 2), I)), ("rank 0", "y0 = CastLike(x, n)", {"x": a(2.5), "n": np.zeros((3, 0), I)}, a(2, I))])
+    table("DynamicQuantizeLinear", 11, [("all of one sign", "y0, y1, y2 = DynamicQuantizeLinear(x)", {"x": a([255, 51])}, [a([255, 51], u8), a(1), a(0, u8)])])
+    table("RandomNormalLike", 22, [("empty", "y0 = RandomNormalLike(x)", {"x": z(2, 0)}, z(2, 0))])
+
+
 unary()
 binary()
 reductions()
@@ -685,4 +797,5 @@ products()
 normalized()
 casts()
 others()
+models()
 print(f"{count} cases", file=sys.stderr)
