@@ -105,8 +105,10 @@ void infer_causal_conv(InferContext& ctx) {
   if (in->size() != 3) fail(ErrorCode::ShapeMismatch, "CausalConvWithState: the input must have rank 3");
   ctx.set_output_shape(0, *in);
   if (!ctx.has_output(1)) return;
-  const bool known = weight != nullptr && weight->size() == 3;
-  ctx.set_output_shape(1, graph::SymShape{(*in)[0], (*in)[1], known ? (*weight)[2] - Dim(1) : Dim::unknown()});
+  Dim columns = weight != nullptr && weight->size() == 3 ? (*weight)[2] - Dim(1) : Dim::unknown();
+  const graph::SymShape* past = ctx.input_shape(3);  // of the same shape
+  if (!columns.known() && past != nullptr && past->size() == 3) columns = (*past)[2];
+  ctx.set_output_shape(1, graph::SymShape{(*in)[0], (*in)[1], columns});
 }
 
 }  // namespace

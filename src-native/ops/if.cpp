@@ -37,9 +37,15 @@ class If final : public kernel::Kernel {
 void infer_if(InferContext& ctx) {
   const auto then_types = ctx.infer_subgraph("then_branch", {});
   const auto else_types = ctx.infer_subgraph("else_branch", {});
+  const tensor::Tensor* condition = ctx.input_constant(0);
+  const bool decided = condition != nullptr && condition->dtype() == tensor::DType::Bool && condition->numel() == 1;
   for (std::size_t o = 0; o < ctx.output_count(); ++o) {
     if (o >= then_types.size() || o >= else_types.size() || !ctx.has_output(o)) continue;
-    ctx.set_output_type(o, merge_types(then_types[o], else_types[o]));
+    if (decided) {
+      ctx.set_output_type(o, condition->data<bool>()[0] ? then_types[o] : else_types[o]);
+    } else {
+      ctx.set_output_type(o, merge_types(then_types[o], else_types[o]));
+    }
   }
 }
 

@@ -167,7 +167,11 @@ void infer_linear_attention(InferContext& ctx) {
   if (q == nullptr || v == nullptr) return;
   if (q->size() != 3 || v->size() != 3)
     fail(ErrorCode::ShapeMismatch, "LinearAttention: query, key and value must have rank 3");
-  const Dim d_k = floor_div((*q)[2], Dim(heads.query)), d_v = floor_div((*v)[2], Dim(heads.kv));
+  Dim d_k = floor_div((*q)[2], Dim(heads.query)), d_v = floor_div((*v)[2], Dim(heads.kv));
+  if (const graph::SymShape* past = ctx.input_shape(3); past != nullptr && past->size() == 4) {
+    if (!d_k.known()) d_k = (*past)[2];
+    if (!d_v.known()) d_v = (*past)[3];
+  }
   ctx.set_output_shape(0, graph::SymShape{(*q)[0], (*q)[1], Dim(heads.query) * d_v});
   if (ctx.has_output(1)) ctx.set_output_shape(1, graph::SymShape{(*q)[0], Dim(heads.kv), d_k, d_v});
 }

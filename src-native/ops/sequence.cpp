@@ -253,7 +253,12 @@ void infer_construct(InferContext& ctx) {
   ctx.set_output_type(0, ValueType::sequence(element));
 }
 
-void infer_insert(InferContext& ctx) { ctx.set_output_type(0, ValueType::sequence(any_shape(ctx.input_type(1)))); }
+/// The sequence may be empty: what is known of its elements holds for the new one too, or for none.
+void infer_insert(InferContext& ctx) {
+  ValueType element = ctx.input_type(1);
+  if (!(element.shape == element_type(ctx.input_type(0)).shape)) element.shape.reset();
+  ctx.set_output_type(0, ValueType::sequence(std::move(element)));
+}
 
 void infer_erase(InferContext& ctx) { ctx.set_output_type(0, ctx.input_type(0)); }
 
