@@ -42,9 +42,9 @@ Image decode_image(Bytes file) {
   for (const ImageCodec& codec : kCodecs) {
     if (!codec.matches(file)) continue;
     if (codec.decode) return codec.decode(file);
-    fail(ErrorCode::InvalidArgument, cat(codec.name,
-                                         " images are not supported by ImageDecoder: convert the image to PNG, "
-                                         "JPEG, BMP, PNM or TIFF before feeding it"));
+    fail(ErrorCode::UnsupportedOperator, cat(codec.name,
+                                             " images are not supported by ImageDecoder: convert the image to PNG, "
+                                             "JPEG, BMP, PNM or TIFF before feeding it"));
   }
   fail(ErrorCode::InvalidArgument,
        cat("the ", file.size(), " bytes fed to ImageDecoder are no PNG, JPEG, BMP, PNM or TIFF image"));
