@@ -1,4 +1,4 @@
-// Operators at the edges of their domain (test/fixtures/operator-edges.txt, written by scripts/operator-edges.py).
+// Operators at the edges of their domain (test/fixtures/operator-edges.txt, written by scripts/edges/make_cases.py).
 
 #include <fstream>
 #include <sstream>
