@@ -45,7 +45,8 @@ class Folder {
     const Node& node = graph_.node(id);
     if (node.removed || !foldable(node)) return false;
     std::vector<tensor::Value> results = known_results(node);
-    if (results.empty()) results = evaluate(node);
+    if (results.empty())
+      results = graph::subgraphs(node).empty() ? evaluate(node) : evaluate_bodies(graph_, node, options_);
     if (results.empty()) return false;
     graph::GraphPatch patch(graph_);
     const std::vector<ValueId> outputs = node.outputs;
@@ -57,9 +58,7 @@ class Folder {
   }
 
   bool foldable(const Node& node) const {
-    if (node.outputs.empty() || !graph::subgraphs(node).empty()) return false;
-    const kernel::OpSchema* schema = options_.registry->find_schema(node.domain, node.op_type, node.opset);
-    if (schema == nullptr || !schema->deterministic) return false;
+    if (node.outputs.empty() || !deterministic(node, *options_.registry)) return false;
     return std::none_of(node.outputs.begin(), node.outputs.end(),
                         [&](ValueId id) { return id != kNoValue && graph_.is_output(id); });
   }

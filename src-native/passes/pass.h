@@ -14,6 +14,21 @@ struct Pass {
 /// Nodes all of whose inputs are known become constants: also those that follow from known dims only (Shape of a static
 /// tensor).
 bool fold_constants(graph::Graph& graph, const PassOptions& options);
+/// Whether the node, and every node of its bodies, gives the same for the same.
+bool deterministic(const graph::Node& node, const kernel::Registry& registry);
+/// The outputs of a node with bodies (If, Loop, Scan, ...) where all that it reads is constant: tensors only, and only
+/// where the evaluation is done within a bounded time and memory. Empty otherwise.
+std::vector<tensor::Value> evaluate_bodies(const graph::Graph& graph, const graph::Node& node,
+                                           const PassOptions& options);
+/// An If with a constant condition becomes the nodes of its branch.
+bool inline_branches(graph::Graph& graph, const PassOptions& options);
+/// Small constants with equal elements become one, so that nodes that read them can be seen to be equal.
+bool share_constants(graph::Graph& graph, const PassOptions& options);
+/// Reshapes to dims that are computed from the input's own become reshapes to constants of 0 and -1; two views in a row
+/// become one.
+bool fuse_reshapes(graph::Graph& graph, const PassOptions& options);
+/// Transposes move past nodes that can work in any order of axes, where more of them meet their inverse than arise.
+bool optimize_transposes(graph::Graph& graph, const PassOptions& options);
 /// Nodes whose outputs nobody reads go.
 bool remove_dead_nodes(graph::Graph& graph, const PassOptions& options);
 /// Nodes that compute the same from the same become one.
@@ -22,6 +37,10 @@ bool merge_common_subexpressions(graph::Graph& graph, const PassOptions& options
 bool remove_noops(graph::Graph& graph, const PassOptions& options);
 /// Two transposes, reshapes or casts in a row become one.
 bool join_chains(graph::Graph& graph, const PassOptions& options);
+
+/// Whether a dim is the same wherever it is written. Inputs may disagree on a symbol that they share, and run with a
+/// warning; what a subgraph captures may come from such inputs.
+bool is_certain(const graph::Graph& graph, const graph::Dim& dim);
 
 /// Whether a node's single output may simply be its input: false where that would only move an Identity to the graph's
 /// edge.

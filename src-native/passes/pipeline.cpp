@@ -14,8 +14,12 @@ namespace {
 constexpr Pass kBasic[] = {
     {"EliminateNoops", remove_noops},
     {"ConstantFolding", fold_constants},
+    {"ConstantFolding", inline_branches},
+    {"ConstantSharing", share_constants},
     {"CommonSubexpressionElimination", merge_common_subexpressions},
     {"JoinChains", join_chains},
+    {"ReshapeFusion", fuse_reshapes},
+    {"TransposeOptimizer", optimize_transposes},
     {"DeadNodeElimination", remove_dead_nodes},
 };
 constexpr int kMostRounds = 16;

@@ -20,31 +20,11 @@ bool same_shape(const Graph& graph, ValueId a, ValueId b) {
   return left && right && *left == *right;
 }
 
-/// Whether a dim is the same wherever it is written. Inputs may disagree on a symbol that they share, and run with a
-/// warning; what a subgraph captures may come from such inputs.
-bool certain(const Graph& graph, const graph::Dim& dim) {
-  if (dim.known()) return true;
-  if (!graph.captures().empty()) return false;
-  bool shared = false;
-  const auto value = dim.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
-    int count = 0;
-    for (const ValueId input : graph.inputs()) {
-      const auto& shape = graph.value(input).type.shape;
-      if (!shape) continue;
-      count += static_cast<int>(
-          std::count_if(shape->begin(), shape->end(), [&](const graph::Dim& d) { return d.symbol_name() == name; }));
-    }
-    shared = shared || count > 1;
-    return 1;
-  });
-  return value && !shared;
-}
-
 /// Expand alone can widen a dim that is 1 at a run where another was declared.
 bool expands_nothing(const Graph& graph, const Node& node) {
   if (!same_shape(graph, node.inputs[0], node.outputs[0])) return false;
   const graph::SymShape& shape = *graph.value(node.inputs[0]).type.shape;
-  return std::all_of(shape.begin(), shape.end(), [&](const graph::Dim& dim) { return certain(graph, dim); });
+  return std::all_of(shape.begin(), shape.end(), [&](const graph::Dim& dim) { return is_certain(graph, dim); });
 }
 
 /// Dropout passes its input on unless it trains: from version 12 on an input says so, before that nothing at inference.
@@ -121,6 +101,24 @@ bool is_noop(const Graph& graph, const Node& node, const std::vector<std::vector
 }
 
 }  // namespace
+
+bool is_certain(const Graph& graph, const graph::Dim& dim) {
+  if (dim.known()) return true;
+  if (!graph.captures().empty()) return false;
+  bool shared = false;
+  const auto value = dim.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+    int count = 0;
+    for (const ValueId input : graph.inputs()) {
+      const auto& shape = graph.value(input).type.shape;
+      if (!shape) continue;
+      count += static_cast<int>(
+          std::count_if(shape->begin(), shape->end(), [&](const graph::Dim& d) { return d.symbol_name() == name; }));
+    }
+    shared = shared || count > 1;
+    return 1;
+  });
+  return value && !shared;
+}
 
 bool can_bypass(const Graph& graph, ValueId output, ValueId input) {
   if (!graph.is_output(output)) return true;

@@ -28,7 +28,7 @@ TEST_CASE("a Slice of everything goes") {
   check_optimized("(float[2,3] x) => (y) { a = Slice<starts = [0], ends = [2]>(x)  y = Exp(a) }", 1, "y = Exp (x)", 9);
   check_unchanged("(float[2,3] x) => (y) <int64[1] s = {0}, int64[1] e = {1}> { a = Slice(x, s, e)  y = Exp(a) }", 1);
   check_unchanged(
-      "(float[3] x) => (y) <int64[1] s = {-1}, int64[1] e = {-9}, int64[1] a = {0}, int64[1] t = {-1}> "
+      "(float[3] x) => (y) <int64[1] s = {9}, int64[1] e = {-9}, int64[1] a = {0}, int64[1] t = {-1}> "
       "{ r = Slice(x, s, e, a, t)  y = Exp(r) }",
       1);  // backwards
 }

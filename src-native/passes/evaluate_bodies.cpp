@@ -1,0 +1,124 @@
+// Folding of control flow: a loop that reads constants only gives constants.
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "kernel/inference.h"
+#include "passes/pass.h"
+
+namespace infernode::passes {
+
+namespace {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+
+/// A loop may never end, or fill any memory on its way.
+constexpr std::chrono::milliseconds kMostTime{500};
+constexpr std::size_t kSmall = std::size_t{1} << 20;
+
+/// Gives so many bytes in all, freed ones included.
+class LimitedAllocator final : public tensor::Allocator {
+ public:
+  LimitedAllocator(tensor::Allocator& inner, std::size_t room) : inner_(inner), room_(room) {}
+  tensor::Buffer allocate(std::size_t bytes) override {
+    if (bytes > room_) fail(ErrorCode::OutOfMemory, cat("folding needs ", bytes, " bytes more"));
+    room_ -= bytes;
+    return inner_.allocate(bytes);
+  }
+  tensor::Device device() const override { return inner_.device(); }
+
+ private:
+  tensor::Allocator& inner_;
+  std::size_t room_;
+};
+
+/// The node alone in a graph of its own, with what it reads; nullptr where it reads something that is not constant.
+std::shared_ptr<Graph> isolate(const Graph& graph, const Node& node, std::size_t& input_bytes) {
+  auto alone = std::make_shared<Graph>();
+  std::map<ValueId, ValueId> placed;
+  const auto place = [&](ValueId id) {
+    if (id == kNoValue) return true;
+    const graph::ValueInfo& value = graph.value(id);
+    if (!value.is_constant()) return false;
+    if (placed.contains(id)) return true;
+    placed[id] = alone->add_constant(value.name, value.constant);
+    alone->value(placed[id]).type = value.type;
+    input_bytes += value.constant.bytes();
+    return true;
+  };
+  const std::vector<ValueId> captured = graph::implicit_inputs(node);
+  if (!std::all_of(node.inputs.begin(), node.inputs.end(), place) ||
+      !std::all_of(captured.begin(), captured.end(), place))
+    return nullptr;
+  Node copy = node;
+  for (ValueId& id : copy.inputs) id = id == kNoValue ? id : placed[id];
+  for (ValueId& id : copy.outputs) {
+    if (id == kNoValue) continue;
+    id = alone->add_value(graph.value(id).name, graph.value(id).type);
+    alone->add_output(id);
+  }
+  const auto adapt = [&](const std::shared_ptr<Graph>& body) {
+    std::shared_ptr<Graph> mine = body->clone();
+    for (graph::Capture& capture : mine->mutable_captures()) capture.outer = placed[capture.outer];
+    return mine;
+  };
+  for (const auto& [name, attribute] : node.attributes) {
+    if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attribute)) copy.attributes.set(name, adapt(*one));
+    if (const auto* list = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute)) {
+      std::vector<std::shared_ptr<Graph>> mine;
+      for (const auto& body : *list) mine.push_back(adapt(body));
+      copy.attributes.set(name, std::move(mine));
+    }
+  }
+  alone->add_node(std::move(copy));
+  return alone;
+}
+
+}  // namespace
+
+bool deterministic(const Node& node, const kernel::Registry& registry) {
+  const kernel::OpSchema* schema = registry.find_schema(node.domain, node.op_type, node.opset);
+  if (schema == nullptr || !schema->deterministic) return false;
+  for (const auto& body : graph::subgraphs(node)) {
+    for (const graph::NodeId id : body->topological_order()) {
+      if (!deterministic(body->node(id), registry)) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<tensor::Value> evaluate_bodies(const Graph& graph, const Node& node, const PassOptions& options) {
+  std::size_t input_bytes = 0;
+  const std::shared_ptr<Graph> alone = isolate(graph, node, input_bytes);
+  if (!alone) return {};
+  std::vector<tensor::Value> made;
+  try {
+    LimitedAllocator allocator(*options.allocator, 16 * options.max_folded_bytes);
+    kernel::RunContext run;
+    run.allocator = &allocator;
+    run.deadline = std::chrono::steady_clock::now() + kMostTime;
+    made = kernel::evaluate_graph(*alone, {}, {}, *options.registry, run);
+  } catch (const Error&) {
+    return {};  // the run will say what is wrong, if it ever comes to this node
+  }
+  std::size_t bytes = 0;
+  for (const tensor::Value& value : made) {
+    if (!value.is_tensor()) return {};
+    bytes += value.bytes();
+  }
+  if (bytes > options.max_folded_bytes || bytes > std::max(kSmall, 2 * input_bytes)) return {};
+  if (options.folding_room != nullptr) {
+    if (bytes > *options.folding_room) return {};
+    *options.folding_room -= bytes;
+  }
+  std::vector<tensor::Value> results;
+  std::size_t next = 0;
+  for (const ValueId id : node.outputs) results.push_back(id == kNoValue ? tensor::Value{} : std::move(made[next++]));
+  return results;
+}
+
+}  // namespace infernode::passes

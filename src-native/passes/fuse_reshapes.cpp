@@ -1,0 +1,123 @@
+#include <algorithm>
+
+#include "graph/patch.h"
+#include "kernel/inference.h"
+#include "passes/pass.h"
+
+namespace infernode::passes {
+
+namespace {
+
+using graph::Dim;
+using graph::Graph;
+using graph::kNoNode;
+using graph::kNoValue;
+using graph::Node;
+using graph::NodeId;
+using graph::SymShape;
+using graph::ValueId;
+
+/// Reshape takes its dims as an input from this version on.
+constexpr std::int64_t kShapeIsInput = 5;
+
+bool is_view(const Node& node) {
+  return node.domain.empty() && !node.inputs.empty() && node.inputs[0] != kNoValue && node.outputs.size() == 1 &&
+         (node.op_type == "Reshape" || node.op_type == "Squeeze" || node.op_type == "Unsqueeze" ||
+          node.op_type == "Flatten");
+}
+
+/// Its dims do not hang on what the run computes.
+bool is_fixed_view(const Graph& graph, const Node& node) {
+  if (!is_view(node)) return false;
+  return node.op_type != "Reshape" || node.inputs.size() < 2 ||
+         (node.inputs[1] != kNoValue && graph.value(node.inputs[1]).is_constant());
+}
+
+/// `wanted` as a constant that Reshape understands: a number, 0 for the input's dim in the same place, at most one -1.
+/// Empty where that cannot say it.
+std::vector<std::int64_t> spell(const Graph& graph, const SymShape& input, const SymShape& wanted) {
+  std::vector<std::int64_t> dims;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Dim& dim = wanted[i];
+    const bool kept = i < input.size() && input[i] == dim && is_certain(graph, dim);
+    if (dim.known() && dim.value() > 0)
+      dims.push_back(dim.value());
+    else if (kept)
+      dims.push_back(0);
+    else if (dim.is(0))
+      return {};
+    else
+      dims.push_back(-1);
+  }
+  return std::count(dims.begin(), dims.end(), -1) <= 1 ? dims : std::vector<std::int64_t>{};
+}
+
+void reshape_to(Graph& graph, NodeId id, ValueId input, std::vector<std::int64_t> dims) {
+  const Node& old = graph.node(id);
+  Node node;
+  node.name = old.name;
+  node.op_type = "Reshape";
+  node.opset = old.opset;
+  node.outputs = old.outputs;
+  graph::GraphPatch patch(graph);
+  const ValueId shape = patch.add_constant(
+      graph.value(old.outputs[0]).name + "_shape",
+      tensor::Tensor::of<std::int64_t>({static_cast<std::int64_t>(dims.size())}, std::span<const std::int64_t>(dims)));
+  node.inputs = {input, shape};
+  const NodeId from[] = {id};
+  patch.add_node(std::move(node), from);
+  patch.remove_node(id);
+  patch.apply();
+}
+
+/// A Reshape whose dims are computed, each of them a number, the input's own dim, or the only one that is neither.
+bool settle(Graph& graph, NodeId id, const kernel::InferredGraph& inferred) {
+  const Node& node = graph.node(id);
+  if (node.op_type != "Reshape" || node.inputs.size() != 2 || node.inputs[1] == kNoValue) return false;
+  const auto shape = static_cast<std::size_t>(node.inputs[1]);
+  const auto& input = graph.value(node.inputs[0]).type.shape;
+  if (graph.value(node.inputs[1]).is_constant() || node.attributes.get_int("allowzero", 0) != 0 || !input) return false;
+  if (shape >= inferred.contents.size() || !inferred.contents[shape]) return false;
+  const SymShape& wanted = *inferred.contents[shape];
+  const bool complete = std::any_of(wanted.begin(), wanted.end(), [](const Dim& dim) { return dim.is(-1); }) ||
+                        graph::numel(wanted) == graph::numel(*input);
+  std::vector<std::int64_t> dims = spell(graph, *input, wanted);
+  // A -1 would hide that a dim does not fit.
+  if (!complete && std::find(dims.begin(), dims.end(), -1) != dims.end()) return false;
+  if (dims.empty()) return false;
+  reshape_to(graph, id, node.inputs[0], std::move(dims));
+  return true;
+}
+
+/// Two views in a row, where the second one's dims can be said in those of the first one's input.
+bool merge(Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const NodeId before = graph.value(node.inputs[0]).producer;
+  if (before == kNoNode || !is_fixed_view(graph, graph.node(before)) || !is_fixed_view(graph, node)) return false;
+  const ValueId source = graph.node(before).inputs[0];
+  const auto &input = graph.value(source).type.shape, &output = graph.value(node.outputs[0]).type.shape;
+  if (!input || !output) return false;
+  std::vector<std::int64_t> dims = spell(graph, *input, *output);
+  if (dims.empty()) return false;
+  reshape_to(graph, id, source, std::move(dims));
+  return true;
+}
+
+}  // namespace
+
+bool fuse_reshapes(Graph& graph, const PassOptions& options) {
+  const std::vector<NodeId> order = graph.topological_order();
+  const bool any = std::any_of(order.begin(), order.end(), [&](NodeId id) { return is_view(graph.node(id)); });
+  if (!any) return false;
+  const kernel::InferredGraph inferred =
+      kernel::infer_values(graph, order, {}, {}, *options.registry, {}, options.logger);
+  bool changed = false;
+  for (const NodeId id : order) {
+    const Node& node = graph.node(id);
+    if (node.removed || !is_view(node) || node.opset < kShapeIsInput) continue;
+    changed = merge(graph, id) || settle(graph, id, inferred) || changed;
+  }
+  return changed;
+}
+
+}  // namespace infernode::passes
