@@ -53,7 +53,7 @@ async function measure(workload, threads, { peer, values }) {
   const ownOptions = {
     ...common,
     ...(values.level && { graphOptimizationLevel: values.level }),
-    ...(values.precision && { float32Precision: values.precision }),
+    ...(values.precision && { float32MatmulPrecision: values.precision }),
   };
   const sides = [];
   try {
