@@ -79,8 +79,8 @@ TEST_CASE("values inside a match are read nowhere else") {
 
 TEST_CASE("of two ways round the one is found whose values are read nowhere else") {
   const char* pattern = "(p, q) => (s) { t = Neg(p)  s = Add(t, q) }";
-  const auto found =
-      match(pattern, parse("(float[2] a, float[2] b) => (y, t) { t = Neg(a)  u = Neg(b)  y = Add(t, u) }"));
+  const graph::Model model = parse("(float[2] a, float[2] b) => (y, t) { t = Neg(a)  u = Neg(b)  y = Add(t, u) }");
+  const auto found = match(pattern, model);
   REQUIRE(found);
   CHECK(name_of(*found, "p") == "b");
   CHECK(name_of(*found, "q") == "t");
