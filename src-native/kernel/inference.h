@@ -41,8 +41,8 @@ void check_node(const graph::Graph& graph, const graph::Node& node, const OpSche
 void infer_graph(graph::Graph& graph, const Registry& registry, const Logger* logger = nullptr);
 
 /// Replaces each node whose operator is a function of the standard (OpSchema::function_body) and for whose types no CPU
-/// kernel is registered by that definition, in subgraphs too. Types must be inferred before, and again where the count of
-/// replaced nodes that it returns is not 0.
+/// kernel is registered by that definition, in subgraphs too. Types must be inferred before, and again where the count
+/// of replaced nodes that it returns is not 0.
 std::size_t expand_functions(graph::Graph& graph, const Registry& registry);
 
 /// Runs one node's kernel outside a session: constant folding and shape-tensor evaluation. All inputs present; no

@@ -14,7 +14,9 @@ const folder = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 // Convolutions, attention with its masks, recurrences: between them they meet most fusions.
-const saved = checks.filter(({ model }) => ['mobilenet_v2', 'minilm_l6', 'rnn_tagger'].includes(model));
+const saved = (checks as (Omit<(typeof checks)[number], 'model'> & { model: string })[]).filter(({ model }) =>
+  ['mobilenet_v2', 'minilm_l6', 'rnn_tagger'].includes(model),
+);
 
 describe.each(saved)('$name, optimized', ({ model, inputs }) => {
   it.for(['basic', 'all'])(

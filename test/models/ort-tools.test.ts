@@ -46,6 +46,7 @@ describe("what onnxruntime's transformer optimizer writes", () => {
   const shape = ['bert', '12', '384'];
   it.for([{ form: 'float32', more: [], fused: ['Attention', 'BiasGelu', 'SkipLayerNormalization'], tolerance: 1e-4 }])(
     'runs as in onnxruntime-node: $form',
+    { timeout: 10 * minutes },
     async ({ more, fused, tolerance }, context) => {
       await available(context, 'onnxruntime-node', peerFolder);
       const { path, operators } = await available(context, "onnxruntime's Python tools", () =>
@@ -57,6 +58,5 @@ describe("what onnxruntime's transformer optimizer writes", () => {
       const { error, output } = worstError(await answer(engineName(), path, feeds), expected, relativeDistance);
       expect(error, output).toBeLessThan(tolerance);
     },
-    10 * minutes,
   );
 });
