@@ -176,11 +176,11 @@ Position Builder::table(TableFields fields) {
   const std::int32_t placeholder = 0;
   push(&placeholder, 4);
   const Position table = here();
-  std::vector<std::uint16_t> vtable(static_cast<std::size_t>(most + 3));
+  std::vector<std::uint16_t> vtable(static_cast<std::size_t>(most) + 3);
   vtable[0] = static_cast<std::uint16_t>(2 * vtable.size());
   vtable[1] = static_cast<std::uint16_t>(table - end);
   for (const auto& [field, at] : places)
-    vtable[static_cast<std::size_t>(field + 2)] = static_cast<std::uint16_t>(table - at);
+    vtable[static_cast<std::size_t>(field) + 2] = static_cast<std::uint16_t>(table - at);
   auto known = vtables_.find(vtable);
   if (known == vtables_.end()) {
     push(vtable.data(), 2 * vtable.size());

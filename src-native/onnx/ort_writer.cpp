@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "graph/definition.h"
@@ -35,7 +36,9 @@ constexpr std::size_t kRoomBesideTensors = std::size_t{1} << 20;
 struct EdgeEnd {
   std::uint32_t node;
   std::int32_t from, to;
-  auto operator<=>(const EdgeEnd&) const = default;
+  bool operator<(const EdgeEnd& other) const {
+    return std::tie(node, from, to) < std::tie(other.node, other.from, other.to);
+  }
 };
 static_assert(sizeof(EdgeEnd) == 12);
 
@@ -97,12 +100,14 @@ class OrtWriter {
 
   Position texts(const std::vector<std::string>& list) {
     std::vector<Position> items;
+    items.reserve(list.size());
     for (const std::string& s : list) items.push_back(out_.text(s));
     return out_.offsets(items);
   }
 
   Position values(const std::vector<ValueId>& ids, const NameTable& names) {
     std::vector<Position> items;
+    items.reserve(ids.size());
     for (const ValueId id : ids) items.push_back(out_.text(id == kNoValue ? std::string() : names[id]));
     return out_.offsets(items);
   }
@@ -240,14 +245,15 @@ class OrtWriter {
                            const NameTable& names) {
     TableFields t;
     AttributeCode code = AttributeCode::Undefined;
+    const auto list = [&](AttributeCode c, int field, const auto& items, auto&& write) {
+      std::vector<Position> written;
+      written.reserve(items.size());
+      for (const auto& item : items) written.push_back(write(item));
+      code = c;
+      t.offset(field, out_.offsets(written));
+    };
     std::visit(
         [&]<class T>(const T& v) {
-          const auto list = [&](AttributeCode c, int field, auto&& write) {
-            std::vector<Position> items;
-            for (const auto& item : v) items.push_back(write(item));
-            code = c;
-            t.offset(field, out_.offsets(items));
-          };
           if constexpr (std::is_same_v<T, std::int64_t>) {
             code = AttributeCode::Int;
             t.scalar(ort::attribute::kInt, v);
@@ -270,13 +276,13 @@ class OrtWriter {
             code = AttributeCode::Tensor;
             t.offset(ort::attribute::kTensor, write_tensor("", v));
           } else if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
-            list(AttributeCode::Tensors, ort::attribute::kTensors,
+            list(AttributeCode::Tensors, ort::attribute::kTensors, v,
                  [&](const Tensor& x) { return write_tensor("", x); });
           } else if constexpr (std::is_same_v<T, std::shared_ptr<Graph>>) {
             code = AttributeCode::Graph;
             t.offset(ort::attribute::kGraph, write_graph(*v, &names));
           } else if constexpr (std::is_same_v<T, std::vector<std::shared_ptr<Graph>>>) {
-            list(AttributeCode::Graphs, ort::attribute::kGraphs,
+            list(AttributeCode::Graphs, ort::attribute::kGraphs, v,
                  [&](const std::shared_ptr<Graph>& g) { return write_graph(*g, &names); });
           } else {
             fail(ErrorCode::InvalidModel, cat("attribute '", name, "' of ", node,

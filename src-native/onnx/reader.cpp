@@ -169,7 +169,7 @@ graph::Model read_bytes(const SourceBytes& source, const std::string& path, cons
     if (fields.graphs.empty()) {
       std::string detail = describe_foreign_bytes(std::as_bytes(std::span(all.data(), all.size())));
       if (fields.has_ir_version || detail.empty()) detail = "It holds no graph.";
-      fail_parsing(path, std::move(detail));
+      fail_parsing(path, detail);
     }
     check_versions(fields);
     ExternalData external(path, options);
