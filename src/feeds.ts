@@ -168,7 +168,7 @@ function readMap(map: Map<unknown, unknown>, info: NativeValueInfo): RawValue {
   const valueType = elementTypeOfCode(info.elementType);
   if (valueType === undefined) throw typeError(`${what}: maps of this type cannot be fed.`, fields);
   const array = (type: ElementType, items: unknown[]): RawTensor => {
-    const plain = type.bits === 64 || type.name === 'string' ? items : scalarArray(type, items);
+    const plain = scalarArray(type, items);
     return { kind: 'tensor', type, dims: [items.length], storage: toStorage(type, plain, what, fields) };
   };
   return { kind: 'map', keys: array(keyType, keys), values: array(valueType, values) };

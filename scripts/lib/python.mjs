@@ -7,6 +7,9 @@ import { run } from './run.mjs';
 
 const windows = process.platform === 'win32';
 
+/** What onnxruntime's tools need: its quantizers onnx-ir, its optimizer sympy. */
+export const onnxTools = ['onnx==1.23.2', 'onnx-ir==1.1.0', 'onnxruntime==1.32.0', 'sympy==1.14.0'];
+
 /**
  * The interpreter of an environment that holds these packages; made on first use.
  * @param {string[]} packages as pip takes them, e.g. 'onnx==1.23.2'

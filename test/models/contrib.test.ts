@@ -6,24 +6,23 @@ import { cachePath } from '../../scripts/lib/cache.mjs';
 import { folderOnce } from '../../scripts/lib/download.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
 import { at } from '../../scripts/lib/project.mjs';
-import { pythonEnvironment } from '../../scripts/lib/python.mjs';
+import { onnxTools, pythonEnvironment } from '../../scripts/lib/python.mjs';
 import { run } from '../../scripts/lib/run.mjs';
 import { judgeAll, tally } from '../conformance/lib/judge.mjs';
 import { listCases } from '../conformance/lib/suite.mjs';
 import { available } from '../fixtures/available.js';
 
 const minutes = 60_000;
-const packages = ['onnx==1.23.2', 'onnxruntime==1.32.0'];
 const scripts = at('scripts', 'contrib');
 
 /** The cases with onnxruntime's answers, made on first use and again when a script has changed. */
 async function contribCases(): Promise<string> {
-  const print = createHash('sha256').update(packages.join());
+  const print = createHash('sha256').update(onnxTools.join());
   for (const name of readdirSync(scripts)
     .filter((entry) => entry.endsWith('.py'))
     .sort())
     print.update(readFileSync(join(scripts, name)));
-  const python = await pythonEnvironment(packages);
+  const python = await pythonEnvironment(onnxTools);
   return folderOnce(cachePath('contrib', print.digest('hex').slice(0, 16)), async (folder) => {
     await run(python, [join(scripts, 'make_cases.py'), folder]);
   });

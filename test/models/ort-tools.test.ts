@@ -8,7 +8,7 @@ import { folderOnce } from '../../scripts/lib/download.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
 import { peerFolder } from '../../scripts/lib/peer.mjs';
 import { at } from '../../scripts/lib/project.mjs';
-import { pythonEnvironment } from '../../scripts/lib/python.mjs';
+import { onnxTools, pythonEnvironment } from '../../scripts/lib/python.mjs';
 import { run } from '../../scripts/lib/run.mjs';
 import { architecture, checks } from '../../scripts/models/workloads.mjs';
 import { available } from '../fixtures/available.js';
@@ -17,13 +17,12 @@ import { relativeDistance, type Values, withEngine, worstError } from './agreeme
 const minutes = 60_000;
 const script = at('scripts', 'contrib', 'optimize_transformer.py');
 // The optimizer imports more than its package asks for.
-const packages = ['onnx==1.23.2', 'onnxruntime==1.32.0', 'sympy==1.14.0'];
 
 /** The model as the optimizer leaves it, and the com.microsoft operators in it. */
 async function optimized(model: string, ...more: string[]): Promise<{ path: string; operators: string[] }> {
   const source = await architecture(model);
-  const print = createHash('sha256').update(packages.join()).update(readFileSync(script)).update(more.join());
-  const python = await pythonEnvironment(packages);
+  const print = createHash('sha256').update(onnxTools.join()).update(readFileSync(script)).update(more.join());
+  const python = await pythonEnvironment(onnxTools);
   const folder = await folderOnce(
     cachePath('ort-tools', `${model}-${print.digest('hex').slice(0, 16)}`),
     async (temporary) => {
