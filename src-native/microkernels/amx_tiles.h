@@ -25,6 +25,22 @@ constexpr std::size_t split_bytes(std::size_t k, std::size_t tiles, std::size_t 
   return steps_of(k) * tiles * pieces * kTileBytes;
 }
 
+// Calls fn with the number of pieces that a precision takes as a constant.
+template <typename Fn>
+INFERNODE_SIMD void with_pieces(Float32Precision precision, Fn fn) {
+  switch (precision) {
+    case Float32Precision::kHighest:
+      fn.template operator()<3>();
+      break;
+    case Float32Precision::kHigh:
+      fn.template operator()<2>();
+      break;
+    case Float32Precision::kMedium:
+      fn.template operator()<1>();
+      break;
+  }
+}
+
 // The tiles of this thread, all of full size, while it lives.
 class TileSession {
  public:

@@ -137,14 +137,7 @@ void multiply(const ConvArgs& args, const GemmRange& range, float* scratch) noex
 void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept {
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
   if (!suits(args.shape.out_channels, args.shape.depth())) return conv_table_avx512.conv(args, range, scratch);
-  switch (args.precision) {
-    case Float32Precision::kHighest:
-      return multiply<3>(args, range, scratch);
-    case Float32Precision::kHigh:
-      return multiply<2>(args, range, scratch);
-    case Float32Precision::kMedium:
-      return multiply<1>(args, range, scratch);
-  }
+  with_pieces(args.precision, [&]<int kPieces>() { multiply<kPieces>(args, range, scratch); });
 }
 
 void depthwise(const DepthwiseArgs& args) noexcept { conv_table_avx512.depthwise(args); }

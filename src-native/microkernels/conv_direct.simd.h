@@ -14,7 +14,7 @@ constexpr std::size_t kDirectSlack = 2 * kNr;  // floats that the last tile read
 
 struct DirectLayout {
   explicit DirectLayout(const ConvShape& s) noexcept
-      : reach(s.kernel_h > 0 ? (s.kernel_h - 1) * s.dilation_h : 0),
+      : reach((s.kernel_h - 1) * s.dilation_h),
         pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w),
         offset_floats(divide_up(s.depth(), std::size_t{16}) * 16) {
     const std::size_t rest = kDirectFloats - smaller(kDirectFloats, offset_floats + kDirectSlack);
@@ -40,50 +40,18 @@ bool is_direct(const ConvShape& s) noexcept {
 template <std::size_t kRows, std::size_t kVectors>
 void accumulate_shifted(std::size_t k, const float* a, std::size_t lda, const float* b, const std::int32_t* offsets,
                         bool start, float* tile) noexcept {
-  VecF sum[kRows][kVectors];
-  INFERNODE_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
-    INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = start ? zero() : load(tile + r * kNr + v * kLanes);
-  }
-  for (std::size_t p = 0; p < k; ++p, ++a) {
-    const float* from = b + offsets[p];
-    VecF row[kVectors];
-    INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(from + v * kLanes);
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const VecF x = set(a[r * lda]);
-      INFERNODE_UNROLL
-      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(x, row[v], sum[r][v]);
-    }
-  }
-  INFERNODE_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
-    INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * kNr + v * kLanes, sum[r][v]);
-  }
+  sum_tile<kRows, kVectors>(
+      k, a, lda, [=](std::size_t p) { return b + offsets[p]; }, start, tile);
 }
 
 struct ShiftedTiles {
   void (*accumulate[kMr][kNv])(std::size_t k, const float* a, std::size_t lda, const float* b,
                                const std::int32_t* offsets, bool start, float* tile) noexcept;
 };
-template <std::size_t kRows>
-constexpr void fill_shifted(ShiftedTiles& tiles) {
-  if constexpr (kRows > 0) {
-    tiles.accumulate[kRows - 1][0] = accumulate_shifted<kRows, 1>;
-    tiles.accumulate[kRows - 1][1] = accumulate_shifted<kRows, 2>;
-    if constexpr (kNv > 2) {
-      tiles.accumulate[kRows - 1][2] = accumulate_shifted<kRows, 3>;
-      tiles.accumulate[kRows - 1][3] = accumulate_shifted<kRows, 4>;
-    }
-    fill_shifted<kRows - 1>(tiles);
-  }
-}
 constexpr ShiftedTiles make_shifted() {
   ShiftedTiles tiles{};
-  fill_shifted<kMr>(tiles);
+  fill_by_size(tiles.accumulate,
+               []<std::size_t kRows, std::size_t kVectors>() { return accumulate_shifted<kRows, kVectors>; });
   return tiles;
 }
 constexpr ShiftedTiles kShifted = make_shifted();

@@ -107,14 +107,7 @@ void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
     gemm_table_avx512.gemm(g, range, scratch);
     return;
   }
-  switch (g.precision) {
-    case Float32Precision::kHighest:
-      return multiply<3>(g, range, scratch);
-    case Float32Precision::kHigh:
-      return multiply<2>(g, range, scratch);
-    case Float32Precision::kMedium:
-      return multiply<1>(g, range, scratch);
-  }
+  with_pieces(g.precision, [&]<int kPieces>() { multiply<kPieces>(g, range, scratch); });
 }
 
 std::size_t packed_b_floats(std::size_t n, std::size_t k) noexcept { return gemm_table_avx512.packed_b_floats(n, k); }

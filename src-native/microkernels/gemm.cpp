@@ -5,19 +5,9 @@
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/targets.h"
 
+INFERNODE_TABLE_CHOICE_WITH_AMX(GemmTable, gemm_table)
+
 namespace infernode::microkernels {
-
-INFERNODE_DECLARE_TABLES(GemmTable, gemm_table)
-#if defined(__x86_64__) || defined(_M_X64)
-extern const GemmTable gemm_table_amx;
-#endif
-
-const GemmTable& gemm_table(CpuRung rung) noexcept {
-#if defined(__x86_64__) || defined(_M_X64)
-  if (rung >= CpuRung::Amx) return gemm_table_amx;
-#endif
-  return INFERNODE_PICK_TABLE(gemm_table, rung);
-}
 
 GemmSplit split_gemm(const GemmTable& table, std::size_t m, std::size_t n, std::size_t k,
                      std::size_t workers) noexcept {

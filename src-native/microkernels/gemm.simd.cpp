@@ -18,28 +18,8 @@ constexpr std::size_t kScratchB = kGemmBlockK * kNr;
 
 template <std::size_t kRows, std::size_t kVectors>
 void accumulate(std::size_t k, const float* a, std::size_t lda, const float* b, std::size_t ldb, float* tile) noexcept {
-  VecF sum[kRows][kVectors];
-  INFERNODE_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
-    INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
-  }
-  for (std::size_t p = 0; p < k; ++p, ++a, b += ldb) {
-    VecF row[kVectors];
-    INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const VecF x = set(a[r * lda]);
-      INFERNODE_UNROLL
-      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(x, row[v], sum[r][v]);
-    }
-  }
-  INFERNODE_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
-    INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * kNr + v * kLanes, sum[r][v]);
-  }
+  sum_tile<kRows, kVectors>(
+      k, a, lda, [=](std::size_t p) { return b + p * ldb; }, true, tile);
 }
 
 // Tiles of whole vectors without a residual: most of them.
@@ -98,21 +78,9 @@ void finish(const TileOutput& out, const float* tile) noexcept {
   }
 }
 
-template <std::size_t kRows>
-constexpr void fill_row(GemmTiles& tiles) {
-  if constexpr (kRows > 0) {
-    tiles.accumulate[kRows - 1][0] = accumulate<kRows, 1>;
-    tiles.accumulate[kRows - 1][1] = accumulate<kRows, 2>;
-    if constexpr (kNv > 2) {
-      tiles.accumulate[kRows - 1][2] = accumulate<kRows, 3>;
-      tiles.accumulate[kRows - 1][3] = accumulate<kRows, 4>;
-    }
-    fill_row<kRows - 1>(tiles);
-  }
-}
 constexpr GemmTiles make_tiles() {
   GemmTiles tiles{kMr, kNr, kLanes, {}, finish};
-  fill_row<kMr>(tiles);
+  fill_by_size(tiles.accumulate, []<std::size_t kRows, std::size_t kVectors>() { return accumulate<kRows, kVectors>; });
   return tiles;
 }
 constexpr GemmTiles kTiles = make_tiles();

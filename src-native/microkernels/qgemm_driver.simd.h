@@ -187,21 +187,11 @@ struct InRegisters {
     void (*by_size[kMr][kNv])(std::size_t groups, const Element* a, std::size_t lda, const std::int8_t* panel,
                               std::int32_t* tile) noexcept;
   };
-  template <std::size_t kCount>
-  static constexpr void fill(Kernels& kernels) {
-    if constexpr (kCount > 0) {
-      kernels.by_size[kCount - 1][0] = Kernel::template accumulate<kCount, 1>;
-      kernels.by_size[kCount - 1][1] = Kernel::template accumulate<kCount, 2>;
-      if constexpr (kNv > 2) {
-        kernels.by_size[kCount - 1][2] = Kernel::template accumulate<kCount, 3>;
-        kernels.by_size[kCount - 1][3] = Kernel::template accumulate<kCount, 4>;
-      }
-      fill<kCount - 1>(kernels);
-    }
-  }
   static constexpr Kernels make_kernels() {
     Kernels kernels{};
-    fill<kMr>(kernels);
+    fill_by_size(kernels.by_size, []<std::size_t kCount, std::size_t kVectors>() {
+      return Kernel::template accumulate<kCount, kVectors>;
+    });
     return kernels;
   }
 };

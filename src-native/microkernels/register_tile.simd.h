@@ -18,5 +18,47 @@ constexpr std::size_t kMr = 4, kNv = 2;
 #endif
 constexpr std::size_t kNr = kNv * kLanes;
 
+// tile[r * kNr + c] = (start ? 0 : tile) + sum over p < k of a[r * lda + p] * row_of(p)[c].
+template <std::size_t kRows, std::size_t kVectors, typename RowOf>
+INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, RowOf row_of, bool start, float* tile) {
+  VecF sum[kRows][kVectors];
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = start ? zero() : load(tile + r * kNr + v * kLanes);
+  }
+  for (std::size_t p = 0; p < k; ++p, ++a) {
+    const float* from = row_of(p);
+    VecF row[kVectors];
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(from + v * kLanes);
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const VecF x = set(a[r * lda]);
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(x, row[v], sum[r][v]);
+    }
+  }
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * kNr + v * kLanes, sum[r][v]);
+  }
+}
+
+// table[rows - 1][vectors - 1] = of<rows, vectors>() for every size up to the register tile's.
+template <std::size_t kRows = kMr, typename Function, std::size_t kTableRows, std::size_t kTableVectors, typename Of>
+constexpr void fill_by_size(Function (&table)[kTableRows][kTableVectors], Of of) {
+  if constexpr (kRows > 0) {
+    table[kRows - 1][0] = of.template operator()<kRows, 1>();
+    table[kRows - 1][1] = of.template operator()<kRows, 2>();
+    if constexpr (kNv > 2) {
+      table[kRows - 1][2] = of.template operator()<kRows, 3>();
+      table[kRows - 1][3] = of.template operator()<kRows, 4>();
+    }
+    fill_by_size<kRows - 1>(table, of);
+  }
+}
+
 }  // namespace
 }  // namespace infernode::microkernels

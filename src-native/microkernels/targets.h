@@ -17,6 +17,24 @@
 #define INFERNODE_PICK_TABLE(name, rung) (static_cast<void>(rung), name##_scalar)
 #endif
 
+// Of families with a table for the matrix unit beside them.
+#if defined(__x86_64__) || defined(_M_X64)
+#define INFERNODE_DECLARE_TABLES_AND_AMX(Type, name) \
+  INFERNODE_DECLARE_TABLES(Type, name)               \
+  extern const Type name##_amx;
+#define INFERNODE_PICK_TABLE_OR_AMX(name, rung) \
+  ((rung) >= ::infernode::CpuRung::Amx ? name##_amx : INFERNODE_PICK_TABLE(name, rung))
+#else
+#define INFERNODE_DECLARE_TABLES_AND_AMX INFERNODE_DECLARE_TABLES
+#define INFERNODE_PICK_TABLE_OR_AMX INFERNODE_PICK_TABLE
+#endif
+
+#define INFERNODE_TABLE_CHOICE_WITH_AMX(Type, name)                                           \
+  namespace infernode::microkernels {                                                         \
+  INFERNODE_DECLARE_TABLES_AND_AMX(Type, name)                                                \
+  const Type& name(CpuRung rung) noexcept { return INFERNODE_PICK_TABLE_OR_AMX(name, rung); } \
+  }  // namespace infernode::microkernels
+
 // Defines `const Type& name(CpuRung)`.
 #define INFERNODE_TABLE_CHOICE(Type, name)                                             \
   namespace infernode::microkernels {                                                  \
