@@ -38,4 +38,13 @@ void multiply_expanded(kernel::KernelContext& ctx, const microkernels::GemmTable
   });
 }
 
+void infer_expanded_gemm(kernel::InferContext& ctx) {
+  ctx.set_output_dtype(0, ctx.input_dtype(0));
+  const graph::SymShape* a = ctx.input_shape(0);
+  if (a == nullptr || a->empty()) return;
+  graph::SymShape out = *a;
+  out.back() = ctx.attributes().get_int("N");
+  ctx.set_output_shape(0, std::move(out));
+}
+
 }  // namespace infernode::ops

@@ -10,7 +10,6 @@
 namespace infernode::ops {
 namespace {
 
-using kernel::InferContext;
 using kernel::KernelContext;
 using kernel::KernelInfo;
 using tensor::Shape;
@@ -94,21 +93,12 @@ class MatMulBnb4 final : public kernel::Kernel {
   const std::array<float, 16>* values_;
 };
 
-void infer_matmul_bnb4(InferContext& ctx) {
-  ctx.set_output_dtype(0, ctx.input_dtype(0));
-  const graph::SymShape* a = ctx.input_shape(0);
-  if (a == nullptr || a->empty()) return;
-  graph::SymShape out = *a;
-  out.back() = ctx.attributes().get_int("N");
-  ctx.set_output_shape(0, std::move(out));
-}
-
 }  // namespace
 
 void register_matmul_bnb4(kernel::OpRegistrar& r) {
   r.op("MatMulBnb4", "com.microsoft")
       .version(1, "A:T1, B:T2, absmax:T1 -> Y:T1; T1 = float|float16|bfloat16, T2 = uint8")
-      .infer(infer_matmul_bnb4)
+      .infer(infer_expanded_gemm)
       .kernel<MatMulBnb4>();
 }
 

@@ -11,7 +11,6 @@
 namespace infernode::ops {
 namespace {
 
-using kernel::InferContext;
 using kernel::KernelContext;
 using kernel::KernelInfo;
 using tensor::DType;
@@ -131,15 +130,6 @@ class MatMulNBits final : public kernel::Kernel {
   std::int64_t k_, n_, bits_, block_;
 };
 
-void infer_matmul_nbits(InferContext& ctx) {
-  ctx.set_output_dtype(0, ctx.input_dtype(0));
-  const graph::SymShape* a = ctx.input_shape(0);
-  if (a == nullptr || a->empty()) return;
-  graph::SymShape out = *a;
-  out.back() = ctx.attributes().get_int("N");
-  ctx.set_output_shape(0, std::move(out));
-}
-
 }  // namespace
 
 void register_matmul_nbits(kernel::OpRegistrar& r) {
@@ -147,7 +137,7 @@ void register_matmul_nbits(kernel::OpRegistrar& r) {
       .version(1,
                "A:T1, B:T2, scales:T1, zero_points:T3?, g_idx:T4?, bias:T1? -> Y:T1; T1 = float|float16|bfloat16, "
                "T2 = uint8|int32, T3 = uint8|int32|float16|float|bfloat16, T4 = int32")
-      .infer(infer_matmul_nbits)
+      .infer(infer_expanded_gemm)
       .kernel<MatMulNBits>(
           {{"T2", {tensor::DType::UInt8}},
            {"T3", {tensor::DType::UInt8, tensor::DType::Float16, tensor::DType::Float32, tensor::DType::BFloat16}}});

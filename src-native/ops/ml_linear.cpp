@@ -9,7 +9,6 @@ namespace infernode::ops {
 namespace {
 
 using graph::Dim;
-using graph::SymShape;
 using kernel::InferContext;
 using kernel::Kernel;
 using kernel::KernelContext;
@@ -172,12 +171,7 @@ void infer_linear_classifier(InferContext& ctx) {
   infer_classifier(ctx, kInts, kStrings, static_cast<std::int64_t>(labels.size()));
 }
 
-void infer_linear_regressor(InferContext& ctx) {
-  SymShape shape = ml_batch(ctx);
-  shape.push_back(ctx.attributes().get_int("targets", 1));
-  ctx.set_output_dtype(0, DType::Float32);
-  ctx.set_output_shape(0, std::move(shape));
-}
+void infer_linear_regressor(InferContext& ctx) { infer_scores(ctx, ctx.attributes().get_int("targets", 1)); }
 
 }  // namespace
 

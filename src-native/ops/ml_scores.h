@@ -65,6 +65,8 @@ std::vector<T> real_list(const graph::Attributes& attributes, std::string_view n
 
 /// Shape of a classifier's or regressor's outputs: the batch of X, then `columns` where a matrix is asked for.
 graph::SymShape ml_batch(const kernel::InferContext& ctx);
+/// Output 0: float [N, columns].
+void infer_scores(kernel::InferContext& ctx, graph::Dim columns);
 /// Output 0: labels [N] of int64 or string as the attributes say; output 1: float [N, columns].
 void infer_classifier(kernel::InferContext& ctx, std::string_view ints, std::string_view strings, graph::Dim columns);
 

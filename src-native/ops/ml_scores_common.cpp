@@ -147,6 +147,13 @@ graph::SymShape ml_batch(const kernel::InferContext& ctx) {
   return {(*x)[0]};
 }
 
+void infer_scores(kernel::InferContext& ctx, graph::Dim columns) {
+  graph::SymShape shape = ml_batch(ctx);
+  shape.push_back(std::move(columns));
+  ctx.set_output_dtype(0, DType::Float32);
+  ctx.set_output_shape(0, std::move(shape));
+}
+
 void infer_classifier(kernel::InferContext& ctx, std::string_view ints, std::string_view strings, graph::Dim columns) {
   const ClassLabels labels(ctx.attributes(), ints, strings);
   graph::SymShape batch = ml_batch(ctx);

@@ -9,7 +9,6 @@
 namespace infernode::ops {
 namespace {
 
-using graph::SymShape;
 using kernel::InferContext;
 using kernel::Kernel;
 using kernel::KernelContext;
@@ -315,12 +314,7 @@ void infer_svm_classifier(InferContext& ctx) {
                    static_cast<std::int64_t>(SvmClassifier::columns(ctx.attributes(), labels.size())));
 }
 
-void infer_svm_regressor(InferContext& ctx) {
-  SymShape shape = ml_batch(ctx);
-  shape.emplace_back(1);
-  ctx.set_output_dtype(0, DType::Float32);
-  ctx.set_output_shape(0, std::move(shape));
-}
+void infer_svm_regressor(InferContext& ctx) { infer_scores(ctx, 1); }
 
 }  // namespace
 

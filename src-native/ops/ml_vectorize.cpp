@@ -305,10 +305,7 @@ void infer_zip_map(InferContext& ctx) {
 }
 
 void infer_feature_vectorizer(InferContext& ctx) {
-  SymShape shape = ml_batch(ctx);
-  shape.emplace_back(FeatureVectorizer::widths(ctx.attributes(), ctx.input_count()).back());
-  ctx.set_output_dtype(0, DType::Float32);
-  ctx.set_output_shape(0, std::move(shape));
+  infer_scores(ctx, FeatureVectorizer::widths(ctx.attributes(), ctx.input_count()).back());
 }
 
 void infer_array_feature_extractor(InferContext& ctx) {
