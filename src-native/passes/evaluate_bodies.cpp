@@ -16,9 +16,7 @@ using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
 
-/// A loop may never end, or fill any memory on its way.
-constexpr std::chrono::milliseconds kMostTime{500};
-constexpr std::size_t kSmall = std::size_t{1} << 20;
+using Clock = std::chrono::steady_clock;
 
 /// Gives so many bytes in all, freed ones included.
 class LimitedAllocator final : public tensor::Allocator {
@@ -92,29 +90,30 @@ bool deterministic(const Node& node, const kernel::Registry& registry) {
 }
 
 std::vector<tensor::Value> evaluate_bodies(const Graph& graph, const Node& node, const PassOptions& options) {
+  if (options.folding == nullptr || options.folding->time.count() <= 0) return {};
   std::size_t input_bytes = 0;
   const std::shared_ptr<Graph> alone = isolate(graph, node, input_bytes);
   if (!alone) return {};
   std::vector<tensor::Value> made;
+  const Clock::time_point begin = Clock::now();
+  bool finished = false;
   try {
     LimitedAllocator allocator(*options.allocator, 16 * options.max_folded_bytes);
     kernel::RunContext run;
     run.allocator = &allocator;
-    run.deadline = std::chrono::steady_clock::now() + kMostTime;
+    run.deadline = begin + options.folding->time;
     made = kernel::evaluate_graph(*alone, {}, {}, *options.registry, run);
-  } catch (const Error&) {
-    return {};  // the run will say what is wrong, if it ever comes to this node
+    finished = true;
+  } catch (const Error&) {  // the run will say what is wrong, if it ever comes to this node
   }
+  options.folding->time -= Clock::now() - begin;
+  if (!finished) return {};
   std::size_t bytes = 0;
   for (const tensor::Value& value : made) {
     if (!value.is_tensor()) return {};
     bytes += value.bytes();
   }
-  if (bytes > options.max_folded_bytes || bytes > std::max(kSmall, 2 * input_bytes)) return {};
-  if (options.folding_room != nullptr) {
-    if (bytes > *options.folding_room) return {};
-    *options.folding_room -= bytes;
-  }
+  if (bytes > options.max_folded_bytes || !may_fold(options, bytes, input_bytes)) return {};
   std::vector<tensor::Value> results;
   std::size_t next = 0;
   for (const ValueId id : node.outputs) results.push_back(id == kNoValue ? tensor::Value{} : std::move(made[next++]));

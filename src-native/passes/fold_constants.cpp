@@ -92,13 +92,8 @@ class Folder {
       input_bytes += value.constant.bytes();
     }
     const std::size_t bytes = output_bytes(graph_, node);
-    constexpr std::size_t kSmall = std::size_t{1} << 20;
     if (bytes > options_.max_folded_bytes && bytes > input_bytes) return {};
-    if (bytes > kSmall && bytes > 2 * input_bytes) return {};  // a large fill is cheaper to make than to keep
-    if (options_.folding_room != nullptr) {
-      if (bytes > *options_.folding_room) return {};
-      *options_.folding_room -= bytes;
-    }
+    if (!may_fold(options_, bytes, input_bytes)) return {};
     try {
       kernel::RunContext run;
       run.allocator = options_.allocator;
@@ -115,6 +110,15 @@ class Folder {
 };
 
 }  // namespace
+
+bool may_fold(const PassOptions& options, std::size_t bytes, std::size_t input_bytes) {
+  constexpr std::size_t kSmall = std::size_t{1} << 20;
+  if (bytes > kSmall && bytes > 2 * input_bytes) return false;  // a large fill is cheaper to make than to keep
+  if (options.folding == nullptr) return true;
+  if (bytes > options.folding->bytes) return false;
+  options.folding->bytes -= bytes;
+  return true;
+}
 
 bool fold_constants(Graph& graph, const PassOptions& options) { return Folder(graph, options).run(); }
 

@@ -14,10 +14,12 @@ struct Pass {
 /// Nodes all of whose inputs are known become constants: also those that follow from known dims only (Shape of a static
 /// tensor).
 bool fold_constants(graph::Graph& graph, const PassOptions& options);
+/// Whether constants of so many bytes may be made of inputs of so many: takes them off the budget.
+bool may_fold(const PassOptions& options, std::size_t bytes, std::size_t input_bytes);
 /// Whether the node, and every node of its bodies, gives the same for the same.
 bool deterministic(const graph::Node& node, const kernel::Registry& registry);
 /// The outputs of a node with bodies (If, Loop, Scan, ...) where all that it reads is constant: tensors only, and only
-/// where the evaluation is done within a bounded time and memory. Empty otherwise.
+/// where the evaluation is done within the budget's time and bounded memory. Empty otherwise.
 std::vector<tensor::Value> evaluate_bodies(const graph::Graph& graph, const graph::Node& node,
                                            const PassOptions& options);
 /// An If with a constant condition becomes the nodes of its branch.

@@ -70,14 +70,15 @@ class FusionsOf {
   const fusions::FusionSet* set_ = nullptr;
 };
 
-/// Bytes that folding may make of a model in all. Each fold may double what it is given, so that a chain of them would
-/// fill any memory; a weight that is dequantised and transposed becomes eight times itself.
-std::size_t folding_room(graph::Graph& graph, const PassOptions& options) {
+/// Each fold may double what it is given, so that a chain of them would fill any memory; a weight that is dequantised
+/// and transposed becomes eight times itself.
+FoldingBudget folding_budget(graph::Graph& graph, const PassOptions& options) {
+  constexpr std::chrono::milliseconds kTime{500};
   std::size_t constants = 0;
   for_each_graph(graph, [&](const graph::Graph& g) {
     for (const graph::ValueInfo& value : g.values()) constants += value.constant.bytes();
   });
-  return 8 * constants + 4 * options.max_folded_bytes;
+  return {8 * constants + 4 * options.max_folded_bytes, kTime};
 }
 
 bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std::string>& applied) {
@@ -98,9 +99,9 @@ bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std
 std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options) {
   std::vector<std::string> applied;
   const FusionsOf set(1, options);
-  std::size_t room = folding_room(*model.graph, options);
+  FoldingBudget budget = folding_budget(*model.graph, options);
   PassOptions bounded = options;
-  bounded.folding_room = &room;
+  bounded.folding = &budget;
   for (int round = 0; round < kMostRounds; ++round) {
     bool changed = run_passes(*model.graph, bounded, applied);
     changed = run_fusions(*model.graph, *set, "", applied) || changed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +16,12 @@ enum class Level : std::uint8_t { Disabled = 0, Basic = 1, Extended = 2, Layout 
 
 class Fusions;
 
+/// What folding may still spend on a model.
+struct FoldingBudget {
+  std::size_t bytes;                           ///< of constants made
+  std::chrono::steady_clock::duration time{};  ///< in loops, which may never end
+};
+
 struct PassOptions {
   Level level = Level::All;
   const kernel::Registry* registry = nullptr;
@@ -24,8 +31,8 @@ struct PassOptions {
       disabled;  ///< names of passes and fusions (optimization.disable_specified_optimizers)
   std::size_t max_folded_bytes = std::size_t{64}
                                  << 20;  ///< a folded constant is never larger than this and than its inputs together
-  const Fusions* fusions = nullptr;     ///< all of them, parsed beforehand; null: run_basic and run_extended parse them
-  std::size_t* folding_room = nullptr;  ///< bytes that folding may still make; run_basic counts them for a whole model
+  const Fusions* fusions = nullptr;  ///< all of them, parsed beforehand; null: run_basic and run_extended parse them
+  FoldingBudget* folding = nullptr;  ///< run_basic has one for a whole model; null: no bound on bytes, no loops
 };
 
 /// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing

@@ -1,5 +1,7 @@
 // Control flow over constants: branches that are always taken, loops that always give the same.
 #include "fusions/graph_test.h"
+#include "graph/captures.h"
+#include "passes/pass.h"
 
 using namespace infernode;
 using namespace infernode::test;
@@ -72,4 +74,18 @@ TEST_CASE("a Loop stays that reads a feed, draws, or does not end") {
       kept("(float[1] x) => (y) <bool t = {1}, float[1] zero = {0}, float[1] one = {1}> { r = Loop<body = b "
            "(int64 i, bool c, float[1] s) => (k, s2) { k = Identity(c)  s2 = Add(s, one) }>(, t, zero)  "
            "y = Add(x, r) }"));
+}
+
+TEST_CASE("loops of a whole model share one budget of time") {
+  const graph::Model model = parse(loop("", "s2 = Add(s, one)"));
+  graph::adopt_constants(*model.graph);
+  passes::PassOptions options = pass_options(1);
+  passes::FoldingBudget budget{SIZE_MAX, {}};
+  options.folding = &budget;
+  CHECK_FALSE(passes::fold_constants(*model.graph, options));
+  constexpr std::chrono::hours kMuch{1};
+  budget.time = kMuch;
+  CHECK(passes::fold_constants(*model.graph, options));
+  CHECK(budget.time < kMuch);
+  CHECK(budget.bytes < SIZE_MAX);
 }
