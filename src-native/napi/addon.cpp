@@ -84,7 +84,12 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     Environment::create(env);
     SessionWrap::define(env);
     TensorWrap::define(env);
-    Environment::of(env).array_buffer_class = Napi::Persistent(env.Global().Get("ArrayBuffer").As<Napi::Function>());
+    Environment& environment = Environment::of(env);
+    environment.array_buffer_class = Napi::Persistent(env.Global().Get("ArrayBuffer").As<Napi::Function>());
+    if (const Napi::Value buffer = env.Global().Get("Buffer"); buffer.IsFunction()) {
+      const Napi::Value allocate = buffer.As<Napi::Object>().Get("allocUnsafeSlow");
+      if (allocate.IsFunction()) environment.unzeroed_array = Napi::Persistent(allocate.As<Napi::Function>());
+    }
     exports.Set("version", INFERNODE_VERSION);
     exports.Set("listSupportedBackends", Napi::Function::New<list_supported_backends>(env, "listSupportedBackends"));
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));

@@ -152,6 +152,7 @@ void Environment::close() noexcept {
   session_class.Reset();
   tensor_class.Reset();
   array_buffer_class.Reset();
+  unzeroed_array.Reset();
   napi_release_threadsafe_function(wake_, napi_tsfn_abort);
   engine_.reset();
 }

@@ -59,6 +59,9 @@ class Environment : public std::enable_shared_from_this<Environment> {
   void cancel(std::uint32_t number);
 
   Napi::FunctionReference session_class, tensor_class, array_buffer_class;
+  /// Node's Buffer.allocUnsafeSlow, empty where the runtime has none: the zeros of an ArrayBuffer of a megabyte cost
+  /// the JavaScript thread a quarter of a millisecond, and results overwrite them.
+  Napi::FunctionReference unzeroed_array;
   /// What the constructors of the classes take: JavaScript cannot make instances itself.
   void* constructing = nullptr;
 

@@ -24,7 +24,9 @@ constexpr std::int64_t kMaxInteger = std::int64_t{1} << 53;
 constexpr int kMaxRank = 1024;
 constexpr int kMaxDepth = 16;
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kLargeArray = std::size_t{1} << 20;
+constexpr std::size_t kLargeArray = std::size_t{32} << 10;
+/// Node's limit for one buffer, in every version.
+constexpr std::size_t kMostUnzeroed = std::size_t{1} << 31;
 
 /// Booleans that JavaScript made other than 0 and 1, which C++ must not see.
 bool has_odd_booleans(std::span<const std::byte> bytes) {
@@ -303,9 +305,18 @@ napi_value make_array_buffer(napi_env env, std::size_t bytes, void*& data) {
     return buffer;
   }
   expect_available(bytes);
-  // Node-API ends the process where the system has no memory; JavaScript's constructor throws.
+  const Environment& environment = Environment::of(env);
+  const Napi::Number size = Napi::Number::New(env, static_cast<double>(bytes));
+  // Node-API ends the process where the system has no memory; JavaScript's functions throw.
   try {
-    buffer = Environment::of(env).array_buffer_class.New({Napi::Number::New(env, static_cast<double>(bytes))});
+    if (!environment.unzeroed_array.IsEmpty() && bytes <= kMostUnzeroed) {
+      const Napi::Value array = environment.unzeroed_array.Call({size});
+      check(env, napi_get_typedarray_info(env, array, nullptr, nullptr, &data, &buffer, nullptr));
+      std::size_t there = 0;
+      check(env, napi_get_arraybuffer_info(env, buffer, &data, &there));
+      if (there == bytes) return buffer;
+    }
+    buffer = environment.array_buffer_class.New({size});
     check(env, napi_get_arraybuffer_info(env, buffer, &data, &bytes));
   } catch (const Napi::Error& error) {
     fail(ErrorCode::OutOfMemory, cat("JavaScript gave no ", bytes, " bytes for a result: ", error.Message()));

@@ -58,7 +58,7 @@ std::size_t borrowed_bytes(std::span<const tensor::Value> values);
 /// Replaces all borrowed tensors within by copies in `block`, which has at least borrowed_bytes().
 void own(std::span<tensor::Value> values, const tensor::Buffer& block);
 
-/// Fresh memory of JavaScript; `data` receives its address.
+/// Fresh memory of JavaScript, large blocks with whatever stood there before; `data` receives its address.
 napi_value make_array_buffer(napi_env env, std::size_t bytes, void*& data);
 /// The elements of a host tensor as JavaScript gets them: ArrayBuffer or array of strings.
 napi_value copy_out(napi_env env, const tensor::Tensor& tensor);
