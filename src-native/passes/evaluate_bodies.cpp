@@ -34,15 +34,26 @@ class LimitedAllocator final : public tensor::Allocator {
   std::size_t room_;
 };
 
-/// The node alone in a graph of its own, with what it reads; nullptr where it reads something that is not constant.
-std::shared_ptr<Graph> isolate(const Graph& graph, const Node& node, std::size_t& input_bytes) {
+/// The node alone in a graph of its own, with what it reads: constants, and what nodes without inputs make (an empty
+/// sequence). nullptr where it reads anything else.
+std::shared_ptr<Graph> isolate(const Graph& graph, const Node& node, const kernel::Registry& registry,
+                               std::size_t& input_bytes) {
   auto alone = std::make_shared<Graph>();
   std::map<ValueId, ValueId> placed;
   const auto place = [&](ValueId id) {
     if (id == kNoValue) return true;
-    const graph::ValueInfo& value = graph.value(id);
-    if (!value.is_constant()) return false;
     if (placed.contains(id)) return true;
+    const graph::ValueInfo& value = graph.value(id);
+    if (!value.is_constant()) {
+      if (value.producer == graph::kNoNode || !graph.node(value.producer).inputs.empty()) return false;
+      Node maker = graph.node(value.producer);
+      if (maker.outputs.size() != 1 || !graph::subgraphs(maker).empty() || !deterministic(maker, registry))
+        return false;
+      placed[id] = alone->add_value(value.name, value.type);
+      maker.outputs = {placed[id]};
+      alone->add_node(std::move(maker));
+      return true;
+    }
     placed[id] = alone->add_constant(value.name, value.constant);
     alone->value(placed[id]).type = value.type;
     input_bytes += value.constant.bytes();
@@ -92,7 +103,7 @@ bool deterministic(const Node& node, const kernel::Registry& registry) {
 std::vector<tensor::Value> evaluate_bodies(const Graph& graph, const Node& node, const PassOptions& options) {
   if (options.folding == nullptr || options.folding->time.count() <= 0) return {};
   std::size_t input_bytes = 0;
-  const std::shared_ptr<Graph> alone = isolate(graph, node, input_bytes);
+  const std::shared_ptr<Graph> alone = isolate(graph, node, *options.registry, input_bytes);
   if (!alone) return {};
   std::vector<tensor::Value> made;
   const Clock::time_point begin = Clock::now();
@@ -108,15 +119,19 @@ std::vector<tensor::Value> evaluate_bodies(const Graph& graph, const Node& node,
   }
   options.folding->time -= Clock::now() - begin;
   if (!finished) return {};
-  std::size_t bytes = 0;
-  for (const tensor::Value& value : made) {
-    if (!value.is_tensor()) return {};
+  const std::vector<std::vector<graph::NodeId>> consumers = graph.consumers();
+  std::vector<tensor::Value> results;
+  std::size_t bytes = 0, next = 0;
+  for (const ValueId id : node.outputs) {
+    tensor::Value value = id == kNoValue ? tensor::Value{} : std::move(made[next++]);
+    if (!value.is_tensor()) {
+      if (id != kNoValue && !consumers[id].empty()) return {};
+      value = {};
+    }
     bytes += value.bytes();
+    results.push_back(std::move(value));
   }
   if (bytes > options.max_folded_bytes || !may_fold(options, bytes, input_bytes)) return {};
-  std::vector<tensor::Value> results;
-  std::size_t next = 0;
-  for (const ValueId id : node.outputs) results.push_back(id == kNoValue ? tensor::Value{} : std::move(made[next++]));
   return results;
 }
 

@@ -51,7 +51,7 @@ class Folder {
     graph::GraphPatch patch(graph_);
     const std::vector<ValueId> outputs = node.outputs;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
-      if (outputs[o] != kNoValue) patch.fold(outputs[o], results[o]);
+      if (!results[o].empty()) patch.fold(outputs[o], results[o]);
     }
     patch.apply();
     return true;

@@ -55,18 +55,26 @@ std::string loop(const char* inputs, const char* body, const char* constants = "
              constants, "> { r = Loop<body = b (int64 i, bool c, float[1] s) => (k, s2) { k = Identity(c)  ", body,
              " }>(m, t, zero)  y = Add(x, r) }");
 }
+bool kept(const std::string& text) {
+  graph::Model model = parse(text);
+  optimize(model, 1);
+  return nodes(*model.graph).find("Loop") != std::string::npos;
+}
 }  // namespace
 
 TEST_CASE("a Loop over constants is folded, with what its body reads from outside") {
   check_optimized(loop("", "s2 = Add(s, one)"), 1, "y = Add (x, r)");
+  const std::string with_sequence =
+      "<int64 m = {4}, bool t = {1}, float[1] zero = {0}> { e = SequenceEmpty()  r, q = Loop<body = b (int64 i, bool "
+      "c, "
+      "float[1] s, seq(float[1]) list) => (k, s2, longer) { k = Identity(c)  n = SequenceLength(list)  "
+      "f = Cast<to = 1>(n)  s2 = Add(s, f)  longer = SequenceInsert(list, s2) }>(m, t, zero, e)  y = Add(x, r) ";
+  check_optimized("(float[1] x) => (y) " + with_sequence + "}", 1, "y = Add (x, r)");
+  // A sequence that somebody reads cannot be a constant.
+  CHECK(kept("(float[1] x) => (y, z) " + with_sequence + " z = SequenceLength(q) }"));
 }
 
 TEST_CASE("a Loop stays that reads a feed, draws, or does not end") {
-  const auto kept = [](const std::string& text) {
-    graph::Model model = parse(text);
-    optimize(model, 1);
-    return nodes(*model.graph).find("Loop") != std::string::npos;
-  };
   CHECK(kept(loop("", "s2 = Add(s, x)")));
   CHECK(kept(loop(", float[1] z", "s2 = Add(s, z)")));
   CHECK(kept(loop("", "d = RandomUniform<shape = [1]>()  s2 = Add(s, d)")));
