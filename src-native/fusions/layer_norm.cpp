@@ -7,6 +7,9 @@
 namespace infernode::fusions {
 namespace {
 
+/// The standard has LayerNormalization from this version on.
+constexpr std::int64_t kStandard = 17;
+
 /// First of the axes that a mean runs over, where those are the last ones and are kept; nullopt otherwise.
 std::optional<std::int64_t> first_axis(const Match& match, const std::string& name, std::size_t rank) {
   const graph::Node& mean = match.maker(name);
@@ -71,6 +74,8 @@ std::optional<std::int64_t> rms_axis(const Match& match) {
 bool squares(const Match& match) { return is_scalar(match, "c_two", "x", 2); }
 bool guard_layer(const Match& match) { return layer_axis(match).has_value(); }
 bool guard_layer_power(const Match& match) { return guard_layer(match) && squares(match); }
+bool guard_standard(const Match& match) { return match.last().opset >= kStandard && guard_layer(match); }
+bool guard_standard_power(const Match& match) { return guard_standard(match) && squares(match); }
 bool guard_rms(const Match& match) { return rms_axis(match).has_value(); }
 bool guard_rms_power(const Match& match) { return guard_rms(match) && squares(match); }
 bool guard_rms_inverse(const Match& match) { return guard_rms(match) && is_scalar(match, "c_one", "x", 1); }
@@ -110,11 +115,11 @@ void register_layer_norm(FusionRegistry& registry) {
       const auto square = [power](const std::string& v) {
         return "p = " + (power ? "Pow(" + v + ", c_two)  " : "Mul(" + v + ", " + v + ")  ");
       };
-      registry.add({"LayerNormFusion", 2,
-                    inputs + ", o_axes_of_mean, bias" + two + ") => (y) { " + cast.before +
-                        "mean = ReduceMean(x, o_axes_of_mean)  d = Sub(x, mean)  " + square("d") + root +
-                        "n = Div(d, s)" + scaled + "m = Mul(" + cast.normal + ", scale)  y = Add(m, bias) }",
-                    power ? guard_layer_power : guard_layer, replace_layer});
+      const std::string layer = inputs + ", o_axes_of_mean, bias" + two + ") => (y) { " + cast.before +
+                                "mean = ReduceMean(x, o_axes_of_mean)  d = Sub(x, mean)  " + square("d") + root +
+                                "n = Div(d, s)" + scaled + "m = Mul(" + cast.normal + ", scale)  y = Add(m, bias) }";
+      registry.add({"LayerNormFusion", 1, layer, power ? guard_standard_power : guard_standard, replace_layer});
+      registry.add({"LayerNormFusion", 2, layer, power ? guard_layer_power : guard_layer, replace_layer});
       const std::string rms = ") => (y) { " + cast.before + square("x") + root;
       const std::string end = scaled + "y = Mul(" + cast.normal + ", scale) }";
       registry.add({"SimplifiedLayerNormFusion", 2, inputs + two + rms + "n = Div(x, s)" + end,

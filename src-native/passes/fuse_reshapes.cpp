@@ -33,25 +33,6 @@ bool is_fixed_view(const Graph& graph, const Node& node) {
          (node.inputs[1] != kNoValue && graph.value(node.inputs[1]).is_constant());
 }
 
-/// `wanted` as a constant that Reshape understands: a number, 0 for the input's dim in the same place, at most one -1.
-/// Empty where that cannot say it.
-std::vector<std::int64_t> spell(const Graph& graph, const SymShape& input, const SymShape& wanted) {
-  std::vector<std::int64_t> dims;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const Dim& dim = wanted[i];
-    const bool kept = i < input.size() && input[i] == dim && is_certain(graph, dim);
-    if (dim.known() && dim.value() > 0)
-      dims.push_back(dim.value());
-    else if (kept)
-      dims.push_back(0);
-    else if (dim.is(0))
-      return {};
-    else
-      dims.push_back(-1);
-  }
-  return std::count(dims.begin(), dims.end(), -1) <= 1 ? dims : std::vector<std::int64_t>{};
-}
-
 void reshape_to(Graph& graph, NodeId id, ValueId input, std::vector<std::int64_t> dims) {
   const Node& old = graph.node(id);
   Node node;
@@ -104,6 +85,23 @@ bool merge(Graph& graph, NodeId id) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> spell(const Graph& graph, const SymShape& input, const SymShape& wanted) {
+  std::vector<std::int64_t> dims;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Dim& dim = wanted[i];
+    const bool kept = i < input.size() && input[i] == dim && is_certain(graph, dim);
+    if (dim.known() && dim.value() > 0)
+      dims.push_back(dim.value());
+    else if (kept)
+      dims.push_back(0);
+    else if (dim.is(0))
+      return {};
+    else
+      dims.push_back(-1);
+  }
+  return std::count(dims.begin(), dims.end(), -1) <= 1 ? dims : std::vector<std::int64_t>{};
+}
 
 bool fuse_reshapes(Graph& graph, const PassOptions& options) {
   const std::vector<NodeId> order = graph.topological_order();

@@ -29,8 +29,11 @@ bool share_constants(graph::Graph& graph, const PassOptions& options);
 /// Reshapes to dims that are computed from the input's own become reshapes to constants of 0 and -1; two views in a row
 /// become one.
 bool fuse_reshapes(graph::Graph& graph, const PassOptions& options);
-/// Transposes move past nodes that can work in any order of axes, where more of them meet their inverse than arise.
+/// Nodes that can work in any order of axes do so in another one where that leaves fewer or smaller Transposes.
 bool optimize_transposes(graph::Graph& graph, const PassOptions& options);
+/// Transposes of a provider ("": any), or given to none, that only move dims of 1 become Reshapes, which move no data.
+/// For the end: rewrites look for Transposes.
+bool reshape_transposes(graph::Graph& graph, std::string_view provider);
 /// Nodes whose outputs nobody reads go.
 bool remove_dead_nodes(graph::Graph& graph, const PassOptions& options);
 /// Nodes that compute the same from the same become one.
@@ -43,6 +46,10 @@ bool join_chains(graph::Graph& graph, const PassOptions& options);
 /// Whether a dim is the same wherever it is written. Inputs may disagree on a symbol that they share, and run with a
 /// warning; what a subgraph captures may come from such inputs.
 bool is_certain(const graph::Graph& graph, const graph::Dim& dim);
+
+/// `wanted` as a constant that Reshape understands: a number, 0 for the input's dim in the same place, at most one -1.
+/// Empty where that cannot say it.
+std::vector<std::int64_t> spell(const graph::Graph& graph, const graph::SymShape& input, const graph::SymShape& wanted);
 
 /// Whether a node's single output may simply be its input: false where that would only move an Identity to the graph's
 /// edge.

@@ -49,6 +49,18 @@ void clean(graph::Graph& graph, const PassOptions& options) {
   kernel::infer_graph(graph, *options.registry, options.logger);
 }
 
+/// What is left for the end, when no rewrite looks for Transposes any more.
+void finish(graph::Graph& graph, std::string_view provider, const PassOptions& options,
+            std::vector<std::string>& applied) {
+  constexpr const char* kName = "TransposeOptimizer";
+  if (options.disabled.contains(kName)) return;
+  bool changed = false;
+  for_each_graph(graph, [&](graph::Graph& g) { changed = reshape_transposes(g, provider) || changed; });
+  if (!changed) return;
+  applied.emplace_back(kName);
+  clean(graph, options);
+}
+
 /// The fusions of a level that are not disabled.
 class FusionsOf {
  public:
@@ -108,6 +120,7 @@ std::vector<std::string> run_basic(graph::Model& model, const PassOptions& optio
     if (!changed) break;
     clean(*model.graph, options);
   }
+  if (options.level < Level::Extended) finish(*model.graph, "", options, applied);
   return applied;
 }
 
@@ -120,6 +133,7 @@ std::vector<std::string> run_extended(graph::Model& model, std::string_view prov
       clean(*model.graph, options);
     }
   }
+  finish(*model.graph, provider, options, applied);
   return applied;
 }
 
