@@ -22,30 +22,40 @@ void accumulate(std::size_t k, const float* a, std::size_t lda, const float* b, 
       k, a, lda, [=](std::size_t p) { return b + p * ldb; }, true, tile);
 }
 
-// Tiles of whole vectors without a residual: most of them.
+// Tiles of whole vectors without a residual: most of them. Activations that are no clamp are applied to all of the tile
+// at once, in place.
 template <bool kLoad, bool kLast>
-void finish_whole(const TileOutput& out, const float* tile) noexcept {
+void finish_whole(const TileOutput& out, float* tile) noexcept {
   const VecF alpha = set(out.alpha);
   const ClampBounds bounds = clamp_bounds(out.activation);
   const VecF low = set(bounds.low), high = set(bounds.high);
   VecF bias_n[kNv];
   INFERNODE_UNROLL
   for (std::size_t v = 0; v < kNv; ++v) bias_n[v] = kLast && out.bias_n ? load(out.bias_n + v * kLanes) : zero();
+  const bool activate = kLast && !is_clamp(out.activation);
+  float* const whole = tile;
   float* c = out.c;
   for (std::size_t r = 0; r < out.rows; ++r, c += out.ldc, tile += kNr) {
+    float* const to = activate ? tile : c;
     const VecF bias_m = set(kLast && out.bias_m ? out.bias_m[r] : 0.0f);
     INFERNODE_UNROLL
     for (std::size_t v = 0; v < kNv; ++v) {
       VecF x = load(tile + v * kLanes) * alpha;
       if constexpr (kLoad) x = x + load(c + v * kLanes);
       if constexpr (kLast) x = clamp(x + bias_m + bias_n[v], low, high);
-      store(c + v * kLanes, x);
+      store(to + v * kLanes, x);
     }
-    if (kLast && !is_clamp(out.activation)) activate_row(out.activation, c, kNr);
+  }
+  if (!activate) return;
+  activate_row(out.activation, whole, out.rows * kNr);
+  c = out.c;
+  for (const float* from = whole; from != tile; from += kNr, c += out.ldc) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) store(c + v * kLanes, load(from + v * kLanes));
   }
 }
 
-void finish(const TileOutput& out, const float* tile) noexcept {
+void finish(const TileOutput& out, float* tile) noexcept {
   if (out.cols == kNr && !(out.last && out.residual)) {
     if (out.load_c) return out.last ? finish_whole<true, true>(out, tile) : finish_whole<true, false>(out, tile);
     return out.last ? finish_whole<false, true>(out, tile) : finish_whole<false, false>(out, tile);

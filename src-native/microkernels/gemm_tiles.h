@@ -34,8 +34,8 @@ struct GemmTiles {
   std::size_t mr, nr, lanes;
   // By rows - 1 and vectors - 1: computes `rows` rows and `vectors * lanes` columns.
   AccumulateTile accumulate[kMaxRows][kMaxVectors];
-  // `tile` has rows of nr floats.
-  void (*finish)(const TileOutput& output, const float* tile) noexcept;
+  // `tile` has rows of nr floats; what it holds afterwards is undefined.
+  void (*finish)(const TileOutput& output, float* tile) noexcept;
 };
 
 // K is summed in blocks of this many: a panel of A and one of B fit the first-level cache, also of older CPUs.

@@ -17,6 +17,18 @@ INFERNODE_SIMD VecF polynomial(VecF x, float c0, C... c) {
 // 2^n for n in [-126, 127].
 INFERNODE_SIMD VecF power_of_two(VecI n) { return as_float(shift_left<23>(n + set(127))); }
 
+// p * 2^n for whole n: `scale` for n in [-126, 127], `scale_far` for all n in [-252, 254].
+#if INFERNODE_SIMD_ID == 3
+INFERNODE_SIMD VecF scale(VecF p, VecF n) { return {_mm512_scalef_ps(p.v, n.v)}; }
+INFERNODE_SIMD VecF scale_far(VecF p, VecF n) { return scale(p, n); }
+#else
+INFERNODE_SIMD VecF scale(VecF p, VecF n) { return p * power_of_two(to_int(n)); }
+INFERNODE_SIMD VecF scale_far(VecF p, VecF n) {
+  const VecI i = to_int(n), half = shift_right_arithmetic<1>(i);
+  return p * power_of_two(half) * power_of_two(i - half);
+}
+#endif
+
 // x = n * ln 2 + r with |r| <= ln 2 / 2; returns exp(r) - 1.
 INFERNODE_SIMD VecF exp_reduced(VecF x, VecF& n) {
   n = round_even(x * set(0x1.715476p+0f));
@@ -28,9 +40,7 @@ INFERNODE_SIMD VecF exp_reduced(VecF x, VecF& n) {
 INFERNODE_SIMD VecF exp(VecF x) {
   VecF n;
   const VecF p = exp_reduced(clamp(x, set(-104.0f), set(89.0f)), n);
-  const VecI i = to_int(n);
-  const VecI half = shift_right_arithmetic<1>(i);
-  return (p + set(1.0f)) * power_of_two(half) * power_of_two(i - half);
+  return scale_far(p + set(1.0f), n);
 }
 
 // exp for x <= 0; results below the normal range are 0.
@@ -38,15 +48,15 @@ INFERNODE_SIMD VecF exp_nonpositive(VecF x) {
   VecF n;
   const VecF low = set(-87.0f);
   const VecF p = exp_reduced(max(low, x), n);
-  return select(x < low, zero(), (p + set(1.0f)) * power_of_two(to_int(n)));
+  return select(x < low, zero(), scale(p + set(1.0f), n));
 }
 
 // exp(x) - 1 for x <= 0, accurate near 0.
 INFERNODE_SIMD VecF expm1_nonpositive(VecF x) {
   VecF n;
   const VecF p = exp_reduced(max(set(-87.0f), x), n);
-  const VecF scale = power_of_two(to_int(n));
-  return fma(scale, p, scale - set(1.0f));
+  const VecF power = power_of_two(to_int(n));
+  return fma(power, p, power - set(1.0f));
 }
 
 INFERNODE_SIMD VecF log(VecF x) {
