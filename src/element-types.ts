@@ -60,6 +60,8 @@ const rows: readonly Row[] = [
   ['float8e8m0', 'float8e8m0', 8, 'Uint8Array', false],
   ['uint2', 'uint2', 2, 'Uint8Array', false],
   ['int2', 'int2', 2, 'Uint8Array', false],
+  ['float6e2m3', 'float6e2m3', 6, 'Uint8Array', false],
+  ['float6e3m2', 'float6e3m2', 6, 'Uint8Array', false],
 ];
 
 const byCode: readonly ElementType[] = rows.map(([name, onnxName, bits, array, common = true, perElement = 1], i) => ({

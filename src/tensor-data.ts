@@ -157,7 +157,7 @@ export function lengthProblem(type: ElementType, storage: TensorStorage, size: n
   if (actual > expected && !packed) return undefined;
   const width = constructors[type.array as TypedArrayName].BYTES_PER_ELEMENT;
   const hint = packed
-    ? ` (${type.name} data is packed, ${8 / type.bits} elements to a byte)`
+    ? ` (${type.name} data is packed, ${type.bits === 6 ? '4 elements to 3 bytes' : `${8 / type.bits} elements to a byte`})`
     : actual === 0
       ? ' (is its ArrayBuffer detached?)'
       : '';

@@ -1,6 +1,6 @@
 import type { Tensor, TensorConstructor as CommonTensorConstructor, TypedTensor } from 'onnxruntime-common';
 
-// The element types that ONNX has and onnxruntime-common lacks. Packed types (4 and 2 bits) show ONNX's raw bytes, low
+// The element types that ONNX has and onnxruntime-common lacks. Packed types (6, 4 and 2 bits) show ONNX's raw bytes, low
 // bits first; complex numbers alternate real and imaginary parts.
 declare module 'onnxruntime-common' {
   namespace Tensor {
@@ -12,6 +12,8 @@ declare module 'onnxruntime-common' {
       float8e5m2fnuz: Uint8Array;
       float8e8m0: Uint8Array;
       float4e2m1: Uint8Array;
+      float6e2m3: Uint8Array;
+      float6e3m2: Uint8Array;
       uint2: Uint8Array;
       int2: Uint8Array;
       complex64: Float32Array;
@@ -25,6 +27,8 @@ declare module 'onnxruntime-common' {
       float8e5m2fnuz: number;
       float8e8m0: number;
       float4e2m1: number;
+      float6e2m3: number;
+      float6e3m2: number;
       uint2: number;
       int2: number;
       complex64: number;

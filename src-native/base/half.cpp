@@ -134,4 +134,14 @@ uint8_t encode_float4(float value) noexcept {
   return static_cast<uint8_t>((word >> 28 & 8u) | (code > 7 ? 7u : code));
 }
 
+uint8_t encode_float6(float value, uint32_t mantissa_bits) noexcept {
+  // NaN becomes -0, as in ml_dtypes, on which the standard's reference relies.
+  const uint32_t word = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = word & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return 0x20;
+  const uint32_t bias = (1u << (4 - mantissa_bits)) - 1;
+  const uint32_t code = magnitude >= 0x42000000u ? 31u : encode_magnitude(magnitude, mantissa_bits, bias);
+  return static_cast<uint8_t>((word >> 26 & 32u) | (code > 31 ? 31u : code));
+}
+
 }  // namespace infernode

@@ -171,4 +171,34 @@ struct Float4E2M1 {
   friend constexpr bool operator==(Float4E2M1 a, Float4E2M1 b) noexcept = default;
 };
 
+uint8_t encode_float6(float value, uint32_t mantissa_bits) noexcept;
+
+/// One 6-bit code in the low bits, a sign, an exponent and MantissaBits: E2M3 up to 7.5, E3M2 up to 28. Always
+/// saturates; no infinities, no NaN. For packed arrays see packed.h.
+template <uint32_t MantissaBits>
+struct Float6 {
+  uint8_t bits;
+
+  Float6() = default;
+  template <std::same_as<float> F>
+  explicit Float6(F value) noexcept : bits(encode_float6(value, MantissaBits)) {}
+  template <std::same_as<double> F>
+  explicit Float6(F value) noexcept : Float6(round_to_odd(value)) {}
+  static constexpr Float6 from_bits(uint8_t bits) noexcept { return std::bit_cast<Float6>(bits); }
+  explicit constexpr operator float() const noexcept {
+    constexpr uint32_t kBias = (1u << (4 - MantissaBits)) - 1;
+    const uint32_t magnitude = bits & 31u, mantissa = magnitude & ((1u << MantissaBits) - 1);
+    // A denormal counts steps of the least normal number's mantissa.
+    constexpr float kStep = std::bit_cast<float>((128 - kBias - MantissaBits) << 23);
+    const float value = magnitude >> MantissaBits == 0
+                            ? static_cast<float>(mantissa) * kStep
+                            : std::bit_cast<float>((magnitude << (23 - MantissaBits)) + ((127 - kBias) << 23));
+    return bits & 32 ? -value : value;
+  }
+  friend constexpr bool operator==(Float6 a, Float6 b) noexcept = default;
+};
+
+using Float6E2M3 = Float6<3>;
+using Float6E3M2 = Float6<2>;
+
 }  // namespace infernode

@@ -47,10 +47,16 @@ void unpack_u2(const uint8_t* packed, size_t first, size_t count, uint8_t* out) 
 void unpack_i2(const uint8_t* packed, size_t first, size_t count, int8_t* out) noexcept {
   unpack<2>(packed, first, count, out, sign_extend<2>);
 }
+void unpack_u6(const uint8_t* packed, size_t first, size_t count, uint8_t* out) noexcept {
+  for (size_t i = 0; i < count; ++i) out[i] = get_packed<6>(packed, first + i);
+}
 void unpack_float4(const uint8_t* packed, size_t first, size_t count, float* out) noexcept {
   unpack<4>(packed, first, count, out, [](uint8_t code) { return static_cast<float>(Float4E2M1::from_bits(code)); });
 }
 
+void pack_6(const uint8_t* values, size_t count, uint8_t* packed, size_t first) noexcept {
+  for (size_t i = 0; i < count; ++i) set_packed<6>(packed, first + i, values[i]);
+}
 void pack_4(const uint8_t* values, size_t count, uint8_t* packed, size_t first) noexcept {
   pack<4>(values, count, packed, first);
 }

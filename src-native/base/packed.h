@@ -3,21 +3,33 @@
 #include <cstddef>
 #include <cstdint>
 
-/// 4-bit and 2-bit elements in the order of ONNX's raw data: the first element is in the lowest bits of a byte.
-/// Indices count elements. Bits = 4 or 2.
+/// 6-bit, 4-bit and 2-bit elements in the order of ONNX's raw data: a stream of bits, the first element in the lowest
+/// bits of the first byte. Four 6-bit elements fill three bytes. Indices count elements. Bits = 6, 4 or 2.
 namespace infernode {
 
 /// Bytes that hold `count` elements.
 template <int Bits>
 constexpr size_t packed_bytes(size_t count) noexcept {
-  static_assert(Bits == 4 || Bits == 2);
-  constexpr size_t kPerByte = 8 / Bits;
-  return count / kPerByte + (count % kPerByte != 0 ? 1 : 0);
+  static_assert(Bits == 6 || Bits == 4 || Bits == 2);
+  return count / 8 * Bits + (count % 8 * Bits + 7) / 8;
 }
 
 /// The element's bits, zero-extended.
 template <int Bits>
 constexpr uint8_t get_packed(const uint8_t* data, size_t index) noexcept {
+  if constexpr (Bits == 6) {
+    const uint8_t* at = data + index / 4 * 3;
+    switch (index % 4) {
+      case 0:
+        return at[0] & 63;
+      case 1:
+        return static_cast<uint8_t>(at[0] >> 6 | (at[1] & 15) << 2);
+      case 2:
+        return static_cast<uint8_t>(at[1] >> 4 | (at[2] & 3) << 4);
+      default:
+        return at[2] >> 2;
+    }
+  }
   constexpr size_t kPerByte = 8 / Bits;
   return static_cast<uint8_t>(data[index / kPerByte] >> (index % kPerByte * Bits)) & ((1 << Bits) - 1);
 }
@@ -37,8 +49,16 @@ constexpr int8_t get_packed_signed(const uint8_t* data, size_t index) noexcept {
 /// Stores the low bits of `value`; neighbours in the byte keep theirs, so two threads must not share a byte.
 template <int Bits>
 constexpr void set_packed(uint8_t* data, size_t index, int value) noexcept {
-  constexpr size_t kPerByte = 8 / Bits;
   constexpr unsigned kMask = (1u << Bits) - 1;
+  if constexpr (Bits == 6) {
+    uint8_t* at = data + index / 4 * 3 + index % 4 * 6 / 8;
+    const unsigned first = static_cast<unsigned>(index % 4 * 6 % 8);
+    const unsigned mask = kMask << first, bits = (static_cast<unsigned>(value) & kMask) << first;
+    at[0] = static_cast<uint8_t>((at[0] & ~mask) | bits);
+    if (first > 2) at[1] = static_cast<uint8_t>((at[1] & ~(mask >> 8)) | bits >> 8);
+    return;
+  }
+  constexpr size_t kPerByte = 8 / Bits;
   const unsigned shift = static_cast<unsigned>(index % kPerByte * Bits);
   uint8_t& byte = data[index / kPerByte];
   byte = static_cast<uint8_t>((byte & ~(kMask << shift)) | ((static_cast<unsigned>(value) & kMask) << shift));
@@ -49,10 +69,12 @@ void unpack_u4(const uint8_t* packed, size_t first, size_t count, uint8_t* out) 
 void unpack_i4(const uint8_t* packed, size_t first, size_t count, int8_t* out) noexcept;
 void unpack_u2(const uint8_t* packed, size_t first, size_t count, uint8_t* out) noexcept;
 void unpack_i2(const uint8_t* packed, size_t first, size_t count, int8_t* out) noexcept;
+void unpack_u6(const uint8_t* packed, size_t first, size_t count, uint8_t* out) noexcept;
 void unpack_float4(const uint8_t* packed, size_t first, size_t count, float* out) noexcept;
 
 /// The low bits of each byte (signed or unsigned alike) to elements [first, first + count). Bits outside that range
 /// stay.
+void pack_6(const uint8_t* values, size_t count, uint8_t* packed, size_t first = 0) noexcept;
 void pack_4(const uint8_t* values, size_t count, uint8_t* packed, size_t first = 0) noexcept;
 void pack_2(const uint8_t* values, size_t count, uint8_t* packed, size_t first = 0) noexcept;
 

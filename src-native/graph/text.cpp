@@ -440,11 +440,17 @@ class Parser {
         int value;
         if (type == DType::Float4E2M1) {
           value = Float4E2M1(s_.parse_number<float>(numbers[i])).bits;
+        } else if (type == DType::Float6E2M3) {
+          value = Float6E2M3(s_.parse_number<float>(numbers[i])).bits;
+        } else if (type == DType::Float6E3M2) {
+          value = Float6E3M2(s_.parse_number<float>(numbers[i])).bits;
         } else {
           value = s_.parse_number<int>(numbers[i]);
           if (value < low || value > high) s_.fail(cat("the number ", value, " is out of range"));
         }
-        if (bits == 4)
+        if (bits == 6)
+          set_packed<6>(bytes, i, value);
+        else if (bits == 4)
           set_packed<4>(bytes, i, value);
         else
           set_packed<2>(bytes, i, value);

@@ -16,6 +16,7 @@ constexpr TypeSet kAllIr10 = kAllIr9 | TypeSet{DType::Int4, DType::UInt4};
 constexpr TypeSet kAllIr11 = kAllIr10 | TypeSet{DType::Float4E2M1};
 constexpr TypeSet kAllIr12 = kAllIr11 | TypeSet{DType::Float8E8M0};
 constexpr TypeSet kAllIr13 = kAllIr12 | TypeSet{DType::Int2, DType::UInt2};
+constexpr TypeSet kAllIr14 = kAllIr13 | TypeSet{DType::Float6E2M3, DType::Float6E3M2};
 
 struct Group {
   std::string_view name;
@@ -38,6 +39,7 @@ constexpr Group kGroups[] = {
     {"all_ir11", kAllIr11},
     {"all_ir12", kAllIr12},
     {"all_ir13", kAllIr13},
+    {"all_ir14", kAllIr14},
 };
 
 std::string_view trim(std::string_view text) {

@@ -66,8 +66,8 @@ struct OpSchema {
 /// bool, complex64, float8e4m3fn, uint4, ...), groups: floats (float16|float|double), floats_bf16, sints, uints, ints,
 /// numeric (floats|ints), numeric_bf16, float8 (four), fixed by the standard's growth: all (15 original types: numeric,
 /// string, bool, complex64, complex128), all_ir4 (+bfloat16), all_ir9 (+float8), all_ir10 (+int4, uint4), all_ir11
-/// (+float4e2m1), all_ir12 (+float8e8m0), all_ir13 (+int2, uint2); complex (two); `-` takes a set away
-/// (`all_ir9-complex`); seq(...), optional(...), optional(seq(...)), map(...) spelled out, any.
+/// (+float4e2m1), all_ir12 (+float8e8m0), all_ir13 (+int2, uint2), all_ir14 (+float6e2m3, float6e3m2);
+/// complex; `-` takes a set away (`all_ir9-complex`); seq(...), optional(...), optional(seq(...)), map(...), any.
 OpSchema parse_signature(std::string_view domain, std::string_view name, std::int64_t since_version,
                          std::string_view signature);
 

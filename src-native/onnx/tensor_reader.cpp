@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/packed.h"
 #include "onnx/fields.h"
 #include "tensor/dispatch.h"
 
@@ -186,10 +187,11 @@ Tensor view_or_copy(const TensorHeader& h, const SourceBytes& bytes) {
 Tensor TensorReader::read_fields(const Header& h, Message proto) const {
   const uint32_t field = typed_field(h.type);
   const bool is_complex = h.type == DType::Complex64 || h.type == DType::Complex128;
-  // Elements below a byte are stored as the packed bytes, one in each int32.
-  const size_t expected = tensor::is_sub_byte(h.type) ? h.bytes
-                          : is_complex                ? checked_mul(static_cast<size_t>(h.shape.numel()), 2)
-                                                      : static_cast<size_t>(h.shape.numel());
+  // Elements of 2 and 4 bits are stored as the packed bytes, one in each int32; those of 6 bits one in each int32.
+  const bool six = tensor::bit_size(h.type) == 6;
+  const size_t expected = tensor::is_sub_byte(h.type) && !six ? h.bytes
+                          : is_complex                        ? checked_mul(static_cast<size_t>(h.shape.numel()), 2)
+                                                              : static_cast<size_t>(h.shape.numel());
   size_t count = 0;
   for (Message m = proto; m.next();) {
     if (m.field() != field) continue;
@@ -225,7 +227,17 @@ Tensor TensorReader::read_fields(const Header& h, Message proto) const {
     fill(static_cast<float*>(raw), 0);
   else if (field == tensor_field::kDoubleData)
     fill(static_cast<double*>(raw), 0);
-  else if (h.type == DType::Bool)
+  else if (six) {
+    auto* to = static_cast<uint8_t*>(raw);
+    std::fill_n(to, h.bytes, uint8_t{0});
+    for (Message m = proto; m.next();) {
+      if (m.field() != field) continue;
+      m.each_varint([&](uint64_t v) {
+        if (v > 63) fail_tensor(h.name, cat("the value ", v, " is no code of ", name(h.type)));
+        set_packed<6>(to, i++, static_cast<int>(v));
+      });
+    }
+  } else if (h.type == DType::Bool)
     fill(static_cast<uint8_t*>(raw), [](uint64_t v) { return static_cast<uint8_t>(v != 0); });
   else
     tensor::dispatch_size(std::max<size_t>(1, tensor::bit_size(h.type) / 8), "initializer",

@@ -113,6 +113,9 @@ int64_t first_ir_version(DType type) {
     case DType::Int2:
     case DType::UInt2:
       return 13;
+    case DType::Float6E2M3:
+    case DType::Float6E3M2:
+      return 14;
     default:
       return 4;
   }

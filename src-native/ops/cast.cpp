@@ -107,7 +107,7 @@ void register_cast(kernel::OpRegistrar& r) {
       .version(23, "input:T1 -> output:T2; T1 = all_ir11-complex, T2 = all_ir11-complex")
       .version(24, "input:T1 -> output:T2; T1 = all_ir12-complex, T2 = all_ir12-complex")
       .version(25, "input:T1 -> output:T2; T1 = all_ir13-complex, T2 = all_ir13-complex")
-      .version(28, "input:T1 -> output:T2; T1 = all_ir13-complex, T2 = all_ir13-complex")
+      .version(28, "input:T1 -> output:T2; T1 = all_ir14-complex, T2 = all_ir14-complex")
       .infer(infer_cast)
       .kernel<Cast>();
   r.op("CastLike")

@@ -15,7 +15,7 @@ using tensor::DType;
 using tensor::Tensor;
 using tensor::TypeTag;
 
-constexpr std::size_t kPiece = 512;  // even, so that packed elements of two pieces share no byte
+constexpr std::size_t kPiece = 512;  // a multiple of 8, so that packed elements of two pieces share no byte
 
 /// Elements on their way between two types, in the widest type of their kind: n sources and n targets instead of n * n
 /// loops.
@@ -85,7 +85,7 @@ void load(const void* data, std::size_t first, std::size_t n, Piece& piece) {
 
 void load_packed(DType type, const void* data, std::size_t first, std::size_t n, Piece& piece) {
   const auto* x = static_cast<const std::uint8_t*>(data);
-  piece.kind = type == DType::Float4E2M1 ? Piece::Kind::kReal : Piece::Kind::kSigned;
+  piece.kind = tensor::is_floating(type) ? Piece::Kind::kReal : Piece::Kind::kSigned;
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t at = first + i;
     switch (type) {
@@ -100,6 +100,12 @@ void load_packed(DType type, const void* data, std::size_t first, std::size_t n,
         break;
       case DType::Int2:
         piece.i[i] = get_packed_signed<2>(x, at);
+        break;
+      case DType::Float6E2M3:
+        piece.r[i] = static_cast<float>(Float6E2M3::from_bits(get_packed<6>(x, at)));
+        break;
+      case DType::Float6E3M2:
+        piece.r[i] = static_cast<float>(Float6E3M2::from_bits(get_packed<6>(x, at)));
         break;
       default:
         piece.r[i] = static_cast<float>(Float4E2M1::from_bits(get_packed<4>(x, at)));
@@ -210,15 +216,19 @@ void store_packed(DType type, const Piece& piece, void* data, std::size_t first,
   for (std::size_t i = 0; i < n; ++i) {
     const bool real = piece.kind == Piece::Kind::kReal;
     int code;
-    if (type == DType::Float4E2M1) {
-      code = Float4E2M1(real                                 ? piece.r[i]
-                        : piece.kind == Piece::Kind::kSigned ? static_cast<double>(piece.i[i])
-                                                             : static_cast<double>(piece.u[i]))
-                 .bits;
+    if (tensor::is_floating(type)) {
+      const double value = real                                 ? piece.r[i]
+                           : piece.kind == Piece::Kind::kSigned ? static_cast<double>(piece.i[i])
+                                                                : static_cast<double>(piece.u[i]);
+      code = type == DType::Float4E2M1   ? Float4E2M1(value).bits
+             : type == DType::Float6E2M3 ? Float6E2M3(value).bits
+                                         : Float6E3M2(value).bits;
     } else {
       code = static_cast<int>((real ? to_integer(piece.r[i]) : piece.i[i]) & 15);
     }
-    if (tensor::bit_size(type) == 4)
+    if (tensor::bit_size(type) == 6)
+      set_packed<6>(y, first + i, code);
+    else if (tensor::bit_size(type) == 4)
       set_packed<4>(y, first + i, code);
     else
       set_packed<2>(y, first + i, code & 3);
@@ -358,6 +368,8 @@ void convert_elements(const kernel::RunContext& run, const microkernels::Convert
                       const Tensor& to, const ConvertOptions& options) {
   if (from.dtype() == to.dtype()) return tensor::copy_elements(from, to);
   const auto total = static_cast<std::size_t>(from.numel());
+  // The bits past the last element are zero, as in ONNX's raw data.
+  if (total > 0 && tensor::is_sub_byte(to.dtype())) static_cast<std::uint8_t*>(to.mutable_raw())[to.bytes() - 1] = 0;
   const std::size_t pieces = (total + kPiece - 1) / kPiece;
   const bool strings = from.dtype() == DType::String || to.dtype() == DType::String;
   run.parallel_for(pieces, strings ? 50.0 * kPiece : 1.0 * kPiece,

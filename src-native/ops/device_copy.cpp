@@ -6,7 +6,7 @@ namespace infernode::ops {
 /// kernels from the provider).
 void register_device_copy(kernel::OpRegistrar& r) {
   for (const char* name : {"CopyToDevice", "CopyToHost"}) {
-    r.op(name, "infernode").version(1, "input:T -> output:T; T = all_ir13").infer(kernel::infer_same_as_first);
+    r.op(name, "infernode").version(1, "input:T -> output:T; T = all_ir14").infer(kernel::infer_same_as_first);
   }
 }
 

@@ -72,22 +72,22 @@ void infer_get(InferContext& ctx) {
 void register_optional(kernel::OpRegistrar& r) {
   r.op("Optional")
       .version(15, "input:V? -> output:O; V = all|seq(all), O = optional(all)|optional(seq(all))")
-      .version(28, "input:V? -> output:O; V = all_ir13|seq(all_ir13), O = optional(all_ir13)|optional(seq(all_ir13))")
+      .version(28, "input:V? -> output:O; V = all_ir14|seq(all_ir14), O = optional(all_ir14)|optional(seq(all_ir14))")
       .infer(infer_make)
       .kernel<MakeOptional>();
   r.op("OptionalHasElement")
       .version(15, "input:O -> output:B; O = optional(all)|optional(seq(all)), B = bool")
       .version(18, "input:O? -> output:B; O = optional(all)|optional(seq(all))|all|seq(all), B = bool")
       .version(28,
-               "input:O? -> output:B; O = optional(all_ir13)|optional(seq(all_ir13))|all_ir13|seq(all_ir13), B = bool")
+               "input:O? -> output:B; O = optional(all_ir14)|optional(seq(all_ir14))|all_ir14|seq(all_ir14), B = bool")
       .infer(infer_has)
       .kernel<OptionalHasElement>();
   r.op("OptionalGetElement")
       .version(15, "input:O -> output:V; O = optional(all)|optional(seq(all)), V = all|seq(all)")
       .version(18, "input:O -> output:V; O = optional(all)|optional(seq(all))|all|seq(all), V = all|seq(all)")
       .version(28,
-               "input:O -> output:V; O = optional(all_ir13)|optional(seq(all_ir13))|all_ir13|seq(all_ir13), V = "
-               "all_ir13|seq(all_ir13)")
+               "input:O -> output:V; O = optional(all_ir14)|optional(seq(all_ir14))|all_ir14|seq(all_ir14), V = "
+               "all_ir14|seq(all_ir14)")
       .infer(infer_get)
       .kernel<OptionalGetElement>()
       .alias(0, 0);

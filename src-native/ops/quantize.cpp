@@ -24,7 +24,6 @@ using tensor::Tensor;
 
 constexpr std::size_t kPiece = 1024;  // elements that are treated at a time
 
-bool is_float8(DType type) { return tensor::types::kFloat8.contains(type); }
 
 /// Calls f(low, high) with the integers that a quantized type holds.
 std::pair<std::int32_t, std::int32_t> integer_range(DType type) {
@@ -59,6 +58,10 @@ float code_value(DType type, std::uint8_t code) {
       return sign_extend<2>(code);
     case DType::Float4E2M1:
       return static_cast<float>(Float4E2M1::from_bits(code));
+    case DType::Float6E2M3:
+      return static_cast<float>(Float6E2M3::from_bits(code));
+    case DType::Float6E3M2:
+      return static_cast<float>(Float6E3M2::from_bits(code));
     default:
       return code;
   }
@@ -78,7 +81,7 @@ void load_values(DType type, const void* data, std::size_t first, std::size_t co
   });
 }
 
-/// Zero points, one a scale; those of the 8-bit and 4-bit floats are 0 by the standard.
+/// Zero points, one a scale; those of the 8-, 6- and 4-bit floats are 0 by the standard.
 std::vector<std::int32_t> zero_points(const Tensor* t, std::size_t count) {
   if (t == nullptr) return std::vector<std::int32_t>(count, 0);
   std::vector<std::int32_t> out;
@@ -204,7 +207,7 @@ class QuantizeLinear final : public kernel::Kernel {
       if (step == 0 && y.dtype() == DType::Int8)
         return table_.quantize_s8(from, y.mutable_data<std::int8_t>() + first, count, scales[s], zeros[s]);
       for (std::size_t i = 0; i < count; ++i) piece[i] = from[i] / scales[s + i * step];
-      if (is_float8(y.dtype()) || y.dtype() == DType::Float4E2M1) {
+      if (tensor::is_floating(y.dtype())) {
         store_floats(y.dtype(), piece, target, first, count);
       } else {
         store_integers(y.dtype(), piece, zeros.data() + s, step, target, first, count);
@@ -249,9 +252,13 @@ class QuantizeLinear final : public kernel::Kernel {
   }
 
   void store_floats(DType type, const float* values, const Tensor& target, std::size_t first, std::size_t count) const {
-    if (type == DType::Float4E2M1) {
+    if (tensor::is_sub_byte(type)) {
       auto* to = static_cast<std::uint8_t*>(target.mutable_raw()) + first;
-      for (std::size_t i = 0; i < count; ++i) to[i] = encode_float4(values[i] + 0.0f);  // no -0
+      const std::uint32_t mantissa = type == DType::Float6E2M3 ? 3 : 2;
+      for (std::size_t i = 0; i < count; ++i) {
+        const float value = values[i] + 0.0f;  // no -0
+        to[i] = type == DType::Float4E2M1 ? encode_float4(value) : encode_float6(value, mantissa);
+      }
       return;
     }
     tensor::dispatch<Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>(
@@ -419,7 +426,7 @@ void register_quantize(kernel::OpRegistrar& r) {
       .version(28,
                "x:T1, y_scale:T2, y_zero_point:T3? -> y:T3; T1 = float|float16|bfloat16|int32, "
                "T2 = float|float16|bfloat16|int32|float8e8m0, "
-               "T3 = int8|uint8|int16|uint16|int4|uint4|int2|uint2|float8|float4e2m1")
+               "T3 = int8|uint8|int16|uint16|int4|uint4|int2|uint2|float8|float4e2m1|float6e2m3|float6e3m2")
       .infer(infer_quantize)
       .kernel<QuantizeLinear>();
   r.op("DequantizeLinear")
@@ -444,7 +451,7 @@ void register_quantize(kernel::OpRegistrar& r) {
                "T2 = float|float16|bfloat16|float8e8m0, T3 = float|float16|bfloat16")
       .version(28,
                "x:T1, x_scale:T2, x_zero_point:T1? -> y:T3; "
-               "T1 = int8|uint8|int16|uint16|int32|int4|uint4|int2|uint2|float8|float4e2m1, "
+               "T1 = int8|uint8|int16|uint16|int32|int4|uint4|int2|uint2|float8|float4e2m1|float6e2m3|float6e3m2, "
                "T2 = float|float16|bfloat16|float8e8m0, T3 = float|float16|bfloat16")
       .infer(infer_dequantize)
       .kernel<DequantizeLinear>();

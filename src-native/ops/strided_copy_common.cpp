@@ -167,7 +167,8 @@ void strided_copy(const RunContext& run, const Shape& dims, const CopySide& from
   const DType dtype = from.tensor.dtype();
   Axes axes = collapse(dims, from.strides, to.strides);
   if (tensor::is_sub_byte(dtype)) {
-    const auto copy = tensor::bit_size(dtype) == 4 ? copy_packed<4> : copy_packed<2>;
+    const std::size_t bits = tensor::bit_size(dtype);
+    const auto copy = bits == 6 ? copy_packed<6> : bits == 4 ? copy_packed<4> : copy_packed<2>;
     return copy(axes, static_cast<const std::uint8_t*>(from.tensor.raw()), from.offset,
                 static_cast<std::uint8_t*>(to.tensor.mutable_raw()), to.offset);
   }
@@ -195,14 +196,16 @@ void copy_all(const RunContext& run, const Tensor& from, const Tensor& to) {
 
 Tensor unpack_sub_byte(const RunContext& run, const Tensor& packed) {
   Tensor out = Tensor::make(DType::UInt8, packed.shape(), *run.allocator);
-  const auto unpack = tensor::bit_size(packed.dtype()) == 4 ? unpack_u4 : unpack_u2;
+  const std::size_t bits = tensor::bit_size(packed.dtype());
+  const auto unpack = bits == 6 ? unpack_u6 : bits == 4 ? unpack_u4 : unpack_u2;
   unpack(static_cast<const std::uint8_t*>(packed.raw()), 0, static_cast<std::size_t>(packed.numel()),
          out.mutable_data<std::uint8_t>());
   return out;
 }
 
 void pack_sub_byte(const Tensor& bytes, const Tensor& packed) {
-  const auto pack = tensor::bit_size(packed.dtype()) == 4 ? pack_4 : pack_2;
+  const std::size_t bits = tensor::bit_size(packed.dtype());
+  const auto pack = bits == 6 ? pack_6 : bits == 4 ? pack_4 : pack_2;
   // The bits past the last element stay zero, as in ONNX's raw data.
   std::fill_n(static_cast<char*>(packed.mutable_raw()), packed.bytes(), char{0});
   pack(bytes.data<std::uint8_t>(), static_cast<std::size_t>(bytes.numel()),

@@ -41,6 +41,8 @@ constexpr std::array<TypeRow, kDTypeCount> kTypes{{
     {"float8e8m0", "float8e8m0", 8},
     {"uint2", "uint2", 2},
     {"int2", "int2", 2},
+    {"float6e2m3", "float6e2m3", 6},
+    {"float6e3m2", "float6e3m2", 6},
 }};
 
 const TypeRow& row(DType type) { return kTypes.at(static_cast<size_t>(type)); }
@@ -48,7 +50,8 @@ const TypeRow& row(DType type) { return kTypes.at(static_cast<size_t>(type)); }
 constexpr TypeSet kSigned{DType::Int2, DType::Int4, DType::Int8, DType::Int16, DType::Int32, DType::Int64};
 constexpr TypeSet kUnsigned{DType::UInt2, DType::UInt4, DType::UInt8, DType::UInt16, DType::UInt32, DType::UInt64};
 constexpr TypeSet kFloating =
-    types::kFloats | types::kFloat8 | TypeSet{DType::BFloat16, DType::Float8E8M0, DType::Float4E2M1};
+    types::kFloats | types::kFloat8 |
+    TypeSet{DType::BFloat16, DType::Float8E8M0, DType::Float4E2M1, DType::Float6E2M3, DType::Float6E3M2};
 
 }  // namespace
 
@@ -61,7 +64,7 @@ size_t byte_size(DType type, int64_t count) {
   const size_t bits = bit_size(type);
   if (bits >= 8) return checked_mul(n, bits / 8);
   if (bits == 0) return 0;
-  return ceil_div(n, 8 / bits);
+  return n / 8 * bits + ceil_div(n % 8 * bits, size_t{8});
 }
 
 std::string_view name(DType type) { return row(type).name; }

@@ -40,10 +40,12 @@ enum class DType : std::uint8_t {
   Float8E8M0 = 24,
   UInt2 = 25,
   Int2 = 26,
+  Float6E2M3 = 27,
+  Float6E3M2 = 28,
 };
-inline constexpr int kDTypeCount = 27;
+inline constexpr int kDTypeCount = 29;
 
-/// Size of one element in bits: 2, 4, 8, 16, 32, 64 or 128. String and Undefined: 0 (strings are objects, see Tensor).
+/// Size of one element in bits: 2, 4, 6, 8, 16, 32, 64 or 128. String and Undefined: 0 (strings are objects, see Tensor).
 std::size_t bit_size(DType type);
 /// Bytes of `count` elements, sub-byte types packed and rounded up; sizeof(std::string) each for String. Throws
 /// OutOfMemory on overflow.
@@ -57,7 +59,7 @@ std::optional<DType> dtype_from_name(std::string_view text);
 /// DType of an ONNX code; nullopt where the code is unknown or Undefined.
 std::optional<DType> dtype_from_code(std::int64_t code);
 
-bool is_floating(DType type);  ///< float64/32/16, bfloat16, float8*, float4
+bool is_floating(DType type);  ///< float64/32/16, bfloat16, float8*, float6*, float4
 bool is_integer(DType type);   ///< signed or unsigned, 2 to 64 bits; not Bool
 bool is_signed_integer(DType type);
 bool is_sub_byte(DType type);

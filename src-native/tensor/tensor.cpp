@@ -58,6 +58,14 @@ std::vector<To> to_vector(const Tensor& t) {
       for (size_t i = 0; i < n; ++i)
         out[i] = convert<To>(static_cast<float>(Float4E2M1::from_bits(get_packed<4>(packed, i))));
       return out;
+    case DType::Float6E2M3:
+      for (size_t i = 0; i < n; ++i)
+        out[i] = convert<To>(static_cast<float>(Float6E2M3::from_bits(get_packed<6>(packed, i))));
+      return out;
+    case DType::Float6E3M2:
+      for (size_t i = 0; i < n; ++i)
+        out[i] = convert<To>(static_cast<float>(Float6E3M2::from_bits(get_packed<6>(packed, i))));
+      return out;
     default:
       break;
   }

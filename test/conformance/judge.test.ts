@@ -75,6 +75,7 @@ describe('elements', () => {
     expect(elements(tensor('uint4', Uint8Array.of(0x21, 0xf3), [3]))).toEqual([1, 2, 3]);
     expect(elements(tensor('uint2', Uint8Array.of(0b11100100), [4]))).toEqual([0, 1, 2, 3]);
     expect(elements(tensor('float4e2m1', Uint8Array.of(0xf2), [2]))).toEqual([1, -6]);
+    expect(elements(tensor('float6e2m3', Uint8Array.of(0x1f, 0x88, 0x80), [4]))).toEqual([7.5, -0, 1, -0]);
   });
 });
 

@@ -30,6 +30,8 @@ describe('the Tensor class', () => {
     ['float4e2m1', Uint8Array.of(0x21, 0x03), [3]],
     ['uint2', Uint8Array.of(0b11100100, 1), [5]],
     ['int2', Uint8Array.of(0b11100100, 1), [5]],
+    ['float6e2m3', Uint8Array.of(0x41, 0x20, 0x0c, 0x3f), [5]],
+    ['float6e3m2', Uint8Array.of(0x41, 0x20), [2]],
     ['complex64', Float32Array.of(1, 2, 3, 4), [2]],
     ['complex128', Float64Array.of(1, 2), [1]],
   ])('holds %s, which onnxruntime-common refuses', async (type, data, dims) => {
@@ -124,6 +126,8 @@ describe('data for the addon', () => {
     expect(problem('string', ['a'], 2)).toMatch(/2 strings, got 1/);
     expect(problem('int4', new Uint8Array(4), 4)).toMatch(/packed, 2 elements to a byte/);
     expect(problem('uint2', new Uint8Array(2), 5)).toBeUndefined();
+    expect(problem('float6e2m3', new Uint8Array(6), 8)).toBeUndefined();
+    expect(problem('float6e3m2', new Uint8Array(8), 8)).toMatch(/packed, 4 elements to 3 bytes/);
     expect(problem('complex64', new Float32Array(4), 2)).toBeUndefined();
   });
 });

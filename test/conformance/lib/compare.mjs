@@ -31,6 +31,8 @@ const decoders = {
   float8e5m2fnuz: (bits) => (bits === 128 ? NaN : smallFloat(bits, 5, 2, 16)),
   float8e8m0: (bits) => (bits === 255 ? NaN : 2 ** (bits - 127)),
   float4e2m1: (bits) => smallFloat(bits, 2, 1, 1),
+  float6e2m3: (bits) => smallFloat(bits, 2, 3, 1),
+  float6e3m2: (bits) => smallFloat(bits, 3, 2, 3),
 };
 
 /** The elements of a tensor as numbers, bigints or strings, whatever its storage. */
@@ -38,12 +40,11 @@ export function elements({ type, dims, data }) {
   const bits = packedBits[type];
   let list = data;
   if (bits) {
-    const perByte = 8 / bits;
     const size = dims.reduce((a, b) => a * b, 1);
-    list = Array.from(
-      { length: size },
-      (_, i) => (data[Math.floor(i / perByte)] >> ((i % perByte) * bits)) & ((1 << bits) - 1),
-    );
+    list = Array.from({ length: size }, (_, i) => {
+      const byte = Math.floor((i * bits) / 8);
+      return ((data[byte] | (data[byte + 1] << 8)) >> ((i * bits) % 8)) & ((1 << bits) - 1);
+    });
   }
   return decoders[type] ? Array.from(list, decoders[type]) : list;
 }

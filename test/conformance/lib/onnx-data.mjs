@@ -8,10 +8,11 @@ export const typeNames = [
   'undefined', 'float32', 'uint8', 'int8', 'uint16', 'int16', 'int32', 'int64', 'string', 'bool', 'float16', 'float64',
   'uint32', 'uint64', 'complex64', 'complex128', 'bfloat16', 'float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2',
   'float8e5m2fnuz', 'uint4', 'int4', 'float4e2m1', 'float8e8m0', 'uint2', 'int2',
+  'float6e2m3', 'float6e3m2',
 ]; // prettier-ignore
 
 /** Types whose elements share a byte, with how many bits each takes. */
-export const packedBits = { uint4: 4, int4: 4, float4e2m1: 4, uint2: 2, int2: 2 };
+export const packedBits = { uint4: 4, int4: 4, float4e2m1: 4, uint2: 2, int2: 2, float6e2m3: 6, float6e3m2: 6 };
 
 const complexParts = { complex64: Float32Array, complex128: Float64Array };
 const storage = (type) => complexParts[type] ?? arrayOf[type] ?? Uint8Array;

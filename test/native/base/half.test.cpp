@@ -166,6 +166,25 @@ TEST_CASE("float8e8m0 holds powers of two and rounds as asked") {
   CHECK(encode_e8m0(kNaN, true, Up) == 0xff);
 }
 
+TEST_CASE("float6e2m3 and float6e3m2 round to nearest even and saturate") {
+  CHECK(count_wrong(
+            31, 3, 1, 32, [](uint32_t bits) { return float(Float6E2M3::from_bits(static_cast<uint8_t>(bits))); },
+            [](float value) { return uint32_t{Float6E2M3(value).bits}; }) == 0);
+  CHECK(count_wrong(
+            31, 2, 3, 32, [](uint32_t bits) { return float(Float6E3M2::from_bits(static_cast<uint8_t>(bits))); },
+            [](float value) { return uint32_t{Float6E3M2(value).bits}; }) == 0);
+  CHECK(float(Float6E2M3::from_bits(31)) == 7.5f);
+  CHECK(float(Float6E2M3::from_bits(33)) == -0.125f);
+  CHECK(float(Float6E3M2::from_bits(31)) == 28.0f);
+  CHECK(float(Float6E3M2::from_bits(1)) == 0.0625f);
+  CHECK(Float6E2M3(1e9f).bits == 31);
+  CHECK(Float6E2M3(31.9f).bits == 31);
+  CHECK(Float6E3M2(-kInf).bits == 63);
+  CHECK(Float6E3M2(-0.0f).bits == 32);
+  CHECK(Float6E3M2(kNaN).bits == 32);
+  CHECK(Float6E3M2(std::numeric_limits<float>::denorm_min()).bits == 0);
+}
+
 TEST_CASE("float4e2m1 rounds to nearest even and saturates") {
   CHECK(count_wrong(
             7, 1, 1, 8, [](uint32_t bits) { return float(Float4E2M1::from_bits(static_cast<uint8_t>(bits))); },

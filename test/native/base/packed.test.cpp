@@ -24,6 +24,24 @@ TEST_CASE("packed elements lie low bits first") {
   CHECK(packed_bytes<2>(SIZE_MAX) == SIZE_MAX / 4 + 1);
 }
 
+TEST_CASE("four elements of 6 bits share three bytes") {
+  uint8_t row[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+  const uint8_t codes[] = {1, 0x2a, 0x15, 0x3e, 7, 0};
+  pack_6(codes, 6, row);
+  CHECK(row[0] == (1 | (0x2a & 3) << 6));
+  CHECK(row[1] == (0x2a >> 2 | (0x15 & 15) << 4));
+  CHECK(row[2] == (0x15 >> 4 | 0x3e << 2));
+  CHECK(row[3] == 7);
+  CHECK(row[4] == 0xf0);  // elements that were not written stay
+  CHECK(row[5] == 0xff);
+  uint8_t back[5];
+  unpack_u6(row, 1, 5, back);
+  for (size_t i = 0; i < 5; ++i) CHECK(back[i] == codes[i + 1]);
+  CHECK(packed_bytes<6>(4) == 3);
+  CHECK(packed_bytes<6>(5) == 4);
+  CHECK(packed_bytes<6>(0) == 0);
+}
+
 TEST_CASE("setting an element leaves its neighbours alone") {
   uint8_t row[] = {0xff, 0xff};
   set_packed<4>(row, 1, 0);

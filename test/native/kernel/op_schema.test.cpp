@@ -49,6 +49,7 @@ TEST_CASE("Groups grow with the standard") {
   CHECK(types_of("all_ir9") == (all | TypeSet{BFloat16} | tensor::types::kFloat8));
   CHECK(types_of("all_ir13") ==
         (all | TypeSet{BFloat16, Int4, UInt4, Float4E2M1, Float8E8M0, Int2, UInt2} | tensor::types::kFloat8));
+  CHECK(types_of("all_ir14") == (types_of("all_ir13") | TypeSet{Float6E2M3, Float6E3M2}));
   CHECK(types_of("all-complex-string") == (tensor::types::kNumeric | TypeSet{Bool}));
   CHECK(types_of("floats | int64") == TypeSet{Float16, Float32, Float64, Int64});
 }

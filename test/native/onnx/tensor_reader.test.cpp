@@ -79,6 +79,9 @@ TEST_CASE("int32_data holds all narrower types") {
   CHECK(to_int64_vector(read_one(int32_data(22, {3}, {0xF7, 0x08}))) == std::vector<int64_t>{7, -1, -8});
   CHECK(to_int64_vector(read_one(int32_data(25, {5}, {0b11'10'01'00, 0b01}))) == std::vector<int64_t>{0, 1, 2, 3, 1});
   CHECK(to_float_vector(read_one(int32_data(23, {2}, {0xF7}))) == std::vector<float>{6, -6});
+  CHECK(to_float_vector(read_one(int32_data(27, {3}, {31, 33, 8}))) == std::vector<float>{7.5f, -0.125f, 1});
+  CHECK(to_float_vector(read_one(int32_data(28, {5}, {1, 31, 63, 12, 0}))) ==
+        std::vector<float>{0.0625f, 28, -28, 1, 0});
 }
 
 TEST_CASE("strings") {
@@ -119,7 +122,8 @@ TEST_CASE("sizes that do not fit, unknown types and overflows name the tensor") 
            raw<float>(1, {1}, {1, 2}),
            int32_data(6, {3}, {1}),
            tensor_proto("w", 1, {2}),
-           raw<float>(27, {1}, {1}),
+           raw<float>(29, {1}, {1}),
+           int32_data(27, {1}, {64}),
            raw<float>(0, {1}, {1}),
            raw<float>(99, {1}, {1}),
            raw<float>(1, {-1}, {1}),

@@ -68,6 +68,27 @@ TEST_CASE("8-bit floats saturate unless told otherwise") {
                  "round_mode");
 }
 
+TEST_CASE("6-bit floats convert both ways and saturate") {
+  for (const DType six : {DType::Float6E2M3, DType::Float6E3M2}) {
+    for (const DType other : kTypes) {
+      CAPTURE(tensor::name(other));
+      check_op(cast_to(six), 28, {tensor_as(other, {5}, {0, 1, 1, 0, 1})}, {tensor_as(six, {5}, {0, 1, 1, 0, 1})});
+      check_op(cast_to(other), 28, {tensor_as(six, {5}, {0, 1, 1, 0, 1})}, {tensor_as(other, {5}, {0, 1, 1, 0, 1})});
+    }
+    std::vector<double> values(5001);  // several pieces, the last of them no whole number of bytes
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 7) / 2;
+    check_op(cast_to(six), 28, {tensor_as(DType::Float32, {5001}, values)}, {tensor_as(six, {5001}, values)});
+    check_op(cast_to(DType::Float32), 28, {tensor_as(six, {5001}, values)},
+             {tensor_as(DType::Float32, {5001}, values)});
+  }
+  const Tensor x = f32({5}, {1.0625f, 1000, -kInf, 0.03125f, 1.1875f});
+  check_op(cast_to(DType::Float6E2M3), 28, {x}, {tensor_as(DType::Float6E2M3, {5}, {1, 7.5, -7.5, 0, 1.25})});
+  check_op(cast_to(DType::Float6E3M2), 28, {x}, {tensor_as(DType::Float6E3M2, {5}, {1, 28, -28, 0, 1.25})});
+  check_op(cast_to(DType::String), 28, {tensor_as(DType::Float6E3M2, {2}, {0.0625, -20})},
+           {str({2}, {"0.0625", "-20"})});
+  check_op_fails(cast_to(DType::Float6E3M2), 25, {x}, ErrorCode::UnsupportedOperator, "no kernel");
+}
+
 TEST_CASE("Strings are read and written as numbers") {
   check_op(cast_to(DType::Float32), 9, {str({7}, {"3.14", "1e-5", "-INF", "+inf", "NaN", " 7 ", "1E8"})},
            {f32({7}, {3.14f, 1e-5f, -kInf, kInf, kNaN, 7, 1e8f})});

@@ -193,9 +193,11 @@ std::string tensor_difference(const Tensor& a, const Tensor& e, double tolerance
     } else if (tensor::is_sub_byte(a.dtype())) {
       const auto* x = static_cast<const std::uint8_t*>(a.raw());
       const auto* y = static_cast<const std::uint8_t*>(e.raw());
-      const bool four = tensor::bit_size(a.dtype()) == 4;
-      const int p = four ? get_packed<4>(x, at) : get_packed<2>(x, at),
-                q = four ? get_packed<4>(y, at) : get_packed<2>(y, at);
+      const std::size_t bits = tensor::bit_size(a.dtype());
+      const auto code = [&](const std::uint8_t* data) {
+        return bits == 6 ? get_packed<6>(data, at) : bits == 4 ? get_packed<4>(data, at) : get_packed<2>(data, at);
+      };
+      const int p = code(x), q = code(y);
       if (p != q) return cat("element ", i, " has the bits ", p, " instead of ", q);
     } else if (a.dtype() == DType::Complex64 || a.dtype() == DType::Complex128) {
       const bool wide = a.dtype() == DType::Complex128;
@@ -315,9 +317,14 @@ Tensor tensor_as(DType type, const Shape& shape, const std::vector<double>& valu
   REQUIRE(static_cast<std::size_t>(out.numel()) == values.size());
   if (tensor::is_sub_byte(type)) {
     auto* data = static_cast<std::uint8_t*>(out.mutable_raw());
+    std::fill_n(data, out.bytes(), std::uint8_t{0});
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const int code = type == DType::Float4E2M1 ? Float4E2M1(values[i]).bits : static_cast<int>(values[i]);
-      tensor::bit_size(type) == 4 ? set_packed<4>(data, i, code) : set_packed<2>(data, i, code);
+      const int code = type == DType::Float4E2M1   ? Float4E2M1(values[i]).bits
+                       : type == DType::Float6E2M3 ? Float6E2M3(values[i]).bits
+                       : type == DType::Float6E3M2 ? Float6E3M2(values[i]).bits
+                                                   : static_cast<int>(values[i]);
+      const std::size_t bits = tensor::bit_size(type);
+      bits == 6 ? set_packed<6>(data, i, code) : bits == 4 ? set_packed<4>(data, i, code) : set_packed<2>(data, i, code);
     }
     return out;
   }

@@ -35,6 +35,12 @@ TEST_CASE("QuantizeLinear in blocks, and to types of other widths") {
            {f32({5}, {-1, 0, 1, 2, 9}), f32({}, {1})}, {tensor_as(DType::UInt2, {5}, {0, 0, 1, 2, 3})});
   check_op("(float[3] X, float S) => (float4e2m1[3] Y) { Y = QuantizeLinear<output_dtype=23>(X, S) }", 23,
            {f32({3}, {-100, 3, 1}), f32({}, {2})}, {tensor_as(DType::Float4E2M1, {3}, {-6, 1.5, 0.5})});
+  check_op("(float[5] X, float S) => (float6e2m3[5] Y) { Y = QuantizeLinear<output_dtype=27>(X, S) }", 28,
+           {f32({5}, {-100, 3, 1, 0.25, 15}), f32({}, {2})},
+           {tensor_as(DType::Float6E2M3, {5}, {-7.5, 1.5, 0.5, 0.125, 7.5})});
+  check_op("(float[2,2] X, float[2] S, float6e3m2[2] Z) => (float6e3m2[2,2] Y) { Y = QuantizeLinear(X, S, Z) }", 28,
+           {f32({2, 2}, {-100, 3, 1, 90}), f32({2}, {2, 3}), tensor_as(DType::Float6E3M2, {2}, {0, 0})},
+           {tensor_as(DType::Float6E3M2, {2, 2}, {-28, 1, 0.5, 28})});
   check_op("(float16[3] X, float16 S, float8e4m3fn Z) => (float8e4m3fn[3] Y) { Y = QuantizeLinear(X, S, Z) }", 19,
            {f16({3}, {1, 2, 60000}), f16({}, {2}), tensor_as(DType::Float8E4M3FN, {}, {0})},
            {tensor_as(DType::Float8E4M3FN, {3}, {0.5, 1, 448})});
@@ -56,6 +62,14 @@ TEST_CASE("DequantizeLinear undoes it") {
            {tensor_as(DType::Float8E5M2, {2}, {1.5, -2}), f32({}, {2})}, {f32({2}, {3, -4})});
   check_op("(int2[3] X, float8e8m0 S) => (float16[3] Y) { Y = DequantizeLinear<output_dtype=10>(X, S) }", 25,
            {tensor_as(DType::Int2, {3}, {-2, 1, 0}), tensor_as(DType::Float8E8M0, {}, {4})}, {f16({3}, {-8, 4, 0})});
+  check_op("(float6e2m3[5] X, float S) => (float[5] Y) { Y = DequantizeLinear(X, S) }", 28,
+           {tensor_as(DType::Float6E2M3, {5}, {-7.5, 1.875, 0, 0.125, 2}), f32({}, {2})},
+           {f32({5}, {-15, 3.75, 0, 0.25, 4})});
+  check_op(
+      "(float6e3m2[1,4] X, float8e8m0[1,2] S) => (bfloat16[1,4] Y) "
+      "{ Y = DequantizeLinear<block_size=2, output_dtype=16>(X, S) }",
+      28, {tensor_as(DType::Float6E3M2, {1, 4}, {28, -0.0625, 1, 5}), tensor_as(DType::Float8E8M0, {1, 2}, {4, 2})},
+      {bf16({1, 4}, {112, -0.25, 2, 10})});
 }
 
 TEST_CASE("DynamicQuantizeLinear widens the range to hold 0") {

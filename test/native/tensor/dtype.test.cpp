@@ -23,7 +23,7 @@ TEST_CASE("every element type is found by both of its names and by its code") {
   CHECK_FALSE(dtype_from_name("undefined"));
   CHECK_FALSE(dtype_from_name("floaty"));
   CHECK_FALSE(dtype_from_code(0));
-  CHECK_FALSE(dtype_from_code(27));
+  CHECK_FALSE(dtype_from_code(29));
   CHECK_FALSE(dtype_from_code(-1));
 }
 
@@ -31,6 +31,8 @@ TEST_CASE("byte sizes pack small types and refuse to wrap") {
   CHECK(byte_size(DType::Float32, 3) == 12);
   CHECK(byte_size(DType::Int4, 3) == 2);
   CHECK(byte_size(DType::UInt2, 5) == 2);
+  CHECK(byte_size(DType::Float6E2M3, 4) == 3);
+  CHECK(byte_size(DType::Float6E3M2, 9) == 7);
   CHECK(byte_size(DType::Complex128, 2) == 32);
   CHECK(byte_size(DType::String, 2) == 2 * sizeof(std::string));
   CHECK(byte_size(DType::Int4, 0) == 0);
@@ -41,12 +43,14 @@ TEST_CASE("byte sizes pack small types and refuse to wrap") {
 TEST_CASE("families of types") {
   CHECK(is_floating(DType::BFloat16));
   CHECK(is_floating(DType::Float4E2M1));
+  CHECK(is_floating(DType::Float6E3M2));
   CHECK_FALSE(is_floating(DType::Int8));
   CHECK(is_integer(DType::UInt2));
   CHECK_FALSE(is_integer(DType::Bool));
   CHECK(is_signed_integer(DType::Int4));
   CHECK_FALSE(is_signed_integer(DType::UInt4));
   CHECK(is_sub_byte(DType::Int2));
+  CHECK(is_sub_byte(DType::Float6E2M3));
   CHECK_FALSE(is_sub_byte(DType::String));
 }
 
