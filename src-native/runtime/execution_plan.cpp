@@ -32,6 +32,23 @@ std::string type_list(const graph::Graph& graph, const graph::Node& node) {
   return text;
 }
 
+/// The element type of an output without a name, which a kernel may still have to compute: that of an input of the same
+/// type parameter, or the only one that the operator allows.
+tensor::DType absent_type(const graph::Graph& graph, const graph::Node& node, const kernel::OpSchema& schema,
+                          std::size_t output) {
+  if (output >= schema.max_outputs()) return tensor::DType::Undefined;
+  const std::size_t constraint = schema.output(output).constraint;
+  for (std::size_t i = 0; i < std::min(node.inputs.size(), schema.max_inputs()); ++i) {
+    if (node.inputs[i] != kNoValue && schema.input(i).constraint == constraint)
+      return graph.value(node.inputs[i]).type.elem;
+  }
+  const auto only = [&](tensor::DType type) { return schema.constraints[constraint].tensor == tensor::TypeSet{type}; };
+  for (const auto type : {tensor::DType::Int64, tensor::DType::Bool, tensor::DType::Float32, tensor::DType::UInt8}) {
+    if (only(type)) return type;
+  }
+  return tensor::DType::Undefined;
+}
+
 /// Finds or builds the kernel of each node and gathers what cannot be built, so that a model with ten such nodes gets
 /// one error.
 class StepBuilder {
@@ -47,11 +64,15 @@ class StepBuilder {
     step.implicit = graph::implicit_inputs(node);
     step.outputs = node.outputs;
     step.holds_inputs = !graph::subgraphs(node).empty();
-    for (const ValueId output : node.outputs) {
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      const ValueId output = node.outputs[o];
       const bool tensor = output != kNoValue && graph_.value(output).type.kind != graph::ValueType::Kind::Sequence &&
                           graph_.value(output).type.kind != graph::ValueType::Kind::Optional &&
                           graph_.value(output).type.kind != graph::ValueType::Kind::Map;
-      step.output_dtypes.push_back(output == kNoValue ? tensor::DType::Undefined : graph_.value(output).type.elem);
+      if (output != kNoValue)
+        step.output_dtypes.push_back(graph_.value(output).type.elem);
+      else
+        step.output_dtypes.push_back(schema ? absent_type(graph_, node, *schema, o) : tensor::DType::Undefined);
       if (!tensor) step.holds_inputs = true;
     }
     try {

@@ -1,5 +1,7 @@
 #include "session/feed_check.h"
 
+#include <algorithm>
+
 namespace infernode::session {
 
 namespace {
@@ -15,39 +17,59 @@ using graph::ValueType;
 
 std::string tensor_type(tensor::DType dtype) { return cat("tensor(", tensor::onnx_name(dtype), ")"); }
 
-void check_tensor(const ValueMetadata& declared, const ValueType& type, const tensor::Tensor& t) {
-  if (type.elem != tensor::DType::Undefined && t.dtype() != type.elem) {
-    fail(ErrorCode::InvalidArgument,
-         cat("Unexpected input data type for input '", declared.name, "'. Actual: (", tensor_type(t.dtype()),
-             ") , expected: (", tensor_type(type.elem), ")"),
-         {.input = declared.name,
-          .expected = std::string(tensor::name(type.elem)),
-          .actual = std::string(tensor::name(t.dtype()))});
+constexpr std::size_t kMostDimsShown = 64;
+constexpr const char* kFix = "Please fix either the inputs/outputs or the model.";
+
+void check_type(const std::string& name, const char* role, tensor::DType declared, tensor::DType given,
+                std::string ErrorContext::*field) {
+  if (declared == tensor::DType::Undefined || given == declared) return;
+  ErrorContext context{.expected = tensor_type(declared), .actual = tensor_type(given)};
+  context.*field = name;
+  std::string message = cat(role, " '", name, "': Unexpected ", role, " data type. Actual: (", context.actual,
+                            ") , expected: (", context.expected, ")");
+  fail(ErrorCode::InvalidArgument, std::move(message), std::move(context));
+}
+
+[[noreturn]] void fail_shape(const std::string& name, const graph::SymShape& declared, const tensor::Shape& given) {
+  ErrorContext context{.input = name};
+  for (const graph::Dim& dim : declared) {
+    const std::string symbol = dim.symbol_name();
+    context.expected +=
+        cat(context.expected.empty() ? "[" : ",", dim.known() || !symbol.empty() ? dim.to_string() : std::string("?"));
   }
+  context.expected += declared.empty() ? "[]" : "]";
+  context.actual = cat(given.dims().first(std::min(given.rank(), kMostDimsShown)));
+  if (given.rank() > kMostDimsShown) context.actual.insert(context.actual.size() - 1, ",...");
+  std::string message;
+  if (given.rank() != declared.size()) {
+    message = cat("Invalid rank for input: ", name, " Got: ", given.rank(), " Expected: ", declared.size(), " (",
+                  context.actual, " for ", context.expected, "). ", kFix);
+  } else {
+    message = cat("Got invalid dimensions for input: ", name, " for the following indices");
+    for (std::size_t i = 0; i < declared.size(); ++i) {
+      if (!declared[i].known() || declared[i].value() == given[i]) continue;
+      message += cat("\n index: ", i, " Got: ", given[i], " Expected: ", declared[i].value());
+    }
+    message += cat("\n ", kFix);
+  }
+  fail(ErrorCode::ShapeMismatch, std::move(message), std::move(context));
+}
+
+void check_tensor(const ValueMetadata& declared, const ValueType& type, const tensor::Tensor& t) {
+  check_type(declared.name, "input", type.elem, t.dtype(), &ErrorContext::input);
   if (!type.shape) return;
   const graph::SymShape& shape = *type.shape;
   if (shape.empty() && t.numel() == 1) return;
-  const ErrorContext context{
-      .input = declared.name, .expected = graph::to_string(shape), .actual = t.shape().to_string()};
-  if (t.rank() != shape.size()) {
-    fail(ErrorCode::ShapeMismatch,
-         cat("Invalid rank for input: ", declared.name, " Got: ", t.rank(), " Expected: ", shape.size(),
-             " Please fix either the inputs/outputs or the model. Expected dims ", context.expected, ", got ",
-             context.actual),
-         context);
-  }
-  std::string wrong;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i].known() && shape[i].value() != t.dim(i)) {
-      wrong += cat("\n index: ", i, " Got: ", t.dim(i), " Expected: ", shape[i].value());
-    }
-  }
-  if (!wrong.empty()) {
-    fail(ErrorCode::ShapeMismatch,
-         cat("Got invalid dimensions for input: ", declared.name, " for the following indices", wrong,
-             "\n Please fix either the inputs/outputs or the model."),
-         context);
-  }
+  bool fits = t.rank() == shape.size();
+  for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = !shape[i].known() || shape[i].value() == t.dim(i);
+  if (!fits) fail_shape(declared.name, shape, t.shape());
+}
+
+/// Whether a map's value is a plain number where the model wants tensors of one element: converters declare the numbers
+/// of a dictionary as tensors of length 1.
+bool is_number_for(const ValueType& type, const tensor::Value& value) {
+  return type.is_tensor() && type.shape && value.is_tensor() && value.tensor().rank() == 0 &&
+         std::ranges::all_of(*type.shape, [](const graph::Dim& d) { return !d.known() || d.value() == 1; });
 }
 
 void check_value(const ValueMetadata& declared, const ValueType& type, const tensor::Value& value) {
@@ -81,7 +103,10 @@ void check_value(const ValueMetadata& declared, const ValueType& type, const ten
               .actual = std::string(tensor::name(value.map().keys.dtype()))});
       }
       if (type.inner) {
-        for (const tensor::Value& item : value.map().values) check_value(declared, *type.inner, item);
+        ValueType number = *type.inner;
+        number.shape.reset();
+        for (const tensor::Value& item : value.map().values)
+          check_value(declared, is_number_for(*type.inner, item) ? number : *type.inner, item);
       }
       return;
     case ValueType::Kind::SparseTensor:
@@ -99,6 +124,11 @@ std::string declared_text(const ValueType& type) {
 
 void check_feed(const ValueMetadata& declared, const tensor::Value& value) {
   check_value(declared, declared.type, value);
+}
+
+void check_target(const ValueMetadata& declared, const tensor::Tensor& target) {
+  if (declared.type.is_tensor())
+    check_type(declared.name, "output", declared.type.elem, target.dtype(), &ErrorContext::output);
 }
 
 }  // namespace infernode::session

@@ -65,6 +65,111 @@ TEST_CASE("BatchNormalization lists outputs of training, and is_test says that i
   CHECK(answer(head + ", is_test = 1" + tail, 6, {x}) == Floats{1, -2, -7, 7});
 }
 
+TEST_CASE("BatchNormalization lists its outputs without is_test, and those that nobody reads change nothing") {
+  const Tensor x = floats({1, 2, 1, 2}, {-1, 2, 3, -4});
+  const std::string weights =
+      "<float[2] s = {1, 2}, float[2] b = {0, 1}, float[2] m = {0, 0}, float[2] v = {1, 1}> { y";
+  const auto normalized = [&](std::string_view rest, std::int64_t opset) {
+    return answer(cat("(float[1,2,1,2] x) => (y) ", weights, rest), opset, {x});
+  };
+  CHECK(normalized(" = BatchNormalization <epsilon = 0.0, spatial = 1, momentum = 0.1> (x, s, b, m, v) }", 7) ==
+        Floats{-1, 2, 7, -7});
+  CHECK(normalized(", \"\", \"\" = BatchNormalization <epsilon = 0.0> (x, s, b, m, v) }", 14) == Floats{-1, 2, 7, -7});
+  // Training: by the mean and variance of what is fed, which are 0.5, 2.25 and -0.5, 12.25.
+  const Floats trained =
+      normalized(", om, ov = BatchNormalization <epsilon = 0.0, training_mode = 1> (x, s, b, m, v) }", 14);
+  REQUIRE(trained.size() == 4);
+  for (const std::size_t i : {0, 1, 2, 3}) CHECK(trained[i] == doctest::Approx(Floats{-1, 1, 3, -1}[i]));
+}
+
+TEST_CASE("Dropout with its mask and is_test passes on what it gets") {
+  const Tensor x = floats({3}, {1, 2, 3});
+  CHECK(answer("(float[3] x) => (y) { y, m = Dropout <is_test = 1, ratio = 0.5> (x) }", 6, {x}) == Floats{1, 2, 3});
+  for (const std::int64_t opset : {7, 10})
+    CHECK(answer("(float[3] x) => (y) { y, m = Dropout <ratio = 0.5> (x) }", opset, {x}) == Floats{1, 2, 3});
+}
+
+TEST_CASE("optional outputs and inputs have empty names") {
+  const Tensor x = floats({2, 2}, {3, 1, 2, 4});
+  CHECK(answer("(float[2,2] x) => (y) { y, \"\" = MaxPool <kernel_shape = [1]> (u)  u = Unsqueeze <axes = [0]> (x) }",
+               8, {x}) == Floats{3, 1, 2, 4});
+  CHECK(answer("(float[2,2] x) => (y) <int64[1] k = {1}> { \"\", i = TopK(x, k)  y = Cast <to = 1> (i) }", 11, {x}) ==
+        Floats{0, 1});
+  CHECK(answer("(float[2,2] x) => (y) <float h = {2}> { y = Clip(x, \"\", h) }", 11, {x}) == Floats{2, 1, 2, 2});
+  CHECK(answer("(float[2,2] x) => (y) { \"\", y = Split <axis = 0> (x) }", 11, {x}) == Floats{2, 4});
+  CHECK(answer("(float[2,2] x) => (y) { \"\", i, \"\", c = Unique <sorted = 1> (x)  y = Cast <to = 1> (i) }", 11,
+               {x}) == Floats{1, 2, 0, 3});
+  CHECK(answer("(float[2,2] x) => (y) { \"\", s, z = DynamicQuantizeLinear(x)  y = Cast <to = 1> (z) }", 11, {x}) ==
+        Floats{0});
+  CHECK(answer("(float[2,2] x) => (y) <float h = {2}> { y = Clip(x, h, \"\") }", 11, {x}) == Floats{3, 2, 2, 4});
+}
+
+TEST_CASE("nodes come in any order and share names") {
+  const Tensor x = floats({2}, {1, 2});
+  CHECK(answer("(float[2] x) => (y) { y = Neg(b)  b = Exp(a)  a = Sub(x, x) }", 9, {x}) == Floats{-1, -1});
+  graph::Model model = graph::parse_model("(float[2] x) => (y) { a = Neg(x)  b = Abs(a)  y = Add(a, b) }", 9);
+  for (graph::NodeId id : {0, 1, 2}) model.graph->node(id).name = "node";
+  const auto session = Session::create(engine(), source_of(onnx::write_model_bytes(model)), {});
+  CHECK(tensor::to_float_vector(run(*session, {x}).at(0).tensor()) == Floats{0, 0});
+}
+
+TEST_CASE("a node that waits for itself is refused by name") {
+  const Error error = error_of([] { open("(float[2] x) => (y) { a = Add(x, b)  b = Neg(a)  y = Abs(b) }", {}, 9); });
+  CHECK(error.code() == ErrorCode::InvalidModel);
+  CHECK(has(error.message(), "cycle"));
+}
+
+TEST_CASE("inputs and weights are outputs, and some nobody reads") {
+  const Tensor x = floats({2}, {1, 2});
+  const std::string_view text =
+      "(float[2] x, float[3] unread) => (x, w, x2) <float[2] w = {3, 4}, float[9] idle> { x2 = Identity(x) }";
+  for (const auto level : {passes::Level::Disabled, passes::Level::All}) {
+    const auto outputs = run(*open(text, {.level = level}, 9), {x, floats({3}, {0, 0, 0})});
+    REQUIRE(outputs.size() == 3);
+    CHECK(tensor::to_float_vector(outputs[0].tensor()) == Floats{1, 2});
+    CHECK(tensor::to_float_vector(outputs[1].tensor()) == Floats{3, 4});
+    CHECK(tensor::to_float_vector(outputs[2].tensor()) == Floats{1, 2});
+  }
+}
+
+TEST_CASE("what became inputs were attributes") {
+  const Tensor x = floats({2, 3}, {3, 1, 2, -4, 0, 5});
+  const auto y = [&](std::string_view node, std::int64_t opset) {
+    return answer(cat("(float[2,3] x) => (y) { ", node, " }"), opset, {x});
+  };
+  CHECK(y("y = Clip <max = 2.0, min = -1.0> (x)", 6) == Floats{2, 1, 2, -1, 0, 2});
+  CHECK(y("y = Slice <axes = [1], starts = [-2], ends = [9223372036854775807]> (x)", 1) == Floats{1, 2, 0, 5});
+  CHECK(y("y, i = TopK <k = 1> (x)", 1) == Floats{3, 5});
+  CHECK(y("a, y = Split <axis = 1, split = [1, 2]> (x)", 2) == Floats{1, 2, 0, 5});
+  CHECK(y("y = Pad <paddings = [0, 0, 0, 1], value = 9.0> (x)", 1) == Floats{3, 1, 2, 9, -4, 0, 5, 9});
+  CHECK(y("y = ReduceSum <axes = [1], keepdims = 0> (x)", 1) == Floats{6, 1});
+  CHECK(y("i = Cast <to = \"INT32\"> (x)  y = Cast <to = \"FLOAT\"> (i)", 1) == Floats{3, 1, 2, -4, 0, 5});
+  CHECK(y("u = Unsqueeze <axes = [0]> (x)  y = Squeeze <axes = [0]> (u)", 1) == Floats{3, 1, 2, -4, 0, 5});
+  // All dims from the axis on are one: before version 13 of Softmax and its kin.
+  CHECK(y("y = Hardmax <axis = 0> (x)", 1) == Floats{0, 0, 0, 0, 0, 1});
+  CHECK(y("y = Concat(x, x)", 1) == Floats{3, 1, 2, 3, 1, 2, -4, 0, 5, -4, 0, 5});
+}
+
+TEST_CASE("Gemm says that its third operand may be spread") {
+  const Tensor x = floats({1, 2}, {1, 2});
+  CHECK(answer("(float[1,2] x) => (y) <float[2,2] w = {1, 2, 3, 4}, float[2] c = {10, 20}> "
+               "{ y = Gemm <broadcast = 1, transB = 1> (x, w, c) }",
+               6, {x}) == Floats{15, 31});
+}
+
+TEST_CASE("numbers of a dictionary may be declared as tensors of one element") {
+  const auto session = open(
+      "(map(string, float[1]) x) => (y) { y = ai.onnx.ml.DictVectorizer <string_vocabulary = [\"b\", \"a\"]> (x) }");
+  const auto row = [](Value a, Value b) {
+    return Value(tensor::Map{Tensor::of<std::string>({2}, {"a", "b"}), {std::move(a), std::move(b)}});
+  };
+  const Floats expected{2, 1};
+  CHECK(tensor::to_float_vector(run(*session, {row(floats({}, {1}), floats({}, {2}))}).at(0).tensor()) == expected);
+  CHECK(tensor::to_float_vector(run(*session, {row(floats({1}, {1}), floats({1}, {2}))}).at(0).tensor()) == expected);
+  const Error error = error_of([&] { run(*session, {row(floats({2}, {1, 1}), floats({1}, {2}))}); });
+  CHECK(error.code() == ErrorCode::ShapeMismatch);
+}
+
 TEST_CASE("weights come as Constant nodes") {
   const Tensor x = floats({1, 1, 2, 2}, {1, 2, 3, 4});
   for (const std::int64_t opset : {1, 9, 13}) {
