@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <complex>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
@@ -41,6 +45,51 @@ struct Axis {
 };
 using Axes = InlineVector<Axis, 4>;
 
+/// What a place of the image is summed up in.
+template <class T>
+using Sum = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, tensor::ComputeTypeOf<T>>;
+
+/// Sums as numpy makes them: of bools the logical or, of strings the joined text.
+template <class T>
+void add(Sum<T>& sum, const T& v) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    sum += v;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    sum |= static_cast<std::uint8_t>(v);
+  } else {
+    sum = wrap_add<Sum<T>>(sum, static_cast<Sum<T>>(v));
+  }
+}
+
+template <class T>
+T finished(Sum<T>& sum) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return std::move(sum);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return sum != 0;
+  } else if constexpr (std::is_arithmetic_v<Sum<T>>) {
+    return convert<T>(sum);
+  } else {
+    return sum;
+  }
+}
+
+template <class F>
+void dispatch_summable(tensor::DType type, F&& f) {
+  switch (type) {
+    case tensor::DType::String:
+      return f(TypeTag<std::string>{});
+    case tensor::DType::Bool:
+      return f(TypeTag<bool>{});
+    case tensor::DType::Complex64:
+      return f(TypeTag<std::complex<float>>{});
+    case tensor::DType::Complex128:
+      return f(TypeTag<std::complex<double>>{});
+    default:
+      return tensor::dispatch_numeric(type, "Col2Im", static_cast<F&&>(f));
+  }
+}
+
 class Col2Im : public Kernel {
  public:
   explicit Col2Im(KernelInfo& info)
@@ -66,14 +115,15 @@ class Col2Im : public Kernel {
     const Tensor out = ctx.output(0, dims);
     if (out.numel() == 0) return;
     const std::int64_t plane = dims.numel(2, dims.rank());
-    tensor::dispatch_numeric(in.dtype(), "Col2Im", [&]<class T>(TypeTag<T>) {
+    dispatch_summable(in.dtype(), [&]<class T>(TypeTag<T>) {
+      const auto* from = static_cast<const T*>(in.raw());
+      auto* to = static_cast<T*>(out.mutable_raw());
       ctx.parallel_for(static_cast<std::size_t>(dims[0] * dims[1]), 2.0 * static_cast<double>(block * blocks + plane),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
-                         std::vector<tensor::ComputeTypeOf<T>> image(static_cast<std::size_t>(plane));
+                         std::vector<Sum<T>> image(static_cast<std::size_t>(plane));
                          for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) {
-                           add_blocks(in.data<T>() + i * block * blocks, axes, block, blocks, image);
-                           std::transform(image.begin(), image.end(), out.mutable_data<T>() + i * plane,
-                                          [](auto v) { return convert<T>(v); });
+                           add_blocks(from + i * block * blocks, axes, block, blocks, image);
+                           std::transform(image.begin(), image.end(), to + i * plane, finished<T>);
                          }
                        });
     });
@@ -108,9 +158,10 @@ class Col2Im : public Kernel {
   }
 
   /// Sums one channel's [block][blocks] into its image.
-  template <class T, class C>
-  static void add_blocks(const T* x, const Axes& axes, std::int64_t block, std::int64_t blocks, std::vector<C>& image) {
-    std::fill(image.begin(), image.end(), C{});
+  template <class T>
+  static void add_blocks(const T* x, const Axes& axes, std::int64_t block, std::int64_t blocks,
+                         std::vector<Sum<T>>& image) {
+    std::fill(image.begin(), image.end(), Sum<T>{});
     const std::size_t last = axes.size() - 1;
     const Axis& inner = axes[last];
     Ints k(axes.size(), 0), at(axes.size(), 0);
@@ -124,10 +175,10 @@ class Col2Im : public Kernel {
           offset = offset * axes[d].length + place;
         }
         if (inside) {
-          C* line = image.data() + offset * inner.length;
+          Sum<T>* line = image.data() + offset * inner.length;
           std::int64_t place = k[last] * inner.dilation - inner.pad;
           for (std::int64_t i = 0; i < inner.count; ++i, place += inner.stride) {
-            if (place >= 0 && place < inner.length) line[place] = wrap_add<C>(line[place], widen(x[i]));
+            if (place >= 0 && place < inner.length) add<T>(line[place], x[i]);
           }
         }
         advance(at, axes, last, [](const Axis& a) { return a.count; });
@@ -153,7 +204,7 @@ void register_col2im(kernel::OpRegistrar& r) {
   r.op("Col2Im")
       .version(18, "input:T, image_shape:int64, block_shape:int64 -> output:T; T = all_ir4")
       .infer(infer_col2im)
-      .kernel<Col2Im>({{"T", tensor::types::kNumericBf16}});
+      .kernel<Col2Im>();
 }
 
 }  // namespace infernode::ops

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
+#include <type_traits>
 #include <vector>
 
 #include "base/checked.h"
@@ -10,6 +12,7 @@
 #include "ops/arguments.h"
 #include "ops/arithmetic.h"
 #include "ops/interpolation.h"
+#include "ops/strided_copy.h"
 
 namespace infernode::ops {
 namespace {
@@ -123,12 +126,41 @@ AxisTaps<G> axis_taps(const Axis<G>& axis, G place, Mode mode) {
   return taps;
 }
 
+/// What weighted sums of elements T by weights G are made in. Bools count as 0 and 1, integers of 32 bits and more
+/// would lose digits in float.
+template <class T, class G>
+struct WeightedSum {
+  using type = std::common_type_t<G, tensor::ComputeTypeOf<T>,
+                                  std::conditional_t<(sizeof(T) >= 4 && std::is_integral_v<T>), double, G>>;
+};
+template <class T, class G>
+struct WeightedSum<std::complex<T>, G> {
+  using type = std::complex<std::common_type_t<G, T>>;
+};
+
+template <class F>
+void dispatch_weighable(tensor::DType type, F&& f) {
+  switch (type) {
+    case tensor::DType::Bool:
+      return f(TypeTag<bool>{});
+    case tensor::DType::Complex64:
+      return f(TypeTag<std::complex<float>>{});
+    case tensor::DType::Complex128:
+      return f(TypeTag<std::complex<double>>{});
+    default:
+      return tensor::dispatch_numeric(type, "GridSample", static_cast<F&&>(f));
+  }
+}
+
 class GridSample : public Kernel {
  public:
   explicit GridSample(KernelInfo& info)
       : mode_(parse_mode(info.attributes().get_string("mode", "linear"))),
         padding_(parse_padding(info.attributes().get_string("padding_mode", "zeros"))),
-        align_corners_(info.attributes().get_int("align_corners", 0) != 0) {}
+        align_corners_(info.attributes().get_int("align_corners", 0) != 0) {
+    INFERNODE_CHECK(mode_ == Mode::Nearest || info.input_type(0).elem != tensor::DType::String, ErrorCode::InvalidModel,
+                    "GridSample of strings takes the mode 'nearest': strings between two places do not exist");
+  }
 
   void run(KernelContext& ctx) const override {
     const Tensor &x = ctx.input(0), &grid = ctx.input(1);
@@ -145,16 +177,20 @@ class GridSample : public Kernel {
     if (y.numel() == 0) return;
     INFERNODE_CHECK(x.numel() > 0, ErrorCode::ShapeMismatch, "an input of shape ", x.shape().dims(),
                     " has nothing to sample");
-    tensor::dispatch_numeric(x.dtype(), "GridSample", [&]<class T>(TypeTag<T>) {
-      tensor::dispatch_floats(grid.dtype(), "GridSample's grid",
-                              [&]<class C>(TypeTag<C>) { sample<T, C>(ctx, x, grid, y); });
+    tensor::dispatch_floats(grid.dtype(), "GridSample's grid", [&]<class C>(TypeTag<C>) {
+      if (mode_ == Mode::Nearest) {
+        dispatch_elements(x.dtype(), "GridSample", [&]<class T>(TypeTag<T>) { sample<T, C, true>(ctx, x, grid, y); });
+      } else {
+        dispatch_weighable(x.dtype(), [&]<class T>(TypeTag<T>) { sample<T, C, false>(ctx, x, grid, y); });
+      }
     });
   }
 
  private:
   static constexpr std::int64_t kBlock = 64;  ///< places whose taps are held at a time, for all channels
 
-  template <class T, class C>
+  /// Moved: one element is moved to each place, whatever its type.
+  template <class T, class C, bool Moved>
   void sample(KernelContext& ctx, const Tensor& x, const Tensor& grid, const Tensor& y) const {
     using G = tensor::ComputeTypeOf<C>;
     const std::size_t spatial = x.rank() - 2;
@@ -187,9 +223,14 @@ class GridSample : public Kernel {
                                    &weights[static_cast<std::size_t>(p) * taps]);
             }
             for (std::int64_t c = 0; c < channels; ++c) {
-              const T* from = x.data<T>() + (n * channels + c) * plane;
-              T* to = y.mutable_data<T>() + (n * channels + c) * places + first;
-              if (taps == 4) {
+              const T* from = elements<T>(x) + (n * channels + c) * plane;
+              T* to = mutable_elements<T>(y) + (n * channels + c) * places + first;
+              if constexpr (Moved) {
+                for (std::int64_t p = 0; p < count; ++p) {
+                  const auto at = static_cast<std::size_t>(p);
+                  to[p] = inside[at] ? from[offsets[at]] : T{};
+                }
+              } else if (taps == 4) {
                 sum_places<4>(from, offsets.data(), weights.data(), inside, count, taps, to);
               } else {
                 sum_places<0>(from, offsets.data(), weights.data(), inside, count, taps, to);
@@ -203,13 +244,21 @@ class GridSample : public Kernel {
   template <std::size_t Taps, class T, class G>
   static void sum_places(const T* from, const std::int64_t* offsets, const G* weights,
                          const std::array<bool, kBlock>& inside, std::int64_t count, std::size_t taps, T* to) {
-    using Acc = std::common_type_t<G, tensor::ComputeTypeOf<T>>;
+    using Acc = typename WeightedSum<T, G>::type;
     if constexpr (Taps != 0) taps = Taps;
     for (std::int64_t p = 0; p < count; ++p, offsets += taps, weights += taps) {
-      Acc sum = 0;
-      for (std::size_t k = 0; k < taps; ++k)
-        sum += static_cast<Acc>(weights[k]) * static_cast<Acc>(widen(from[offsets[k]]));
-      to[p] = convert<T>(inside[static_cast<std::size_t>(p)] ? sum : Acc{0});
+      Acc sum{};
+      if (inside[static_cast<std::size_t>(p)]) {
+        for (std::size_t k = 0; k < taps; ++k)
+          sum += static_cast<Acc>(weights[k]) * static_cast<Acc>(widen(from[offsets[k]]));
+      }
+      if constexpr (std::is_same_v<T, bool>) {
+        to[p] = sum != 0;
+      } else if constexpr (std::is_arithmetic_v<Acc>) {
+        to[p] = convert<T>(sum);
+      } else {
+        to[p] = static_cast<T>(sum);
+      }
     }
   }
 
@@ -330,7 +379,7 @@ void register_grid_sample(kernel::OpRegistrar& r) {
       .version(20, "X:T1, grid:T2 -> Y:T1; T1 = all, T2 = floats")
       .version(22, "X:T1, grid:T2 -> Y:T1; T1 = all_ir4, T2 = floats_bf16")
       .infer(infer_grid_sample)
-      .kernel<GridSample>({{"T1", tensor::types::kNumericBf16}});
+      .kernel<GridSample>();
   r.op("GridSample", "com.microsoft")
       .version(1, "X:T1, Grid:T1 -> Y:T2; T1 = float, T2 = float")
       .infer(infer_grid_sample)

@@ -44,6 +44,36 @@ TEST_CASE("GridSample samples all channels of volumes") {
            {i32({1, 1, 1, 2}, {7, 1 << 30}), f32({1, 1, 1, 2}, {0.5f, 0})}, {i32({1, 1, 1, 1}, {1 << 30})});
 }
 
+TEST_CASE("GridSample takes elements of any type, and sums of those that have them") {
+  const auto row = [](const char* type, const char* mode) {
+    return cat("(", type, "[N,C,H,W] X, float[A,B,D,2] g) => (", type, " Y) { Y = GridSample<", mode, ">(X, g) }");
+  };
+  const Tensor grid = f32({1, 1, 4, 2}, {-0.75f, 0, 0, 0, 3, 0, 0.3f, 0}), half = f16({1, 1, 1, 2}, {0, 0});
+  const Tensor words = str({1, 1, 1, 4}, {"a", "b", "c", "d"});
+  check_op(row("string", "mode=\"nearest\""), 22, {words, grid}, {str({1, 1, 1, 4}, {"a", "c", "", "c"})});
+  check_op(row("string", "mode=\"nearest\", padding_mode=\"border\""), 22, {words, grid},
+           {str({1, 1, 1, 4}, {"a", "c", "d", "c"})});
+  check_op("(string[N,C,H,W] X, float16[A,B,D,2] g) => (Y) { Y = GridSample<mode=\"nearest\">(X, g) }", 22,
+           {words, half}, {str({1, 1, 1, 1}, {"c"})});
+  for (const char* mode : {"mode=\"linear\"", "mode=\"cubic\""})
+    check_op_fails(row("string", mode), 22, {words, grid}, ErrorCode::InvalidModel, "mode 'nearest'");
+  const Tensor flags = b8({1, 1, 1, 4}, {false, true, false, false});
+  check_op(row("bool", "mode=\"nearest\""), 22, {flags, grid}, {b8({1, 1, 1, 4}, {false, false, false, false})});
+  check_op(row("bool", "mode=\"linear\""), 22, {flags, grid}, {b8({1, 1, 1, 4}, {false, true, false, false})});
+  check_op(row("bool", "mode=\"cubic\""), 22, {flags, grid}, {b8({1, 1, 1, 4}, {false, true, false, true})});
+  const Tensor x = Tensor::make(DType::Complex64, {1, 1, 1, 4}), y = Tensor::make(DType::Complex64, {1, 1, 1, 4});
+  constexpr float kIn[] = {0, 1, 1, 0, 2, 0, 0, 3}, kOut[] = {0, 1, 1.5f, 0, 0, 0, 1.8f, 0.3f};
+  std::copy_n(kIn, 8, static_cast<float*>(x.mutable_raw()));
+  std::copy_n(kOut, 8, static_cast<float*>(y.mutable_raw()));
+  check_op(row("complex64", "mode=\"linear\""), 22, {x, grid}, {y});
+  // No digit of a whole number is lost.
+  check_op(row("int64", "mode=\"nearest\""), 22,
+           {i64({1, 1, 1, 2}, {0, 9007199254740993}), f32({1, 1, 1, 2}, {0.5f, 0})},
+           {i64({1, 1, 1, 1}, {9007199254740993})});
+  check_op(row("int32", "mode=\"linear\""), 22, {i32({1, 1, 1, 2}, {16777217, 16777219}), f32({1, 1, 1, 2}, {0, 0})},
+           {i32({1, 1, 1, 1}, {16777218})});
+}
+
 TEST_CASE("GridSample refuses grids that do not fit and modes it does not know") {
   const Tensor x = iota(DType::Float32, {1, 1, 2, 2});
   check_op_fails("(float[N,C,H,W] X, float[A,B,D,E] g) => (Y) { Y = GridSample(X, g) }", 20,
