@@ -12,7 +12,10 @@ import sys
 
 import case
 import elementwise
+import microsoft
+import ml
 import networks
+import rest
 import tensors
 
 elementwise.unary()
@@ -26,4 +29,7 @@ networks.normalized()
 elementwise.casts()
 networks.others()
 networks.models()
+rest.everything()
+ml.everything()
+microsoft.everything()
 print(f"{case.count} cases", file=sys.stderr)

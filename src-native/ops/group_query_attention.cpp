@@ -23,8 +23,26 @@ using tensor::Tensor;
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
-/// onnxruntime's causal attention for decoders: query heads share key heads; keys and values join a cache whose rows
-/// per batch entry `seqlens_k` tells (as the index of the last key); queries and keys may be turned by their position.
+/// Where the tokens of each batch entry lie. Positions count all tokens, rows those that the cache holds.
+struct Places {
+  std::size_t held = 0, capacity = 0;  ///< rows of the past and of the present
+  bool padded = false;                 ///< `query_seqlens` is given: queries behind `fresh` leave no trace
+  std::vector<std::size_t> before;     ///< rows of the past that count
+  std::vector<std::size_t> evicted;    ///< position of the past's first row
+  std::vector<std::size_t> fresh;      ///< queries that are no padding
+  std::vector<std::size_t> kept;       ///< rows of the present that count
+};
+
+/// Rows that a cache of `capacity` rows holds of `tokens` tokens when it makes room for several at a time, so that the
+/// last `window` always stay.
+std::int64_t resident(std::int64_t tokens, std::int64_t capacity, std::int64_t window) {
+  if (tokens <= capacity) return tokens;
+  const std::int64_t step = capacity - window + 1;
+  return tokens - step * ceil_div(tokens - capacity, step);
+}
+
+/// onnxruntime's causal attention for decoders: query heads share key heads; keys and values join a cache whose tokens
+/// per batch entry `seqlens_k` tells (as the index of the last one); queries and keys may be turned by their position.
 class GroupQueryAttention final : public kernel::Kernel {
  public:
   explicit GroupQueryAttention(KernelInfo& info)
@@ -39,7 +57,8 @@ class GroupQueryAttention final : public kernel::Kernel {
         causal_(info.attributes().get_int("causal", 1) != 0),
         smooth_(info.attributes().get_int("smooth_softmax", 0) > 0),
         qk_output_(info.attributes().get_int("qk_output", 0)),
-        bits_(info.attributes().get_int("kv_cache_bit_width", 0)) {
+        bits_(info.attributes().get_int("kv_cache_bit_width", 0)),
+        sliding_(info.attributes().get_int("sliding_window_cache", 0) != 0) {
     const float epsilon = info.attributes().get_float("qk_norm_epsilon", 1e-6f);
     q_epsilon_ = info.attributes().get_float("q_norm_epsilon", epsilon);
     k_epsilon_ = info.attributes().get_float("k_norm_epsilon", epsilon);
@@ -52,10 +71,11 @@ class GroupQueryAttention final : public kernel::Kernel {
         fail(ErrorCode::InvalidModel,
              cat("GroupQueryAttention: a quantized cache of ", bits_, " bits, or without scale"));
     }
-    if (info.attributes().get_int("sliding_window_cache", 0) != 0 || info.has_input(16))
-      fail(ErrorCode::UnsupportedOperator, "GroupQueryAttention with sliding_window_cache or query_seqlens");
-    if (!causal_ && window_ > 0)
-      fail(ErrorCode::InvalidModel, "GroupQueryAttention: local_window_size goes with causal attention");
+    if (!causal_ && (window_ > 0 || info.has_input(16)))
+      fail(ErrorCode::InvalidModel,
+           "GroupQueryAttention: local_window_size and query_seqlens go with causal attention");
+    if (sliding_ && window_ < 1)
+      fail(ErrorCode::InvalidModel, "GroupQueryAttention: sliding_window_cache needs local_window_size");
     if (heads_ < 1 || kv_heads_ < 1 || heads_ % kv_heads_ != 0)
       fail(ErrorCode::InvalidModel, cat("GroupQueryAttention: ", heads_, " heads do not share ", kv_heads_));
   }
@@ -94,7 +114,7 @@ class GroupQueryAttention final : public kernel::Kernel {
     call.k = packed ? within(q_in.data(), q_heads) : Heads<const float>::bsnh(k_in.data(), kv_heads, n, h);
     call.v = packed ? within(q_in.data(), q_heads + kv_heads) : Heads<const float>::bsnh(v_in.data(), kv_heads, n, h);
 
-    const std::vector<std::size_t> before = past_lengths(ctx, b, n, call);
+    const Places places = places_of(ctx, b, n, call);
     std::vector<float> q_turned, k_turned;
     std::vector<float> q_normed, k_normed;
     if ((ctx.optional_input(14) == nullptr) != (ctx.optional_input(15) == nullptr))
@@ -104,32 +124,36 @@ class GroupQueryAttention final : public kernel::Kernel {
     if (const Tensor* weight = ctx.optional_input(15))
       call.k = normed(ctx, call.k, kv_heads, call, *weight, k_epsilon_, k_normed);
     if (rotary_) {
-      call.q = turned(ctx, call.q, q_heads, call, before, q_turned);
-      call.k = turned(ctx, call.k, kv_heads, call, before, k_turned);
+      call.q = turned(ctx, call.q, q_heads, call, places, q_turned);
+      call.k = turned(ctx, call.k, kv_heads, call, places, k_turned);
     }
     const Tensor y = ctx.output(0, Shape{batch, rows, checked_mul(heads_, head)});
     Tensor caches[2];
     for (std::size_t i = 0; i < 2; ++i) {
       if (quantized_[i]) {
-        quantized_cache(ctx, i, before, call, caches[i]);
+        quantized_cache(ctx, i, places, call, caches[i]);
       } else {
-        cache(ctx, i, before, call, caches[i]);
+        cache(ctx, i, places, call, caches[i]);
       }
     }
     call.scale = scale_ != 0 ? static_cast<double>(scale_) : 1 / std::sqrt(static_cast<double>(head));
     call.softcap = static_cast<double>(softcap_);
     call.causal = causal_;
     if (window_ > 0) call.left_window = std::min<std::int64_t>(window_, std::int64_t{1} << 40) - 1;
-    const std::vector<float> added = bias(ctx, call);
+    const std::vector<float> added = bias(ctx, places, call);
     const std::vector<float> sinks = sinks_of(ctx);
     if (!sinks.empty()) call.sinks = sinks.data();
     const bool keeps = ctx.wants_output(3);
+    if (keeps && sliding_)
+      fail(ErrorCode::UnsupportedOperator, "GroupQueryAttention with sliding_window_cache and output_qk");
     std::vector<float> scores(keeps ? b * q_heads * n * call.kv_len : 0);
     if (keeps) call.scores = scores.data();
     call.stage = qk_output_ == 2 ? AttentionCall<float>::Stage::Probabilities : AttentionCall<float>::Stage::Biased;
     const RealOutput<float> out(ctx, rung_, y);
     call.y = Heads<float>::bsnh(out.data(), q_heads, n, h);
     run_attention(ctx, rung_, call);
+    for (std::size_t i = 0; places.padded && i < b; ++i)  // of padding
+      std::fill_n(out.data() + (i * n + places.fresh[i]) * q_heads * h, (n - places.fresh[i]) * q_heads * h, 0.0f);
     out.store();
     if (!keeps) return;
     const std::int64_t total = tensor::to_int64_scalar(ctx.input(6));
@@ -142,33 +166,50 @@ class GroupQueryAttention final : public kernel::Kernel {
   }
 
  private:
-  /// Rows of the cache that count, by batch entry; also sets what follows from them in `call`.
-  std::vector<std::size_t> past_lengths(const KernelContext& ctx, std::size_t batch, std::size_t rows,
-                                        AttentionCall<float>& call) const {
+  /// Also sets what follows from the places in `call`.
+  Places places_of(const KernelContext& ctx, std::size_t batch, std::size_t rows, AttentionCall<float>& call) const {
     const std::vector<std::int64_t> last = tensor::to_int64_vector(ctx.input(5));
-    const std::int64_t total = tensor::to_int64_scalar(ctx.input(6));
-    const Tensor* past = ctx.optional_input(3);
+    const std::int64_t total = tensor::to_int64_scalar(ctx.input(6)), n = static_cast<std::int64_t>(rows);
+    const Tensor *past = ctx.optional_input(3), *valid = ctx.optional_input(16);
     if (past != nullptr && past->rank() != 4)
       fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: past_key is ", past->to_string()));
     const std::int64_t held = past == nullptr ? 0 : past->dim(2);
-    if (last.size() != batch || total < static_cast<std::int64_t>(rows)) {
+    const std::vector<std::int64_t> counts =
+        valid == nullptr ? std::vector<std::int64_t>() : tensor::to_int64_vector(*valid);
+    if (last.size() != batch || (valid != nullptr && counts.size() != batch) || (!sliding_ && total < n)) {
       fail(ErrorCode::InvalidArgument, cat("GroupQueryAttention: ", last.size(), " sequence lengths and a total of ",
                                            total, " for ", batch, " batches of ", rows, " queries"));
     }
-    call.kv_len = size(std::max(held, total));
-    const bool first_prompt = total == static_cast<std::int64_t>(rows);
-    std::vector<std::size_t> before(batch, 0);
+    // What is longer than the past and this call's tokens counts tokens that nobody has.
+    if (sliding_ ? held < window_ : total - n > held)
+      fail(ErrorCode::InvalidArgument,
+           cat("GroupQueryAttention: ", held, " rows in the cache for a total of ", total, " tokens, ", rows,
+               " of them new", sliding_ ? cat(", and a window of ", window_) : ""));
+    Places out;
+    out.held = size(held);
+    out.capacity = size(sliding_ ? held : std::max(held, total));
+    out.padded = valid != nullptr;
     for (std::size_t i = 0; i < batch; ++i) {
-      const std::int64_t keys = last[i] + 1, old = first_prompt ? 0 : keys - static_cast<std::int64_t>(rows);
-      if (keys < 1 || keys > total || old < 0 || old > held) {
+      const std::int64_t tokens = last[i] + 1, fresh = valid == nullptr ? std::min(n, tokens) : counts[i];
+      const std::int64_t old = tokens - fresh, before = sliding_ ? resident(old, held, window_) : old;
+      if (tokens < 1 || tokens > total || fresh < 0 || fresh > std::min(n, tokens) || before > held ||
+          (out.padded && !sliding_ && old + n > static_cast<std::int64_t>(out.capacity))) {
         fail(ErrorCode::InvalidArgument, cat("GroupQueryAttention: seqlens_k[", i, "] is ", last[i], " of ", total,
-                                             " keys, ", held, " in the cache"));
+                                             " keys, ", fresh, " of ", rows, " queries count, the cache holds ", held));
       }
-      before[i] = size(old);
-      call.offsets.push_back(old);
-      call.lengths.push_back(keys);
+      out.before.push_back(size(before));
+      out.evicted.push_back(size(old - before));
+      out.fresh.push_back(size(fresh));
+      out.kept.push_back(size(sliding_ ? resident(tokens, held, window_) : tokens));
+      call.offsets.push_back(before);
+      call.lengths.push_back(before + fresh);
     }
-    return before;
+    call.kv_len = out.capacity;
+    if (sliding_) {  // the past's rows with the new ones behind them, before some of them go
+      call.kv_len = rows;
+      for (const std::size_t before : out.before) call.kv_len = std::max(call.kv_len, before + rows);
+    }
+    return out;
   }
 
   /// The score that has no value, of each head.
@@ -206,25 +247,26 @@ class GroupQueryAttention final : public kernel::Kernel {
 
   /// The same as `cache` for one of 8-bit or 4-bit codes, which `call` then reads as the numbers they stand for. Codes
   /// of 4 bits lie two in a byte, the first in the low bits, 8 meaning 0.
-  void quantized_cache(KernelContext& ctx, std::size_t i, std::span<const std::size_t> before,
-                       AttentionCall<float>& call, Tensor& hold) const {
+  void quantized_cache(KernelContext& ctx, std::size_t i, const Places& places, AttentionCall<float>& call,
+                       Tensor& hold) const {
     Heads<const float>& rows = i == 0 ? call.k : call.v;
     const auto dim = [](std::size_t v) { return static_cast<std::int64_t>(v); };
-    const std::size_t h = call.head, width = bits_ == 8 ? h : h / 2, heads = call.kv_heads;
+    const std::size_t h = call.head, width = bits_ == 8 ? h : h / 2, heads = call.kv_heads, held = places.held;
     if (bits_ == 4 && h % 2 != 0) fail(ErrorCode::ShapeMismatch, "GroupQueryAttention: 4-bit codes of odd heads");
     const std::vector<float> scales = tensor::to_float_vector(ctx.input(12 + i));
     if (scales.size() != 1 && scales.size() != heads * h)
       fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: the cache's scale is ", ctx.input(12 + i).to_string()));
     const Tensor* past = ctx.optional_input(3 + i);
-    const std::size_t held = ctx.has_input(3) ? size(ctx.input(3).dim(2)) : 0;
     const DType type = bits_ == 8 ? DType::Int8 : DType::UInt8;
     const Shape old_shape{dim(call.batch), kv_heads_, dim(held), dim(width)};
     if ((past == nullptr) != !ctx.has_input(3) ||
         (past != nullptr && (past->shape() != old_shape || past->dtype() != type)))
       fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: the past is not ", old_shape.to_string(), " of codes"));
     const Shape shape{dim(call.batch), kv_heads_, dim(call.kv_len), dim(width)};
-    const Tensor codes =
-        ctx.wants_output(1 + i) ? ctx.output(1 + i, type, shape) : Tensor::make(type, shape, *ctx.run().allocator);
+    const bool wanted = ctx.wants_output(1 + i);
+    const Tensor present =
+        wanted ? ctx.output(1 + i, type, Shape{shape[0], shape[1], dim(places.capacity), shape[3]}) : Tensor();
+    const Tensor codes = wanted && !sliding_ ? present : Tensor::make(type, shape, *ctx.run().allocator);
     hold = Tensor::make(DType::Float32, Shape{shape[0], shape[1], shape[2], dim(h)}, *ctx.run().allocator);
     float* values = hold.mutable_data<float>();
     auto* bytes = static_cast<std::uint8_t*>(codes.mutable_raw());
@@ -232,16 +274,17 @@ class GroupQueryAttention final : public kernel::Kernel {
     ctx.parallel_for(call.batch * heads, static_cast<double>(call.kv_len * h),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t p = begin; p < end; ++p) {
-                         const std::size_t b = p / heads, kv = p % heads;
+                         const std::size_t b = p / heads, kv = p % heads, before = places.before[b];
+                         const std::size_t after = before + (places.padded ? places.fresh[b] : call.q_len);
                          const float* scale = scales.data() + (scales.size() == 1 ? 0 : kv * h);
                          const std::size_t step = scales.size() == 1 ? 0 : 1;
                          for (std::size_t r = 0; r < call.kv_len; ++r) {
                            std::uint8_t* to = bytes + (p * call.kv_len + r) * width;
                            float* out = values + (p * call.kv_len + r) * h;
-                           if (r < before[b]) {
+                           if (r < before) {
                              std::copy_n(old + (p * held + r) * width, width, to);
-                           } else if (r < before[b] + call.q_len) {
-                             encode(rows.at(b, kv, r - before[b]), scale, step, to, h);
+                           } else if (r < after) {
+                             encode(rows.at(b, kv, r - before), scale, step, to, h);
                            } else {
                              std::fill_n(to, width, std::uint8_t{0});
                              std::fill_n(out, h, 0.0f);
@@ -251,7 +294,20 @@ class GroupQueryAttention final : public kernel::Kernel {
                          }
                        }
                      });
+    if (wanted && sliding_) keep_last(places, call, bytes, width, static_cast<std::uint8_t*>(present.mutable_raw()));
     rows = Heads<const float>::bnsh(values, heads, call.kv_len, h);
+  }
+
+  /// The rows of `staged` [batch, kv_heads, kv_len, width] that stay, as `present` [batch, kv_heads, capacity, width].
+  template <class T>
+  static void keep_last(const Places& places, const AttentionCall<float>& call, const T* staged, std::size_t width,
+                        T* present) {
+    for (std::size_t p = 0; p < call.batch * call.kv_heads; ++p) {
+      const std::size_t b = p / call.kv_heads, kept = places.kept[b];
+      const T* from = staged + (p * call.kv_len + places.before[b] + places.fresh[b] - kept) * width;
+      T* to = present + p * places.capacity * width;
+      std::fill(std::copy_n(from, kept * width, to), to + places.capacity * width, T{0});
+    }
   }
 
   void encode(const float* x, const float* scale, std::size_t step, std::uint8_t* to, std::size_t n) const {
@@ -274,39 +330,48 @@ class GroupQueryAttention final : public kernel::Kernel {
   }
 
   /// Output 1 or 2: the cache with the new rows in it, which `call` then reads.
-  void cache(KernelContext& ctx, std::size_t i, std::span<const std::size_t> before, AttentionCall<float>& call,
-             Tensor& hold) const {
+  void cache(KernelContext& ctx, std::size_t i, const Places& places, AttentionCall<float>& call, Tensor& hold) const {
     Heads<const float>& rows = i == 0 ? call.k : call.v;
     const Tensor* past = ctx.optional_input(3 + i);
     const auto dim = [](std::size_t v) { return static_cast<std::int64_t>(v); };
-    const Shape shape{dim(call.batch), kv_heads_, dim(call.kv_len), dim(call.head)};
+    const auto rows_shape = [&](std::size_t n) { return Shape{dim(call.batch), kv_heads_, dim(n), dim(call.head)}; };
     if ((past == nullptr) != (ctx.optional_input(3) == nullptr))
       fail(ErrorCode::InvalidArgument, "GroupQueryAttention takes past_key and past_value together");
-    const std::size_t held = past == nullptr ? 0 : size(ctx.input(3).dim(2));
-    Shape old_shape = shape;
-    old_shape[2] = dim(held);
-    if (past != nullptr && past->shape() != old_shape) {
-      fail(ErrorCode::ShapeMismatch,
-           cat("GroupQueryAttention: the past is ", past->to_string(), ", expected ", old_shape.to_string()));
+    if (past != nullptr && past->shape() != rows_shape(places.held)) {
+      fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: the past is ", past->to_string(), ", expected ",
+                                         rows_shape(places.held).to_string()));
     }
     const bool wanted = ctx.wants_output(1 + i);
-    const Tensor out = wanted ? ctx.output(1 + i, shape) : Tensor();
-    hold = wanted && out.dtype() == DType::Float32 ? out : Tensor::make(DType::Float32, shape, *ctx.run().allocator);
+    const Tensor out = wanted ? ctx.output(1 + i, rows_shape(places.capacity)) : Tensor();
+    const auto floats = [&](std::size_t n) {
+      return Tensor::make(DType::Float32, rows_shape(n), *ctx.run().allocator);
+    };
+    hold = wanted && !sliding_ && out.dtype() == DType::Float32 ? out : floats(call.kv_len);
     float* to = hold.mutable_data<float>();
     const RealInput<float> old(ctx, rung_, past);
     std::fill_n(to, hold.numel(), 0.0f);  // rows that no sequence fills
     join_rows(ctx, call.batch, call.kv_heads, call.head,
-              Heads<const float>::bnsh(old.data(), call.kv_heads, held, call.head), before, rows, call.q_len, to,
-              call.kv_len);
+              Heads<const float>::bnsh(old.data(), call.kv_heads, places.held, call.head), places.before, rows,
+              call.q_len, to, call.kv_len);
+    for (std::size_t p = 0; places.padded && p < call.batch * call.kv_heads; ++p) {
+      const std::size_t b = p / call.kv_heads;
+      std::fill_n(to + (p * call.kv_len + places.before[b] + places.fresh[b]) * call.head,
+                  (call.q_len - places.fresh[b]) * call.head, 0.0f);
+    }
     rows = Heads<const float>::bnsh(to, call.kv_heads, call.kv_len, call.head);
-    if (wanted && out.dtype() != DType::Float32)
-      convert_reals(ctx.run(), rung_, DType::Float32, hold.raw(), out.dtype(), out.mutable_raw(), size(out.numel()));
+    if (!wanted || hold.raw() == out.raw()) return;
+    Tensor stays = hold;
+    if (sliding_) {
+      stays = out.dtype() == DType::Float32 ? out : floats(places.capacity);
+      keep_last(places, call, to, call.head, stays.mutable_data<float>());
+    }
+    if (out.dtype() != DType::Float32)
+      convert_reals(ctx.run(), rung_, DType::Float32, stays.raw(), out.dtype(), out.mutable_raw(), size(out.numel()));
   }
 
   /// Heads turned by the angles of inputs cos_cache and sin_cache, as [batch, rows, heads, head] in `hold`.
   Heads<const float> turned(KernelContext& ctx, const Heads<const float>& x, std::size_t heads,
-                            const AttentionCall<float>& call, std::span<const std::size_t> before,
-                            std::vector<float>& hold) const {
+                            const AttentionCall<float>& call, const Places& places, std::vector<float>& hold) const {
     if (!ctx.has_input(7) || !ctx.has_input(8))
       fail(ErrorCode::InvalidArgument, "GroupQueryAttention with do_rotary needs cos_cache and sin_cache");
     const Tensor &cos_cache = ctx.input(7), &sin_cache = ctx.input(8);
@@ -320,15 +385,18 @@ class GroupQueryAttention final : public kernel::Kernel {
       if (given.size() != call.batch * n)
         fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: position_ids is ", positions->to_string()));
     }
-    const bool prompt = tensor::to_int64_scalar(ctx.input(6)) == static_cast<std::int64_t>(n);
+    const bool prompt = !places.padded && tensor::to_int64_scalar(ctx.input(6)) == static_cast<std::int64_t>(n);
     if (prompt && !given.empty()) {  // of a prompt the first position counts alone
-      for (std::size_t i = given.size(); i-- > 0;) given[i] = checked_add(given[0], static_cast<std::int64_t>(i % n));
+      for (std::size_t i = given.size(); i-- > 0;)
+        given[i] = checked_add(given[0], static_cast<std::int64_t>(i % n), ErrorCode::InvalidArgument);
     }
-    const auto position = [&](std::size_t b, std::size_t r) {
-      return given.empty() ? static_cast<std::int64_t>(before[b] + r) : given[b * n + r];
-    };
-    for (std::size_t i = 0; i < call.batch * n; ++i) {
-      const std::int64_t p = position(i / n, i % n);
+    std::vector<std::size_t> positions(call.batch * n);
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      const std::size_t b = i / n, row = i % n;
+      std::int64_t p = given.empty() ? static_cast<std::int64_t>(places.evicted[b] + places.before[b] + row) : given[i];
+      const bool outside = p < 0 || p >= cos_cache.dim(0);
+      if (outside && row >= places.fresh[b] && cos_cache.dim(0) > 0) p = 0;  // of padding
+      positions[i] = static_cast<std::size_t>(p);
       if (p < 0 || p >= cos_cache.dim(0)) {
         fail(ErrorCode::InvalidArgument,
              cat("GroupQueryAttention: position ", p, " lies outside a rotary cache of ", cos_cache.dim(0), " rows"));
@@ -340,7 +408,7 @@ class GroupQueryAttention final : public kernel::Kernel {
     ctx.parallel_for(call.batch * n, static_cast<double>(heads * h) * 2,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {
-                         const std::size_t at = size(position(i / n, i % n)) * half;
+                         const std::size_t at = positions[i] * half;
                          for (std::size_t k = 0; k < heads; ++k)
                            turn(x.at(i / n, k, i % n), cos + at, sin + at, hold.data() + (i * heads + k) * h, half, h);
                        }
@@ -358,7 +426,7 @@ class GroupQueryAttention final : public kernel::Kernel {
     for (std::size_t i = 2 * half; i < head; ++i) y[i] = x[i];
   }
 
-  std::vector<float> bias(KernelContext& ctx, AttentionCall<float>& call) const {
+  std::vector<float> bias(KernelContext& ctx, const Places& places, AttentionCall<float>& call) const {
     const Tensor* added = ctx.optional_input(10);
     if (added == nullptr) return {};
     if (added->rank() != 4)
@@ -366,9 +434,21 @@ class GroupQueryAttention final : public kernel::Kernel {
     Shape target{static_cast<std::int64_t>(call.batch), heads_, static_cast<std::int64_t>(call.q_len), added->dim(3)};
     const Shape strides = tensor::broadcast_strides(added->shape(), target);
     std::vector<float> out = tensor::to_float_vector(*added);
+    const std::size_t columns = size(added->dim(3));
     call.mask = {out.data(), size(strides[0]), size(strides[1]), size(strides[2])};
-    call.mask_columns = size(added->dim(3));
-    return out;
+    call.mask_columns = columns;
+    if (!sliding_) return out;
+    // Columns are positions; those in the cache become its rows.
+    const std::size_t heads = added->dim(1) == 1 ? 1 : call.q_heads, n = call.q_len, keys = call.kv_len;
+    std::vector<float> moved(checked_mul(checked_mul(call.batch * heads, n), keys),
+                             -std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < call.batch * heads * n; ++i) {
+      const std::size_t b = i / n / heads, first = std::min(places.evicted[b], columns);
+      std::copy_n(call.mask.at(b, i / n % heads, i % n) + first, std::min(keys, columns - first), &moved[i * keys]);
+    }
+    call.mask = {moved.data(), heads * n * keys, heads == 1 ? 0 : n * keys, keys};
+    call.mask_columns = keys;
+    return moved;
   }
 
   CpuRung rung_;
@@ -377,6 +457,7 @@ class GroupQueryAttention final : public kernel::Kernel {
   std::int64_t window_;
   bool rotary_, interleaved_, causal_, smooth_;
   std::int64_t qk_output_, bits_;
+  bool sliding_;  ///< the cache forgets what lies before the window
   float q_epsilon_, k_epsilon_;
   bool quantized_[2];  ///< keys, values
 };

@@ -85,6 +85,16 @@ void infer_dynamic_slice(InferContext& ctx) {
   if (const graph::SymShape* x = ctx.input_shape(0)) ctx.set_output_shape(0, unknown_shape(x->size()));
 }
 
+void infer_image_scaler(InferContext& ctx) {
+  kernel::infer_same_as_first(ctx);
+  const graph::SymShape* x = ctx.input_shape(0);
+  if (x == nullptr) return;
+  const auto bias = static_cast<std::int64_t>(ctx.attributes().get_floats("bias").size());
+  if (x->size() != 4 || ((*x)[1].known() && (*x)[1].value() != bias))
+    fail(ErrorCode::ShapeMismatch,
+         cat("ImageScaler takes images [N,", bias, ",H,W], a channel for each bias, got ", graph::to_string(*x)));
+}
+
 void unary(kernel::OpRegistrar& r, const char* name, const char* body) {
   r.op(name).version(1, "X:T -> Y:T; T = floats").infer(kernel::infer_same_as_first).function(body);
 }
@@ -127,17 +137,20 @@ void register_legacy(kernel::OpRegistrar& r) {
         "  soft = Softplus(inner)"
         "  Y = Mul(soft, at)"
         "}");
-  unary(r, "ImageScaler",
-        "<opset_import: [\"\" : 19]> ImageScaler <scale: float = 1.0, bias> (X) => (Y) {"
-        "  s = Constant <value_float: float = @scale> ()"
-        "  b = Constant <value_floats: floats = @bias> ()"
-        "  axes = Constant <value_ints = [1, 2]> ()"
-        "  st = CastLike(s, X)"
-        "  bt = CastLike(b, X)"
-        "  channels = Unsqueeze(bt, axes)"
-        "  scaled = Mul(X, st)"
-        "  Y = Add(scaled, channels)"
-        "}");
+  r.op("ImageScaler")
+      .version(1, "X:T -> Y:T; T = floats")
+      .infer(infer_image_scaler)
+      .function(
+          "<opset_import: [\"\" : 19]> ImageScaler <scale: float = 1.0, bias> (X) => (Y) {"
+          "  s = Constant <value_float: float = @scale> ()"
+          "  b = Constant <value_floats: floats = @bias> ()"
+          "  axes = Constant <value_ints = [1, 2]> ()"
+          "  st = CastLike(s, X)"
+          "  bt = CastLike(b, X)"
+          "  channels = Unsqueeze(bt, axes)"
+          "  scaled = Mul(X, st)"
+          "  Y = Add(scaled, channels)"
+          "}");
   r.op("Crop").version(1, "input:T -> output:T; T = floats").infer(infer_crop).kernel<Crop>();
   r.op("DynamicSlice")
       .version(1, "data:T, starts:Tind, ends:Tind, axes:Tind? -> output:T; T = all, Tind = int32|int64")

@@ -78,7 +78,7 @@ void MaskedAttention::add_mask(const Tensor& mask, const AttentionCall<float>& c
     shut([&](std::size_t n, std::size_t, std::size_t k) { return at(n * t + k) == 0; });
   } else if (mask.rank() == 3 && values.size() == b * q * t) {
     shut([&](std::size_t n, std::size_t row, std::size_t k) { return at((n * q + row) * t + k) == 0; });
-  } else if (mask.rank() == 4 && size(mask.dim(0)) == b && mask.dim(1) == 1 && size(mask.dim(3)) >= t &&
+  } else if (mask.rank() == 4 && size(mask.dim(0)) == b && mask.dim(1) == 1 && size(mask.dim(3)) >= t && t >= q &&
              mask.dim(2) == mask.dim(3)) {
     const std::size_t most = size(mask.dim(3));
     shut([&](std::size_t n, std::size_t row, std::size_t k) { return at((n * most + t - q + row) * most + k) == 0; });

@@ -281,7 +281,7 @@ void infer_multi_head_attention(InferContext& ctx) {
   const bool shared =
       decoder ? ctx.attributes().get_int("past_present_share_buffer", 0) != 0 : ctx.has_input(length_input);
   const graph::SymShape* q = ctx.input_shape(0);
-  if (q == nullptr) return;
+  if (q == nullptr || q->size() < 2) return;
   const Dim heads = ctx.attributes().get_int("num_heads");
   Dim fresh = (*q)[1], width = Dim::unknown(), head = Dim::unknown();
   if (q->size() == 5) {

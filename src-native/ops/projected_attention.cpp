@@ -1,6 +1,7 @@
 // onnxruntime's Attention and QAttention (com.microsoft).
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/checked.h"
@@ -37,10 +38,11 @@ class ProjectedAttention : public MaskedAttention {
       : MaskedAttention(info),
         in_(inputs),
         sizes_(info.attributes().get_ints("qkv_hidden_sizes")),
-        shared_(info.attributes().get_int("past_present_share_buffer", 0) != 0) {
+        shared_(info.attributes().get_int("past_present_share_buffer", 0) != 0),
+        rotary_(info.attributes().get_int("do_rotary", 0) != 0),
+        rotated_(info.attributes().get_int("rotary_embedding_dim", 0)) {
     const std::string& op = info.node().op_type;
-    if (info.attributes().get_int("do_rotary", 0) != 0)
-      fail(ErrorCode::UnsupportedOperator, cat(op, " of com.microsoft with do_rotary"));
+    if (rotated_ < 0 || rotated_ % 2 != 0) fail(ErrorCode::InvalidModel, cat("rotary_embedding_dim is ", rotated_));
     if (shared_ && (in_.length == Inputs::kNone || !info.has_input(in_.length) || !info.has_input(in_.past)))
       fail(ErrorCode::UnsupportedOperator, cat(op, " with a shared cache, but without it or past_sequence_length"));
     if (!sizes_.empty() && sizes_.size() != 3)
@@ -78,6 +80,8 @@ class ProjectedAttention : public MaskedAttention {
     const tensor::Buffer memory = ctx.scratch(checked_mul(checked_mul(rows, width), sizeof(float)));
     auto* projected = reinterpret_cast<float*>(memory.data());
     project(ctx, x, rows, width, projected);
+    const std::size_t before = past_rows(ctx, call);
+    if (rotary_) turn(ctx, call, before, projected, width);
     const auto part = [&](std::size_t offset, std::size_t head) {
       return Heads<const float>{projected + offset, call.q_len * width, head, width};
     };
@@ -85,7 +89,7 @@ class ProjectedAttention : public MaskedAttention {
     call.k = part(size(widths[0]), call.head);
     call.v = part(size(2 * widths[0]), call.v_head);
     call.kv_len = call.q_len;
-    const Tensor joined = with_past(ctx, call);
+    const Tensor joined = with_past(ctx, call, before);
     call.scale = scale(call.head);
     call.causal = causal_;
     call.offsets.assign(call.batch, static_cast<std::int64_t>(call.kv_len - call.q_len));
@@ -97,9 +101,51 @@ class ProjectedAttention : public MaskedAttention {
   }
 
  private:
+  /// Rows of the past that count.
+  std::size_t past_rows(const KernelContext& ctx, const AttentionCall<float>& call) const {
+    const Tensor* past = ctx.optional_input(in_.past);
+    const std::int64_t held = past != nullptr && past->rank() == 5 ? past->dim(3) : 0;
+    const std::int64_t length = shared_ ? tensor::to_int64_scalar(ctx.input(in_.length)) : held;
+    if (length < 0 || (shared_ && length > held - static_cast<std::int64_t>(call.q_len))) {
+      fail(ErrorCode::InvalidArgument, cat("Attention: past_sequence_length ", length, " and ", call.q_len,
+                                           " tokens in a cache of ", held, " rows"));
+    }
+    return size(length);
+  }
+
+  /// Turns the first `rotated_` elements of each head of queries and keys, which begin the rows of `projected`:
+  /// elements i and i + half of them by the angle position / 10000^(i / half), as rotary embeddings do without caches.
+  void turn(KernelContext& ctx, const AttentionCall<float>& call, std::size_t before, float* projected,
+            std::size_t width) const {
+    const std::size_t rotated = rotated_ == 0 ? call.head : size(rotated_), half = rotated / 2;
+    if (rotated % 2 != 0 || rotated > call.head)
+      fail(ErrorCode::ShapeMismatch, cat("Attention: ", rotated, " elements of heads of ", call.head, " to turn"));
+    std::vector<float> cos(checked_mul(call.q_len, half)), sin(cos.size());
+    for (std::size_t i = 0; i < cos.size(); ++i) {
+      const double angle = static_cast<double>(before + i / half) /
+                           std::pow(10000.0, static_cast<double>(i % half) / static_cast<double>(half));
+      cos[i] = static_cast<float>(std::cos(angle));
+      sin[i] = static_cast<float>(std::sin(angle));
+    }
+    ctx.parallel_for(call.batch * call.q_len, static_cast<double>(2 * call.q_heads * call.head),
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t r = begin; r < end; ++r) {
+                         const float *c = cos.data() + r % call.q_len * half, *s = sin.data() + r % call.q_len * half;
+                         for (std::size_t k = 0; k < 2 * call.q_heads; ++k) {
+                           float* x = projected + r * width + k * call.head;
+                           for (std::size_t i = 0; i < half; ++i) {
+                             const float a = x[i], b = x[i + half];
+                             x[i] = c[i] * a - s[i] * b;
+                             x[i + half] = s[i] * a + c[i] * b;
+                           }
+                         }
+                       }
+                     });
+  }
+
   /// Puts the past before keys and values: both are [2, batch, heads, rows, head], the present with the past's rows
   /// where they share a buffer.
-  Tensor with_past(KernelContext& ctx, AttentionCall<float>& call) const {
+  Tensor with_past(KernelContext& ctx, AttentionCall<float>& call, std::size_t before) const {
     const Tensor* past = ctx.optional_input(in_.past);
     const bool wanted = ctx.wants_output(1);
     if (past == nullptr && !wanted) return {};
@@ -112,13 +158,7 @@ class ProjectedAttention : public MaskedAttention {
     }
     if (call.head != call.v_head)
       fail(ErrorCode::UnsupportedOperator, "Attention that keeps keys and values of unlike sizes");
-    const std::int64_t length = shared_ ? tensor::to_int64_scalar(ctx.input(in_.length)) : dim(held);
-    const std::size_t fresh = call.q_len, heads = call.q_heads;
-    if (length < 0 || (shared_ && length > dim(held) - dim(fresh))) {
-      fail(ErrorCode::InvalidArgument,
-           cat("Attention: past_sequence_length ", length, " and ", fresh, " tokens in a cache of ", held, " rows"));
-    }
-    const std::size_t before = size(length), capacity = shared_ ? held : before + fresh;
+    const std::size_t fresh = call.q_len, heads = call.q_heads, capacity = shared_ ? held : before + fresh;
     const Shape shape{2, dim(call.batch), heads_, dim(capacity), dim(call.head)};
     const Tensor out = wanted ? ctx.output(1, shape) : Tensor();
     const Tensor joined =
@@ -143,7 +183,8 @@ class ProjectedAttention : public MaskedAttention {
 
   Inputs in_;
   std::vector<std::int64_t> sizes_;
-  bool shared_;
+  bool shared_, rotary_;
+  std::int64_t rotated_;  ///< elements of a head that turn; 0: all
 };
 
 /// input, weights, bias, mask_index, past, attention_bias, past_sequence_length.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "ops/reals.h"
@@ -86,7 +87,7 @@ class RotaryEmbedding final : public kernel::Kernel {
 
   /// Row of the caches for each [batch, position].
   std::vector<std::size_t> cache_rows(const Sizes& s, const Tensor& cos, const Tensor* positions) const {
-    const auto count = static_cast<std::size_t>(s.batch * s.length);
+    const auto count = static_cast<std::size_t>(checked_mul(s.batch, s.length));
     std::vector<std::size_t> rows(count);
     if (positions == nullptr) {
       if (cos.rank() != 3 || cos.dim(0) != s.batch || cos.dim(1) != s.length)
@@ -103,7 +104,7 @@ class RotaryEmbedding final : public kernel::Kernel {
     }
     const std::int64_t limit = cos.numel() / std::max<std::int64_t>(1, cos.shape().back());
     for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t p = offset ? given[0] + static_cast<std::int64_t>(i) % s.length : given[i];
+      const std::int64_t p = offset ? checked_add(given[0], static_cast<std::int64_t>(i) % s.length) : given[i];
       if (p < 0 || p >= limit)
         fail(ErrorCode::InvalidArgument, cat(kName, ": position ", p, " lies outside a cache of ", limit, " rows"));
       rows[i] = static_cast<std::size_t>(p);

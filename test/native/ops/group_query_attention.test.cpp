@@ -53,7 +53,7 @@ TEST_CASE("GroupQueryAttention refuses lengths that do not fit its cache") {
                  23,
                  {f32({1, 1, 1}, {0}), f32({1, 1, 1}, {9}), f32({1, 1, 1}, {30}), f32({1, 1, 1, 1}, {1}),
                   f32({1, 1, 1, 1}, {6}), i32({1}, {4}), i32({}, {5})},
-                 ErrorCode::InvalidArgument, "seqlens_k[0] is 4");
+                 ErrorCode::InvalidArgument, "a total of 5");
 }
 
 }  // namespace
