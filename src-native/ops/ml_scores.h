@@ -49,6 +49,10 @@ class ClassLabels {
   std::vector<std::string> strings_;
 };
 
+/// `width`, a number of columns of a result that a model states; `held`: entries of the model that fill columns. Throws
+/// InvalidModel where it is so large that only memory would stop it: negative, or more than 2^24 and than `held`.
+std::int64_t stated_width(std::int64_t width, std::size_t held, std::string_view attribute);
+
 /// Rows and columns of X: [N, C], or [C] as one row. Throws InvalidArgument for other ranks.
 struct MlMatrix {
   std::size_t rows, columns;

@@ -119,6 +119,13 @@ MlMatrix ml_matrix(const Tensor& x, const char* op) {
   return x.rank() == 1 ? MlMatrix{1, dim(0)} : MlMatrix{dim(0), dim(1)};
 }
 
+std::int64_t stated_width(std::int64_t width, std::size_t held, std::string_view attribute) {
+  const std::int64_t most = std::max(std::int64_t{1} << 24, static_cast<std::int64_t>(held));
+  INFERNODE_CHECK(width >= 0 && width <= most, ErrorCode::InvalidModel, attribute, " asks for ", width,
+                  " columns, more than the ", most, " that this model may have");
+  return width;
+}
+
 void read_reals(const Tensor& x, std::size_t begin, std::size_t count, float* out) { read_as(x, begin, count, out); }
 void read_reals(const Tensor& x, std::size_t begin, std::size_t count, double* out) { read_as(x, begin, count, out); }
 

@@ -147,8 +147,8 @@ std::size_t ensemble_targets(const Attributes& attributes, std::string_view ids)
   } else {
     for (const std::int64_t id : attributes.get_ints(ids)) targets = std::max(targets, id < INT32_MAX ? id + 1 : id);
   }
-  INFERNODE_CHECK(targets > 0 && targets <= INT32_MAX, ErrorCode::InvalidModel, "n_targets is ", targets);
-  return static_cast<std::size_t>(targets);
+  INFERNODE_CHECK(targets > 0, ErrorCode::InvalidModel, "n_targets is ", targets);
+  return static_cast<std::size_t>(stated_width(targets, attributes.get_ints(ids).size(), "n_targets"));
 }
 
 /// The lists of TreeEnsemble: interior nodes, then leaves.

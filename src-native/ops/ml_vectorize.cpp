@@ -111,8 +111,9 @@ class CastMap final : public Kernel {
   }
   static std::int64_t width(const Attributes& attributes) {
     const std::int64_t width = attributes.get_int("max_map", 1);
-    INFERNODE_CHECK(width > 0 || !sparse(attributes), ErrorCode::InvalidModel, "max_map is ", width);
-    return width;
+    if (!sparse(attributes)) return width;
+    INFERNODE_CHECK(width > 0, ErrorCode::InvalidModel, "max_map is ", width);
+    return stated_width(width, 0, "max_map");
   }
 
   void run(KernelContext& ctx) const override {
@@ -231,7 +232,7 @@ class FeatureVectorizer final : public Kernel {
       INFERNODE_CHECK(width >= 0, ErrorCode::InvalidModel, "inputdimensions holds ", width);
       total = checked_add(total, width, ErrorCode::InvalidModel);
     }
-    widths.push_back(total);
+    widths.push_back(stated_width(total, 0, "inputdimensions"));
     return widths;
   }
 

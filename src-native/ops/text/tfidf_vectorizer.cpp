@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "ops/ml_scores.h"
 
 namespace infernode::ops {
 namespace {
@@ -24,7 +25,7 @@ std::int64_t column_count(const graph::Attributes& attributes) {
   INFERNODE_CHECK(!indexes.empty(), ErrorCode::InvalidModel, "ngram_indexes is missing or empty");
   const auto [least, most] = std::minmax_element(indexes.begin(), indexes.end());
   INFERNODE_CHECK(*least >= 0, ErrorCode::InvalidModel, "ngram_indexes holds ", *least);
-  return checked_add<std::int64_t>(*most, 1);
+  return stated_width(checked_add<std::int64_t>(*most, 1, ErrorCode::InvalidModel), indexes.size(), "ngram_indexes");
 }
 
 void infer_tfidf(InferContext& ctx) {

@@ -70,6 +70,15 @@ TEST_CASE("ArrayFeatureExtractor and FeatureVectorizer pick and join columns") {
       "(float[N,2] A, float[N,1] B) => (float[N,4] Y) { Y = ai.onnx.ml.FeatureVectorizer<inputdimensions=[3,1]>(A, B) "
       "}",
       15, {f32({2, 2}, {1, 2, 3, 4}), f32({2, 1}, {5, 6})}, {f32({2, 4}, {1, 2, 0, 5, 3, 4, 0, 6})});
+  const auto refuse = [](const char* widths, const char* why) {
+    check_op_fails(cat("(float[N,2] A, float[N,1] B) => (Y) { Y = ai.onnx.ml.FeatureVectorizer<inputdimensions=", widths,
+                       ">(A, B) }"),
+                   15, {f32({1, 2}, {1, 2}), f32({1, 1}, {5})}, ErrorCode::InvalidModel, why);
+  };
+  refuse("[16777217,0]", "inputdimensions asks for 16777217 columns");
+  refuse("[9223372036854775807,9223372036854775807]", "too large");
+  refuse("[-1,3]", "inputdimensions holds -1");
+  refuse("[3]", "1 elements for 2 inputs");
 }
 
 TEST_CASE("ZipMap gives a map for each row, DictVectorizer and CastMap take one") {
@@ -92,6 +101,8 @@ TEST_CASE("ZipMap gives a map for each row, DictVectorizer and CastMap take one"
   CHECK(difference(cast("cast_to=\"TO_FLOAT\", map_form=\"SPARSE\", max_map=4"), f32({1, 4}, {0, 1.75f, 0, -2.5f})) ==
         "");
   CHECK(difference(cast("cast_to=\"TO_STRING\""), str({1, 2}, {"1.750000", "-2.500000"})) == "");
+  check_op_fails("(X) => (Y) { Y = ai.onnx.ml.CastMap<map_form=\"SPARSE\", max_map=9223372036854775807>(X) }", 15,
+                 {numbered}, ErrorCode::InvalidModel, "max_map asks for");
 }
 
 }  // namespace

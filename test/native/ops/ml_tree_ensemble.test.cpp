@@ -167,6 +167,12 @@ TEST_CASE("tree ensembles refuse lists that do not fit together") {
   refuse(whole, "BRANCH_LEQ", "BRANCH", "BRANCH_NEQ");
   refuse(whole, "target_nodeids=[2,3,4]", "target_nodeids=[2,3,44]", "does not exist");
   refuse(whole, "target_ids=[0,0,0]", "n_targets=1, target_ids=[0,0,7]", "target_ids holds 7");
+  // Sizes that only memory would bound are refused before any is asked for.
+  refuse(whole, "target_ids=[0,0,0]", "n_targets=2147483647, target_ids=[0,0,0]", "n_targets asks for 2147483647");
+  refuse(whole, "target_ids=[0,0,0]", "target_ids=[0,0,2147483646]", "n_targets asks for 2147483647");
+  refuse(whole, "target_ids=[0,0,0]", "target_ids=[0,0,9223372036854775807]", "n_targets asks for");
+  refuse(whole, "target_ids=[0,0,0]", "n_targets=-1, target_ids=[0,0,0]", "n_targets is -1");
+  refuse(whole, "nodes_featureids=[0,1,0,0,0]", "nodes_featureids=[0,2147483647,0,0,0]", "reads column 2147483647");
   check_op_fails(regressor(whole), 15, {f32({1, 1}, {0})}, ErrorCode::InvalidArgument, "column 1");
   check_op_fails(ensemble(6), 15, {f32({1, 1}, {0})}, ErrorCode::InvalidModel, "membership");
 }

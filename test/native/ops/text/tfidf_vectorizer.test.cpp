@@ -61,6 +61,8 @@ TEST_CASE("TfIdfVectorizer refuses pools that do not fit their description") {
   refuses("mode=\"TF\", ngram_counts=[0, 1], ngram_indexes=[0, 1], pool_int64s=[1, 2]", "does not divide");
   refuses("mode=\"TF\", ngram_counts=[5], ngram_indexes=[0], pool_int64s=[1]", "does not divide");
   refuses("mode=\"TF\", ngram_counts=[0], ngram_indexes=[-1], pool_int64s=[1]", "ngram_indexes holds -1");
+  refuses("mode=\"TF\", ngram_counts=[0], ngram_indexes=[16777216], pool_int64s=[1]", "asks for 16777217 columns");
+  refuses("mode=\"TF\", ngram_counts=[0], ngram_indexes=[9223372036854775807], pool_int64s=[1]", "too large");
   refuses("mode=\"TF\", ngram_counts=[0], ngram_indexes=[0], pool_int64s=[1, 2]", "more n-grams");
   refuses("mode=\"TF\", ngram_counts=[0], ngram_indexes=[0]", "exactly one");
   refuses("mode=\"TF\", ngram_counts=[0], ngram_indexes=[0], weights=[1.0, 2.0], pool_int64s=[1]", "weights");
