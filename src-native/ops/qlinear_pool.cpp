@@ -81,7 +81,8 @@ Span span_at(std::int64_t start, std::int64_t taps, std::int64_t step, std::int6
 
 std::size_t spatial_axes(std::size_t rank) {
   if (rank < 3 || rank - 2 > kAxes)
-    fail(rank < 3 ? ErrorCode::ShapeMismatch : ErrorCode::UnsupportedOperator, cat("8-bit pooling takes tensors of rank 3 to 5, not ", rank));
+    fail(rank < 3 ? ErrorCode::ShapeMismatch : ErrorCode::UnsupportedOperator,
+         cat("8-bit pooling takes tensors of rank 3 to 5, not ", rank));
   return rank - 2;
 }
 

@@ -71,8 +71,8 @@ TEST_CASE("ArrayFeatureExtractor and FeatureVectorizer pick and join columns") {
       "}",
       15, {f32({2, 2}, {1, 2, 3, 4}), f32({2, 1}, {5, 6})}, {f32({2, 4}, {1, 2, 0, 5, 3, 4, 0, 6})});
   const auto refuse = [](const char* widths, const char* why) {
-    check_op_fails(cat("(float[N,2] A, float[N,1] B) => (Y) { Y = ai.onnx.ml.FeatureVectorizer<inputdimensions=", widths,
-                       ">(A, B) }"),
+    check_op_fails(cat("(float[N,2] A, float[N,1] B) => (Y) { Y = ai.onnx.ml.FeatureVectorizer<inputdimensions=",
+                       widths, ">(A, B) }"),
                    15, {f32({1, 2}, {1, 2}), f32({1, 1}, {5})}, ErrorCode::InvalidModel, why);
   };
   refuse("[16777217,0]", "inputdimensions asks for 16777217 columns");
