@@ -14,6 +14,7 @@ struct ConvertTable {
   void (*f32_to_f16)(const float* x, std::uint16_t* y, std::size_t n) noexcept;  // round to nearest even
   void (*bf16_to_f32)(const std::uint16_t* x, float* y, std::size_t n) noexcept;
   void (*f32_to_bf16)(const float* x, std::uint16_t* y, std::size_t n) noexcept;  // round to nearest even
+  void (*bool_to_f32)(const std::uint8_t* x, float* y, std::size_t n) noexcept;   // 1 for every byte but 0
   void (*u8_to_f32)(const std::uint8_t* x, float* y, std::size_t n) noexcept;
   void (*s8_to_f32)(const std::int8_t* x, float* y, std::size_t n) noexcept;
   void (*s32_to_f32)(const std::int32_t* x, float* y, std::size_t n) noexcept;

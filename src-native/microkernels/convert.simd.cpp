@@ -41,6 +41,11 @@ void to_f32(const T* x, float* y, std::size_t n) noexcept {
   convert(x, y, n, [](const T* a, float* b) { store(b, to_float(load_int(a))); });
 }
 
+void bool_to_f32(const std::uint8_t* x, float* y, std::size_t n) noexcept {
+  const VecF one = set(1.0f);
+  convert(x, y, n, [&](const std::uint8_t* a, float* b) { store(b, min(to_float(load_u8(a)), one)); });
+}
+
 template <typename T, std::int32_t kLow, std::int32_t kHigh>
 void quantize(const float* x, T* y, std::size_t n, float scale, std::int32_t zero_point) noexcept {
   const VecF divisor = set(scale);
@@ -89,6 +94,7 @@ constexpr ConvertTable INFERNODE_TABLE(convert_table) = {INFERNODE_TARGET_NAME(I
                                                          f32_to_f16,
                                                          bf16_to_f32,
                                                          f32_to_bf16,
+                                                         bool_to_f32,
                                                          to_f32<std::uint8_t>,
                                                          to_f32<std::int8_t>,
                                                          to_f32<std::int32_t>,

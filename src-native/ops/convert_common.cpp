@@ -311,6 +311,9 @@ bool convert_directly(const microkernels::ConvertTable& table, const Tensor& fro
       case DType::BFloat16:
         table.bf16_to_f32(in(kHalf), out(kFloat), n);
         return true;
+      case DType::Bool:
+        table.bool_to_f32(in(TypeTag<std::uint8_t>{}), out(kFloat), n);
+        return true;
       case DType::UInt8:
         table.u8_to_f32(in(TypeTag<std::uint8_t>{}), out(kFloat), n);
         return true;

@@ -87,6 +87,8 @@ TEST_CASE("quantize and dequantize rows of every length") {
       for (std::size_t i = 0; i < n; ++i) wrong += back[i] != (s[i] + 5) * 0.25f;
       table.dequantize_s32(w.data(), back.data(), n, 0.5f, 0);
       for (std::size_t i = 0; i < n; ++i) wrong += back[i] != static_cast<float>(w[i]) * 0.5f;
+      table.bool_to_f32(u.data(), back.data(), n);
+      for (std::size_t i = 0; i < n; ++i) wrong += back[i] != (u[i] != 0 ? 1.0f : 0.0f);
       table.u8_to_f32(u.data(), back.data(), n);
       for (std::size_t i = 0; i < n; ++i) wrong += back[i] != u[i];
       table.s8_to_f32(s.data(), back.data(), n);
