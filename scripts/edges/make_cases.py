@@ -17,6 +17,7 @@ import ml
 import networks
 import rest
 import tensors
+import values
 
 elementwise.unary()
 elementwise.binary()
@@ -32,4 +33,5 @@ networks.models()
 rest.everything()
 ml.everything()
 microsoft.everything()
+values.everything()
 print(f"{case.count} cases", file=sys.stderr)
