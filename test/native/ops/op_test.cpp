@@ -324,7 +324,9 @@ Tensor tensor_as(DType type, const Shape& shape, const std::vector<double>& valu
                        : type == DType::Float6E3M2 ? Float6E3M2(values[i]).bits
                                                    : static_cast<int>(values[i]);
       const std::size_t bits = tensor::bit_size(type);
-      bits == 6 ? set_packed<6>(data, i, code) : bits == 4 ? set_packed<4>(data, i, code) : set_packed<2>(data, i, code);
+      bits == 6   ? set_packed<6>(data, i, code)
+      : bits == 4 ? set_packed<4>(data, i, code)
+                  : set_packed<2>(data, i, code);
     }
     return out;
   }
