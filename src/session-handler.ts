@@ -169,7 +169,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     let count = 0;
     for (const info of this.#inputs) {
       const value = feeds[info.name];
-      if (value === undefined && !info.overridable) throw missingInput(info.name, feeds);
+      if (value === undefined && !info.overridable) throw missingInput(info.name, feeds, this.inputNames);
       if (value !== undefined) count++;
       fed.push(value === undefined ? undefined : readValue(value, info));
     }
@@ -290,8 +290,13 @@ function metadataOf(info: NativeValueInfo): Common.ValueMetadata {
   return { name: info.name, isTensor: true, type: type.name, shape: info.shape ?? [] };
 }
 
-function missingInput(name: string, feeds: Readonly<Record<string, unknown>>): InferenceError {
-  const nearest = nearestName(name, Object.keys(feeds));
+function missingInput(
+  name: string,
+  feeds: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+): InferenceError {
+  const strays = Object.keys(feeds).filter((key) => !known.includes(key));
+  const nearest = nearestName(name, strays);
   const hint = nearest === undefined ? '' : ` Did you mean it by '${nearest}'?`;
   return new InferenceError('INVALID_ARGUMENT', `input '${name}' is missing in 'feeds'.${hint}`, { input: name });
 }

@@ -5,6 +5,7 @@
 
 #include "napi/errors.h"
 #include "napi/tensor_wrap.h"
+#include "session/feed_check.h"
 
 namespace infernode::napi {
 
@@ -46,6 +47,7 @@ RunRequest::RunRequest(napi_env env, std::shared_ptr<session::Session> session, 
     const auto index = static_cast<std::size_t>(reader.integer(0, inputs - 1));
     feeds_[index] = reader.value();
   }
+  session_->check(feeds_);
   for (std::int64_t left = reader.integer(0, kMostOutputs); left > 0; --left) read_output(reader);
 }
 
@@ -60,6 +62,7 @@ void RunRequest::read_output(WireReader& reader) {
   } else if (output.placement == Placement::Target) {
     napi_value array = nullptr;
     output.target = reader.target(array);
+    session::check_target(session_->outputs()[wanted_.back()], output.target);
     output.in_javascript = array != nullptr;
     if (output.in_javascript) output.kept = keep(array);
     device = output.target.device();

@@ -7,9 +7,14 @@
 
 namespace infernode::session {
 
-/// Checks one feed against what the model declares: kind, dtype, rank, known dims. One element satisfies a declared
-/// scalar. Throws InvalidArgument or ShapeMismatch with the input's name, what was expected and what came.
+/// Checks one feed against what the model declares: kind, dtype, rank, known dims; the only place with that rule. One
+/// element satisfies a declared scalar; dims that share a symbol are not compared. Throws InvalidArgument or
+/// ShapeMismatch with the input's name, what was expected and what came.
 void check_feed(const ValueMetadata& declared, const tensor::Value& value);
+
+/// Checks the type of a tensor that an output shall be written into; its shape is known only when the run is over.
+/// Throws InvalidArgument with the output's name, what was expected and what came.
+void check_target(const ValueMetadata& declared, const tensor::Tensor& target);
 
 /// "float32[batch,3,224,224]": a declared type for messages.
 std::string declared_text(const graph::ValueType& type);

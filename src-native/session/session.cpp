@@ -155,6 +155,8 @@ const std::vector<provider::Placement>& Session::placements() const { return sta
 const SessionOptions& Session::options() const { return state_->options; }
 Engine& Session::engine() const { return *state_->engine; }
 
+void Session::check(std::span<const tensor::Value> feeds) const { check_feeds(state_->model, feeds); }
+
 std::vector<tensor::Value> Session::run(const RunRequest& request) {
   const RunGuard guard(*state_);
   const LoadedModel& model = state_->model;
