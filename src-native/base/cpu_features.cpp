@@ -1,5 +1,6 @@
 #include "base/cpu_features.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -171,20 +172,27 @@ CpuRung detect_cpu_rung() { return rung_of(detect_cpu_features()); }
 CpuRung cpu_rung_from(const char* env_value, CpuRung detected) {
   if (env_value == nullptr || *env_value == '\0') return detected;
   const std::string_view wanted = env_value;
-  for (size_t i = 0; i < std::size(kRungs); ++i) {
-    if (kNames[i] != wanted) continue;
-    if (kRungs[i] <= detected && same_ladder(kRungs[i], detected)) return kRungs[i];
-    fail(ErrorCode::InvalidArgument,
-         cat("INFERNODE_CPU=", wanted, " asks for more than this processor has: its highest rung is ",
-             to_string(detected)),
-         {.expected = to_string(detected), .actual = std::string(wanted)});
-  }
-  std::string message = cat("INFERNODE_CPU=", wanted, " is not a known rung; known are");
+  std::string names;
   for (size_t i = 0; i < std::size(kRungs); ++i)
-    if (same_ladder(kRungs[i], detected)) message += cat(" ", kNames[i]);
-  if (const std::string_view near = nearest_name(wanted, std::span<const std::string_view>(kNames)); !near.empty())
-    message += cat("; did you mean ", near, "?");
-  fail(ErrorCode::InvalidArgument, std::move(message), {.actual = std::string(wanted)});
+    if (kRungs[i] <= detected && same_ladder(kRungs[i], detected)) names += cat(names.empty() ? "" : ", ", kNames[i]);
+  std::string message = cat("INFERNODE_CPU=", wanted);
+  const auto known = std::find(std::begin(kNames), std::end(kNames), wanted);
+  if (known == std::end(kNames)) {
+    message += " is not the name of an instruction set";
+  } else {
+    const CpuRung rung = kRungs[known - std::begin(kNames)];
+    if (!same_ladder(rung, detected)) {
+      message += rung >= CpuRung::Neon ? " is a name for ARM processors" : " is a name for x86 processors";
+    } else if (rung <= detected) {
+      return rung;
+    } else {
+      message += " asks for more than this processor has";
+    }
+  }
+  message += cat("; this machine has ", names);
+  const std::string_view near = nearest_name(wanted, std::span<const std::string_view>(kNames));
+  if (known == std::end(kNames) && !near.empty()) message += cat(". Did you mean ", near, "?");
+  fail(ErrorCode::InvalidArgument, std::move(message), {.expected = std::move(names), .actual = std::string(wanted)});
 }
 
 CpuRung cpu_rung() { return cpu_rung_from(std::getenv("INFERNODE_CPU"), detect_cpu_rung()); }
