@@ -93,11 +93,11 @@ std::string LoopProfile::json() const {
     helpers += cat(helpers.empty() ? "" : ",", "\"", helper.thread, "\":{\"num_run\":", helper.blocks,
                    ",\"core\":", helper.core, "}");
   }
-  // Waking the pool is part of Distribution here, and a wait is not split in two.
+  // Waking the pool is part of Distribution and taking back blocks part of Wait: no DistributionEnqueue, no WaitRevoke.
   return cat("{\"main_thread\":{\"thread_pool_name\":\"infernode\",\"thread_id\":\"", main_thread_,
              "\",\"block_size\":[", sizes, "],\"core\":", current_core(), ",\"Distribution\":", us(distribution_),
-             ",\"DistributionEnqueue\":0,\"Run\":", us(run_), ",\"Wait\":", us(total_ - run_ - distribution_),
-             ",\"WaitRevoke\":0},\"sub_threads\":{", helpers, "}}");
+             ",\"Run\":", us(run_), ",\"Wait\":", us(total_ - run_ - distribution_), "},\"sub_threads\":{", helpers,
+             "}}");
 }
 
 }  // namespace infernode::kernel
