@@ -9,8 +9,10 @@ using session::IoBinding;
 namespace {
 const tensor::Device kHost{};
 const tensor::Device kNull{tensor::Device::Kind::Null, 0};
+const TemporaryFolder traces;
 SessionOptions on_null(std::string ops = "") {
   SessionOptions options;
+  options.profile_prefix = traces / "trace";
   options.providers = {{"null", ops.empty() ? provider::ProviderOptions{} : provider::ProviderOptions{{"ops", ops}}}};
   return options;
 }
