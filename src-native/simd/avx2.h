@@ -192,6 +192,14 @@ INFERNODE_SIMD D load(const double* p) { return {_mm256_loadu_pd(p)}; }
 INFERNODE_SIMD void store(double* p, D a) { _mm256_storeu_pd(p, a.v); }
 INFERNODE_SIMD D fma(D a, D b, D c) { return {_mm256_fmadd_pd(a.v, b.v, c.v)}; }
 
+// a0 b0 a1 b1 ...: the first half, the second half.
+INFERNODE_SIMD F zip_low(F a, F b) {
+  return {_mm256_permute2f128_ps(_mm256_unpacklo_ps(a.v, b.v), _mm256_unpackhi_ps(a.v, b.v), 0x20)};
+}
+INFERNODE_SIMD F zip_high(F a, F b) {
+  return {_mm256_permute2f128_ps(_mm256_unpacklo_ps(a.v, b.v), _mm256_unpackhi_ps(a.v, b.v), 0x31)};
+}
+
 // dst[c * ld_dst + r] = src[r * ld_src + c] for r, c < 4.
 INFERNODE_SIMD void transpose4(const float* src, std::size_t ld_src, float* dst, std::size_t ld_dst) {
   __m128 r0 = _mm_loadu_ps(src), r1 = _mm_loadu_ps(src + ld_src);

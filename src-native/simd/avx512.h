@@ -151,6 +151,16 @@ INFERNODE_SIMD D load(const double* p) { return {_mm512_loadu_pd(p)}; }
 INFERNODE_SIMD void store(double* p, D a) { _mm512_storeu_pd(p, a.v); }
 INFERNODE_SIMD D fma(D a, D b, D c) { return {_mm512_fmadd_pd(a.v, b.v, c.v)}; }
 
+// a0 b0 a1 b1 ...: the first half, the second half.
+INFERNODE_SIMD F zip_low(F a, F b) {
+  const __m512i index = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  return {_mm512_permutex2var_ps(a.v, index, b.v)};
+}
+INFERNODE_SIMD F zip_high(F a, F b) {
+  const __m512i index = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  return {_mm512_permutex2var_ps(a.v, index, b.v)};
+}
+
 // dst[c * ld_dst + r] = src[r * ld_src + c] for r, c < 4.
 INFERNODE_SIMD void transpose4(const float* src, std::size_t ld_src, float* dst, std::size_t ld_dst) {
   __m128 r0 = _mm_loadu_ps(src), r1 = _mm_loadu_ps(src + ld_src);

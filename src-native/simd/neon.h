@@ -167,6 +167,10 @@ INFERNODE_SIMD D load(const double* p) { return {vld1q_f64(p)}; }
 INFERNODE_SIMD void store(double* p, D a) { vst1q_f64(p, a.v); }
 INFERNODE_SIMD D fma(D a, D b, D c) { return {vfmaq_f64(c.v, a.v, b.v)}; }
 
+// a0 b0 a1 b1 ...: the first half, the second half.
+INFERNODE_SIMD F zip_low(F a, F b) { return {vzip1q_f32(a.v, b.v)}; }
+INFERNODE_SIMD F zip_high(F a, F b) { return {vzip2q_f32(a.v, b.v)}; }
+
 // dst[c * ld_dst + r] = src[r * ld_src + c] for r, c < 4.
 INFERNODE_SIMD void transpose4(const float* src, std::size_t ld_src, float* dst, std::size_t ld_dst) {
   const float32x4_t r0 = vld1q_f32(src), r1 = vld1q_f32(src + ld_src);

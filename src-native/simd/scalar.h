@@ -155,6 +155,10 @@ INFERNODE_SIMD D set(double x) { return {{x, x, x, x}}; }
 INFERNODE_SIMD D fma(D a, D b, D c) { INFERNODE_EACH(D, v, a.v[i] * b.v[i] + c.v[i]); }
 #undef INFERNODE_EACH
 
+// a0 b0 a1 b1 ...: the first half, the second half.
+INFERNODE_SIMD F zip_low(F a, F b) { return {{a.v[0], b.v[0], a.v[1], b.v[1]}}; }
+INFERNODE_SIMD F zip_high(F a, F b) { return {{a.v[2], b.v[2], a.v[3], b.v[3]}}; }
+
 // dst[c * ld_dst + r] = src[r * ld_src + c] for r, c < 4.
 INFERNODE_SIMD void transpose4(const float* src, std::size_t ld_src, float* dst, std::size_t ld_dst) {
   for (std::size_t r = 0; r < 4; ++r) {

@@ -193,6 +193,10 @@ INFERNODE_SIMD D load(const double* p) { return {_mm_loadu_pd(p)}; }
 INFERNODE_SIMD void store(double* p, D a) { _mm_storeu_pd(p, a.v); }
 INFERNODE_SIMD D fma(D a, D b, D c) { return {_mm_add_pd(_mm_mul_pd(a.v, b.v), c.v)}; }
 
+// a0 b0 a1 b1 ...: the first half, the second half.
+INFERNODE_SIMD F zip_low(F a, F b) { return {_mm_unpacklo_ps(a.v, b.v)}; }
+INFERNODE_SIMD F zip_high(F a, F b) { return {_mm_unpackhi_ps(a.v, b.v)}; }
+
 // dst[c * ld_dst + r] = src[r * ld_src + c] for r, c < 4.
 INFERNODE_SIMD void transpose4(const float* src, std::size_t ld_src, float* dst, std::size_t ld_dst) {
   __m128 r0 = _mm_loadu_ps(src), r1 = _mm_loadu_ps(src + ld_src);

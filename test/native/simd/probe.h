@@ -82,6 +82,7 @@ struct Probe {
   void (*halves)(const std::uint16_t* f16, const std::uint16_t* bf16, std::uint16_t* f16_back, std::uint16_t* bf16_back,
                  float* f32, float* bf32);
   void (*transpose4)(const float* x, std::size_t ld_x, float* y, std::size_t ld_y);
+  void (*zip)(const float* a, const float* b, float* out);  // two vectors
 };
 
 extern const Probe probe_scalar;

@@ -253,6 +253,18 @@ TEST_CASE("loads of every second element and transposes of 4 x 4") {
   });
 }
 
+TEST_CASE("zips take elements of two vectors in turn") {
+  for_each_probe([](const Probe& probe) {
+    std::vector<float> a(probe.lanes), b(probe.lanes), out(2 * probe.lanes);
+    for (std::size_t j = 0; j < probe.lanes; ++j) {
+      a[j] = static_cast<float>(j);
+      b[j] = static_cast<float>(100 + j);
+    }
+    probe.zip(a.data(), b.data(), out.data());
+    for (std::size_t j = 0; j < out.size(); ++j) CHECK(out[j] == (j % 2 == 0 ? a[j / 2] : b[j / 2]));
+  });
+}
+
 TEST_CASE("narrow integers widen, and narrowing saturates") {
   for_each_probe([](const Probe& probe) {
     const std::size_t n = probe.lanes;
