@@ -72,9 +72,9 @@ bool reshape_transposes(Graph& graph, std::string_view provider) {
     if (!perm || old.opset < kShapeIsInput) continue;
     if (!provider.empty() && !old.provider.empty() && old.provider != provider) continue;
     const graph::SymShape& shape = *graph.value(old.inputs[0]).type.shape;
-    if (transposes::is_identity(*perm) || !transposes::moves_nothing(shape, *perm)) continue;
-    const std::vector<std::int64_t> dims =
-        spell(graph, shape, transposes::turned_shape(shape, transposes::inverse(*perm)));
+    const Order order = transposes::inverse(*perm);
+    if (transposes::is_identity(order) || !transposes::moves_nothing(shape, order)) continue;
+    const std::vector<std::int64_t> dims = spell(graph, shape, transposes::turned_shape(shape, order));
     if (dims.empty()) continue;
     graph::GraphPatch patch(graph);
     Node node = old;

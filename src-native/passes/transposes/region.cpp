@@ -170,7 +170,8 @@ std::vector<Region::Move> Region::moves() const {
     if (source == Source::Transpose) {
       const Order perm = *perm_of(graph_, graph_.node(graph_.value(value).producer));
       if (needs.original) out.push_back({value, is_view(value, perm)});
-      if (needs.turned) out.push_back({value, is_view(value, compose(perm, inverse(place.order)))});
+      const graph::SymShape turned = turned_shape(*graph_.value(value).type.shape, place.order);
+      if (needs.turned) out.push_back({value, moves_nothing(turned, compose(perm, inverse(place.order)))});
     } else if (source != Source::Constant && (turned ? needs.original : needs.turned)) {
       out.push_back({value, is_view(value, place.order)});
     }
