@@ -5,7 +5,9 @@
 
 #include "base/mapped_file.h"
 #include "graph/definition.h"
+#include "graph/patch.h"
 #include "kernel/inference.h"
+#include "kernel/run_context.h"
 #include "onnx/ort_writer.h"
 
 namespace infernode::session {
@@ -104,11 +106,28 @@ onnx::OrtOperator describe(const kernel::Registry& registry, const graph::Node& 
   return out;
 }
 
+/// Constant nodes become initializers, in bodies too: readers of the format have no kernel for them.
+void lift_constants(Graph& graph, const kernel::Registry& registry) {
+  kernel::RunContext run;
+  run.allocator = &tensor::host_allocator();
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    if (graph.node(id).removed) continue;
+    for (const auto& body : graph::subgraphs(graph.node(id))) lift_constants(*body, registry);
+    const graph::Node& node = graph.node(id);
+    if (node.op_type != "Constant" || !node.domain.empty()) continue;
+    const std::vector<tensor::Value> made = kernel::evaluate_node(graph, node, {}, registry, run);
+    graph::GraphPatch patch(graph);
+    patch.fold(node.outputs.at(0), made.at(0));
+    patch.apply();
+  }
+}
+
 void save_ort(graph::Model model, const onnx::WriteOptions& write, const kernel::Registry& registry,
               const SessionOptions& options, const Logger& logger) {
   graph::inline_functions(*model.graph, write.functions);
   model.graph->compact();
   kernel::infer_graph(*model.graph, registry, &logger);
+  lift_constants(*model.graph, registry);
   const std::vector<std::byte> bytes = onnx::write_ort_bytes(
       model, {.describe = [&registry](const graph::Node& node) { return describe(registry, node); }});
   try {

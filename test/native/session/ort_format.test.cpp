@@ -105,6 +105,27 @@ TEST_CASE("a saved .ort holds operators of other runtimes only") {
     CHECK(saved.graph->node(id).domain != "infernode");
 }
 
+TEST_CASE("a saved .ort has initializers in the place of Constant nodes, in bodies and functions too") {
+  const std::string_view text =
+      "(float[3] x, bool c) => (y, w, g) { w = Constant <value = float[2] {1, 2}> () "
+      "y = If(c) <then_branch = a () => (t) { k = Constant <value_float = 2.0> ()  t = Mul(x, k) }, "
+      "else_branch = b () => (t) { t = Constant <value_floats = [7.0, 8.0, 9.0]> () }>  g = Gelu(x) }";
+  const auto original = open(text, {.level = passes::Level::Disabled}, 20);
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
+  for (const auto level : {passes::Level::Disabled, passes::Level::Basic, passes::Level::All}) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "saved.ort";
+    open(text, {.level = level, .optimized_model_path = path}, 20);
+    const auto bytes = read_file(path);
+    // The flatbuffer holds each operator's name as it is.
+    CHECK_FALSE(has({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "Constant"));
+    for (const bool c : {true, false}) {
+      const std::vector<Value> inputs{x, Tensor::of<bool>({}, {c})};
+      check_same(run(*load(path), inputs), run(*original, inputs), 1e-6);
+    }
+  }
+}
+
 TEST_CASE("large initializers go to the file that an option names, and come back") {
   const TemporaryFolder folder;
   const std::string path = folder / "model.onnx";
