@@ -1,6 +1,6 @@
 import { env, registerBackend, type Backend, type InferenceSession as Common } from 'onnxruntime-common';
 
-import { fromNative, typeError } from './errors.js';
+import { fromNative, InferenceError, typeError } from './errors.js';
 import { loadNative } from './load-native.js';
 import type { ModelSource, NativeSession } from './native.js';
 import { completion, NativeSessionHandler, throwIfAborted } from './session-handler.js';
@@ -9,6 +9,9 @@ import { version } from './version.js';
 
 /** Names of onnxruntime-web's: left to whoever registers a backend for them. */
 const browserOnly = new Set(['wasm', 'webgl', 'webnn']);
+
+/** The key of options that has all names of `executionProviders`, where none of them may make room for the next. */
+export const requestedProviders = Symbol('requested providers');
 
 const backend: Backend = {
   init: () => Promise.resolve(),
@@ -21,6 +24,13 @@ export async function createHandler(
   options: Common.SessionOptions = {},
 ): Promise<NativeSessionHandler> {
   const { native, blobs, signal, preferredOutputLocation } = parseSessionOptions(options);
+  const requested = (options as { [requestedProviders]?: readonly string[] })[requestedProviders] ?? [];
+  // onnxruntime-common drops names that nobody registered.
+  const dropped = requested.find((name) => native.providers.every((provider) => provider.name !== name));
+  if (dropped !== undefined) {
+    const message = `no available backend found. ERR: [${dropped}] backend not found.`;
+    throw new InferenceError('PROVIDER_UNAVAILABLE', message);
+  }
   throwIfAborted({ signal });
   for (const { index, blob } of blobs) {
     const entry = native.externalData[index];

@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from 'onnxruntime-common';
 
-import { createHandlerSync } from './backend.js';
+import { createHandlerSync, requestedProviders } from './backend.js';
 import { elementTypeOfName } from './element-types.js';
 import type { EngineTensor } from './engine-tensor.js';
 import { InferenceError, rangeError, typeError } from './errors.js';
@@ -325,15 +325,17 @@ async function resolveHandler(
   options: InferenceSession.SessionOptions,
 ): Promise<InferenceSessionHandler> {
   const { executionProviders } = options;
-  if (executionProviders !== undefined) parseProviders(executionProviders); // for its messages
+  const requested = executionProviders === undefined ? [] : parseProviders(executionProviders).map(({ name }) => name);
+  const given = options.providerFallback === false ? { ...options, [requestedProviders]: requested } : options;
   try {
     const session =
       typeof source === 'string'
-        ? await CommonSession.create(source, options)
-        : await CommonSession.create(source, options);
+        ? await CommonSession.create(source, given)
+        : await CommonSession.create(source, given);
     return (session as unknown as { handler: InferenceSessionHandler }).handler;
   } catch (error) {
-    if (!(error instanceof Error) || !error.message.startsWith('no available backend found')) throw error;
+    if (!(error instanceof Error) || error instanceof InferenceError) throw error;
+    if (!error.message.startsWith('no available backend found')) throw error;
     throw new InferenceError('PROVIDER_UNAVAILABLE', error.message, undefined, { cause: error });
   }
 }
