@@ -38,7 +38,7 @@ class Sweep {
 
  private:
   bool turn(ValueId seed, const Order& order) {
-    if (graph_.value(seed).is_constant() || tried_.contains({seed, order})) return false;
+    if (transposes::is_constant(graph_, seed) || tried_.contains({seed, order})) return false;
     transposes::Region region(graph_, consumers_, budget_);
     const bool grown = region.grow(seed, order);
     region.for_each_value([&](ValueId value, const Order& own) { tried_.emplace(value, own); });

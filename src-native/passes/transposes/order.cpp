@@ -74,4 +74,13 @@ std::optional<Order> perm_of(const graph::Graph& graph, const graph::Node& node)
   return every ? std::optional(std::move(perm)) : std::nullopt;
 }
 
+bool is_constant(const graph::Graph& graph, graph::ValueId value) {
+  while (!graph.value(value).is_constant()) {
+    const graph::NodeId maker = graph.value(value).producer;
+    if (maker == graph::kNoNode || !perm_of(graph, graph.node(maker))) return false;
+    value = graph.node(maker).inputs[0];
+  }
+  return true;
+}
+
 }  // namespace infernode::passes::transposes

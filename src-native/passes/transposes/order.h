@@ -30,4 +30,7 @@ Order settle(const graph::SymShape& shape, Order order);
 /// The permutation of a Transpose of the standard; nullopt for other nodes, and where it is none of the input's axes.
 std::optional<Order> perm_of(const graph::Graph& graph, const graph::Node& node);
 
+/// Whether the value is a constant, maybe transposed by nodes that are yet to be folded.
+bool is_constant(const graph::Graph& graph, graph::ValueId value);
+
 }  // namespace infernode::passes::transposes

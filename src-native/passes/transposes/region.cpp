@@ -106,7 +106,7 @@ bool Region::fits(const Turning& turning) const {
 
 Region::Source Region::source_of(ValueId value) const {
   const graph::ValueInfo& info = graph_.value(value);
-  if (info.is_constant()) return Source::Constant;
+  if (is_constant(graph_, value)) return Source::Constant;
   if (info.producer == kNoNode || info.is_input) return Source::Outside;
   const Place& place = places_.at(value);
   if (const auto member = nodes_.find(info.producer); member != nodes_.end()) {
@@ -157,7 +157,7 @@ bool Region::is_view(ValueId value, const Order& order) const {
 bool Region::widening_moves(const Turning& turning, std::size_t input, const Order& order) const {
   const graph::ValueInfo& value = graph_.value(turning.node.inputs[input]);
   const auto first = order.end() - static_cast<std::ptrdiff_t>(value.type.shape->size());
-  return !value.is_constant() && !std::is_sorted(first, order.end());
+  return !is_constant(graph_, turning.node.inputs[input]) && !std::is_sorted(first, order.end());
 }
 
 /// The transposes of the region's values, as chosen.

@@ -44,3 +44,10 @@ TEST_CASE("a transpose that is its own inverse, within a region") {
   check_optimized("(float[3,3] x) => (y) { t = Transpose(x)  a = Relu(t)  b = Transpose(a)  y = Sub(a, b) }", 1,
                   "a_turned = Relu (x)\na = Transpose <perm = [1, 0]> (a_turned)\ny = Sub (a, a_turned)");
 }
+
+TEST_CASE("a constant takes any order when the model is loaded") {
+  check_optimized(
+      "(float[4,1,2] x) => (y) <float[2,4] c = {-1, 2, -2, 0, -1, 1, 1, -1}> { t = Transpose<perm = [2,1,0]>(x)  "
+      "a = Add(t, c)  y = Transpose<perm = [2,1,0]>(a) }",
+      1, "y = Add (x, c_turned)");
+}
