@@ -17,6 +17,7 @@
 #include "microkernels/gemm.h"
 #include "microkernels/qgemm.h"
 #include "microkernels/reduce.h"
+#include "microkernels/winograd.h"
 
 using namespace infernode;
 using namespace infernode::microkernels;
@@ -128,6 +129,37 @@ void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size,
             });
 }
 
+// Counted in the operations of the definition, so that rates compare with conv's.
+void winograd(const Bench& bench, std::size_t in, std::size_t out, std::size_t size) {
+  const WinogradTable& table = winograd_table(bench.rung);
+  ConvArgs args;
+  ConvShape& s = args.shape;
+  s.in_channels = in;
+  s.out_channels = out;
+  s.in_h = s.in_w = s.out_h = s.out_w = size;
+  s.kernel_h = s.kernel_w = 3;
+  s.pad_top = s.pad_left = 1;
+  Buffer input(in * size * size), weight(out * s.depth()), output(out * s.positions());
+  Buffer packed(table.packed_weight_floats(out, in)), transformed(table.transformed_floats(out, in));
+  const WinogradSplit split = split_winograd(table, s, 1);
+  Buffer scratch(table.scratch_floats(s, split.block(0)));
+  table.pack_weight(out, in, weight.data(), packed.data());
+  args.input = input.data();
+  args.packed_weight = packed.data();
+  args.output = output.data();
+  const std::string name =
+      "winograd " + std::to_string(in) + "->" + std::to_string(out) + " " + std::to_string(size) + "^2";
+  const double amount = 2.0 * static_cast<double>(out * s.positions()) * static_cast<double>(s.depth());
+  const auto run = [&](const float* weights) {
+    for (std::size_t i = 0; i < split.count(); ++i) table.conv(args, weights, split.block(i), scratch.data());
+  };
+  bench.run(name, amount, "GFLOP/s", [&] {
+    table.transform_weight(out, in, packed.data(), 0, out, transformed.data());
+    run(transformed.data());
+  });
+  bench.run(name + " directly", amount, "GFLOP/s", [&] { run(nullptr); });
+}
+
 void depthwise(const Bench& bench, std::size_t channels, std::size_t size, std::size_t kernel, std::size_t stride) {
   const ConvTable& table = conv_table(bench.rung);
   DepthwiseArgs args;
@@ -210,10 +242,15 @@ int main(int argc, char** argv) {
     }
     gemm(bench, 1, 32000, 2048, true, false);
     conv(bench, 3, 64, 224, 7, 2);
+    conv(bench, 24, 24, 160, 3, 1);
+    conv(bench, 32, 32, 160, 3, 1);
     conv(bench, 64, 64, 56, 3, 1);
+    conv(bench, 64, 64, 80, 3, 1);
     conv(bench, 64, 256, 56, 1, 1);
     conv(bench, 128, 128, 28, 3, 1);
+    conv(bench, 128, 128, 40, 3, 1);
     conv(bench, 256, 256, 14, 3, 1);
+    conv(bench, 256, 256, 20, 3, 1);
     conv(bench, 512, 512, 7, 3, 1);
     conv(bench, 512, 2048, 7, 1, 1);
     conv(bench, 256, 512, 56, 1, 2);
@@ -224,6 +261,10 @@ int main(int argc, char** argv) {
     conv(bench, 144, 24, 56, 1, 1);
     conv(bench, 384, 64, 14, 1, 1);
     conv(bench, 160, 960, 7, 1, 1);
+    for (const auto& [channels, size] : std::initializer_list<std::pair<std::size_t, std::size_t>>{
+             {24, 160}, {32, 160}, {64, 56}, {64, 80}, {128, 28}, {128, 40}, {256, 14}, {256, 20}}) {
+      winograd(bench, channels, channels, size);
+    }
     depthwise(bench, 32, 112, 3, 1);
     depthwise(bench, 96, 112, 3, 2);
     depthwise(bench, 576, 14, 3, 1);

@@ -69,8 +69,8 @@ INFERNODE_SIMD void copy_padded(const float* row, std::ptrdiff_t width, std::ptr
 }
 
 // Rows [k0, k0 + k) of the columns at positions [n0, n0 + cols): out[p * kNr + c].
-void pack_columns(const ConvShape& s, const float* input, std::size_t k0, std::size_t k, std::size_t n0,
-                  std::size_t cols, float* out) noexcept {
+[[maybe_unused]] void pack_columns(const ConvShape& s, const float* input, std::size_t k0, std::size_t k,
+                                   std::size_t n0, std::size_t cols, float* out) noexcept {
   if (cols < kNr) {
     for (std::size_t p = 0; p < k; ++p) {
       for (std::size_t c = cols; c < kNr; ++c) out[p * kNr + c] = 0.0f;

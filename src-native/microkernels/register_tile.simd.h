@@ -18,14 +18,15 @@ constexpr std::size_t kMr = 4, kNv = 2;
 #endif
 constexpr std::size_t kNr = kNv * kLanes;
 
-// tile[r * kNr + c] = (start ? 0 : tile) + sum over p < k of a[r * lda + p] * row_of(p)[c].
+// tile[r * ld + c] = (start ? 0 : tile) + sum over p < k of a[r * lda + p] * row_of(p)[c].
 template <std::size_t kRows, std::size_t kVectors, typename RowOf>
-INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, RowOf row_of, bool start, float* tile) {
+INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, RowOf row_of, bool start, float* tile,
+                             std::size_t ld = kNr) {
   VecF sum[kRows][kVectors];
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = start ? zero() : load(tile + r * kNr + v * kLanes);
+    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = start ? zero() : load(tile + r * ld + v * kLanes);
   }
   for (std::size_t p = 0; p < k; ++p, ++a) {
     const float* from = row_of(p);
@@ -42,7 +43,7 @@ INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, Row
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * kNr + v * kLanes, sum[r][v]);
+    for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * ld + v * kLanes, sum[r][v]);
   }
 }
 
