@@ -225,8 +225,8 @@ describe.runIf(ours)('a model file', () => {
     ['plain text', 'Access denied. Sign in to continue.\n', /text/i],
     ['a picture', Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13), /PNG|image/i],
     ['safetensors', Buffer.from('\x10\0\0\0\0\0\0\0{"__metadata__":{', 'latin1'), /safetensors/i],
-    ['zeros', new Uint8Array(4096), /./],
-    ['noise', Uint8Array.from({ length: 4096 }, (_, i) => (i * 2654435761) >>> 13), /./],
+    ['zeros', new Uint8Array(4096), /It looks like zeros: the file was reserved but never written; fetch it again\.$/],
+    ['noise', Uint8Array.from({ length: 4096 }, (_, i) => (i * 2654435761) >>> 13), /at byte \d+/],
   ])('that is %s says so', async (_, content, looksLike) => {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     const error = await refuse(bytes, { message: looksLike, code: 'INVALID_MODEL' });
@@ -420,11 +420,10 @@ describe.runIf(ours)('a model', () => {
     const graph = message([1, call('F0', 'x', 'y')], [2, 'g'], [11, message([1, 'x'], [2, message([1, message([1, 1])])])], [12, message([1, 'y'])]); // prettier-ignore
     const opsets = ['', 'l'].map((domain) => [8, message([1, domain], [2, 17])] as [number, Uint8Array]);
     const functions = Array.from({ length: 9 }, (_, i) => [25, level(i)] as [number, Uint8Array]);
-    const error = await refuse(message([1, 8], [7, graph], ...opsets, ...functions, [25, last]), {
-      message: /./,
+    await refuse(message([1, 8], [7, graph], ...opsets, ...functions, [25, last]), {
+      message: "the model's functions expand to more than 1000000 nodes",
       code: 'INVALID_MODEL',
     });
-    expect(error.message).toMatch(/function|nodes/);
   });
 });
 
