@@ -44,8 +44,9 @@ std::int64_t usual_bytes(const graph::ValueType& type) {
   return std::min(kMost, bits / 8);
 }
 
-bool is_less(std::vector<Dim> now, std::vector<Dim> before) {
-  if (now.size() > before.size()) return false;
+std::strong_ordering compare(std::vector<Dim> now, std::vector<Dim> before) {
+  constexpr auto kLess = std::strong_ordering::less, kMore = std::strong_ordering::greater;
+  if (now.size() > before.size()) return kMore;
   const bool fewer = now.size() < before.size();
   std::erase_if(now, [&](const Dim& size) {
     const auto same = std::find(before.begin(), before.end(), size);
@@ -53,7 +54,7 @@ bool is_less(std::vector<Dim> now, std::vector<Dim> before) {
     before.erase(same);
     return true;
   });
-  if (now.empty()) return fewer;
+  if (now.empty()) return fewer ? kLess : std::strong_ordering::equal;
   const Dim saved = sum(before) - sum(now);
   const auto names = symbols_of(saved);
   bool any = fewer;
@@ -65,11 +66,11 @@ bool is_less(std::vector<Dim> now, std::vector<Dim> before) {
     return value && *value >= 0;
   };
   constexpr std::int64_t kLarge = 1024;
-  if (!saves(1, "", 1) || !saves(3, "", 3) || !saves(kLarge, "", kLarge)) return false;
+  if (!saves(1, "", 1) || !saves(3, "", 3) || !saves(kLarge, "", kLarge)) return kMore;
   for (const std::string& name : names) {
-    if (!saves(1, name, kLarge) || !saves(kLarge, name, 1)) return false;
+    if (!saves(1, name, kLarge) || !saves(kLarge, name, 1)) return kMore;
   }
-  return any;
+  return any ? kLess : kMore;
 }
 
 }  // namespace infernode::passes::transposes

@@ -1,6 +1,7 @@
 #include "passes/transposes/region.h"
 
 #include <algorithm>
+#include <compare>
 
 #include "passes/transposes/cost.h"
 #include "passes/transposes/min_cut.h"
@@ -249,19 +250,29 @@ void Region::cut(std::int64_t per_node) {
 }
 
 bool Region::choose() {
-  const auto sizes = [&] {
-    std::vector<graph::Dim> out;
+  struct Total {
+    std::vector<graph::Dim> sizes;
+    std::size_t views = 0;
+  };
+  const auto total = [&] {
+    Total out;
     for (const Move& move : moves()) {
-      if (!move.view) out.push_back(bits_of(graph_.value(move.value).type));
+      if (move.view)
+        ++out.views;
+      else
+        out.sizes.push_back(bits_of(graph_.value(move.value).type));
     }
     return out;
   };
   chosen_.clear();
-  const std::vector<graph::Dim> before = sizes();
+  const Total before = total();
   // A transpose costs as much as the moving of so many bytes; failing that, the fewest transposes.
   for (const std::int64_t per_node : {std::int64_t{1} << 12, std::int64_t{1} << 40}) {
     cut(per_node);
-    if (!chosen_.empty() && is_less(sizes(), before)) return true;
+    if (chosen_.empty()) continue;
+    const Total now = total();
+    const std::strong_ordering order = compare(now.sizes, before.sizes);
+    if (order < 0 || (order == 0 && now.views < before.views)) return true;
   }
   chosen_.clear();
   return false;
