@@ -8,6 +8,7 @@
 #include "microkernels/convert.h"
 #include "ops/activation.h"
 #include "ops/conv_rows.h"
+#include "ops/conv_winograd.h"
 #include "ops/gemm.h"
 #include "tensor/dispatch.h"
 
@@ -38,6 +39,8 @@ class Conv final : public kernel::Kernel {
     if (w != nullptr) w_shape_ = w->shape();
     rows_ = ConvRows(info, groups_);
     if (rows_) return;
+    winograd_ = ConvWinograd(info, groups_);
+    if (winograd_) return;
     if (w == nullptr || w->rank() < 3 || w->dtype() != DType::Float32 || w->numel() == 0 || groups_ < 1 ||
         w->dim(0) % groups_ != 0)
       return;
@@ -56,7 +59,7 @@ class Conv final : public kernel::Kernel {
     tensor::Buffer x_hold, w_hold, b_hold, z_hold, y_hold;
     Operands o;
     o.x = as_float(ctx, x, x_hold);
-    if (!packed_ && !rows_) o.w = as_float(ctx, ctx.input(1), w_hold);
+    if (!packed_ && !rows_ && !winograd_) o.w = as_float(ctx, ctx.input(1), w_hold);
     if (const Tensor* b = ctx.optional_input(2)) {
       if (b->numel() != p.out_channels) {
         fail(ErrorCode::ShapeMismatch,
@@ -72,6 +75,8 @@ class Conv final : public kernel::Kernel {
     o.y = float_target(ctx, out, y_hold);
     if (rows_) {
       rows_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
+    } else if (winograd_) {
+      winograd_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (p.depthwise()) {
       run_depthwise(ctx, p, o);
     } else {
@@ -227,6 +232,7 @@ class Conv final : public kernel::Kernel {
   Shape w_shape_;
   tensor::Buffer packed_;
   ConvRows rows_;
+  ConvWinograd winograd_;
 };
 
 void infer_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 1); }

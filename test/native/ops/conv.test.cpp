@@ -52,6 +52,9 @@ TEST_CASE("Conv agrees with plain loops over 1 to 3 axes, groups, strides, dilat
       {{2, 9, 7, 7}, {70, 9, 3, 3}, "pads=[1,1,1,1]"},
       {{2, 9, 7, 6}, {64, 9, 1, 1}, ""},
       {{1, 9, 8, 8}, {65, 9, 3, 2}, "strides=[2,1], dilations=[1,2]"},
+      {{2, 33, 14, 19}, {25, 33, 3, 3}, "pads=[1,0,2,1]"},
+      {{1, 24, 30, 11}, {24, 24, 3, 3}, "auto_pad=\"SAME_UPPER\""},
+      {{1, 40, 3, 3}, {30, 40, 3, 3}, "pads=[1,1,1,1]"},
   };
   for (const auto& c : cases) {
     const std::string text = cat("(X, W, B) => (Y) { Y = Conv<", c.attributes, ">(X, W, B) }");
@@ -115,6 +118,22 @@ TEST_CASE("FusedConv adds Z before its activation") {
                "(float[2,1,2,2] X, float[64,1,1,1] W, float[64] B, float[2,64,2,2] Z) => (float[2,64,2,2] Y) { Y = "
                "com.microsoft.FusedConv<activation=\"Relu\">(X, W, B, Z) }"),
            17, {x, w, b, z}, {y});
+}
+
+TEST_CASE("FusedConv adds Z to tiles of enough channels to be transformed") {
+  const Tensor x = Tensor::make(DType::Float32, {2, 32, 11, 12}), w = Tensor::make(DType::Float32, {24, 32, 3, 3}),
+               b = iota(DType::Float32, {24}), z = iota(DType::Float32, {2, 24, 9, 10}),
+               y = Tensor::make(DType::Float32, {2, 24, 9, 10});
+  for (float& v : x.mutable_span<float>()) v = 1;
+  for (float& v : w.mutable_span<float>()) v = -0.25f;
+  for (std::int64_t i = 0; i < y.numel(); ++i)
+    y.mutable_data<float>()[i] = std::max(0.0f, b.data<float>()[i / 90 % 24] + z.data<float>()[i] - 72);
+  check_op(
+      "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> g (float[2,32,11,12] X, float[24,32,3,3] W, "
+      "float[24] B, float[2,24,9,10] Z) => (float[2,24,9,10] Y) { Y = com.microsoft.FusedConv<activation=\"Relu\">(X, "
+      "W, "
+      "B, Z) }",
+      17, {x, w, b, z}, {y});
 }
 
 }  // namespace
