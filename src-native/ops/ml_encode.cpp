@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <unordered_map>
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "ops/label_map.h"
 #include "ops/ml_scores.h"
-#include "tensor/dispatch.h"
 
 namespace infernode::ops {
 namespace {
@@ -19,131 +17,6 @@ using kernel::KernelInfo;
 using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
-using tensor::TypeTag;
-
-/// Finds keys by value: strings as they are; numbers by bits, all NaN alike and -0 as 0.
-class KeyIndex {
- public:
-  KeyIndex() = default;
-  /// `keep_last`: of equal keys, the last one counts instead of the first.
-  explicit KeyIndex(const Tensor& keys, bool keep_last = false) : dtype_(keys.dtype()) {
-    const auto count = static_cast<std::uint32_t>(keys.numel());
-    const auto put = [&](auto& map, const auto& key, std::uint32_t i) {
-      if (!map.emplace(key, i).second && keep_last) map[key] = i;
-    };
-    if (dtype_ == DType::String) {
-      strings_.reserve(count);
-      for (std::uint32_t i = 0; i < count; ++i) put(strings_, keys.data<std::string>()[i], i);
-      return;
-    }
-    numbers_.reserve(count);
-    dispatch_numbers(dtype_, [&]<class T>(TypeTag<T>) {
-      for (std::uint32_t i = 0; i < count; ++i) put(numbers_, code(keys.data<T>()[i]), i);
-    });
-  }
-
-  DType dtype() const { return dtype_; }
-  std::size_t size() const { return strings_.size() + numbers_.size(); }
-
-  /// Calls hit(element, index of its key) or, where there is none, hit(element, -1), over all of x.
-  template <class F>
-  void look_up(const Tensor& x, F hit) const {
-    const auto count = static_cast<std::size_t>(x.numel());
-    if (x.dtype() == DType::String) {
-      for (std::size_t i = 0; i < count; ++i) hit(i, found(strings_, x.data<std::string>()[i]));
-      return;
-    }
-    dispatch_numbers(x.dtype(), [&]<class T>(TypeTag<T>) {
-      for (std::size_t i = 0; i < count; ++i) hit(i, found(numbers_, code(x.data<T>()[i])));
-    });
-  }
-
-  template <class F>
-  static void dispatch_numbers(DType type, F&& f) {
-    tensor::dispatch<std::int64_t, float, double, std::int32_t, std::int16_t>(type, "LabelEncoder", f);
-  }
-
- private:
-  template <class Map, class Key>
-  static std::int64_t found(const Map& map, const Key& key) {
-    const auto at = map.find(key);
-    return at == map.end() ? -1 : static_cast<std::int64_t>(at->second);
-  }
-  template <class T>
-  static std::uint64_t code(T value) {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (std::isnan(value)) return UINT64_MAX;
-      return std::bit_cast<std::uint64_t>(static_cast<double>(value) + 0.0);
-    } else {
-      return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
-    }
-  }
-
-  DType dtype_ = DType::Undefined;
-  std::unordered_map<std::string, std::uint32_t> strings_;
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
-};
-
-/// out[i] = values[index of x[i]], or the only element of `fallback`.
-void map_labels(const KeyIndex& keys, const Tensor& x, const Tensor& values, const Tensor& fallback,
-                const Tensor& out) {
-  const auto move = [&]<class T>(TypeTag<T>) {
-    const T* from = values.data<T>();
-    const T other = fallback.data<T>()[0];
-    T* to = out.mutable_data<T>();
-    keys.look_up(x, [&](std::size_t i, std::int64_t at) { to[i] = at < 0 ? other : from[at]; });
-  };
-  if (values.dtype() == DType::String) return move(TypeTag<std::string>{});
-  KeyIndex::dispatch_numbers(values.dtype(), move);
-}
-
-template <class T>
-Tensor list_tensor(const std::vector<T>& list) {
-  return Tensor::of<T>(Shape{static_cast<std::int64_t>(list.size())}, std::span<const T>(list));
-}
-
-/// The one list among `name`_tensor, `name`_strings, `name`_int64s and `name`_floats. Throws InvalidModel unless
-/// exactly one is given.
-Tensor label_list(const Attributes& attributes, const std::string& name) {
-  std::vector<Tensor> lists;
-  if (const Tensor* t = attributes.get_tensor(name + "_tensor")) {
-    constexpr tensor::TypeSet kTypes{DType::String, DType::Int64, DType::Float32,
-                                     DType::Int32,  DType::Int16, DType::Float64};
-    INFERNODE_CHECK(t->rank() <= 1 && kTypes.contains(t->dtype()), ErrorCode::InvalidModel, name, "_tensor is ",
-                    t->to_string(), ", which is no list of ", kTypes.to_string());
-    lists.push_back(*t);
-  }
-  if (const auto list = attributes.get_strings(name + "_strings"); !list.empty()) lists.push_back(list_tensor(list));
-  if (const auto list = attributes.get_ints(name + "_int64s"); !list.empty()) lists.push_back(list_tensor(list));
-  if (const auto list = attributes.get_floats(name + "_floats"); !list.empty()) lists.push_back(list_tensor(list));
-  INFERNODE_CHECK(lists.size() == 1, ErrorCode::InvalidModel, "exactly one list of ", name, " must be given, not ",
-                  lists.size());
-  return lists[0];
-}
-
-/// What stands for keys that are not known: a tensor of one element of type `type`.
-Tensor label_default(const Attributes& attributes, DType type) {
-  if (const Tensor* t = attributes.get_tensor("default_tensor")) {
-    INFERNODE_CHECK(t->numel() == 1 && t->dtype() == type, ErrorCode::InvalidModel, "default_tensor is ",
-                    t->to_string(), " where one ", tensor::name(type), " is expected");
-    return *t;
-  }
-  const Shape one{1};
-  switch (type) {
-    case DType::String:
-      return Tensor::of<std::string>(one, {attributes.get_string("default_string", "_Unused")});
-    case DType::Float32:
-      return Tensor::of<float>(one, {attributes.get_float("default_float", -0.0f)});
-    case DType::Float64:
-      return Tensor::of<double>(one, {static_cast<double>(attributes.get_float("default_float", -0.0f))});
-    case DType::Int32:
-      return Tensor::of<std::int32_t>(one, {static_cast<std::int32_t>(attributes.get_int("default_int64", -1))});
-    case DType::Int16:
-      return Tensor::of<std::int16_t>(one, {static_cast<std::int16_t>(attributes.get_int("default_int64", -1))});
-    default:
-      return Tensor::of<std::int64_t>(one, {attributes.get_int("default_int64", -1)});
-  }
-}
 
 /// 0, 1, ... as int64s.
 Tensor counting(std::size_t count) {
