@@ -15,10 +15,12 @@ std::optional<std::int64_t> zero_point(const Match& match, const char* name) {
   return tensor::to_int64_scalar(*t);
 }
 
-/// 8 bits survive a product and a quotient by the same scale, as long as neither leaves float's range.
+/// 16 bits survive a product and a quotient by the same scale, as long as neither leaves float's range: together the
+/// roundings are less than half a step.
 bool guard(const Match& match) {
   const DType type = match.type("x").elem;
-  if ((type != DType::Int8 && type != DType::UInt8) || match.type("y").elem != type) return false;
+  const bool code = type == DType::Int8 || type == DType::UInt8 || type == DType::Int16 || type == DType::UInt16;
+  if (!code || match.type("y").elem != type) return false;
   for (const char* name : {"c_s", "c_t"}) {
     const tensor::Tensor* scale = match.constant(name);
     if (scale == nullptr || scale->dtype() != DType::Float32 || scale->numel() != 1) return false;
@@ -35,7 +37,8 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch&) { re
 
 void register_double_qdq(FusionRegistry& registry) {
   registry.add({"DoubleQDQPairsRemover", 1,
-                "(x, c_s, o_z, c_t, o_v) => (y) { d = DequantizeLinear(x, c_s, o_z)  y = QuantizeLinear(d, c_t, o_v) }",
+                "(x, c_s, o_z, c_t, o_v) => (y) { s_d = DequantizeLinear(x, c_s, o_z)  "
+                "y = QuantizeLinear(s_d, c_t, o_v) }",
                 guard, replace});
 }
 

@@ -50,7 +50,15 @@ void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const M
   const std::string provider = match.node(0).provider;
   graph::GraphPatch patch(graph);
   const std::vector<ValueId> outputs = fusion.replace(match, patch);
-  for (const NodeId old : match.nodes()) patch.remove_node(old);
+  for (const NodeId old : match.nodes()) {
+    // What leads to a shared value goes when nobody reads it.
+    const auto made = graph.node(old).outputs;
+    const bool last = std::any_of(made.begin(), made.end(), [&](ValueId id) {
+      return std::any_of(pattern.graph().outputs().begin(), pattern.graph().outputs().end(),
+                         [&](ValueId out) { return match.value(pattern.graph().value(out).name) == id; });
+    });
+    if (last || !pattern.has_shared()) patch.remove_node(old);
+  }
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     patch.replace_uses(match.value(pattern.graph().value(pattern.graph().outputs()[o]).name), outputs[o]);
   }

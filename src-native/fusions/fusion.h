@@ -44,8 +44,9 @@ class Match {
 /// One fusion. `pattern` is a function in ONNX's text form: its inputs are free values, its outputs the values that the
 /// replacement must give; every other value inside is used nowhere else (the matcher checks). Two inputs of a
 /// commutative operator match either way round. A pattern input named `c_...` matches constants only, one named `o_...`
-/// also an input that is absent. An attribute written in a pattern node must be equal in the graph; others may be
-/// anything: the guard looks at them.
+/// also an input that is absent. A value named `s_...` inside may have other readers and be an output of the graph: the
+/// node that makes it stays while something reads it. An attribute written in a pattern node must be equal in the
+/// graph; others may be anything: the guard looks at them.
 ///   "(x, c_w, c_b) => (y) { t = MatMul(x, c_w)  y = Add(t, c_b) }"
 struct Fusion {
   const char* name;  ///< "MatMulAddFusion": in optimization.disable_specified_optimizers and in provenance

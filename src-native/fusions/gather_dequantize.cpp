@@ -47,13 +47,13 @@ graph::ValueId look_up(const Match& match, graph::GraphPatch& patch, const char*
 }
 
 std::vector<graph::ValueId> replace_dequantize(const Match& match, graph::GraphPatch& patch) {
-  graph::Node node = match.maker("m");
+  graph::Node node = match.maker("s_m");
   node.inputs[0] = look_up(match, patch, "c_q", "codes");
   return put(match, patch, std::move(node));
 }
 
 std::vector<graph::ValueId> replace_cast_scale(const Match& match, graph::GraphPatch& patch) {
-  graph::Node cast = match.maker("f"), scale = match.maker("m");
+  graph::Node cast = match.maker("f"), scale = match.maker("s_m");
   cast.inputs = {look_up(match, patch, "c_q", "codes")};
   const graph::ValueId rows = add(match, patch, std::move(cast), "rows", match.type("y").elem);
   const bool one = match.constant("c_s")->rank() == 0;
@@ -65,10 +65,10 @@ std::vector<graph::ValueId> replace_cast_scale(const Match& match, graph::GraphP
 
 void register_gather_dequantize(FusionRegistry& registry) {
   registry.add({"GatherDequantizeFusion", 1,
-                "(c_q, c_s, o_z, i) => (y) { m = DequantizeLinear(c_q, c_s, o_z)  y = Gather(m, i) }", guard_dequantize,
-                replace_dequantize});
+                "(c_q, c_s, o_z, i) => (y) { s_m = DequantizeLinear(c_q, c_s, o_z)  y = Gather(s_m, i) }",
+                guard_dequantize, replace_dequantize});
   registry.add({"GatherDequantizeFusion", 1,
-                "(c_q, c_s, i) => (y) { f = Cast(c_q)  m = Mul(f, c_s)  y = Gather(m, i) }", guard_cast_scale,
+                "(c_q, c_s, i) => (y) { f = Cast(c_q)  s_m = Mul(f, c_s)  y = Gather(s_m, i) }", guard_cast_scale,
                 replace_cast_scale});
 }
 

@@ -51,7 +51,7 @@ struct Goal {
 };
 
 /// What the pattern takes comes from outside the match, and what is made inside is read inside only, except the
-/// pattern's outputs.
+/// pattern's outputs and values that may be shared.
 bool closed(const Graph& pattern, const Graph& graph, const Binding& binding,
             const std::vector<std::vector<NodeId>>& consumers) {
   const auto inside = [&](NodeId id) {
@@ -61,10 +61,14 @@ bool closed(const Graph& pattern, const Graph& graph, const Binding& binding,
     const ValueId found = binding.values[index(input)];
     if (found != kNoValue && inside(graph.value(found).producer)) return false;
   }
-  for (const NodeId id : binding.nodes) {
-    if (id == kNoNode) return false;
-    for (const ValueId made : graph.node(id).outputs) {
+  for (std::size_t n = 0; n < binding.nodes.size(); ++n) {
+    if (binding.nodes[n] == kNoNode) return false;
+    const auto& names = pattern.node(static_cast<NodeId>(n)).outputs;
+    const auto& outputs = graph.node(binding.nodes[n]).outputs;
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const ValueId made = outputs[o];
       if (made == kNoValue) continue;
+      if (o < names.size() && names[o] != kNoValue && Pattern::is_shared(pattern.value(names[o]))) continue;
       const auto out = pattern.outputs();
       const bool output =
           std::any_of(out.begin(), out.end(), [&](ValueId o) { return binding.values[index(o)] == made; });
@@ -174,6 +178,7 @@ Pattern::Pattern(std::string_view text) {
   order_ = graph_->topological_order();
   if (graph_->outputs().empty()) fail(ErrorCode::Internal, "a fusion's pattern has no output");
   root_ = graph_->value(graph_->outputs()[0]).producer;
+  has_shared_ = std::any_of(graph_->values().begin(), graph_->values().end(), is_shared);
   if (root_ == kNoNode) fail(ErrorCode::Internal, "a fusion's first output is not made by a node");
 }
 

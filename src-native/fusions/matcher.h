@@ -16,11 +16,15 @@ class Pattern {
   const graph::Graph& graph() const { return *graph_; }
   const std::vector<graph::NodeId>& order() const { return order_; }
   graph::NodeId root() const { return root_; }
+  /// Whether others than the match may read a value that is made inside.
+  bool has_shared() const { return has_shared_; }
+  static bool is_shared(const graph::ValueInfo& value) { return value.name.starts_with("s_"); }
 
  private:
   std::shared_ptr<graph::Graph> graph_;
   std::vector<graph::NodeId> order_;
   graph::NodeId root_;
+  bool has_shared_ = false;
 };
 
 /// The match whose root is `node`; nullopt where the pattern does not fit there. Commutative operators are tried both

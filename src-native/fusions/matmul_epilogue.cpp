@@ -36,7 +36,7 @@ std::vector<graph::ValueId> finish(const Match& match, graph::GraphPatch& patch,
 bool is_expressible(const Match& match) {
   const graph::Node& product = match.maker("t");
   if (match.type("t").elem != tensor::DType::Float32 || match.type("a").elem != match.type("t").elem ||
-      rank_of(match.type("a")).value_or(0) < 2 || rank_of(match.type("b")).value_or(0) < 2)
+      rank_of(match.type("a")).value_or(0) < 2 || rank_of(match.graph().value(product.inputs[1]).type).value_or(0) < 2)
     return false;
   if (product.op_type != "Gemm") return true;
   const bool plain = product.attributes.get_int("transA", 0) == 0 && product.attributes.get_float("beta", 1) == 1;
@@ -135,7 +135,7 @@ std::vector<graph::ValueId> replace_codes(const Match& match, graph::GraphPatch&
 
 /// Weights kept in 8 bits: one scale, or one for each column of B'.
 bool guard_dequantize(const Match& match) {
-  const graph::Node& expand = match.maker("b");
+  const graph::Node& expand = match.maker("s_b");
   const tensor::Tensor *codes = match.constant("c_q"), *scale = match.constant("c_s"), *zero = match.constant("o_z");
   if (!is_expressible(match) || !is_code(*codes) || scale->dtype() != tensor::DType::Float32 ||
       (match.has("o_z") && (zero == nullptr || zero->numel() != scale->numel())) ||
@@ -214,11 +214,13 @@ void register_matmul_epilogue(FusionRegistry& registry) {
     registry.add({"MatMulScaleFusion", 2, inputs + ", c_s) => (y) { " + product + "  y = Div(t, c_s) }", guard_scale,
                   replace_scale});
   }
-  for (const std::string product : {kProducts[0], "t = infernode.FusedMatMul(a, b, o_c, o_r)", kProducts[2]}) {
+  // Weights may have other readers: this product needs no floats of them all the same.
+  for (const std::string product :
+       {"t = MatMul(a, s_b)", "t = infernode.FusedMatMul(a, s_b, o_c, o_r)", "t = Gemm(a, s_b, o_c)"}) {
     const std::string inputs = "(a, c_q, c_s, o_z, o_c, o_r) => (t) { ";
-    registry.add({"DequantizeMatMulFusion", 2, inputs + "b = DequantizeLinear(c_q, c_s, o_z)  " + product + " }",
+    registry.add({"DequantizeMatMulFusion", 2, inputs + "s_b = DequantizeLinear(c_q, c_s, o_z)  " + product + " }",
                   guard_dequantize, replace_dequantize});
-    registry.add({"DequantizeMatMulFusion", 2, inputs + "f = Cast(c_q)  b = Mul(f, c_s)  " + product + " }",
+    registry.add({"DequantizeMatMulFusion", 2, inputs + "f = Cast(c_q)  s_b = Mul(f, c_s)  " + product + " }",
                   guard_cast_scale, replace_cast_scale});
   }
   for (const std::string op : {"MatMul(a, b)", "infernode.FusedMatMul(a, b)"}) {

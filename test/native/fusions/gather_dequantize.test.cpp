@@ -28,8 +28,12 @@ TEST_CASE("rows of 8-bit tables are looked up before they are expanded") {
   check("f = Cast<to = 1>(q)  m = Mul(s, f)  y = Gather(m, i)", true);
 }
 
-TEST_CASE("tables that are read otherwise are not") {
+TEST_CASE("a table that others read is expanded for them") {
+  check("m = DequantizeLinear(q, s, z)  g = Gather(m, i)  u = ReduceSum(m)  y = Add(g, u)", true);
+  check("f = Cast<to = 1>(q)  m = Mul(f, rows)  g = Gather(m, i)  u = ReduceSum(m)  y = Add(g, u)", true);
+}
+
+TEST_CASE("tables that are scaled otherwise are not") {
   check("m = DequantizeLinear<axis = 0>(q, each)  y = Gather(m, i)", false);
   check("f = Cast<to = 1>(q)  m = Mul(f, columns)  y = Gather(m, i)", false);
-  check("f = Cast<to = 1>(q)  m = Mul(f, rows)  g = Gather(m, i)  u = ReduceSum(m)  y = Add(g, u)", false);
 }

@@ -111,6 +111,14 @@ TEST_CASE("an operator that aligns its inputs by an attribute, as before version
   CHECK_FALSE(match(pattern, model("<axis = 0, broadcast = 1>")));
 }
 
+TEST_CASE("a value that may be shared may have other readers and be an output") {
+  const graph::Model shared = parse("(float[2] a) => (y, u, t) { t = Exp(a)  u = Neg(t)  y = Relu(t) }");
+  CHECK_FALSE(match("(p) => (y) { t = Exp(p)  y = Relu(t) }", shared));
+  CHECK(match("(p) => (y) { s_t = Exp(p)  y = Relu(s_t) }", shared));
+  const graph::Model deep = parse("(float[2] a) => (y, r) { r = Neg(a)  t = Exp(r)  y = Relu(t) }");
+  CHECK_FALSE(match("(p) => (y) { r = Neg(p)  s_t = Exp(r)  y = Relu(s_t) }", deep));
+}
+
 TEST_CASE("a pattern that does not parse is a fault of ours") {
   CHECK_THROWS_WITH_AS(Pattern("(p) => (s) { s = "), doctest::Contains("pattern does not parse"), Error);
 }
