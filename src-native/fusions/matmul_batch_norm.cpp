@@ -1,6 +1,7 @@
 // Batch normalization at inference over columns of a product, as they are or moved to the channels' place: it scales
 // the weights' columns and adds a row.
 
+#include <algorithm>
 #include <cmath>
 
 #include "fusions/rewrite.h"
@@ -36,6 +37,23 @@ bool guard_moved(const Match& match) {
   const std::size_t rank = rank_of(match.type("x")).value_or(0);
   const auto perm = match.maker("m").attributes.get_ints("perm");
   return rank >= 3 && perm.size() == rank && perm[1] == static_cast<std::int64_t>(rank) - 1 && fits(match);
+}
+
+/// A reshape that only adds dims of 1 after the columns: [M, N, 1, ..].
+bool keeps_columns(const Match& match) {
+  const auto& shape = match.type("r").shape;
+  if (!shape || shape->size() < 2 || !(*shape)[1].is(match.constant("c_w")->dim(1))) return false;
+  return std::all_of(shape->begin() + 2, shape->end(), [](const graph::Dim& dim) { return dim.is(1); });
+}
+bool guard_reshaped(const Match& match) { return guard(match) && keeps_columns(match); }
+
+/// Rows are spread over several dims, and the columns, still last, moved to the channels' place.
+bool guard_reshaped_moved(const Match& match) {
+  const auto& shape = match.type("r").shape;
+  const auto perm = match.maker("m").attributes.get_ints("perm");
+  return shape && shape->size() >= 3 && perm.size() == shape->size() &&
+         perm[1] == static_cast<std::int64_t>(shape->size()) - 1 && fits(match) &&
+         shape->back().is(match.constant("c_w")->dim(1)) && rank_of(match.type("t")).value_or(0) >= 2;
 }
 
 /// Adds the product with scaled weights and the row; the sum is `out`, or a value of its own.
@@ -76,6 +94,23 @@ std::vector<graph::ValueId> replace_moved(const Match& match, graph::GraphPatch&
   return {match.value("y")};
 }
 
+/// The reshape, and where there is one the transpose after it, follow the sum.
+std::vector<graph::ValueId> replace_reshaped(const Match& match, graph::GraphPatch& patch) {
+  graph::Node reshape = match.maker("r");
+  reshape.inputs[0] = add_affine(match, patch, graph::kNoValue);
+  reshape.outputs = {match.value("y")};
+  patch.add_node(std::move(reshape));
+  return {match.value("y")};
+}
+std::vector<graph::ValueId> replace_reshaped_moved(const Match& match, graph::GraphPatch& patch) {
+  graph::Node reshape = match.maker("r"), transpose = match.maker("m");
+  reshape.inputs[0] = add_affine(match, patch, graph::kNoValue);
+  transpose.outputs = {match.value("y")};
+  patch.add_node(std::move(reshape));
+  patch.add_node(std::move(transpose));
+  return {match.value("y")};
+}
+
 }  // namespace
 
 void register_matmul_batch_norm(FusionRegistry& registry) {
@@ -87,6 +122,14 @@ void register_matmul_batch_norm(FusionRegistry& registry) {
                 "(x, c_w, c_scale, c_shift, c_mean, c_var) => (y) { t = MatMul(x, c_w)  m = Transpose(t)  "
                 "y = BatchNormalization(m, c_scale, c_shift, c_mean, c_var) }",
                 guard_moved, replace_moved});
+  registry.add({"MatmulBNFusion", 1,
+                "(x, d, c_w, c_scale, c_shift, c_mean, c_var) => (y) { t = MatMul(x, c_w)  r = Reshape(t, d)  "
+                "y = BatchNormalization(r, c_scale, c_shift, c_mean, c_var) }",
+                guard_reshaped, replace_reshaped});
+  registry.add({"MatmulBNFusion", 1,
+                "(x, d, c_w, c_scale, c_shift, c_mean, c_var) => (y) { t = MatMul(x, c_w)  r = Reshape(t, d)  "
+                "m = Transpose(r)  y = BatchNormalization(m, c_scale, c_shift, c_mean, c_var) }",
+                guard_reshaped_moved, replace_reshaped_moved});
 }
 
 }  // namespace infernode::fusions

@@ -12,6 +12,22 @@ bool fits(const graph::Node& window, float fill) {
   return window.op_type == "MaxPool" ? fill <= std::numeric_limits<float>::lowest() : fill == 0;
 }
 
+/// Pads of some axes as those of all; empty where that is not known.
+std::vector<std::int64_t> all_axes(const Match& match, const std::vector<std::int64_t>& pads) {
+  const tensor::Tensor* given = match.constant("o_axes");
+  const auto rank = rank_of(match.type("x"));
+  if (given == nullptr || !rank || pads.size() != 2 * static_cast<std::size_t>(given->numel())) return {};
+  std::vector<std::int64_t> out(2 * *rank, 0);
+  std::size_t i = 0;
+  for (std::int64_t axis : tensor::to_int64_vector(*given)) {
+    if (axis < 0) axis += static_cast<std::int64_t>(*rank);
+    if (axis < 0 || axis >= static_cast<std::int64_t>(*rank)) return {};
+    out[static_cast<std::size_t>(axis)] = pads[i];
+    out[*rank + static_cast<std::size_t>(axis)] = pads[pads.size() / 2 + i++];
+  }
+  return out;
+}
+
 /// The spatial pads of a Pad in front of a convolution or pool: begins, then ends. Empty where the Pad does something
 /// else.
 std::vector<std::int64_t> spatial_pads(const Match& match) {
@@ -31,6 +47,7 @@ std::vector<std::int64_t> spatial_pads(const Match& match) {
     value = tensor::to_float_scalar(*fill);
   }
   if (!fits(conv, value)) return {};
+  if (match.has("o_axes")) pads = all_axes(match, pads);
   const std::size_t rank = pads.size() / 2;
   if (rank < 3 || pads.size() % 2 != 0) return {};
   if (std::any_of(pads.begin(), pads.end(), [](std::int64_t p) { return p < 0; })) return {};
@@ -50,8 +67,7 @@ bool guard(const Match& match) {
 /// pad only.
 bool guard_pool(const Match& match) {
   const graph::Node& pool = match.node(1);
-  if (!is_float(match.type("x")) || pool.outputs.size() > 1 || pool.attributes.get_int("ceil_mode", 0) != 0 ||
-      match.node(0).inputs.size() > 3)
+  if (!is_float(match.type("x")) || pool.outputs.size() > 1 || pool.attributes.get_int("ceil_mode", 0) != 0)
     return false;
   const auto own = pool.attributes.get_ints("pads"), kernel = pool.attributes.get_ints("kernel_shape");
   const bool padded = std::any_of(own.begin(), own.end(), [](std::int64_t p) { return p != 0; });
@@ -80,12 +96,11 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 }  // namespace
 
 void register_pad_conv(FusionRegistry& registry) {
-  registry.add({"PadFusion", 1,
-                "(x, o_pads, o_fill, w, o_b) => (y) { t = Pad(x, o_pads, o_fill)  y = Conv(t, w, o_b) }", guard,
-                replace});
+  const std::string pad = "{ t = Pad(x, o_pads, o_fill, o_axes)  y = ";
+  registry.add(
+      {"PadFusion", 1, "(x, o_pads, o_fill, o_axes, w, o_b) => (y) " + pad + "Conv(t, w, o_b) }", guard, replace});
   for (const std::string pool : {"MaxPool", "AveragePool"}) {
-    registry.add({"PadFusion", 1, "(x, o_pads, o_fill) => (y) { t = Pad(x, o_pads, o_fill)  y = " + pool + "(t) }",
-                  guard_pool, replace});
+    registry.add({"PadFusion", 1, "(x, o_pads, o_fill, o_axes) => (y) " + pad + pool + "(t) }", guard_pool, replace});
   }
 }
 

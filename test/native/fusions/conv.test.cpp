@@ -90,6 +90,15 @@ TEST_CASE("padding with zeros goes into the convolution after it") {
                   "y = Conv <pads = [1, 1, 1, 1]> (x, w, b)");
 }
 
+TEST_CASE("padding of some axes") {
+  const std::string head = "(float[1,1,3,3] x) => (y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}, int64[2] p = {1,2}, ";
+  check_optimized(head + "int64[1] a = {-1}> { t = Pad(x, p, , a)  y = Conv(t, w) }", 1,
+                  "y = Conv <pads = [0, 1, 0, 2]> (x, w)", 18);
+  check_optimized(head + "int64[1] a = {2}> { t = Pad(x, p, , a)  y = MaxPool<kernel_shape = [3,3]>(t) }", 1,
+                  "t = Pad (x, p, \"\", a)\ny = MaxPool <kernel_shape = [3, 3]> (t)", 18);  // zeros may be the largest
+  check_unchanged(head + "int64[1] a = {1}> { t = Pad(x, p, , a)  y = AveragePool<kernel_shape = [3,3]>(t) }", 1, 18);
+}
+
 TEST_CASE("other padding stays") {
   const std::string head = "(float[1,2,3,3] x) => (y) <float[1,2,3,3] w = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9}, ";
   check_unchanged(head + "int64[8] p = {0,0,1,1,0,0,1,1}, float z = {1}> { t = Pad(x, p, z)  y = Conv(t, w) }", 1);
