@@ -59,6 +59,7 @@ class Folder {
 
   bool foldable(const Node& node) const {
     if (node.outputs.empty() || !deterministic(node, *options_.registry)) return false;
+    if (options_.keep_dequantizers && node.op_type == "DequantizeLinear") return false;
     return std::none_of(node.outputs.begin(), node.outputs.end(),
                         [&](ValueId id) { return id != kNoValue && graph_.is_output(id); });
   }

@@ -6,11 +6,16 @@
 #include "kernel/inference.h"
 #include "passes/fusions.h"
 #include "passes/pass.h"
+#include "passes/pattern_passes.h"
 
 namespace infernode::passes {
 
 namespace {
 
+constexpr Pass kCastChains{"CastChainElimination", eliminate_cast_chains};
+constexpr Pass kDequantizedProducts{"DQMatMulNBitsFusion", fuse_dequantized_products};
+/// Level basic runs these where options.enabled has them.
+constexpr Pass kOptIn[] = {kCastChains, kDequantizedProducts};
 constexpr Pass kBasic[] = {
     {"EliminateNoops", remove_noops},
     {"ConstantFolding", fold_constants},
@@ -19,6 +24,8 @@ constexpr Pass kBasic[] = {
     {"CommonSubexpressionElimination", merge_common_subexpressions},
     {"JoinChains", join_chains},
     {"ReshapeFusion", fuse_reshapes},
+    {"SliceConcatToSpaceToDepthFusion", fuse_slices_to_depth},
+    {"QDQPropagationTransformer", propagate_quantization},
     {"TransposeOptimizer", optimize_transposes},
     {"DeadNodeElimination", remove_dead_nodes},
 };
@@ -93,16 +100,23 @@ FoldingBudget folding_budget(graph::Graph& graph, const PassOptions& options) {
   return {8 * constants + 4 * options.max_folded_bytes, kTime};
 }
 
+bool run_pass(graph::Graph& graph, const Pass& pass, const PassOptions& options, std::vector<std::string>& applied) {
+  bool changed = false;
+  if (options.disabled.contains(pass.name)) return changed;
+  for_each_graph(graph, [&](graph::Graph& g) {
+    if (!pass.run(g, options)) return;
+    applied.emplace_back(pass.name);
+    changed = true;
+  });
+  return changed;
+}
+
 bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std::string>& applied) {
   bool changed = false;
-  for (const Pass& pass : kBasic) {
-    if (options.disabled.contains(pass.name)) continue;
-    for_each_graph(graph, [&](graph::Graph& g) {
-      if (!pass.run(g, options)) return;
-      applied.emplace_back(pass.name);
-      changed = true;
-    });
+  for (const Pass& pass : kOptIn) {
+    if (options.enabled.contains(pass.name)) changed = run_pass(graph, pass, options, applied) || changed;
   }
+  for (const Pass& pass : kBasic) changed = run_pass(graph, pass, options, applied) || changed;
   return changed;
 }
 
@@ -126,6 +140,8 @@ std::vector<std::string> run_basic(graph::Model& model, const PassOptions& optio
 
 std::vector<std::string> run_extended(graph::Model& model, std::string_view provider, const PassOptions& options) {
   std::vector<std::string> applied;
+  const bool cpu = provider.empty() || provider == "cpu";
+  if (cpu && run_pass(*model.graph, kDequantizedProducts, options, applied)) clean(*model.graph, options);
   const int most = options.level >= Level::Layout ? 3 : 2;
   for (int level = 2; level <= most; ++level) {
     const FusionsOf set(level, options);

@@ -33,6 +33,8 @@ struct PassOptions {
                                  << 20;  ///< a folded constant is never larger than this and than its inputs together
   const Fusions* fusions = nullptr;  ///< all of them, parsed beforehand; null: run_basic and run_extended parse them
   FoldingBudget* folding = nullptr;  ///< run_basic has one for a whole model; null: no bound on bytes, no loops
+  std::set<std::string, std::less<>> enabled{};  ///< names of passes that run for who asks for them only
+  bool keep_dequantizers = false;                ///< DequantizeLinear is not folded
 };
 
 /// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing

@@ -1,6 +1,7 @@
 #include "session/loader.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "fusions/definition.h"
 #include "graph/captures.h"
@@ -239,6 +240,42 @@ void write_optimized(const Model& model, const Engine& engine, const SessionOpti
   save_model(complete, std::move(write), registry, options, logger);
 }
 
+/// Whether a config entry is there and switches something on.
+bool is_on(const SessionOptions& options, std::string_view key) {
+  const auto found = options.config.find(key);
+  return found != options.config.end() && found->second == "1";
+}
+
+/// How large a folded constant may be; 0 is no bound.
+std::size_t folding_limit(const SessionOptions& options, std::size_t fallback) {
+  constexpr const char* kKey = "optimization.constant_folding_max_output_size_in_bytes";
+  constexpr std::size_t kMost = std::size_t{1} << 40;
+  const auto found = options.config.find(kKey);
+  if (found == options.config.end()) return fallback;
+  const std::string& text = found->second;
+  std::size_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc{} || end != text.data() + text.size())
+    fail(ErrorCode::InvalidArgument, cat(kKey, " is '", text, "', a number of bytes is expected"));
+  return bytes == 0 ? kMost : std::min(bytes, kMost);
+}
+
+/// What the config entries say about optimizers.
+void configure(passes::PassOptions& to, const SessionOptions& options) {
+  if (const auto off = options.config.find("optimization.disable_specified_optimizers"); off != options.config.end())
+    to.disabled = split_list(off->second);
+  if (is_on(options, "session.disable_double_qdq_remover")) to.disabled.emplace("DoubleQDQPairsRemover");
+  if (is_on(options, "session.disable_quant_qdq")) {
+    for (const char* name : {"DQMatMulNBitsFusion", "DequantizeMatMulFusion", "GatherDequantizeFusion",
+                             "QDQPropagationTransformer", "DoubleQDQPairsRemover"})
+      to.disabled.emplace(name);
+  }
+  if (is_on(options, "optimization.enable_cast_chain_elimination")) to.enabled.emplace("CastChainElimination");
+  if (is_on(options, "session.enable_dq_matmulnbits_fusion")) to.enabled.emplace("DQMatMulNBitsFusion");
+  to.keep_dequantizers = is_on(options, "session.disable_qdq_constant_folding");
+  to.max_folded_bytes = folding_limit(options, to.max_folded_bytes);
+}
+
 void optimize(Model& model, Engine& engine, const SessionOptions& options, const Logger& logger, LoadedModel& loaded) {
   passes::PassOptions pass_options{.level = options.level,
                                    .registry = &engine.registry(),
@@ -246,17 +283,13 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
                                    .allocator = &tensor::host_allocator(),
                                    .disabled = {},
                                    .fusions = &engine.fusions()};
-  if (const auto off = options.config.find("optimization.disable_specified_optimizers"); off != options.config.end()) {
-    pass_options.disabled = split_list(off->second);
-  }
+  configure(pass_options, options);
   if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
   loaded.providers = make_providers(engine, options, logger);
   const bool save = !options.optimized_model_path.empty(), shared = !loaded.providers.empty();
   if (save && shared) write_optimized(model, engine, options, logger);  // what a provider compiles cannot be written
-  const auto no_cpu = options.config.find("session.disable_cpu_ep_fallback");
-  loaded.placements =
-      provider::partition(*model.graph, loaded.providers, engine.registry(),
-                          {.forbid_cpu_fallback = no_cpu != options.config.end() && no_cpu->second == "1"});
+  loaded.placements = provider::partition(*model.graph, loaded.providers, engine.registry(),
+                                          {.forbid_cpu_fallback = is_on(options, "session.disable_cpu_ep_fallback")});
   if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
   if (save && !shared) write_optimized(model, engine, options, logger);
 }

@@ -39,3 +39,18 @@ TEST_CASE("a Cast before Shape is not looked at") {
   check_optimized("(float[N] x) => (s, c) { c = Cast<to = 7>(x)  s = Shape(c) }", 1,
                   "c = Cast <to = 7> (x)\ns = Shape (x)");
 }
+
+TEST_CASE("an Unsqueeze of an initializer goes into its shape") {
+  check_optimized(
+      "(float[2,3] x) => (y) <float[3] w = {1,2,3}, int64[1] a = {0}> { u = Unsqueeze(w, a)  y = Add(x, u) }", 1,
+      "y = Add (x, u)");
+  check_optimized("(float[2,3] x) => (y) <float[3] w = {1,2,3}> { u = Unsqueeze<axes = [0]>(w)  y = Add(x, u) }", 1,
+                  "y = Add (x, u)", 11);
+  check_unchanged(
+      "(float[2,3] x, float[3] w = {1,2,3}) => (y) <int64[1] a = {0}> { u = Unsqueeze(w, a)  y = Add(x, u) }",
+      1);  // can be fed
+  check_unchanged(
+      "(float[2,3] x) => (y, u) <float[3] w = {1,2,3}, int64[1] a = {0}> { u = Unsqueeze(w, a)  "
+      "y = Add(x, u) }",
+      1);  // is an output
+}

@@ -1,0 +1,29 @@
+#include "graph/patch.h"
+#include "passes/pattern_passes.h"
+
+namespace infernode::passes {
+
+bool eliminate_cast_chains(graph::Graph& graph, const PassOptions&) {
+  const auto is_cast = [](const graph::Node& node) {
+    return node.op_type == "Cast" && node.domain.empty() && node.inputs.size() == 1 &&
+           node.inputs[0] != graph::kNoValue;
+  };
+  const auto floats = [&](graph::ValueId id) { return tensor::is_floating(graph.value(id).type.elem); };
+  graph::GraphPatch patch(graph);
+  for (const graph::NodeId id : graph.topological_order()) {
+    const graph::Node& last = graph.node(id);
+    if (!is_cast(last) || !floats(last.outputs.at(0)) || !floats(last.inputs[0])) continue;
+    graph::ValueId source = last.inputs[0];
+    for (;;) {
+      const graph::NodeId before = graph.value(source).producer;
+      if (before == graph::kNoNode || !is_cast(graph.node(before)) || !floats(graph.node(before).inputs[0])) break;
+      source = graph.node(before).inputs[0];
+    }
+    if (source != last.inputs[0]) patch.set_input(id, 0, source);
+  }
+  if (patch.empty()) return false;
+  patch.apply();
+  return true;
+}
+
+}  // namespace infernode::passes
