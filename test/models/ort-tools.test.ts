@@ -16,7 +16,6 @@ import { relativeDistance, type Values, withEngine, worstError } from './agreeme
 
 const minutes = 60_000;
 const script = at('scripts', 'contrib', 'optimize_transformer.py');
-// The optimizer imports more than its package asks for.
 
 /** The model as the optimizer leaves it, and the com.microsoft operators in it. */
 async function optimized(model: string, ...more: string[]): Promise<{ path: string; operators: string[] }> {
