@@ -22,13 +22,14 @@ void accumulate(std::size_t k, const float* a, std::size_t lda, const float* b, 
       k, a, lda, [=](std::size_t p) { return b + p * ldb; }, true, tile);
 }
 
-// Tiles of whole vectors without a residual: most of them. Activations that are no clamp are applied to all of the tile
+// Tiles of whole vectors: most of them. Activations that are no clamp are applied to all of the tile
 // at once, in place.
-template <bool kLoad, bool kLast>
+template <bool kLoad, bool kLast, bool kResidual>
 void finish_whole(const TileOutput& out, float* tile) noexcept {
-  const VecF alpha = set(out.alpha);
+  const VecF alpha = set(out.alpha), residual_scale = set(out.residual_scale);
   const ClampBounds bounds = clamp_bounds(out.activation);
   const VecF low = set(bounds.low), high = set(bounds.high);
+  const float* residual = out.residual;
   VecF bias_n[kNv];
   INFERNODE_UNROLL
   for (std::size_t v = 0; v < kNv; ++v) bias_n[v] = kLast && out.bias_n ? load(out.bias_n + v * kLanes) : zero();
@@ -42,9 +43,11 @@ void finish_whole(const TileOutput& out, float* tile) noexcept {
     for (std::size_t v = 0; v < kNv; ++v) {
       VecF x = load(tile + v * kLanes) * alpha;
       if constexpr (kLoad) x = x + load(c + v * kLanes);
+      if constexpr (kResidual) x = fma(load(residual + v * kLanes), residual_scale, x);
       if constexpr (kLast) x = clamp(x + bias_m + bias_n[v], low, high);
       store(to + v * kLanes, x);
     }
+    if constexpr (kResidual) residual += out.ld_residual;
   }
   if (!activate) return;
   activate_row(out.activation, whole, out.rows * kNr);
@@ -56,9 +59,12 @@ void finish_whole(const TileOutput& out, float* tile) noexcept {
 }
 
 void finish(const TileOutput& out, float* tile) noexcept {
-  if (out.cols == kNr && !(out.last && out.residual)) {
-    if (out.load_c) return out.last ? finish_whole<true, true>(out, tile) : finish_whole<true, false>(out, tile);
-    return out.last ? finish_whole<false, true>(out, tile) : finish_whole<false, false>(out, tile);
+  if (out.cols == kNr) {
+    if (out.last && out.residual)
+      return out.load_c ? finish_whole<true, true, true>(out, tile) : finish_whole<false, true, true>(out, tile);
+    if (out.last)
+      return out.load_c ? finish_whole<true, true, false>(out, tile) : finish_whole<false, true, false>(out, tile);
+    return out.load_c ? finish_whole<true, false, false>(out, tile) : finish_whole<false, false, false>(out, tile);
   }
   const VecF alpha = set(out.alpha), residual_scale = set(out.residual_scale);
   const ClampBounds bounds = clamp_bounds(out.activation);
