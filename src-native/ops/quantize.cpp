@@ -24,7 +24,6 @@ using tensor::Tensor;
 
 constexpr std::size_t kPiece = 1024;  // elements that are treated at a time
 
-
 /// Calls f(low, high) with the integers that a quantized type holds.
 std::pair<std::int32_t, std::int32_t> integer_range(DType type) {
   switch (type) {
