@@ -45,7 +45,7 @@ enum class DType : std::uint8_t {
 };
 inline constexpr int kDTypeCount = 29;
 
-/// Size of one element in bits: 2, 4, 6, 8, 16, 32, 64 or 128. String and Undefined: 0 (strings are objects, see Tensor).
+/// Size of one element in bits, 2 to 128. String and Undefined: 0 (strings are objects, see Tensor).
 std::size_t bit_size(DType type);
 /// Bytes of `count` elements, sub-byte types packed and rounded up; sizeof(std::string) each for String. Throws
 /// OutOfMemory on overflow.
