@@ -17,8 +17,9 @@ Window::AutoPad read_auto_pad(const graph::Attributes& attributes) {
   fail(ErrorCode::InvalidModel, cat("auto_pad '", text, "' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID"));
 }
 
-constexpr std::int64_t kLargest = std::int64_t{1}
-                                  << 40;  // of a window's sizes: sums and products of a few stay far from overflow
+// Of a window's sizes, and of the axis that it slides over: the product of two, and a few of those added up, fit 64
+// bits.
+constexpr std::int64_t kLargest = std::int64_t{1} << 30, kLongest = std::int64_t{1} << 32;
 
 constexpr std::size_t kMostAxes = 3;
 
@@ -26,7 +27,7 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
 void check_range(const std::vector<std::int64_t>& values, std::int64_t least, const char* what) {
   for (const std::int64_t v : values) {
-    if (v < least || v > kLargest) fail(ErrorCode::InvalidModel, cat("attribute ", what, " has the value ", v));
+    if (v < least || v > kLargest) fail(ErrorCode::InvalidModel, cat(what, " has the value ", v));
   }
 }
 
@@ -52,14 +53,17 @@ Window::Window(const graph::Attributes& attributes)
       dilations(attributes.get_ints("dilations")),
       pads(attributes.get_ints("pads")),
       ceil_mode(attributes.get_int("ceil_mode", 0) != 0) {
-  check_range(kernel, 1, "kernel_shape");
-  check_range(strides, 1, "strides");
-  check_range(dilations, 1, "dilations");
-  check_range(pads, -kLargest, "pads");
+  check_range(kernel, 1, "attribute kernel_shape");
+  check_range(strides, 1, "attribute strides");
+  check_range(dilations, 1, "attribute dilations");
+  check_range(pads, -kLargest, "attribute pads");
 }
 
 void Window::complete(std::size_t rank, std::span<const std::int64_t> kernel_dims) {
-  if (kernel.empty()) kernel.assign(kernel_dims.begin(), kernel_dims.end());
+  if (kernel.empty()) {
+    kernel.assign(kernel_dims.begin(), kernel_dims.end());
+    check_range(kernel, 0, "a spatial axis of W");
+  }
   if (strides.empty()) strides.assign(rank, 1);
   if (dilations.empty()) dilations.assign(rank, 1);
   if (pads.empty() || auto_pad != AutoPad::NotSet) pads.assign(2 * rank, 0);
@@ -71,6 +75,7 @@ void Window::complete(std::size_t rank, std::span<const std::int64_t> kernel_dim
 }
 
 Window::Axis Window::axis(std::size_t i, std::int64_t in) const {
+  if (in > kLongest) fail(ErrorCode::ShapeMismatch, cat("a window cannot slide over an axis of ", in, " elements"));
   const std::int64_t extent = (kernel[i] - 1) * dilations[i] + 1;
   if (auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower) {
     const std::int64_t out = (in + strides[i] - 1) / strides[i];

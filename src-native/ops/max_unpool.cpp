@@ -34,7 +34,8 @@ class MaxUnpool final : public kernel::Kernel {
     Shape natural{x.dim(0), x.dim(1)};
     for (std::size_t i = 0; i + 2 < x.rank(); ++i) {
       const std::int64_t spread = checked_mul(x.dim(i + 2) - 1, window.strides[i]);
-      natural.push_back(spread + window.kernel[i] - window.pads[i] - window.pads[i + window.kernel.size()]);
+      const std::int64_t rest = window.kernel[i] - window.pads[i] - window.pads[i + window.kernel.size()];
+      natural.push_back(checked_add(spread, rest));
     }
     Shape shape = natural;
     if (const auto given = output_shape_.read(ctx)) {

@@ -95,6 +95,19 @@ TEST_CASE("Conv refuses what does not fit") {
                  ErrorCode::ShapeMismatch, "bias");
 }
 
+TEST_CASE("Conv refuses sizes whose products do not fit 64 bits") {
+  const std::vector<Value> inputs{noise({1, 2, 4, 4}), noise({2, 2, 2, 2})};
+  check_op_fails("(X, W) => (Y) { Y = Conv<dilations=[1099511627776,1]>(X, W) }", 11, inputs, ErrorCode::InvalidModel,
+                 "dilations");
+  check_op_fails("(X, W) => (Y) { Y = Conv<pads=[0,0,1099511627776,0]>(X, W) }", 11, inputs, ErrorCode::InvalidModel,
+                 "pads");
+  check_op_fails("(X, W) => (Y) { Y = Conv<dilations=[1073741824,1]>(X, W) }", 11, inputs, ErrorCode::ShapeMismatch,
+                 "does not fit");
+  check_op_fails("(X, W) => (Y) { Y = Conv<strides=[2,1]>(X, W) }", 11,
+                 {noise({0, 2, std::int64_t{1} << 40, 4}), noise({2, 2, 2, 2})}, ErrorCode::ShapeMismatch,
+                 "cannot slide over");
+}
+
 TEST_CASE("FusedConv adds Z before its activation") {
   const char* header = "<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> g ";
   check_op(cat(header,
