@@ -7,6 +7,8 @@ namespace {
 
 constexpr double kSqrt2 = 1.41421356237309504880;
 constexpr double kSqrt2OverPi = 0.79788456080286535588;
+/// The standard has Gelu from this version on.
+constexpr std::int64_t kStandard = 20;
 
 bool is_half(const Match& match) { return is_float(match.type("x")) && is_scalar(match, "c_half", "x", 0.5); }
 
@@ -16,6 +18,8 @@ bool guard_erf(const Match& match) {
   return is_half(match) && is_scalar(match, "c_root", "x", divided ? kSqrt2 : 1 / kSqrt2) &&
          is_scalar(match, "c_one", "x", 1);
 }
+
+bool guard_standard(const Match& match) { return match.last().opset >= kStandard && guard_erf(match); }
 
 /// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
 bool guard_tanh(const Match& match) {
@@ -30,6 +34,10 @@ std::vector<graph::ValueId> replace_erf(const Match& match, graph::GraphPatch& p
   return put(match, patch, make_node(match, kMicrosoft, "Gelu", {match.value("x")}));
 }
 
+std::vector<graph::ValueId> replace_standard(const Match& match, graph::GraphPatch& patch) {
+  return put(match, patch, make_node(match, "", "Gelu", {match.value("x")}));
+}
+
 std::vector<graph::ValueId> replace_tanh(const Match& match, graph::GraphPatch& patch) {
   return put(match, patch, make_node(match, kMicrosoft, "FastGelu", {match.value("x")}));
 }
@@ -42,10 +50,10 @@ void register_gelu(FusionRegistry& registry) {
                             "u = Mul(s, c_half)  y = Mul(x, u)"};
   for (const std::string product : products) {
     for (const std::string scale : {"d = Div(x, c_root)", "d = Mul(x, c_root)"}) {
-      registry.add(
-          {"GeluFusion", 2,
-           "(x, c_root, c_one, c_half) => (y) { " + scale + "  e = Erf(d)  s = Add(e, c_one)  " + product + " }",
-           guard_erf, replace_erf});
+      const std::string pattern =
+          "(x, c_root, c_one, c_half) => (y) { " + scale + "  e = Erf(d)  s = Add(e, c_one)  " + product + " }";
+      registry.add({"GeluFusion", 1, pattern, guard_standard, replace_standard});
+      registry.add({"GeluFusion", 2, pattern, guard_erf, replace_erf});
     }
     registry.add({"FastGeluFusion", 2,
                   "(x, c_three, c_cubic, c_root, c_one, c_half) => (y) { p = Pow(x, c_three)  q = Mul(p, c_cubic)  "
@@ -59,6 +67,11 @@ void register_gelu(FusionRegistry& registry) {
                   guard_tanh_product, replace_tanh});
     registry.add({"FastGeluFusion", 2,
                   "(x, c_cubic, c_root, c_one, c_half) => (y) { w = Mul(x, x)  v = Mul(x, w)  q = Mul(v, c_cubic)  "
+                  "a = Add(x, q)  d = Mul(a, c_root)  e = Tanh(d)  s = Add(e, c_one)  " +
+                      product + " }",
+                  guard_tanh, replace_tanh});
+    registry.add({"FastGeluFusion", 2,
+                  "(x, c_cubic, c_root, c_one, c_half) => (y) { w = Mul(x, c_cubic)  v = Mul(x, w)  q = Mul(x, v)  "
                   "a = Add(x, q)  d = Mul(a, c_root)  e = Tanh(d)  s = Add(e, c_one)  " +
                       product + " }",
                   guard_tanh, replace_tanh});

@@ -28,6 +28,12 @@ TEST_CASE("layer normalization from its parts") {
                   2, "y = LayerNormalization <axis = -2, epsilon = 0.001> (x, wide, wide)");
 }
 
+TEST_CASE("level basic has layer normalization from the version on that standardizes it") {
+  const std::string parts = norm("ReduceMean<axes = [-1]>(x)", "Mul(d, d)", "ReduceMean<axes = [-1]>(p)");
+  check_optimized(parts, 1, "y = LayerNormalization <axis = -1, epsilon = 0.001> (x, g, b)", 17);
+  check_unchanged(parts, 1, 16);
+}
+
 TEST_CASE("layer normalization in float32 inside a float16 model") {
   graph::Model model = parse(
       "(float16[2,4] x) => (y) <float two = {2}, float eps = {0.001}, float16[4] g = {1,2,3,4}, float16[4] b = "
