@@ -25,12 +25,22 @@ Campaign::~Campaign() {
 }
 
 void Campaign::meet(const std::string& model, Mutator& random, std::string_view what) {
-  if (!last_.empty()) std::ofstream(last_, std::ios::binary) << model;
+  keep(model);
   const Verdict verdict = try_model(engine_, model, random, folder_);
   ++stages_[verdict.stage];
   if (verdict.fault.empty()) return;
   FAIL_CHECK(what, ": ", verdict.fault);
   if (!last_.empty()) fs::copy_file(last_, cat(last_, ".", ++faults_), fs::copy_options::overwrite_existing);
+}
+
+/// The file stays open: one that is emptied and closed for each model is written to the disk each time.
+void Campaign::keep(const std::string& model) {
+  if (last_.empty()) return;
+  if (!file_.is_open()) file_.open(last_, std::ios::binary);
+  file_.seekp(0);
+  file_.write(model.data(), static_cast<std::streamsize>(model.size()));
+  file_.flush();
+  fs::resize_file(last_, model.size());
 }
 
 long Campaign::count(Verdict::Stage stage) const {

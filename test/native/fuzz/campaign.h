@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,8 +30,11 @@ class Campaign {
   long count(Verdict::Stage stage) const;
 
  private:
+  void keep(const std::string& model);
+
   std::shared_ptr<session::Engine> engine_;
   std::string folder_, last_;
+  std::ofstream file_;
   std::map<Verdict::Stage, long> stages_;
   int faults_ = 0;
 };

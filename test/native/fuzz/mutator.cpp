@@ -85,7 +85,7 @@ std::string Mutator::tear(std::string_view model) {
   for (std::size_t edits = 1 + below(4); edits > 0 && !bytes.empty(); --edits) {
     const std::size_t at = below(bytes.size());
     const std::size_t count = std::min(1 + below(once_in(4) ? 64 : 4), bytes.size() - at);
-    switch (below(7)) {
+    switch (below(12)) {
       case 0:
         bytes.resize(at);
         break;

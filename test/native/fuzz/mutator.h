@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/ort_tree.h"
 #include "fuzz/proto_tree.h"
 
 namespace infernode::fuzz {
@@ -20,6 +21,9 @@ class Mutator {
   /// Fields of this model become material for the others.
   void learn(std::string_view model);
   std::string mutate(std::string_view model);
+  /// Changes a model in ORT format: other operators, edges, numbers and lists, and tables, offsets and layouts that
+  /// lie.
+  std::string bend(std::string_view model);
   /// Changes bytes wherever they are: the frame breaks too.
   std::string tear(std::string_view model);
   /// Attributes that a node of this operator had in a model learned from, now and then with another value; empty where
@@ -44,6 +48,10 @@ class Mutator {
   void externalise(std::vector<Field>& tensor);
   void scramble(std::string& bytes);
   void graft(const Place& place);
+  void bend_at(std::string& file, const std::vector<OrtSpot>& spots);
+  std::size_t layout(std::string& file, const OrtSpot& like);
+  void bend_text(std::string& file, const OrtSpot& spot, std::size_t other);
+  void bend_numbers(std::string& file, const OrtSpot& spot, const std::vector<OrtSpot>& spots);
 
   std::vector<std::string> operators_;
   std::vector<Sample> samples_;  ///< attributes, tensors, types and nodes
