@@ -38,8 +38,9 @@ struct GemmTiles {
   void (*finish)(const TileOutput& output, float* tile) noexcept;
 };
 
-// K is summed in blocks of this many: a panel of A and one of B fit the first-level cache, also of older CPUs.
-inline constexpr std::size_t kGemmBlockK = 384;
+// K is summed in blocks of this many: rows of A that are packed at a time fit a second-level cache, which a panel of B
+// passes through, and C is read and written seldom.
+inline constexpr std::size_t kGemmBlockK = 768;
 
 // Equal blocks of at most kGemmBlockK; the same for every cut of C, so that sums do not depend on it.
 constexpr std::size_t gemm_block_k(std::size_t k) noexcept {
