@@ -62,6 +62,7 @@ struct Codes {
   }
   /// Along K, scales change at blocks' borders only.
   bool fits_blocks() const {
+    if (block > 4 * k) return false;  // blocks are stored whole: mostly padding
     if (scales->numel() == 1) return true;
     if (in_block == 0) return rows ? inner % k == 0 : inner == 1 && length == n;
     if (inner != (rows ? 1 : n)) return false;

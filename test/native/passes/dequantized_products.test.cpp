@@ -170,6 +170,10 @@ TEST_CASE("other products stay") {
   stays(s + ", float[32,M] u", "w = DequantizeLinear<axis = 0, block_size = 16>(q, s)  y = Gemm<transA = 1>(u, w)");
   stays("", "w = DequantizeLinear<axis = 1, block_size = 16>(k, t)  y = MatMul(x, w)");  // blocks along N
   stays("", "w = DequantizeLinear<axis = 0, block_size = 8>(q, small)  y = MatMul(x, w)");
+  constants["few"] = codes(DType::UInt4, {3, 4});
+  constants["one"] = scales({1, 4});
+  stays(", float[M,3] l, uint4[3,4] few, float[1,4] one",
+        "w = DequantizeLinear<axis = 0, block_size = 4096>(few, one)  y = MatMul(l, w)");  // blocks of padding
   constants.erase("s");
   stays(s, "w = DequantizeLinear<axis = 0, block_size = 16>(q, s)  y = MatMul(x, w)");  // scales that are fed
 }
