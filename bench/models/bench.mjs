@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Times whole models on infernode and on onnxruntime-node, each in a process of its own, in alternating rounds.
 //
-// usage: npm run bench -- [--peer ort|none] [--threads 1,2] [--only PATTERN] [--set architectures|real|all]
+// usage: npm run bench -- [--peer ort|none] [--threads 1,2] [--only PATTERN] [--set architectures|real|trees|all]
 //          [--level LEVEL] [--cpu TARGET] [--precision highest|high|medium] [--rounds N] [--seconds S] [--json [FILE]]
 //
 // A time is the median over all rounds; a ratio (the peer's time over ours: above 1 we are faster) is the median over the
@@ -15,6 +15,7 @@ import { worstError } from '../../scripts/lib/agreement.mjs';
 import { EngineProcess } from '../../scripts/lib/engine-process.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
 import { peerVersion } from '../../scripts/lib/peer.mjs';
+import { treeWorkloads } from '../../scripts/models/trees.mjs';
 import { architecture, workloads } from '../../scripts/models/workloads.mjs';
 import { realWorkloads } from './real.mjs';
 import { geometricMean, median } from './statistics.mjs';
@@ -106,9 +107,10 @@ async function main() {
   const ownSets = {
     architectures: workloads.map((item) => ({ ...item, path: () => architecture(item.model) })),
     real: realWorkloads,
+    trees: treeWorkloads,
   };
   const sets = values.set === 'all' ? Object.keys(ownSets) : [values.set];
-  if (!ownSets[sets[0]]) throw new Error(`--set ${values.set}: use architectures, real or all`);
+  if (!ownSets[sets[0]]) throw new Error(`--set ${values.set}: use architectures, real, trees or all`);
   const only = new RegExp(values.only ?? '');
   const chosen = sets.flatMap((set) => ownSets[set]).filter(({ name }) => only.test(name));
   if (!chosen.length) throw new Error(`no workload matches --only ${values.only}`);
