@@ -150,12 +150,13 @@ class GatherElements : public Kernel {
 void infer_gather_nd(InferContext& ctx) {
   const SymShape *data = ctx.input_shape(0), *indices = ctx.input_shape(1);
   if (!data || !indices || indices->empty() || !indices->back().known()) return;
-  const std::int64_t first = ctx.attributes().get_int("batch_dims", 0) + indices->back().value();
-  INFERNODE_CHECK(first >= 0 && first <= static_cast<std::int64_t>(data->size()), ErrorCode::ShapeMismatch,
-                  "indices of shape ", graph::to_string(*indices), " address more axes than data of shape ",
-                  graph::to_string(*data), " has");
+  const std::int64_t batch = ctx.attributes().get_int("batch_dims", 0), last = indices->back().value();
+  const auto rank = static_cast<std::int64_t>(data->size());
+  INFERNODE_CHECK(batch >= 0 && batch <= rank && last <= rank - batch, ErrorCode::ShapeMismatch, "indices of shape ",
+                  graph::to_string(*indices), " address more axes than data of shape ", graph::to_string(*data),
+                  " has");
   SymShape out(indices->begin(), indices->end() - 1);
-  out.insert(out.end(), data->begin() + static_cast<std::ptrdiff_t>(first), data->end());
+  out.insert(out.end(), data->begin() + static_cast<std::ptrdiff_t>(batch + last), data->end());
   ctx.set_output_shape(0, std::move(out));
 }
 

@@ -171,8 +171,12 @@ class Scan final : public kernel::Kernel {
       for (std::size_t o = 0; o < outputs.size(); ++o) stacked[o].push_back(stack(ctx, outputs[o], scanned[0].dim(0)));
     }
     if (batches == 0) fail(ErrorCode::ShapeMismatch, "Scan over an empty batch");
-    for (std::size_t i = 0; i < states_; ++i) join_parts(ctx, i, last[i], 0, true, "Scan's state");
-    for (std::size_t o = 0; o < stacked.size(); ++o) join_parts(ctx, states_ + o, stacked[o], 0, true, "Scan's output");
+    for (std::size_t i = 0; i < states_; ++i) {
+      if (ctx.wants_output(i)) join_parts(ctx, i, last[i], 0, true, "Scan's state");
+    }
+    for (std::size_t o = 0; o < stacked.size(); ++o) {
+      if (ctx.wants_output(states_ + o)) join_parts(ctx, states_ + o, stacked[o], 0, true, "Scan's output");
+    }
   }
 
   /// The parts on a new first axis of `length`; what lies beyond them is zero.

@@ -79,6 +79,8 @@ TEST_CASE("GatherND picks slices by tuples") {
                  ErrorCode::ShapeMismatch, "address more axes");
   check_op_fails("(float[A,B,C] X, int64[D,E] i) => (Y) { Y = GatherND<batch_dims=1>(X, i) }", 13,
                  {x, i64({3, 1}, {0, 0, 0})}, ErrorCode::ShapeMismatch, "batch dim 0");
+  check_op_fails("(float[A,B,C] X, int64[2,2] i) => (Y) { Y = GatherND<batch_dims=9223372036854775807>(X, i) }", 13,
+                 {x, i64({2, 2}, {0, 0, 0, 0})}, ErrorCode::ShapeMismatch, "address more axes");
 }
 
 }  // namespace

@@ -38,4 +38,8 @@ TEST_CASE("Scan of version 8 takes the lengths of its batches") {
   check_op_fails(text, 8, {i64({2}, {2, 3}), s, x}, ErrorCode::ShapeMismatch, "3 and 2 elements");
   check_op_fails(text, 8, {i64({2}, {2, -1}), s, x}, ErrorCode::InvalidArgument, "-1");
   check_op_fails(text, 8, {i64({1}, {2}), s, x}, ErrorCode::ShapeMismatch, "shorter than the batch");
+  check_op(
+      "(float[B,1] s, float[B,T,1] x) => (f) { f = Scan<num_scan_inputs = 1, body = b (float[1] a, float[1] e) => "
+      "(g, h) { g = Add(a, e) h = Identity(g) }>(, s, x) }",
+      8, {s, x}, {f32({2, 1}, {3, 17})});
 }
