@@ -42,7 +42,7 @@ TEST_CASE("seed models load and run") {
     CAPTURE(text);
     Mutator random({}, 1);
     fuzz::Verdict best;
-    for (int i = 0; i < 40 && best.stage != Stage::Ran; ++i) {
+    for (int i = 0; i < 400 && best.stage != Stage::Ran; ++i) {
       best = fuzz::try_model(engine, fuzz::from_text(text), random);
       CHECK(best.fault == "");
     }
@@ -57,7 +57,7 @@ TEST_CASE("seed models in ORT format load and run") {
   for (const std::string& model : models) {
     Mutator random({}, 1);
     fuzz::Verdict best;
-    for (int i = 0; i < 40 && best.stage != Stage::Ran; ++i) {
+    for (int i = 0; i < 400 && best.stage != Stage::Ran; ++i) {
       best = fuzz::try_model(engine, model, random);
       CHECK(best.fault == "");
     }
