@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <random>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -27,6 +29,13 @@ namespace {
   fail(ErrorCode::Io, cat("cannot ", action, " ", path, ": ", reason), {.path = path});
 }
 
+std::filesystem::path to_path(const std::string& utf8) {
+  return std::filesystem::path(std::u8string(reinterpret_cast<const char8_t*>(utf8.data()), utf8.size()));
+}
+
+/// ReadRegular: never waits for the other end of a pipe, and `identity` throws for what is not a regular file.
+enum class Open { Read, ReadRegular, Write };
+
 #if defined(_WIN32)
 
 [[noreturn]] void fail_system(const char* action, const std::string& path) {
@@ -42,8 +51,9 @@ std::wstring wide(const std::string& utf8) {
 
 class File {
  public:
-  File(const std::string& path, bool write) : path_(path) {
+  File(const std::string& path, Open how) : path_(path) {
     check_path(path);
+    const bool write = how == Open::Write;
     handle_ = CreateFileW(wide(path).c_str(), write ? GENERIC_WRITE : GENERIC_READ,
                           FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
                           write ? CREATE_ALWAYS : OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
@@ -117,9 +127,11 @@ auto retry_interrupted(F call) {
 
 class File {
  public:
-  File(const std::string& path, bool write) : path_(path) {
+  File(const std::string& path, Open how) : path_(path), regular_(how == Open::ReadRegular) {
+    const bool write = how == Open::Write;
     if (path.find('\0') != std::string::npos) fail_io("open", path, "the path contains a null character");
-    const int flags = O_CLOEXEC | (write ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY);
+    const int flags =
+        O_CLOEXEC | (write ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY) | (regular_ ? O_NONBLOCK | O_NOCTTY : 0);
     descriptor_ = retry_interrupted([&] { return ::open(path.c_str(), flags, 0666); });
     if (descriptor_ == -1) fail_system(write ? "create" : "open", path);
   }
@@ -131,6 +143,7 @@ class File {
     struct stat info;
     if (::fstat(descriptor_, &info) != 0) fail_system("examine", path_);
     if (S_ISDIR(info.st_mode)) fail_io("read", path_, "it is a directory");
+    if (regular_ && !S_ISREG(info.st_mode)) fail_io("read", path_, "it is not a regular file");
 #if defined(__APPLE__)
     const timespec& modified = info.st_mtimespec;
 #else
@@ -161,6 +174,7 @@ class File {
 
  private:
   const std::string& path_;
+  const bool regular_;
   int descriptor_ = -1;
 };
 
@@ -177,7 +191,7 @@ uint64_t process_id() noexcept { return static_cast<uint64_t>(::getpid()); }
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const File file(path, false);
+  const File file(path, Open::ReadRegular);
   identity_ = file.identity();
   size_ = checked_cast<size_t>(identity_.size, ErrorCode::OutOfMemory);
   if (size_ != 0) data_ = file.map(size_);
@@ -220,7 +234,7 @@ void MappedFile::advise([[maybe_unused]] Advice advice, size_t offset, size_t le
 }
 
 std::vector<std::byte> read_file(const std::string& path) {
-  const File file(path, false);
+  const File file(path, Open::Read);
   std::vector<std::byte> bytes(checked_cast<size_t>(file.identity().size, ErrorCode::OutOfMemory));
   size_t filled = 0;
   for (;;) {
@@ -242,7 +256,7 @@ std::vector<std::byte> read_file(const std::string& path) {
 }
 
 void read_file_range(const std::string& path, uint64_t offset, std::span<std::byte> destination) {
-  const File file(path, false);
+  const File file(path, Open::Read);
   size_t filled = 0;
   while (filled < destination.size()) {
     const size_t got = file.read(checked_add<uint64_t>(offset, filled, ErrorCode::Io), destination.subspan(filled));
@@ -254,13 +268,26 @@ void read_file_range(const std::string& path, uint64_t offset, std::span<std::by
   }
 }
 
+std::string temporary_beside(const std::string& path) {
+  if (path.find('\0') != std::string::npos) fail_io("create", path, "the path contains a null character");
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(to_path(path), ignored);
+  if (std::filesystem::is_directory(status)) fail_io("replace", path, "it is a directory");
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    fail_io("replace", path, "it is not a regular file");
+  return cat(path, ".", process_id(), ".", std::random_device{}(), ".tmp");
+}
+
 void write_file(const std::string& path, std::span<const std::byte> bytes) {
-  const std::string beside = cat(path, ".", process_id(), ".tmp");
+  const auto write_to = [&](const std::string& name) {
+    const File file(name, Open::Write);
+    while (!bytes.empty()) bytes = bytes.subspan(file.write(bytes));
+  };
+  std::error_code ignored;
+  if (std::filesystem::is_character_file(to_path(path), ignored)) return write_to(path);
+  const std::string beside = temporary_beside(path);
   try {
-    {
-      const File file(beside, true);
-      while (!bytes.empty()) bytes = bytes.subspan(file.write(bytes));
-    }
+    write_to(beside);
     replace_file(beside, path);
   } catch (...) {
     remove_file(beside);
@@ -268,6 +295,6 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
   }
 }
 
-FileIdentity file_identity(const std::string& path) { return File(path, false).identity(); }
+FileIdentity file_identity(const std::string& path) { return File(path, Open::ReadRegular).identity(); }
 
 }  // namespace infernode

@@ -24,7 +24,8 @@ class MappedFile {
   enum class Advice { Normal, Sequential, Random, WillNeed, DontNeed };
 
   MappedFile() noexcept = default;
-  /// Throws Error(Io) with the path and the system's reason. An empty file maps to an empty span.
+  /// Throws Error(Io) with the path and the system's reason, also for what is not a regular file. An empty file maps to
+  /// an empty span.
   explicit MappedFile(const std::string& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
@@ -51,8 +52,13 @@ class MappedFile {
 std::vector<std::byte> read_file(const std::string& path);
 /// Reads exactly destination.size() bytes from `offset` on; Error(Io) if the file is shorter.
 void read_file_range(const std::string& path, uint64_t offset, std::span<std::byte> destination);
-/// Writes a file beside `path` and renames it over, so that readers see the old or the new one. Throws Error(Io).
+/// Writes a file beside `path` and renames it over, so that readers see the old or the new one; a device is written
+/// into. Throws Error(Io), also where `path` is there and is neither.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
+/// A name for a file that shall replace `path` when it is written; every call gives another. Throws Error(Io) where
+/// `path` is there and is not a regular file.
+std::string temporary_beside(const std::string& path);
+/// Throws Error(Io) for what is not a regular file.
 FileIdentity file_identity(const std::string& path);
 
 }  // namespace infernode

@@ -32,7 +32,10 @@ void write_entry(pbf_writer& out, const std::string& key, const std::string& val
 }  // namespace
 
 ExternalSink::ExternalSink(std::string path, std::string location, size_t threshold)
-    : path_(std::move(path)), temporary_(path_ + ".tmp"), location_(std::move(location)), threshold_(threshold) {
+    : path_(std::move(path)),
+      temporary_(temporary_beside(path_)),
+      location_(std::move(location)),
+      threshold_(threshold) {
   out_.open(to_path(temporary_), std::ios::binary | std::ios::trunc);
   if (!out_) fail_write();
 }

@@ -1,6 +1,9 @@
 #include "base/mapped_file.h"
 
 #include <doctest/doctest.h>
+#if !defined(_WIN32)
+#include <sys/stat.h>
+#endif
 
 #include <filesystem>
 #include <random>
@@ -119,3 +122,22 @@ TEST_CASE("what cannot be read gives an IO error with path and reason") {
 #if defined(__linux__)
 TEST_CASE("files that state no size are read to their end") { CHECK(read_file("/proc/self/status").size() > 100); }
 #endif
+
+#if !defined(_WIN32)
+TEST_CASE("a pipe is neither waited for nor replaced") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  constexpr const char* kReason = "it is not a regular file";
+  CHECK(io_error(pipe, [&] { MappedFile file(pipe); }).find(kReason) != std::string::npos);
+  CHECK(io_error(pipe, [&] { file_identity(pipe); }).find(kReason) != std::string::npos);
+  CHECK(io_error(pipe, [&] { write_file(pipe, pattern(3)); }).find(kReason) != std::string::npos);
+  CHECK(std::filesystem::is_fifo(pipe));
+  CHECK(io_error(folder.file(""), [&] { write_file(folder.file(""), {}); }) != "no error");
+}
+#endif
+
+TEST_CASE("files that shall replace one file are written under names of their own") {
+  const TemporaryFolder folder;
+  CHECK(temporary_beside(folder.file("a")) != temporary_beside(folder.file("a")));
+}
