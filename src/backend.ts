@@ -4,7 +4,7 @@ import { fromNative, InferenceError, typeError } from './errors.js';
 import { loadNative } from './load-native.js';
 import type { ModelSource, NativeSession } from './native.js';
 import { completion, NativeSessionHandler, throwIfAborted } from './session-handler.js';
-import { parseSessionOptions } from './session-options.js';
+import { bufferBytes, parseSessionOptions } from './session-options.js';
 import { version } from './version.js';
 
 /** Names of onnxruntime-web's: left to whoever registers a backend for them. */
@@ -34,7 +34,7 @@ export async function createHandler(
   throwIfAborted({ signal });
   for (const { index, blob } of blobs) {
     const entry = native.externalData[index];
-    if (entry !== undefined) entry.data = new Uint8Array(await blob.arrayBuffer());
+    if (entry !== undefined) entry.data = bufferBytes(await blob.arrayBuffer(), `externalData[${index}].data`);
   }
   throwIfAborted({ signal });
   try {

@@ -45,7 +45,8 @@ export class EngineTensor extends Base {
   /** A copy of the elements of a tensor in host memory; throws for one on a device, where `getData()` is the way. */
   override get data(): CommonTensor.DataType {
     if (this.location === 'gpu-buffer') {
-      throw new Error('The data is not on CPU. Use `getData()` to download GPU data to CPU.');
+      const message = 'The data is not on CPU. Use `getData()` to download GPU data to CPU.';
+      throw new InferenceError('INVALID_ARGUMENT', message);
     }
     return this.#read();
   }
@@ -79,7 +80,7 @@ export class EngineTensor extends Base {
 
   override reshape(_dims: readonly number[]): TypedTensor<CommonTensor.Type> {
     this.#ensureValid();
-    throw new Error('Cannot reshape a tensor that owns engine memory.');
+    throw new InferenceError('INVALID_ARGUMENT', 'Cannot reshape a tensor that owns engine memory.');
   }
 
   #read(): CommonTensor.DataType {

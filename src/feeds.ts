@@ -10,6 +10,7 @@ import {
   isDataOf,
   isShared,
   lengthProblem,
+  show,
   toStorage,
   type TensorStorage,
   type TypedArray,
@@ -139,7 +140,7 @@ function readTensor(
   for (let i = 0; i < dims.length; i++) {
     const dim: unknown = givenDims[i];
     if (typeof dim !== 'number' || !Number.isSafeInteger(dim)) {
-      throw typeError(`${what}: Tensor.dims[${i}] must be an integer, got ${String(dim)}.`, fields);
+      throw typeError(`${what}: Tensor.dims[${i}] must be an integer, got ${show(dim)}.`, fields);
     }
     if (dim < 0) throw rangeError(`${what}: Tensor.dims[${i}] must be a non-negative integer, got ${dim}.`, fields);
     dims[i] = dim;

@@ -19,10 +19,10 @@ import type { NativeMetadata, NativePlacement } from './native.js';
 import type { ProfileSummary } from './profile-summary.js';
 import { parseProviders } from './provider-options.js';
 import type { RunOptions as InfernodeRunOptions } from './run-options.js';
-import { NativeSessionHandler, type ValueMap } from './session-handler.js';
+import { feedOf, NativeSessionHandler, type ValueMap } from './session-handler.js';
 import type { SessionOptions as InfernodeSessionOptions } from './session-options.js';
 import { sizeOf } from './tensor.js';
-import { describe } from './tensor-data.js';
+import { describe, show } from './tensor-data.js';
 
 /** About the model file. */
 export type ModelMetadata = NativeMetadata;
@@ -190,7 +190,7 @@ export class InferenceSession implements CommonSession {
   /** A tensor in the engine's memory, on the host or on a device of the session's providers ('cuda:0', ...). */
   allocate(type: Tensor.Type, dims: readonly number[], device = 'cpu'): EngineTensor {
     const elementType = elementTypeOfName(type);
-    if (elementType === undefined) throw typeError(`Unsupported tensor type: ${String(type)}.`);
+    if (elementType === undefined) throw typeError(`Unsupported tensor type: ${show(type)}.`);
     sizeOf(dims);
     if (typeof device !== 'string') throw typeError(`A device must be a string, got ${describe(device)}.`);
     return this.native().allocate(elementType, dims, device);
@@ -219,29 +219,27 @@ export class InferenceSession implements CommonSession {
     }
     // It is fetches if any output is a key of its own with a value that fetches may have.
     const given = arg1 as Record<string, unknown>;
-    const fetches: Record<string, Tensor | null> = {};
-    let found = false;
+    const fetches: [name: string, value: Tensor | null][] = [];
     for (const name of this.outputNames) {
       if (!Object.hasOwn(given, name)) continue;
       const value = given[name];
-      if (value !== null && !isTensor(value)) continue;
-      fetches[name] = value;
-      found = true;
+      if (value === null || isTensor(value)) fetches.push([name, value]);
     }
-    return found ? { fetches, options: checkOptions(arg2) } : { fetches: undefined, options: given };
+    if (fetches.length === 0) return { fetches: undefined, options: given };
+    return { fetches: Object.fromEntries(fetches), options: checkOptions(arg2) };
   }
 
   private fetchesOfNames(names: readonly unknown[]): Record<string, null> {
     if (names.length === 0) throw typeError("'fetches' cannot be an empty array.");
-    const fetches: Record<string, null> = {};
+    const fetches: [name: string, value: null][] = [];
     for (const name of names) {
       if (typeof name !== 'string') throw typeError("'fetches' must be a string array or an object.");
       if (!this.outputNames.includes(name)) {
         throw rangeError(`'fetches' contains invalid output name: ${name}.`, { output: name });
       }
-      fetches[name] = null;
+      fetches.push([name, null]);
     }
-    return fetches;
+    return Object.fromEntries(fetches);
   }
 
   private async runForeign(
@@ -250,7 +248,9 @@ export class InferenceSession implements CommonSession {
     options: InferenceSession.RunOptions = {},
   ): Promise<Results> {
     for (const name of this.inputNames) {
-      if (feeds[name] === undefined) throw new Error(`input '${name}' is missing in 'feeds'.`);
+      if (feedOf(feeds, name) === undefined) {
+        throw new InferenceError('INVALID_ARGUMENT', `input '${name}' is missing in 'feeds'.`, { input: name });
+      }
     }
     const all = fetches ?? Object.fromEntries(this.outputNames.map((name) => [name, null]));
     const results = await this.handler.run(feeds as CommonSession.FeedsType, all, options);

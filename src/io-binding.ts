@@ -79,7 +79,8 @@ export class IoBinding {
   }
 }
 
-function checkName(name: string, names: readonly string[], role: 'input' | 'output'): void {
+function checkName(name: unknown, names: readonly string[], role: 'input' | 'output'): void {
+  if (typeof name !== 'string') throw typeError(`The name of an ${role} must be a string, got ${describe(name)}.`);
   if (names.includes(name)) return;
   const nearest = nearestName(name, names);
   const hint =

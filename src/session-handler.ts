@@ -168,7 +168,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     const fed: (RawValue | undefined)[] = [];
     let count = 0;
     for (const info of this.#inputs) {
-      const value = feeds[info.name];
+      const value = feedOf(feeds, info.name);
       if (value === undefined && !info.overridable) throw missingInput(info.name, feeds, this.inputNames);
       if (value !== undefined) count++;
       fed.push(value === undefined ? undefined : readValue(value, info));
@@ -256,13 +256,22 @@ export function throwIfAborted(options: Pick<ParsedRunOptions, 'signal'> & { ter
   }
 }
 
+/** The value given for an input; what every object inherits ('constructor', '__proto__', ...) is none. */
+export function feedOf(feeds: Readonly<Record<string, unknown>>, name: string): unknown {
+  return name in Object.prototype && !Object.hasOwn(feeds, name) ? undefined : feeds[name];
+}
+
+const plain = { writable: true, enumerable: true, configurable: true } as const;
+
 function decode(run: WireWriter, answer: Answer, requested: readonly RequestedOutput[]): SessionHandler.ReturnType {
   const reader = new WireReader('numbers' in answer ? answer : { numbers: run.numbers, items: answer });
   const values: Record<string, unknown> = {};
   for (const { name, target } of requested) {
     const value = reader.value();
     if (target?.copy !== undefined) copyInto(target, value as Tensor, name);
-    values[name] = target === undefined ? value : target.tensor;
+    const result = target === undefined ? value : target.tensor;
+    if (name in Object.prototype) Object.defineProperty(values, name, { value: result, ...plain });
+    else values[name] = result;
   }
   return values as SessionHandler.ReturnType;
 }
@@ -297,6 +306,6 @@ function missingInput(
 ): InferenceError {
   const strays = Object.keys(feeds).filter((key) => !known.includes(key));
   const nearest = nearestName(name, strays);
-  const hint = nearest === undefined ? '' : ` Did you mean it by '${nearest}'?`;
+  const hint = nearest === undefined ? '' : ` Was it meant by '${nearest}'?`;
   return new InferenceError('INVALID_ARGUMENT', `input '${name}' is missing in 'feeds'.${hint}`, { input: name });
 }

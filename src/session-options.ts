@@ -2,7 +2,7 @@ import { types } from 'node:util';
 
 import { env, type InferenceSession as Common } from 'onnxruntime-common';
 
-import { rangeError } from './errors.js';
+import { rangeError, typeError } from './errors.js';
 import type { NativeSessionOptions } from './native.js';
 import { runOptionKeys, sessionOptionKeys } from './option-keys.js';
 import { warnMisspelt } from './option-names.js';
@@ -109,13 +109,25 @@ function parseExternalData(
     if (typeof path !== 'string') reader.wrong(`${key}.path`, 'a string', path);
     if (typeof data === 'string') return { path, data };
     if (isTypedArray(data)) return { path, data: bytesOf(data) };
-    if (types.isAnyArrayBuffer(data)) return { path, data: new Uint8Array(data) };
+    if (types.isAnyArrayBuffer(data)) return { path, data: bufferBytes(data, `${key}.data`) };
     if (!isBlob(data)) {
       reader.wrong(`${key}.data`, 'a Buffer, Uint8Array, ArrayBuffer, Blob or file path', describe(data));
     }
     blobs.push({ index, blob: data });
     return { path, data: '' };
   });
+}
+
+/** Throws TypeError for what is no buffer, or was transferred elsewhere. */
+export function bufferBytes(buffer: unknown, key: string): Uint8Array {
+  if (!types.isAnyArrayBuffer(buffer)) {
+    throw typeError(`Invalid session options: '${key}' must give an ArrayBuffer, got ${describe(buffer)}.`);
+  }
+  try {
+    return new Uint8Array(buffer);
+  } catch {
+    throw typeError(`Invalid session options: '${key}' is detached: its bytes were transferred elsewhere.`);
+  }
 }
 
 function isBlob(value: unknown): value is Blob {

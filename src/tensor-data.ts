@@ -184,6 +184,11 @@ export function toBigInts(type: ElementType, tag: string, data: unknown): TypedA
   return type.name === 'int64' ? BigInt64Array.from(values, BigInt) : BigUint64Array.from(values, BigInt);
 }
 
+/** `value` as text where that runs none of the user's code, otherwise what it is: for messages. */
+export function show(value: unknown): string {
+  return typeof value === 'object' || typeof value === 'function' ? describe(value) : String(value);
+}
+
 function copyStrings(data: readonly unknown[], what: string, fields?: { input?: string }): string[] {
   const strings = new Array<string>(data.length);
   for (let i = 0; i < strings.length; i++) {

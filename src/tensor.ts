@@ -1,8 +1,17 @@
 import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
 
 import { arrayLength, elementTypeOfName, type ElementType } from './element-types.js';
-import { rangeError, typeError } from './errors.js';
-import { describe, inThisRealm, storageLength, toBigInts, toStorage, typedArrayName, viewAs } from './tensor-data.js';
+import { InferenceError, rangeError, typeError } from './errors.js';
+import {
+  describe,
+  inThisRealm,
+  show,
+  storageLength,
+  toBigInts,
+  toStorage,
+  typedArrayName,
+  viewAs,
+} from './tensor-data.js';
 import type { TensorConstructor, TensorFields } from './tensor-types.js';
 
 /**
@@ -18,7 +27,8 @@ export class ExtendedTensor extends TensorBase {
     const shape = dims === undefined ? [Math.floor(storageLength(storage) / perElement)] : dims;
     const size = sizeOf(shape);
     if (arrayLength(type, size) !== storageLength(storage)) {
-      throw new Error(`Tensor's size(${size}) does not match data length(${storageLength(storage)}).`);
+      const message = `Tensor's size(${size}) does not match data length(${storageLength(storage)}).`;
+      throw new InferenceError('INVALID_ARGUMENT', message);
     }
     setFields(this, {
       type: type.name,
@@ -77,14 +87,26 @@ function makeConstructor(): TensorConstructor {
     if (type === undefined) args = [adaptUntyped(arg0), arg1, arg2];
     else if (type.common) args = [arg0, adaptData(type, arg1), arg2];
     else return new ExtendedTensor(type, arg1, arg2);
-    return new.target === constructor
-      ? new Base(args[0], args[1], args[2])
-      : (Reflect.construct(CommonTensor, args, new.target) as object);
+    try {
+      return new.target === constructor
+        ? new Base(args[0], args[1], args[2])
+        : (Reflect.construct(CommonTensor, args, new.target) as object);
+    } catch (error) {
+      throw withCode(error);
+    }
   };
   Object.defineProperty(constructor, 'name', { value: 'Tensor' });
   constructor.prototype = CommonTensor.prototype;
   Object.setPrototypeOf(constructor, CommonTensor); // statics
   return constructor as unknown as TensorConstructor;
+}
+
+/** What onnxruntime-common throws has no code. */
+function withCode(error: unknown): unknown {
+  if (error instanceof Error && !('code' in error) && Object.isExtensible(error)) {
+    Object.assign(error, { code: 'INVALID_ARGUMENT' });
+  }
+  return error;
 }
 
 function adaptData(type: ElementType, data: unknown): unknown {
@@ -106,7 +128,7 @@ export function sizeOf(dims: unknown): number {
   for (let i = 0; i < dims.length; i++) {
     const dim: unknown = dims[i];
     if (typeof dim !== 'number' || !Number.isSafeInteger(dim)) {
-      throw typeError(`dims[${i}] must be an integer, got: ${String(dim)}`);
+      throw typeError(`dims[${i}] must be an integer, got: ${show(dim)}`);
     }
     if (dim < 0) throw rangeError(`dims[${i}] must be a non-negative integer, got: ${dim}`);
     size *= dim;

@@ -43,6 +43,13 @@ Napi::Value shape_of(Napi::Env env, const ValueType& type) {
   return shape;
 }
 
+/// Sets a key of the model's making: '__proto__' is one like any other.
+void define(const Napi::Object& object, const std::string& key, const Napi::Value& value) {
+  object.DefineProperty(Napi::PropertyDescriptor::Value(
+      Napi::String::New(object.Env(), key), value,
+      static_cast<napi_property_attributes>(napi_writable | napi_enumerable | napi_configurable)));
+}
+
 }  // namespace
 
 Napi::Value value_infos(Napi::Env env, const std::vector<session::ValueMetadata>& values) {
@@ -74,11 +81,11 @@ Napi::Value model_metadata(Napi::Env env, const graph::ModelInfo& info) {
   metadata.Set("irVersion", static_cast<double>(info.ir_version));
   const Napi::Object opsets = Napi::Object::New(env);
   for (const auto& [domain, version] : info.opsets) {
-    opsets.Set(domain.empty() ? "ai.onnx" : domain, static_cast<double>(version));
+    define(opsets, domain.empty() ? "ai.onnx" : domain, Napi::Number::New(env, static_cast<double>(version)));
   }
   metadata.Set("opsets", opsets);
   const Napi::Object custom = Napi::Object::New(env);
-  for (const auto& [key, value] : info.metadata) custom.Set(key, value);
+  for (const auto& [key, value] : info.metadata) define(custom, key, Napi::String::New(env, value));
   metadata.Set("custom", custom);
   return metadata;
 }

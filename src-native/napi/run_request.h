@@ -26,7 +26,8 @@ class StagingMemory {
 /// result on the JavaScript thread; `execute` may run elsewhere in between.
 class RunRequest {
  public:
-  /// Reads the wire form and checks it against the model (session/feed_check.h). Feeds in JavaScript's memory are borrowed: valid until JavaScript runs again.
+  /// Reads the wire form and checks it against the model (session/feed_check.h). Feeds in JavaScript's memory are
+  /// borrowed: valid until JavaScript runs again.
   RunRequest(napi_env env, std::shared_ptr<session::Session> session, napi_value numbers, napi_value items,
              session::RunOptions options);
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,6 +38,16 @@ const write = (name: string, bytes: Uint8Array): string => {
   writeFileSync(join(folder, name), bytes);
   return join(folder, name);
 };
+/** y = x + w, whose eight bytes lie in the file `location`. */
+const external = (location: string): Uint8Array =>
+  model({
+    nodes: [node('Add', ['x', 'w'], ['y'])],
+    inputs: [x],
+    outputs: [y],
+    initializers: [
+      { name: 'w', type: 'float32', dims: [2], data: Float32Array.of(0), external: { location, offset: 0, length: 8 } },
+    ],
+  });
 
 // Every failure leaves the process and other sessions as they were.
 let bystander: any;
@@ -623,5 +633,100 @@ describe.runIf(ours)('kernels name their node when they fail:', () => {
       expect(['INVALID_ARGUMENT', 'SHAPE_MISMATCH']).toContain(outcome.code);
     }
     await session.release();
+  });
+});
+
+describe.runIf(ours)('names that every object has', () => {
+  const names = ['__proto__', 'constructor', 'toString'];
+
+  it.each(names)('are inputs and outputs like any other: %s', async (name) => {
+    const session = await create(oneNode('Identity', [info(name)], [info(`${name} out`)]));
+    await expectFailure(() => session.run({}), {
+      message: `input '${name}' is missing in 'feeds'.`,
+      code: 'INVALID_ARGUMENT',
+    });
+    const feeds = Object.fromEntries([[name, floats([1, 2])]]);
+    expect([...(await session.run(feeds))[`${name} out`].data]).toEqual([1, 2]);
+    await session.release();
+
+    const named = await create(oneNode('Identity', [x], [info(name)]));
+    for (const fetches of [undefined, [name], Object.fromEntries([[name, floats([0, 0])]])]) {
+      const results = await (fetches ? named.run({ x: floats([3, 4]) }, fetches) : named.run({ x: floats([3, 4]) }));
+      expect(Object.keys(results)).toEqual([name]);
+      expect(Object.getPrototypeOf(results)).toBe(Object.prototype);
+      const [value] = Object.values(results) as any[];
+      expect([...value.data]).toEqual([3, 4]);
+      if (fetches && !Array.isArray(fetches)) expect(value).toBe(Object.values(fetches)[0]);
+    }
+    await named.release();
+  });
+});
+
+describe.runIf(ours)('arguments that are no names', () => {
+  it.each([1, null, undefined, {}, Symbol('x')])('are refused by a binding: %s', async (name) => {
+    const session = await create(add());
+    const binding = session.createIoBinding();
+    const what = name === null ? 'null' : typeof name;
+    for (const [role, bind] of [
+      ['input', () => binding.bindInput(name, floats([1, 2]))],
+      ['output', () => binding.bindOutput(name, floats([1, 2]))],
+    ] as const) {
+      const error = await failureOf(async () => bind());
+      expect(error.code).toBe('INVALID_ARGUMENT');
+      expect(error.message).toContain(`The name of an ${role} must be a string, got ${what}`);
+    }
+    await session.release();
+  });
+
+  it('run no code of the caller when an error shows them', async () => {
+    const session = await create(add());
+    const hostile = { toString: () => expect.fail('was called') };
+    const fed = { type: 'float32', dims: [hostile], data: Float32Array.of(1), location: 'cpu' };
+    const error = await failureOf(() => session.run({ a: fed, b: floats([1, 2]) }));
+    expect(error.code).toBe('INVALID_ARGUMENT');
+    expect(error.message).toContain("input 'a': Tensor.dims[0] must be an integer, got object");
+    await session.release();
+  });
+});
+
+describe.runIf(ours && process.platform !== 'win32')('a pipe', () => {
+  const pipe = join(folder, 'pipe');
+  beforeAll(() => expect(spawnSync('mkfifo', [pipe]).status).toBe(0));
+
+  it.each([
+    ['the model', () => InferenceSession.create(pipe, quiet)],
+    ['external data', () => create(external('pipe.bin'), { externalData: [{ path: 'pipe.bin', data: pipe }] })],
+  ] as const)('is not waited for as %s', async (_, load) => {
+    await expectFailure(load, { message: /pipe.*: it is not a regular file/, code: 'IO' });
+  });
+
+  it('is not replaced by an optimized model', async () => {
+    await expectFailure(() => create(add(), { optimizedModelFilePath: pipe }), {
+      message: /pipe.*: it is not a regular file/,
+      code: 'IO',
+    });
+    expect(statSync(pipe).isFIFO()).toBe(true);
+  });
+});
+
+describe.runIf(ours)('external data given by the caller', () => {
+  const given = (data: unknown) => create(external('w.bin'), { externalData: [{ path: 'w.bin', data }] });
+
+  it('that was transferred elsewhere is refused', async () => {
+    const data = new ArrayBuffer(8);
+    structuredClone(data, { transfer: [data] });
+    await expectFailure(() => given(data), {
+      message: /'externalData\[0\]\.data' is detached/,
+      type: TypeError,
+      code: 'INVALID_ARGUMENT',
+    });
+  });
+
+  it('that only looks like a Blob is refused', async () => {
+    await expectFailure(() => given({ arrayBuffer: () => 5 }), {
+      message: "'externalData[0].data' must give an ArrayBuffer, got number",
+      type: TypeError,
+      code: 'INVALID_ARGUMENT',
+    });
   });
 });
