@@ -17,7 +17,8 @@
 //   convert   to_int (round to nearest even) to_float
 //   reduce    reduce_add reduce_max reduce_min
 //   8 bit     load_s8_pairs dot_pairs (products of 16-bit pairs)
-//   other     zip_low zip_high (a0 b0 a1 b1 ...); transpose4 (a 4 x 4 block in memory); Vec<double>: set load store fma over kDoubleLanes elements
+//   other     zip_low zip_high (a0 b0 a1 b1 ...); transpose4 (a 4 x 4 block in memory); Vec<double>: set load store fma
+//   over kDoubleLanes elements
 
 #if !defined(INFERNODE_TARGET)
 #if defined(__AVX512F__)

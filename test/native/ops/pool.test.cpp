@@ -93,7 +93,7 @@ TEST_CASE("Poolings agree in all floating types over 1 to 3 axes") {
 
 TEST_CASE("A window far larger than its input sees the input") {
   const Tensor x = f32({1, 1, 3}, {1, 5, 3});
-  const char* window = "kernel_shape=[1000000000000], pads=[500000000000,500000000000]";
+  const char* window = "kernel_shape=[1000000000], pads=[500000000,500000000]";
   check_op(cat("(X) => (Y) { Y = MaxPool<", window, ">(X) }"), 12, {x}, {f32({1, 1, 4}, {5, 5, 5, 5})});
   check_op(cat("(X) => (Y) { Y = AveragePool<", window, ">(X) }"), 11, {x}, {f32({1, 1, 4}, {3, 3, 3, 3})});
 }
