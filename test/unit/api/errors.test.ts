@@ -48,7 +48,7 @@ describe('feeds', () => {
       code: 'INVALID_ARGUMENT',
       fields: { input: 'input_ids' },
     });
-    if (ours) expect(error.message).toBe("input 'input_ids' is missing in 'feeds'. Did you mean it by 'input_id'?");
+    if (ours) expect(error.message).toBe("input 'input_ids' is missing in 'feeds'. Was it meant by 'input_id'?");
   });
 
   it.runIf(ours)('do not take one input for another that is misspelt', async () => {
