@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "base/system.h"
 
 #if defined(_WIN32)
@@ -27,10 +28,6 @@ namespace {
 
 [[noreturn]] void fail_io(const char* action, const std::string& path, std::string_view reason) {
   fail(ErrorCode::Io, cat("cannot ", action, " ", path, ": ", reason), {.path = path});
-}
-
-std::filesystem::path to_path(const std::string& utf8) {
-  return std::filesystem::path(std::u8string(reinterpret_cast<const char8_t*>(utf8.data()), utf8.size()));
 }
 
 /// ReadRegular: never waits for the other end of a pipe, and `identity` throws for what is not a regular file.

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "onnx/diagnose.h"
 
 namespace infernode::onnx {
@@ -10,9 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path to_path(const std::string& utf8) {
-  return fs::path(std::u8string(reinterpret_cast<const char8_t*>(utf8.data()), utf8.size()));
-}
 std::string to_utf8(const fs::path& path) {
   const std::u8string text = path.u8string();
   return std::string(reinterpret_cast<const char*>(text.data()), text.size());

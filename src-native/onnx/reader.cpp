@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/mapped_file.h"
+#include "base/path.h"
 #include "graph/definition.h"
 #include "graph/verifier.h"
 #include "onnx/diagnose.h"
@@ -187,7 +188,7 @@ graph::Model read_bytes(const SourceBytes& source, const std::string& path, cons
 
 std::shared_ptr<const MappedFile> map_model(const std::string& path, const ReadOptions& options) {
   std::error_code error;
-  const std::filesystem::path p(std::u8string(reinterpret_cast<const char8_t*>(path.data()), path.size()));
+  const std::filesystem::path p = to_path(path);
   if (!std::filesystem::exists(p, error)) {
     ErrorContext context;
     context.path = path;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/path.h"
 #include "onnx/fields.h"
 
 namespace infernode::onnx {
@@ -18,10 +19,6 @@ using tensor::Tensor;
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kPageAlignment = 4096;
 constexpr size_t kLarge = 1 << 20;
-
-std::filesystem::path to_path(const std::string& utf8) {
-  return std::filesystem::path(std::u8string(reinterpret_cast<const char8_t*>(utf8.data()), utf8.size()));
-}
 
 void write_entry(pbf_writer& out, const std::string& key, const std::string& value) {
   pbf_writer entry(out, tensor_field::kExternalData);
