@@ -30,12 +30,6 @@ constexpr std::size_t kBlock = 32;
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
-const Tensor* constant(const Graph& graph, ValueId id) {
-  if (id == kNoValue) return nullptr;
-  const graph::ValueInfo& value = graph.value(id);
-  return value.is_constant() && value.constant.is_tensor() ? &value.constant.tensor() : nullptr;
-}
-
 bool is_signed(DType type) { return type == DType::Int2 || type == DType::Int4 || type == DType::Int8; }
 std::size_t bits_of(DType type) {
   const bool code = is_signed(type) || type == DType::UInt2 || type == DType::UInt4 || type == DType::UInt8;

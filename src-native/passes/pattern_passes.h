@@ -5,6 +5,13 @@
 
 namespace infernode::passes {
 
+/// The constant tensor that a value is; null for any other value and for none.
+inline const tensor::Tensor* constant(const graph::Graph& graph, graph::ValueId id) {
+  if (id == graph::kNoValue) return nullptr;
+  const graph::ValueInfo& value = graph.value(id);
+  return value.is_constant() && value.constant.is_tensor() ? &value.constant.tensor() : nullptr;
+}
+
 /// Casts between floating types become one to the last type. Roundings on the way are lost with them, so that this is
 /// for who asks for it.
 bool eliminate_cast_chains(graph::Graph& graph, const PassOptions& options);

@@ -27,11 +27,6 @@ bool is(const Node& node, std::string_view op) {
 bool is_code(DType type) {
   return type == DType::Int8 || type == DType::UInt8 || type == DType::Int16 || type == DType::UInt16;
 }
-const Tensor* constant(const Graph& graph, ValueId id) {
-  if (id == kNoValue) return nullptr;
-  const graph::ValueInfo& value = graph.value(id);
-  return value.is_constant() && value.constant.is_tensor() ? &value.constant.tensor() : nullptr;
-}
 ValueId zero_point(const Node& node) { return node.inputs.size() > 2 ? node.inputs[2] : kNoValue; }
 
 /// One scale and zero point for all elements, whatever their shape is.
@@ -151,9 +146,7 @@ class Propagation {
     if (axis) last.attributes.set("axis", *axis);
     const bool keep = !read_once(in);
     graph::GraphPatch patch(graph_);
-    graph::ValueType made = graph_.value(out).type;
-    made.elem = type;
-    const ValueId between = patch.add_value(graph_.value(out).name + "_codes", std::move(made));
+    const ValueId between = add_codes(patch, out, type);
     moved.inputs[0] = codes;
     moved.outputs = {between};
     last.inputs[0] = between;
@@ -199,9 +192,7 @@ class Propagation {
     if (graph_.value(source).has_constant()) return;
     Node moved = node, first = quantize;
     graph::GraphPatch patch(graph_);
-    graph::ValueType made = graph_.value(source).type;
-    made.elem = type;
-    const ValueId between = patch.add_value(graph_.value(source).name + "_codes", std::move(made));
+    const ValueId between = add_codes(patch, source, type);
     first.inputs[0] = source;
     first.outputs = {between};
     moved.inputs[0] = between;
@@ -211,6 +202,13 @@ class Propagation {
     patch.remove_node(id);
     patch.remove_node(before);
     finish(patch);
+  }
+
+  /// A value for the codes of `value`'s elements.
+  ValueId add_codes(graph::GraphPatch& patch, ValueId value, DType type) const {
+    graph::ValueType made = graph_.value(value).type;
+    made.elem = type;
+    return patch.add_value(graph_.value(value).name + "_codes", std::move(made));
   }
 
   void finish(graph::GraphPatch& patch) {
