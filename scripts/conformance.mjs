@@ -3,8 +3,9 @@
 //
 // usage: node scripts/conformance.mjs [--only PATTERN] [--level disabled|basic|extended|layout|all] [--threads N]
 //          [--cpu baseline|avx2|avx512|...] [--engine infernode|peer] [--jobs N] [--suite DIR] [--json [FILE]] [--list]
+//          [--check-shapes]
 //
-// --only is a regular expression over kind/name, or an operator's exact name. Exit status 1 when a case failed: answered
+// --check-shapes compares the shapes that follow from symbols with inferred ones. --only is a regular expression over kind/name, or an operator's exact name. Exit status 1 when a case failed: answered
 // wrongly, crashed, or raised an error other than a refusal of an operator or type.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -12,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { judgeAll, tally } from '../test/conformance/lib/judge.mjs';
 import { listCases, suiteFolder } from '../test/conformance/lib/suite.mjs';
 import { engineName } from './lib/engine.mjs';
+import { helpWasAsked } from './lib/project.mjs';
 
 const options = {
   only: { type: 'string' },
@@ -23,6 +25,7 @@ const options = {
   suite: { type: 'string' },
   json: { type: 'string' },
   list: { type: 'boolean' },
+  'check-shapes': { type: 'boolean' },
 };
 
 /** Rows of the report: operator -> counts, worst first. */
@@ -66,6 +69,7 @@ async function main() {
     logSeverityLevel: 4,
     ...(values.level && { graphOptimizationLevel: values.level }),
     ...(values.threads && { intraOpNumThreads: Number(values.threads) }),
+    ...(values['check-shapes'] && { extra: { session: { check_symbolic_shapes: '1' } } }),
   };
   let done = 0;
   const progress = () => process.stderr.write(`\r${++done}/${cases.length}${done === cases.length ? '\n' : ''}`);
@@ -92,7 +96,7 @@ async function main() {
 }
 
 try {
-  await main();
+  if (!helpWasAsked()) await main();
 } catch (error) {
   console.error(`conformance: ${error.message}`);
   process.exitCode = 2;

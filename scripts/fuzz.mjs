@@ -21,6 +21,7 @@ const rounds = [
   ['changed models end*', 6000],
   ['changed models in ORT*', 6000],
   ['operators meet*', 3],
+  ['written cases*', 6000],
   ['changed models end*', 6000],
   ['torn models*', 6000],
 ];

@@ -77,13 +77,32 @@ export function listSupportedBackends(): { name: string; bundled: boolean }[] {
     .filter(({ bundled }) => bundled);
 }
 
+/** The names in the table that are this engine's, and whether it has them: another package may have been first. */
+const entered = new Map<string, boolean>();
+
 /**
  * Enters the engine into onnxruntime-common's table under every provider name: those of this binary as defaults, the
- * others so that asking for them says why they cannot start.
+ * others so that asking for them says why they cannot start. A name keeps its first owner, where that is onnxruntime-node
+ * or another copy of this package.
  */
 export function registerBackends(): void {
   for (const { name, bundled } of loadNative().listSupportedBackends()) {
-    if (!browserOnly.has(name)) registerBackend(name, backend, bundled ? 100 : -1);
+    if (!browserOnly.has(name)) entered.set(name, enter(name, bundled ? 100 : -1));
   }
   Object.defineProperty(env.versions, 'node', { value: version, enumerable: true, configurable: true });
+}
+
+function enter(name: string, priority: number): boolean {
+  try {
+    registerBackend(name, backend, priority);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether providers of this engine alone are asked for and the table would give one of them to another package. */
+export function isShadowed(requested: readonly string[]): boolean {
+  const names = requested.length === 0 ? ['cpu'] : requested;
+  return names.every((name) => entered.has(name)) && !names.every((name) => entered.get(name));
 }

@@ -126,7 +126,9 @@ function readTensor(
   const tensor = value as { dims?: unknown; type?: unknown; location?: unknown; data?: unknown };
   const givenDims = tensor.dims;
   if (!Array.isArray(givenDims)) {
-    throw typeError(`${what}: Tensor.dims must be an array, got ${describe(givenDims)}.`, fields);
+    const bare = Array.isArray(value) || ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
+    const hint = bare ? ` Wrap the ${describe(value)}: new Tensor(type, data, dims).` : '';
+    throw typeError(`${what}: Tensor.dims must be an array, got ${describe(givenDims)}.${hint}`, fields);
   }
   if (givenDims.length > mostDims) {
     const [expected, actual] = [`at most ${mostDims} dims`, `${givenDims.length} dims`];

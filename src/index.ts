@@ -1,6 +1,8 @@
 import { registerBackends } from './backend.js';
+import { warmUp } from './warm-up.js';
 
 registerBackends();
+warmUp();
 
 export { listSupportedBackends } from './backend.js';
 export { EngineTensor } from './engine-tensor.js';

@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from 'onnxruntime-common';
 
-import { createHandlerSync, requestedProviders } from './backend.js';
+import { createHandler, createHandlerSync, isShadowed, requestedProviders } from './backend.js';
 import { elementTypeOfName } from './element-types.js';
 import type { EngineTensor } from './engine-tensor.js';
 import { InferenceError, rangeError, typeError } from './errors.js';
@@ -32,8 +32,8 @@ export type NodePlacement = NativePlacement;
 type Results = CommonSession.ReturnType;
 type Fetches = CommonSession.FetchesType;
 
-/** The constructor, which only this module may call. */
-let makeSession: (handler: InferenceSessionHandler) => InferenceSession;
+/** The constructor, which no user may call. */
+export let makeSession: (handler: InferenceSessionHandler) => InferenceSession;
 
 /** One loaded model. All members may be called while runs are pending; runs are concurrent. */
 export class InferenceSession implements CommonSession {
@@ -168,7 +168,7 @@ export class InferenceSession implements CommonSession {
     return this.native().native.metadata;
   }
 
-  /** Where each node of the optimized graph runs, and why. */
+  /** Where each node of the graph runs, and why; the CPU's own fusions (level `extended`) join some of them later. */
   get placement(): readonly NodePlacement[] {
     return this.native().native.placement;
   }
@@ -326,6 +326,7 @@ async function resolveHandler(
 ): Promise<InferenceSessionHandler> {
   const { executionProviders } = options;
   const requested = executionProviders === undefined ? [] : parseProviders(executionProviders).map(({ name }) => name);
+  if (isShadowed(requested)) return createHandler(source, options);
   const given = options.providerFallback === false ? { ...options, [requestedProviders]: requested } : options;
   try {
     const session =

@@ -59,6 +59,8 @@ export interface NativeSessionOptions {
   logSeverityLevel: number;
   /** Bytes that one run may hold; 0: no limit. */
   memoryLimit: number;
+  /** Empty: none. */
+  modelCacheDir: string;
   freeDimensionOverrides: [dimension: string, value: number][];
   externalData: { path: string; data: Uint8Array | string }[];
   /** `extra`, flattened: session config entries. */

@@ -23,6 +23,7 @@ export const sessionOptionKeys = [
   'providerFallback',
   'float32MatmulPrecision',
   'memoryLimit',
+  'modelCacheDir',
   'signal',
 ] as const;
 

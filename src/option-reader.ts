@@ -53,7 +53,8 @@ export class OptionReader {
   signal(): AbortSignal | undefined {
     const value = this.get('signal');
     if (value === undefined) return undefined;
-    if (typeof value !== 'object' || value === null || !('aborted' in value) || !('addEventListener' in value)) {
+    const needed = ['aborted', 'addEventListener', 'removeEventListener'];
+    if (typeof value !== 'object' || value === null || !needed.every((key) => key in value)) {
       this.wrong('signal', 'an AbortSignal', value);
     }
     return value as AbortSignal;

@@ -231,17 +231,42 @@ export function completion<T>(
   connect: (callback: Completion<T>) => void,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const abort = (): void => {
-      loadNative().cancel(job);
-    };
-    signal?.addEventListener('abort', abort, { once: true });
-    if (signal?.aborted) abort(); // by a getter of the feeds
+    const settled = signal && cancelOnAbort(signal, job);
     connect((error, result) => {
-      signal?.removeEventListener('abort', abort);
       if (error !== undefined) reject(error);
       else resolve(result as T);
+      settled?.();
     });
   });
+}
+
+/** The jobs that each signal ends. They share one listener, because Node.js warns of a leak from the eleventh on. */
+const cancellable = new WeakMap<AbortSignal, { jobs: Set<number>; abort: () => void }>();
+
+/** Cancels a job when `signal` aborts, or has; returns what to call when the job has ended. */
+function cancelOnAbort(signal: AbortSignal, job: number): () => void {
+  if (signal.aborted) {
+    loadNative().cancel(job); // by a getter of the feeds
+    return () => undefined;
+  }
+  const known = cancellable.get(signal);
+  const jobs = known?.jobs ?? new Set<number>();
+  const abort =
+    known?.abort ??
+    ((): void => {
+      for (const each of jobs) loadNative().cancel(each);
+    });
+  if (known === undefined) {
+    signal.addEventListener('abort', abort, { once: true });
+    cancellable.set(signal, { jobs, abort });
+  }
+  jobs.add(job);
+  return () => {
+    jobs.delete(job);
+    if (jobs.size > 0) return;
+    cancellable.delete(signal);
+    signal.removeEventListener('abort', abort);
+  };
 }
 
 /** Throws ABORTED with the signal's reason as cause. */

@@ -20,8 +20,16 @@ export interface SessionOptions extends Common.SessionOptions {
    * bits ('high') or 8 ('medium').
    */
   float32MatmulPrecision?: 'highest' | 'high' | 'medium';
-  /** Bytes that one run may hold; a run that needs more fails with OUT_OF_MEMORY before it asks the system. */
+  /**
+   * Bytes that one run may hold; a run that needs more fails with OUT_OF_MEMORY before it asks the system. What long
+   * strings hold beside their tensor does not count.
+   */
   memoryLimit?: number;
+  /**
+   * A folder in which packed weights are kept, made where it is missing: later loads of the model, in any process, map
+   * them instead of packing anew. Only folders that nobody else writes to should be given.
+   */
+  modelCacheDir?: string;
   /** Ends the load. */
   signal?: AbortSignal;
 }
@@ -71,6 +79,7 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
     logId: reader.string('logId', ''),
     logSeverityLevel: reader.integer('logSeverityLevel', logLevels.indexOf(env.logLevel ?? 'warning'), 4),
     memoryLimit: reader.integer('memoryLimit', 0, Number.MAX_SAFE_INTEGER),
+    modelCacheDir: reader.string('modelCacheDir', ''),
     freeDimensionOverrides: parseDimensions(reader),
     externalData: parseExternalData(reader, blobs),
     config: reader.config(),

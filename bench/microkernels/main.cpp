@@ -116,9 +116,9 @@ void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size,
   s.stride_h = s.stride_w = stride;
   s.pad_top = s.pad_left = static_cast<std::ptrdiff_t>(kernel / 2);
   s.out_h = s.out_w = (size + kernel / 2 * 2 - kernel) / stride + 1;
-  Buffer input(in * size * size), weight(out * s.depth()), packed(table.packed_weight_floats(out, s.depth()));
+  Buffer input(in * size * size), weight(out * s.depth()), packed(table.packed_weight_floats(out, in, kernel * kernel));
   Buffer output(out * s.positions()), scratch(table.scratch_floats);
-  table.pack_weight(out, s.depth(), weight.data(), packed.data());
+  table.pack_weight(out, in, kernel * kernel, weight.data(), packed.data());
   args.input = input.data();
   args.packed_weight = packed.data();
   args.output = output.data();

@@ -1,158 +1,190 @@
 #!/usr/bin/env node
-// Times whole models on infernode and on onnxruntime-node, each in a process of its own, in alternating rounds.
+// Times whole models on infernode and on a peer, each in a process of its own, in alternating rounds.
 //
-// usage: npm run bench -- [--peer ort|none] [--threads 1,2] [--only PATTERN] [--set architectures|real|trees|all]
-//          [--level LEVEL] [--cpu TARGET] [--precision highest|high|medium] [--rounds N] [--seconds S] [--json [FILE]]
+// usage: npm run bench -- [options]
+//
+//   --peer ort|openvino|none   onnxruntime-node (the default), OpenVINO's Python wheel (needs Python 3 with venv), or nothing
+//   --set SET                  architectures, real, trees or all (the default)
+//   --only PATTERN             the workloads whose names match a regular expression
+//   --threads 1,2              counts of threads, each a row
+//   --level LEVEL              our graphOptimizationLevel: disabled, basic, extended, layout or all
+//   --precision PRECISION      our float32MatmulPrecision: highest, high or medium; OpenVINO's hint is bf16 with medium,
+//                              else f32, and onnxruntime has no choice
+//   --cpu TARGET               our INFERNODE_CPU: baseline, avx2, avx512, vnni, bf16, amx, neon, dotprod or i8mm
+//   --rounds N, --seconds S    7 rounds of 0.5 s for each engine
+//   --json [FILE]              the results as JSON, to standard output unless a file is named
+//   --readme                   writes the table of this peer and precision in bench/README.md
 //
 // A time is the median over all rounds; a ratio (the peer's time over ours: above 1 we are faster) is the median over the
-// rounds' ratios, with the lowest and highest. Outputs are compared in the same run: a wrong answer has no ratio and makes
-// the exit status 1. The rounds of one engine never overlap those of the other.
-import { writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+// rounds' ratios, with the lowest and highest. Outputs are compared in the same run, with OpenVINO's at f32 (bfloat16's, of
+// precision medium, with a tolerance of their own): a wrong answer has no ratio. The exit status is 1 where a row has none. The
+// rounds of one engine never overlap those of the other. Workloads that are bound by reading weights are set against the rate at
+// which bench/microkernels reads memory.
+import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { worstError } from '../../scripts/lib/agreement.mjs';
-import { EngineProcess } from '../../scripts/lib/engine-process.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
-import { peerVersion } from '../../scripts/lib/peer.mjs';
+import { peerFolder, peerVersion } from '../../scripts/lib/peer.mjs';
+import { at, helpWasAsked } from '../../scripts/lib/project.mjs';
 import { treeWorkloads } from '../../scripts/models/trees.mjs';
 import { architecture, workloads } from '../../scripts/models/workloads.mjs';
+import { streamProgram, streamRate, thisMachine } from './machine.mjs';
+import { openvinoPython, openvinoVersion } from './openvino.mjs';
+import { commandLine, parseOptions, tableName } from './options.mjs';
 import { realWorkloads } from './real.mjs';
-import { geometricMean, median } from './statistics.mjs';
+import * as report from './report.mjs';
+import { nodeSide, openvinoSide } from './sides.mjs';
+import { median } from './statistics.mjs';
+import { boundByReading, weightBytes } from './weights.mjs';
 
-const options = {
-  peer: { type: 'string', default: 'ort' },
-  threads: { type: 'string', default: '1,2' },
-  only: { type: 'string' },
-  set: { type: 'string', default: 'all' },
-  level: { type: 'string' },
-  cpu: { type: 'string' },
-  precision: { type: 'string' },
-  rounds: { type: 'string', default: '7' },
-  seconds: { type: 'string', default: '0.5' },
-  json: { type: 'string' },
+const known = {
+  architectures: workloads.map((item) => ({ ...item, path: () => architecture(item.model) })),
+  real: realWorkloads,
+  trees: treeWorkloads,
 };
 
-/** A session in a process of its own, warm, with its feeds in place. */
-async function prepare(engine, path, feeds, fetches, sessionOptions, env) {
-  const process = await EngineProcess.start(engine, env);
-  const started = performance.now();
-  const { id } = await process.create(path, sessionOptions);
-  const load = performance.now() - started;
-  const outputs = await process.run(id, feeds, fetches);
-  await process.feed(id, feeds);
-  await process.time(id, 2, fetches);
-  return { process, load, outputs, time: (count) => process.time(id, count, fetches) };
+const peerNames = {
+  ort: [`onnxruntime-node ${peerVersion}`],
+  openvino: [`OpenVINO ${openvinoVersion}`],
+  none: [],
+};
+
+const optionsFor = (threads) => ({ intraOpNumThreads: threads, logSeverityLevel: 3 });
+
+/** The peer on the same model, or nothing where there is none. */
+async function peerSide(path, feeds, names, { fetches }, threads, { peer, precision }) {
+  if (peer === 'none') return undefined;
+  if (peer === 'openvino')
+    return openvinoSide(path, feeds, { fetches, names, threads, precision: precision === 'medium' ? 'bf16' : 'f32' });
+  return nodeSide('peer', path, feeds, { fetches, sessionOptions: optionsFor(threads) });
 }
 
 /** One row of the report. */
-async function measure(workload, threads, { peer, values }) {
-  const { name, inputs, fetches, tolerance = 1e-4, measure } = workload;
+async function measure(workload, threads, options) {
+  const { precision, level, cpu } = options;
+  const { name, set, inputs, fetches, tolerance = precision === 'medium' ? 3e-2 : 1e-4, measure } = workload;
   const path = await workload.path();
   const feeds = inputs(7);
-  const common = { intraOpNumThreads: threads, logSeverityLevel: 3 };
-  const ownOptions = {
-    ...common,
-    ...(values.level && { graphOptimizationLevel: values.level }),
-    ...(values.precision && { float32MatmulPrecision: values.precision }),
-  };
   const sides = [];
   try {
+    const sessionOptions = {
+      ...optionsFor(threads),
+      ...(level && { graphOptimizationLevel: level }),
+      ...(precision && { float32MatmulPrecision: precision }),
+    };
     sides.push(
-      await prepare(engineName(), path, feeds, fetches, ownOptions, values.cpu ? { INFERNODE_CPU: values.cpu } : {}),
+      await nodeSide(engineName(), path, feeds, { fetches, sessionOptions, env: cpu ? { INFERNODE_CPU: cpu } : {} }),
     );
-    if (peer) sides.push(await prepare('peer', path, feeds, fetches, common, {}));
-    const { error, output } = peer ? worstError(sides[0].outputs, sides[1].outputs, measure) : { error: 0 };
-    const row = { name, threads, error, load: sides.map((side) => side.load) };
-    if (!(error <= tolerance)) return { ...row, wrong: `${error.toExponential(1)} in ${output}` };
+    let peerFailed;
+    try {
+      const other = await peerSide(path, feeds, Object.keys(sides[0].outputs), workload, threads, options);
+      if (other) sides.push(other);
+    } catch (problem) {
+      peerFailed = problem.message; // ours is timed all the same
+    }
+    const { error, output } = sides[1] ? worstError(sides[0].outputs, sides[1].outputs, measure) : {};
+    const row = { name, set, threads, error, load: sides.map((side) => side.load), ...(peerFailed && { peerFailed }) };
+    if (sides[1] && !(error <= tolerance)) return { ...row, wrong: `${error.toExponential(1)} in ${output}` };
 
     const rounds = sides.map(() => []);
     const counts = [];
     for (const side of sides)
-      counts.push(Math.max(1, Math.round((1000 * Number(values.seconds)) / median(await side.time(1)))));
-    for (let round = 0; round < Number(values.rounds); round++) {
+      counts.push(Math.max(1, Math.round((1000 * options.seconds) / median(await side.time(1)))));
+    for (let round = 0; round < options.rounds; round++) {
       for (const [i, side] of sides.entries()) {
         await sleep(100); // until the other engine's threads have stopped spinning
         rounds[i].push(await side.time(counts[i]));
       }
     }
     const [ours, theirs] = rounds.map((list) => median(list.flat()));
-    if (!peer) return { ...row, ours };
+    const timed = {
+      ...row,
+      ours,
+      ...(boundByReading.includes(name) && { weights: weightBytes(workload.model, precision) }),
+    };
+    if (!sides[1]) return timed;
     const ratios = rounds[0].map((times, i) => median(rounds[1][i]) / median(times));
-    return { ...row, ours, theirs, ratio: median(ratios), lowest: Math.min(...ratios), highest: Math.max(...ratios) };
+    return { ...timed, theirs, ratio: median(ratios), lowest: Math.min(...ratios), highest: Math.max(...ratios) };
   } finally {
-    await Promise.all(sides.map((side) => side.process.stop()));
+    await Promise.all(sides.map((side) => side.stop()));
   }
 }
 
-const number = (value, width) =>
-  (value === undefined ? '' : value.toFixed(value < 10 ? 3 : value < 100 ? 2 : 1)).padStart(width);
-
-function rowText({ name, threads, ours, theirs, ratio, lowest, highest, wrong, failed }) {
-  const head = `${name.padEnd(28)} ${threads}T`;
-  if (failed) return `${head}  failed: ${failed.split('\n')[0].slice(0, 160)}`;
-  if (wrong) return `${head}  wrong answer: relative error ${wrong}`;
-  const spread =
-    ratio === undefined ? '' : ` ${ratio.toFixed(2).padStart(6)}  (${lowest.toFixed(2)} to ${highest.toFixed(2)})`;
-  return `${head} ${number(ours, 9)} ${number(theirs, 9)}${spread}`;
+/** A function that keeps the best rate of streaming memory seen for each count of threads; {} where there is no program. */
+async function streamMeter(wanted, print) {
+  const rates = {};
+  if (!wanted) return { rates, look: async () => {} };
+  try {
+    const program = await streamProgram();
+    const look = async (threads) => {
+      rates[threads] = Math.max(rates[threads] ?? 0, await streamRate(program, threads));
+    };
+    return { rates, look };
+  } catch (error) {
+    print(`no rate of streaming memory: ${error.message.split('\n')[0]}`);
+    return { rates, look: async () => {} };
+  }
 }
 
 async function main() {
   const args = process.argv.slice(2);
-  const bare = args.indexOf('--json');
-  if (bare >= 0 && (!args[bare + 1] || args[bare + 1].startsWith('--'))) args[bare] = '--json=-';
-  const { values } = parseArgs({ args, options });
-  if (!['ort', 'none'].includes(values.peer)) throw new Error(`--peer ${values.peer}: use ort or none`);
-  const peer = values.peer === 'ort';
-  const ownSets = {
-    architectures: workloads.map((item) => ({ ...item, path: () => architecture(item.model) })),
-    real: realWorkloads,
-    trees: treeWorkloads,
-  };
-  const sets = values.set === 'all' ? Object.keys(ownSets) : [values.set];
-  if (!ownSets[sets[0]]) throw new Error(`--set ${values.set}: use architectures, real, trees or all`);
-  const only = new RegExp(values.only ?? '');
-  const chosen = sets.flatMap((set) => ownSets[set]).filter(({ name }) => only.test(name));
-  if (!chosen.length) throw new Error(`no workload matches --only ${values.only}`);
+  const options = parseOptions(args);
+  const chosen = options.sets
+    .flatMap((set) => known[set].map((workload) => ({ ...workload, set })))
+    .filter(({ name }) => options.only.test(name));
+  if (!chosen.length)
+    throw new Error(`no workload of ${options.sets.join(', ')} matches --only ${options.only.source}`);
+  const readme = at('bench', 'README.md');
+  if (options.readme) {
+    if (engineName() !== 'infernode') throw new Error('--readme is for results of infernode: unset INFERNODE_ENGINE');
+    report.replaceTable(readFileSync(readme, 'utf8'), tableName(options), ''); // has a place for the table
+  }
+  // Installed before anything is timed.
+  if (options.peer === 'ort') await peerFolder();
+  if (options.peer === 'openvino') await openvinoPython();
 
-  const print = values.json === '-' ? console.error : console.log;
-  print(
-    `${cpus()[0].model}, ${cpus().length} cores, Node ${process.version}${peer ? `, onnxruntime-node ${peerVersion}` : ''}`,
+  const print = options.json === '-' ? console.error : console.log;
+  const machine = thisMachine();
+  const versions = [`Node ${process.version}`, ...peerNames[options.peer]].join(', ');
+  print(`${machine}; ${versions}`);
+  const meter = await streamMeter(
+    chosen.some(({ name }) => boundByReading.includes(name)),
+    print,
   );
-  print(
-    `${'workload'.padEnd(31)} ${'ours ms'.padStart(9)} ${peer ? `${'peer ms'.padStart(9)} ${'ratio'.padStart(6)}  (spread)` : ''}`,
-  );
+  print(report.headText(options.peer));
   const rows = [];
   for (const workload of chosen) {
-    for (const threads of values.threads.split(',').map(Number)) {
-      const row = await measure(workload, threads, { peer, values }).catch((error) => ({
+    for (const threads of options.threads) {
+      const reads = boundByReading.includes(workload.name);
+      if (reads) await meter.look(threads);
+      const row = await measure(workload, threads, options).catch((error) => ({
         name: workload.name,
+        set: workload.set,
         threads,
         failed: error.message,
       }));
+      if (reads) await meter.look(threads);
       rows.push(row);
-      print(rowText(row));
+      print(report.rowText(row));
     }
   }
-  const summary = [];
-  for (const threads of peer ? values.threads.split(',').map(Number) : []) {
-    const ratios = rows.filter((row) => row.threads === threads && row.ratio).map((row) => row.ratio);
-    if (!ratios.length) continue;
-    summary.push({ threads, geometricMean: geometricMean(ratios), workloads: ratios.length });
-    print(`geometric mean of ${ratios.length} ratios, ${threads}T: ${geometricMean(ratios).toFixed(2)}`);
+  const summary = report.summarize(rows);
+  const streaming = report.streaming(rows, meter.rates);
+  for (const item of summary) print(report.summaryText(item));
+  for (const item of streaming) print(report.streamingText(item));
+
+  const json = { machine, versions, options: { ...options, only: options.only.source }, rows, summary, streaming };
+  if (options.json === '-') console.log(JSON.stringify(json, null, 1));
+  else if (options.json) writeFileSync(options.json, `${JSON.stringify(json, null, 1)}\n`);
+  if (options.readme) {
+    const content = report.markdown({ command: commandLine(args), machine, versions, rows, rates: meter.rates });
+    writeFileSync(readme, report.replaceTable(readFileSync(readme, 'utf8'), tableName(options), content));
   }
-  const report = JSON.stringify(
-    { machine: cpus()[0].model, node: process.version, options: values, rows, summary },
-    null,
-    1,
-  );
-  if (values.json === '-') console.log(report);
-  else if (values.json) writeFileSync(values.json, `${report}\n`);
-  if (rows.some((row) => row.wrong || row.failed)) process.exitCode = 1;
+  if (rows.some((row) => report.problem(row))) process.exitCode = 1;
 }
 
 try {
-  await main();
+  if (!helpWasAsked()) await main();
 } catch (error) {
   console.error(`bench: ${error.message}`);
   process.exitCode = 2;

@@ -34,7 +34,7 @@ function decodePicture(path) {
   try {
     return format.decode(bytes);
   } catch (error) {
-    throw new Error(`${path} is a ${format.name} picture that is damaged or incomplete: ${error.message}`);
+    throw new Error(`${path} is a ${format.name} picture that is damaged or incomplete`, { cause: error });
   }
 }
 

@@ -3,8 +3,9 @@
 //
 // usage: node examples/ocr/main.mjs [PICTURE]       (a PNG or JPEG file; none: the one that lies here)
 //
-// Writes NAME-read.png into the current folder: the picture with its boxes numbered, and beside it the lines.
-import { basename, extname, relative, resolve } from 'node:path';
+// Writes NAME-read.png (NAME.jpg-read.png of a JPEG) into the current folder: the picture with its boxes numbered, and
+// beside it the lines.
+import { basename, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fetchModel, fetchModels } from '../../scripts/fetch-models.mjs';
 import { loadEngine } from '../../scripts/lib/engine.mjs'; // in a program of yours: import * as ort from 'infernode'
@@ -37,6 +38,7 @@ function annotate(picture, lines) {
 const milliseconds = (value) => `${value.toFixed(0)} ms`;
 
 async function main() {
+  if (process.argv.length > 3) throw new Error('it reads one picture at a time');
   const path = process.argv[2] ? resolve(process.argv[2]) : fileURLToPath(new URL('./picture.png', import.meta.url));
   const picture = readPicture(path);
   await fetchModels(['ocr']);
@@ -59,7 +61,7 @@ async function main() {
         .padEnd(36)}  ${text}`,
     );
   }
-  const copy = resolve(`${basename(path, extname(path))}-read.png`);
+  const copy = resolve(`${basename(path, '.png')}-read.png`);
   writePicture(copy, annotate(picture, lines));
   console.log(
     `\n${lines.length} ${lines.length === 1 ? 'line' : 'lines'} in ${process.argv[2] ?? relative(process.cwd(), path)}; annotated copy: ${relative(process.cwd(), copy)}`,

@@ -47,10 +47,25 @@ export async function unlessDone(stamp, print, work) {
 
 /** Ends the process with one clear line when `main` fails. */
 export function runMain(main) {
+  if (helpWasAsked()) return;
   main().catch((error) => {
     console.error(`infernode: ${error.stack && process.env.INFERNODE_DEBUG ? error.stack : error.message}`);
     process.exitCode = 1;
   });
+}
+
+/** Prints what stands at the head of the running script, where --help is among the arguments. */
+export function helpWasAsked() {
+  if (!process.argv.includes('--help')) return false;
+  const lines = readFileSync(process.argv[1], 'utf8').split('\n');
+  const head = lines.slice(lines[0].startsWith('#!') ? 1 : 0);
+  for (const line of head.slice(
+    0,
+    head.findIndex((text) => !text.startsWith('//')),
+  )) {
+    console.log(line.replace(/^\/\/ ?/, ''));
+  }
+  return true;
 }
 
 /** Whether a module is the script that node was started with. */

@@ -167,7 +167,11 @@ CpuRung rung_of(const CpuFeatures& f) {
   return f.amx_tile && f.amx_int8 && f.amx_bf16 ? CpuRung::Amx : CpuRung::Bf16;
 }
 
-CpuRung detect_cpu_rung() { return rung_of(detect_cpu_features()); }
+CpuRung detect_cpu_rung() {
+  // A virtual machine takes tens of microseconds to answer.
+  static const CpuRung detected = rung_of(detect_cpu_features());
+  return detected;
+}
 
 CpuRung cpu_rung_from(const char* env_value, CpuRung detected) {
   if (env_value == nullptr || *env_value == '\0') return detected;

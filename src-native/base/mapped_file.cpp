@@ -142,9 +142,9 @@ class File {
     if (S_ISDIR(info.st_mode)) fail_io("read", path_, "it is a directory");
     if (regular_ && !S_ISREG(info.st_mode)) fail_io("read", path_, "it is not a regular file");
 #if defined(__APPLE__)
-    const timespec& modified = info.st_mtimespec;
+    const timespec& modified = info.st_ctimespec;
 #else
-    const timespec& modified = info.st_mtim;
+    const timespec& modified = info.st_ctim;
 #endif
     return {static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino), static_cast<uint64_t>(info.st_size),
             static_cast<int64_t>(modified.tv_sec) * 1000000000 + modified.tv_nsec};

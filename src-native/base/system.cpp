@@ -8,10 +8,16 @@
 #include <thread>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/error.h"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #endif
 #if defined(__APPLE__)
 #include <sys/sysctl.h>
@@ -138,6 +144,14 @@ size_t physical_cores() {
   return cores == 0 ? available : std::min(cores, available);
 }
 
+void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) noexcept {
+#if defined(MADV_HUGEPAGE)
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t first = align_up(begin, kHugePage), last = (begin + bytes) / page_size() * page_size();
+  if (first < last) (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
 size_t page_size() noexcept {
 #if defined(_WIN32)
   SYSTEM_INFO info;
@@ -171,12 +185,41 @@ uint64_t available_memory() {
 #endif
 }
 
+namespace {
+
+/// Where the process's address space is limited (ulimit -v): whether this much of it is left, and some for those who
+/// end the process when they get none.
+bool fits_address_space([[maybe_unused]] uint64_t bytes) {
+#if defined(__linux__)
+  constexpr uint64_t kOthers = uint64_t{32} << 20;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+  if (bytes >= limit.rlim_cur) return false;
+  void* const probe = mmap(nullptr, bytes + kOthers, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) return false;
+  munmap(probe, bytes + kOthers);
+#endif
+  return true;
+}
+
+}  // namespace
+
 void expect_available(uint64_t bytes) {
+  constexpr uint64_t kSmall = uint64_t{1} << 20;
+  if (bytes < kSmall) return;
+  INFERNODE_CHECK(fits_address_space(bytes), ErrorCode::OutOfMemory, bytes,
+                  " bytes of memory are needed, and the limit of this process's address space (ulimit -v) leaves less");
   constexpr uint64_t kAlwaysFine = uint64_t{128} << 20;
   if (bytes < kAlwaysFine) return;
   const uint64_t available = available_memory();
   INFERNODE_CHECK(bytes <= available, ErrorCode::OutOfMemory, bytes, " bytes of memory are needed, and the system has ",
                   available, " left");
+}
+
+void return_freed_memory() noexcept {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 CacheSizes cache_sizes() {

@@ -16,6 +16,11 @@ size_t available_cores();
 /// Distinct physical cores among those that the affinity mask allows, limited by available_cores(); at least 1.
 size_t physical_cores();
 size_t page_size() noexcept;
+/// Where the system can join pages: memory that begins at a multiple of this is faulted in and translated in a fraction
+/// of the time once prefer_huge_pages() was asked for it.
+inline constexpr size_t kHugePage = size_t{2} << 20;
+/// A hint for the whole huge pages within writable memory; nothing where the system has none.
+void prefer_huge_pages(void* data, size_t bytes) noexcept;
 /// Bytes of physical memory that this process may use: the machine's, or its cgroup's limit where that is lower.
 uint64_t memory_limit();
 /// Bytes that this process can still take without the system ending processes to find them: what the machine has left
@@ -24,6 +29,10 @@ uint64_t available_memory();
 /// Throws OutOfMemory where `bytes` are more than available_memory(). Systems that overcommit grant memory that is not
 /// there and kill who uses it. Looks only for sizes that could matter, so it may be called for every large block.
 void expect_available(uint64_t bytes);
+
+/// Gives the system what was freed and the C library keeps for later: many small blocks may be far more than all large
+/// ones.
+void return_freed_memory() noexcept;
 
 /// Bytes of the data caches of one core (l3: shared); plausible defaults where the system does not tell.
 struct CacheSizes {

@@ -70,7 +70,8 @@ void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const M
 
 }  // namespace
 
-bool FusionSet::apply(Graph& graph, std::string_view provider, std::vector<std::string>& applied) const {
+bool FusionSet::apply(Graph& graph, std::string_view provider, std::vector<std::string>& applied,
+                      const kernel::RunContext* load) const {
   const auto elsewhere = [&](NodeId id) {
     const std::string& at = graph.node(id).provider;
     return !provider.empty() && !at.empty() && at != provider;
@@ -80,6 +81,7 @@ bool FusionSet::apply(Graph& graph, std::string_view provider, std::vector<std::
   // From the end: of two patterns that end in one another, the longer one comes first.
   const std::vector<NodeId> order = graph.topological_order();
   for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    if (load != nullptr) load->check();
     const NodeId id = *at;
     const auto candidates = by_root_.find(graph.node(id).op_type);
     if (candidates == by_root_.end()) continue;

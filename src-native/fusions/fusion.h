@@ -77,8 +77,9 @@ class FusionSet {
   ~FusionSet();
   /// Tries the fusions in their order at each node, the graph's last one first, once; adds the names that fired to
   /// `applied` and says whether any did. Only nodes of `provider` ("": any) and nodes that were given to none take
-  /// part.
-  bool apply(graph::Graph& graph, std::string_view provider, std::vector<std::string>& applied) const;
+  /// part. `load` is asked at each node whether to go on.
+  bool apply(graph::Graph& graph, std::string_view provider, std::vector<std::string>& applied,
+             const kernel::RunContext* load = nullptr) const;
 
  private:
   struct Entry;

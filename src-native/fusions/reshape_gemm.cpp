@@ -35,7 +35,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
     graph::Node flatten = match.maker("a");
     std::vector<std::int64_t> dims(count, 0);
     dims.push_back(-1);
-    const std::string& name = match.graph().value(match.value("a")).name;
+    const std::string name = match.graph().value(match.value("a")).name;
     flatten.inputs[1] =
         patch.add_constant(name + "_shape", tensor::Tensor::of<std::int64_t>({static_cast<std::int64_t>(dims.size())},
                                                                              std::span<const std::int64_t>(dims)));

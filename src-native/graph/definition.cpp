@@ -50,7 +50,8 @@ class Scope {
 
 class Builder {
  public:
-  Builder(const std::map<std::string, int64_t>& opsets, const Caller* caller) : opsets_(opsets), caller_(caller) {}
+  Builder(const std::map<std::string, int64_t>& opsets, const Caller* caller, FunctionRef<void()> checkpoint = nullptr)
+      : opsets_(opsets), caller_(caller), checkpoint_(checkpoint) {}
 
   std::shared_ptr<Graph> build(const GraphDef& def, Scope* outer, int depth) {
     INFERNODE_CHECK(depth <= kMaxSubgraphDepth, ErrorCode::InvalidModel, "graph '", def.name,
@@ -88,6 +89,7 @@ class Builder {
   void define_outputs(const std::vector<NodeDef>& nodes, Scope& scope) {
     Graph& graph = scope.graph();
     for (const NodeDef& node : nodes) {
+      if (checkpoint_) checkpoint_();
       for (const std::string& name : node.outputs) {
         if (name.empty()) continue;
         INFERNODE_CHECK(!scope.binds(name), ErrorCode::InvalidModel, "the name '", name,
@@ -99,6 +101,7 @@ class Builder {
   }
 
   NodeId add_node(const NodeDef& def, Scope& scope, int depth) {
+    if (checkpoint_) checkpoint_();
     INFERNODE_CHECK(!def.op_type.empty(), ErrorCode::InvalidModel, "node '", def.name, "' has no operator");
     Node node;
     node.name = def.name;
@@ -180,6 +183,7 @@ class Builder {
 
   const std::map<std::string, int64_t>& opsets_;
   const Caller* caller_;
+  const FunctionRef<void()> checkpoint_;
 };
 
 /// The same graph with its nodes in topological order, subgraphs first.
@@ -223,8 +227,10 @@ int64_t opset_of(const std::map<std::string, int64_t>& opsets, std::string_view 
   return at == opsets.end() ? 1 : at->second;
 }
 
-std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::string, int64_t>& opsets) {
-  auto graph = sorted(Builder(opsets, nullptr).build(def, nullptr, 0));
+std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::string, int64_t>& opsets,
+                                   FunctionRef<void()> checkpoint) {
+  auto graph = sorted(Builder(opsets, nullptr, checkpoint).build(def, nullptr, 0));
+  if (checkpoint) checkpoint();
   verify(*graph);
   return graph;
 }

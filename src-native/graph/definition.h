@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "graph/graph.h"
 
 namespace infernode::graph {
@@ -66,8 +67,9 @@ std::int64_t opset_of(const std::map<std::string, std::int64_t>& opsets, std::st
 
 /// Makes the graph; nested graphs capture what they read from outside. Nodes may come in any order and are put into a
 /// valid one. Throws InvalidModel, naming the culprit, for duplicate names, undefined inputs, cycles, outputs that
-/// nothing produces and nesting beyond the limit.
-std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::string, std::int64_t>& opsets);
+/// nothing produces and nesting beyond the limit. `checkpoint` is called now and then; what it throws ends the work.
+std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::string, std::int64_t>& opsets,
+                                   FunctionRef<void()> checkpoint = nullptr);
 
 /// Replaces `node` by the body of `function`: values get unique names, attribute references the node's attributes (or
 /// the function's defaults; an attribute with neither is left out), and the new nodes carry the node's name in their

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "graph/append.h"
 
 namespace infernode::graph {
 namespace {
@@ -41,7 +42,7 @@ ValueId Graph::add_value(std::string value_name, ValueType type) {
   ValueInfo info;
   info.name = std::move(value_name);
   info.type = std::move(type);
-  values_.push_back(std::move(info));
+  append(values_, std::move(info));
   return id;
 }
 
@@ -65,7 +66,7 @@ NodeId Graph::add_node(Node node) {
                     describe(*this, this->node(info.producer)), " and by ", describe(*this, node));
     info.producer = id;
   }
-  nodes_.push_back(std::move(node));
+  append(nodes_, std::move(node));
   return id;
 }
 

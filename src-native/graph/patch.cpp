@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "graph/append.h"
 
 namespace infernode::graph {
 
@@ -29,7 +30,7 @@ NodeId GraphPatch::add_node(Node node, std::span<const NodeId> from) {
   // Its outputs may still belong to nodes that this patch removes: it comes to life in apply().
   node.removed = true;
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
-  graph_.nodes_.push_back(std::move(node));
+  append(graph_.nodes_, std::move(node));
   added_.push_back(id);
   return id;
 }

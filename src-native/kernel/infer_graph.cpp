@@ -77,6 +77,7 @@ struct Settings {
   const Registry& registry;
   const Logger* logger;
   bool whole;  ///< check nodes and infer every subgraph; else only what is not known yet
+  const RunContext* load = nullptr;
 };
 
 class GraphInference final : SubgraphInference {
@@ -109,6 +110,7 @@ class GraphInference final : SubgraphInference {
   void run(std::span<const graph::NodeId> order, std::span<const OpSchema* const> schemas) {
     if (depth_ > graph::kMaxSubgraphDepth) fail(ErrorCode::InvalidModel, "subgraphs are nested too deeply");
     for (graph::NodeId id : order) {
+      if (settings_.load != nullptr) settings_.load->check();
       const Node& node = graph_.node(id);
       try {
         const auto i = static_cast<std::size_t>(id);
@@ -298,8 +300,8 @@ void check_node(const Graph& graph, const Node& node, const OpSchema& schema) {
 
 InferredGraph infer_values(const Graph& graph, std::span<const graph::NodeId> order, std::span<const ValueType> inputs,
                            std::span<const ValueType> captured, const Registry& registry,
-                           std::span<const OpSchema* const> schemas, const Logger* logger) {
-  const Settings settings{registry, logger, false};
+                           std::span<const OpSchema* const> schemas, const Logger* logger, const RunContext* load) {
+  const Settings settings{registry, logger, false, load};
   GraphInference inference(graph, settings, 0);
   for (std::size_t i = 0; i < inputs.size() && i < graph.inputs().size(); ++i)
     inference.seed(graph.inputs()[i], inputs[i]);
@@ -309,8 +311,8 @@ InferredGraph infer_values(const Graph& graph, std::span<const graph::NodeId> or
   return inference.take();
 }
 
-void infer_graph(Graph& graph, const Registry& registry, const Logger* logger) {
-  const Settings settings{registry, logger, true};
+void infer_graph(Graph& graph, const Registry& registry, const Logger* logger, const RunContext* load) {
+  const Settings settings{registry, logger, true, load};
   GraphInference inference(graph, settings, 0);
   inference.run(graph.topological_order(), {});
   inference.commit(graph);

@@ -21,11 +21,12 @@ struct InferredGraph {
 /// Infers over the nodes of `order` (topological) without touching the graph. `inputs` are the types of graph.inputs(),
 /// `captured` those of graph.captures(); an empty span means: as declared in the graph. The runtime calls it with
 /// concrete dims for every new signature of input shapes, so it is fast: no string building, no schema look-up where
-/// `schemas` (by NodeId) is given, subgraphs inferred only where their outputs' types are unknown.
+/// `schemas` (by NodeId) is given, subgraphs inferred only where their outputs' types are unknown. `load` is asked at
+/// each node whether to go on.
 InferredGraph infer_values(const graph::Graph& graph, std::span<const graph::NodeId> order,
                            std::span<const graph::ValueType> inputs, std::span<const graph::ValueType> captured,
                            const Registry& registry, std::span<const OpSchema* const> schemas = {},
-                           const Logger* logger = nullptr);
+                           const Logger* logger = nullptr, const RunContext* load = nullptr);
 
 /// The value as a tensor where inference knows every element: from `known`, or an int32 or int64 one from `contents`.
 /// An empty tensor otherwise.
@@ -38,7 +39,8 @@ void check_node(const graph::Graph& graph, const graph::Node& node, const OpSche
 /// refined, subgraphs included. Contents of integer tensors are followed through shape arithmetic. Throws as the
 /// operators' infer functions do, with node and op type in the error's context; a declared output shape that
 /// contradicts the inferred one is logged and replaced. Nodes without a schema are left alone.
-void infer_graph(graph::Graph& graph, const Registry& registry, const Logger* logger = nullptr);
+void infer_graph(graph::Graph& graph, const Registry& registry, const Logger* logger = nullptr,
+                 const RunContext* load = nullptr);
 
 /// Replaces each node whose operator is a function of the standard (OpSchema::function_body) and for whose types no CPU
 /// kernel is registered by that definition, in subgraphs too. Types must be inferred before, and again where the count

@@ -10,6 +10,7 @@
 
 #include <immintrin.h>
 
+#include "microkernels/activate.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/simd_file.h"
 
@@ -41,17 +42,19 @@ INFERNODE_SIMD void with_pieces(Float32Precision precision, Fn fn) {
   }
 }
 
-// The tiles of this thread, all of full size, while it lives.
+// All tiles of full size. A constant: the compiler believes that only its first bytes are read.
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {kTileRows, kTileRows, kTileRows, kTileRows, kTileRows, kTileRows, kTileRows, kTileRows};
+};
+static_assert(sizeof(TileConfig) == 64);
+constexpr TileConfig kTileConfig;
+
+// The tiles of this thread while it lives.
 class TileSession {
  public:
-  TileSession() noexcept {
-    alignas(64) std::uint8_t config[64] = {1};  // palette
-    for (int tile = 0; tile < 8; ++tile) {
-      config[16 + 2 * tile] = 64;  // bytes of a row
-      config[48 + tile] = kTileRows;
-    }
-    _tile_loadconfig(config);
-  }
+  TileSession() noexcept { _tile_loadconfig(&kTileConfig); }
   ~TileSession() { _tile_release(); }
   TileSession(const TileSession&) = delete;
   TileSession& operator=(const TileSession&) = delete;
@@ -70,6 +73,12 @@ class RangeWatch {
     const __m512i low = _mm512_set1_epi32(0x19000000 - 1), high = _mm512_set1_epi32(static_cast<int>(0xfeff0000u));
     return (_mm512_cmplt_epu32_mask(least_, low) | _mm512_cmpge_epu32_mask(most_, high)) == 0;
   }
+  static bool splits(__m512i a, __m512i b) noexcept {
+    RangeWatch watch;
+    watch.see(a);
+    watch.see(b);
+    return watch.splits();
+  }
 
  private:
   __m512i least_ = _mm512_set1_epi32(-1), most_ = _mm512_setzero_si512();
@@ -83,99 +92,232 @@ INFERNODE_SIMD __m512i take_piece(__m512& x) noexcept {
   return piece;
 }
 
+// The next piece of x; what two pieces leave of a float32 is the third.
+INFERNODE_SIMD __m512i next_piece(__m512& x, int piece) noexcept {
+  return piece == 2 ? _mm512_castps_si512(x) : take_piece(x);
+}
+
 // Splits two rows of B, k and k + 1: pairs per column, 64 bytes to each piece's tile.
 template <int kPieces>
 INFERNODE_SIMD void split_pair(__m512 even, __m512 odd, std::uint8_t* out) noexcept {
   INFERNODE_UNROLL
   for (int piece = 0; piece < kPieces; ++piece) {
-    const __m512i low = _mm512_srli_epi32(take_piece(even), 16), high = take_piece(odd);
+    const __m512i low = _mm512_srli_epi32(next_piece(even, piece), 16), high = next_piece(odd, piece);
     _mm512_storeu_si512(out + static_cast<std::size_t>(piece) * kTileBytes, _mm512_or_si512(low, high));
   }
 }
 
-// Splits a panel of B: rows of 32 floats, `ldb` apart. Returns whether all of them can be split.
-template <int kPieces>
-bool split_panel(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* out) noexcept {
-  RangeWatch watch;
-  const __m512 none = _mm512_setzero_ps();
-  for (std::size_t step = 0; step < steps_of(k); ++step) {
-    for (std::size_t pair = 0; pair < kTileDepth / 2; ++pair) {
-      const std::size_t row = step * kTileDepth + 2 * pair;
-      INFERNODE_UNROLL
-      for (std::size_t tile = 0; tile < kPanelTiles; ++tile) {
-        const float* from = b + row * ldb + tile * 16;
-        const __m512 even = row < k ? _mm512_loadu_ps(from) : none,
-                     odd = row + 1 < k ? _mm512_loadu_ps(from + ldb) : none;
-        watch.see(_mm512_castps_si512(even));
-        watch.see(_mm512_castps_si512(odd));
-        split_pair<kPieces>(even, odd, out + tile * kPieces * kTileBytes + pair * 64);
-      }
-    }
-    out += kPanelTiles * kPieces * kTileBytes;
+// x[i][j] and x[j][i] change places.
+INFERNODE_SIMD void transpose16(__m512 (&x)[16]) noexcept {
+  __m512 y[16];
+  INFERNODE_UNROLL
+  for (std::size_t i = 0; i < 16; i += 4) {  // of 4 rows: column 4 * lane + j in y[i + j]
+    const __m512d low0 = _mm512_castps_pd(_mm512_unpacklo_ps(x[i], x[i + 1])),
+                  high0 = _mm512_castps_pd(_mm512_unpackhi_ps(x[i], x[i + 1])),
+                  low1 = _mm512_castps_pd(_mm512_unpacklo_ps(x[i + 2], x[i + 3])),
+                  high1 = _mm512_castps_pd(_mm512_unpackhi_ps(x[i + 2], x[i + 3]));
+    y[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(low0, low1));
+    y[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low0, low1));
+    y[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(high0, high1));
+    y[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high0, high1));
   }
-  return watch.splits();
+  INFERNODE_UNROLL
+  for (std::size_t j = 0; j < 4; ++j) {
+    const __m512 even0 = _mm512_shuffle_f32x4(y[j], y[4 + j], 0x88), odd0 = _mm512_shuffle_f32x4(y[j], y[4 + j], 0xdd);
+    const __m512 even1 = _mm512_shuffle_f32x4(y[8 + j], y[12 + j], 0x88),
+                 odd1 = _mm512_shuffle_f32x4(y[8 + j], y[12 + j], 0xdd);
+    x[j] = _mm512_shuffle_f32x4(even0, even1, 0x88);
+    x[4 + j] = _mm512_shuffle_f32x4(odd0, odd1, 0x88);
+    x[8 + j] = _mm512_shuffle_f32x4(even0, even1, 0xdd);
+    x[12 + j] = _mm512_shuffle_f32x4(odd0, odd1, 0xdd);
+  }
 }
 
-// Splits up to 16 rows of A, `lda` apart, rows that are missing being 0. Returns whether all of them can be split.
+INFERNODE_SIMD __mmask16 first_lanes(std::size_t n) noexcept {
+  return n >= 16 ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1u << n) - 1);
+}
+
+// Splits a panel of B, or of a transposed one, a few rows at a time, so that it can be done beside products.
 template <int kPieces>
-bool split_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k, std::uint8_t* out) noexcept {
-  RangeWatch watch;
-  const __m512i upper_halves = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29,
-                                                27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-  for (std::size_t step = 0; step < steps_of(k); ++step) {
-    const std::size_t left = k - step * kTileDepth;
-    const __mmask16 first = left >= 16 ? 0xffff : static_cast<__mmask16>((1u << left) - 1);
-    const __mmask16 second = left >= 32  ? 0xffff
-                             : left > 16 ? static_cast<__mmask16>((1u << (left - 16)) - 1)
-                                         : static_cast<__mmask16>(0);
-    for (std::size_t row = 0; row < kTileRows; ++row) {
+class PanelSplit {
+ public:
+  PanelSplit() = default;
+  // Rows of 32 floats, `ldb` apart.
+  PanelSplit(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* out) noexcept
+      : b_(b), out_(out), ldb_(ldb), k_(k), left_(steps_of(k) * (kTileDepth / 2)) {}
+  // Columns of k floats, `ldb` apart: `columns` of them.
+  static PanelSplit transposed(const float* b, std::size_t ldb, std::size_t k, std::size_t columns,
+                               std::uint8_t* out) noexcept {
+    PanelSplit split(b, ldb, k, out);
+    split.columns_ = columns;
+    return split;
+  }
+
+  // Splits `count` more pairs of rows, or somewhat less; none are left afterwards where `count` is left().
+  void advance(std::size_t count) noexcept {
+    if (left_ == 0) return;
+    if (columns_ > 0) return advance_transposed(count);
+    count = smaller(count, left_);
+    left_ -= count;
+    for (; count > 0; --count, ++at_) {
+      const std::size_t row = 2 * at_;
+      const float* from = b_ + row * ldb_;
+      std::uint8_t* to =
+          out_ + at_ / (kTileDepth / 2) * (kPanelTiles * kPieces * kTileBytes) + at_ % (kTileDepth / 2) * 64;
+      INFERNODE_UNROLL
+      for (std::size_t tile = 0; tile < kPanelTiles; ++tile) {
+        _mm_prefetch(reinterpret_cast<const char*>(from + tile * 16) + kAhead, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(from + ldb_ + tile * 16) + kAhead, _MM_HINT_T0);
+        const __m512 none = _mm512_setzero_ps();
+        const __m512 even = row < k_ ? _mm512_loadu_ps(from + tile * 16) : none,
+                     odd = row + 1 < k_ ? _mm512_loadu_ps(from + ldb_ + tile * 16) : none;
+        watch_.see(_mm512_castps_si512(even));
+        watch_.see(_mm512_castps_si512(odd));
+        split_pair<kPieces>(even, odd, to + tile * kPieces * kTileBytes);
+      }
+    }
+  }
+  std::size_t left() const noexcept { return left_; }
+  // Of all that was split so far.
+  bool splits() const noexcept { return watch_.splits(); }
+
+ private:
+  static constexpr std::size_t kAhead = 4096;  // bytes: weights come from memory
+  static constexpr std::size_t kSquare = 4;    // pairs of rows that 16 rows of 16 columns count as
+
+  void advance_transposed(std::size_t count) noexcept {
+    for (credit_ += smaller(count, left_); credit_ >= kSquare; credit_ -= kSquare, left_ -= kSquare, ++at_) {
+      const std::size_t tile = at_ % kPanelTiles, k0 = at_ / kPanelTiles * 16;
+      const float* from = b_ + tile * 16 * ldb_ + k0;
+      const std::size_t columns = columns_ > tile * 16 ? smaller(columns_ - tile * 16, std::size_t{16}) : 0;
+      const __mmask16 mask = k0 < k_ ? first_lanes(k_ - k0) : static_cast<__mmask16>(0);
+      __m512 x[16];
+      INFERNODE_UNROLL
+      for (std::size_t i = 0; i < 16; ++i) {
+        x[i] = i < columns ? _mm512_maskz_loadu_ps(mask, from + i * ldb_) : _mm512_setzero_ps();
+        watch_.see(_mm512_castps_si512(x[i]));
+      }
+      transpose16(x);
+      std::uint8_t* to = out_ + (k0 / kTileDepth * kPanelTiles + tile) * (kPieces * kTileBytes) + k0 % kTileDepth * 32;
+      INFERNODE_UNROLL
+      for (std::size_t pair = 0; pair < 8; ++pair) split_pair<kPieces>(x[2 * pair], x[2 * pair + 1], to + pair * 64);
+    }
+  }
+
+  const float* b_ = nullptr;
+  std::uint8_t* out_ = nullptr;
+  std::size_t ldb_ = 0, k_ = 0, left_ = 0, at_ = 0;  // left: pairs of rows; at: the next pair or square
+  std::size_t columns_ = 0, credit_ = 0;             // of a transposed panel
+  RangeWatch watch_;
+};
+
+template <int kPieces>
+bool split_panel(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* out) noexcept {
+  PanelSplit<kPieces> split(b, ldb, k, out);
+  split.advance(split.left());
+  return split.splits();
+}
+
+// Finishes a tile of sums, some of its rows at a time.
+class TileFinish {
+ public:
+  TileFinish() = default;
+  TileFinish(const GemmTiles& tiles, const TileOutput& output, float* sums) noexcept
+      : tiles_(&tiles), output_(output), sums_(sums), rows_(output.rows) {}
+
+  void advance(std::size_t count) noexcept {
+    if (rows_ == 0) return;
+    output_.rows = smaller(count, rows_);
+    tiles_->finish(output_, sums_);
+    const std::size_t done = output_.rows;
+    rows_ -= done;
+    sums_ += done * kPanelColumns;
+    output_.c += done * output_.ldc;
+    if (output_.bias_m) output_.bias_m += done;
+    if (output_.residual) output_.residual += done * output_.ld_residual;
+  }
+  void complete() noexcept { advance(rows_); }
+  // Rows that take about as long as some products.
+  std::size_t portion() const noexcept { return is_clamp(output_.activation) ? 8 : 4; }
+  bool done() const noexcept { return rows_ == 0; }
+
+ private:
+  const GemmTiles* tiles_ = nullptr;
+  TileOutput output_{};
+  float* sums_ = nullptr;
+  std::size_t rows_ = 0;  // left
+};
+
+// Splits up to 32 rows of A, `lda` apart, a tile of 16 after the other; rows that are missing are 0. A few at a time
+// too.
+template <int kPieces>
+class RowsSplit {
+ public:
+  RowsSplit() = default;
+  RowsSplit(const float* a, std::size_t lda, std::size_t rows, std::size_t k, std::uint8_t* out) noexcept
+      : a_(a), out_(out), lda_(lda), rows_(rows), k_(k), left_(divide_up(rows, kTileRows) * kTileRows * steps_of(k)) {}
+
+  // Splits up to `count` more rows' steps of 32 k; none are left afterwards where `count` is left().
+  void advance(std::size_t count) noexcept {
+    const __m512i upper_halves = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31,
+                                                  29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    count = smaller(count, left_);
+    left_ -= count;
+    for (; count > 0; --count) {
       __m512 x = _mm512_setzero_ps(), y = _mm512_setzero_ps();
-      if (row < rows) {
-        const float* from = a + row * lda + step * kTileDepth;
-        x = _mm512_maskz_loadu_ps(first, from);
-        y = _mm512_maskz_loadu_ps(second, from + 16);
-        watch.see(_mm512_castps_si512(x));
-        watch.see(_mm512_castps_si512(y));
+      if (first_ + row_ < rows_) {
+        const float* from = a_ + (first_ + row_) * lda_ + at_;
+        const std::size_t width = k_ - at_;
+        if (width >= kTileDepth) {
+          x = _mm512_loadu_ps(from);
+          y = _mm512_loadu_ps(from + 16);
+        } else {
+          x = _mm512_maskz_loadu_ps(first_lanes(width), from);
+          if (width > 16) y = _mm512_maskz_loadu_ps(first_lanes(width - 16), from + 16);
+        }
+        watch_.see(_mm512_castps_si512(x));
+        watch_.see(_mm512_castps_si512(y));
       }
       INFERNODE_UNROLL
       for (int piece = 0; piece < kPieces; ++piece) {
-        const __m512i low = take_piece(x), high = take_piece(y);
-        _mm512_storeu_si512(out + static_cast<std::size_t>(piece) * kTileBytes + row * 64,
+        const __m512i low = next_piece(x, piece), high = next_piece(y, piece);
+        _mm512_storeu_si512(out_ + static_cast<std::size_t>(piece) * kTileBytes + row_ * 64,
                             _mm512_permutex2var_epi16(low, upper_halves, high));
       }
+      if (++row_ < kTileRows) continue;
+      row_ = 0;
+      out_ += kPieces * kTileBytes;
+      if ((at_ += kTileDepth) < k_) continue;
+      at_ = 0;
+      first_ += kTileRows;
     }
-    out += kPieces * kTileBytes;
   }
-  return watch.splits();
-}
+  std::size_t left() const noexcept { return left_; }
+  // Of all that was split so far.
+  bool splits() const noexcept { return watch_.splits(); }
 
-// The numbers that split_rows<3> split: out[row * ld + i] for 16 rows.
-INFERNODE_SIMD void join_rows(const std::uint8_t* split, std::size_t k, float* out, std::size_t ld) {
-  for (std::size_t step = 0; step < steps_of(k); ++step, split += 3 * kTileBytes) {
-    for (std::size_t row = 0; row < kTileRows; ++row) {
-      for (std::size_t half = 0; half < kTileDepth; half += 16) {
-        const std::size_t at = step * kTileDepth + half;
-        if (at >= k) break;
-        __m512 sum = _mm512_setzero_ps();
-        for (std::size_t piece = 3; piece-- > 0;) {
-          const std::uint8_t* from = split + piece * kTileBytes + row * 64 + half * 2;
-          const __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-          sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16)));
-        }
-        const __mmask16 mask = k - at >= 16 ? 0xffff : static_cast<__mmask16>((1u << (k - at)) - 1);
-        _mm512_mask_storeu_ps(out + row * ld + at, mask, sum);
-      }
-    }
-  }
+ private:
+  const float* a_ = nullptr;
+  std::uint8_t* out_ = nullptr;
+  std::size_t lda_ = 0, rows_ = 0, k_ = 0, left_ = 0;
+  std::size_t first_ = 0, row_ = 0, at_ = 0;  // row of the tile, row in it, k
+  RangeWatch watch_;
+};
+
+template <int kPieces>
+bool split_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k, std::uint8_t* out) noexcept {
+  RowsSplit<kPieces> split(a, lda, rows, k, out);
+  split.advance(split.left());
+  return split.splits();
 }
 
 // One step: the tiles of A in registers 4 and 5, those of B in 6 and 7, sums in 0 to 3. Tile numbers must be constants.
 #define INFERNODE_LOAD_A(piece)                \
   _tile_loadd(4, a0 + (piece)*kTileBytes, 64); \
   if constexpr (kRowTiles == 2) _tile_loadd(5, a1 + (piece)*kTileBytes, 64)
-#define INFERNODE_LOAD_B(piece)               \
-  _tile_loadd(6, b + (piece)*kTileBytes, 64); \
-  _tile_loadd(7, b + (kPieces + (piece)) * kTileBytes, 64)
+#define INFERNODE_LOAD_B(i)                   \
+  _tile_loadd(6, tiles + (i)*b.piece, b.row); \
+  _tile_loadd(7, tiles + (i)*b.piece + b.tile, b.row)
 #define INFERNODE_MULTIPLY()      \
   _tile_dpbf16ps(0, 4, 6);        \
   _tile_dpbf16ps(1, 4, 7);        \
@@ -184,11 +326,29 @@ INFERNODE_SIMD void join_rows(const std::uint8_t* split, std::size_t k, float* o
     _tile_dpbf16ps(3, 5, 7);      \
   }
 
+// How many times multiply_tiles calls `beside` in a step.
+template <int kPieces>
+inline constexpr std::size_t kCallsBeside = kPieces == 3 ? 3 : 1;
+
+// Where the tiles of B lie: `at` names the first piece of a step's first tile; strides are in bytes.
+template <typename At>
+struct TilesOfB {
+  At at;  // (step) -> const std::uint8_t*
+  std::size_t piece, tile, row;
+};
+
+// Tiles that split_panel laid out.
+template <int kPieces>
+INFERNODE_SIMD auto panel_tiles(const std::uint8_t* b) {
+  const auto at = [b](std::size_t step) { return b + step * (kPanelTiles * kPieces * kTileBytes); };
+  return TilesOfB<decltype(at)>{at, kTileBytes, kPieces * kTileBytes, 64};
+}
+
 // sums[r * 32 + c] of one or two row tiles (each `steps` steps long) times a panel. A may hold more pieces than are
-// used.
-template <int kPieces, int kRowTiles, int kStoredA = kPieces>
-void multiply_tiles(std::size_t steps, const std::uint8_t* a0, const std::uint8_t* a1, const std::uint8_t* b,
-                    float* sums) noexcept {
+// used. The matrix unit works by itself: what `beside` does meanwhile costs little.
+template <int kPieces, int kRowTiles, int kStoredA = kPieces, typename B, typename Beside>
+INFERNODE_SIMD void multiply_tiles(std::size_t steps, const std::uint8_t* a0, const std::uint8_t* a1, const B& b,
+                                   float* sums, const Beside& beside) noexcept {
   __asm__ volatile("" ::: "memory");  // the loads below do not tell the compiler what they read
   _tile_zero(0);
   _tile_zero(1);
@@ -197,16 +357,19 @@ void multiply_tiles(std::size_t steps, const std::uint8_t* a0, const std::uint8_
     _tile_zero(3);
   }
   for (std::size_t step = 0; step < steps; ++step) {
+    const std::uint8_t* tiles = b.at(step);
     if constexpr (kPieces == 3) {
       INFERNODE_LOAD_A(2);
       INFERNODE_LOAD_B(0);
       INFERNODE_MULTIPLY();
       INFERNODE_LOAD_A(1);
       INFERNODE_MULTIPLY();
+      beside();
       INFERNODE_LOAD_B(1);
       INFERNODE_MULTIPLY();
       INFERNODE_LOAD_A(0);
       INFERNODE_MULTIPLY();
+      beside();
       INFERNODE_LOAD_B(2);
       INFERNODE_MULTIPLY();
       INFERNODE_LOAD_B(0);
@@ -224,9 +387,9 @@ void multiply_tiles(std::size_t steps, const std::uint8_t* a0, const std::uint8_
       INFERNODE_LOAD_B(0);
       INFERNODE_MULTIPLY();
     }
+    beside();
     a0 += kStoredA * kTileBytes;
     a1 += kStoredA * kTileBytes;
-    b += kPanelTiles * kPieces * kTileBytes;
   }
   constexpr std::size_t kStride = kPanelColumns * sizeof(float);
   _tile_stored(0, sums, kStride);

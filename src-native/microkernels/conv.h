@@ -52,8 +52,11 @@ struct ConvTable {
   const char* name;
   std::size_t mr, nr;          // register tile; ranges of output positions start at multiples of nr
   std::size_t scratch_floats;  // per call
-  std::size_t (*packed_weight_floats)(std::size_t out_channels, std::size_t depth) noexcept;
-  void (*pack_weight)(std::size_t out_channels, std::size_t depth, const float* weight, float* out) noexcept;
+  // Weights [out_channels][in_channels][kernel_points] of one group.
+  std::size_t (*packed_weight_floats)(std::size_t out_channels, std::size_t in_channels,
+                                      std::size_t kernel_points) noexcept;
+  void (*pack_weight)(std::size_t out_channels, std::size_t in_channels, std::size_t kernel_points, const float* weight,
+                      float* out) noexcept;
   // Computes output channels [m_begin, m_end) at positions [n_begin, n_end); cut with split_conv.
   void (*conv)(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept;
   // Consecutive channels of a depthwise convolution, all of their output planes.

@@ -19,12 +19,15 @@ constexpr std::size_t kRowPad = 16;  // floats between rows of packed weights, a
 
 // ---- Weights: a block of K after the other, each [out_channels][block + kRowPad] ----
 
-std::size_t packed_weight_floats(std::size_t out_channels, std::size_t depth) noexcept {
+std::size_t packed_weight_floats(std::size_t out_channels, std::size_t in_channels, std::size_t points) noexcept {
+  const std::size_t depth = in_channels * points;
   const std::size_t block = larger(gemm_block_k(depth), std::size_t{1});
   return divide_up(depth, block) * out_channels * (block + kRowPad);
 }
 
-void pack_weight(std::size_t out_channels, std::size_t depth, const float* weight, float* out) noexcept {
+void pack_weight(std::size_t out_channels, std::size_t in_channels, std::size_t points, const float* weight,
+                 float* out) noexcept {
+  const std::size_t depth = in_channels * points;
   const std::size_t block = larger(gemm_block_k(depth), std::size_t{1});
   for (std::size_t k0 = 0; k0 < depth; k0 += block) {
     const std::size_t k = smaller(block, depth - k0);

@@ -1,5 +1,6 @@
 #include "microkernels/convert.h"
 
+#include "microkernels/codes.simd.h"
 #include "microkernels/simd_file.h"
 
 namespace infernode::microkernels {
@@ -52,10 +53,7 @@ void quantize(const float* x, T* y, std::size_t n, float scale, std::int32_t zer
   const VecI offset = set(zero_point);
   // Clamped before the conversion, which could not represent more.
   const VecF low = set(static_cast<float>(kLow - zero_point)), high = set(static_cast<float>(kHigh - zero_point));
-  convert(x, y, n, [&](const float* a, T* b) {
-    const VecF q = round_even(load(a) / divisor);
-    store_int(b, to_int(clamp(select(is_nan(q), zero(), q), low, high)) + offset);
-  });
+  convert(x, y, n, [&](const float* a, T* b) { store_int(b, to_codes(load(a) / divisor, low, high) + offset); });
 }
 
 // Differences of 8-bit values are exact in float32; those of int32 are taken as the integers that they are.

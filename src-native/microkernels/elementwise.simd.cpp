@@ -59,7 +59,7 @@ INFERNODE_SIMD VecF unary(UnaryOp op, VecF x, VecF a, VecF b) {
     case UnaryOp::kLeakyRelu:
       return select(x < zero(), x * a, x);
     case UnaryOp::kThresholdedRelu:
-      return select(x <= a, zero(), x);
+      return select(a < x, x, zero());
     case UnaryOp::kElu:
       return select(x < zero(), a * expm1_nonpositive(x), x);
     case UnaryOp::kSelu:

@@ -11,13 +11,13 @@ extern const GemmTable gemm_table_avx512;
 namespace {
 
 constexpr std::size_t kFewRows = 32;    // below, splitting B costs more than the products save
-constexpr std::size_t kMostRows = 512;  // of A, split at a time: with a block of K they fit the second-level cache
+constexpr std::size_t kMostRows = 256;  // of A, split at a time: with a block of K they fit the second-level cache
 
 constexpr std::size_t kSplitA = split_bytes(kGemmBlockK, kMostRows / kTileRows, 3);
 constexpr std::size_t kSplitB = split_bytes(kGemmBlockK, kPanelTiles, 3);
 constexpr std::size_t kPanel = kGemmBlockK * kPanelColumns;  // floats
-constexpr std::size_t kScratchFloats = (kSplitA + kSplitB) / sizeof(float) + kPanel;
-static_assert(kMostRows / kTileRows <= 32);  // bits of a mask
+constexpr std::size_t kScratchFloats = (kSplitA + 2 * kSplitB) / sizeof(float) + 2 * kPanel;
+static_assert(kMostRows / (2 * kTileRows) <= 32);  // bits of a mask
 
 bool fits(const GemmArgs& g) noexcept {
   return g.m >= kFewRows && g.k >= kTileDepth && g.a_type == FloatType::kF32 && !g.trans_a && !g.b_quantized;
@@ -25,80 +25,182 @@ bool fits(const GemmArgs& g) noexcept {
 
 std::uint32_t bit(std::size_t i) noexcept { return 1u << i; }
 
-// Rows [m0, m0 + rows) of C, all columns of the range.
+// A block of K of 32 columns of B: where its numbers are, and where they go when they are split.
+struct Panel {
+  std::size_t k0, k, n0, cols;
+  const float* b;
+  std::size_t ldb;
+  bool transposed;
+  std::uint8_t* split;
+};
+
+// Rows [m0, m0 + rows) of C, all columns of the range: panel after panel, block after block of K. While the matrix unit
+// multiplies, the next panel is split and the tile before is finished.
 template <int kPieces>
-void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::size_t n_begin, std::size_t n_end,
-                   std::uint8_t* split_a, std::uint8_t* split_b, float* floats) noexcept {
-  const GemmTiles& plain = *gemm_table_avx512.tiles;
-  alignas(64) float sums[2 * kTileRows * kPanelColumns];
-  const std::size_t block = gemm_block_k(g.k), row_tiles = divide_up(rows, kTileRows);
-  const auto* a = static_cast<const float*>(g.a);
-  for (std::size_t k0 = 0; k0 < g.k; k0 += block) {
-    const std::size_t k = smaller(block, g.k - k0), steps = steps_of(k);
-    const std::size_t tile_bytes = split_bytes(k, 1, kPieces);
-    std::uint32_t a_splits = 0;
-    for (std::size_t t = 0; t < row_tiles; ++t) {
-      const std::size_t row = t * kTileRows;
-      if (split_rows<kPieces>(a + (m0 + row) * g.lda + k0, g.lda, smaller(kTileRows, rows - row), k,
-                              split_a + t * tile_bytes))
-        a_splits |= bit(t);
-    }
-    for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPanelColumns) {
-      const std::size_t cols = smaller(kPanelColumns, n_end - n0);
-      const float* b = floats;
-      std::size_t ldb = kPanelColumns;
-      if (g.packed_b) {
-        b = g.packed_b + n0 * g.k + k0 * kPanelColumns;
-      } else if (!g.trans_b && g.b_type == FloatType::kF32 && cols == kPanelColumns) {
-        b = static_cast<const float*>(g.b) + k0 * g.ldb + n0;
-        ldb = g.ldb;
+class RowBlock {
+ public:
+  RowBlock(const GemmArgs& g, std::size_t m0, std::size_t rows, const GemmRange& range, float* scratch) noexcept
+      : g_(g),
+        a_(static_cast<const float*>(g.a) + m0 * g.lda),
+        m0_(m0),
+        rows_(rows),
+        n_begin_(range.n_begin),
+        n_end_(range.n_end),
+        block_(gemm_block_k(g.k)),
+        split_a_(reinterpret_cast<std::uint8_t*>(scratch)),
+        split_b_(split_a_ + kSplitA),
+        floats_(reinterpret_cast<float*>(split_b_ + 2 * kSplitB)) {}
+
+  void multiply() noexcept {
+    Panel panel = panel_at(0, n_begin_);
+    next_ = split(panel);
+    for (;;) {
+      next_.advance(next_.left());
+      const bool splits = next_.splits();
+      if (!splits && panel.transposed) pack(panel);
+      const bool last_panel = panel.n0 + kPanelColumns >= n_end_, last = last_panel && panel.k0 + panel.k == g_.k;
+      Panel following = panel;
+      if (last) {
+        next_ = {};
       } else {
-        const std::size_t bytes = g.b_type == FloatType::kF32 ? 4 : 2;
-        const std::size_t at = g.trans_b ? n0 * g.ldb + k0 : k0 * g.ldb + n0;
-        gemm_table_avx512.pack_b(cols, k, static_cast<const std::uint8_t*>(g.b) + at * bytes, g.b_type, g.ldb,
-                                 g.trans_b, floats, 0, cols);
+        following = last_panel ? panel_at(panel.k0 + panel.k, n_begin_) : panel_at(panel.k0, panel.n0 + kPanelColumns);
+        next_ = split(following);
       }
-      const bool b_splits = split_panel<kPieces>(b, ldb, k, split_b);
-      for (std::size_t t = 0; t < row_tiles; t += 2) {
-        const bool two = t + 1 < row_tiles;
-        const std::size_t row = t * kTileRows, count = smaller(2 * kTileRows, rows - row);
-        const std::uint32_t wanted = bit(t) | (two ? bit(t + 1) : 0);
-        const std::uint8_t *a0 = split_a + t * tile_bytes, *a1 = a0 + tile_bytes;
-        if (!b_splits || (a_splits & wanted) != wanted) {
-          for (std::size_t r = 0; r < count; r += plain.mr) {
-            const std::size_t some = smaller(plain.mr, count - r);
-            plain.accumulate[some - 1][kPanelColumns / plain.lanes - 1](k, a + (m0 + row + r) * g.lda + k0, g.lda, b,
-                                                                        ldb, sums + r * kPanelColumns);
-          }
-        } else if (two) {
-          multiply_tiles<kPieces, 2>(steps, a0, a1, split_b, sums);
-        } else {
-          multiply_tiles<kPieces, 1>(steps, a0, a0, split_b, sums);
-        }
-        const std::size_t m = m0 + row;
-        const GemmEpilogue& e = g.epilogue;
-        plain.finish(
-            {g.c + m * g.ldc + n0, g.ldc, count, cols, g.alpha, k0 > 0 || g.accumulate, k0 + k == g.k,
-             e.bias_m ? e.bias_m + m : nullptr, e.bias_n ? e.bias_n + n0 : nullptr,
-             e.residual ? e.residual + m * e.ld_residual + n0 : nullptr, e.ld_residual, e.residual_scale, e.activation},
-            sums);
+      multiply_panel(panel, splits);
+      if (last) break;
+      panel = following;
+    }
+    finish_.complete();
+  }
+
+ private:
+  Panel panel_at(std::size_t k0, std::size_t n0) noexcept {
+    Panel p{k0,     smaller(block_, g_.k - k0), n0, smaller(kPanelColumns, n_end_ - n0), nullptr, kPanelColumns, false,
+            nullptr};
+    odd_ = !odd_;
+    p.split = split_b_ + (odd_ ? kSplitB : 0);
+    if (g_.packed_b) {
+      p.b = g_.packed_b + n0 * g_.k + k0 * kPanelColumns;
+    } else if (!g_.trans_b && g_.b_type == FloatType::kF32 && p.cols == kPanelColumns) {
+      p.b = static_cast<const float*>(g_.b) + k0 * g_.ldb + n0;
+      p.ldb = g_.ldb;
+    } else if (g_.trans_b && g_.b_type == FloatType::kF32) {
+      p.b = static_cast<const float*>(g_.b) + n0 * g_.ldb + k0;
+      p.ldb = g_.ldb;
+      p.transposed = true;
+    } else {
+      pack(p);
+    }
+    return p;
+  }
+
+  // Copies a panel's numbers into rows of 32 floats.
+  void pack(Panel& p) noexcept {
+    const std::size_t bytes = g_.b_type == FloatType::kF32 ? 4 : 2;
+    const std::size_t at = g_.trans_b ? p.n0 * g_.ldb + p.k0 : p.k0 * g_.ldb + p.n0;
+    float* const packed = floats_ + (p.split == split_b_ ? 0 : kPanel);
+    gemm_table_avx512.pack_b(p.cols, p.k, static_cast<const std::uint8_t*>(g_.b) + at * bytes, g_.b_type, g_.ldb,
+                             g_.trans_b, packed, 0, p.cols);
+    p.b = packed;
+    p.ldb = kPanelColumns;
+    p.transposed = false;
+  }
+
+  static PanelSplit<kPieces> split(const Panel& p) noexcept {
+    return p.transposed ? PanelSplit<kPieces>::transposed(p.b, p.ldb, p.k, p.cols, p.split)
+                        : PanelSplit<kPieces>(p.b, p.ldb, p.k, p.split);
+  }
+
+  // Rows of A from `row` on, for a pair of tiles.
+  RowsSplit<kPieces> rows_at(const Panel& p, std::size_t row) const noexcept {
+    if (row >= rows_) return {};
+    return {a_ + row * g_.lda + p.k0, g_.lda, smaller(2 * kTileRows, rows_ - row), p.k,
+            split_a_ + row / kTileRows * split_bytes(p.k, 1, kPieces)};
+  }
+
+  void multiply_panel(const Panel& p, bool splits) noexcept {
+    const bool first = p.n0 == n_begin_;  // of this block of K: A is split beside it
+    const std::size_t steps = steps_of(p.k), tile_bytes = split_bytes(p.k, 1, kPieces);
+    const std::size_t calls = steps * kCallsBeside<kPieces>;
+    const std::size_t pairs = divide_up(next_.left(), divide_up(rows_, 2 * kTileRows) * calls),
+                      slices = divide_up(steps * 2 * kTileRows, calls), finished = divide_up(2 * kTileRows, calls);
+    RowsSplit<kPieces> rows;
+    if (first) {
+      a_splits_ = 0;
+      rows = rows_at(p, 0);
+    }
+    const auto beside = [&]() __attribute__((always_inline)) {
+      finish_.advance(larger(finished, finish_.portion()));
+      rows.advance(slices);
+      next_.advance(pairs);
+    };
+    for (std::size_t row = 0; row < rows_; row += 2 * kTileRows) {
+      const std::size_t pair = row / (2 * kTileRows), count = smaller(2 * kTileRows, rows_ - row);
+      if (first) {
+        rows.advance(rows.left());
+        if (rows.splits()) a_splits_ |= bit(pair);
+        rows = rows_at(p, row + 2 * kTileRows);
       }
+      const std::uint8_t *a0 = split_a_ + 2 * pair * tile_bytes, *a1 = a0 + tile_bytes;
+      float* const sums = sums_[pair % 2];
+      if (!splits || (a_splits_ & bit(pair)) == 0) {
+        multiply_plain(p, row, count, sums);
+      } else if (count > kTileRows) {
+        multiply_tiles<kPieces, 2>(steps, a0, a1, panel_tiles<kPieces>(p.split), sums, beside);
+      } else {
+        multiply_tiles<kPieces, 1>(steps, a0, a0, panel_tiles<kPieces>(p.split), sums, beside);
+      }
+      finish_.complete();
+      finish_ = TileFinish(*gemm_table_avx512.tiles, output_at(p, m0_ + row, count), sums);
+    }
+    if (divide_up(rows_, 2 * kTileRows) % 2 != 0) finish_.complete();  // its sums are the next panel's first
+  }
+
+  void multiply_plain(const Panel& p, std::size_t row, std::size_t count, float* sums) const noexcept {
+    const GemmTiles& plain = *gemm_table_avx512.tiles;
+    for (std::size_t r = 0; r < count; r += plain.mr) {
+      const std::size_t some = smaller(plain.mr, count - r);
+      plain.accumulate[some - 1][kPanelColumns / plain.lanes - 1](p.k, a_ + (row + r) * g_.lda + p.k0, g_.lda, p.b,
+                                                                  p.ldb, sums + r * kPanelColumns);
     }
   }
-}
+
+  TileOutput output_at(const Panel& p, std::size_t m, std::size_t rows) const noexcept {
+    const GemmEpilogue& e = g_.epilogue;
+    return {g_.c + m * g_.ldc + p.n0,
+            g_.ldc,
+            rows,
+            p.cols,
+            g_.alpha,
+            p.k0 > 0 || g_.accumulate,
+            p.k0 + p.k == g_.k,
+            e.bias_m ? e.bias_m + m : nullptr,
+            e.bias_n ? e.bias_n + p.n0 : nullptr,
+            e.residual ? e.residual + m * e.ld_residual + p.n0 : nullptr,
+            e.ld_residual,
+            e.residual_scale,
+            e.activation};
+  }
+
+  const GemmArgs& g_;
+  const float* a_;
+  std::size_t m0_, rows_, n_begin_, n_end_, block_;
+  std::uint8_t *split_a_, *split_b_;
+  float* floats_;
+  std::uint32_t a_splits_ = 0;  // by pairs of row tiles
+  bool odd_ = false;            // which halves of split_b_ and floats_ the last panel has
+  PanelSplit<kPieces> next_;
+  TileFinish finish_;
+  alignas(64) float sums_[2][2 * kTileRows * kPanelColumns];
+};
 
 template <int kPieces>
 void multiply(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
-  auto* split_a = reinterpret_cast<std::uint8_t*>(scratch);
-  std::uint8_t* split_b = split_a + kSplitA;
-  auto* floats = reinterpret_cast<float*>(split_b + kSplitB);
-  const std::size_t rows = range.m_end - range.m_begin, blocks = divide_up(rows, kMostRows);
   const TileSession tiles;
-  for (std::size_t i = 0; i < blocks; ++i) {
-    const std::size_t m0 = range.m_begin + i * kMostRows;
-    multiply_rows<kPieces>(g, m0, smaller(kMostRows, range.m_end - m0), range.n_begin, range.n_end, split_a, split_b,
-                           floats);
-  }
+  const std::size_t rows = range.m_end - range.m_begin;
+  const std::size_t block = divide_up(divide_up(rows, divide_up(rows, kMostRows)), 2 * kTileRows) * 2 * kTileRows;
+  for (std::size_t m0 = range.m_begin; m0 < range.m_end; m0 += block)
+    RowBlock<kPieces>(g, m0, smaller(block, range.m_end - m0), range, scratch).multiply();
 }
 
 void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {

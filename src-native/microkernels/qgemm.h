@@ -26,7 +26,8 @@ struct QgemmArgs {
   std::size_t ldc = 0;
   QgemmOutput output = QgemmOutput::kS32;
   const std::int32_t* bias = nullptr;  // [n], added to the sums
-  // For float and 8-bit outputs:  f = (sum + bias) * scale + bias_f32;  8-bit: saturate(round_even(f) + out_zero).
+  // For float and 8-bit outputs:  f = (sum + bias) * scale + bias_f32;  8-bit: saturate(round_even(f) + out_zero), NaN
+  // as 0.
   float scale = 1.0f;
   const float* scales = nullptr;    // per column [n]; overrides scale
   const float* bias_f32 = nullptr;  // [n]

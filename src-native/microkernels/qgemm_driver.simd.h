@@ -1,5 +1,6 @@
 #pragma once
 
+#include "microkernels/codes.simd.h"
 #include "microkernels/qgemm.h"
 #include "microkernels/register_tile.simd.h"
 #include "microkernels/simd_file.h"
@@ -128,8 +129,7 @@ struct Qgemm {
           continue;
         }
         // Clamped to what int32 can hold with room for the zero point; the stores saturate.
-        const VecF rounded = clamp(round_even(f), set(-65536.0f), set(65536.0f));
-        const VecI quantized = to_int(rounded) + set(q.out_zero);
+        const VecI quantized = to_codes(f, set(-65536.0f), set(65536.0f)) + set(q.out_zero);
         std::uint8_t bytes[kLanes];
         if (q.output == QgemmOutput::kU8) {
           store_u8(bytes, quantized);

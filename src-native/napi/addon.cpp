@@ -90,6 +90,11 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
       const Napi::Value allocate = buffer.As<Napi::Object>().Get("allocUnsafeSlow");
       if (allocate.IsFunction()) environment.unzeroed_array = Napi::Persistent(allocate.As<Napi::Function>());
     }
+    environment.prepare_engine();  // while the module loads, rather than in the first create()
+    try {
+      environment.nothing = Napi::Persistent(env.RunScript("() => {}").As<Napi::Function>());
+    } catch (const Napi::Error&) {  // a runtime that takes no scripts from addons
+    }
     exports.Set("version", INFERNODE_VERSION);
     exports.Set("listSupportedBackends", Napi::Function::New<list_supported_backends>(env, "listSupportedBackends"));
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));

@@ -1,5 +1,8 @@
 #include "napi/environment.h"
 
+#include <chrono>
+
+#include "base/os_thread.h"
 #include "napi/engine_holder.h"
 #include "napi/errors.h"
 
@@ -67,6 +70,13 @@ const std::shared_ptr<session::Engine>& Environment::engine() {
   return engine_;
 }
 
+void Environment::prepare_engine() noexcept {
+  try {
+    engine();
+  } catch (...) {  // INFERNODE_CPU asks for too much, or there are no threads: said at the first use
+  }
+}
+
 std::uint32_t Environment::start(std::shared_ptr<Job> job) {
   const std::uint32_t number = ++last_number_;
   if (jobs_.empty()) napi_ref_threadsafe_function(env_, wake_);
@@ -111,6 +121,73 @@ void Environment::cancel(std::uint32_t number) {
   if (const auto found = jobs_.find(number); found != jobs_.end()) found->second->cancel().cancel();
 }
 
+Napi::Object Environment::construct(const Napi::FunctionReference& of, void* parts) {
+  struct Forget {
+    void*& constructing;
+    ~Forget() { constructing = nullptr; }
+  } forget{constructing_};
+  constructing_ = parts;
+  return of.New({});
+}
+
+bool Environment::is_terminating() const {
+  if (nothing.IsEmpty()) return false;
+  const Napi::HandleScope scope(env_);
+  return napi_call_function(env_, Napi::Env(env_).Undefined(), nothing.Value(), 0, nullptr, nullptr) != napi_ok;
+}
+
+void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work) {
+  constexpr std::chrono::milliseconds kLookEvery{20};
+  struct Watched {
+    explicit Watched(FunctionRef<void(const kernel::CancelToken*)> given) : work(given) {}
+
+    FunctionRef<void(const kernel::CancelToken*)> work;  // good until it is done
+    kernel::CancelToken cancel{};
+    std::exception_ptr error{};
+    std::mutex mutex{};
+    std::condition_variable ended{};
+    bool begun = false, done = false;
+
+    /// Whether the caller is the first who wants to do the work.
+    bool begin() {
+      const std::lock_guard lock(mutex);
+      return !std::exchange(begun, true);
+    }
+    void run() {
+      try {
+        work(&cancel);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      done = true;
+      ended.notify_one();
+    }
+  };
+  const auto watched = std::make_shared<Watched>(work);
+  try {
+    engine()->pool().submit([watched] {
+      if (watched->begin()) watched->run();
+    });
+  } catch (...) {  // no thread to be had: on this one, then
+    if (watched->begin()) watched->run();
+  }
+  const ThreadHooks hooks;
+  OsThread own;
+  for (std::unique_lock lock(watched->mutex); !watched->done;) {
+    if (watched->ended.wait_for(lock, kLookEvery, [&] { return watched->done; })) break;
+    lock.unlock();
+    if (watched->begin()) {  // all threads of the engine have runs, which may wait for this one's end
+      const auto entry = [](void* self) { static_cast<Watched*>(self)->run(); };
+      if (!own.start(entry, watched.get(), hooks)) watched->run();
+    }
+    if (is_terminating()) watched->cancel.cancel();
+    lock.lock();
+  }
+  if (own.started()) own.join();
+  if (watched->error) std::rethrow_exception(watched->error);
+}
+
 bool Environment::resume(std::uint32_t number, Job& job) noexcept {
   if (!job.resume(env_)) return false;
   try {
@@ -153,6 +230,7 @@ void Environment::close() noexcept {
   tensor_class.Reset();
   array_buffer_class.Reset();
   unzeroed_array.Reset();
+  nothing.Reset();
   napi_release_threadsafe_function(wake_, napi_tsfn_abort);
   engine_.reset();
 }

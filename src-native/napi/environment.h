@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "kernel/run_context.h"
 #include "session/engine.h"
 
@@ -53,26 +55,40 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
   /// Made at the first use. Throws Error.
   const std::shared_ptr<session::Engine>& engine();
+  /// Makes the engine now, if it can be made; else its first use says why not.
+  void prepare_engine() noexcept;
 
   /// Starts a job; the number is for `cancel`. The process stays alive until it is finished.
   std::uint32_t start(std::shared_ptr<Job> job);
   void cancel(std::uint32_t number);
 
+  /// Calls `work` on another thread, or here where there is none to be had, and returns when it has ended. For work
+  /// that may never end: it is cancelled where JavaScript is being terminated (worker.terminate(), process.exit(), a
+  /// timeout of vm), of which this thread learns only by running some.
+  void run_watched(FunctionRef<void(const kernel::CancelToken*)> work);
+
+  /// An instance of one of the classes below; its constructor takes `parts` by constructing(). JavaScript cannot make
+  /// instances itself, nor can it where this one could not be made.
+  Napi::Object construct(const Napi::FunctionReference& of, void* parts);
+  void* constructing() { return std::exchange(constructing_, nullptr); }
+
   Napi::FunctionReference session_class, tensor_class, array_buffer_class;
   /// Node's Buffer.allocUnsafeSlow, empty where the runtime has none: the zeros of an ArrayBuffer of a megabyte cost
   /// the JavaScript thread a quarter of a millisecond, and results overwrite them.
   Napi::FunctionReference unzeroed_array;
-  /// What the constructors of the classes take: JavaScript cannot make instances itself.
-  void* constructing = nullptr;
+  /// A function of JavaScript that does nothing; empty where the runtime gives none.
+  Napi::FunctionReference nothing;
 
  private:
   explicit Environment(Napi::Env env) : env_(env) {}
   void submit(std::uint32_t number, Job& job);
+  bool is_terminating() const;
   bool resume(std::uint32_t number, Job& job) noexcept;
   void drain();
   void close() noexcept;
 
   const Napi::Env env_;
+  void* constructing_ = nullptr;
   std::shared_ptr<session::Engine> engine_;
   std::map<std::uint32_t, std::shared_ptr<Job>> jobs_;
   std::uint32_t last_number_ = 0;

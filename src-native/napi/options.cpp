@@ -63,6 +63,10 @@ LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& opt
   if (source.IsString()) {
     request.source.path = source.As<Napi::String>();
     if (request.source.path.empty()) fail(ErrorCode::Io, "Load model failed: the path is empty. File doesn't exist");
+    if (request.source.path.find('\0') != std::string::npos) {
+      fail(ErrorCode::InvalidArgument,
+           "Load model failed: the path holds a null character, which no file name can have");
+    }
   } else {
     request.source.bytes = copy_bytes(source);
   }
@@ -81,6 +85,7 @@ LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& opt
   to.cpu_arena = flag(options, "enableCpuMemArena");
   to.memory_pattern = flag(options, "enableMemPattern");
   to.optimized_model_path = text(options, "optimizedModelFilePath");
+  to.model_cache_dir = text(options, "modelCacheDir");
   to.profiling = flag(options, "enableProfiling");
   to.profile_prefix = text(options, "profileFilePrefix");
   to.log_id = text(options, "logId");

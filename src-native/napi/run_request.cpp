@@ -5,6 +5,7 @@
 
 #include "napi/errors.h"
 #include "napi/tensor_wrap.h"
+#include "runtime/brief_run.h"
 #include "session/feed_check.h"
 
 namespace infernode::napi {
@@ -18,6 +19,8 @@ namespace {
 
 /// Outputs below this many bytes are copied when the run is over rather than prepared for.
 constexpr std::size_t kPrepareFrom = 4096;
+/// Results from this many bytes on are copied off the JavaScript thread where they could not be prepared for.
+constexpr std::size_t kMoveFrom = std::size_t{256} << 10;
 /// Staging memory beyond this is not kept between runs.
 constexpr std::size_t kStagingKept = std::size_t{64} << 20;
 constexpr std::size_t kMostOutputs = 1 << 20;
@@ -91,12 +94,16 @@ void RunRequest::allocate_outputs() {
   for (std::size_t i = 0; i < forecasts_.size(); ++i) {
     const auto& [dtype, shape] = forecasts_[i];
     if (outputs_[i].placement != Placement::JavaScript || dtype == DType::Undefined || dtype == DType::String) continue;
-    const std::size_t bytes = tensor::byte_size(dtype, shape.numel());
-    if (bytes < kPrepareFrom) continue;
-    void* data = nullptr;
-    outputs_[i].kept = keep(make_array_buffer(env_, bytes, data));
-    preallocated_[i] = Tensor(dtype, shape, Buffer(data, bytes, borrowed_owner()));
+    if (tensor::byte_size(dtype, shape.numel()) < kPrepareFrom) continue;
+    preallocated_[i] = allocate(outputs_[i], dtype, shape);
   }
+}
+
+Tensor RunRequest::allocate(Output& output, DType dtype, const tensor::Shape& shape) {
+  const std::size_t bytes = tensor::byte_size(dtype, shape.numel());
+  void* data = nullptr;
+  output.kept = keep(make_array_buffer(env_, bytes, data));
+  return {dtype, shape, Buffer(data, bytes, borrowed_owner())};
 }
 
 void RunRequest::detach(StagingMemory& staging) {
@@ -126,6 +133,41 @@ void RunRequest::execute(const kernel::CancelToken* cancel) {
                             .devices = devices_,
                             .cancel = cancel,
                             .options = options_});
+}
+
+bool RunRequest::execute_briefly(std::chrono::microseconds most) {
+  try {
+    results_ = session_->run({.feeds = feeds_,
+                              .wanted = wanted_,
+                              .preallocated = preallocated_,
+                              .devices = devices_,
+                              .brief = most,
+                              .options = options_});
+    return true;
+  } catch (const runtime::NotBrief&) {
+    return false;
+  }
+}
+
+bool RunRequest::allocate_results() {
+  moved_.assign(outputs_.size(), {});
+  bool any = false;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].placement != Placement::JavaScript || !results_[i].is_tensor()) continue;
+    const Tensor& tensor = results_[i].tensor();
+    if (is_borrowed(tensor) || tensor.dtype() == DType::String || tensor.bytes() < kMoveFrom) continue;
+    moved_[i] = allocate(outputs_[i], tensor.dtype(), tensor.shape());
+    any = true;
+  }
+  return any;
+}
+
+void RunRequest::move_results() {
+  for (std::size_t i = 0; i < moved_.size(); ++i) {
+    if (!moved_[i]) continue;
+    std::memcpy(moved_[i].mutable_raw(), results_[i].tensor().raw(), moved_[i].bytes());
+    results_[i] = std::move(moved_[i]);
+  }
 }
 
 std::size_t RunRequest::result_bytes() const {

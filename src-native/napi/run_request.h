@@ -2,6 +2,7 @@
 
 #include <napi.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -43,6 +44,12 @@ class RunRequest {
   void part_overlaps();
 
   void execute(const kernel::CancelToken* cancel);
+  /// The same unless it turns out to take longer, or may; false then, as if it had not been called.
+  bool execute_briefly(std::chrono::microseconds most);
+  /// Gives large results that the engine still holds memory of JavaScript's; false where there are none, else
+  /// move_results() is to follow, on any thread.
+  bool allocate_results();
+  void move_results();
   /// Bytes of the tensors that execute() made.
   std::size_t result_bytes() const;
   /// The result's wire form, as WireWriter::finish gives it. Throws Error(ShapeMismatch) where a target does not fit.
@@ -60,6 +67,8 @@ class RunRequest {
   /// The array of JavaScript values that the run holds on to, made by the first keep().
   Napi::Array kept() const;
   int keep(napi_value value);
+  /// A tensor in a fresh ArrayBuffer that is kept for the output.
+  tensor::Tensor allocate(Output& output, tensor::DType dtype, const tensor::Shape& shape);
   void put_result(WireWriter& writer, const Output& output, const tensor::Value& value, std::string_view name) const;
   void write_target(const Output& output, const tensor::Value& value, std::string_view name) const;
   tensor::Tensor target_of(const Output& output) const;
@@ -74,6 +83,7 @@ class RunRequest {
   std::vector<Output> outputs_;
   std::vector<session::Session::OutputForecast> forecasts_;
   std::vector<tensor::Value> results_;
+  std::vector<tensor::Tensor> moved_;     ///< by output, where allocate_results() made memory for it
   napi_value kept_ = nullptr;             ///< until detach()
   Napi::ObjectReference kept_reference_;  ///< from then on
   int kept_count_ = 0;

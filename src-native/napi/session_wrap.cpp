@@ -10,29 +10,46 @@ namespace infernode::napi {
 namespace {
 
 /// Runs that are expected to be shorter stay on the calling thread: the way to another one and back costs more.
-constexpr double kInlineBelowUs = 100;
+constexpr double kShortUs = 250;
+/// What such a run may take at most where its control flow takes another way than before: then it moves to another
+/// thread after all.
+constexpr std::chrono::microseconds kMostHere{500};
 /// Results of this many bytes are worth another way between threads to be written where JavaScript reads them.
 constexpr std::size_t kLargeResults = std::size_t{1} << 20;
 
 class RunJob final : public Job {
  public:
-  /// `forecast_first`: finds the shapes of outputs in a stage of its own, so that memory can be made for them.
-  RunJob(const Napi::Function& done, SessionWrap& owner, std::unique_ptr<RunRequest> request, bool forecast_first)
-      : Job(done), owner_(owner), request_(std::move(request)), forecasting_(forecast_first) {}
+  /// Forecast: finds the shapes of outputs, so that memory can be made for them. Move: carries large results that
+  /// were not foreseen to memory of JavaScript's.
+  enum class Stage { Forecast, Execute, Move };
+
+  RunJob(const Napi::Function& done, SessionWrap& owner, std::unique_ptr<RunRequest> request, Stage first)
+      : Job(done), owner_(owner), request_(std::move(request)), stage_(first) {}
 
  private:
   void execute() override {
-    if (forecasting_) {
-      request_->forecast();
-    } else {
-      request_->execute(&cancel());
+    switch (stage_) {
+      case Stage::Forecast:
+        return request_->forecast();
+      case Stage::Execute:
+        return request_->execute(&cancel());
+      case Stage::Move:
+        return request_->move_results();
     }
   }
   bool next_stage() override {
-    if (!forecasting_) return false;
-    forecasting_ = false;
-    request_->allocate_outputs();
-    return true;
+    switch (stage_) {
+      case Stage::Forecast:
+        request_->allocate_outputs();
+        stage_ = Stage::Execute;
+        return true;
+      case Stage::Execute:
+        stage_ = Stage::Move;
+        return request_->allocate_results();
+      case Stage::Move:
+        return false;
+    }
+    return false;
   }
   Napi::Value result(Napi::Env env) override { return {env, request_->result()}; }
   void settled() override {
@@ -43,7 +60,7 @@ class RunJob final : public Job {
 
   SessionWrap& owner_;  ///< kept alive by run_begins()
   std::unique_ptr<RunRequest> request_;
-  bool forecasting_;
+  Stage stage_;
 };
 
 class ReleaseJob final : public Job {
@@ -76,12 +93,11 @@ void SessionWrap::define(Napi::Env env) {
 
 Napi::Object SessionWrap::make(Napi::Env env, std::shared_ptr<session::Session> session) {
   Environment& environment = Environment::of(env);
-  environment.constructing = &session;
-  return environment.session_class.New({});
+  return environment.construct(environment.session_class, &session);
 }
 
 SessionWrap::SessionWrap(const Napi::CallbackInfo& info) : ObjectWrap(info) {
-  void* made = std::exchange(Environment::of(info.Env()).constructing, nullptr);
+  void* made = Environment::of(info.Env()).constructing();
   if (made == nullptr) throw Napi::TypeError::New(info.Env(), "Illegal constructor");
   session_ = std::move(*static_cast<std::shared_ptr<session::Session>*>(made));
   report_memory();
@@ -156,10 +172,9 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
     ensure_open();
     auto request = std::make_unique<RunRequest>(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
     const auto expected_us = request->expected_us();
-    if (expected_us && *expected_us < kInlineBelowUs) {
+    if (expected_us && *expected_us < kShortUs) {
       request->part_overlaps();
-      request->execute(nullptr);
-      return {info.Env(), request->result(info[0])};
+      if (request->execute_briefly(kMostHere)) return {info.Env(), request->result(info[0])};
     }
     if (expected_us) {
       request->forecast();
@@ -169,8 +184,8 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
     run_begins();
     try {
       const bool forecast_first = !expected_us && last_result_bytes_ >= kLargeResults;
-      const auto job =
-          std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(request), forecast_first);
+      const auto job = std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(request),
+                                                forecast_first ? RunJob::Stage::Forecast : RunJob::Stage::Execute);
       return Napi::Number::New(info.Env(), Environment::of(info.Env()).start(job));
     } catch (...) {
       run_ended(last_result_bytes_);
@@ -184,9 +199,15 @@ Napi::Value SessionWrap::run_sync(const Napi::CallbackInfo& info) {
     ensure_open();
     RunRequest request(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
     request.part_overlaps();
-    request.forecast();
-    request.allocate_outputs();
-    request.execute(nullptr);
+    if (const auto expected_us = request.expected_us(); !expected_us || *expected_us >= kShortUs) {
+      request.forecast();
+      request.allocate_outputs();
+    }
+    if (session_->may_never_end()) {
+      Environment::of(info.Env()).run_watched([&](const kernel::CancelToken* cancel) { request.execute(cancel); });
+    } else {
+      request.execute(nullptr);
+    }
     return {info.Env(), request.result(info[0])};
   });
 }

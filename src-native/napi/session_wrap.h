@@ -2,6 +2,7 @@
 
 #include <napi.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "napi/environment.h"
@@ -49,7 +50,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   StagingMemory staging_;
   std::int64_t reported_bytes_ = 0;
   std::size_t runs_ = 0;
-  std::size_t last_result_bytes_ = 0;
+  std::size_t last_result_bytes_ = SIZE_MAX;  ///< of the run before; until there was one, taken as many
   bool releasing_ = false;
   std::shared_ptr<Job> release_job_;  ///< waits for runs to end
 };

@@ -31,12 +31,11 @@ void TensorWrap::define(Napi::Env env) {
 Napi::Object TensorWrap::make(Napi::Env env, tensor::Tensor tensor, std::shared_ptr<session::Session> session) {
   Environment& environment = Environment::of(env);
   Parts parts{std::move(tensor), std::move(session)};
-  environment.constructing = &parts;
-  return environment.tensor_class.New({});
+  return environment.construct(environment.tensor_class, &parts);
 }
 
 TensorWrap::TensorWrap(const Napi::CallbackInfo& info) : ObjectWrap(info) {
-  auto* parts = static_cast<Parts*>(std::exchange(Environment::of(info.Env()).constructing, nullptr));
+  auto* parts = static_cast<Parts*>(Environment::of(info.Env()).constructing());
   if (parts == nullptr) throw Napi::TypeError::New(info.Env(), "Illegal constructor");
   if (napi_type_tag_object(info.Env(), info.This(), &kTag) != napi_ok) throw Napi::Error::New(info.Env());
   tensor_ = std::move(parts->tensor);

@@ -314,7 +314,10 @@ napi_value make_array_buffer(napi_env env, std::size_t bytes, void*& data) {
       check(env, napi_get_typedarray_info(env, array, nullptr, nullptr, &data, &buffer, nullptr));
       std::size_t there = 0;
       check(env, napi_get_arraybuffer_info(env, buffer, &data, &there));
-      if (there == bytes) return buffer;
+      if (there == bytes) {
+        if (bytes >= 2 * kHugePage) prefer_huge_pages(data, bytes);
+        return buffer;
+      }
     }
     buffer = environment.array_buffer_class.New({size});
     check(env, napi_get_arraybuffer_info(env, buffer, &data, &bytes));

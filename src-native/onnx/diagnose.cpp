@@ -55,10 +55,15 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view start) {
   return text.size() >= start.size() && std::ranges::equal(text.substr(0, start.size()), start, {}, lower, lower);
 }
 
+/// Whether these are characters of UTF-8 without control codes; the last one may be cut.
 bool is_text(std::string_view head) {
-  return std::ranges::all_of(head, [](char c) {
+  std::size_t following = 0;
+  return std::ranges::all_of(head, [&following](char c) {
     const auto u = static_cast<unsigned char>(c);
-    return u >= 0x20 || c == '\n' || c == '\r' || c == '\t';
+    if (following > 0) return --following, (u & 0xC0) == 0x80;
+    if (u < 0x80) return u >= 0x20 || c == '\n' || c == '\r' || c == '\t';
+    following = u >= 0xF0 ? 3 : u >= 0xE0 ? 2 : 1;
+    return u >= 0xC2 && u <= 0xF4;
   });
 }
 

@@ -251,6 +251,7 @@ void GraphReader::read_graph(Message proto, GraphDef& out, int depth) const {
 }
 
 NodeDef GraphReader::read_node(Message proto, int depth) const {
+  if (checkpoint_) checkpoint_();
   NodeDef out;
   std::vector<Message> attributes;
   while (proto.next()) {

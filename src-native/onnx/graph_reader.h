@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -12,7 +13,9 @@ namespace infernode::onnx {
 /// Makes definitions of GraphProtos, FunctionProtos and what they hold. Nesting is bounded.
 class GraphReader {
  public:
-  explicit GraphReader(const TensorReader& tensors) : tensors_(tensors) {}
+  /// `checkpoint`, where there is one, is called at each node.
+  explicit GraphReader(const TensorReader& tensors, const std::function<void()>& checkpoint = {})
+      : tensors_(tensors), checkpoint_(checkpoint) {}
 
   /// Adds what the message holds to `out`: parts of one graph may come in several messages.
   void read_graph(Message proto, graph::GraphDef& out, int depth = 0) const;
@@ -27,6 +30,7 @@ class GraphReader {
   /// False where the message has no name or no type: it says nothing.
   bool read_value(Message proto, graph::NamedType& out) const;
   const TensorReader& tensors_;
+  std::function<void()> checkpoint_;
 };
 
 }  // namespace infernode::onnx

@@ -47,7 +47,7 @@ class OrtReader {
     def.name = "graph";
     def.doc = root->text(ort::model::kGraphDoc);
     model.info.graph_name = def.name;
-    model.graph = graph::build_graph(def, model.info.opsets);
+    model.graph = graph::build_graph(def, model.info.opsets, checkpoint_of(options_));
     return model;
   }
 
@@ -124,6 +124,7 @@ class OrtReader {
   }
 
   NodeDef read_node(const Table& t, int depth) const {
+    if (options_.checkpoint) options_.checkpoint();
     NodeDef out;
     out.name = t.text(ort::node::kName);
     out.domain = graph::normal_domain(t.text(ort::node::kDomain));

@@ -113,7 +113,7 @@ void check_versions(ModelFields& fields) {
 
 graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData& external, const ReadOptions& options) {
   const TensorReader tensors(source, &external, options.max_dense_bytes);
-  const GraphReader reader(tensors);
+  const GraphReader reader(tensors, options.checkpoint);
   graph::GraphDef def;
   for (const Message& g : fields.graphs) reader.read_graph(g, def);
   std::vector<graph::FunctionDef> functions;
@@ -125,7 +125,7 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   graph::Model model;
   model.info = std::move(fields.info);
   model.info.graph_name = def.name;
-  model.graph = graph::build_graph(def, model.info.opsets);
+  model.graph = graph::build_graph(def, model.info.opsets, checkpoint_of(options));
   if (!functions.empty()) {
     graph::inline_functions(*model.graph, functions);
     model.graph->compact();
@@ -134,9 +134,9 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   return model;
 }
 
-/// Puts where the model came from before an error's message.
+/// Puts where the model came from before the message of an error that it has to do with.
 void name_source(Error& e, const std::string& path) {
-  if (path.empty() || e.message().starts_with("Load model from ")) return;
+  if (path.empty() || e.code() == ErrorCode::Aborted || e.message().starts_with("Load model from ")) return;
   e.prepend(cat("Load model from ", path, " failed:"));
   if (e.context().path.empty()) e.context().path = path;
 }

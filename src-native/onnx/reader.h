@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
 #include "graph/graph.h"
@@ -33,7 +34,12 @@ struct ReadOptions {
   /// Sparse initializers become dense tensors of at most this many bytes.
   std::size_t max_dense_bytes = std::size_t{2} << 30;
   FileFormat format = FileFormat::Detect;
+  std::function<void()> checkpoint{};  ///< called at each node; throws where reading is to end
 };
+
+inline FunctionRef<void()> checkpoint_of(const ReadOptions& options) {
+  return options.checkpoint ? FunctionRef<void()>(options.checkpoint) : FunctionRef<void()>();
+}
 
 /// Newest version of the format that is read.
 inline constexpr std::int64_t kMaxIrVersion = 14;

@@ -44,9 +44,9 @@ ExternalSink::~ExternalSink() {
   std::filesystem::remove(to_path(temporary_), ignored);
 }
 
-bool ExternalSink::takes(const Tensor& tensor) const {
-  return tensor.dtype() != DType::String && tensor.bytes() >= threshold_ && tensor.bytes() > 0;
-}
+bool ExternalSink::can_take(const Tensor& tensor) { return tensor.dtype() != DType::String && tensor.bytes() > 0; }
+
+bool ExternalSink::takes(const Tensor& tensor) const { return can_take(tensor) && tensor.bytes() >= threshold_; }
 
 uint64_t ExternalSink::write(const Tensor& tensor) {
   const uint64_t alignment = tensor.bytes() >= kLarge ? kPageAlignment : kAlignment;

@@ -22,6 +22,8 @@ class ExternalSink {
   ExternalSink(const ExternalSink&) = delete;
   ExternalSink& operator=(const ExternalSink&) = delete;
 
+  /// Whether external data can hold it, whatever its size.
+  static bool can_take(const tensor::Tensor& tensor);
   bool takes(const tensor::Tensor& tensor) const;
   /// Offset at which the tensor's bytes were written.
   std::uint64_t write(const tensor::Tensor& tensor);

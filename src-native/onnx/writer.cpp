@@ -22,10 +22,6 @@ using graph::ValueType;
 using protozero::pbf_writer;
 using tensor::Tensor;
 
-/// What protobuf's own parsers accept, less room for what surrounds the tensors.
-constexpr size_t kMaxModelBytes = (size_t{1} << 31) - 1;
-/// Room for everything that is no tensor.
-constexpr size_t kMargin = size_t{64} << 20;
 constexpr size_t kDefaultThreshold = 1024;
 constexpr const char* kWrapperDomain = "infernode.versions";
 
@@ -139,7 +135,7 @@ class ModelWriter {
     }
     for (const graph::FunctionDef& f : options_.functions) write_function(pbf_writer(w, model_field::kFunctions), f);
     for (const VersionWrapper& v : wrappers_) write_wrapper(pbf_writer(w, model_field::kFunctions), v);
-    INFERNODE_CHECK(out.size() <= kMaxModelBytes, ErrorCode::InvalidModel, "the model takes ", out.size(),
+    INFERNODE_CHECK(out.size() <= options_.most_bytes, ErrorCode::InvalidModel, "the model takes ", out.size(),
                     " bytes, more than the 2 GB that protobuf allows: write it with external data");
     return out;
   }
@@ -310,25 +306,69 @@ class ModelWriter {
   int64_t ir_version_ = 4;
 };
 
-void add_tensor_bytes(const Graph& graph, size_t& total) {
-  const auto add = [&](const Tensor& t) { total = checked_add(total, t.bytes()); };
+/// f(tensor) for each that the graph and its subgraphs hold.
+template <class F>
+void for_each_tensor(const Graph& graph, const F& f) {
   for (const graph::ValueInfo& info : graph.values())
-    if (info.constant.is_tensor()) add(info.constant.tensor());
+    if (info.constant.is_tensor()) f(info.constant.tensor());
   for (size_t n = 0; n < graph.node_count(); ++n) {
     const Node& node = graph.node(static_cast<graph::NodeId>(n));
     if (node.removed) continue;
-    for (const auto& [name, value] : node.attributes)
-      if (const auto* t = std::get_if<Tensor>(&value)) add(*t);
-    for (const auto& g : graph::subgraphs(node)) add_tensor_bytes(*g, total);
+    for (const auto& [name, value] : node.attributes) {
+      if (const auto* t = std::get_if<Tensor>(&value)) f(*t);
+      if (const auto* list = std::get_if<std::vector<Tensor>>(&value)) std::ranges::for_each(*list, f);
+    }
+    for (const auto& g : graph::subgraphs(node)) for_each_tensor(*g, f);
   }
+}
+
+/// What the tensor takes inside the model.
+size_t bytes_inside(const Tensor& t) {
+  if (t.dtype() != tensor::DType::String) return t.bytes();
+  size_t total = 0;
+  for (const std::string& s : t.span<std::string>()) total += s.size() + 2;  // with the field's number and its length
+  return total;
+}
+
+size_t tensor_bytes(const Graph& graph) {
+  size_t total = 0;
+  for_each_tensor(graph, [&](const Tensor& t) { total = checked_add(total, bytes_inside(t)); });
+  return total;
+}
+
+/// Size from which on tensors go to external data: the one that was asked for, or less where those below it would take
+/// more than the model has room for.
+size_t external_threshold(const Graph& graph, const WriteOptions& options) {
+  const size_t room = options.most_bytes - options.most_bytes / 32;  // for everything that is no tensor, too
+  size_t threshold = options.external_threshold;
+  if (threshold == SIZE_MAX) {
+    if (tensor_bytes(graph) <= room) return SIZE_MAX;
+    threshold = kDefaultThreshold;
+  }
+  std::vector<size_t> inside;
+  size_t total = 0;
+  for_each_tensor(graph, [&](const Tensor& t) {
+    const bool moves = ExternalSink::can_take(t);
+    if (moves && t.bytes() >= threshold) return;
+    total = checked_add(total, bytes_inside(t));
+    if (moves) inside.push_back(t.bytes());
+  });
+  std::ranges::sort(inside, std::ranges::greater());
+  for (const size_t largest : inside) {
+    if (total <= room) break;
+    total -= largest;
+    threshold = largest;
+  }
+  INFERNODE_CHECK(total <= room, ErrorCode::InvalidModel, "the model's strings take ", total,
+                  " bytes, more than the 2 GB that protobuf allows, and strings cannot be external data");
+  return threshold;
 }
 
 }  // namespace
 
 std::vector<std::byte> write_model_bytes(const graph::Model& model, const WriteOptions& options) {
-  size_t total = 0;
-  add_tensor_bytes(*model.graph, total);
-  INFERNODE_CHECK(total <= kMaxModelBytes, ErrorCode::InvalidModel, "the model's tensors take ", total,
+  const size_t total = tensor_bytes(*model.graph);
+  INFERNODE_CHECK(total <= options.most_bytes, ErrorCode::InvalidModel, "the model's tensors take ", total,
                   " bytes, more than the 2 GB that protobuf allows: write it to a file with external data");
   const std::string bytes = ModelWriter(model, options, nullptr).write();
   std::vector<std::byte> out(bytes.size());
@@ -337,12 +377,7 @@ std::vector<std::byte> write_model_bytes(const graph::Model& model, const WriteO
 }
 
 void write_model_file(const graph::Model& model, const std::string& path, const WriteOptions& options) {
-  size_t threshold = options.external_threshold;
-  if (threshold == SIZE_MAX) {
-    size_t total = 0;
-    add_tensor_bytes(*model.graph, total);
-    if (total > kMaxModelBytes - kMargin) threshold = kDefaultThreshold;
-  }
+  const size_t threshold = external_threshold(*model.graph, options);
   std::optional<ExternalSink> sink;
   if (threshold != SIZE_MAX) {
     const size_t slash = path.find_last_of("/\\");

@@ -11,9 +11,11 @@
 namespace infernode::onnx {
 
 struct WriteOptions {
-  /// Tensors of at least this many bytes go to `<file name>.data` next to the model; SIZE_MAX: none, unless the model
-  /// would exceed 2 GB.
+  /// Tensors of at least this many bytes go to `<file name>.data` next to the model, smaller ones too where the model
+  /// would exceed `most_bytes`; SIZE_MAX: none, unless it would.
   std::size_t external_threshold = SIZE_MAX;
+  /// Of the model itself: what protobuf's own parsers accept.
+  std::size_t most_bytes = (std::size_t{1} << 31) - 1;
   /// Its name there; "": `<file name>.data`.
   std::string external_name{};
   /// Model-local functions to add: definitions of operators that other runtimes do not know.

@@ -51,7 +51,7 @@ struct Elu {
 struct Celu {
   static constexpr UnaryOp kLoop = UnaryOp::kCelu;
   static Parameters read(const Attributes& attributes) { return {attributes.get_float("alpha", 1.0f)}; }
-  static double apply(double x, Parameters p) { return std::fmax(0, x) + std::fmin(0, p.a * std::expm1(x / p.a)); }
+  static double apply(double x, Parameters p) { return x < 0 ? p.a * std::expm1(x / p.a) : x; }
 };
 struct Selu {
   static constexpr UnaryOp kLoop = UnaryOp::kSelu;

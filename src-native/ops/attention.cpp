@@ -90,6 +90,7 @@ class Attention final : public kernel::Kernel {
         q.flat ? Shape{q.batch, q.rows, checked_mul(q.heads, v.columns)} : Shape{q.batch, q.heads, q.rows, v.columns};
     const Tensor y = ctx.output(0, out);
     const Tensor scores = ctx.wants_output(3) ? ctx.output(3, Shape{q.batch, q.heads, q.rows, k.rows}) : Tensor();
+    if (y.numel() == 0 && (!scores || scores.numel() == 0)) return;
     dispatch_reals(ctx.input(0).dtype(), "Attention", [&]<class T>(tensor::TypeTag<T>) {
       attend<T>(ctx, q, k, v, k.rows - fresh, key, value, y, scores);
     });

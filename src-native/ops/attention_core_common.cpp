@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/checked.h"
 #include "microkernels/elementwise.h"
@@ -49,6 +50,14 @@ class Loops<float> {
     elementwise_.vector_scalar[static_cast<std::size_t>(microkernels::BinaryOp::kDiv)](x, &d, x, n);
   }
   void tanh(float* x, std::size_t n) const { elementwise_[microkernels::UnaryOp::kTanh](x, x, n, 0, 0); }
+  /// x += mask where no element of the mask is -infinity (or NaN); else does nothing and returns false.
+  bool add_open(const float* mask, float* x, std::size_t n) const {
+    if (!(reduce_.row[static_cast<std::size_t>(microkernels::ReduceOp::kMin)](mask, n) >
+          -std::numeric_limits<float>::infinity()))
+      return false;
+    elementwise_.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)](x, mask, x, n);
+    return true;
+  }
   /// Rounding to `type` at each step where it is a 16-bit one.
   void softmax(DType type, float* x, std::size_t n) const {
     if (type != DType::Float16 && type != DType::BFloat16) return reduce_.softmax(x, x, n);
@@ -92,6 +101,7 @@ class Loops<double> {
   static void divide(double* x, std::size_t n, double divisor) {
     for (std::size_t i = 0; i < n; ++i) x[i] /= divisor;
   }
+  static bool add_open(const double*, double*, std::size_t) { return false; }
   static void tanh(double* x, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) x[i] = std::tanh(x[i]);
   }
@@ -117,8 +127,12 @@ class Attention {
 
   Attention(CpuRung rung, const AttentionCall<T>& call)
       : loops_(rung), c_(call), rounds_(call.precision != DType::Undefined) {
-    constexpr std::size_t kScores = 64 << 10;  // elements of the scores of a block
-    rows_ = std::clamp<std::size_t>(kScores / std::max<std::size_t>(1, c_.kv_len), 1, 64);
+    // Each block reads keys and values anew; the matrix unit splits them, too, and gains by more rows.
+    const bool tiles = std::is_same_v<T, float> && rung == CpuRung::Amx;
+    const std::size_t scores = tiles ? 192 << 10 : 64 << 10;  // elements of the scores of a block
+    const std::size_t most = !tiles ? 64 : call.causal ? 128 : 256;
+    rows_ = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
+    if (tiles && rows_ > 32) rows_ = rows_ / 32 * 32;  // rows of two tiles
     rows_ = std::min(rows_, std::max<std::size_t>(1, c_.q_len));
   }
 
@@ -260,6 +274,7 @@ class Attention {
     std::fill(row + last, row + count, kShut);
     if (c_.mask.data == nullptr) return first < last;
     const T* mask = c_.mask.at(b.batch, b.head, query);
+    if (first < last && loops_.add_open(mask + first, row + first, static_cast<std::size_t>(last - first))) return true;
     bool any = false;
     for (std::int64_t i = first; i < last; ++i) {
       const bool open = mask[i] != kShut;

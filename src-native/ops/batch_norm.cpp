@@ -98,19 +98,19 @@ class BatchNorm final : public kernel::Kernel {
   template <class T>
   void planes(KernelContext& ctx, const Layout& at, const T* x, T* y, const std::vector<T>& factor,
               const std::vector<T>& offset) const {
-    ctx.parallel_for(at.images * at.channels, static_cast<double>(at.plane) * 0.3,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                       for (std::size_t i = begin; i < end; ++i) {
-                         const T a = factor[i % at.channels], b = offset[i % at.channels];
-                         const T* from = x + i * at.plane;
-                         T* to = y + i * at.plane;
-                         if constexpr (std::is_same_v<T, float>) {
-                           elementwise_[microkernels::UnaryOp::kAffine](from, to, at.plane, a, b);
-                         } else {
-                           for (std::size_t k = 0; k < at.plane; ++k) to[k] = a * from[k] + b;
-                         }
-                       }
-                     });
+    const std::size_t count = at.plane == 0 ? 0 : at.images * at.channels;
+    ctx.parallel_for(count, static_cast<double>(at.plane) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const T a = factor[i % at.channels], b = offset[i % at.channels];
+        const T* from = x + i * at.plane;
+        T* to = y + i * at.plane;
+        if constexpr (std::is_same_v<T, float>) {
+          elementwise_[microkernels::UnaryOp::kAffine](from, to, at.plane, a, b);
+        } else {
+          for (std::size_t k = 0; k < at.plane; ++k) to[k] = a * from[k] + b;
+        }
+      }
+    });
   }
 
   template <class T>

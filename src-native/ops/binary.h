@@ -44,7 +44,26 @@ inline void float_run(const microkernels::ElementwiseTable& table, microkernels:
   }
 }
 
-/// The same for 16-bit floats, piece by piece.
+/// Runs of `plan` in which one input, the first or the second, is a row of `length` elements over and over.
+template <bool kFirst>
+void float_repeating(const kernel::RunContext& run, const microkernels::ElementwiseTable& table, double cost,
+                     microkernels::BinaryOp op, const BroadcastPlan& plan, std::size_t length, const float* a,
+                     const float* b, float* out) {
+  plan.for_each_run(run, cost, [&](std::size_t o, const std::size_t* in, std::size_t n) {
+    constexpr std::size_t kFloats = 1024;
+    alignas(64) float rows[kFloats];
+    const std::size_t whole = std::min(n, kFloats / length * length);
+    const float* const row = kFirst ? a + in[0] : b + in[1];
+    for (std::size_t i = 0; i < whole; i += length) std::copy_n(row, length, rows + i);
+    for (std::size_t i = 0; i < n; i += whole) {
+      const float* const x = kFirst ? rows : a + in[0] + i;
+      const float* const y = kFirst ? b + in[1] + i : rows;
+      table.vector_vector[static_cast<std::size_t>(op)](x, y, out + o + i, std::min(whole, n - i));
+    }
+  });
+}
+
+/// float_run for 16-bit floats, piece by piece.
 template <class T>
 void half_run(const FloatLoops& loops, microkernels::BinaryOp op, const T* a, const T* b, T* out, std::size_t n,
               bool a_still, bool b_still) {
@@ -66,6 +85,11 @@ void binary_numeric(const kernel::RunContext& run, const FloatLoops& loops, cons
     const T *x = a.data<T>(), *y = b.data<T>();
     T* z = out.mutable_data<T>();
     if constexpr (std::is_same_v<T, float>) {
+      const auto length = static_cast<std::size_t>(plan.run_length());
+      if (const auto longer = plan.repeating(0))
+        return float_repeating<true>(run, loops.elementwise, Op::kCost, Op::kLoop, *longer, length, x, y, z);
+      if (const auto longer = plan.repeating(1))
+        return float_repeating<false>(run, loops.elementwise, Op::kCost, Op::kLoop, *longer, length, x, y, z);
       plan.for_each_run(run, Op::kCost, [&](std::size_t o, const std::size_t* in, std::size_t n) {
         float_run(loops.elementwise, Op::kLoop, x + in[0], y + in[1], z + o, n, plan.still(0), plan.still(1));
       });

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/function_ref.h"
 #include "base/inline_vector.h"
@@ -22,6 +23,9 @@ class BroadcastPlan {
   /// Whether input `k` stands still along a run.
   bool still(std::size_t k) const { return inner_still_[k]; }
   std::int64_t run_length() const { return inner_; }
+  /// Where runs are short and input `k` starts over with each of them while the others go on: a plan of longer runs, in
+  /// each of which input `k` is a row of this plan's run_length() elements over and over.
+  std::optional<BroadcastPlan> repeating(std::size_t k) const;
 
   /// f(out, in, count): elements [out, out + count) of the output from elements in[k] on of each input. In parallel, in
   /// order within a part. `cost_ns`: of one element.

@@ -48,6 +48,21 @@ BroadcastPlan::BroadcastPlan(const Shape& out, std::initializer_list<const Shape
   }
 }
 
+std::optional<BroadcastPlan> BroadcastPlan::repeating(std::size_t k) const {
+  constexpr std::int64_t kShort = 64;
+  if (total_ == 0 || dims_.empty() || inner_ > kShort || kPiece % inner_ != 0) return std::nullopt;
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (inner_still_[i] || strides_[i].back() != (i == k ? 0 : inner_)) return std::nullopt;
+  }
+  BroadcastPlan longer = *this;
+  longer.inner_ *= dims_.back();
+  longer.rows_ /= dims_.back();
+  longer.inner_still_[k] = true;
+  longer.dims_.pop_back();
+  for (std::size_t i = 0; i < count_; ++i) longer.strides_[i].pop_back();
+  return longer;
+}
+
 void BroadcastPlan::for_each_run(const kernel::RunContext& run, double cost_ns,
                                  FunctionRef<void(std::size_t, const std::size_t*, std::size_t)> f) const {
   if (total_ == 0) return;

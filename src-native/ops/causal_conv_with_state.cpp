@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
 #include "ops/arguments.h"
+#include "ops/contents.h"
 #include "ops/reals.h"
 
 namespace infernode::ops {
@@ -107,7 +108,7 @@ void infer_causal_conv(InferContext& ctx) {
   if (!ctx.has_output(1)) return;
   Dim columns = weight != nullptr && weight->size() == 3 ? (*weight)[2] - Dim(1) : Dim::unknown();
   const graph::SymShape* past = ctx.input_shape(3);  // of the same shape
-  if (!columns.known() && past != nullptr && past->size() == 3) columns = (*past)[2];
+  if (!is_told(columns) && past != nullptr && past->size() == 3) columns = (*past)[2];
   ctx.set_output_shape(1, graph::SymShape{(*in)[0], (*in)[1], columns});
 }
 

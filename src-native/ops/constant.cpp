@@ -103,10 +103,16 @@ void check_dim(std::int64_t dim) {
   if (dim < 0) fail(ErrorCode::InvalidArgument, cat("ConstantOfShape: its shape has the negative dim ", dim));
 }
 
+void check_shape_rank(std::size_t rank) {
+  if (rank > 1)
+    fail(ErrorCode::ShapeMismatch, cat("ConstantOfShape takes a list of dims, not a tensor of rank ", rank));
+}
+
 class ConstantOfShape final : public Kernel {
  public:
   explicit ConstantOfShape(KernelInfo& info) : value_(fill_value(info.attributes())) {}
   void run(KernelContext& ctx) const override {
+    check_shape_rank(ctx.input(0).rank());
     const Shape shape{read_ints(ctx.input(0)).span()};
     for (std::int64_t dim : shape) check_dim(dim);
     const Tensor out = ctx.output(0, value_.dtype(), shape);
@@ -133,6 +139,8 @@ class ConstantOfShape final : public Kernel {
 void infer_constant_of_shape(InferContext& ctx) {
   const Tensor value = fill_value(ctx.attributes());
   ctx.set_output_dtype(0, value.dtype());
+  const graph::SymShape* shape = ctx.input_shape(0);
+  if (shape) check_shape_rank(shape->size());
   if (auto dims = ctx.input_contents(0)) {
     const bool vector = dims->size() == 1 && (*dims)[0].known() && (*dims)[0].value() <= 64;
     for (const Dim& dim : *dims) {
@@ -144,7 +152,6 @@ void infer_constant_of_shape(InferContext& ctx) {
           0, std::vector<Dim>(static_cast<std::size_t>((*dims)[0].value()), Dim(*value.data<std::int64_t>())));
     return;
   }
-  const graph::SymShape* shape = ctx.input_shape(0);
   if (shape && shape->size() == 1 && (*shape)[0].known() && (*shape)[0].value() <= 64)
     ctx.set_output_shape(0, unknown_shape(static_cast<std::size_t>((*shape)[0].value())));
 }

@@ -12,6 +12,9 @@ using DimFunction = std::optional<graph::Dim> (*)(const graph::Dim& a, const gra
 /// Contents of output 0 from those of inputs `a` and `b`, broadcast. No more than what ranks 0 and 1 allow.
 void infer_binary_contents(kernel::InferContext& ctx, DimFunction f, std::size_t a = 0, std::size_t b = 1);
 
+/// Whether a dim follows from numbers and named symbols alone.
+bool is_told(const graph::Dim& dim);
+
 /// Whether a dim is above, or not below, zero when all its symbols are positive.
 bool is_positive(const graph::Dim& dim);
 bool is_non_negative(const graph::Dim& dim);

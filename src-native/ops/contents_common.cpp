@@ -27,6 +27,10 @@ std::int64_t lowest(const Dim& dim) {
 
 }  // namespace
 
+bool is_told(const Dim& dim) {
+  return dim.evaluate([](std::string_view) { return std::optional<std::int64_t>(1); }).has_value();
+}
+
 bool is_positive(const Dim& dim) { return lowest(dim) > 0; }
 bool is_non_negative(const Dim& dim) { return lowest(dim) >= 0; }
 

@@ -1,10 +1,11 @@
 #pragma once
-// What If, Loop and Scan share in inference.
+// What If, Loop and Scan share.
 
 #include <span>
 #include <vector>
 
 #include "graph/value_type.h"
+#include "kernel/kernel.h"
 
 namespace infernode::ops {
 
@@ -14,6 +15,10 @@ graph::ValueType merge_types(const graph::ValueType& a, const graph::ValueType& 
 graph::ValueType with_unknown_dims(graph::ValueType type);
 /// A tensor type with one more dim in front.
 graph::ValueType with_leading_dim(graph::ValueType type, const graph::Dim& dim, std::size_t axis = 0);
+
+/// Output `o` stacked of what a body gave, where it never ran: none along `axis` (from the end where negative), other
+/// dims as far as the type of one tells. Throws InvalidModel for what cannot be stacked.
+void give_none(kernel::KernelContext& ctx, std::size_t o, const graph::ValueType& one, std::int64_t axis);
 
 /// Value types of control flow by the version of the standard: the operators' constraint V.
 inline constexpr const char* kFlowTypes1 = "V = all";

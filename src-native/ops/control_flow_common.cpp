@@ -1,5 +1,7 @@
 #include "ops/control_flow.h"
 
+#include "base/error.h"
+
 namespace infernode::ops {
 
 using graph::Dim;
@@ -35,6 +37,21 @@ ValueType with_leading_dim(ValueType type, const Dim& dim, std::size_t axis) {
     type.shape.reset();
   }
   return type;
+}
+
+void give_none(kernel::KernelContext& ctx, std::size_t o, const ValueType& one, std::int64_t axis) {
+  INFERNODE_CHECK(one.is_tensor() && one.elem != tensor::DType::Undefined, ErrorCode::InvalidModel, "output ", o,
+                  " of a body that never ran would be stacked of ", one.to_string(),
+                  ", which is no tensor of known type");
+  tensor::Shape dims;
+  if (one.shape) {
+    for (const Dim& dim : *one.shape) dims.push_back(dim.known() ? dim.value() : 0);
+  }
+  const std::size_t place = tensor::normalize_axis(axis, dims.rank() + 1, "scan_output_axes");
+  tensor::Shape whole(dims.dims().first(place));
+  whole.push_back(0);
+  for (std::size_t d = place; d < dims.rank(); ++d) whole.push_back(dims[d]);
+  ctx.output(o, one.elem, whole);
 }
 
 }  // namespace infernode::ops

@@ -92,12 +92,13 @@ class Conv final : public kernel::Kernel {
   };
 
   tensor::Buffer pack(const float* weight, const Shape& shape) const {
-    const std::size_t out_channels = size(shape[0] / groups_), depth = size(shape.numel(1, shape.rank()));
-    const std::size_t floats = table_.packed_weight_floats(out_channels, depth);
+    const std::size_t out_channels = size(shape[0] / groups_), in_channels = size(shape[1]),
+                      points = size(shape.numel(2, shape.rank())), depth = in_channels * points;
+    const std::size_t floats = table_.packed_weight_floats(out_channels, in_channels, points);
     tensor::Buffer packed =
         tensor::host_allocator().allocate(checked_mul(checked_mul(floats, size(groups_)), sizeof(float)));
     for (std::size_t g = 0; g < size(groups_); ++g) {
-      table_.pack_weight(out_channels, depth, weight + g * out_channels * depth,
+      table_.pack_weight(out_channels, in_channels, points, weight + g * out_channels * depth,
                          reinterpret_cast<float*>(packed.data()) + g * floats);
     }
     return packed;
@@ -116,10 +117,13 @@ class Conv final : public kernel::Kernel {
     const std::size_t depth = p.shape.depth(), positions = p.shape.positions(), groups = size(p.groups);
     const std::size_t products = size(p.images) * groups;
     const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
-    const tensor::Buffer fresh =
-        packed_ ? tensor::Buffer() : pack(o.w, Shape{p.out_channels, static_cast<std::int64_t>(depth)});
+    const tensor::Buffer fresh = packed_
+                                     ? tensor::Buffer()
+                                     : pack(o.w, Shape{p.out_channels, static_cast<std::int64_t>(p.shape.in_channels),
+                                                       static_cast<std::int64_t>(p.shape.kernel_points())});
     const auto* weights = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
-    const std::size_t group_floats = table_.packed_weight_floats(p.shape.out_channels, depth);
+    const std::size_t group_floats =
+        table_.packed_weight_floats(p.shape.out_channels, p.shape.in_channels, p.shape.kernel_points());
     const microkernels::GemmSplit split =
         microkernels::split_conv(table_, p.shape, ceil_div(threads, std::min(products, threads)));
     const std::size_t stride = align_up(table_.scratch_floats * sizeof(float), 64);

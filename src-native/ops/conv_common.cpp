@@ -62,7 +62,7 @@ Window::Window(const graph::Attributes& attributes)
 void Window::complete(std::size_t rank, std::span<const std::int64_t> kernel_dims) {
   if (kernel.empty()) {
     kernel.assign(kernel_dims.begin(), kernel_dims.end());
-    check_range(kernel, 0, "a spatial axis of W");
+    check_range(kernel, 1, "a spatial axis of W");
   }
   if (strides.empty()) strides.assign(rank, 1);
   if (dilations.empty()) dilations.assign(rank, 1);

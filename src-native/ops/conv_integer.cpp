@@ -1,14 +1,18 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "microkernels/convert.h"
 #include "microkernels/qgemm.h"
 #include "microkernels/transpose.h"
 #include "ops/conv.h"
+#include "ops/qlinear.h"
 #include "tensor/dispatch.h"
 
 namespace infernode::ops {
@@ -43,6 +47,8 @@ class IntegerConv : public kernel::Kernel {
       : w_input_(w_input),
         table_(microkernels::qgemm_table(info.cpu_rung())),
         transpose_(microkernels::transpose_table(info.cpu_rung())),
+        convert_(microkernels::convert_table(info.cpu_rung())),
+        conv_(microkernels::conv_table(info.cpu_rung())),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         last_(info.attributes().get_int("channels_last", 0) != 0) {
@@ -274,9 +280,94 @@ class IntegerConv : public kernel::Kernel {
     }
   }
 
+  /// Whether float32 holds every sum of a plane, and all on the way to it: whole numbers of at most 24 bits, times a
+  /// scale.
+  static bool sums_are_floats(const ConvProblem& p, const Quantization& q) {
+    constexpr std::int64_t kMost = 1 << 24, kProduct = 255 * 255;
+    const auto points = static_cast<std::int64_t>(p.shape.kernel_points());
+    if (points > kMost / kProduct) return false;
+    constexpr float kMostScale = 1e30f;
+    if (!std::ranges::all_of(q.scales, [](float s) { return std::abs(s) <= kMostScale; })) return false;
+    const std::int64_t room = kMost - points * kProduct;
+    return q.bias == nullptr ||
+           std::all_of(q.bias, q.bias + p.out_channels, [&](std::int64_t b) { return -room <= b && b <= room; });
+  }
+
+  void to_floats(DType type, const void* from, std::size_t n, std::int32_t zero, float* to) const {
+    if (type == DType::Int8) {
+      convert_.dequantize_s8(static_cast<const std::int8_t*>(from), to, n, 1, zero);
+    } else {
+      convert_.dequantize_u8(static_cast<const std::uint8_t*>(from), to, n, 1, zero);
+    }
+  }
+
+  /// Planes become floats, a few at a time, and the sums codes again: those are exact but for the roundings of the
+  /// weights' products with the scale, some millionths of a step.
+  void depthwise_floats(KernelContext& ctx, const ConvProblem& p, const Tensor& x, const Quantization& q,
+                        const Tensor& y) const {
+    const ConvShape& s = p.shape;
+    const Tensor& w = ctx.input(w_input_);
+    const std::size_t channels = size(p.out_channels), planes = size(p.images) * channels, points = s.kernel_points();
+    const std::size_t in_plane = s.in_d * s.in_h * s.in_w, positions = s.positions(), multiplier = s.out_channels;
+    ConvShape plane = s;
+    plane.out_channels = 1;
+    std::vector<float> taps(channels * points), biases(q.bias == nullptr ? 0 : channels);
+    const bool one_zero = std::all_of(q.w_zeros.begin(), q.w_zeros.end(), [&](auto z) { return z == q.w_zeros[0]; });
+    const std::size_t alike = one_zero ? channels : 1;  // channels that are done at once
+    for (std::size_t c = 0; c < channels; c += alike) {
+      to_floats(w.dtype(), static_cast<const std::uint8_t*>(w.raw()) + c * points, alike * points,
+                q.w_zeros[one_zero ? 0 : c], taps.data() + c * points);
+    }
+    if (q.bias != nullptr) convert_.s32_to_f32(q.bias, biases.data(), channels);
+    for (std::size_t c = 0; c < channels && q.output != QgemmOutput::kS32; ++c) {
+      const float scale = q.scales[q.scales.size() == 1 ? 0 : c];
+      for (std::size_t k = 0; k < points; ++k) taps[c * points + k] *= scale;
+      if (q.bias != nullptr) biases[c] *= scale;
+    }
+    constexpr std::size_t kFloats = 32 << 10;  // of planes that are treated at a time
+    // Without a multiplier the planes of an image follow each other on both sides.
+    const std::size_t most =
+        multiplier == 1 ? std::clamp<std::size_t>(kFloats / (in_plane + positions), 1, channels) : 1;
+    const std::size_t in_floats = align_up(most * in_plane, 16), floats = in_floats + align_up(most * positions, 16);
+    const tensor::Buffer scratch =
+        ctx.scratch(checked_mul(floats * sizeof(float), std::max<std::size_t>(1, ctx.run().max_threads)));
+    const double cost = static_cast<double>(positions * points) / 4 + static_cast<double>(in_plane + positions) / 2;
+    ctx.parallel_for(planes, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
+      float* const in = reinterpret_cast<float*>(scratch.data()) + slot * floats;
+      float* const out = in + in_floats;
+      for (std::size_t i = begin, count = 1; i < end; i += count) {
+        const std::size_t channel = i % channels;
+        count = std::min({most, end - i, channels - channel});
+        const std::size_t from = i / channels * size(p.channels) + channel / multiplier;
+        to_floats(x.dtype(), static_cast<const std::uint8_t*>(x.raw()) + from * in_plane, count * in_plane, q.x_zero,
+                  in);
+        conv_.depthwise({.shape = plane,
+                         .input = in,
+                         .weight = taps.data() + channel * points,
+                         .activation = {},
+                         .output = out,
+                         .planes = count,
+                         .biases = q.bias == nullptr ? nullptr : biases.data() + channel});
+        store_floats(q, out, count * positions, i * positions, y);
+      }
+    });
+  }
+
+  void store_floats(const Quantization& q, const float* from, std::size_t n, std::size_t at, const Tensor& y) const {
+    if (q.output == QgemmOutput::kS32) {
+      std::transform(from, from + n, static_cast<std::int32_t*>(y.mutable_raw()) + at,
+                     [](float v) { return static_cast<std::int32_t>(v); });
+    } else if (q.output == QgemmOutput::kS8) {
+      convert_.quantize_s8(from, static_cast<std::int8_t*>(y.mutable_raw()) + at, n, 1, q.y_zero);
+    } else {
+      convert_.quantize_u8(from, static_cast<std::uint8_t*>(y.mutable_raw()) + at, n, 1, q.y_zero);
+    }
+  }
+
   /// One channel a group: each plane by itself.
   void depthwise(KernelContext& ctx, const ConvProblem& p, const Tensor& x, const Quantization& q,
                  const Tensor& y) const {
+    if (sums_are_floats(p, q)) return depthwise_floats(ctx, p, x, q, y);
     const ConvShape& s = p.shape;
     const Tensor& w = ctx.input(w_input_);
     const std::size_t planes = size(p.images * p.out_channels), channels = size(p.out_channels);
@@ -339,20 +430,19 @@ class IntegerConv : public kernel::Kernel {
       return;
     }
     const float scale = q.scales[q.scales.size() == 1 ? 0 : channel];
-    const bool is_signed = q.output == QgemmOutput::kS8;
-    const float low = is_signed ? -128.0f : 0.0f, high = is_signed ? 127.0f : 255.0f;
+    Quantized8 codes;
+    codes.zero = q.y_zero;
+    codes.is_signed = q.output == QgemmOutput::kS8;
     auto* to = static_cast<std::uint8_t*>(y.mutable_raw()) + at;
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const float value = std::nearbyint(static_cast<float>(static_cast<std::int32_t>(sums[i])) * scale);
-      const float shifted = std::isnan(value) ? static_cast<float>(q.y_zero)
-                                              : std::clamp(value, -65536.0f, 65536.0f) + static_cast<float>(q.y_zero);
-      to[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(std::clamp(shifted, low, high)));
-    }
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      to[i] = codes.quantize(static_cast<float>(static_cast<std::int32_t>(sums[i])) * scale);
   }
 
   std::size_t w_input_;
   const microkernels::QgemmTable& table_;
   const microkernels::TransposeTable& transpose_;
+  const microkernels::ConvertTable& convert_;
+  const microkernels::ConvTable& conv_;
   Window window_;
   std::int64_t groups_;
   bool last_;  ///< X and the output are [N, ..., C]
@@ -387,18 +477,26 @@ class ConvInteger final : public IntegerConv {
 
 class QLinearConv final : public IntegerConv {
  public:
-  explicit QLinearConv(KernelInfo& info) : IntegerConv(info, 3) {}
+  explicit QLinearConv(KernelInfo& info) : IntegerConv(info, 3) {
+    Parameters given;
+    for (std::size_t i = 0; i < kParameters.size(); ++i) {
+      given[i] = info.constant(kParameters[i]);
+      if (given[i] == nullptr) return;
+    }
+    known_ = read(given);
+  }
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
     const ConvProblem p = plan(ctx, x.shape());
-    const float factor = tensor::to_float_scalar(ctx.input(1)), divisor = tensor::to_float_scalar(ctx.input(6));
     Quantization q;
-    q.x_zero = zero_of(&ctx.input(2));
-    q.scales = tensor::to_float_vector(ctx.input(4));
-    for (float& s : q.scales) s = factor * s / divisor;
-    q.w_zeros = zeros_of(&ctx.input(5));
-    q.y_zero = zero_of(&ctx.input(7));
+    if (known_) {
+      q = *known_;
+    } else {
+      Parameters given;
+      std::ranges::transform(kParameters, given.begin(), [&](std::size_t i) { return &ctx.input(i); });
+      q = read(given);
+    }
     if (const Tensor* bias = ctx.optional_input(8)) {
       if (bias->numel() != p.out_channels)
         fail(ErrorCode::ShapeMismatch, cat("B is ", bias->to_string(), " for ", p.out_channels, " output channels"));
@@ -408,6 +506,24 @@ class QLinearConv final : public IntegerConv {
     q.output = y.dtype() == DType::Int8 ? QgemmOutput::kS8 : QgemmOutput::kU8;
     compute(ctx, p, x, q, y);
   }
+
+ private:
+  /// x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point.
+  static constexpr std::array<std::size_t, 6> kParameters{1, 2, 4, 5, 6, 7};
+  using Parameters = std::array<const Tensor*, 6>;
+
+  static Quantization read(const Parameters& given) {
+    const float factor = tensor::to_float_scalar(*given[0]), divisor = tensor::to_float_scalar(*given[4]);
+    Quantization q;
+    q.x_zero = zero_of(given[1]);
+    q.scales = tensor::to_float_vector(*given[2]);
+    for (float& s : q.scales) s = factor * s / divisor;
+    q.w_zeros = zeros_of(given[3]);
+    q.y_zero = zero_of(given[5]);
+    return q;
+  }
+
+  std::optional<Quantization> known_;  ///< but for the bias; none where it comes with the run
 };
 
 void infer_conv_integer(InferContext& ctx) {

@@ -76,13 +76,14 @@ class EmbedLayerNorm final : public kernel::Kernel {
         fail(ErrorCode::ShapeMismatch, cat("EmbedLayerNormalization: input ", i, " is ", ctx.input(i).to_string()));
     }
     const auto count = static_cast<std::size_t>(batch * length), n = static_cast<std::size_t>(width);
+    const Tensor y = ctx.output(0, Shape{batch, length, width});
+    const Tensor sum = ctx.wants_output(2) ? ctx.output(2, y.shape()) : Tensor();
+    count_tokens(ctx, batch, length);
+    if (count == 0) return;
     const std::vector<std::size_t> word_rows = rows(ids, words, count, "word"),
                                    place_rows = position_rows(ctx, places, count, length);
     std::vector<std::size_t> segment_rows;
     if (segment_ids != nullptr && segments != nullptr) segment_rows = rows(*segment_ids, *segments, count, "segment");
-    const Tensor y = ctx.output(0, Shape{batch, length, width});
-    const Tensor sum = ctx.wants_output(2) ? ctx.output(2, y.shape()) : Tensor();
-    count_tokens(ctx, batch, length);
     const Table word = table(ctx, 2), place = table(ctx, 3), segment = table(ctx, 4), gamma = table(ctx, 5),
                 beta = table(ctx, 6);
     std::vector<float> factor_hold(n), shift_hold(n);

@@ -59,6 +59,7 @@ class FlexAttention final : public Kernel {
                                          v.to_string(), " do not fit each other"));
     }
     const Tensor y = ctx.output(0, q.dtype(), Shape{q.dim(0), q.dim(1), q.dim(2), v.dim(3)});
+    if (y.numel() == 0) return;
     if (q.dtype() == DType::Float64 || score_type_ == DType::Float64) {
       attend<double>(ctx, y);
     } else {

@@ -165,8 +165,8 @@ class GridSample : public Kernel {
   void run(KernelContext& ctx) const override {
     const Tensor &x = ctx.input(0), &grid = ctx.input(1);
     const std::size_t spatial = x.rank() - 2;
-    INFERNODE_CHECK(x.rank() >= 3 && x.rank() <= 6, ErrorCode::ShapeMismatch, "the input has rank ", x.rank(),
-                    "; one to four spatial axes are supported");
+    INFERNODE_CHECK(x.rank() >= 3, ErrorCode::ShapeMismatch, "an input of shape ", x.shape().dims(),
+                    " has no spatial axes");
     INFERNODE_CHECK(
         grid.rank() == x.rank() && grid.dim(0) == x.dim(0) && grid.shape().back() == static_cast<std::int64_t>(spatial),
         ErrorCode::ShapeMismatch, "a grid of shape ", grid.shape().dims(), " does not fit an input of shape ",
@@ -187,14 +187,16 @@ class GridSample : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 64;  ///< places whose taps are held at a time, for all channels
+  static constexpr std::int64_t kBlock = 64;     ///< the most places whose taps are held at a time, for all channels
+  static constexpr std::size_t kTaps = 64 << 8;  ///< as many taps are held, or those of one place
+  static constexpr std::size_t kMostTaps = 1 << 20;  ///< of one place
 
   /// Moved: one element is moved to each place, whatever its type.
   template <class T, class C, bool Moved>
   void sample(KernelContext& ctx, const Tensor& x, const Tensor& grid, const Tensor& y) const {
     using G = tensor::ComputeTypeOf<C>;
     const std::size_t spatial = x.rank() - 2;
-    std::array<Axis<G>, 4> axes;
+    std::vector<Axis<G>> axes(spatial);
     const Shape strides = x.shape().strides();
     for (std::size_t d = 0; d < spatial; ++d) {
       const std::int64_t length = x.dim(d + 2);
@@ -204,22 +206,26 @@ class GridSample : public Kernel {
     }
     const std::size_t per_axis = mode_ == Mode::Nearest ? 1 : mode_ == Mode::Linear ? 2 : 4;
     std::size_t taps = 1;
-    for (std::size_t d = 0; d < spatial; ++d) taps *= per_axis;
+    for (std::size_t d = 0; d < spatial; ++d) {
+      taps *= per_axis;
+      INFERNODE_CHECK(taps <= kMostTaps, ErrorCode::UnsupportedOperator, "GridSample over ", spatial,
+                      " spatial axes would add up more than ", kMostTaps, " elements for each place");
+    }
+    const auto block = static_cast<std::int64_t>(std::clamp<std::size_t>(kTaps / taps, 1, kBlock));
     const std::int64_t channels = x.dim(1), plane = x.shape().numel(2, x.rank()), places = y.shape().numel(2, y.rank());
-    const std::int64_t blocks = ceil_div(places, kBlock);
-    const double cost =
-        static_cast<double>(kBlock) * (30.0 + static_cast<double>(channels) * static_cast<double>(taps));
+    const std::int64_t blocks = ceil_div(places, block);
+    const double cost = static_cast<double>(block) * (30.0 + static_cast<double>(channels) * static_cast<double>(taps));
     ctx.parallel_for(
         static_cast<std::size_t>(x.dim(0) * blocks), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
-          std::vector<std::int64_t> offsets(kBlock * taps);
-          std::vector<G> weights(kBlock * taps);
+          std::vector<std::int64_t> offsets(static_cast<std::size_t>(block) * taps);
+          std::vector<G> weights(static_cast<std::size_t>(block) * taps);
           std::array<bool, kBlock> inside;
           for (auto b = static_cast<std::int64_t>(begin); b < static_cast<std::int64_t>(end); ++b) {
-            const std::int64_t n = b / blocks, first = b % blocks * kBlock, count = std::min(kBlock, places - first);
+            const std::int64_t n = b / blocks, first = b % blocks * block, count = std::min(block, places - first);
             const C* at = grid.data<C>() + (n * places + first) * static_cast<std::int64_t>(spatial);
             for (std::int64_t p = 0; p < count; ++p, at += spatial) {
               inside[static_cast<std::size_t>(p)] =
-                  place_taps<C, G>(at, axes, spatial, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
+                  place_taps<C, G>(at, axes, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
                                    &weights[static_cast<std::size_t>(p) * taps]);
             }
             for (std::int64_t c = 0; c < channels; ++c) {
@@ -265,8 +271,9 @@ class GridSample : public Kernel {
   /// Offsets and weights for one place, and whether any part of it is inside; `at` holds its coordinates, the innermost
   /// axis first.
   template <class C, class G>
-  bool place_taps(const C* at, const std::array<Axis<G>, 4>& axes, std::size_t spatial, std::size_t per_axis,
-                  std::int64_t* offsets, G* weights) const {
+  bool place_taps(const C* at, const std::vector<Axis<G>>& axes, std::size_t per_axis, std::int64_t* offsets,
+                  G* weights) const {
+    const std::size_t spatial = axes.size();
     std::size_t count = 1;
     bool inside = true;
     offsets[0] = 0;

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
 #include "ops/arguments.h"
+#include "ops/contents.h"
 #include "ops/reals.h"
 
 namespace infernode::ops {
@@ -57,13 +58,14 @@ class LinearAttention final : public Kernel {
     const Shape state_shape{s.batch, heads_.kv, s.k, s.v};
     const Tensor present = ctx.wants_output(1) ? ctx.output(1, state_type(ctx), state_shape)
                                                : Tensor::make(DType::Float32, state_shape, *ctx.run().allocator);
+    if (y.numel() == 0 && present.numel() == 0) return;
     const RealInput<float> q(ctx, rung_, ctx.input(0)), k(ctx, rung_, ctx.input(1)), v(ctx, rung_, ctx.input(2)),
         past(ctx, rung_, ctx.optional_input(3)), decay(ctx, rung_, ctx.optional_input(4)),
         beta(ctx, rung_, ctx.optional_input(5));
     const RealOutput<float> out(ctx, rung_, y), states(ctx, rung_, present);
     const auto size = static_cast<std::size_t>(s.k * s.v);
-    const double cost =
-        static_cast<double>(s.steps * s.k * s.v) * 0.5 * (2.0 + static_cast<double>(heads_.query / heads_.kv));
+    const double cost = static_cast<double>(s.steps) * static_cast<double>(s.k * s.v) * 0.5 *
+                        (2.0 + static_cast<double>(heads_.query / heads_.kv));
     ctx.parallel_for(static_cast<std::size_t>(s.batch * heads_.kv), cost,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        std::vector<float> update(static_cast<std::size_t>(s.v));
@@ -169,8 +171,8 @@ void infer_linear_attention(InferContext& ctx) {
     fail(ErrorCode::ShapeMismatch, "LinearAttention: query, key and value must have rank 3");
   Dim d_k = floor_div((*q)[2], Dim(heads.query)), d_v = floor_div((*v)[2], Dim(heads.kv));
   if (const graph::SymShape* past = ctx.input_shape(3); past != nullptr && past->size() == 4) {
-    if (!d_k.known()) d_k = (*past)[2];
-    if (!d_v.known()) d_v = (*past)[3];
+    if (!is_told(d_k)) d_k = (*past)[2];
+    if (!is_told(d_v)) d_v = (*past)[3];
   }
   ctx.set_output_shape(0, graph::SymShape{(*q)[0], (*q)[1], Dim(heads.query) * d_v});
   if (ctx.has_output(1)) ctx.set_output_shape(1, graph::SymShape{(*q)[0], Dim(heads.kv), d_k, d_v});

@@ -60,7 +60,7 @@ class Loop final : public kernel::Kernel {
     for (std::size_t s = 0; s < scans_; ++s) {
       if (!ctx.wants_output(carried_ + s)) continue;
       if (scans[s].empty()) {
-        give_empty(ctx, s);
+        give_none(ctx, carried_ + s, body_->output_type(1 + carried_ + s), 0);
       } else {
         join_parts(ctx, carried_ + s, scans[s], 0, true, "Loop's scan output");
       }
@@ -68,16 +68,6 @@ class Loop final : public kernel::Kernel {
   }
 
  private:
-  /// Scan output of a loop that never ran: no elements, other dims as far as the body's types tell.
-  void give_empty(KernelContext& ctx, std::size_t scan) const {
-    const ValueType& type = body_->output_type(1 + carried_ + scan);
-    tensor::Shape dims{0};
-    if (type.shape) {
-      for (const Dim& dim : *type.shape) dims.push_back(dim.known() ? dim.value() : 0);
-    }
-    ctx.output(carried_ + scan, type.elem, dims);
-  }
-
   std::unique_ptr<kernel::SubgraphRunner> body_;
   std::size_t carried_, scans_ = 0;
 };

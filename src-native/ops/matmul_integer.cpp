@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -9,6 +7,7 @@
 #include "ops/dynamic_quantize.h"
 #include "ops/gemm.h"
 #include "ops/integer_gemm.h"
+#include "ops/qlinear.h"
 #include "ops/reals.h"
 
 namespace infernode::ops {
@@ -185,16 +184,13 @@ class QLinearMatMul final : public kernel::Kernel {
 
   static void quantize(const KernelContext& ctx, const Tensor& out, const std::vector<float>& values) {
     const float scale = tensor::to_float_scalar(ctx.input(6));
-    const auto zero = static_cast<float>(tensor::to_int64_scalar(ctx.input(7)));
+    const Quantized8 codes(ctx.input(6), &ctx.input(7), out.dtype());
     tensor::dispatch<std::int8_t, std::uint8_t, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>(
         out.dtype(), "QLinearMatMul", [&]<class T>(tensor::TypeTag<T>) {
           T* to = out.mutable_data<T>();
           for (std::size_t i = 0; i < values.size(); ++i) {
             if constexpr (std::is_integral_v<T>) {
-              using Limits = std::numeric_limits<T>;
-              const float q = std::nearbyint(values[i] / scale) + zero;
-              to[i] = static_cast<T>(std::clamp(std::isnan(q) ? zero : q, static_cast<float>(Limits::min()),
-                                                static_cast<float>(Limits::max())));
+              to[i] = static_cast<T>(codes.quantize(values[i]));
             } else {
               to[i] = T::from_float(values[i] / scale, true);
             }

@@ -15,7 +15,7 @@ struct MatMulGeometry {
   /// By batch, in elements; empty where it is one product. Batches of A that meet one B stand under each other as one
   /// matrix.
   std::vector<std::int64_t> a_offsets, b_offsets;
-  std::size_t count = 1;
+  std::size_t count = 1;  ///< of products; 0 where `out` has no elements
 };
 
 /// Throws ShapeMismatch naming `what` where the operands do not fit. Without `merge` batches of A stay apart, as they

@@ -44,7 +44,7 @@ MatMulGeometry plan_matmul(const Shape& a, const Shape& b, const char* what, boo
     g.m *= static_cast<std::size_t>(batch.numel());
     return g;
   }
-  g.count = static_cast<std::size_t>(batch.numel());
+  g.count = g.out.numel() == 0 ? 0 : static_cast<std::size_t>(batch.numel());
   if (g.count > 0) {
     g.a_offsets = broadcast_offsets(a_batch, batch, static_cast<std::int64_t>(g.m * g.k));
     g.b_offsets = broadcast_offsets(b_batch, batch, static_cast<std::int64_t>(g.k * g.n));

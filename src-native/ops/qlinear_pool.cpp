@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "base/error.h"
@@ -32,7 +33,7 @@ struct Span {
 /// One call, as pooling of [images, places, channels] over up to three axes of places: planes of a channels-first
 /// tensor are images of one channel.
 struct Problem {
-  std::size_t images = 1, channels = 1, in_plane = 1, out_plane = 1;
+  std::size_t images = 0, channels = 1, in_plane = 1, out_plane = 1;
   std::array<std::size_t, kAxes> in{1, 1, 1}, dilation{1, 1, 1};
   std::array<std::vector<Span>, kAxes> spans{{{{0, 1, 1}}, {{0, 1, 1}}, {{0, 1, 1}}}};
 
@@ -97,6 +98,7 @@ class BytePool : public kernel::Kernel {
     Shape out = x.shape();
     for (std::size_t i = 0; i < count; ++i) out[first + i] = window.axis(i, x.dim(first + i)).out;
     const Tensor y = ctx.output(0, out);  // before the plan: what can be allocated has sane sizes
+    if (y.numel() == 0) return y;         // its other dims may be of any size
     p.images = size(channels_last_ ? x.dim(0) : x.dim(0) * x.dim(1));
     p.channels = size(channels_last_ ? x.dim(x.rank() - 1) : 1);
     for (std::size_t i = 0; i < count; ++i) {
@@ -162,6 +164,29 @@ class QLinearAveragePool final : public BytePool {
   bool counts_pads_;
 };
 
+/// Sum of bytes, `flip` applied to each: eight at a time, in lanes of a word.
+std::uint64_t sum_of(const std::uint8_t* x, std::size_t n, std::uint8_t flip) {
+  constexpr std::uint64_t kBytes = 0x00ff00ff00ff00ff, kPairs = 0x0000ffff0000ffff;
+  constexpr std::size_t kWords = 128;  // whose bytes 16 bits can sum, two at a time
+  const std::uint64_t flips = flip * std::uint64_t{0x0101010101010101};
+  std::uint64_t total = 0;
+  while (n >= sizeof(std::uint64_t)) {
+    std::uint64_t lanes = 0;
+    const std::size_t words = std::min(kWords, n / sizeof(std::uint64_t));
+    for (std::size_t i = 0; i < words; ++i, x += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, x, sizeof word);
+      word ^= flips;
+      lanes += (word & kBytes) + (word >> 8 & kBytes);
+    }
+    n -= words * sizeof(std::uint64_t);
+    lanes = (lanes & kPairs) + (lanes >> 16 & kPairs);
+    total += (lanes & 0xffffffff) + (lanes >> 32);
+  }
+  for (std::size_t i = 0; i < n; ++i) total += x[i] ^ flip;
+  return total;
+}
+
 class QLinearGlobalAveragePool final : public kernel::Kernel {
  public:
   explicit QLinearGlobalAveragePool(KernelInfo& info)
@@ -185,8 +210,8 @@ class QLinearGlobalAveragePool final : public kernel::Kernel {
         size(y.numel()), static_cast<double>(places) * 0.5, [&](std::size_t begin, std::size_t end, std::size_t) {
           for (std::size_t i = begin; i < end; ++i) {
             const std::size_t at = channels_last_ ? i / channels * places * channels + i % channels : i * places;
-            std::uint64_t sum = 0;
-            for (std::size_t k = 0; k < places; ++k) sum += bytes_of(x)[at + k * step] ^ flip;
+            std::uint64_t sum = step == 1 ? sum_of(bytes_of(x) + at, places, flip) : 0;
+            for (std::size_t k = 0; k < places && step != 1; ++k) sum += bytes_of(x)[at + k * step] ^ flip;
             mutable_bytes_of(y)[i] = mean(from, to, sum, places, places);
           }
         });

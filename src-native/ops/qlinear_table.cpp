@@ -21,7 +21,15 @@ using tensor::Tensor;
 
 constexpr double kByteCost = 0.6;
 
+/// `to` may be `from`.
 void look_up(const ByteTable& table, const std::uint8_t* from, std::uint8_t* to, std::size_t n) {
+  for (; n >= 4; n -= 4, from += 4, to += 4) {  // all reads before the writes, which might change what is read
+    const std::uint8_t a = table[from[0]], b = table[from[1]], c = table[from[2]], d = table[from[3]];
+    to[0] = a;
+    to[1] = b;
+    to[2] = c;
+    to[3] = d;
+  }
   for (std::size_t i = 0; i < n; ++i) to[i] = table[from[i]];
 }
 
@@ -87,12 +95,19 @@ class QLinearConcat final : public kernel::Kernel {
       const Tensor& x = ctx.input(i);
       if (x.dtype() != y.dtype() || ctx.input(i + 1).dtype() != DType::Float32 || ctx.input(i + 2).dtype() != y.dtype())
         fail(ErrorCode::InvalidModel, cat("QLinearConcat: inputs ", i, " to ", i + 2, " are of the wrong types"));
-      const ByteTable table = requantization(Quantized8(ctx.input(i + 1), &ctx.input(i + 2), x.dtype()), to);
+      const Quantized8 from(ctx.input(i + 1), &ctx.input(i + 2), x.dtype());
+      const ByteTable table = requantization(from, to);
       const std::size_t part = static_cast<std::size_t>(x.dim(axis)) * inner;
+      if (part == 0) continue;  // however many rows of nothing there are
       ctx.parallel_for(outer, static_cast<double>(part) * kByteCost,
                        [&](std::size_t begin, std::size_t end, std::size_t) {
-                         for (std::size_t r = begin; r < end; ++r)
-                           look_up(table, bytes_of(x) + r * part, out + r * row, part);
+                         for (std::size_t r = begin; r < end; ++r) {
+                           if (from == to) {
+                             std::copy_n(bytes_of(x) + r * part, part, out + r * row);
+                           } else {
+                             look_up(table, bytes_of(x) + r * part, out + r * row, part);
+                           }
+                         }
                        });
       out += part;
     }

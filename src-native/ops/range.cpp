@@ -84,8 +84,11 @@ void infer_range(InferContext& ctx) {
     if (a.known() && b.known() && d.known()) {
       if (d.value() == 0) fail(ErrorCode::InvalidArgument, "Range: delta is 0");
       count = count_integers(a.value(), b.value(), d.value());
-    } else if (is_positive(d) && is_non_negative(b - a)) {
+    } else if (is_positive(d)) {
       count = ceil_div(b - a, d);
+      if (!is_non_negative(b - a)) count = max(count, Dim(0));
+    } else if (is_positive(Dim(0) - d)) {
+      count = max(ceil_div(a - b, Dim(0) - d), Dim(0));
     }
   } else if (ctx.input_constant(0) && ctx.input_constant(1) && ctx.input_constant(2) &&
              tensor::is_floating(ctx.input_dtype(0))) {

@@ -91,7 +91,7 @@ class Scan final : public kernel::Kernel {
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       if (!ctx.wants_output(states_ + o)) continue;
       if (outputs[o].empty()) {
-        give_empty(ctx, o);
+        give_none(ctx, states_ + o, body_->output_type(states_ + o), layout_.output_axes[o]);
         continue;
       }
       const std::size_t axis =
@@ -101,20 +101,6 @@ class Scan final : public kernel::Kernel {
   }
 
  private:
-  /// Scan output of a body that never ran: no elements, other dims as far as the body's types tell.
-  void give_empty(KernelContext& ctx, std::size_t scan) const {
-    const ValueType& type = body_->output_type(states_ + scan);
-    Shape dims;
-    if (type.shape) {
-      for (const Dim& dim : *type.shape) dims.push_back(dim.known() ? dim.value() : 0);
-    }
-    const std::size_t axis = tensor::normalize_axis(layout_.output_axes[scan], dims.rank() + 1, "scan_output_axes");
-    Shape whole(dims.dims().first(axis));
-    whole.push_back(0);
-    for (std::size_t d = axis; d < dims.rank(); ++d) whole.push_back(dims[d]);
-    ctx.output(states_ + scan, type.elem, whole);
-  }
-
   /// Runs the body over the scanned inputs; leaves the last state in `state`. `length` -1: the inputs' own.
   std::vector<std::vector<Tensor>> iterate(KernelContext& ctx, std::vector<Value>& state,
                                            const std::vector<Tensor>& scanned, std::int64_t length) const {
@@ -184,7 +170,7 @@ class Scan final : public kernel::Kernel {
     if (parts.empty()) fail(ErrorCode::InvalidArgument, "Scan over zero elements gives no scan output");
     Shape dims{length};
     for (const std::int64_t d : parts[0].shape()) dims.push_back(d);
-    Tensor out = Tensor::make(parts[0].dtype(), dims);
+    Tensor out = Tensor::make(parts[0].dtype(), dims, *ctx.run().allocator);
     if (out.dtype() != tensor::DType::String)
       std::fill_n(static_cast<std::byte*>(out.mutable_raw()), out.bytes(), std::byte{});
     const std::int64_t run = parts[0].numel();

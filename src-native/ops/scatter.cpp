@@ -26,7 +26,12 @@ Tensor start_from_data(KernelContext& ctx) {
 }
 
 /// `input`, or a copy of it where the output is about to be written over it.
-Tensor apart_from(const Tensor& out, const Tensor& input) { return input.raw() == out.raw() ? input.clone() : input; }
+Tensor apart_from(const KernelContext& ctx, const Tensor& out, const Tensor& input) {
+  if (input.raw() != out.raw()) return input;
+  const Tensor copy = Tensor::make(input.dtype(), input.shape(), *ctx.run().allocator);
+  tensor::copy_elements(input, copy);
+  return copy;
+}
 
 class ScatterElements : public Kernel {
  public:
@@ -42,8 +47,8 @@ class ScatterElements : public Kernel {
     const ElementRows rows(data.shape(), updates_in.shape(), axis);
     const ScatterLoops loops = scatter_loops(data.dtype(), reduction_);
     const Tensor out = start_from_data(ctx);
-    const Tensor indices = apart_from(out, indices_as_int64(ctx.run(), ctx.input(1)));
-    const Tensor updates = apart_from(out, updates_in);
+    const Tensor indices = apart_from(ctx, out, indices_as_int64(ctx.run(), ctx.input(1)));
+    const Tensor updates = apart_from(ctx, out, updates_in);
     if (updates.numel() == 0) return;
     const auto size = static_cast<std::int64_t>(element_bytes(data.dtype()));
     const auto* index = indices.data<std::int64_t>();
@@ -89,7 +94,7 @@ class ScatterND : public Kernel {
                     ctx.input(2).shape().dims(), "; data and indices ask for ", expected.dims());
     const ScatterLoops loops = scatter_loops(data.dtype(), reduction_);
     const Tensor out = start_from_data(ctx);
-    const Tensor indices = apart_from(out, ctx.input(1)), updates = apart_from(out, ctx.input(2));
+    const Tensor indices = apart_from(ctx, out, ctx.input(1)), updates = apart_from(ctx, out, ctx.input(2));
     const auto size = static_cast<std::int64_t>(element_bytes(data.dtype()));
     const auto* tuple = indices.data<std::int64_t>();
     const auto* from = static_cast<const std::byte*>(updates.raw());
@@ -133,7 +138,7 @@ class TensorScatter : public Kernel {
                       " elements goes beyond axis ", axis, " of length ", length);
     }
     const Tensor out = start_from_data(ctx);
-    const Tensor update = apart_from(out, ctx.input(1));
+    const Tensor update = apart_from(ctx, out, ctx.input(1));
     const Shape from_strides{count * inner, 1}, to_strides{length * inner, 1};
     for (std::int64_t b = 0; b < batches; ++b) {
       const std::int64_t start = starts[static_cast<std::size_t>(b)];

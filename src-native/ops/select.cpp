@@ -129,6 +129,7 @@ class Compress : public Kernel {
     const std::int64_t outer = dims.numel(0, axis), inner = dims.numel(axis + 1, dims.rank());
     dims[axis] = static_cast<std::int64_t>(kept.size());
     const Tensor out = ctx.output(0, dims);
+    if (out.numel() == 0) return;
     dispatch_elements(in.dtype(), "Compress", [&]<class T>(TypeTag<T>) {
       const T* from = elements<T>(in);
       T* to = mutable_elements<T>(out);

@@ -146,6 +146,9 @@ class SplitToSequence final : public Kernel {
     const Tensor* split = ctx.optional_input(1);
     Sequence out{.elem = in.dtype(), .items = {}};
     std::int64_t at = 0;
+    constexpr std::int64_t kMostEmpty = 1 << 20;
+    INFERNODE_CHECK(dim <= std::max(in.numel(), kMostEmpty), ErrorCode::OutOfMemory,
+                    "SplitToSequence: too many tensors without elements: ", in.to_string());
     for (const std::int64_t length : lengths(split, dim)) {
       out.items.emplace_back(part_of(ctx, in, axis, at, length, split == nullptr && !keep_));
       at += length;

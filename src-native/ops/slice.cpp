@@ -51,7 +51,17 @@ Ints first_axes(std::size_t count) {
 
 // ---- inference
 
-bool not_negative(const Dim& d) { return d.known() ? d.value() >= 0 : !d.symbol_name().empty(); }
+bool not_negative(const Dim& d) { return max(d, Dim(0)) == d; }
+
+/// A known negative number, or the negative of a symbol, which stands for a size above 0.
+bool negative(const Dim& d) { return d.known() ? d.value() < 0 : !(Dim(0) - d).symbol_name().empty(); }
+
+/// A start or end as counted from the front and kept within the axis; nullopt where its sign is not certain.
+std::optional<Dim> clamped(const Dim& at, const Dim& dim) {
+  if (not_negative(at)) return min(at, dim);
+  if (negative(at)) return max(dim + at, Dim(0));
+  return std::nullopt;
+}
 
 /// Length of [start:end:step] of `dim` as far as it can be told; unknown otherwise.
 Dim sliced(const Dim& dim, const Dim& start, const Dim& end, const Dim& step) {
@@ -68,10 +78,9 @@ Dim sliced(const Dim& dim, const Dim& start, const Dim& end, const Dim& step) {
   const bool to_end = (end.known() && end.value() >= kBeyond - 1) || end == dim;
   if (start.is(0) && to_end) return dim;
   if (not_negative(start) && to_end) return max(dim - start, Dim(0));
-  if (not_negative(start) && not_negative(end)) return max(min(end, dim) - min(start, dim), Dim(0));
-  if (start.is(0) && end.known() && end.value() < 0) return max(dim + end, Dim(0));
-  if (start.known() && start.value() < 0 && to_end) return min(dim, Dim(-start.value()));
-  return Dim::unknown();
+  if (negative(start) && to_end) return min(dim, Dim(0) - start);
+  const auto from = clamped(start, dim), to = clamped(end, dim);
+  return from && to ? max(*to - *from, Dim(0)) : Dim::unknown();
 }
 
 /// One list of the node's arguments; elements may be symbols. nullopt where nothing is known.

@@ -164,7 +164,7 @@ class SoftmaxKernel final : public kernel::Kernel {
   AxisAttribute axis_;
 };
 
-/// 1 for the first greatest element along the axis, 0 for the others.
+/// 1 for the first greatest element along the axis, 0 for the others; NaN is greater than any number.
 class Hardmax final : public kernel::Kernel {
  public:
   explicit Hardmax(KernelInfo& info) : axis_(info) {}
@@ -184,8 +184,9 @@ class Hardmax final : public kernel::Kernel {
                            const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
                            std::size_t best = 0;
                            for (std::size_t k = 1; k < axis.n; ++k) {
-                             const auto v = static_cast<Wide>(from[at + k * axis.inner]);
-                             if (v > static_cast<Wide>(from[at + best * axis.inner])) best = k;
+                             const auto v = static_cast<Wide>(from[at + k * axis.inner]),
+                                        most = static_cast<Wide>(from[at + best * axis.inner]);
+                             if (v > most || (v != v && most == most)) best = k;
                            }
                            for (std::size_t k = 0; k < axis.n; ++k)
                              to[at + k * axis.inner] = static_cast<T>(static_cast<Wide>(k == best ? 1 : 0));

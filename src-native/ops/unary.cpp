@@ -1,5 +1,6 @@
 // Mathematical functions of one tensor: Abs, Neg, Sign, rounding, roots, exponentials, trigonometry, IsNaN, IsInf.
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernel/op_registrar.h"
@@ -155,6 +156,14 @@ void infer_bool(kernel::InferContext& ctx) {
   if (const auto* shape = ctx.input_shape(0)) ctx.set_output_shape(0, *shape);
 }
 
+void infer_neg(kernel::InferContext& ctx) {
+  kernel::infer_same_as_first(ctx);
+  auto contents = ctx.input_contents(0);
+  if (!contents || std::ranges::all_of(*contents, &graph::Dim::known)) return;
+  for (graph::Dim& element : *contents) element = graph::Dim(0) - element;
+  ctx.set_output_contents(0, std::move(*contents));
+}
+
 template <class K>
 void register_old(kernel::OpRegistrar& r, const char* name) {
   r.op(name)
@@ -190,7 +199,7 @@ void register_unary(kernel::OpRegistrar& r) {
       .version(1, "X:T -> Y:T; T = floats")
       .version(6, "X:T -> Y:T; T = floats|sints")
       .version(13, "X:T -> Y:T; T = floats_bf16|sints")
-      .infer(kernel::infer_same_as_first)
+      .infer(infer_neg)
       .kernel<NumericUnary<UnaryOp::kNeg, kNeg>>()
       .in_place(0, 0);
   r.op("Sign")

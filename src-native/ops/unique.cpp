@@ -101,6 +101,8 @@ class Unique : public Kernel {
     Shape dims = axis_ ? in.shape() : Shape{in.numel()};
     const std::int64_t outer = dims.numel(0, axis), count = dims[axis], inner = dims.numel(axis + 1, dims.rank());
     const T* x = elements<T>(in);
+    // Items without elements are all alike, and there may be any number of them.
+    const bool alike = outer == 0 || inner == 0;
     // Item i is the slice at i of the axis: outer x inner elements.
     const auto order_of = [&](std::int64_t a, std::int64_t b) {
       for (std::int64_t o = 0; o < outer; ++o) {
@@ -111,7 +113,7 @@ class Unique : public Kernel {
       }
       return 0;
     };
-    std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+    std::vector<std::int64_t> order(static_cast<std::size_t>(alike ? std::min<std::int64_t>(count, 1) : count));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return order_of(a, b) < 0; });
 
@@ -121,7 +123,7 @@ class Unique : public Kernel {
         firsts.push_back(order[i]);
         counts.push_back(0);
       }
-      ++counts.back();
+      counts.back() += alike ? count : 1;
       group[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(firsts.size()) - 1;
     }
     // Where each group stands in the output.
@@ -138,7 +140,7 @@ class Unique : public Kernel {
     const auto found = static_cast<std::int64_t>(firsts.size());
     dims[axis] = found;
     T* y = mutable_elements<T>(ctx.output(0, dims));
-    for (std::int64_t o = 0; o < outer; ++o) {
+    for (std::int64_t o = 0; o < outer && in.numel() > 0; ++o) {
       for (const std::int64_t g : listed) {
         y = std::copy_n(x + (o * count + firsts[static_cast<std::size_t>(g)]) * inner, inner, y);
       }
@@ -149,7 +151,8 @@ class Unique : public Kernel {
       for (std::int64_t i = 0; i < size; ++i) to[i] = value(static_cast<std::size_t>(i));
     };
     write(outputs_.first, found, [&](std::size_t i) { return firsts[static_cast<std::size_t>(listed[i])]; });
-    write(outputs_.inverse, count, [&](std::size_t i) { return place[static_cast<std::size_t>(group[i])]; });
+    write(outputs_.inverse, count,
+          [&](std::size_t i) { return place[static_cast<std::size_t>(group[alike ? 0 : i])]; });
     write(outputs_.counts, found, [&](std::size_t i) { return counts[static_cast<std::size_t>(listed[i])]; });
   }
 

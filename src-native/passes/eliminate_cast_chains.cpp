@@ -3,7 +3,7 @@
 
 namespace infernode::passes {
 
-bool eliminate_cast_chains(graph::Graph& graph, const PassOptions&) {
+bool eliminate_cast_chains(graph::Graph& graph, const PassOptions& options) {
   const auto is_cast = [](const graph::Node& node) {
     return node.op_type == "Cast" && node.domain.empty() && node.inputs.size() == 1 &&
            node.inputs[0] != graph::kNoValue;
@@ -11,6 +11,7 @@ bool eliminate_cast_chains(graph::Graph& graph, const PassOptions&) {
   const auto floats = [&](graph::ValueId id) { return tensor::is_floating(graph.value(id).type.elem); };
   graph::GraphPatch patch(graph);
   for (const graph::NodeId id : graph.topological_order()) {
+    options.check();
     const graph::Node& last = graph.node(id);
     if (!is_cast(last) || !floats(last.outputs.at(0)) || !floats(last.inputs[0])) continue;
     graph::ValueId source = last.inputs[0];

@@ -113,10 +113,12 @@ std::vector<tensor::Value> evaluate_bodies(const Graph& graph, const Node& node,
     kernel::RunContext run;
     run.allocator = &allocator;
     run.deadline = begin + options.folding->time;
+    if (options.load != nullptr) run.cancel = options.load->cancel;
     made = kernel::evaluate_graph(*alone, {}, {}, *options.registry, run);
     finished = true;
   } catch (const Error&) {  // the run will say what is wrong, if it ever comes to this node
   }
+  options.check();
   options.folding->time -= Clock::now() - begin;
   if (!finished) return {};
   const std::vector<std::vector<graph::NodeId>> consumers = graph.consumers();

@@ -1,8 +1,9 @@
 #include <algorithm>
+#include <set>
 
 #include "graph/patch.h"
 #include "kernel/inference.h"
-#include "passes/pass.h"
+#include "passes/pattern_passes.h"
 
 namespace infernode::passes {
 
@@ -34,16 +35,36 @@ class Folder {
       : graph_(graph), options_(options), order_(graph.topological_order()) {}
 
   bool run() {
-    inferred_ = kernel::infer_values(graph_, order_, {}, {}, *options_.registry, {}, options_.logger);
+    inferred_ = kernel::infer_values(graph_, order_, {}, {}, *options_.registry, {}, options_.logger, options_.load);
+    if (options_.keep_codes) kept_ = dequantizers_of_units(graph_);
     bool changed = false;
-    for (const NodeId id : order_) changed = fold(id) || changed;
+    for (const NodeId id : order_) {
+      options_.check();
+      changed = fold(id) || changed;
+    }
+    return changed;
+  }
+
+  bool run_dequantizers() {
+    bool changed = false;
+    for (const NodeId id : order_) {
+      options_.check();
+      const Node& node = graph_.node(id);
+      if (!is_large_dequantizer(node)) continue;
+      std::vector<tensor::Value> results = evaluate(node, true);
+      if (results.empty()) continue;
+      graph::GraphPatch patch(graph_);
+      patch.fold(node.outputs[0], std::move(results[0]));
+      patch.apply();
+      changed = true;
+    }
     return changed;
   }
 
  private:
   bool fold(NodeId id) {
     const Node& node = graph_.node(id);
-    if (node.removed || !foldable(node)) return false;
+    if (node.removed || !foldable(id, node)) return false;
     std::vector<tensor::Value> results = known_results(node);
     if (results.empty())
       results = graph::subgraphs(node).empty() ? evaluate(node) : evaluate_bodies(graph_, node, options_);
@@ -57,9 +78,17 @@ class Folder {
     return true;
   }
 
-  bool foldable(const Node& node) const {
+  bool is_large_dequantizer(const Node& node) const {
+    if (node.removed || !is_of_either_domain(node, "DequantizeLinear") || !runs_on_cpu(node)) return false;
+    if (node.outputs.size() != 1 || graph_.is_output(node.outputs[0])) return false;
+    const tensor::Tensor* codes = constant(graph_, node.inputs[0]);
+    return codes != nullptr && tensor::bit_size(codes->dtype()) >= 8;
+  }
+
+  bool foldable(NodeId id, const Node& node) const {
     if (node.outputs.empty() || !deterministic(node, *options_.registry)) return false;
     if (options_.keep_dequantizers && node.op_type == "DequantizeLinear") return false;
+    if (kept_.contains(id)) return false;
     return std::none_of(node.outputs.begin(), node.outputs.end(),
                         [&](ValueId id) { return id != kNoValue && graph_.is_output(id); });
   }
@@ -79,7 +108,7 @@ class Folder {
     return results;
   }
 
-  std::vector<tensor::Value> evaluate(const Node& node) const {
+  std::vector<tensor::Value> evaluate(const Node& node, bool dequantizer = false) const {
     std::vector<const tensor::Value*> inputs;
     std::size_t input_bytes = 0;
     for (const ValueId id : node.inputs) {
@@ -93,13 +122,16 @@ class Folder {
       input_bytes += value.constant.bytes();
     }
     const std::size_t bytes = output_bytes(graph_, node);
-    if (bytes > options_.max_folded_bytes && bytes > input_bytes) return {};
-    if (!may_fold(options_, bytes, input_bytes)) return {};
+    if (bytes > (dequantizer ? options_.max_dequantized_bytes : options_.max_folded_bytes) && bytes > input_bytes)
+      return {};
+    if (!may_fold(options_, bytes, dequantizer ? bytes : input_bytes)) return {};
     try {
       kernel::RunContext run;
       run.allocator = options_.allocator;
+      if (options_.load != nullptr) run.cancel = options_.load->cancel;
       return kernel::evaluate_node(graph_, node, inputs, *options_.registry, run);
     } catch (const Error&) {
+      options_.check();
       return {};  // the run will say what is wrong, if it ever comes to this node
     }
   }
@@ -107,6 +139,7 @@ class Folder {
   Graph& graph_;
   const PassOptions& options_;
   std::vector<NodeId> order_;
+  std::set<NodeId> kept_;
   kernel::InferredGraph inferred_;
 };
 
@@ -122,5 +155,6 @@ bool may_fold(const PassOptions& options, std::size_t bytes, std::size_t input_b
 }
 
 bool fold_constants(Graph& graph, const PassOptions& options) { return Folder(graph, options).run(); }
+bool fold_dequantizers(Graph& graph, const PassOptions& options) { return Folder(graph, options).run_dequantizers(); }
 
 }  // namespace infernode::passes

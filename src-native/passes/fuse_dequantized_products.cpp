@@ -25,9 +25,6 @@ using tensor::Shape;
 using tensor::Tensor;
 
 constexpr const char* kMicrosoft = "com.microsoft";
-/// Weights that have one scale for all elements, or one for each column, are given blocks of this size.
-constexpr std::size_t kBlock = 32;
-
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
 bool is_signed(DType type) { return type == DType::Int2 || type == DType::Int4 || type == DType::Int8; }
@@ -38,26 +35,26 @@ std::size_t bits_of(DType type) {
 
 /// A matrix [K, N] of codes as a DequantizeLinear and what follows it say it.
 struct Codes {
-  const Tensor *codes = nullptr, *scales = nullptr, *zeros = nullptr;  ///< zeros: may be null
+  Tensor codes, scales, zeros;  ///< zeros: may be none
   std::size_t k = 0, n = 0;
-  bool rows = false;                  ///< the codes lie as [N, K]
-  std::size_t length = 1, inner = 1;  ///< of the axis that scales go along; of what is inside of it
-  std::size_t in_block = 0, blocks = 0,
-              block = kBlock;  ///< elements that share a scale (0: no blocks), blocks of an axis
-  std::vector<NodeId> from;    ///< nodes that are replaced, the product excepted
+  bool rows = false;                     ///< the codes lie as [N, K]
+  std::size_t length = 1, inner = 1;     ///< of the axis that scales go along; of what is inside of it
+  std::size_t in_block = 0, blocks = 0;  ///< elements that share a scale (0: no blocks), blocks of an axis
+  std::size_t block = 0;                 ///< elements that share a scale in what is made
+  std::vector<NodeId> from;              ///< nodes that are replaced, the product excepted
 
-  std::size_t bits() const { return bits_of(codes->dtype()); }
+  std::size_t bits() const { return bits_of(codes.dtype()); }
   std::size_t at(std::size_t row, std::size_t column) const { return rows ? column * k + row : row * n + column; }
   /// The scale of the code at a place in memory.
   std::size_t scale_at(std::size_t flat) const {
-    if (scales->numel() == 1) return 0;
+    if (scales.numel() == 1) return 0;
     if (in_block == 0) return flat / inner % length;
     return (flat / (inner * length) * blocks + flat / inner % length / in_block) * inner + flat % inner;
   }
   /// Along K, scales change at blocks' borders only.
   bool fits_blocks() const {
     if (block > 4 * k) return false;  // blocks are stored whole: mostly padding
-    if (scales->numel() == 1) return true;
+    if (scales.numel() == 1) return true;
     if (in_block == 0) return rows ? inner % k == 0 : inner == 1 && length == n;
     if (inner != (rows ? 1 : n)) return false;
     return length == k || (length % block == 0 && k % block == 0);
@@ -66,35 +63,43 @@ struct Codes {
 
 /// Fills in how scales lie; false where the node's inputs are not constants of a kind that MatMulNBits knows.
 bool read_scales(const Graph& graph, const Node& node, Codes& out) {
-  out.codes = constant(graph, node.inputs[0]);
-  out.scales = constant(graph, node.inputs[1]);
   const bool has_zeros = node.inputs.size() > 2 && node.inputs[2] != kNoValue;
-  out.zeros = has_zeros ? constant(graph, node.inputs[2]) : nullptr;
-  if (out.codes == nullptr || out.scales == nullptr || bits_of(out.codes->dtype()) == 0 ||
-      !tensor::is_floating(out.scales->dtype()) || tensor::bit_size(out.scales->dtype()) < 16)
+  const Tensor *codes = constant(graph, node.inputs[0]), *scales = constant(graph, node.inputs[1]);
+  const Tensor* zeros = has_zeros ? constant(graph, node.inputs[2]) : nullptr;
+  if (codes == nullptr || scales == nullptr || bits_of(codes->dtype()) == 0 || !tensor::is_floating(scales->dtype()) ||
+      tensor::bit_size(scales->dtype()) < 16)
     return false;
-  if (has_zeros &&
-      (out.zeros == nullptr || out.zeros->dtype() != out.codes->dtype() || out.zeros->numel() != out.scales->numel()))
+  if (has_zeros && (zeros == nullptr || zeros->dtype() != codes->dtype() || zeros->numel() != scales->numel()))
     return false;
+  out.codes = *codes;
+  out.scales = *scales;
+  if (has_zeros) out.zeros = *zeros;
   const std::int64_t block = node.attributes.get_int("block_size", 0);
-  if (out.scales->numel() == 1 && block == 0) return true;
-  const Shape& shape = out.codes->shape();
+  if (out.scales.numel() == 1 && block == 0) return true;
+  const Shape& shape = out.codes.shape();
   std::int64_t axis = node.attributes.get_int("axis", 1);
   if (axis < 0) axis += static_cast<std::int64_t>(shape.rank());
   if (axis < 0 || axis >= static_cast<std::int64_t>(shape.rank())) return false;
   out.length = size(shape[size(axis)]);
   out.inner = size(shape.numel(size(axis) + 1, shape.rank()));
-  if (block == 0) return out.scales->rank() == 1 && size(out.scales->dim(0)) == out.length;
+  if (block == 0) return out.scales.rank() == 1 && size(out.scales.dim(0)) == out.length;
   if (block < 16 || block > 65536 || (block & (block - 1)) != 0) return false;
   out.in_block = out.block = size(block);
   out.blocks = (out.length + out.block - 1) / out.block;
   Shape expected = shape;
   expected[size(axis)] = static_cast<std::int64_t>(out.blocks);
-  return out.scales->shape() == expected;
+  return out.scales.shape() == expected;
+}
+
+std::size_t block_for(std::size_t k) {
+  std::size_t block = 256;
+  while (block > 16 && k % block != 0) block /= 2;
+  return block;
 }
 
 /// Goes back from a product's second factor [K, N] ([N, K] where `transposed`) through casts, transposes and a reshape.
-std::optional<Codes> trace(const Graph& graph, ValueId factor, bool transposed) {
+/// `block` as in PassOptions.
+std::optional<Codes> trace(const Graph& graph, ValueId factor, bool transposed, std::int64_t block) {
   const auto& type = graph.value(factor).type;
   const auto shape = type.shape ? graph::to_known(*type.shape) : std::nullopt;
   if (!shape || shape->rank() != 2 || shape->numel() == 0) return std::nullopt;
@@ -102,14 +107,15 @@ std::optional<Codes> trace(const Graph& graph, ValueId factor, bool transposed) 
   out.rows = transposed;
   out.k = size((*shape)[transposed ? 1 : 0]);
   out.n = size((*shape)[transposed ? 0 : 1]);
+  out.block = block == 0 ? block_for(out.k) : size(block);
   bool reshaped = false;
   for (ValueId value = factor;;) {
     const NodeId id = graph.value(value).producer;
     if (id == kNoNode || graph.node(id).inputs.empty() || graph.node(id).inputs[0] == kNoValue) return std::nullopt;
     const Node& node = graph.node(id);
     out.from.push_back(id);
-    if (node.op_type == "DequantizeLinear" && (node.domain.empty() || node.domain == kMicrosoft)) {
-      if (!read_scales(graph, node, out) || size(out.codes->numel()) != out.k * out.n) return std::nullopt;
+    if (is_of_either_domain(node, "DequantizeLinear")) {
+      if (!read_scales(graph, node, out) || size(out.codes.numel()) != out.k * out.n) return std::nullopt;
       // One scale or one for each column: products of 8 bits have a form of their own.
       if (out.bits() == 8 && out.in_block == 0) return std::nullopt;
       return out.fits_blocks() ? std::optional(out) : std::nullopt;
@@ -165,23 +171,23 @@ Packed pack(const Codes& in, DType type) {
     return Tensor(DType::UInt8, dims, tensor::zeroed_host_buffer(size(dims.numel())));
   };
   Packed out{zeroed(shape({in.n, blocks, block_bytes})), Tensor::make(type, shape({in.n, blocks})), {}};
-  if (in.zeros != nullptr || !is_signed(in.codes->dtype())) out.zeros = zeroed(shape({in.n, zero_bytes}));
+  if (in.zeros || !is_signed(in.codes.dtype())) out.zeros = zeroed(shape({in.n, zero_bytes}));
   auto* codes = static_cast<std::uint8_t*>(out.codes.mutable_raw());
   for (std::size_t n = 0; n < in.n; ++n, codes += blocks * block_bytes) {
     for (std::size_t k = 0; k < in.k; ++k)
-      codes[k * bits / 8] |= static_cast<std::uint8_t>(raised(*in.codes, in.at(k, n)) << (k * bits % 8));
+      codes[k * bits / 8] |= static_cast<std::uint8_t>(raised(in.codes, in.at(k, n)) << (k * bits % 8));
   }
-  const std::vector<float> scales = tensor::to_float_vector(*in.scales);
+  const std::vector<float> scales = tensor::to_float_vector(in.scales);
   tensor::dispatch<float, Float16, BFloat16>(type, "MatMulNBits", [&]<class T>(tensor::TypeTag<T>) {
     T* to = out.scales.mutable_data<T>();
     for (std::size_t n = 0; n < in.n; ++n) {
       for (std::size_t b = 0; b < blocks; ++b) {
         const std::size_t s = in.scale_at(in.at(b * in.block, n));
         *to++ = static_cast<T>(scales[s]);
-        if (in.zeros == nullptr) continue;
+        if (!in.zeros) continue;
         const std::size_t bit = b * bits;
         auto* zeros = static_cast<std::uint8_t*>(out.zeros.mutable_raw()) + n * zero_bytes;
-        zeros[bit / 8] |= static_cast<std::uint8_t>(raised(*in.zeros, s) << (bit % 8));
+        zeros[bit / 8] |= static_cast<std::uint8_t>(raised(in.zeros, s) << (bit % 8));
       }
     }
   });
@@ -190,11 +196,14 @@ Packed pack(const Codes& in, DType type) {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph) {}
+  Fuser(Graph& graph, const PassOptions& options) : graph_(graph), options_(options) {}
 
   bool run() {
     bool changed = false;
-    for (const NodeId id : graph_.topological_order()) changed = fuse(id) || changed;
+    for (const NodeId id : graph_.topological_order()) {
+      options_.check();
+      changed = fuse(id) || changed;
+    }
     return changed;
   }
 
@@ -207,12 +216,13 @@ class Fuser {
     const Node& product = graph_.node(id);
     const bool gemm = product.op_type == "Gemm";
     if (!product.domain.empty() || (!gemm && product.op_type != "MatMul") || product.inputs.size() < 2 ||
-        (!product.provider.empty() && product.provider != "cpu"))
+        !runs_on_cpu(product))
       return false;
     const DType type = graph_.value(product.inputs[0]).type.elem;
     if (type != DType::Float32 && type != DType::Float16 && type != DType::BFloat16) return false;
     if (gemm && !is_plain(product)) return false;
-    const auto codes = trace(graph_, product.inputs[1], gemm && product.attributes.get_int("transB", 0) != 0);
+    const auto codes =
+        trace(graph_, product.inputs[1], gemm && product.attributes.get_int("transB", 0) != 0, options_.block_size);
     if (!codes) return false;
     const ValueId bias = product.inputs.size() > 2 ? product.inputs[2] : kNoValue;
     if (bias != kNoValue) {
@@ -235,6 +245,7 @@ class Fuser {
     node.attributes.set("N", static_cast<std::int64_t>(codes->n));
     node.attributes.set("bits", static_cast<std::int64_t>(codes->bits()));
     node.attributes.set("block_size", static_cast<std::int64_t>(codes->block));
+    node.attributes.set("accuracy_level", options_.accuracy_level);
     std::vector<NodeId> from(codes->from.rbegin(), codes->from.rend());
     from.push_back(id);
     patch.add_node(std::move(node), from);
@@ -262,11 +273,12 @@ class Fuser {
   }
 
   Graph& graph_;
+  const PassOptions& options_;
   std::map<std::tuple<ValueId, bool, DType>, Constants> made_;
 };
 
 }  // namespace
 
-bool fuse_dequantized_products(Graph& graph, const PassOptions&) { return Fuser(graph).run(); }
+bool fuse_dequantized_products(Graph& graph, const PassOptions& options) { return Fuser(graph, options).run(); }
 
 }  // namespace infernode::passes

@@ -108,9 +108,10 @@ bool fuse_reshapes(Graph& graph, const PassOptions& options) {
   const bool any = std::any_of(order.begin(), order.end(), [&](NodeId id) { return is_view(graph.node(id)); });
   if (!any) return false;
   const kernel::InferredGraph inferred =
-      kernel::infer_values(graph, order, {}, {}, *options.registry, {}, options.logger);
+      kernel::infer_values(graph, order, {}, {}, *options.registry, {}, options.logger, options.load);
   bool changed = false;
   for (const NodeId id : order) {
+    options.check();
     const Node& node = graph.node(id);
     if (node.removed || !is_view(node) || node.opset < kShapeIsInput) continue;
     changed = merge(graph, id) || settle(graph, id, inferred) || changed;

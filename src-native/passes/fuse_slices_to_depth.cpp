@@ -191,10 +191,11 @@ void replace(Graph& graph, NodeId id, const Focus& focus, const std::vector<std:
 
 }  // namespace
 
-bool fuse_slices_to_depth(Graph& graph, const PassOptions&) {
+bool fuse_slices_to_depth(Graph& graph, const PassOptions& options) {
   bool changed = false;
   std::vector<std::vector<NodeId>> consumers;
   for (const NodeId id : graph.topological_order()) {
+    options.check();
     if (graph.node(id).op_type != "Concat") continue;
     if (consumers.empty() || changed) consumers = graph.consumers();
     const std::optional<Focus> focus = find(graph, id, consumers);

@@ -56,9 +56,10 @@ void inline_branch(Graph& graph, NodeId id, const Graph& branch) {
 
 }  // namespace
 
-bool inline_branches(Graph& graph, const PassOptions&) {
+bool inline_branches(Graph& graph, const PassOptions& options) {
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
+    options.check();
     const auto branch = taken_branch(graph, graph.node(id));
     if (!branch) continue;
     inline_branch(graph, id, *branch);

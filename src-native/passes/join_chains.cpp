@@ -71,9 +71,10 @@ bool join(Graph& graph, NodeId second_id, const Node& first, const Node& second)
 
 }  // namespace
 
-bool join_chains(Graph& graph, const PassOptions&) {
+bool join_chains(Graph& graph, const PassOptions& options) {
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
+    options.check();
     const Node& second = graph.node(id);
     if (!second.domain.empty() || second.inputs.empty() || second.inputs[0] == kNoValue) continue;
     const NodeId before = graph.value(second.inputs[0]).producer;

@@ -43,6 +43,7 @@ bool merge_common_subexpressions(Graph& graph, const PassOptions& options) {
   };
   graph::GraphPatch patch(graph);
   for (const NodeId id : graph.topological_order()) {
+    options.check();
     const Node& node = graph.node(id);
     if (!mergeable(node, options)) continue;
     std::vector<ValueId> inputs;

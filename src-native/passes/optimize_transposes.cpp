@@ -21,12 +21,14 @@ using transposes::Order;
 /// Looks at what lies before and behind each Transpose of the graph once.
 class Sweep {
  public:
-  Sweep(Graph& graph, std::size_t& budget) : graph_(graph), budget_(budget), consumers_(graph.consumers()) {}
+  Sweep(Graph& graph, const PassOptions& options, std::size_t& budget)
+      : graph_(graph), options_(options), budget_(budget), consumers_(graph.consumers()) {}
 
   bool run() {
     bool changed = false;
     const auto count = static_cast<NodeId>(graph_.node_count());
     for (NodeId id = 0; id < count; ++id) {
+      options_.check();
       if (graph_.node(id).removed) continue;
       const auto perm = transposes::perm_of(graph_, graph_.node(id));
       if (!perm) continue;
@@ -49,6 +51,7 @@ class Sweep {
   }
 
   Graph& graph_;
+  const PassOptions& options_;
   std::size_t& budget_;
   transposes::Consumers consumers_;
   std::set<std::pair<ValueId, Order>> tried_;
@@ -56,10 +59,10 @@ class Sweep {
 
 }  // namespace
 
-bool optimize_transposes(Graph& graph, const PassOptions&) {
+bool optimize_transposes(Graph& graph, const PassOptions& options) {
   std::size_t budget = std::size_t{1} << 21;  // nodes looked at: a bound on time for graphs that no exporter writes
   bool changed = false;
-  while (Sweep(graph, budget).run()) changed = true;
+  while (Sweep(graph, options, budget).run()) changed = true;
   return changed;
 }
 

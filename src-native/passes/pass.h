@@ -14,6 +14,10 @@ struct Pass {
 /// Nodes all of whose inputs are known become constants: also those that follow from known dims only (Shape of a static
 /// tensor).
 bool fold_constants(graph::Graph& graph, const PassOptions& options);
+/// DequantizeLinears of constants (and of those, only what the CPU or nobody has) become constants, however large, once
+/// nothing is left that would read the codes: they cost as much memory as float weights do. Not codes of less than 8
+/// bits, of which there are so many that this may not be affordable.
+bool fold_dequantizers(graph::Graph& graph, const PassOptions& options);
 /// Whether constants of so many bytes may be made of inputs of so many: takes them off the budget.
 bool may_fold(const PassOptions& options, std::size_t bytes, std::size_t input_bytes);
 /// Whether the node, and every node of its bodies, gives the same for the same.

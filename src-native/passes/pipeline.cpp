@@ -14,6 +14,13 @@ namespace {
 
 constexpr Pass kCastChains{"CastChainElimination", eliminate_cast_chains};
 constexpr Pass kDequantizedProducts{"DQMatMulNBitsFusion", fuse_dequantized_products};
+constexpr Pass kUnits{"QDQSelectorActionTransformer", fuse_quantized_units};
+constexpr Pass kDequantizers{"ConstantFolding", fold_dequantizers};
+constexpr Pass kCleanup{"QDQFinalCleanupTransformer", drop_quantization};
+constexpr Pass kWeights{"WeightBiasQuantization", quantize_weights};
+constexpr Pass kWhere{"WhereDummyDq", quantize_where_constants};
+constexpr Pass kSeparate{"EnsureUniqueDQForNodeUnit", separate_dequantizers};
+constexpr Pass kBlocks{"NchwcTransformer", block_channels};
 /// Level basic runs these where options.enabled has them.
 constexpr Pass kOptIn[] = {kCastChains, kDequantizedProducts};
 constexpr Pass kBasic[] = {
@@ -42,9 +49,9 @@ void for_each_graph(graph::Graph& graph, const Visit& visit) {
 }
 
 bool run_fusions(graph::Graph& graph, const fusions::FusionSet& set, std::string_view provider,
-                 std::vector<std::string>& applied) {
+                 const PassOptions& options, std::vector<std::string>& applied) {
   bool changed = false;
-  for_each_graph(graph, [&](graph::Graph& g) { changed = set.apply(g, provider, applied) || changed; });
+  for_each_graph(graph, [&](graph::Graph& g) { changed = set.apply(g, provider, applied, options.load) || changed; });
   return changed;
 }
 
@@ -53,7 +60,7 @@ void clean(graph::Graph& graph, const PassOptions& options) {
   for_each_graph(graph, [&](graph::Graph& g) { remove_dead_nodes(g, options); });
   graph.compact();
   graph::adopt_constants(graph);
-  kernel::infer_graph(graph, *options.registry, options.logger);
+  kernel::infer_graph(graph, *options.registry, options.logger, options.load);
 }
 
 /// What is left for the end, when no rewrite looks for Transposes any more.
@@ -104,6 +111,7 @@ bool run_pass(graph::Graph& graph, const Pass& pass, const PassOptions& options,
   bool changed = false;
   if (options.disabled.contains(pass.name)) return changed;
   for_each_graph(graph, [&](graph::Graph& g) {
+    options.check();
     if (!pass.run(g, options)) return;
     applied.emplace_back(pass.name);
     changed = true;
@@ -120,6 +128,34 @@ bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std
   return changed;
 }
 
+/// Passes and fusions of level 1 until nothing changes.
+void run_rounds(graph::Graph& graph, const fusions::FusionSet& set, const PassOptions& options,
+                std::vector<std::string>& applied) {
+  for (int round = 0; round < kMostRounds; ++round) {
+    bool changed = run_passes(graph, options, applied);
+    changed = run_fusions(graph, set, "", options, applied) || changed;
+    if (!changed) break;
+    clean(graph, options);
+  }
+}
+
+/// Rounds weights of quantized graphs, once they are in their final form and while those that are codes still show it.
+void round_weights(graph::Graph& graph, const fusions::FusionSet& set, const PassOptions& options,
+                   std::vector<std::string>& applied) {
+  bool may = false;
+  for_each_graph(graph, [&](const graph::Graph& g) { may = may || may_quantize_weights(g); });
+  if (!may || options.disabled.contains(kWeights.name)) return;
+  PassOptions first = options;
+  first.keep_dequantizers = true;
+  run_rounds(graph, set, first, applied);
+  if (run_pass(graph, kWeights, options, applied)) clean(graph, options);
+}
+
+/// Weights that stayed codes and that nothing reads as such.
+void fold_rest(graph::Graph& graph, const PassOptions& options, std::vector<std::string>& applied) {
+  if (!options.keep_dequantizers && run_pass(graph, kDequantizers, options, applied)) clean(graph, options);
+}
+
 }  // namespace
 
 std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options) {
@@ -128,28 +164,62 @@ std::vector<std::string> run_basic(graph::Model& model, const PassOptions& optio
   FoldingBudget budget = folding_budget(*model.graph, options);
   PassOptions bounded = options;
   bounded.folding = &budget;
-  for (int round = 0; round < kMostRounds; ++round) {
-    bool changed = run_passes(*model.graph, bounded, applied);
-    changed = run_fusions(*model.graph, *set, "", applied) || changed;
-    if (!changed) break;
-    clean(*model.graph, options);
+  bounded.keep_codes = options.level >= Level::Extended && options.cpu_only && !options.disabled.contains(kUnits.name);
+  round_weights(*model.graph, *set, bounded, applied);
+  run_rounds(*model.graph, *set, bounded, applied);
+  const bool keep = bounded.keep_codes || bounded.keep_dequantizers;
+  if (keep && run_pass(*model.graph, kWhere, options, applied)) clean(*model.graph, options);
+  if (options.level < Level::Extended) {
+    fold_rest(*model.graph, bounded, applied);
+    finish(*model.graph, "", options, applied);
   }
-  if (options.level < Level::Extended) finish(*model.graph, "", options, applied);
+  if (options.separate_dequantizers && run_pass(*model.graph, kSeparate, options, applied))
+    clean(*model.graph, options);
   return applied;
+}
+
+bool should_keep_codes(const graph::Model& model) {
+  bool quantizes = false, dequantizes = false;
+  for_each_graph(*model.graph, [&](const graph::Graph& g) {
+    for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(g.node_count()); ++id) {
+      if (g.node(id).removed) continue;
+      quantizes = quantizes || is_of_either_domain(g.node(id), "QuantizeLinear");
+      dequantizes = dequantizes || is_of_either_domain(g.node(id), "DequantizeLinear");
+    }
+  });
+  return quantizes && dequantizes;
 }
 
 std::vector<std::string> run_extended(graph::Model& model, std::string_view provider, const PassOptions& options) {
   std::vector<std::string> applied;
   const bool cpu = provider.empty() || provider == "cpu";
-  if (cpu && run_pass(*model.graph, kDequantizedProducts, options, applied)) clean(*model.graph, options);
+  if (cpu) {
+    for (const Pass& pass : {kDequantizedProducts, kUnits}) {
+      if (run_pass(*model.graph, pass, options, applied)) clean(*model.graph, options);
+    }
+  }
   const int most = options.level >= Level::Layout ? 3 : 2;
   for (int level = 2; level <= most; ++level) {
     const FusionsOf set(level, options);
-    for (int round = 0; round < kMostRounds && run_fusions(*model.graph, *set, provider, applied); ++round) {
+    for (int round = 0; round < kMostRounds && run_fusions(*model.graph, *set, provider, options, applied); ++round) {
       clean(*model.graph, options);
     }
   }
+  if (options.enabled.contains(kCleanup.name) && run_pass(*model.graph, kCleanup, options, applied))
+    clean(*model.graph, options);
+  if (cpu) {
+    FoldingBudget budget = folding_budget(*model.graph, options);
+    PassOptions bounded = options;
+    bounded.folding = &budget;
+    fold_rest(*model.graph, bounded, applied);
+  }
   finish(*model.graph, provider, options, applied);
+  return applied;
+}
+
+std::vector<std::string> run_layout(graph::Model& model, const PassOptions& options) {
+  std::vector<std::string> applied;
+  if (run_pass(*model.graph, kBlocks, options, applied)) clean(*model.graph, options);
   return applied;
 }
 

@@ -6,8 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cpu_features.h"
 #include "graph/graph.h"
 #include "kernel/registry.h"
+#include "kernel/run_context.h"
 
 namespace infernode::passes {
 
@@ -35,6 +37,24 @@ struct PassOptions {
   FoldingBudget* folding = nullptr;  ///< run_basic has one for a whole model; null: no bound on bytes, no loops
   std::set<std::string, std::less<>> enabled{};  ///< names of passes that run for who asks for them only
   bool keep_dequantizers = false;                ///< DequantizeLinear is not folded
+  /// What MatMulNBits that are made say of their input.
+  std::int64_t accuracy_level = 4;
+  /// Elements that share a scale where weights have no blocks; 0: the largest power of two from 16 to 256 that divides
+  /// a column, 16 where none does.
+  std::int64_t block_size = 32;
+  bool cpu_only = true;  ///< no other provider will claim nodes
+  CpuRung rung{};        ///< whose kernels will run the CPU's nodes
+  /// run_basic sets it: weights that run_extended will have operators read as codes are not folded.
+  bool keep_codes = false;
+  /// Each node that reads what is dequantized has a DequantizeLinear of its own. For a file that others read.
+  bool separate_dequantizers = false;
+  std::size_t max_dequantized_bytes = std::size_t{1} << 30;  ///< of a DequantizeLinear that is folded at the end
+  const kernel::RunContext* load = nullptr;                  ///< what the passes are a part of; null: nothing ends it
+
+  /// Throws Aborted where the load is to end. Cheap: every loop over nodes calls it.
+  void check() const {
+    if (load != nullptr) load->check();
+  }
 };
 
 /// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing
@@ -42,7 +62,15 @@ struct PassOptions {
 /// passes and fusions that changed something, in order.
 std::vector<std::string> run_basic(graph::Model& model, const PassOptions& options);
 
+/// Whether constants that are codes should stay so in a file (keep_dequantizers), as what reads it finds what to run on
+/// codes by them, and would take floats for weights that were never quantized.
+bool should_keep_codes(const graph::Model& model);
+
 /// Levels 2 and 3 for the nodes of one provider, after partitioning.
 std::vector<std::string> run_extended(graph::Model& model, std::string_view provider, const PassOptions& options);
+
+/// Level 3 for the CPU's nodes, last of all: in which order their kernels keep elements. Of the machine, and not for a
+/// file: nothing has definitions of what it makes.
+std::vector<std::string> run_layout(graph::Model& model, const PassOptions& options);
 
 }  // namespace infernode::passes

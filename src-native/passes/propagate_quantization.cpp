@@ -21,9 +21,7 @@ using tensor::Tensor;
 
 using Consumers = std::vector<std::vector<NodeId>>;
 
-bool is(const Node& node, std::string_view op) {
-  return !node.removed && node.op_type == op && (node.domain.empty() || node.domain == "com.microsoft");
-}
+bool is(const Node& node, std::string_view op) { return !node.removed && is_of_either_domain(node, op); }
 bool is_code(DType type) {
   return type == DType::Int8 || type == DType::UInt8 || type == DType::Int16 || type == DType::UInt16;
 }
@@ -85,7 +83,8 @@ bool keeps_largest(const Graph& graph, const Node& pool, const Node& dequantize)
   const DType type = graph.value(dequantize.inputs[0]).type.elem;
   const Tensor* scale = constant(graph, dequantize.inputs[1]);
   return pool.op_type == "MaxPool" && pool.opset >= 12 && pool.outputs.size() == 1 && has_full_windows(pool) &&
-         (type == DType::Int8 || type == DType::UInt8) && scale != nullptr && tensor::to_float_scalar(*scale) > 0;
+         (type == DType::Int8 || type == DType::UInt8) && scale != nullptr && scale->numel() == 1 &&
+         tensor::to_float_scalar(*scale) > 0;
 }
 
 /// No more elements come out than go in.
@@ -99,12 +98,19 @@ bool shrinks(const Graph& graph, const Node& node) {
 
 class Propagation {
  public:
-  explicit Propagation(Graph& graph) : graph_(graph), consumers_(graph.consumers()) {}
+  Propagation(Graph& graph, const PassOptions& options)
+      : graph_(graph), options_(options), consumers_(graph.consumers()) {}
 
   bool run() {
     const std::vector<NodeId> order = graph_.topological_order();
-    for (const NodeId id : order) lower(id);
-    for (auto at = order.rbegin(); at != order.rend(); ++at) lift(*at);
+    for (const NodeId id : order) {
+      options_.check();
+      lower(id);
+    }
+    for (auto at = order.rbegin(); at != order.rend(); ++at) {
+      options_.check();
+      lift(*at);
+    }
     return changed_;
   }
 
@@ -218,12 +224,71 @@ class Propagation {
   }
 
   Graph& graph_;
+  const PassOptions& options_;
   Consumers consumers_;
   bool changed_ = false;
 };
 
+/// Whether the node has codes, of which it may be meant to make codes: behind one of its outputs (`ahead`), or in front
+/// of one of its inputs. Products make floats of codes, too.
+bool works_on_codes(const Graph& graph, const Consumers& consumers, const Node& node, bool ahead) {
+  if (!ahead) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      const NodeId maker = id == kNoValue ? kNoNode : graph.value(id).producer;
+      return maker != kNoNode && is(graph.node(maker), "DequantizeLinear");
+    });
+  }
+  if (node.op_type.find("MatMul") != std::string::npos || node.op_type.find("Gemm") != std::string::npos) return true;
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
+    const auto quantizes = [&](NodeId reader) { return is(graph.node(reader), "QuantizeLinear"); };
+    return id != kNoValue && std::ranges::any_of(consumers[static_cast<std::size_t>(id)], quantizes);
+  });
+}
+
+/// The DequantizeLinears that read what the node makes, where they undo it and nothing else reads it.
+std::vector<NodeId> undone_by(const Graph& graph, const Consumers& consumers, const Node& quantize) {
+  const ValueId codes = quantize.outputs[0];
+  if (codes == kNoValue || quantize.inputs[0] == kNoValue) return {};
+  const NodeId before = graph.value(quantize.inputs[0]).producer;
+  if (graph.is_output(codes) || !is_code(graph.value(codes).type.elem) ||
+      (before != kNoNode && works_on_codes(graph, consumers, graph.node(before), false)))
+    return {};
+  const DType type = graph.value(quantize.inputs[0]).type.elem;
+  const std::vector<NodeId>& readers = consumers[static_cast<std::size_t>(codes)];
+  const bool undone = std::ranges::all_of(readers, [&](NodeId id) {
+    const Node& reader = graph.node(id);
+    return is(reader, "DequantizeLinear") && reader.inputs[0] == codes && reader.outputs[0] != kNoValue &&
+           reader.provider == quantize.provider && graph.value(reader.outputs[0]).type.elem == type &&
+           undoes(graph, reader, quantize) &&
+           std::ranges::none_of(consumers[static_cast<std::size_t>(reader.outputs[0])], [&](NodeId after) {
+             return works_on_codes(graph, consumers, graph.node(after), true);
+           });
+  });
+  return undone ? readers : std::vector<NodeId>{};
+}
+
 }  // namespace
 
-bool propagate_quantization(Graph& graph, const PassOptions&) { return Propagation(graph).run(); }
+bool propagate_quantization(Graph& graph, const PassOptions& options) { return Propagation(graph, options).run(); }
+
+bool drop_quantization(Graph& graph, const PassOptions& options) {
+  const Consumers consumers = graph.consumers();
+  bool changed = false;
+  for (const NodeId id : graph.topological_order()) {
+    options.check();
+    if (!is(graph.node(id), "QuantizeLinear")) continue;
+    const std::vector<NodeId> undone = undone_by(graph, consumers, graph.node(id));
+    if (undone.empty()) continue;
+    graph::GraphPatch patch(graph);
+    for (const NodeId reader : undone) {
+      patch.replace_uses(graph.node(reader).outputs[0], graph.node(id).inputs[0]);
+      patch.remove_node(reader);
+    }
+    patch.remove_node(id);
+    patch.apply();
+    changed = true;
+  }
+  return changed;
+}
 
 }  // namespace infernode::passes

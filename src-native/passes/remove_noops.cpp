@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "graph/patch.h"
 #include "passes/pass.h"
@@ -126,10 +128,14 @@ bool can_bypass(const Graph& graph, ValueId output, ValueId input) {
   return value.producer != graph::kNoNode && !value.is_input && !value.has_constant() && !graph.is_output(input);
 }
 
-bool remove_noops(Graph& graph, const PassOptions&) {
-  bool changed = false;
+bool remove_noops(Graph& graph, const PassOptions& options) {
   const auto consumers = graph.consumers();
+  // One patch for all: each would pass over the whole graph.
+  graph::GraphPatch patch(graph);
+  std::unordered_map<ValueId, ValueId> bypassed;
+  std::unordered_set<ValueId> named;  // will carry the name of a graph output
   for (const graph::NodeId id : graph.topological_order()) {
+    options.check();
     const Node& node = graph.node(id);
     std::size_t kept = 0;
     if (!is_noop(graph, node, consumers)) {
@@ -137,14 +143,15 @@ bool remove_noops(Graph& graph, const PassOptions&) {
                                                                                          : SIZE_MAX;
       if (kept == SIZE_MAX) continue;
     }
-    const ValueId in = node.inputs[kept], out = node.outputs[0];
-    if (!can_bypass(graph, out, in)) continue;
-    graph::GraphPatch patch(graph);
+    const auto before = bypassed.find(node.inputs[kept]);
+    const ValueId in = before == bypassed.end() ? node.inputs[kept] : before->second, out = node.outputs[0];
+    if (!can_bypass(graph, out, in) || (graph.is_output(out) && !named.insert(in).second)) continue;
     patch.remove_node(id);
     patch.replace_uses(out, in);
-    patch.apply();
-    changed = true;
+    bypassed.emplace(out, in);
   }
+  const bool changed = !patch.empty();
+  patch.apply();
   return changed;
 }
 

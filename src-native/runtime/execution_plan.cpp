@@ -63,7 +63,7 @@ class StepBuilder {
     step.inputs = node.inputs;
     step.implicit = graph::implicit_inputs(node);
     step.outputs = node.outputs;
-    step.holds_inputs = !graph::subgraphs(node).empty();
+    step.control_flow = step.holds_inputs = !graph::subgraphs(node).empty();
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       const ValueId output = node.outputs[o];
       const bool tensor = output != kNoValue && graph_.value(output).type.kind != graph::ValueType::Kind::Sequence &&
@@ -178,8 +178,11 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   }
   for (const ValueId output : g.outputs()) ++uses[index(output)];
 
+  std::map<const void*, std::size_t> held;
+  if (environment.held == nullptr) plan->environment_.held = &held;
   StepBuilder builder(g, plan->environment_, releases);
   for (const graph::NodeId id : plan->order_) {
+    if (environment.load != nullptr) environment.load->check();
     Step step = builder.build(id, plan->schemas_[static_cast<std::size_t>(id)]);
     step.wanted = std::make_unique<bool[]>(step.outputs.size());
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
@@ -188,6 +191,8 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
     plan->steps_.push_back(std::move(step));
   }
   builder.finish();
+  plan->environment_.load = nullptr;
+  plan->environment_.cache = nullptr;
 
   plan->constants_.resize(g.values().size());
   for (std::size_t i = 0; i < g.values().size(); ++i) {
@@ -197,8 +202,12 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
       value.constant = {};  // every reader has packed it, or it has none left
     } else {
       plan->constants_[i] = value.constant;
+      const void* at = value.constant.is_tensor() ? value.constant.tensor().raw() : &plan->constants_[i];
+      (*plan->environment_.held)[at] = value.constant.bytes();
     }
   }
+  plan->environment_.held = nullptr;
+  for (const auto& [at, bytes] : held) plan->held_bytes_ += bytes;
 
   plan->pinned_.resize(g.values().size(), false);
   const auto pin = [&](ValueId id) {

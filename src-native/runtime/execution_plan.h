@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,19 +12,31 @@
 #include "kernel/kernel.h"
 #include "provider/provider.h"
 #include "runtime/memory_plan.h"
+#include "runtime/run_history.h"
+#include "runtime/symbolic_plan.h"
 #include "runtime/weight_store.h"
 
 namespace infernode::runtime {
+
+/// For tests, slow: compares shapes that are substituted with inferred ones, at the first signature of each kind and at
+/// others like it. Runs fail where the two contradict, with Complete also where substitution knows less.
+enum class ShapeCheck : std::uint8_t { Off, Contradictions, Complete };
 
 /// What building a plan needs; outlives the plan.
 struct PlanEnvironment {
   const kernel::Registry* registry = nullptr;
   CpuRung rung{};
   WeightStore* weights = nullptr;
+  /// Asked before `weights`, if there is one; the plan does not keep it.
+  class WeightCache* cache = nullptr;
   std::span<const std::shared_ptr<provider::Provider>> providers;
   const Logger* logger = nullptr;
   bool lay_out_memory = true;  ///< one arena laid out by lifetimes where shapes are known
   bool keep_memory = true;     ///< frames keep their memory between runs
+  ShapeCheck check_shapes = ShapeCheck::Off;
+  const kernel::RunContext* load = nullptr;  ///< asked at each node whether to go on; the plan does not keep it
+  /// Sizes of packed weights and constants by where they lie, of the plan that this one is a body of; not kept.
+  std::map<const void*, std::size_t>* held = nullptr;
 };
 
 /// One node, ready to run.
@@ -37,8 +50,9 @@ struct Step {
   provider::Provider* provider = nullptr;  ///< null: the CPU
   bool output_on_device = false;           ///< outputs lie on the provider's device
   bool holds_inputs =
-      false;             ///< may keep its inputs in its outputs (control flow, sequences): they cannot lie in the arena
-  bool is_copy = false;  ///< between the host and `provider`'s device
+      false;  ///< may keep its inputs in its outputs (control flow, sequences): they cannot lie in the arena
+  bool control_flow = false;          ///< runs subgraphs, as often as the data says
+  bool is_copy = false;               ///< between the host and `provider`'s device
   bool foldable = false;              ///< no effect but its outputs: skipped where those are known from shapes
   std::vector<graph::ValueId> frees;  ///< values nobody reads after this step
 };
@@ -49,10 +63,14 @@ struct ShapePlan {
   std::vector<std::size_t> offsets;  ///< by ValueId: place in the arena, kNowhere where allocated when made
   std::vector<std::size_t> sizes;    ///< bytes at that place
   std::size_t arena_bytes = 0;
-  std::vector<std::pair<graph::ValueId, tensor::Value>> known;  ///< integer tensors that depend on shapes only
+  std::vector<std::pair<graph::ValueId, tensor::Value>> known;  ///< what depends on shapes only and is read
   std::vector<bool> skip;                                       ///< by step: all its outputs are known
   std::vector<graph::ValueType> outputs;                        ///< of graph.outputs(), as inferred
-  mutable std::atomic<double> mean_us{-1};                      ///< duration of earlier runs; negative before the first
+  bool control_flow = false;   ///< the next run may take far longer, so a brief one is watched
+  bool data_decides = false;   ///< a step's output has a size that data decides, and so the step a duration
+  std::vector<bool> any_size;  ///< by step: reads or makes what has no size yet, after control flow
+  std::unique_ptr<ShortSteps> short_steps;  ///< of those steps
+  mutable RunHistory history;
 };
 
 /// Immutable steps, kernels and constants of one graph (a session's or a subgraph's). Runs share it.
@@ -69,23 +87,33 @@ class ExecutionPlan {
   const PlanEnvironment& environment() const { return environment_; }
   /// "Conv 'conv1' (made from ...)" for messages, by step.
   std::string describe(const Step& step) const;
+  /// Of a node; null for the plan's own copies and for what a provider compiled.
+  const kernel::OpSchema* schema(graph::NodeId id) const { return schemas_[static_cast<std::size_t>(id)]; }
   /// Whether only copy steps to this device read the input, so that it may be fed as a tensor there.
   bool takes_input_on(graph::ValueId input, tensor::Device device) const;
   /// Host bytes of the constants that remain.
   std::size_t constant_bytes() const;
+  /// Host bytes of constants and of what kernels packed, those of bodies too.
+  std::size_t held_bytes() const { return held_bytes_; }
 
   /// The plan for these inputs (graph.inputs() then captures; an empty value counts as absent), cached by their shapes.
   std::shared_ptr<const ShapePlan> specialise(std::span<const tensor::Value* const> inputs,
                                               std::span<const tensor::Value* const> captures) const;
   /// The same if it is in the cache, otherwise null: for callers that cannot wait for it to be made.
-  std::shared_ptr<const ShapePlan> find_specialised(std::span<const tensor::Value* const> inputs) const;
+  std::shared_ptr<const ShapePlan> find_specialised(std::span<const tensor::Value* const> inputs,
+                                                    std::span<const tensor::Value* const> captures = {}) const;
 
  private:
   explicit ExecutionPlan(const PlanEnvironment& environment) : environment_(environment) {}
-  std::shared_ptr<const ShapePlan> make_shape_plan(std::span<const tensor::Value* const> inputs,
-                                                   std::span<const tensor::Value* const> captures) const;
-  std::shared_ptr<const ShapePlan> find_cached(const std::vector<std::int64_t>& signature) const;
-  void lay_out(const kernel::InferredGraph& inferred, ShapePlan& plan) const;
+  std::shared_ptr<const ShapePlan> make_shape_plan(const Feeds& feeds, const Signature& signature) const;
+  std::shared_ptr<ShapePlan> outline(const kernel::InferredGraph& inferred) const;
+  void add_symbolic(const Feeds& feeds, const kernel::InferredGraph& inferred) const;
+  void check_symbolic(const Feeds& feeds, const SymbolicSignature& signature, const SymbolicShapes* shapes,
+                      bool complete) const;
+  std::vector<graph::ValueId> needed_values() const;  ///< all that a ShapePlan tells of
+  std::shared_ptr<const ShapePlan> find_cached(const Signature& signature) const;
+  /// Which steps may take longer than earlier runs of the same shapes tell.
+  void find_uncertain(const kernel::InferredGraph& inferred, ShapePlan& plan) const;
   void find_frees();
 
   PlanEnvironment environment_;
@@ -94,14 +122,17 @@ class ExecutionPlan {
   std::vector<const kernel::OpSchema*> schemas_;  // by NodeId
   std::vector<Step> steps_;
   std::vector<tensor::Value> constants_;
+  std::size_t held_bytes_ = 0;
   std::vector<bool> pinned_;  // by ValueId: never in the arena (inputs, outputs, held by control flow or sequences)
 
   struct CachedShape {
-    std::vector<std::int64_t> signature;
+    Signature signature;
     std::shared_ptr<const ShapePlan> plan;
   };
   mutable std::mutex cache_mutex_;
-  mutable std::vector<CachedShape> cache_;  // most recent first, bounded
+  mutable std::vector<CachedShape> cache_;                             // most recent first, bounded
+  mutable std::vector<std::shared_ptr<const SymbolicPlan>> symbolic_;  // from the second signature on
+  mutable std::size_t symbolic_tries_ = 0;                             // bounded
 };
 
 }  // namespace infernode::runtime

@@ -42,7 +42,11 @@ tensor::Value leave_frame(const Execution& execution, const tensor::Value& value
   const bool shared = lasting || (execution.frame.arena && owner == execution.frame.arena.owner()) ||
                       std::any_of(execution.inputs.begin(), execution.inputs.end(), same) ||
                       std::any_of(known.begin(), known.end(), [&](const auto& item) { return same(&item.second); });
-  return shared ? tensor::Value(value.tensor().clone()) : value;
+  if (!shared) return value;
+  const tensor::Tensor& from = value.tensor();
+  const tensor::Tensor to = tensor::Tensor::make(from.dtype(), from.shape(), execution.output_allocator);
+  tensor::copy_elements(from, to);
+  return to;
 }
 
 /// The arena counts in the budget of each run that uses it.

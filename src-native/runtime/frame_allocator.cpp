@@ -110,7 +110,8 @@ void FrameAllocator::trim() {
 }
 
 tensor::Buffer BudgetAllocator::allocate(std::size_t bytes) {
-  budget_->reserve(bytes);
+  const std::size_t cost = std::max(bytes, kLeastCost);
+  budget_->reserve(cost);
   struct Charge {
     std::shared_ptr<kernel::MemoryBudget> budget;
     std::size_t bytes;
@@ -120,7 +121,7 @@ tensor::Buffer BudgetAllocator::allocate(std::size_t bytes) {
     Charge& operator=(const Charge&) = delete;
     ~Charge() { budget->release(bytes); }
   };
-  auto charge = std::make_shared<Charge>(budget_, bytes);
+  auto charge = std::make_shared<Charge>(budget_, cost);
   charge->block = inner_.allocate(bytes);
   std::byte* data = charge->block.data();
   return tensor::Buffer(data, bytes, std::move(charge), inner_.device());

@@ -32,6 +32,8 @@ class FrameAllocator final : public tensor::Allocator {
 /// Charges a MemoryBudget for what passes through it; each charge ends with its buffer.
 class BudgetAllocator final : public tensor::Allocator {
  public:
+  /// What a block of few bytes takes with all that is kept about it: a loop may gather millions.
+  static constexpr std::size_t kLeastCost = 512;
   BudgetAllocator(tensor::Allocator& inner, std::shared_ptr<kernel::MemoryBudget> budget)
       : inner_(inner), budget_(std::move(budget)) {}
   tensor::Buffer allocate(std::size_t bytes) override;

@@ -1,6 +1,7 @@
 #include "runtime/node_kernel_info.h"
 
 #include "runtime/plan_subgraph_runner.h"
+#include "runtime/weight_cache.h"
 
 namespace infernode::runtime {
 
@@ -39,7 +40,11 @@ std::unique_ptr<kernel::SubgraphRunner> NodeKernelInfo::subgraph(std::string_vie
 
 tensor::Buffer NodeKernelInfo::pack(const graph::Node& node, std::size_t input, std::string_view format,
                                     FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) {
-  return environment_.weights->pack(graph_.value(node.inputs.at(input)).constant.tensor(), format, make);
+  const tensor::Tensor& weight = graph_.value(node.inputs.at(input)).constant.tensor();
+  tensor::Buffer packed = environment_.cache != nullptr ? environment_.cache->pack(weight, format, make)
+                                                        : environment_.weights->pack(weight, format, make);
+  (*environment_.held)[packed.data()] = packed.size();
+  return packed;
 }
 
 }  // namespace infernode::runtime

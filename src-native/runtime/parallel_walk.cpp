@@ -48,23 +48,13 @@ class Walk {
   }
 
   /// Called by each participating thread; returns when no step is left or one has failed.
-  void work() {
-    StepRunner runner(execution_, false);
-    std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [&] { return left_ == 0 || fault_ || !ready_.empty(); });
-      if (left_ == 0 || fault_) return;
-      const std::size_t step = ready_.front();
-      ready_.pop_front();
-      lock.unlock();
-      std::exception_ptr fault;
-      try {
-        if (!execution_.shapes.skip[step]) runner.run(step);
-      } catch (...) {
-        fault = std::current_exception();
-      }
-      lock.lock();
-      finish(step, fault);
+  void work() noexcept {
+    try {
+      take_steps();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!fault_) fault_ = std::current_exception();
+      changed_.notify_all();
     }
   }
 
@@ -96,18 +86,28 @@ class Walk {
   }
 
  private:
-  void finish(std::size_t step, const std::exception_ptr& fault) {
-    --left_;
-    if (fault) {
-      if (!fault_) fault_ = fault;
-    } else {
-      for (const std::size_t next : followers_[step]) {
-        if (--waiting_[next] == 0) ready_.push_back(next);
-      }
-      const Step& done = execution_.plan.steps()[step];
-      for (const ValueId id : done.inputs) drop(id);
-      for (const ValueId id : done.implicit) drop(id);
+  void take_steps() {
+    StepRunner runner(execution_, false);
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return left_ == 0 || fault_ || !ready_.empty(); });
+      if (left_ == 0 || fault_) return;
+      const std::size_t step = ready_.front();
+      ready_.pop_front();
+      lock.unlock();
+      if (!execution_.shapes.skip[step]) runner.run(step);
+      lock.lock();
+      finish(step);
     }
+  }
+  void finish(std::size_t step) {
+    --left_;
+    for (const std::size_t next : followers_[step]) {
+      if (--waiting_[next] == 0) ready_.push_back(next);
+    }
+    const Step& done = execution_.plan.steps()[step];
+    for (const ValueId id : done.inputs) drop(id);
+    for (const ValueId id : done.implicit) drop(id);
     changed_.notify_all();
   }
   void drop(ValueId id) {
@@ -134,8 +134,8 @@ void walk_parallel(const Execution& execution) {
   for (std::size_t i = 1; i < most; ++i) {
     try {
       execution.run.pool->submit([walk] { walk->help(); });
-    } catch (const Error&) {
-      break;  // no thread to be had: those there are do the work
+    } catch (...) {
+      break;  // no thread or memory to be had: the threads there are do the work
     }
   }
   walk->work();

@@ -1,6 +1,7 @@
 #include "runtime/plan_subgraph_runner.h"
 
 #include "kernel/profile.h"
+#include "runtime/brief_run.h"
 #include "runtime/executor.h"
 #include "runtime/value_check.h"
 
@@ -8,7 +9,16 @@ namespace infernode::runtime {
 
 namespace {
 
+using Microseconds = std::chrono::duration<double, std::micro>;
+
 constexpr int kMaxDepth = 64;
+
+/// Whether a body that is entered is expected to end within `left`. One that was never run is not.
+bool ends_within(const ShapePlan* shapes, Microseconds left) {
+  if (shapes == nullptr || shapes->data_decides) return false;
+  const double mean = shapes->history.mean_us();
+  return mean >= 0 && mean < left.count();
+}
 
 }  // namespace
 
@@ -33,11 +43,13 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
     fed.push_back(inputs[i].empty() ? nullptr : &inputs[i]);
   }
   const auto captured = ctx.implicit_inputs().subspan(first_capture_, plan_->graph().captures().size());
-  const auto shapes = plan_->specialise(fed, captured);
+  const bool brief = is_brief(ctx.run());
+  const auto shapes = brief ? plan_->find_specialised(fed, captured) : plan_->specialise(fed, captured);
+  const auto begin = kernel::ProfileSink::Clock::now();
+  if (brief && !ends_within(shapes.get(), *ctx.run().deadline - begin)) throw NotBrief{};
   const FrameLease frame(frames_);
   kernel::RunContext run = ctx.run();
   ++run.depth;
-  const auto begin = kernel::ProfileSink::Clock::now();
   std::vector<tensor::Value> results = execute({.plan = *plan_,
                                                 .shapes = *shapes,
                                                 .frame = *frame,
@@ -47,8 +59,9 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
                                                 .bound = {},
                                                 .devices = {},
                                                 .output_allocator = *ctx.run().allocator});
-  if (run.profile != nullptr)
-    run.profile->add("Session", "SequentialExecutor::Execute", begin, kernel::ProfileSink::Clock::now());
+  const auto end = kernel::ProfileSink::Clock::now();
+  shapes->history.ended(Microseconds(end - begin).count(), brief);
+  if (run.profile != nullptr) run.profile->add("Session", "SequentialExecutor::Execute", begin, end);
   return results;
 }
 

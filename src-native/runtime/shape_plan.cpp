@@ -1,7 +1,9 @@
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
+#include "base/error.h"
 #include "runtime/execution_plan.h"
+#include "runtime/shape_check.h"
 
 namespace infernode::runtime {
 
@@ -11,53 +13,27 @@ using graph::kNoValue;
 using graph::ValueId;
 
 constexpr std::size_t kCachedSignatures = 32;
+/// Kinds of signatures with a plan over symbols: they differ in which sizes are 0 or equal.
+constexpr std::size_t kMostSymbolic = 8;
 
 std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
-/// Dtype and dims of each input, so that equal signatures give equal plans.
-void append_signature(std::vector<std::int64_t>& signature, const tensor::Value* value) {
-  if (value == nullptr || !value->is_tensor()) {
-    signature.push_back(-1 - static_cast<std::int64_t>(value != nullptr && !value->empty()));
-    return;
+bool may_be_a_tensor_of_any_size(const graph::ValueType& type) {
+  if (!type.is_tensor()) return type.kind == graph::ValueType::Kind::Unknown;
+  return !type.shape || !graph::to_known(*type.shape);
+}
+
+std::size_t bytes_of(const graph::ValueType& type) {
+  if (!type.is_tensor() || !type.shape || type.elem == tensor::DType::Undefined || type.elem == tensor::DType::String) {
+    return ArenaLayout::kNoSize;
   }
-  const tensor::Tensor& t = value->tensor();
-  signature.push_back(static_cast<std::int64_t>(t.dtype()));
-  signature.push_back(static_cast<std::int64_t>(t.rank()));
-  for (const std::int64_t dim : t.shape()) signature.push_back(dim);
+  const auto shape = graph::to_known(*type.shape);
+  return shape ? tensor::byte_size(type.elem, shape->numel()) : ArenaLayout::kNoSize;
 }
-
-std::vector<std::int64_t> signature_of(std::span<const tensor::Value* const> inputs,
-                                       std::span<const tensor::Value* const> captures) {
-  std::vector<std::int64_t> signature;
-  signature.reserve(8 * (inputs.size() + captures.size()));
-  for (const tensor::Value* value : inputs) append_signature(signature, value);
-  for (const tensor::Value* value : captures) append_signature(signature, value);
-  return signature;
-}
-
-graph::ValueType type_of(const tensor::Value* value, const graph::ValueType& declared) {
-  if (value == nullptr || !value->is_tensor()) return declared;
-  return graph::ValueType::tensor(value->tensor().dtype(), graph::to_sym(value->tensor().shape()));
-}
-
-/// Union-find over values that share one block of memory.
-class Blocks {
- public:
-  explicit Blocks(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0u); }
-  std::uint32_t root(std::size_t v) {
-    while (parent_[v] != v) v = parent_[v] = parent_[parent_[v]];
-    return static_cast<std::uint32_t>(v);
-  }
-  /// `child`'s block becomes part of `owner`'s.
-  void join(std::size_t owner, std::size_t child) { parent_[root(child)] = root(owner); }
-
- private:
-  std::vector<std::uint32_t> parent_;
-};
 
 }  // namespace
 
-std::shared_ptr<const ShapePlan> ExecutionPlan::find_cached(const std::vector<std::int64_t>& signature) const {
+std::shared_ptr<const ShapePlan> ExecutionPlan::find_cached(const Signature& signature) const {
   const std::lock_guard lock(cache_mutex_);
   const auto found = std::find_if(cache_.begin(), cache_.end(),
                                   [&](const CachedShape& cached) { return cached.signature == signature; });
@@ -66,152 +42,159 @@ std::shared_ptr<const ShapePlan> ExecutionPlan::find_cached(const std::vector<st
   return cache_.front().plan;
 }
 
-std::shared_ptr<const ShapePlan> ExecutionPlan::find_specialised(std::span<const tensor::Value* const> inputs) const {
-  return find_cached(signature_of(inputs, {}));
+std::shared_ptr<const ShapePlan> ExecutionPlan::find_specialised(std::span<const tensor::Value* const> inputs,
+                                                                 std::span<const tensor::Value* const> captures) const {
+  return find_cached(signature_of({inputs, captures}));
 }
 
 std::shared_ptr<const ShapePlan> ExecutionPlan::specialise(std::span<const tensor::Value* const> inputs,
                                                            std::span<const tensor::Value* const> captures) const {
-  std::vector<std::int64_t> signature = signature_of(inputs, captures);
+  const Feeds feeds{inputs, captures};
+  Signature signature = signature_of(feeds);
   if (auto cached = find_cached(signature)) return cached;
-  auto plan = make_shape_plan(inputs, captures);
+  auto plan = make_shape_plan(feeds, signature);
   const std::lock_guard lock(cache_mutex_);
   cache_.insert(cache_.begin(), {std::move(signature), plan});
   if (cache_.size() > kCachedSignatures) cache_.pop_back();
   return plan;
 }
 
-std::shared_ptr<const ShapePlan> ExecutionPlan::make_shape_plan(std::span<const tensor::Value* const> inputs,
-                                                                std::span<const tensor::Value* const> captures) const {
-  std::vector<graph::ValueType> input_types, capture_types;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    input_types.push_back(type_of(inputs[i], graph_->value(graph_->inputs()[i]).type));
+std::shared_ptr<const ShapePlan> ExecutionPlan::make_shape_plan(const Feeds& feeds, const Signature& signature) const {
+  std::vector<std::shared_ptr<const SymbolicPlan>> symbolic;
+  bool is_covered = false;  // nothing to add
+  {
+    const std::lock_guard lock(cache_mutex_);
+    symbolic = symbolic_;
+    const bool is_first = cache_.empty() && environment_.check_shapes == ShapeCheck::Off;
+    is_covered = is_first || symbolic_tries_ >= kMostSymbolic;
   }
-  for (std::size_t i = 0; i < captures.size(); ++i) {
-    capture_types.push_back(type_of(captures[i], graph_->value(graph_->captures()[i].inner).type));
+  for (const auto& candidate : symbolic) {
+    const auto symbols = candidate->bind(signature);
+    if (!symbols) continue;
+    if (auto plan = candidate->at(*symbols)) return plan;
+    is_covered = true;
+    break;
   }
+  const std::vector<graph::ValueType> types = types_of(*graph_, feeds);
+  const std::span<const graph::ValueType> all = types;
   const kernel::InferredGraph inferred =
-      kernel::infer_values(*graph_, order_, input_types, capture_types, *environment_.registry, schemas_);
-
-  auto plan = std::make_shared<ShapePlan>();
-  plan->skip.resize(steps_.size(), false);
-  std::vector<bool> known(constants_.size(), false);
-  for (std::size_t s = 0; s < steps_.size(); ++s) {
-    const Step& step = steps_[s];
-    if (!step.foldable || step.outputs.empty()) continue;
-    std::vector<std::pair<ValueId, tensor::Value>> values;
+      kernel::infer_values(*graph_, order_, all.first(feeds.inputs.size()), all.subspan(feeds.inputs.size()),
+                           *environment_.registry, schemas_);
+  if (!is_covered) add_symbolic(feeds, inferred);
+  const auto plan = outline(inferred);
+  if (!environment_.lay_out_memory) return plan;
+  std::vector<std::size_t> bytes(constants_.size(), ArenaLayout::kNoSize), block_bytes;
+  for (const Step& step : steps_) {
     for (const ValueId id : step.outputs) {
-      if (id == kNoValue) continue;
-      tensor::Tensor value = kernel::known_tensor(inferred, id);
-      if (!value) break;
-      values.emplace_back(id, std::move(value));
-    }
-    const auto produced =
-        std::count_if(step.outputs.begin(), step.outputs.end(), [](ValueId id) { return id != kNoValue; });
-    if (static_cast<std::ptrdiff_t>(values.size()) != produced) continue;
-    plan->skip[s] = true;
-    for (auto& value : values) {
-      known[index(value.first)] = true;
-      plan->known.push_back(std::move(value));
+      if (id != kNoValue) bytes[index(id)] = bytes_of(inferred.types[index(id)]);
     }
   }
-  for (const ValueId id : graph_->outputs()) plan->outputs.push_back(inferred.types[index(id)]);
-  plan->offsets.assign(constants_.size(), ShapePlan::kNowhere);
-  plan->sizes.assign(constants_.size(), 0);
-  if (environment_.lay_out_memory) lay_out(inferred, *plan);
+  const ArenaLayout layout = lay_out_arena(steps_, plan->skip, pinned_, bytes);
+  for (const ArenaLayout::Block& block : layout.blocks) block_bytes.push_back(block.size);
+  place_blocks(layout, block_bytes, *plan);
   return plan;
 }
 
-void ExecutionPlan::lay_out(const kernel::InferredGraph& inferred, ShapePlan& plan) const {
-  const std::size_t count = constants_.size();
-  std::vector<std::size_t> bytes(count, 0);
-  std::vector<bool> placed(count, false);  // has a block of the arena, its own or shared
-  std::vector<std::uint32_t> first(count, 0), last(count, 0);
-  Blocks blocks(count);
+/// The plan for one more kind of signature, unless substitution says anything else than inference.
+void ExecutionPlan::add_symbolic(const Feeds& feeds, const kernel::InferredGraph& inferred) const {
+  const std::vector<ValueId> needed = needed_values();
+  SymbolicSignature signature(*graph_, feeds);
+  auto shapes = SymbolicShapes::infer(*graph_, order_, needed, signature, *environment_.registry, schemas_);
+  std::shared_ptr<const ShapePlan> outline;
+  ArenaLayout layout;
+  const auto sizes = shapes ? shapes->at(signature.first()) : std::nullopt;
+  if (sizes) {
+    const kernel::InferredGraph substituted = shapes->inferred(*sizes);
+    if (std::ranges::all_of(needed, [&](ValueId id) { return says_the_same(inferred, substituted, id); })) {
+      outline = this->outline(substituted);
+      std::vector<std::size_t> bytes(constants_.size(), ArenaLayout::kNoSize);
+      for (const ValueId id : needed) bytes[index(id)] = shapes->bytes_index(id);
+      if (environment_.lay_out_memory) layout = lay_out_arena(steps_, outline->skip, pinned_, bytes);
+    }
+  }
+  if (environment_.check_shapes != ShapeCheck::Off) check_symbolic(feeds, signature, shapes.get(), outline != nullptr);
+  const bool unusual = shapes && !sizes;  // other sizes may do
+  if (!outline) shapes.reset();
+  auto plan = std::make_shared<const SymbolicPlan>(std::move(signature), std::move(shapes), std::move(outline),
+                                                   std::move(layout), graph_->outputs(), constants_.size());
+  const std::lock_guard lock(cache_mutex_);
+  ++symbolic_tries_;
+  if (!unusual) symbolic_.push_back(std::move(plan));
+}
 
+void ExecutionPlan::check_symbolic(const Feeds& feeds, const SymbolicSignature& signature, const SymbolicShapes* shapes,
+                                   bool complete) const {
+  const kernel::Registry& registry = *environment_.registry;
+  const std::vector<ValueId> needed = needed_values();
+  if (shapes != nullptr) check_substitution(*graph_, order_, needed, signature, *shapes, registry, schemas_);
+  const SymbolicSignature free(*graph_, feeds, SymbolicSignature::Declared::Free);
+  const auto of_any_size = SymbolicShapes::infer(*graph_, order_, needed, free, registry, schemas_);
+  if (of_any_size) check_substitution(*graph_, order_, needed, free, *of_any_size, registry, schemas_);
+  if (!complete && environment_.check_shapes == ShapeCheck::Complete)
+    fail(ErrorCode::Internal, "inference knows more about sizes than substitution");
+}
+
+std::vector<ValueId> ExecutionPlan::needed_values() const {
+  std::vector<ValueId> needed = graph_->outputs();
+  for (const Step& step : steps_) std::ranges::remove_copy(step.outputs, std::back_inserter(needed), kNoValue);
+  return needed;
+}
+
+/// The plan but for the memory.
+std::shared_ptr<ShapePlan> ExecutionPlan::outline(const kernel::InferredGraph& inferred) const {
+  auto plan = std::make_shared<ShapePlan>();
+  plan->skip.resize(steps_.size(), false);
+  std::vector<tensor::Tensor> known(constants_.size());
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const Step& step = steps_[s];
-    const auto at = static_cast<std::uint32_t>(s);
-    if (plan.skip[s]) continue;
-    const auto read = [&](ValueId id) {
-      if (id != kNoValue && placed[index(id)]) last[blocks.root(index(id))] = at;
+    if (!step.foldable || step.outputs.empty()) continue;
+    const auto find = [&](ValueId id) {
+      if (id == kNoValue) return true;
+      return static_cast<bool>(known[index(id)] = kernel::known_tensor(inferred, id));
     };
-    for (const ValueId id : step.inputs) read(id);
-    for (const ValueId id : step.implicit) read(id);
-    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
-      const ValueId id = step.outputs[o];
-      if (id == kNoValue || pinned_[index(id)]) continue;
-      const auto alias =
-          std::find_if(step.alias.begin(), step.alias.end(), [&](const kernel::IndexPair& p) { return p.output == o; });
-      if (alias != step.alias.end()) {
-        const ValueId input = alias->input < step.inputs.size() ? step.inputs[alias->input] : kNoValue;
-        if (input == kNoValue || !placed[index(input)]) continue;
-        placed[index(id)] = true;
-        blocks.join(index(input), index(id));
-        last[blocks.root(index(id))] = at;
-        continue;
-      }
-      const graph::ValueType& type = inferred.types[index(id)];
-      if (!type.is_tensor() || !type.shape || type.elem == tensor::DType::Undefined ||
-          type.elem == tensor::DType::String)
-        continue;
-      const auto shape = graph::to_known(*type.shape);
-      if (!shape) continue;
-      bytes[index(id)] = tensor::byte_size(type.elem, shape->numel());
-      placed[index(id)] = true;
-      first[index(id)] = last[index(id)] = at;
+    plan->skip[s] = std::ranges::all_of(step.outputs, find);
+    if (plan->skip[s]) continue;
+    for (const ValueId id : step.outputs) {
+      if (id != kNoValue) known[index(id)] = {};
     }
   }
-
-  // A view that leaves the frame takes its whole block out of the arena.
-  std::vector<bool> leaves(count, false);
-  for (const Step& step : steps_) {
-    for (const kernel::IndexPair& pair : step.alias) {
-      if (pair.input >= step.inputs.size() || pair.output >= step.outputs.size()) continue;
-      const ValueId input = step.inputs[pair.input], output = step.outputs[pair.output];
-      if (input == kNoValue || output == kNoValue || !placed[index(input)]) continue;
-      if (pinned_[index(output)]) leaves[blocks.root(index(input))] = true;
-    }
+  const auto keep = [&](ValueId id) {
+    if (id != kNoValue && known[index(id)]) plan->known.emplace_back(id, std::exchange(known[index(id)], {}));
+  };
+  for (const ValueId id : graph_->outputs()) keep(id);
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    if (plan->skip[s]) continue;
+    for (const ValueId id : steps_[s].inputs) keep(id);
+    for (const ValueId id : steps_[s].implicit) keep(id);
   }
+  find_uncertain(inferred, *plan);
+  for (const ValueId id : graph_->outputs()) plan->outputs.push_back(inferred.types[index(id)]);
+  plan->offsets.assign(constants_.size(), ShapePlan::kNowhere);
+  plan->sizes.assign(constants_.size(), 0);
+  return plan;
+}
 
-  // In place: an output takes over the block of an input that ends here.
+void ExecutionPlan::find_uncertain(const kernel::InferredGraph& inferred, ShapePlan& plan) const {
+  std::vector<bool> any_size(constants_.size(), false);
+  plan.any_size.resize(steps_.size(), false);
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     const Step& step = steps_[s];
     if (plan.skip[s]) continue;
-    for (const kernel::IndexPair& pair : step.in_place) {
-      if (pair.input >= step.inputs.size() || pair.output >= step.outputs.size()) continue;
-      const ValueId input = step.inputs[pair.input], output = step.outputs[pair.output];
-      if (input == kNoValue || output == kNoValue || !placed[index(input)] || !placed[index(output)]) continue;
-      const std::uint32_t from = blocks.root(index(input)), to = blocks.root(index(output));
-      if (from == to || to != index(output) || leaves[from] || leaves[to] || last[from] != s || first[to] != s)
-        continue;
-      if (bytes[from] != bytes[to]) continue;
-      const auto shares_block = [&](ValueId id) {
-        return id != kNoValue && placed[index(id)] && blocks.root(index(id)) == from;
-      };
-      if (std::count_if(step.inputs.begin(), step.inputs.end(), shares_block) != 1) continue;
-      const std::uint32_t end = last[to];
-      blocks.join(from, to);
-      last[from] = end;
+    bool makes = false;
+    for (const ValueId id : step.outputs) {
+      if (id == kNoValue || !may_be_a_tensor_of_any_size(inferred.types[index(id)])) continue;
+      makes = any_size[index(id)] = true;
     }
-  }
-
-  std::vector<Lifetime> lifetimes;
-  std::vector<std::uint32_t> owners;
-  for (std::size_t v = 0; v < count; ++v) {
-    if (!placed[v] || blocks.root(v) != v || leaves[v]) continue;
-    lifetimes.push_back({bytes[v], first[v], last[v]});
-    owners.push_back(static_cast<std::uint32_t>(v));
-  }
-  const MemoryPlan memory = plan_memory(lifetimes);
-  plan.arena_bytes = memory.arena_bytes;
-  std::vector<std::size_t> offset_of(count, ShapePlan::kNowhere);
-  for (std::size_t i = 0; i < owners.size(); ++i) offset_of[owners[i]] = memory.offsets[i];
-  for (std::size_t v = 0; v < count; ++v) {
-    if (!placed[v]) continue;
-    const std::uint32_t root = blocks.root(v);
-    plan.offsets[v] = offset_of[root];
-    plan.sizes[v] = bytes[v];
+    const bool reads = std::any_of(step.inputs.begin(), step.inputs.end(),
+                                   [&](ValueId id) { return id != kNoValue && any_size[index(id)]; });
+    if (step.control_flow) {
+      plan.control_flow = true;
+    } else if (reads) {
+      plan.any_size[s] = true;
+      if (!plan.short_steps) plan.short_steps = std::make_unique<ShortSteps>(steps_.size());
+    } else if (makes) {
+      plan.data_decides = true;
+    }
   }
 }
 

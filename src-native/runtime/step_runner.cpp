@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/value_check.h"
+#include "runtime/watched_step.h"
 
 namespace infernode::runtime {
 
@@ -56,7 +57,10 @@ void StepRunner::run(std::size_t index) {
       kernel::KernelContext ctx(measured ? measured->run : execution_.run, inputs_, implicit_, outputs_,
                                 step.output_dtypes, std::span<const bool>(step.wanted.get(), step.outputs.size()),
                                 *this);
+      std::optional<WatchedStep> watched;
+      if (execution_.shapes.any_size[index]) watched.emplace(execution_, index, inputs_);
       step.kernel->run(ctx);
+      if (watched) watched->ended(inputs_);
     }
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (step.wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));

@@ -38,6 +38,7 @@ tensor::Buffer WeightStore::pack(const tensor::Tensor& weight, std::string_view 
   }
   auto entry = std::make_shared<Packed>(Packed{weight.buffer(), make(weight)});
   const std::lock_guard lock(mutex_);
+  release_pages(weight);
   std::erase_if(packed_, [](const auto& item) { return item.second.expired(); });
   auto& slot = packed_[key];
   if (auto other = slot.lock()) {
@@ -46,6 +47,26 @@ tensor::Buffer WeightStore::pack(const tensor::Tensor& weight, std::string_view 
     slot = entry;
   }
   return tensor::Buffer(entry->packed.data(), entry->packed.size(), entry, {}, false);
+}
+
+std::shared_ptr<const MappedFile> WeightStore::find(const void* address) {
+  const std::lock_guard lock(mutex_);
+  return find_locked(address);
+}
+
+std::shared_ptr<const MappedFile> WeightStore::find_locked(const void* address) const {
+  const auto* const at = static_cast<const std::byte*>(address);
+  for (const auto& entry : files_) {
+    if (auto file = entry.lock(); file && at >= file->data() && at < file->data() + file->size()) return file;
+  }
+  return nullptr;
+}
+
+void WeightStore::release_pages(const tensor::Tensor& weight) const {
+  const auto file = find_locked(weight.raw());
+  if (!file) return;
+  file->advise(MappedFile::Advice::DontNeed,
+               static_cast<std::size_t>(static_cast<const std::byte*>(weight.raw()) - file->data()), weight.bytes());
 }
 
 }  // namespace infernode::runtime

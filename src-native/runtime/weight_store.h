@@ -18,6 +18,8 @@ class WeightStore {
  public:
   /// The mapping of a file; sessions over the same file (same device, inode, size, modification time) share one.
   std::shared_ptr<const MappedFile> map(const std::string& path);
+  /// The mapping of this store in which an address lies; null where there is none.
+  std::shared_ptr<const MappedFile> find(const void* address);
 
   /// The packed form of `weight`: made once for weights that lie in a mapping of this store (they are told apart by
   /// where they lie), for each caller anew otherwise. `format` names transformation and packing.
@@ -26,6 +28,9 @@ class WeightStore {
 
  private:
   struct Packed;
+  std::shared_ptr<const MappedFile> find_locked(const void* address) const;
+  /// Lets go of the resident pages of a mapping that hold a weight: its packed form is read from now on.
+  void release_pages(const tensor::Tensor& weight) const;
   std::mutex mutex_;
   std::vector<std::weak_ptr<const MappedFile>> files_;
   std::map<std::string, std::weak_ptr<Packed>> packed_;

@@ -15,17 +15,29 @@ namespace infernode::session {
 std::shared_ptr<Engine> Engine::create(std::size_t threads) {
   std::shared_ptr<Engine> engine(new Engine());
   engine->rung_ = cpu_rung_from(std::getenv("INFERNODE_CPU"), detect_cpu_rung());
-  kernel::OpRegistrar registrar(engine->registry_);
-  ops::register_all(registrar);
   provider::register_all(engine->providers_);
   provider::add_absent(engine->providers_);
   engine->weights_ = std::make_unique<runtime::WeightStore>();
   engine->pool_ = std::make_unique<ThreadPool>(threads == 0 ? available_cores() : threads);
-  engine->fusions_ = std::make_unique<const passes::Fusions>();
   return engine;
 }
 
 Engine::~Engine() = default;
+
+const kernel::Registry& Engine::registry() const {
+  std::call_once(registry_made_, [this] {
+    kernel::Registry made;  // whole or not at all
+    kernel::OpRegistrar registrar(made);
+    ops::register_all(registrar);
+    registry_ = std::move(made);
+  });
+  return registry_;
+}
+
+const passes::Fusions& Engine::fusions() const {
+  std::call_once(fusions_made_, [this] { fusions_ = std::make_unique<const passes::Fusions>(); });
+  return *fusions_;
+}
 
 const provider::ProviderFactory* Engine::find_provider(std::string_view name) const {
   for (const provider::ProviderFactory& factory : providers_) {

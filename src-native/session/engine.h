@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -26,9 +27,11 @@ class Engine {
   ~Engine();
 
   ThreadPool& pool() { return *pool_; }
-  const kernel::Registry& registry() const { return registry_; }
+  /// Filled at the first use, by the thread that loads the first model.
+  const kernel::Registry& registry() const;
   runtime::WeightStore& weights() { return *weights_; }
-  const passes::Fusions& fusions() const { return *fusions_; }
+  /// Read from their texts at the first use, as the registry is.
+  const passes::Fusions& fusions() const;
   CpuRung cpu_rung() const { return rung_; }
   /// Providers other than the CPU, every name that executionProviders accepts.
   const std::vector<provider::ProviderFactory>& providers() const { return providers_; }
@@ -37,11 +40,12 @@ class Engine {
  private:
   Engine() = default;
   CpuRung rung_{};
-  kernel::Registry registry_;
+  mutable std::once_flag registry_made_, fusions_made_;
+  mutable kernel::Registry registry_;
   std::vector<provider::ProviderFactory> providers_;
   std::unique_ptr<runtime::WeightStore> weights_;
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<const passes::Fusions> fusions_;
+  mutable std::unique_ptr<const passes::Fusions> fusions_;
 };
 
 }  // namespace infernode::session

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <optional>
 
+#include "base/content_hash.h"
+#include "base/path.h"
 #include "fusions/definition.h"
 #include "graph/captures.h"
 #include "onnx/reader.h"
 #include "onnx/writer.h"
+#include "passes/names.h"
 #include "passes/pipeline.h"
+#include "runtime/weight_cache.h"
 #include "session/model_saver.h"
 
 namespace infernode::session {
@@ -18,12 +24,14 @@ using graph::Dim;
 using graph::Graph;
 using graph::Model;
 
-Model read(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger) {
+Model read(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
+           const kernel::RunContext& load) {
   onnx::ReadOptions read_options;
   read_options.external_data = options.external_data;
   read_options.logger = &logger;
   read_options.format = stated_format(options);
   read_options.map = [&engine](const std::string& path) { return engine.weights().map(path); };
+  read_options.checkpoint = [&load] { load.check(); };
   const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
   if (folder != options.config.end()) read_options.external_folder = folder->second;
   return source.path.empty() ? onnx::read_model_bytes(source.bytes, read_options)
@@ -217,11 +225,11 @@ std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& en
   return providers;
 }
 
-std::set<std::string, std::less<>> split_list(std::string_view text) {
+std::set<std::string, std::less<>> listed_optimizers(std::string_view text) {
   std::set<std::string, std::less<>> items;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(';'), text.find(','));
-    items.emplace(text.substr(0, end));
+    passes::add_optimizer(items, text.substr(0, end));
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   }
   return items;
@@ -246,52 +254,128 @@ bool is_on(const SessionOptions& options, std::string_view key) {
   return found != options.config.end() && found->second == "1";
 }
 
+/// For tests: "1" looks for contradictions, "complete" also for what substitution does not know.
+runtime::ShapeCheck shape_check(const SessionOptions& options) {
+  constexpr std::string_view kKey = "session.check_symbolic_shapes";
+  if (is_on(options, kKey)) return runtime::ShapeCheck::Contradictions;
+  const auto found = options.config.find(kKey);
+  const bool complete = found != options.config.end() && found->second == "complete";
+  return complete ? runtime::ShapeCheck::Complete : runtime::ShapeCheck::Off;
+}
+
+/// A config entry that is a whole number that `valid` takes; nullopt where it is not given.
+template <class T, class Valid>
+std::optional<T> number(const SessionOptions& options, const char* key, const char* expected, const Valid& valid) {
+  const auto found = options.config.find(key);
+  if (found == options.config.end()) return std::nullopt;
+  const std::string& text = found->second;
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !valid(value))
+    fail(ErrorCode::InvalidArgument, cat(key, " is '", text, "', ", expected, " is expected"));
+  return value;
+}
+
 /// How large a folded constant may be; 0 is no bound.
 std::size_t folding_limit(const SessionOptions& options, std::size_t fallback) {
   constexpr const char* kKey = "optimization.constant_folding_max_output_size_in_bytes";
   constexpr std::size_t kMost = std::size_t{1} << 40;
-  const auto found = options.config.find(kKey);
-  if (found == options.config.end()) return fallback;
-  const std::string& text = found->second;
-  std::size_t bytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  if (error != std::errc{} || end != text.data() + text.size())
-    fail(ErrorCode::InvalidArgument, cat(kKey, " is '", text, "', a number of bytes is expected"));
-  return bytes == 0 ? kMost : std::min(bytes, kMost);
+  const auto bytes = number<std::size_t>(options, kKey, "a number of bytes", [](std::size_t) { return true; });
+  if (!bytes) return fallback;
+  return *bytes == 0 ? kMost : std::min(*bytes, kMost);
+}
+
+/// How products with weights of few bits are made.
+void configure_products(passes::PassOptions& to, const SessionOptions& options) {
+  to.accuracy_level = number<std::int64_t>(options, "session.qdq_matmulnbits_accuracy_level", "a number from 0 to 4",
+                                           [](std::int64_t level) { return level >= 0 && level <= 4; })
+                          .value_or(to.accuracy_level);
+  const auto block = number<std::int64_t>(
+      options, "session.qdq_matmulnbits_block_size", "a power of two from 16 to 256, 0 or -1", [](std::int64_t size) {
+        return size == 0 || size == -1 || (size >= 16 && size <= 256 && (size & (size - 1)) == 0);
+      });
+  if (block && *block != 0) to.block_size = *block == -1 ? 0 : *block;
 }
 
 /// What the config entries say about optimizers.
 void configure(passes::PassOptions& to, const SessionOptions& options) {
   if (const auto off = options.config.find("optimization.disable_specified_optimizers"); off != options.config.end())
-    to.disabled = split_list(off->second);
+    to.disabled = listed_optimizers(off->second);
   if (is_on(options, "session.disable_double_qdq_remover")) to.disabled.emplace("DoubleQDQPairsRemover");
   if (is_on(options, "session.disable_quant_qdq")) {
-    for (const char* name : {"DQMatMulNBitsFusion", "DequantizeMatMulFusion", "GatherDequantizeFusion",
-                             "QDQPropagationTransformer", "DoubleQDQPairsRemover"})
+    for (const char* name : {"QDQSelectorActionTransformer", "DQMatMulNBitsFusion", "DequantizeMatMulFusion",
+                             "GatherDequantizeFusion", "QDQPropagationTransformer", "DoubleQDQPairsRemover",
+                             "WeightBiasQuantization", "WhereDummyDq", "EnsureUniqueDQForNodeUnit"})
       to.disabled.emplace(name);
   }
   if (is_on(options, "optimization.enable_cast_chain_elimination")) to.enabled.emplace("CastChainElimination");
   if (is_on(options, "session.enable_dq_matmulnbits_fusion")) to.enabled.emplace("DQMatMulNBitsFusion");
+  if (is_on(options, "session.enable_quant_qdq_cleanup")) to.enabled.emplace("QDQFinalCleanupTransformer");
+  configure_products(to, options);
   to.keep_dequantizers = is_on(options, "session.disable_qdq_constant_folding");
   to.max_folded_bytes = folding_limit(options, to.max_folded_bytes);
+  to.max_dequantized_bytes = folding_limit(options, to.max_dequantized_bytes);
 }
 
-void optimize(Model& model, Engine& engine, const SessionOptions& options, const Logger& logger, LoadedModel& loaded) {
+/// The model as it would run on the CPU, or at level basic where other providers run parts of it, but for the
+/// DequantizeLinears of constants, which stay.
+void write_with_codes(Model model, Engine& engine, const SessionOptions& options, passes::PassOptions pass_options,
+                      bool shared, const Logger& logger) {
+  pass_options.keep_dequantizers = true;
+  pass_options.separate_dequantizers = shared || options.level < passes::Level::Extended;
+  passes::run_basic(model, pass_options);
+  if (!shared) {
+    provider::partition(*model.graph, {}, engine.registry(), {});
+    if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
+  }
+  write_optimized(model, engine, options, logger);
+}
+
+void optimize(Model& model, Engine& engine, const SessionOptions& options, const Logger& logger,
+              const kernel::RunContext& load, LoadedModel& loaded) {
   passes::PassOptions pass_options{.level = options.level,
                                    .registry = &engine.registry(),
                                    .logger = &logger,
                                    .allocator = &tensor::host_allocator(),
                                    .disabled = {},
-                                   .fusions = &engine.fusions()};
+                                   .fusions = &engine.fusions(),
+                                   .load = &load};
   configure(pass_options, options);
-  if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
   loaded.providers = make_providers(engine, options, logger);
-  const bool save = !options.optimized_model_path.empty(), shared = !loaded.providers.empty();
+  const bool shared = !loaded.providers.empty();
+  pass_options.cpu_only = !shared;
+  pass_options.rung = engine.cpu_rung();
+  bool save = !options.optimized_model_path.empty();
+  if (save && options.level >= passes::Level::Basic && passes::should_keep_codes(model)) {
+    Model copy = model;
+    copy.graph = model.graph->clone();
+    write_with_codes(std::move(copy), engine, options, pass_options, shared, logger);
+    save = false;
+  }
+  if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
   if (save && shared) write_optimized(model, engine, options, logger);  // what a provider compiles cannot be written
   loaded.placements = provider::partition(*model.graph, loaded.providers, engine.registry(),
                                           {.forbid_cpu_fallback = is_on(options, "session.disable_cpu_ep_fallback")});
   if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
   if (save && !shared) write_optimized(model, engine, options, logger);
+  if (options.level >= passes::Level::Layout) passes::run_layout(model, pass_options);
+}
+
+/// The file in options.model_cache_dir for this model, by its path or, where it has none, its bytes, and for all that
+/// decides which weights are packed, and how. It only has to be another one for another model: see WeightCache.
+std::string cache_path(const ModelSource& source, const SessionOptions& options, CpuRung rung) {
+  std::string facts = cat(to_string(rung), "\n", static_cast<int>(options.level), "\n");
+  for (const ProviderChoice& choice : options.providers) facts += cat(choice.name, "\n");
+  for (const auto& [name, size] : options.free_dimensions) facts += cat(name, "=", size, "\n");
+  for (const auto& [key, value] : options.config) facts += cat(key, "=", value, "\n");
+  if (source.path.empty()) {
+    facts += content_hash({source.bytes.data(), source.bytes.size()}).to_string();
+  } else {
+    std::error_code ignored;
+    const std::u8string path = std::filesystem::absolute(to_path(source.path), ignored).u8string();
+    facts.append(path.begin(), path.end());
+  }
+  return cat(options.model_cache_dir, "/", content_hash(std::as_bytes(std::span(facts))).to_string(), ".infernode");
 }
 
 class Stage {
@@ -314,15 +398,21 @@ class Stage {
 
 LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
                        const kernel::CancelToken* cancel, runtime::Profiler* profiler) {
-  kernel::RunContext checkpoint;
-  checkpoint.cancel = cancel;
+  kernel::RunContext load;
+  load.cancel = cancel;
+  std::optional<runtime::WeightCache> cache;
+  if (!options.model_cache_dir.empty()) {
+    const std::size_t most = engine.pool().size(), threads = options.intra_op_threads;
+    cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(),
+                  threads == 0 ? most : std::min(threads, most), logger);
+  }
   LoadedModel loaded;
   Model model;
   {
     const Stage stage(profiler, source.path.empty() ? "model_loading_array" : "model_loading_uri");
-    model = read(engine, source, options, logger);
+    model = read(engine, source, options, logger, load);
   }
-  checkpoint.check();
+  load.check();
   const Stage stage(profiler, "session_initialization");
   check_opsets(model, engine.registry(), logger);
   check_operators(model, engine.registry());
@@ -333,22 +423,26 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   loaded.info = model.info;
   graph::adopt_constants(*model.graph);
   const std::vector<graph::ValueType> declared = output_types(*model.graph);
-  kernel::infer_graph(*model.graph, engine.registry(), &logger);
+  kernel::infer_graph(*model.graph, engine.registry(), &logger, &load);
   if (kernel::expand_functions(*model.graph, engine.registry()) > 0)
-    kernel::infer_graph(*model.graph, engine.registry(), &logger);
+    kernel::infer_graph(*model.graph, engine.registry(), &logger, &load);
   describe_interface(*model.graph, declared, loaded);
-  checkpoint.check();
-  optimize(model, engine, options, logger, loaded);
-  checkpoint.check();
+  load.check();
+  optimize(model, engine, options, logger, load, loaded);
+  load.check();
   model.graph->compact();
   loaded.plan =
       runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),
                                                   .rung = engine.cpu_rung(),
                                                   .weights = &engine.weights(),
+                                                  .cache = cache ? &*cache : nullptr,
                                                   .providers = loaded.providers,
                                                   .logger = &logger,
                                                   .lay_out_memory = options.memory_pattern && !options.parallel,
-                                                  .keep_memory = options.cpu_arena});
+                                                  .keep_memory = options.cpu_arena,
+                                                  .check_shapes = shape_check(options),
+                                                  .load = &load});
+  if (cache) cache->save();
   return loaded;
 }
 

@@ -23,7 +23,7 @@ struct LoadedModel {
 };
 
 /// From file to plan: read, check operators, infer, optimize, partition, save if asked, build kernels. Throws Error;
-/// `cancel` is looked at between stages. `logger` and `options` outlive the result.
+/// `cancel` is looked at for each node. `logger` and `options` outlive the result.
 LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
                        const kernel::CancelToken* cancel, runtime::Profiler* profiler);
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 
 #include "base/float_mode.h"
 #include "base/mapped_file.h"
+#include "base/system.h"
+#include "runtime/brief_run.h"
 #include "runtime/executor.h"
 #include "session/feed_check.h"
 #include "session/loader.h"
@@ -34,6 +37,7 @@ struct Session::State {
   bool released = false;
   std::shared_ptr<Profiler> profiler;
   std::atomic<bool> warned_symbols = false;
+  bool may_never_end = false;
 
   void begin_run() {
     const std::lock_guard lock(mutex);
@@ -43,6 +47,12 @@ struct Session::State {
   void end_run() {
     const std::lock_guard lock(mutex);
     if (--running == 0) idle.notify_all();
+  }
+  /// Those there are, which live on while they are used though the session be released meanwhile.
+  std::vector<std::shared_ptr<provider::Provider>> providers() {
+    const std::lock_guard lock(mutex);
+    if (released && running == 0) fail(ErrorCode::Disposed, "Session already disposed.");
+    return model.providers;
   }
 };
 
@@ -70,6 +80,17 @@ std::size_t number(const SessionOptions& options, std::string_view key) {
     value = value * 10 + static_cast<std::size_t>(c - '0');
   }
   return value;
+}
+
+bool has_loop(const graph::Graph& graph) {
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    const graph::Node& node = graph.node(id);
+    if (node.removed) continue;
+    if (node.domain.empty() && node.op_type == "Loop") return true;
+    const auto bodies = graph::subgraphs(node);
+    if (std::any_of(bodies.begin(), bodies.end(), [](const auto& body) { return has_loop(*body); })) return true;
+  }
+  return false;
 }
 
 /// Feeds in the order of the graph's inputs: null where an overridable initializer is not fed.
@@ -117,6 +138,19 @@ bool overlap(const tensor::Value& feed, const tensor::Tensor& target) {
          target.buffer().data() < source.buffer().data() + source.bytes();
 }
 
+/// What a brief run gives. One that is past its deadline is given up like one that found reasons to be.
+template <class Execute>
+std::vector<tensor::Value> or_not_brief(const Execute& execute, runtime::RunHistory& history) {
+  try {
+    return execute();
+  } catch (const runtime::NotBrief&) {
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::Aborted) throw;
+  }
+  history.given_up();
+  throw runtime::NotBrief{};
+}
+
 /// Symbols that two inputs give different sizes: allowed, each then stands for itself.
 std::string disagreement(const LoadedModel& model, std::span<const tensor::Value> feeds) {
   std::map<std::string, std::int64_t> sizes;
@@ -144,6 +178,7 @@ std::shared_ptr<Session> Session::create(std::shared_ptr<Engine> engine, ModelSo
   auto state = std::make_unique<State>(std::move(engine), std::move(options));
   if (state->options.profiling) state->profiler = std::make_shared<Profiler>();
   state->model = load_model(*state->engine, source, state->options, state->logger, cancel, state->profiler.get());
+  state->may_never_end = has_loop(state->model.plan->graph());
   return std::shared_ptr<Session>(new Session(std::move(state)));
 }
 
@@ -222,25 +257,35 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
       target = {};
   }
   const auto inputs = order_feeds(model, feeds);
-  const auto shapes = model.plan->specialise(inputs, {});
+  const auto shapes = request.brief ? model.plan->find_specialised(inputs) : model.plan->specialise(inputs, {});
+  if (!shapes) throw runtime::NotBrief{};
   const auto begin = Profiler::Clock::now();
-  std::vector<tensor::Value> all =
-      runtime::execute({.plan = *model.plan,
-                        .shapes = *shapes,
-                        .frame = *frame,
-                        .run = run,
-                        .inputs = inputs,
-                        .captures = {},
-                        .bound = bound,
-                        .devices = devices,
-                        .output_allocator = limited ? charged_outputs : tensor::host_allocator(),
-                        .inter_op_threads = !state_->options.parallel ? 1
-                                            : inter_op == 0           ? pool.size()
-                                                                      : inter_op});
+  const bool brief = request.brief && shapes->control_flow;
+  if (brief) {
+    if (profiler || shapes->data_decides) throw runtime::NotBrief{};
+    run.cancel = &runtime::kBriefRun;
+    const std::chrono::steady_clock::time_point until = begin + *request.brief;
+    run.deadline = std::min(run.deadline.value_or(until), until);
+    bound.clear();  // a run that is given up has written nothing
+  }
+  const auto execute = [&] {
+    return runtime::execute({.plan = *model.plan,
+                             .shapes = *shapes,
+                             .frame = *frame,
+                             .run = run,
+                             .inputs = inputs,
+                             .captures = {},
+                             .bound = bound,
+                             .devices = devices,
+                             .output_allocator = limited ? charged_outputs : tensor::host_allocator(),
+                             .inter_op_threads = !state_->options.parallel ? 1
+                                                 : inter_op == 0           ? pool.size()
+                                                                           : inter_op});
+  };
+  std::vector<tensor::Value> all = brief ? or_not_brief(execute, shapes->history) : execute();
   const auto end = Profiler::Clock::now();
   const double us = std::chrono::duration<double, std::micro>(end - begin).count();
-  const double mean = shapes->mean_us.load(std::memory_order_relaxed);
-  shapes->mean_us.store(mean < 0 ? us : 0.75 * mean + 0.25 * us, std::memory_order_relaxed);
+  shapes->history.ended(us, brief);
   if (profiler) {
     profiler->add("Session", state_->options.parallel ? "ParallelExecutor::Execute" : "SequentialExecutor::Execute",
                   begin, end);
@@ -294,20 +339,24 @@ std::vector<Session::OutputForecast> Session::forecast(std::span<const tensor::V
 }
 
 std::optional<double> Session::expected_run_us(std::span<const tensor::Value> feeds) {
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (state_->released) return std::nullopt;  // run() will say so
-    ++state_->running;
+  std::shared_ptr<const runtime::ShapePlan> shapes;
+  try {
+    const RunGuard guard(*state_);
+    shapes = state_->model.plan->find_specialised(order_feeds(state_->model, feeds));
+  } catch (const Error&) {
+    return std::nullopt;  // released: run() will say so
   }
-  const auto shapes = state_->model.plan->find_specialised(order_feeds(state_->model, feeds));
-  state_->end_run();
-  const double mean = shapes ? shapes->mean_us.load(std::memory_order_relaxed) : -1;
-  return mean < 0 ? std::nullopt : std::optional(mean);
+  const double mean = shapes ? shapes->history.mean_us() : -1;
+  if (mean < 0) return std::nullopt;
+  const bool tells = !shapes->data_decides && shapes->history.worth_a_try();
+  return tells ? mean : std::numeric_limits<double>::infinity();
 }
+
+bool Session::may_never_end() const { return state_->may_never_end; }
 
 tensor::Tensor Session::allocate(tensor::DType dtype, const tensor::Shape& shape, tensor::Device device) {
   if (device.is_host()) return tensor::Tensor::make(dtype, shape);
-  for (const auto& provider : state_->model.providers) {
+  for (const auto& provider : state_->providers()) {
     if (provider->device() == device) return tensor::Tensor::make(dtype, shape, provider->allocator());
   }
   fail(ErrorCode::InvalidArgument, cat("this session has no device '", device.to_string(), "'"));
@@ -316,7 +365,7 @@ tensor::Tensor Session::allocate(tensor::DType dtype, const tensor::Shape& shape
 void Session::copy(const tensor::Tensor& from, const tensor::Tensor& to) {
   if (from.device().is_host() && to.device().is_host()) return tensor::copy_elements(from, to);
   const tensor::Device device = from.device().is_host() ? to.device() : from.device();
-  for (const auto& provider : state_->model.providers) {
+  for (const auto& provider : state_->providers()) {
     if (provider->device() != device) continue;
     const auto stream = provider->make_stream();
     provider->copy(from, to, *stream);
@@ -329,7 +378,7 @@ void Session::copy(const tensor::Tensor& from, const tensor::Tensor& to) {
 tensor::Device Session::device(std::string_view name) const {
   std::string known = "'cpu'";
   if (name == "cpu") return {};
-  for (const auto& provider : state_->model.providers) {
+  for (const auto& provider : state_->providers()) {
     const std::string full = provider->device().to_string();
     if (name == provider->name() || name == full) return provider->device();
     known += cat(", '", full, "'");
@@ -376,6 +425,8 @@ bool Session::release() {
   state_->model.plan.reset();
   state_->model.providers.clear();
   state_->frames.clear();
+  lock.unlock();
+  return_freed_memory();
   return true;
 }
 
@@ -386,7 +437,7 @@ bool Session::released() const {
 
 std::size_t Session::memory_bytes() const {
   const std::lock_guard lock(state_->mutex);
-  return (state_->model.plan ? state_->model.plan->constant_bytes() : 0) + state_->frames.bytes();
+  return (state_->model.plan ? state_->model.plan->held_bytes() : 0) + state_->frames.bytes();
 }
 
 }  // namespace infernode::session

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,6 +43,10 @@ struct RunRequest {
   /// Parallel to `wanted`, may be empty: where the output shall stay. Host by default.
   std::span<const tensor::Device> devices{};
   const kernel::CancelToken* cancel = nullptr;
+  /// For a caller that must not wait, without `cancel`: where the model has control flow, the run throws
+  /// runtime::NotBrief when it has taken as long, or is about to enter what may. Nothing was written then, nor put into
+  /// a trace.
+  std::optional<std::chrono::microseconds> brief{};
   RunOptions options{};
 };
 
@@ -81,8 +86,12 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   std::vector<OutputForecast> forecast(std::span<const tensor::Value> feeds, std::span<const std::size_t> wanted);
   /// Expected duration of a run with these feeds' shapes in microseconds, from earlier runs; nullopt where this
-  /// signature was not run yet, or so long ago that its plan was dropped. Always cheap; does not check feeds.
+  /// signature was not run yet, or so long ago that its plan was dropped, and infinity where earlier runs tell nothing:
+  /// the data decides, or runs that were to be brief were not. Always cheap; does not check feeds.
   std::optional<double> expected_run_us(std::span<const tensor::Value> feeds);
+
+  /// Whether the model has a Loop: the only operator that may go on for ever.
+  bool may_never_end() const;
 
   /// Memory on a device of this session's providers, for bound inputs and outputs.
   tensor::Tensor allocate(tensor::DType dtype, const tensor::Shape& shape, tensor::Device device);

@@ -30,6 +30,7 @@ struct SessionOptions {
   bool cpu_arena = true;               ///< keep freed activation memory for the next run
   bool memory_pattern = true;          ///< lay activations out by lifetime when shapes are known
   std::string optimized_model_path{};  ///< write the optimized model here; "" : do not
+  std::string model_cache_dir{};       ///< keep packed weights there for later loads; "": do not
   bool profiling = false;
   std::string profile_prefix{};
   std::string log_id{};

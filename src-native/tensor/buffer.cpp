@@ -17,8 +17,13 @@ namespace infernode::tensor {
 namespace {
 
 constexpr size_t kAlignment = 64;
+#if defined(__SANITIZE_ADDRESS__)  // which sees what is read or written past a block's end, but not past its pages'
+constexpr size_t kBlockUnit = 1, kPagesFrom = kHugePage;
+#else
+constexpr size_t kBlockUnit = kAlignment;
 /// Blocks from here on are pages of their own, so that freeing them shrinks the process.
 constexpr size_t kPagesFrom = size_t{1} << 20;
+#endif
 
 /// What empty buffers point to: never null, never accessed.
 alignas(kAlignment) constexpr std::byte kEmptyBlock[kAlignment]{};
@@ -31,8 +36,25 @@ void* map_pages(size_t bytes) {
 #if defined(_WIN32)
   return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 #else
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return p == MAP_FAILED ? nullptr : p;
+  const auto map = [](size_t size) -> std::byte* {
+    void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? nullptr : static_cast<std::byte*>(p);
+  };
+#if defined(MADV_HUGEPAGE)
+  if (bytes >= kHugePage) {
+    // One huge page more than is needed, of which the ends are given back.
+    const size_t size = align_up(bytes, page_size());
+    if (std::byte* const all = map(size + kHugePage); all != nullptr) {
+      const auto address = reinterpret_cast<uintptr_t>(all);
+      const size_t before = align_up(address, kHugePage) - address;
+      if (before > 0) munmap(all, before);
+      if (before < kHugePage) munmap(all + before + size, kHugePage - before);
+      prefer_huge_pages(all + before, size);
+      return all + before;
+    }
+  }
+#endif
+  return map(bytes);
 #endif
 }
 
@@ -59,7 +81,7 @@ class HostAllocator final : public Allocator {
     expect_available(bytes);
     void* p = bytes >= kPagesFrom
                   ? map_pages(bytes)
-                  : ::operator new (align_up(bytes, kAlignment), std::align_val_t{kAlignment}, std::nothrow);
+                  : ::operator new (align_up(bytes, kBlockUnit), std::align_val_t{kAlignment}, std::nothrow);
     if (p == nullptr) fail_memory(bytes);
     // The constructor of shared_ptr calls the deleter where it cannot allocate its count.
     auto owner =

@@ -50,7 +50,7 @@ describe('the example that reads a picture', () => {
     // Compression noise costs this recogniser some spaces, whatever engine runs it, but no character.
     const solid = (lines: (string | undefined)[]) => lines.map((line) => line!.replaceAll(' ', ''));
     expect(solid(linesOf(stdout))).toEqual(solid(expected));
-    expect(existsSync(join(folder, 'photo-read.png'))).toBe(true);
+    expect(existsSync(join(folder, 'photo.jpg-read.png'))).toBe(true);
   });
 
   it('says what is wrong with a file that is no picture', () => {
@@ -63,6 +63,7 @@ describe('the example that reads a picture', () => {
     expect(read('half.png').stderr).toMatch(/half\.png is a PNG picture that is damaged or incomplete/);
     expect(read('nowhere.png').stderr).toMatch(/cannot read .*nowhere\.png/);
     expect(read('missing.png').status).toBe(1);
+    expect(read('half.png', 'nowhere.png').stderr).toMatch(/one picture at a time/);
   });
 });
 

@@ -236,12 +236,19 @@ describe.runIf(ours)('a model file', () => {
     ['a picture', Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13), /PNG|image/i],
     ['safetensors', Buffer.from('\x10\0\0\0\0\0\0\0{"__metadata__":{', 'latin1'), /safetensors/i],
     ['zeros', new Uint8Array(4096), /It looks like zeros: the file was reserved but never written; fetch it again\.$/],
+    ['a flash chip wiped', new Uint8Array(600).fill(0xff), /^(?!.*plain text)/],
     ['noise', Uint8Array.from({ length: 4096 }, (_, i) => (i * 2654435761) >>> 13), /at byte \d+/],
   ])('that is %s says so', async (_, content, looksLike) => {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     const error = await refuse(bytes, { message: looksLike, code: 'INVALID_MODEL' });
     expect(error.message).toMatch(/^Failed to load model because protobuf parsing failed\./);
   });
+
+  it('of a name that no file can have says so', () =>
+    expectFailure(() => InferenceSession.create('model\0.onnx'), {
+      message: 'Load model failed: the path holds a null character, which no file name can have',
+      code: 'INVALID_ARGUMENT',
+    }));
 
   it('in a buffer that was given away says so', async () => {
     const bytes = add();
@@ -511,6 +518,7 @@ describe.runIf(ours)('options', () => {
     ['negative dims', { freeDimensionOverrides: { n: -2 } }],
     ['a NaN memory limit', { memoryLimit: NaN }],
     ['a negative memory limit', { memoryLimit: -1 }],
+    ['a model cache that is no path', { modelCacheDir: true }],
     ['providers of numbers', { executionProviders: [5] }],
     ['external data without a path', { externalData: [{ data: new Uint8Array(1) }] }],
     ['external data of text', { externalData: [{ path: 'a', data: 5 }] }],

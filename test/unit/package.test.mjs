@@ -91,6 +91,22 @@ describe('the README', () => {
   });
 });
 
+it('the packed sources are all that the build reads', () => {
+  const lists = ['CMakeLists.txt', 'src-native/CMakeLists.txt']
+    .map((path) => readFileSync(at(path), 'utf8'))
+    .join('\n');
+  const used = [...lists.matchAll(/^(?:add_subdirectory|include)\((?:\${CMAKE_SOURCE_DIR}\/)?([^)\s]+)/gm)].map(
+    (match) => match[1],
+  );
+  expect(used.length).toBeGreaterThan(4);
+  for (const path of used) {
+    expect(
+      manifest.files.some((packed) => path === packed || path.startsWith(`${packed}/`)),
+      path,
+    ).toBe(true);
+  }
+});
+
 describe('types', () => {
   const program = `
     import { InferenceSession, Tensor, env, listSupportedBackends, type TypedTensor } from 'infernode';

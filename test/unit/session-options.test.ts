@@ -24,6 +24,7 @@ describe('session options', () => {
       logId: '',
       logSeverityLevel: 2,
       memoryLimit: 0,
+      modelCacheDir: '',
       freeDimensionOverrides: [],
       externalData: [],
       config: [],

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { registerBackend } from 'onnxruntime-common';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Kind, Placement } from '../../src/native.js';
@@ -330,6 +331,26 @@ describe('pending runs', () => {
     expect(addon.cancelled).toEqual([1]);
     native.pending[0]!({ code: 'ABORTED', message: 'aborted' }, undefined);
     expect(await running).toMatchObject({ name: 'AbortError', code: 'ABORTED', cause: 'enough' });
+  });
+
+  it('share one listener of a signal, which goes with the last of them', async () => {
+    const { signal } = new AbortController();
+    const runs = Array.from({ length: 20 }, () => session.run({ x: floats(1) }, { signal }));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    native.pending.forEach((settle) => settle(undefined, wire));
+    await Promise.all(runs);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
+  it('that share a signal are all cancelled by it', () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const runs = [1, 2, 3].map(() => failureOf(() => session.run({ x: floats(1) }, { signal })));
+    native.pending[1]!(undefined, wire);
+    controller.abort();
+    expect(addon.cancelled).toEqual([1, 3]);
+    native.pending.forEach((settle) => settle({ code: 'ABORTED', message: 'aborted' }, undefined));
+    return Promise.allSettled(runs);
   });
 
   it('that succeed in time stay successes', async () => {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <set>
 
 #include "fuzz/seeds.h"
 #include "graph/text.h"
@@ -38,6 +39,66 @@ std::vector<std::string> seed_models() {
   for (const auto& path : files) {
     std::ifstream file(path, std::ios::binary);
     out.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return out;
+}
+
+std::string key_of(const std::string& domain, const std::string& op) {
+  return cat(domain.empty() ? "ai.onnx" : domain, ".", op);
+}
+
+namespace {
+
+/// Operators that no written case asks for an answer: they take no tensor, or give none.
+constexpr std::string_view kUnwritten[] = {
+    "g () => (y) { y = Constant<value_floats = [1.0, 2.0]>() }",
+    "g () => (y) { y = RandomNormal<shape = [2, 3], mean = 0.5, scale = 2.0, seed = 1.0, dtype = 1>() }",
+    "g (map(int64, float) x) => (y) { y = ai.onnx.ml.CastMap<cast_to = \"TO_FLOAT\", map_form = \"SPARSE\", max_map = "
+    "9>(x) }",
+    "g (map(string, float) x) => (y) { y = ai.onnx.ml.DictVectorizer<string_vocabulary = [\"a\", \"b\"]>(x) }",
+    "g (float[2,2] x) => (y) { y = ai.onnx.ml.ZipMap<classlabels_strings = [\"a\", \"b\"]>(x) }",
+    "g (map(int64, float) x) => (y) { y = ai.onnx.ml.DictVectorizer<int64_vocabulary = [1, 0]>(x) }",
+    "g (float[2,5,3,4] x) => (y) { b = infernode.BlockChannels(x)  y = infernode.UnblockChannels<channels = 5>(b) }",
+    "g (float[1,1,3,4,16] x, float[5,16,2,1] w, float[5] b) => (y) { y = infernode.BlockedConv(x, w, b) }",
+};
+
+/// Of the text of a case; longer ones would take a round's time.
+constexpr std::size_t kLongestInputs = 4000;
+
+void add_written(std::map<std::string, std::vector<std::string>>& out, const std::string& graph, long opset) {
+  const graph::Model model = graph::parse_model(
+      cat("<ir_version: 14, opset_import: [\"\" : ", opset,
+          ", \"com.microsoft\" : 1, \"ai.onnx.ml\" : 5, \"ai.onnx.preview\" : 1, \"ai.onnx.preview.training\" : 1, "
+          "\"infernode\" : 1]> ",
+          graph));
+  const auto bytes = onnx::write_model_bytes(model);
+  const std::string file(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::set<std::string> keys;
+  for (const graph::NodeId id : model.graph->topological_order())
+    keys.insert(key_of(model.graph->node(id).domain, model.graph->node(id).op_type));
+  for (const std::string& key : keys) out[key].push_back(file);
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::string>> written_models() {
+  std::map<std::string, std::vector<std::string>> out;
+  for (const std::string_view text : kUnwritten) add_written(out, std::string(text), 21);
+  for (const char* name : {"operator-edges.txt", "contrib-attention.txt"}) {
+    std::ifstream file(cat(INFERNODE_TEST_FIXTURES "/", name));
+    // ops/written_cases.h says what the lines of a case are.
+    for (std::string title, nodes, inputs, outputs, empty; std::getline(file, title);) {
+      if (title.empty()) continue;
+      std::getline(std::getline(std::getline(file, nodes), inputs), outputs);
+      if (outputs == "refused" || outputs == "unsupported" || inputs.size() > kLongestInputs) continue;
+      const long opset = std::stol(title.substr(title.rfind('|', title.rfind('|') - 1) + 1));
+      std::string results;
+      const auto answers = graph::parse_model(cat("g (", outputs, ") => () {}")).graph;
+      for (const graph::ValueId id : answers->inputs())
+        results += cat(results.empty() ? "" : ", ", answers->value(id).name);
+      add_written(out, cat("g (", inputs, ") => (", results, ") { ", nodes, " }"), opset);
+      add_written(out, cat("g () => (", results, ") <", inputs, "> { ", nodes, " }"), opset);
+    }
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,11 @@ std::string setting(const char* name, const char* fallback);
 std::vector<std::string> seed_models();
 /// The same models in ORT format, as a session saves them: those that the format can hold.
 std::vector<std::string> ort_models(const std::shared_ptr<session::Engine>& engine);
+/// "domain.operator", "ai.onnx.Add".
+std::string key_of(const std::string& domain, const std::string& op);
+/// By key_of each operator that they hold: the written cases of operators (test/fixtures) that have answers, as models
+/// whose inputs have defaults, and as models of constants alone.
+std::map<std::string, std::vector<std::string>> written_models();
 /// Bytes of a model in text form.
 std::string from_text(std::string_view text);
 

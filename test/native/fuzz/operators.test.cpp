@@ -114,6 +114,8 @@ TEST_CASE("operators meet inputs of any shape with answers or errors") {
   fuzz::Campaign campaign;
   Mutator random({}, static_cast<std::uint32_t>(std::stoul(setting("INFERNODE_FUZZ_SEED", "1"))));
   for (const std::string& model : fuzz::seed_models()) random.learn(model);
+  for (const auto& [op, models] : fuzz::written_models())
+    for (const std::string& model : models) random.learn(model);
   const std::string only = setting("INFERNODE_FUZZ_OPERATOR", "");
   const long rounds = std::stol(setting("INFERNODE_FUZZ_COUNT", "3"));
   for (const kernel::OpSchema* schema : campaign.engine()->registry().schemas()) {

@@ -85,6 +85,15 @@ Value small_value(const ValueType& type, Mutator& random) {
       if (!type.inner || random.once_in(2)) return {};
       return small_value(*type.inner, random);
     }
+    case ValueType::Kind::Map: {
+      if (!type.inner || type.inner->kind != ValueType::Kind::Tensor) return {};
+      const graph::SymShape list{graph::Dim(static_cast<std::int64_t>(random.below(4)))};
+      tensor::Map out{small_tensor(type.elem, &list, random), {}};
+      const graph::SymShape scalar;
+      for (std::int64_t left = out.keys.numel(); left > 0; --left)
+        out.values.emplace_back(small_tensor(type.inner->elem, &scalar, random));
+      return Value(std::move(out));
+    }
     default:
       return small_tensor(type.elem, type.shape ? &*type.shape : nullptr, random);
   }

@@ -55,10 +55,8 @@ const UnaryCase kUnaryCases[] = {
                                                                             : 0; }, 0},
     {UnaryOp::kLeakyRelu, "leaky relu", [](double x, double a, double) { return x < 0 ? a * x : x; }, 0.5, 0, -30, 30,
      0.1f},
-    {UnaryOp::kThresholdedRelu, "thresholded relu",
-     [](double x, double a, double) { return x > a    ? x
-                                             : x != x ? x
-                                                      : 0; }, 0, 0, -30, 30, 2.5f},
+    {UnaryOp::kThresholdedRelu, "thresholded relu", [](double x, double a, double) { return x > a ? x : 0; }, 0, 0, -30,
+     30, 2.5f},
     {UnaryOp::kElu, "elu", [](double x, double a, double) { return x < 0 ? a * std::expm1(x) : x; }, 3, 0, -30, 30,
      1.5f},
     {UnaryOp::kSelu, "selu", [](double x, double a, double b) { return b * (x < 0 ? a * std::expm1(x) : x); }, 3, 0,

@@ -1,5 +1,8 @@
 #include "microkernels/qgemm.h"
 
+#include <cmath>
+#include <limits>
+
 #include "support.h"
 
 namespace infernode::microkernels::test {
@@ -140,6 +143,38 @@ TEST_CASE("qgemm converts its sums to float, uint8 and int8") {
       for (const bool columns : {false, true}) {
         Case c{13, 45, 20, false, true, false, false, columns, output};
         check(qgemm_table(rung), c);
+      }
+    }
+  });
+}
+
+TEST_CASE("qgemm makes the zero point of NaN, the ends of infinities") {
+  constexpr std::size_t kColumns = 21;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for_each_target([](CpuRung rung) {
+    const QgemmTable& table = qgemm_table(rung);
+    const std::uint8_t a[] = {1};
+    std::int8_t b[kColumns];
+    for (std::size_t j = 0; j < kColumns; ++j) b[j] = static_cast<std::int8_t>(static_cast<int>(j % 3) - 1);
+    Guarded<std::uint8_t> packed(table.packed_b_bytes(kColumns, 1)), out(kColumns);
+    Scratch<std::uint8_t> scratch(table.scratch_bytes(1));
+    table.pack_b(kColumns, 1, b, true, kColumns, false, packed.data(), 0, kColumns);
+    for (const float scale : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity}) {
+      for (const QgemmOutput output : {QgemmOutput::kU8, QgemmOutput::kS8}) {
+        QgemmArgs args{.m = 1, .n = kColumns, .k = 1, .a = a, .lda = 1};
+        args.packed_b = packed.data();
+        args.c = out.data();
+        args.ldc = kColumns;
+        args.output = output;
+        args.scale = scale;
+        args.out_zero = 9;
+        table.qgemm(args, {0, 1, 0, kColumns}, scratch.data());
+        const std::uint8_t least = output == QgemmOutput::kU8 ? 0 : 0x80,
+                           most = output == QgemmOutput::kU8 ? 255 : 0x7f;
+        for (std::size_t j = 0; j < kColumns; ++j) {
+          const float value = static_cast<float>(b[j]) * scale;
+          CHECK(out[j] == (std::isnan(value) ? 9 : value > 0 ? most : least));
+        }
       }
     }
   });

@@ -86,8 +86,8 @@ class Problem {
   // The same by the convolution kernel of the target.
   void run_plain(CpuRung rung, Guarded<float>& output) {
     const ConvTable& table = conv_table(rung == CpuRung::Amx ? CpuRung::Vnni : rung);
-    Guarded<float> packed(table.packed_weight_floats(shape.out_channels, shape.depth()));
-    table.pack_weight(shape.out_channels, shape.depth(), weight.data(), packed.data());
+    Guarded<float> packed(table.packed_weight_floats(shape.out_channels, shape.in_channels, shape.kernel_points()));
+    table.pack_weight(shape.out_channels, shape.in_channels, shape.kernel_points(), weight.data(), packed.data());
     const ConvArgs args{.shape = shape,
                         .input = input.data(),
                         .packed_weight = packed.data(),

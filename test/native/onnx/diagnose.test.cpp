@@ -39,6 +39,7 @@ TEST_CASE("files that are no models are called by their name") {
       {"TensorFlow Lite", std::string("\x1c\0\0\0TFL3 rest", 13)},
       {"JSON", " {\"error\": \"not found\"}"},
       {"plain text", "Not found"},
+      {"plain text", "n\u00e3o encontrado \u2014 \u65e0"},
       {"pickle", std::string("\x80\x02}q\x01.", 6)},
       {"HDF5", "\x89HDF\r\n\x1a\n"},
       {"tar archive", tar},

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "graph/text.h"
+#include "onnx/ort_writer.h"
+#include "onnx/writer.h"
 #include "protos.h"
 
 using namespace infernode;
@@ -391,4 +393,32 @@ TEST_CASE("a missing file") {
   const Error folder = error_of([] { (void)onnx::read_model_file("."); });
   CHECK(folder.code() == ErrorCode::Io);
   CHECK(contains(folder, "not a regular file"));
+}
+
+TEST_CASE("reading ends where the checkpoint throws, in either format") {
+  std::string nodes;
+  for (int i = 0; i < 20; ++i) nodes += infernode::cat("v", i + 1, " = Sin(v", i, ")  ");
+  const graph::Model written = graph::parse_model(infernode::cat("(float v0) => (v20) { ", nodes, " }"));
+  const onnx::OrtWriteOptions ort{.describe = [](const graph::Node& node) {
+    onnx::OrtOperator op;
+    op.since_version = node.opset;
+    return op;
+  }};
+  for (const std::vector<std::byte>& bytes : {onnx::write_model_bytes(written), onnx::write_ort_bytes(written, ort)}) {
+    const tensor::Buffer buffer = tensor::host_allocator().allocate(bytes.size());
+    std::ranges::copy(bytes, buffer.data());
+    int calls = 0, last = -1;
+    onnx::ReadOptions options;
+    options.checkpoint = [&] {
+      if (++calls == last) fail(ErrorCode::Aborted, "enough");
+    };
+    CHECK(onnx::read_model_bytes(buffer, options).graph->node_count() == 20);
+    const int all = calls;
+    CHECK(all >= 40);  // as they are read and as they become a graph
+    for (last = 1; last <= all; ++last) {
+      calls = 0;
+      CHECK_THROWS_WITH_AS(onnx::read_model_bytes(buffer, options), "enough", Error);
+      CHECK(calls == last);
+    }
+  }
 }

@@ -91,6 +91,28 @@ TEST_CASE("large tensors go to a file beside the model") {
     CHECK(entry.path().extension() != ".tmp");
 }
 
+TEST_CASE("external data takes smaller tensors too where the model would be too large") {
+  const TemporaryFolder folder;
+  graph::Model m = graph::parse_model("g (x) => (y) { y = Neg(x) }");
+  for (int i = 1; i <= 4; ++i)  // of 4000, 8000, 12000 and 16000 bytes
+    m.graph->add_constant(cat("w", i), tensor::Tensor::of<float>({1000 * i}, std::vector<float>(1000 * i, 1)));
+  const std::string path = folder.path("m.onnx");
+  for (const size_t threshold : {size_t{14000}, size_t{1} << 40, SIZE_MAX}) {
+    CAPTURE(threshold);
+    // 24,000 bytes are below the first threshold and 40,000 below the others; 16,000 may stay inside.
+    const onnx::WriteOptions options{.external_threshold = threshold, .most_bytes = 16000};
+    onnx::write_model_file(m, path, options);
+    CHECK(std::filesystem::file_size(path) <= 16000);
+    CHECK((std::filesystem::file_size(path) > 12000) == (threshold != SIZE_MAX));
+    const graph::Model back = onnx::read_model_file(path);
+    for (int i = 1; i <= 4; ++i) CHECK(to_float_vector(constant(back, cat("w", i))) == std::vector<float>(1000 * i, 1));
+  }
+  m.graph->add_constant("s", tensor::Tensor::of<std::string>({1000}, std::vector<std::string>(1000, "fourteen bytes")));
+  const Error e = error_of([&] { onnx::write_model_file(m, path, {.external_threshold = 1, .most_bytes = 16000}); });
+  CHECK(e.code() == ErrorCode::InvalidModel);
+  CHECK(contains(e, "2 GB"));
+}
+
 TEST_CASE("a folder that does not exist") {
   const graph::Model m = graph::parse_model("g (x) => (y) { y = Neg(x) }");
   for (const size_t threshold : {SIZE_MAX, size_t{1}}) {

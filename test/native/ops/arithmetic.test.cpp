@@ -34,6 +34,44 @@ TEST_CASE("Arithmetic broadcasts both ways") {
   check_op_fails(kUntyped[0], 7, {f32({2}, {1, 2}), f32({3}, {1, 2, 3})}, ErrorCode::ShapeMismatch, "broadcast");
 }
 
+TEST_CASE("Arithmetic of no elements gives none, whatever is broadcast") {
+  const auto shape = [](int code) { return Shape{code % 3, code / 3 % 3, code / 9 % 3}; };  // dims 0, 1 and 2
+  for (int a = 0; a < 27; ++a) {
+    for (int b = 0; b < 27; ++b) {
+      Shape out;
+      bool fits = true;
+      for (std::size_t d = 0; d < 3; ++d) {
+        const std::int64_t x = shape(a)[d], y = shape(b)[d];
+        fits = fits && (x == y || x == 1 || y == 1);
+        out.push_back(x == 1 ? y : x);
+      }
+      if (!fits || out.numel() != 0) continue;
+      CAPTURE(a);
+      CAPTURE(b);
+      check_op(kUntyped[0], 14, {noise(shape(a), 1), noise(shape(b), 2)}, {Tensor::make(DType::Float32, out)});
+    }
+  }
+  for (const std::int64_t length : {4, 16, 64, 768}) {
+    check_op(kUntyped[2], 14, {noise({0, length}, 1), noise({length}, 2)}, {Tensor::make(DType::Float32, {0, length})});
+  }
+}
+
+TEST_CASE("A short row is repeated along the axis outside of it, on either side") {
+  for (const std::int64_t length : {3, 16, 64, 65}) {
+    for (const std::int64_t times : {2, 49, 1500}) {
+      const Tensor a = noise({2, 3, times, length}), row = noise({2, 3, 1, length}, 1, 2);
+      Tensor one = Tensor::make(DType::Float32, a.shape()), other = Tensor::make(DType::Float32, a.shape());
+      for (std::int64_t i = 0; i < a.numel(); ++i) {
+        const std::int64_t at = i / (times * length) * length + i % length;
+        one.mutable_data<float>()[i] = a.data<float>()[i] - row.data<float>()[at];
+        other.mutable_data<float>()[i] = row.data<float>()[at] - a.data<float>()[i];
+      }
+      check_op("(A, B) => (C) { C = Sub(A, B) }", 14, {a, row}, {one}, 0);
+      check_op("(A, B) => (C) { C = Sub(B, A) }", 14, {a, row}, {other}, 0);
+    }
+  }
+}
+
 TEST_CASE("Large tensors are split over threads and give the same") {
   const Tensor a = noise({301, 997}), row = noise({997}, 1, 2), column = noise({301, 1}, 1, 3);
   const auto value = [](const Tensor& t, std::int64_t i) { return t.data<float>()[i]; };

@@ -80,5 +80,19 @@ TEST_CASE("QLinearConv requantizes, with a bias and scales by channel") {
            {i8({1, 2, 1, 2}, {12, 14, -128, 127})});
 }
 
+TEST_CASE("QLinearConv of a channel a group, zero points by channel, and sums that floats do not hold") {
+  const char* text =
+      "(X, XS, XZ, W, WS, WZ, YS, YZ, B) => (Y) { Y = QLinearConv<group=2>(X, XS, XZ, W, WS, WZ, YS, YZ, B) }";
+  // (x - 1) * (w - {1, -3}) = 2 3, 99 -101; plus the bias; times 0.5 * {2, 4} / 2; plus 10.
+  const auto check = [&](std::vector<double> bias, float step, std::vector<double> expected) {
+    check_op(text, 10,
+             {i8({1, 2, 1, 2}, {3, 4, 100, -100}), f32({}, {0.5}), i8({}, {1}), i8({2, 1, 1, 1}, {2, -2}),
+              f32({2}, {2, 4}), i8({2}, {1, -3}), f32({}, {step}), i8({}, {10}), tensor_as(DType::Int32, {2}, bias)},
+             {tensor_as(DType::Int8, {1, 2, 1, 2}, expected)});
+  };
+  check({2, 1}, 2, {12, 12, 110, -90});
+  check({16777215, -16777217}, 1 << 20, {26, 26, -22, -22});
+}
+
 }  // namespace
 }  // namespace infernode::test

@@ -89,10 +89,20 @@ TEST_CASE("ZipMap gives a map for each row, DictVectorizer and CastMap take one"
              {f32({2, 2}, {1, 2, 3, 4})});
   REQUIRE(zipped[0].is_sequence());
   CHECK(difference(zipped[0], Value(Sequence{DType::Undefined, {map(1, 2), map(3, 4)}})) == "");
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const std::vector<Value> unreal =
+      run_op("(float[N,2] X) => (Z) { Z = ai.onnx.ml.ZipMap<classlabels_strings=[\"a\",\"b\"]>(X) }", 15,
+             {f32({1, 2}, {nan, inf})});
+  CHECK(difference(unreal[0], Value(Sequence{DType::Undefined, {map(nan, inf)}})) == "");
+  CHECK(difference(unreal[0], Value(Sequence{DType::Undefined, {map(inf, nan)}})) != "");
   const auto dense =
       run_op("(X) => (float[1,C] Y) { Y = ai.onnx.ml.DictVectorizer<string_vocabulary=[\"q\",\"b\",\"a\"]>(X) }", 15,
              {map(1, 2)});
   CHECK(difference(dense[0], f32({1, 3}, {0, 2, 1})) == "");
+  const auto dense_unreal =
+      run_op("(X) => (float[1,C] Y) { Y = ai.onnx.ml.DictVectorizer<string_vocabulary=[\"q\",\"b\",\"a\"]>(X) }", 15,
+             {map(nan, -inf)});
+  CHECK(difference(dense_unreal[0], f32({1, 3}, {0, -inf, nan})) == "");
   const Value numbered(Map{i64({2}, {3, 1}), {scalar(-2.5f), scalar(1.75f)}});
   const auto cast = [&](const char* attributes) {
     return run_op(cat("(X) => (Y) { Y = ai.onnx.ml.CastMap<", attributes, ">(X) }"), 15, {numbered})[0];

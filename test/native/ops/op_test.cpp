@@ -1,5 +1,6 @@
 #include "ops/op_test.h"
 
+#include <chrono>
 #include <complex>
 #include <map>
 #include <optional>
@@ -28,11 +29,24 @@ ThreadPool& pool() {
   return threads;
 }
 
+/// Operators of tests take little memory; what asks for more is refused, as by a session's memory limit.
+class SmallHost final : public tensor::Allocator {
+ public:
+  tensor::Buffer allocate(std::size_t bytes) override {
+    constexpr std::size_t kMost = std::size_t{1} << 30;
+    if (bytes > kMost) fail(ErrorCode::OutOfMemory, cat("the test's limit: ", bytes, " bytes were asked for"));
+    return tensor::host_allocator().allocate(bytes);
+  }
+  tensor::Device device() const override { return tensor::host_allocator().device(); }
+};
+
 kernel::RunContext run_context() {
   kernel::RunContext run;
   run.pool = &pool();
   run.max_threads = 3;
-  run.allocator = &tensor::host_allocator();
+  static SmallHost small;
+  run.allocator = &small;
+  run.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   return run;
 }
 

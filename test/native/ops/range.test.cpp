@@ -26,5 +26,16 @@ TEST_CASE("Range to a symbolic limit has a symbolic length") {
                  {Value{}, i64({}, {0}), i64({}, {1})}) == "tensor(int64)[N]");
 }
 
+TEST_CASE("Range between symbols is empty where it would have to go the other way") {
+  const auto range = [](std::string_view arguments) {
+    return infer_op(cat("(float[N] X, int64 one, int64 minus) => (Y) { n = Size(X)  Y = Range(", arguments, ") }"), 11,
+                    {Value{}, i64({}, {1}), i64({}, {-2})});
+  };
+  CHECK(range("one, n, one") == "tensor(int64)[N - 1]");
+  CHECK(range("n, one, one") == "tensor(int64)[max(0, -N + 1)]");
+  CHECK(range("n, one, minus") == "tensor(int64)[floor(N/2)]");
+  CHECK(range("n, n, one") == "tensor(int64)[0]");
+}
+
 }  // namespace
 }  // namespace infernode::test

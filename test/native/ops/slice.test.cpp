@@ -75,6 +75,19 @@ TEST_CASE("Slice keeps symbols where the range allows it") {
   CHECK(infer_op(text, 13, {Value{}, Value{}, Value{}, i64({1}, {1})}) == "tensor(float)[N,?]");
 }
 
+TEST_CASE("Slice from or to a symbol keeps as much as there is") {
+  const auto sliced = [](std::string_view range) {
+    return infer_op(cat("(float[N] X, float[M] Y, int64[1] zero, int64[1] most) => (Z) { n = Shape(Y)  minus = Neg(n) ",
+                        "  Z = Slice(X, ", range, ") }"),
+                    13, {Value{}, Value{}, i64({1}, {0}), i64({1}, {INT64_MAX})});
+  };
+  CHECK(sliced("n, most") == "tensor(float)[max(0, -M + N)]");
+  CHECK(sliced("minus, most") == "tensor(float)[min(M, N)]");
+  CHECK(sliced("zero, n") == "tensor(float)[min(M, N)]");
+  CHECK(sliced("zero, minus") == "tensor(float)[max(0, -M + N)]");
+  CHECK(sliced("minus, n") == "tensor(float)[max(0, min(M, N) - max(0, -M + N))]");
+}
+
 TEST_CASE("Slice cuts contents") {
   const char* text = "(int64[4] X, int64[1] s, int64[1] e, int64[1] a, int64[1] t) => (Y) { Y = Slice(X, s, e, a, t) }";
   CHECK(infer_contents(

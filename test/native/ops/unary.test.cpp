@@ -94,6 +94,11 @@ TEST_CASE("Functions at the edges of their range") {
   check_op(unary("Exp"), 13, {f32({0, 2}, {})}, {f32({0, 2}, {})});
 }
 
+TEST_CASE("Neg of a size is known as far as the size is") {
+  CHECK(infer_contents("(float[N,3] X) => (Y) { S = Shape(X) Y = Neg(S) }", 13) == "[-N,-3]");
+  CHECK(infer_contents("(float[2,3] X) => (Y) { S = Shape(X) Y = Neg(S) }", 13) == "[-2,-3]");
+}
+
 TEST_CASE("IsNaN and IsInf") {
   const Tensor x = f32({5}, {1, kNaN, kInf, -kInf, 0});
   check_op(unary("IsNaN"), 9, {x}, {b8({5}, {false, true, false, false, false})});

@@ -25,6 +25,14 @@ TEST_CASE("Unique compares slices along an axis") {
            {i32({2, 2}, {0, 1, 3, 2})});
 }
 
+TEST_CASE("Unique counts slices without elements") {
+  constexpr std::int64_t kMany = std::int64_t{1} << 33;
+  check_op("(X) => (Y, I, N) { Y, I, , N = Unique<axis=0>(X) }", 11, {f32({kMany, 0}, {})},
+           {f32({1, 0}, {}), i64({1}, {0}), i64({1}, {kMany})});
+  check_op("(X) => (Y, V) { Y, , V = Unique<axis=1>(X) }", 11, {f32({0, 3}, {})},
+           {f32({0, 1}, {}), i64({3}, {0, 0, 0})});
+}
+
 TEST_CASE("Unique of com.microsoft gives values, inverse and counts") {
   check_op(
       "<ir_version: 8, opset_import: [\"\" : 13, \"com.microsoft\" : 1]> g (float[A] X) => (float[B] Y, int64[C] I, "

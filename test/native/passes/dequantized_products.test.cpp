@@ -57,8 +57,8 @@ std::string check(const std::string& text, const Constants& constants, bool basi
 }
 /// The attributes of the MatMulNBits that makes y.
 std::string fused(std::int64_t bits, std::int64_t block, std::int64_t k, std::int64_t n, const std::string& inputs) {
-  return cat("y = com.microsoft.MatMulNBits <K = ", k, ", N = ", n, ", bits = ", bits, ", block_size = ", block, "> (",
-             inputs, ")");
+  return cat("y = com.microsoft.MatMulNBits <K = ", k, ", N = ", n, ", accuracy_level = 4, bits = ", bits,
+             ", block_size = ", block, "> (", inputs, ")");
 }
 }  // namespace
 
@@ -176,4 +176,30 @@ TEST_CASE("other products stay") {
         "w = DequantizeLinear<axis = 0, block_size = 4096>(few, one)  y = MatMul(l, w)");  // blocks of padding
   constants.erase("s");
   stays(s, "w = DequantizeLinear<axis = 0, block_size = 16>(q, s)  y = MatMul(x, w)");  // scales that are fed
+}
+
+TEST_CASE("options say how large blocks are where weights have none, and what is said of the input") {
+  const auto made = [](std::int64_t k, std::int64_t block, std::int64_t accuracy = 4) {
+    const Constants constants{{"q", codes(DType::UInt4, {k, 5})}, {"s", scales({5})}};
+    const std::string text = cat("(float[M,", k, "] x, uint4[", k, ",5] q, float[5] s) => (y) { ",
+                                 "w = DequantizeLinear<axis = 1>(q, s)  y = MatMul(x, w) }");
+    const graph::Model before = model_of(text, constants, 25);
+    graph::Model after = model_of(text, constants, 25);
+    passes::PassOptions options = pass_options(2, {"ConstantFolding"});
+    options.block_size = block;
+    options.accuracy_level = accuracy;
+    passes::run_basic(after, options);
+    passes::run_extended(after, "cpu", options);
+    graph::verify(*after.graph);
+    const std::vector<Value> inputs = feeds(*before.graph);
+    check_same(evaluate(*after.graph, inputs), evaluate(*before.graph, inputs), 1e-5);
+    const std::string text_after = nodes(*after.graph);
+    const std::size_t from = text_after.find("accuracy_level");
+    return from == std::string::npos ? text_after : text_after.substr(from, text_after.find('>') - from);
+  };
+  CHECK(made(64, 32) == "accuracy_level = 4, bits = 4, block_size = 32");
+  CHECK(made(64, 128, 0) == "accuracy_level = 0, bits = 4, block_size = 128");
+  CHECK(made(100, 16, 1) == "accuracy_level = 1, bits = 4, block_size = 16");
+  const std::pair<std::int64_t, std::int64_t> largest[] = {{64, 64}, {100, 16}, {1024, 256}, {48, 16}, {96, 32}};
+  for (const auto& [k, block] : largest) CHECK(made(k, 0) == cat("accuracy_level = 4, bits = 4, block_size = ", block));
 }

@@ -104,6 +104,10 @@ TEST_CASE("what is not exact, or would be more work, stays") {
   stays(
       "(float[2,6] x) => (y) <float[2] s = {0.5,0.25}, int64[3] n = {3,2,2}> { q = QuantizeLinear<axis = 0>(x, s)  "
       "d = DequantizeLinear<axis = 0>(q, s)  m = Reshape(d, n)  y = Exp(m) }");
+  // A window's largest code is of its channel's scale, which codes alone do not know.
+  stays(
+      "(float[1,2,4,4] x) => (y) <float[2] s = {0.5,0.25}> { q = QuantizeLinear<axis = 1>(x, s)  "
+      "d = DequantizeLinear<axis = 1>(q, s)  m = MaxPool<kernel_shape = [2,2]>(d)  y = Exp(m) }");
   // More elements than before.
   stays(quantized("d = DequantizeLinear(q, s, z)  m = Tile(d, wide)  y = Exp(m)"));
   // Quantized in another way.
@@ -136,4 +140,52 @@ TEST_CASE("a scale that is fed to all elements moves too") {
               "m = Transpose<perm = [1,0]>(d)  y = Exp(m) }") ==
         "q = QuantizeLinear (x, s)\nm_codes = Transpose <perm = [1, 0]> (q)\nm = DequantizeLinear (m_codes, s)\n"
         "y = Exp (m)");
+}
+
+namespace {
+/// The nodes after level extended, which drops what is quantized and dequantized.
+std::string cleaned(const std::string& statements, const std::string& outputs = "y") {
+  const std::string text = cat(
+      "(float[2,3] x, uint8[2,3] c, float v) => (", outputs,
+      ") <float s = {0.5}, float t = {0.5}, float r = {0.25}, uint8 z = {3}, uint8 u = {4}, float[3] e = {1,2,3}> { ",
+      statements, " }");
+  CAPTURE(text);
+  graph::Model model = parse(text, 21), kept = parse(text, 21);
+  passes::PassOptions options = pass_options(2);
+  passes::run_basic(kept, options);
+  passes::run_extended(kept, "", options);
+  options.enabled.emplace("QDQFinalCleanupTransformer");
+  passes::run_basic(model, options);
+  passes::run_extended(model, "", options);
+  graph::verify(*model.graph);
+  const std::string before = nodes(*kept.graph), after = nodes(*model.graph);
+  return before == after ? "" : after;
+}
+}  // namespace
+
+TEST_CASE("what is quantized and dequantized goes where it is asked for") {
+  const std::string pair = "a = Exp(x)  q = QuantizeLinear(a, s, z)  d = DequantizeLinear(q, s, z)  ";
+  CHECK(cleaned(cat(pair, "y = Log(d)")) == "a = Exp (x)\ny = Log (a)");
+  CHECK(cleaned(cat(pair, "y = Log(d)  w = Cos(d)"), "y, w") == "a = Exp (x)\ny = Log (a)\nw = Cos (a)");
+  CHECK(cleaned("q = QuantizeLinear(x, s, z)  d = DequantizeLinear(q, t, z)  y = Log(d)") == "y = Log (x)");
+  CHECK(cleaned("a = Exp(x)  q = QuantizeLinear(a, s, z)  y = DequantizeLinear(q, s, z)") == "y = Exp (x)");
+  CHECK(cleaned("q = QuantizeLinear(x, s, z)  y = DequantizeLinear(q, s, z)") == "y = Identity (x)");
+
+  CHECK(cleaned(cat(pair, "y = Log(d)"), "y, q").empty());
+  CHECK(cleaned(cat(pair, "y = Log(d)  w = Cast<to = 6>(q)"), "y, w").empty());
+  for (const char* other : {"r, z", "s, u", "e", "v, z"}) {
+    CHECK(cleaned(cat("a = Exp(x)  q = QuantizeLinear(a, s, z)  d = DequantizeLinear(q, ", other, ")  y = Log(d)"))
+              .empty());
+  }
+  CHECK(cleaned("a = Exp(x)  q = QuantizeLinear(a, v, z)  d = DequantizeLinear(q, v, z)  y = Log(d)").empty());
+}
+
+TEST_CASE("what stands between codes on both sides keeps them") {
+  const std::string pair = "a = Exp(x)  q = QuantizeLinear(a, s, z)  d = DequantizeLinear(q, s, z)  ";
+  CHECK(cleaned(cat(pair, "g = Sigmoid(d)  y = QuantizeLinear(g, r, z)")).empty());
+  CHECK(cleaned(cat(pair, "g = Sigmoid(d)  p = QuantizeLinear(g, r, z)  y = DequantizeLinear(p, r, z)")).empty());
+  CHECK(cleaned("f = DequantizeLinear(c, r, z)  g = Sigmoid(f)  q = QuantizeLinear(g, s, z)  "
+                "d = DequantizeLinear(q, s, z)  y = Log(d)")
+            .empty());
+  CHECK(cleaned(cat(pair, "h = Transpose(d)  y = MatMul(d, h)")).empty());
 }

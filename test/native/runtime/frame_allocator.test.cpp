@@ -82,6 +82,20 @@ TEST_CASE("a budget is charged while memory is held") {
   CHECK(budget->used() == 600);
 }
 
+TEST_CASE("many small blocks do not take far more than the budget") {
+  const auto budget = std::make_shared<kernel::MemoryBudget>(1 << 20);
+  FrameAllocator frame(1 << 20);
+  BudgetAllocator allocator(frame, budget);
+  std::vector<tensor::Buffer> held;
+  CHECK_THROWS_WITH_AS(
+      [&] {
+        for (int i = 0; i < 10000; ++i) held.push_back(allocator.allocate(4));
+      }(),
+      doctest::Contains("limit of 1048576"), Error);
+  held.clear();
+  CHECK(budget->used() == 0);
+}
+
 TEST_CASE("frames are pooled and their values dropped") {
   runtime::FramePool pool(true);
   runtime::Frame* first = nullptr;

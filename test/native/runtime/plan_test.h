@@ -2,6 +2,7 @@
 // A graph in text form made into a plan, and runs of it.
 
 #include "fusions/graph_test.h"
+#include "runtime/brief_run.h"
 #include "runtime/executor.h"
 #include "runtime/profiler.h"
 
@@ -39,6 +40,7 @@ class Planned {
     const kernel::CancelToken* cancel = nullptr;
     kernel::MemoryBudget* budget = nullptr;
     runtime::Profiler* profiler = nullptr;
+    std::optional<std::chrono::steady_clock::time_point> brief_until = {};
     std::vector<Tensor> bound{};
   };
   std::vector<Value> run(const std::vector<Value>& inputs) const { return run(inputs, Run()); }
@@ -49,7 +51,8 @@ class Planned {
     kernel::RunContext context;
     context.pool = options.pool;
     context.max_threads = options.pool == nullptr ? 1 : options.pool->size();
-    context.cancel = options.cancel;
+    context.cancel = options.brief_until ? &runtime::kBriefRun : options.cancel;
+    context.deadline = options.brief_until;
     context.budget = options.budget;
     context.profile = options.profiler;
     context.allocator = &frame.allocator;

@@ -92,3 +92,18 @@ TEST_CASE("what a body hands out survives later iterations") {
   const std::vector<Value> inputs{Tensor::scalar<std::int64_t>(6), Tensor::scalar(true), noise(DType::Float32, {3}, 2)};
   check_same(p.run(inputs), evaluate(*parse(text).graph, inputs));
 }
+
+TEST_CASE("a Loop whose body gives sequences to be stacked is the model's fault, also where it never runs") {
+  const Planned p(
+      "(int64 n, bool go, float[2] x) => (all) { all = Loop<body = b (int64 i, bool c) => (c, s) "
+      "{ s = SequenceConstruct(x, x) }>(n, go) }");
+  for (const std::int64_t trips : {0, 2}) {
+    CAPTURE(trips);
+    try {
+      (void)p.run({Tensor::scalar(trips), Tensor::scalar(true), noise(DType::Float32, {2}, 1)});
+      FAIL("it ran");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::InvalidModel);
+    }
+  }
+}

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/system.h"
 
 using namespace infernode;
 using runtime::WeightStore;
@@ -73,6 +74,36 @@ TEST_CASE("a mapped weight is packed once for each format, as long as somebody h
   (void)pack(store, weight, "f", made);
   CHECK(made == 4);
 }
+
+#ifdef __linux__
+TEST_CASE("the pages of a mapped weight that was packed are let go of") {
+  const TemporaryFile file(64 * page_size());
+  WeightStore store;
+  const auto mapping = store.map(file.path);
+  std::ifstream pages;
+  pages.rdbuf()->pubsetbuf(nullptr, 0);  // this file is read in eights
+  pages.open("/proc/self/pagemap", std::ios::binary);
+  if (!pages) {
+    MESSAGE("not run: this system shows no page tables");
+    return;
+  }
+  const auto resident = [&] {
+    std::uint64_t entry = 0;
+    pages.seekg(static_cast<std::streamoff>(reinterpret_cast<std::uintptr_t>(mapping->data()) / page_size() * 8));
+    pages.read(reinterpret_cast<char*>(&entry), sizeof entry);
+    REQUIRE(pages.good());
+    return (entry >> 63) != 0;
+  };
+  const Tensor weight(tensor::DType::UInt8, {static_cast<std::int64_t>(mapping->size())},
+                      tensor::Buffer(const_cast<std::byte*>(mapping->data()), mapping->size(), mapping, {}, false));
+  CHECK(weight.data<std::uint8_t>()[0] == 'w');
+  CHECK(resident());
+  int made = 0;
+  const tensor::Buffer packed = pack(store, weight, "f", made);
+  CHECK(!resident());
+  CHECK(weight.data<std::uint8_t>()[0] == 'w');
+}
+#endif
 
 TEST_CASE("weights in memory are packed for each caller") {
   WeightStore store;

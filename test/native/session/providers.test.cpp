@@ -106,3 +106,12 @@ TEST_CASE("an optimized model of a session with a provider is the one before it 
   const std::vector<Value> inputs{noise(DType::Float32, {7}, 1)};
   check_same(run(*Session::create(engine(), {.path = folder / "m.onnx"}, {}), inputs), run(*open(kModel), inputs));
 }
+
+TEST_CASE("memory on a device outlives its session's release, but is out of reach") {
+  const auto s = open(kModel, with({{"null", {}}, {"cpu", {}}}));
+  const Tensor there = s->allocate(DType::Float32, {3}, s->device("null")), here = Tensor::make(DType::Float32, {3});
+  s->copy(Tensor::of<float>({3}, {1, 2, 3}), there);
+  s->release();
+  CHECK(error_of([&] { s->copy(there, here); }).code() == ErrorCode::Disposed);
+  CHECK(error_of([&] { (void)s->device("null"); }).code() == ErrorCode::Disposed);
+}

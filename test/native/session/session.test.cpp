@@ -137,6 +137,15 @@ TEST_CASE("how long a run takes is known once it ran") {
   CHECK_FALSE(s->expected_run_us(five));
 }
 
+TEST_CASE("how long a run takes is not guessed where the data decides") {
+  const auto n = [](std::int64_t count) { return std::vector<Value>{Tensor::scalar<std::int64_t>(count)}; };
+  const auto s = open(
+      "(int64 n) => (y) { zero = Constant<value = int64 {0}>()  one = Constant<value = int64 {1}>()"
+      "  y = Range(zero, n, one) }");
+  run(*s, n(3));
+  CHECK(s->expected_run_us(n(3)) == std::numeric_limits<double>::infinity());
+}
+
 TEST_CASE("preallocated outputs are written where they fit") {
   const auto s = open("(float[N] x) => (y, i) { y = Neg(x)  i = Identity(x) }");
   const Tensor x = Tensor::of<float>({2}, {1, 2});
@@ -211,6 +220,24 @@ TEST_CASE("a run stays within its memory limit") {
   CHECK(error.code() == ErrorCode::OutOfMemory);
   CHECK(has(error.message(), "limit of 10000"));
   for (int again = 0; again < 5; ++again) CHECK(run(*s, {noise(DType::Float32, {100}, 1)}).size() == 1);
+}
+
+TEST_CASE("what a loop gathers counts in the memory limit") {
+  for (const char* kept : {"w = Identity(v)", "w = Exp(v)"}) {
+    CAPTURE(kept);
+    const auto s = open(cat("(float[N] x, int64 n) => (y, z) { go = Constant<value = bool {1}>()  y, z = Loop<body = g "
+                            "(int64 i, bool c, float[N] v) => (bool d, float[N] u, float[N] w) "
+                            "{ d = Identity(c)  u = Neg(v)  ",
+                            kept, " }>(n, go, x) }"),
+                        {.memory_limit = 1 << 20});
+    const auto feeds = [](std::int64_t rounds) {
+      return std::vector<Value>{noise(DType::Float32, {1000}, 1), Tensor::scalar<std::int64_t>(rounds)};
+    };
+    CHECK(run(*s, feeds(10))[1].tensor().numel() == 10000);
+    const Error error = error_of([&] { run(*s, feeds(std::int64_t{1} << 40), {.timeout_ms = 60000}); });
+    CHECK(error.code() == ErrorCode::OutOfMemory);
+    CHECK(has(error.message(), "limit of 1048576"));
+  }
 }
 
 TEST_CASE("release waits for runs that have begun and refuses later ones") {

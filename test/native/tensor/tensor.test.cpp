@@ -127,3 +127,14 @@ TEST_CASE("values know their kind") {
   CHECK(sparse.sparse().shape == Shape{8});
   CHECK(sparse.bytes() == 12);
 }
+
+#ifdef __linux__
+TEST_CASE("large blocks of the host begin where huge pages do, and all of their bytes are there") {
+  for (const std::size_t bytes : {std::size_t{2} << 20, (std::size_t{2} << 20) + 1, (std::size_t{9} << 20) + 4097}) {
+    const tensor::Buffer block = tensor::host_allocator().allocate(bytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(block.data()) % (std::size_t{2} << 20) == 0);
+    std::memset(block.data(), 7, bytes);
+    CHECK(block.data()[bytes - 1] == std::byte{7});
+  }
+}
+#endif

@@ -40,6 +40,7 @@ const options: InferenceSession.SessionOptions = {
   extra: { session: { disable_prepacking: '1' } },
   float32MatmulPrecision: 'high',
   memoryLimit: 1e9,
+  modelCacheDir: 'cache',
 };
 const runOptions: InferenceSession.RunOptions = { logSeverityLevel: 3, terminate: false };
 const level: InferenceSession.RunOptions = { logSeverityLevel: 7 }; // error TS2322

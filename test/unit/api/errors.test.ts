@@ -77,7 +77,7 @@ describe('feeds', () => {
   it('of a bare typed array are no tensors', async () => {
     await expectFailure(() => session.run({ a: Float32Array.of(1, 2), b: b() }), {
       type: TypeError,
-      message: 'Tensor.dims must be an array',
+      message: 'Tensor.dims must be an array, got undefined. Wrap the Float32Array: new Tensor(type, data, dims).',
       code: 'INVALID_ARGUMENT',
       fields: { input: 'a' },
     });

@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { floats, ort } from '../../fixtures/engine.js';
-import { heavy, slow } from './models.js';
+import { failureOf, floats, ort } from '../../fixtures/engine.js';
+import { heavy, product, rounds, slow } from './models.js';
 
-const { InferenceSession } = ort;
+const { InferenceSession, Tensor } = ort;
 const program = fileURLToPath(new URL('churn.mjs', import.meta.url));
 const forgetful = fileURLToPath(new URL('forget.mjs', import.meta.url));
 const MB = 2 ** 20;
@@ -46,6 +46,54 @@ describe('a worker', () => {
   });
 });
 
+describe('runSync without an end', () => {
+  const endless = `
+    const { InferenceSession, Tensor } = require(${JSON.stringify(fileURLToPath(new URL('../../..', import.meta.url)))});
+    const session = InferenceSession.createSync(Buffer.from(process.env.MODEL, 'base64'));
+    const feeds = { n: new Tensor('int64', BigInt64Array.of(2n ** 62n), []), x: new Tensor('float32', [1], [1]) };`;
+  const env = { ...process.env, MODEL: Buffer.from(rounds(false)).toString('base64') };
+  const inWorker = `${endless} require('worker_threads').parentPort.postMessage(''); session.runSync(feeds);`;
+  const finish = (program: string) => spawnSync(process.execPath, ['-e', program], { env, encoding: 'utf8', timeout: 30_000 }); // prettier-ignore
+
+  it('ends with its worker', async () => {
+    for (let round = 0; round < 3; round++) {
+      const worker = new Worker(inWorker, { eval: true, env });
+      await once(worker, 'message');
+      await sleep(30 * round);
+      expect(await worker.terminate()).toBe(1);
+    }
+  });
+
+  it('does not keep process.exit() from ending the process', () => {
+    const program = `
+      const { Worker } = require('worker_threads');
+      const worker = new Worker(${JSON.stringify(inWorker)}, { eval: true });
+      worker.once('message', () => setTimeout(() => process.exit(0), 50));`;
+    expect(finish(program)).toMatchObject({ status: 0, signal: null, stderr: '' });
+  });
+
+  it('ends at a timeout of vm, or its own, also while every thread of the engine has a run', () => {
+    const program = `${endless}
+      const { runInThisContext } = require('vm');
+      globalThis.go = (options) => session.runSync(feeds, options);
+      const codeOf = (action) => { try { action(); } catch (error) { console.log(error.code); } };
+      codeOf(() => runInThisContext('go()', { timeout: 50 }));
+      const controller = new AbortController();
+      const runs = Array.from({ length: 70 }, () => session.run(feeds, { signal: controller.signal }).catch(() => 1));
+      codeOf(() => go({ timeout: 50 }));
+      codeOf(() => runInThisContext('go()', { timeout: 50 }));
+      controller.abort();
+      Promise.all(runs).then(({ length }) => console.log(length));`;
+    expect(finish(program)).toMatchObject({ status: 0, signal: null, stderr: '' });
+    expect(finish(program).stdout.trim().split('\n')).toEqual([
+      'ERR_SCRIPT_EXECUTION_TIMEOUT',
+      'ABORTED',
+      'ERR_SCRIPT_EXECUTION_TIMEOUT',
+      '70',
+    ]);
+  });
+});
+
 describe('a session', () => {
   it('knows what it holds, and gives it back', async () => {
     const session = await InferenceSession.create(heavy(4 * MB));
@@ -54,9 +102,20 @@ describe('a session', () => {
     expect(session.memoryBytes).toBe(0);
   });
 
-  it('that is forgotten is freed, without anyone asking for a collection', () => {
+  it('counts weights that are packed', async () => {
+    const session = await InferenceSession.create(product(1024)); // 4 MB
+    expect(session.memoryBytes).toBeGreaterThanOrEqual(4 * MB);
+    expect(session.memoryBytes).toBeLessThan(6 * MB);
+    await session.release();
+    expect(session.memoryBytes).toBe(0);
+  });
+
+  it.each([
+    ['as it is in the file', () => heavy(8 * MB)], // 32 MB each
+    ['packed', () => product(2896)],
+  ])('that is forgotten is freed, without anyone asking for a collection: a weight %s', (_, makeModel) => {
     const path = join(mkdtempSync(join(tmpdir(), 'infernode-')), 'model.onnx');
-    writeFileSync(path, heavy(8 * MB)); // 32 MB
+    writeFileSync(path, makeModel());
     const { status, stdout } = spawnSync(process.execPath, [forgetful, path], { encoding: 'utf8', timeout: 60_000 });
     rmSync(dirname(path), { recursive: true });
     expect(status).toBe(0);
@@ -77,6 +136,16 @@ describe('a session', () => {
     for (let i = 0; i < 10; i++) await once();
     await collectUntil(() => process.memoryUsage().rss - before < 48 * MB);
     expect(process.memoryUsage().rss - before).toBeLessThan(48 * MB); // ten leaks would be 160 MB
+  });
+
+  it('leaves nothing behind of what a run gathered in small pieces', async () => {
+    const session = await InferenceSession.create(rounds(), { memoryLimit: 200 * MB });
+    globalThis.gc!();
+    const before = process.memoryUsage().rss;
+    const feeds = { n: new Tensor('int64', BigInt64Array.of(2n ** 40n), []), x: floats(new Array(1000).fill(0)) };
+    expect(await failureOf(() => session.run(feeds))).toMatchObject({ code: 'OUT_OF_MEMORY' });
+    await session.release();
+    expect(process.memoryUsage().rss - before).toBeLessThan(60 * MB);
   });
 
   it('does not keep the process alive', () => {

@@ -20,6 +20,16 @@ export function heavy(size: number): Uint8Array {
   });
 }
 
+/** y = x * w with w of `size` x `size` floats in the file, which a kernel packs. */
+export function product(size: number): Uint8Array {
+  return model({
+    nodes: [node('MatMul', ['x', 'w'], ['y'])],
+    inputs: [f32('x', ['n', size])],
+    outputs: [f32('y', ['n', size])],
+    initializers: [{ name: 'w', type: 'float32', dims: [size, size], data: new Float32Array(size * size).fill(1) }],
+  });
+}
+
 /** y = 2 * x, whatever the shape. */
 export function double(): Uint8Array {
   return model({ nodes: [node('Add', ['x', 'x'], ['y'])], inputs: [f32('x', ['n'])], outputs: [f32('y', ['n'])] });
@@ -31,5 +41,31 @@ export function alias(): Uint8Array {
     nodes: [node('Identity', ['x'], ['y']), node('Identity', ['x'], ['z'])],
     inputs: [f32('x', ['n'])],
     outputs: [f32('y', ['n']), f32('z', ['n'])],
+  });
+}
+
+/** y, the indices of x that are not 0, whose number nobody knows before the run, and z, the same value. */
+export function indices(): Uint8Array {
+  const found = (name: string): TensorInfo => ({ name, type: 'int64', shape: [1, 'found'] });
+  return model({
+    nodes: [node('NonZero', ['x'], ['y']), node('Identity', ['y'], ['z'])],
+    inputs: [f32('x', ['n'])],
+    outputs: [found('y'), found('z')],
+  });
+}
+
+/** y = -x, `n` times over, and z, which gathers the values that were negated: as long as the data says. */
+export function rounds(gathers = true): Uint8Array {
+  const scalar = (name: string, type: TensorInfo['type'] = 'int64'): TensorInfo => ({ name, type, shape: [] });
+  const body = {
+    nodes: [node('Identity', ['c'], ['d']), node('Neg', ['v'], ['u']), node('Exp', ['v'], ['w'])],
+    inputs: [scalar('i'), scalar('c', 'bool'), f32('v', ['k'])],
+    outputs: [scalar('d', 'bool'), f32('u', ['k']), f32('w', ['k'])].slice(0, gathers ? 3 : 2),
+  };
+  return model({
+    nodes: [node('Loop', ['n', 'go', 'x'], gathers ? ['y', 'z'] : ['y'], { attributes: { body } })],
+    inputs: [scalar('n'), f32('x', ['k'])],
+    outputs: [f32('y', ['k']), f32('z', ['rounds', 'k'])].slice(0, gathers ? 2 : 1),
+    initializers: [{ name: 'go', type: 'bool', dims: [], data: Uint8Array.of(1) }],
   });
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectFailure, failureOf, floats, ort } from '../../fixtures/engine.js';
-import { alias, double, slow } from './models.js';
+import { alias, double, indices, rounds, slow } from './models.js';
 
 const { InferenceSession, Tensor } = ort;
+const ramp = (n: number, from: number) => Array.from({ length: n }, (_, i) => from + i);
 const square = (n: number) => floats(new Array(n * n).fill(1 / n), [n, n]);
 
 /** Longest time in ms for which no timer ran while `action` was under way, and how long it took in all. */
@@ -28,6 +29,21 @@ describe('the event loop', () => {
     const x = square(800);
     const { stall, total } = await stallDuring(() => session.run({ x }));
     expect(stall).toBeLessThan(total / 2);
+    await session.release();
+  });
+
+  it('goes on while a loop runs that took no time with other data of the same shapes', async () => {
+    const session = await InferenceSession.create(rounds());
+    const times = (n: bigint) => ({ n: new Tensor('int64', BigInt64Array.of(n), []), x: floats([1]) });
+    for (let i = 0; i < 5; i++) await session.run(times(1n));
+    const signal = AbortSignal.timeout(50);
+    const { stall } = await stallDuring(() =>
+      expectFailure(() => session.run(times(2n ** 40n), { ['y']: null }, { signal, timeout: 20_000 }), {
+        message: 'the run was cancelled',
+        code: 'ABORTED',
+      }),
+    );
+    expect(stall).toBeLessThan(5_000);
     await session.release();
   });
 
@@ -83,6 +99,16 @@ describe('an abort', () => {
     const loading = failureOf(() => InferenceSession.create(slow(5000), { signal: controller.signal }));
     controller.abort();
     expect(await loading).toMatchObject({ code: 'ABORTED', name: 'AbortError' });
+  });
+
+  it('ends a load that has begun, wherever it is', async () => {
+    const large = slow(20_000);
+    for (const after of [1, 20, 60]) {
+      const controller = new AbortController();
+      const loading = failureOf(() => InferenceSession.create(large, { signal: controller.signal }));
+      setTimeout(() => controller.abort('enough'), after);
+      expect(await loading).toMatchObject({ code: 'ABORTED', name: 'AbortError', cause: 'enough' });
+    }
   });
 });
 
@@ -167,6 +193,18 @@ describe('memory that JavaScript owns', () => {
       }
     }
     await identities.release();
+  });
+
+  it('of large results is their own where their size was not known before', async () => {
+    const session = await InferenceSession.create(indices());
+    for (const n of [1, size, 3, size, size + 1]) {
+      const [first, second] = await Promise.all([0, 1].map((from) => session.run({ x: floats(ramp(n, from)) })));
+      expect([first.y.size, second.y.size]).toEqual([n - 1, n]);
+      expect([...first.y.data.slice(-2)]).toEqual(n > 2 ? [BigInt(n - 2), BigInt(n - 1)] : []);
+      first.z.data.fill(-1n);
+      expect(first.y.data.every((index: bigint, i: number) => index === BigInt(i + 1))).toBe(true);
+    }
+    await session.release();
   });
 });
 

@@ -1,0 +1,400 @@
+#include "microkernels/blocked.h"
+
+#include "microkernels/activate.simd.h"
+#include "microkernels/conv_columns.simd.h"
+#include "microkernels/gemm_tiles.h"
+#include "microkernels/register_tile.simd.h"
+#include "microkernels/simd_file.h"
+
+namespace infernode::microkernels {
+namespace {
+
+constexpr std::size_t kScratchFloats = 98304;  // padded rows of input: they fit a second-level cache
+constexpr std::size_t kGroupFloats = 65536;    // of input that panels of channels pass over at a time
+constexpr std::size_t kFlatRow = 4 * kMr;      // positions of a row where rows may be cut anywhere
+
+static_assert(kChannelBlock % kLanes == 0 && (kNr % kChannelBlock == 0 || kChannelBlock % kNr == 0));
+
+// Positions are the input's own: rows may be cut anywhere.
+bool is_flat(const ConvShape& s) noexcept {
+  return s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
+         s.pad_left == 0 && s.in_h == s.out_h && s.in_w == s.out_w;
+}
+
+// What the kernel sees of the input: of each axis from the first position to the last.
+std::size_t seen_width(const ConvShape& s) noexcept {
+  return (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+}
+std::size_t seen_rows(const ConvShape& s, std::size_t out_rows) noexcept {
+  return (out_rows - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
+}
+// Whether all of that is there.
+bool is_inside(const ConvShape& s) noexcept {
+  return s.pad_top == 0 && s.pad_left == 0 && seen_width(s) <= s.in_w && seen_rows(s, s.out_h) <= s.in_h;
+}
+
+// Enough for either form of input.
+std::size_t padded_row_floats(const ConvShape& s) noexcept {
+  return channel_blocks(s.in_channels) * kChannelBlock * seen_width(s);
+}
+
+bool fits(const ConvShape& s) noexcept {
+  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 &&
+         seen_rows(s, 1) * padded_row_floats(s) <= kScratchFloats;
+}
+
+std::size_t row_length(const ConvShape& s) noexcept {
+  if (!is_flat(s)) return s.out_w;
+  return divide_up(s.positions(), divide_up(s.positions(), kFlatRow));
+}
+
+BlockedGrid grid(const ConvShape& s) noexcept {
+  return {is_flat(s) ? divide_up(s.positions(), row_length(s)) : s.out_h,
+          divide_up(channel_blocks(s.out_channels) * kChannelBlock, kNr)};
+}
+
+// ---- Weights: a panel of channels after the other, each [k][channels]; k runs over what a tile reads, in its order
+// ----
+
+std::size_t packed_weight_floats(const ConvShape& s) noexcept {
+  return channel_blocks(s.out_channels) * kChannelBlock * s.depth();
+}
+
+void pack_weight(const ConvShape& s, bool planar, const float* weight, float* out) noexcept {
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, points = s.kernel_points();
+  const std::size_t block = planar ? 1 : kChannelBlock;
+  for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
+    const std::size_t cols = smaller(kNr, all - n0);
+    for (std::size_t c0 = 0; c0 < s.in_channels; c0 += block) {
+      for (std::size_t point = 0; point < points; ++point) {
+        for (std::size_t c = c0; c < smaller(c0 + block, s.in_channels); ++c, out += cols) {
+          for (std::size_t n = n0; n < n0 + cols; ++n)
+            out[n - n0] = n < s.out_channels ? weight[(n * s.in_channels + c) * points + point] : 0.0f;
+        }
+      }
+    }
+  }
+}
+
+// ---- Dense ----
+
+// Some positions of a row by a panel of channels. The input is read in runs: for each block of channels and each row
+// and column of the kernel, `length` consecutive floats from the position's place on.
+struct Tile {
+  const float* x;
+  std::size_t step;                                  // floats between positions
+  std::size_t blocks, block_step, group;             // blocks are summed up in groups, and these then
+  std::size_t rows, row_step, columns, column_step;  // of the kernel
+  std::size_t length, last_length;                   // of the last block
+  const float* weight;
+  const float* bias;      // of the panel's channels, or null
+  const float* residual;  // like y, or null
+  float* y;               // the first position's first channel, in its block
+  std::size_t plane;      // floats between the output's blocks
+  float low, high;
+  const ActivationArgs* activation;  // null: the bounds are all of it
+};
+
+template <std::size_t kRows, std::size_t kVectors>
+void blocked_tile(const Tile& t) noexcept {
+  VecF sum[kRows][kVectors];
+  alignas(64) float before[kRows * kVectors * kLanes];  // sums of earlier groups
+  const float *w = t.weight, *from = t.x;
+  const std::size_t step = t.step;
+  for (std::size_t b = 0; b < t.blocks;) {
+    const bool first = b == 0;
+    const std::size_t end = smaller(b + t.group, t.blocks);
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
+    }
+    for (; b < end; ++b, from += t.block_step) {
+      const std::size_t length = b + 1 == t.blocks ? t.last_length : t.length;
+      for (std::size_t h = 0; h < t.rows; ++h) {
+        for (std::size_t c = 0; c < t.columns; ++c) {
+          const float* x = from + h * t.row_step + c * t.column_step;
+          for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * kLanes) {
+            VecF row[kVectors];
+            INFERNODE_UNROLL
+            for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(w + v * kLanes);
+            INFERNODE_UNROLL
+            for (std::size_t r = 0; r < kRows; ++r) {
+              const VecF at = set(x[r * step]);
+              INFERNODE_UNROLL
+              for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(at, row[v], sum[r][v]);
+            }
+          }
+        }
+      }
+    }
+    if (first && b == t.blocks) break;
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        float* const at = before + (r * kVectors + v) * kLanes;
+        if (!first) sum[r][v] = sum[r][v] + load(at);
+        if (b < t.blocks) store(at, sum[r][v]);
+      }
+    }
+  }
+  const VecF low = set(t.low), high = set(t.high);
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const std::size_t place = v * kLanes / kChannelBlock * t.plane + v * kLanes % kChannelBlock;
+    const VecF bias = t.bias ? load(t.bias + v * kLanes) : zero();
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      VecF value = sum[r][v] + bias;
+      if (t.residual) value = value + load(t.residual + place + r * kChannelBlock);
+      store(t.y + place + r * kChannelBlock, clamp(value, low, high));
+    }
+  }
+  if (!t.activation) return;
+  if constexpr (kNr % kChannelBlock == 0) {
+    for (std::size_t i = 0; i < kVectors * kLanes / kChannelBlock; ++i)
+      activate_row(*t.activation, t.y + i * t.plane, kRows * kChannelBlock);
+  } else {
+    for (std::size_t r = 0; r < kRows; ++r) activate_row(*t.activation, t.y + r * kChannelBlock, kVectors * kLanes);
+  }
+}
+
+struct BlockedTiles {
+  void (*sum[kMr][kNv])(const Tile& tile) noexcept;
+};
+constexpr BlockedTiles make_tiles() {
+  BlockedTiles tiles{};
+  fill_by_size(tiles.sum, []<std::size_t kRows, std::size_t kVectors>() { return blocked_tile<kRows, kVectors>; });
+  return tiles;
+}
+constexpr BlockedTiles kBlockedTiles = make_tiles();
+
+// Positions of a row that a tile takes: even parts, but not seven, of which GCC 12 keeps the weights in memory, at half
+// the rate of others.
+std::size_t tile_rows(std::size_t count) noexcept {
+  const std::size_t rows = divide_up(count, divide_up(count, kMr));
+  if (rows != 7) return rows;
+  return count == rows ? 4 : 8;
+}
+
+// Input rows [h0, h0 + rows) as the kernel sees them, zero where there is no input: blocks of `channels` floats a
+// place.
+void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::size_t blocks,
+              std::size_t channels, float* out) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t pitch = seen_width(s);
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const float* plane = args.input + b * s.in_h * s.in_w * channels;
+    for (std::size_t r = 0; r < rows; ++r, out += pitch * channels) {
+      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(r);
+      if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
+        fill_zero(out, pitch * channels);
+      } else {
+        const auto floats = static_cast<std::ptrdiff_t>(channels);
+        copy_padded(plane + static_cast<std::size_t>(h) * s.in_w * channels,
+                    static_cast<std::ptrdiff_t>(s.in_w) * floats, -s.pad_left * floats, 1, pitch * channels, out);
+      }
+    }
+  }
+}
+
+void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
+  const ConvShape& s = args.shape;
+  const bool flat = is_flat(s), copies = !is_inside(s);
+  const std::size_t channels = args.planar ? 1 : kChannelBlock;  // of a place in the input
+  const std::size_t positions = s.positions(), width = row_length(s), depth = s.depth();
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
+  const bool whole = args.planar || s.in_channels % kChannelBlock == 0, joined = whole && s.dilation_w == 1;
+  const ClampBounds bounds = clamp_bounds(args.activation);
+
+  Tile t{};
+  t.step = s.stride_w * channels;
+  t.blocks = args.planar ? s.in_channels : channel_blocks(s.in_channels);
+  t.rows = s.kernel_h;
+  t.columns = joined ? 1 : s.kernel_w;
+  t.column_step = s.dilation_w * channels;
+  t.length = joined ? s.kernel_w * channels : channels;
+  t.last_length = whole ? t.length : s.in_channels % kChannelBlock;
+  t.group = larger(kGemmBlockK / (channels * s.kernel_points()), std::size_t{1});
+  t.plane = positions * kChannelBlock;
+  t.low = bounds.low;
+  t.high = bounds.high;
+  t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
+
+  // Rows of output whose input is used while it is near.
+  const std::size_t row_floats = flat ? width * t.blocks * kChannelBlock : padded_row_floats(s);
+  std::size_t band = larger(kGroupFloats / row_floats, std::size_t{1});
+  if (!flat) {
+    const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / row_floats, kernel = seen_rows(s, 1);
+    band = seen < kernel ? 1 : (seen - kernel) / s.stride_h + 1;
+  }
+  const std::size_t pitch = copies ? seen_width(s) : s.in_w;
+  t.row_step = s.dilation_h * pitch * channels;
+  for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
+    const std::size_t r1 = smaller(range.row_end, r0 + band), rows = seen_rows(s, r1 - r0);
+    const float* base = args.input;
+    if (copies) {
+      pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows, t.blocks, channels, scratch);
+      base = scratch;
+    } else {
+      base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
+    }
+    t.block_step = (copies ? rows : s.in_h) * pitch * channels;
+    for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
+      const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
+      t.weight = args.packed_weight + n0 * depth;
+      t.bias = args.bias ? args.bias + n0 : nullptr;
+      const auto& sums = kBlockedTiles.sum;
+      const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
+      for (std::size_t r = r0; r < r1; ++r) {
+        const std::size_t count = smaller(width, positions - r * width);
+        const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
+        const std::size_t piece = tile_rows(count);
+        for (std::size_t w0 = 0; w0 < count; w0 += piece) {
+          const std::size_t w1 = smaller(w0 + piece, count);
+          const std::size_t at = block + (r * width + w0) * kChannelBlock;
+          t.x = row + w0 * t.step;
+          t.y = args.output + at;
+          t.residual = args.residual ? args.residual + at : nullptr;
+          sums[w1 - w0 - 1][cols / kLanes - 1](t);
+        }
+      }
+    }
+  }
+}
+
+// ---- Depthwise ----
+
+constexpr std::size_t kOutputs = 8;  // positions at once
+
+// kCount positions of a row; kernel rows [h0, h1) and columns [w0, w1) have input.
+struct Taps {
+  const float* plane;
+  std::size_t offset;  // of the first position and the kernel's first row and column, before the plane (wrapped) too
+  std::size_t step, row_step, column_step;
+  std::size_t h0, h1, w0, w1, kernel_w;
+  const float* weight;
+  const float* bias;      // or null
+  const float* residual;  // or null
+  float* y;
+  float low, high;
+};
+
+template <std::size_t kCount>
+void depthwise_outputs(const Taps& t) noexcept {
+  for (std::size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+    VecF sum[kCount];
+    const VecF bias = t.bias ? load(t.bias + lane) : zero();
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < kCount; ++i) sum[i] = bias;
+    for (std::size_t h = t.h0; h < t.h1; ++h) {
+      const std::size_t row = t.offset + h * t.row_step + lane;
+      const float* weight = t.weight + h * t.kernel_w * kChannelBlock + lane;
+      for (std::size_t w = t.w0; w < t.w1; ++w) {
+        const VecF tap = load(weight + w * kChannelBlock);
+        const float* x = t.plane + (row + w * t.column_step);
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kCount; ++i) sum[i] = fma(load(x + i * t.step), tap, sum[i]);
+      }
+    }
+    const VecF low = set(t.low), high = set(t.high);
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (t.residual) sum[i] = sum[i] + load(t.residual + lane + i * kChannelBlock);
+      store(t.y + lane + i * kChannelBlock, clamp(sum[i], low, high));
+    }
+  }
+}
+
+template <std::size_t kCount>
+INFERNODE_SIMD void depthwise_some(const Taps& t, std::size_t count) {
+  if constexpr (kCount > 1) {
+    if (count < kCount) return depthwise_some<kCount - 1>(t, count);
+  }
+  depthwise_outputs<kCount>(t);
+}
+
+// Kernel points [first, end) of one axis that have input at an output.
+struct Reach {
+  std::size_t first, end;
+};
+Reach reach(std::size_t out, std::size_t stride, std::size_t kernel, std::size_t dilation, std::ptrdiff_t pad,
+            std::size_t size) noexcept {
+  const auto start = static_cast<std::ptrdiff_t>(out * stride) - pad, step = static_cast<std::ptrdiff_t>(dilation),
+             most = static_cast<std::ptrdiff_t>(kernel), limit = static_cast<std::ptrdiff_t>(size);
+  const std::ptrdiff_t first = start >= 0 ? 0 : smaller(most, (-start + step - 1) / step);
+  const std::ptrdiff_t end = start >= limit ? first : larger(first, smaller(most, (limit - 1 - start) / step + 1));
+  return {static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
+}
+
+void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
+  const ConvShape& s = args.shape;
+  const ClampBounds bounds = clamp_bounds(args.activation);
+  const bool activates = !is_clamp(args.activation);
+  const auto columns = [&](std::size_t w) {
+    return reach(w, s.stride_w, s.kernel_w, s.dilation_w, s.pad_left, s.in_w);
+  };
+  // Output columns [inner, outer) see all of the kernel's.
+  std::size_t inner = 0, outer = s.out_w;
+  const auto sees_all = [&](std::size_t w) { return columns(w).first == 0 && columns(w).end == s.kernel_w; };
+  while (inner < outer && !sees_all(inner)) ++inner;
+  while (outer > inner && !sees_all(outer - 1)) --outer;
+  Taps t{};
+  t.step = s.stride_w * kChannelBlock;
+  t.row_step = s.dilation_h * s.in_w * kChannelBlock;
+  t.column_step = s.dilation_w * kChannelBlock;
+  t.kernel_w = s.kernel_w;
+  t.low = bounds.low;
+  t.high = bounds.high;
+  for (std::size_t block = begin; block < end; ++block) {
+    t.plane = args.input + block * s.in_h * s.in_w * kChannelBlock;
+    t.weight = args.packed_weight + block * s.kernel_points() * kChannelBlock;
+    t.bias = args.bias ? args.bias + block * kChannelBlock : nullptr;
+    for (std::size_t h = 0; h < s.out_h; ++h) {
+      const Reach rows = reach(h, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
+      const std::ptrdiff_t top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
+      t.h0 = rows.first;
+      t.h1 = rows.end;
+      const std::size_t out = (block * s.positions() + h * s.out_w) * kChannelBlock;
+      const auto outputs = [&](std::size_t w, std::size_t count) {
+        const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
+        const std::ptrdiff_t at = top * static_cast<std::ptrdiff_t>(s.in_w) + left;
+        t.offset = static_cast<std::size_t>(at) * kChannelBlock;
+        t.y = args.output + out + w * kChannelBlock;
+        t.residual = args.residual ? args.residual + out + w * kChannelBlock : nullptr;
+        depthwise_some<kOutputs>(t, count);
+      };
+      const auto edge = [&](std::size_t w) {
+        const Reach seen = columns(w);
+        t.w0 = seen.first;
+        t.w1 = seen.end;
+        outputs(w, 1);
+      };
+      for (std::size_t w = 0; w < inner; ++w) edge(w);
+      t.w0 = 0;
+      t.w1 = s.kernel_w;
+      const std::size_t tiles = divide_up(outer - inner, kOutputs);
+      for (std::size_t i = 0; i < tiles; ++i) {
+        const std::size_t w0 = inner + i * (outer - inner) / tiles, w1 = inner + (i + 1) * (outer - inner) / tiles;
+        outputs(w0, w1 - w0);
+      }
+      for (std::size_t w = outer; w < s.out_w; ++w) edge(w);
+      if (activates) activate_row(args.activation, args.output + out, s.out_w * kChannelBlock);
+    }
+  }
+}
+
+}  // namespace
+
+extern const BlockedConvTable INFERNODE_TABLE(blocked_conv_table);
+constexpr BlockedConvTable INFERNODE_TABLE(blocked_conv_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                                                  kScratchFloats,
+                                                                  fits,
+                                                                  grid,
+                                                                  packed_weight_floats,
+                                                                  pack_weight,
+                                                                  conv,
+                                                                  depthwise};
+
+}  // namespace infernode::microkernels

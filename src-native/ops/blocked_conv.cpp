@@ -1,0 +1,298 @@
+// Convolutions over channels in blocks of 16, [N, ceil(C / 16), H, W, 16], and what brings channels into that order and
+// back: domain infernode, made by the layout pass.
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernel/op_registrar.h"
+#include "microkernels/blocked.h"
+#include "microkernels/transpose.h"
+#include "ops/activation.h"
+#include "ops/conv.h"
+
+namespace infernode::ops {
+namespace {
+
+using kernel::InferContext;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using microkernels::BlockedConvArgs;
+using microkernels::kChannelBlock;
+using tensor::Shape;
+using tensor::Tensor;
+
+constexpr auto kBlock = static_cast<std::int64_t>(kChannelBlock);
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+std::int64_t blocks_of(std::int64_t channels) { return (channels + kBlock - 1) / kBlock; }
+
+/// [N, C, H, W] of a blocked tensor.
+Shape planar_shape(const Shape& blocked, std::int64_t channels) {
+  if (blocked.rank() != 5 || blocked[4] != kBlock || channels < 0 || blocked[1] != blocks_of(channels))
+    fail(ErrorCode::ShapeMismatch, cat(blocked.to_string(), " does not hold ", channels, " channels in blocks of 16"));
+  return {blocked[0], channels, blocked[2], blocked[3]};
+}
+Shape blocked_shape(const Shape& planar) { return {planar[0], blocks_of(planar[1]), planar[2], planar[3], kBlock}; }
+
+class BlockedConv final : public kernel::Kernel {
+ public:
+  explicit BlockedConv(KernelInfo& info)
+      : table_(microkernels::blocked_conv_table(info.cpu_rung())),
+        window_(info.attributes()),
+        groups_(info.attributes().get_int("group", 1)),
+        activation_(read_activation(info.attributes())) {
+    const Tensor* w = info.constant(1);
+    if (w == nullptr || w->rank() != 4 || w->numel() == 0) return;
+    w_shape_ = w->shape();
+    const graph::ValueType& x = info.input_type(0);
+    if (!x.shape) return;
+    const bool planar = x.shape->size() == 4;
+    packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".g", groups_, planar ? ".planar" : ""),
+                                 [&](const Tensor& weight) { return pack(weight.data<float>(), w_shape_, planar); });
+    packed_planar_ = planar;
+    info.release_constant(1);
+  }
+
+  void run(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    const Shape& w = w_shape_.rank() > 0 ? w_shape_ : ctx.input(1).shape();
+    const bool planar = x.rank() == 4;
+    if (w.rank() != 4) fail(ErrorCode::ShapeMismatch, cat("BlockedConv takes W [M,C/group,H,W], got ", w.to_string()));
+    const std::int64_t channels = checked_mul(w[1], groups_);
+    const ConvProblem p = plan_conv(window_, groups_, planar ? x.shape() : planar_shape(x.shape(), channels), w);
+    const Shape shape = blocked_shape(p.out);
+    const Tensor out = ctx.output(0, shape);
+    if (out.numel() == 0) return;
+    BlockedConvArgs args;
+    args.shape = p.shape;
+    args.planar = planar;
+    args.activation = activation_;
+    const Tensor* const bias = ctx.optional_input(2);
+    tensor::Buffer bias_hold, fresh;
+    if (bias != nullptr) {
+      if (bias->numel() != p.out_channels)
+        fail(ErrorCode::ShapeMismatch,
+             cat("BlockedConv's bias has ", bias->numel(), " elements for ", p.out_channels, " output channels"));
+      args.bias = filled_up(ctx, bias->data<float>(), size(p.out_channels), bias_hold);
+    }
+    const Tensor* const z = ctx.optional_input(3);
+    if (z != nullptr && z->shape() != shape)
+      fail(ErrorCode::ShapeMismatch, cat("BlockedConv adds Z ", z->shape().to_string(), " to ", shape.to_string()));
+    if (!packed_ || packed_planar_ != planar) {
+      if (packed_)
+        fail(ErrorCode::ShapeMismatch, cat("BlockedConv was built for another layout than ", x.shape().to_string()));
+      fresh = pack(ctx.input(1).data<float>(), w, planar);
+    }
+    args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
+    const float* const residual = z == nullptr ? nullptr : z->data<float>();
+    (groups_ == 1 ? run_dense : run_depthwise)(*this, ctx, p, args, x, residual, out);
+  }
+
+ private:
+  /// `count` floats and zeros up to whole blocks.
+  static const float* filled_up(KernelContext& ctx, const float* from, std::size_t count, tensor::Buffer& hold) {
+    const std::size_t all = align_up(count, kChannelBlock);
+    if (all == count) return from;
+    hold = ctx.scratch(all * sizeof(float));
+    auto* to = reinterpret_cast<float*>(hold.data());
+    std::fill(std::copy_n(from, count, to), to + all, 0.0f);
+    return to;
+  }
+
+  tensor::Buffer pack(const float* weight, const Shape& shape, bool planar) const {
+    microkernels::ConvShape s;
+    s.out_channels = size(shape[0]);
+    s.in_channels = size(shape[1]);
+    s.kernel_h = size(shape[2]);
+    s.kernel_w = size(shape[3]);
+    const std::size_t points = s.kernel_points();
+    if (groups_ == 1) {
+      tensor::Buffer packed =
+          tensor::host_allocator().allocate(checked_mul(table_.packed_weight_floats(s), sizeof(float)));
+      table_.pack_weight(s, planar, weight, reinterpret_cast<float*>(packed.data()));
+      return packed;
+    }
+    if (shape[0] != groups_ || shape[1] != 1 || planar) {
+      fail(ErrorCode::UnsupportedOperator, cat("BlockedConv in groups takes blocks of one channel a group, got W ",
+                                               shape.to_string(), ", group ", groups_));
+    }
+    const std::size_t all = align_up(s.out_channels, kChannelBlock);
+    tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(all, points) * sizeof(float));
+    auto* out = reinterpret_cast<float*>(packed.data());
+    for (std::size_t c = 0; c < all; ++c) {
+      for (std::size_t i = 0; i < points; ++i) {
+        out[(c / kChannelBlock * points + i) * kChannelBlock + c % kChannelBlock] =
+            c < s.out_channels ? weight[c * points + i] : 0.0f;
+      }
+    }
+    return packed;
+  }
+
+  static void run_dense(const BlockedConv& self, KernelContext& ctx, const ConvProblem& p, const BlockedConvArgs& all,
+                        const Tensor& x, const float* residual, const Tensor& out) {
+    const microkernels::BlockedConvTable& table = self.table_;
+    if (!table.fits(p.shape))
+      fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
+    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), images = size(p.images);
+    const microkernels::BlockedGrid grid = table.grid(p.shape);
+    // Few parts for each thread; cut by channels where they are many, as then nobody copies rows that another does.
+    const std::size_t wanted = threads == 1 ? 1 : ceil_div(4 * threads, images);
+    const std::size_t by_panel = grid.panels >= wanted && grid.rows < wanted ? wanted : 1;
+    const std::size_t by_row = std::min(grid.rows, ceil_div(wanted, by_panel));
+    const std::size_t parts = by_panel * by_row;
+    const std::size_t stride = align_up(table.scratch_floats * sizeof(float), 64);
+    const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
+    const std::size_t in_size = size(x.numel()) / images, out_size = size(out.numel()) / images;
+    constexpr double kFlopsPerNs = 80;
+    const double cost = 2.0 * static_cast<double>(p.shape.out_channels * p.shape.positions()) *
+                        static_cast<double>(p.shape.depth()) / static_cast<double>(parts) / kFlopsPerNs;
+    ctx.parallel_for(images * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t image = i / parts, row = i % parts / by_panel, panel = i % by_panel;
+        BlockedConvArgs args = all;
+        args.input = x.data<float>() + image * in_size;
+        args.residual = residual == nullptr ? nullptr : residual + image * out_size;
+        args.output = out.mutable_data<float>() + image * out_size;
+        table.conv(args,
+                   {row * grid.rows / by_row, (row + 1) * grid.rows / by_row, panel * grid.panels / by_panel,
+                    (panel + 1) * grid.panels / by_panel},
+                   reinterpret_cast<float*>(scratch.data() + slot * stride));
+      }
+    });
+  }
+
+  static void run_depthwise(const BlockedConv& self, KernelContext& ctx, const ConvProblem& p,
+                            const BlockedConvArgs& all, const Tensor& x, const float* residual, const Tensor& out) {
+    const std::size_t blocks = size(blocks_of(p.out_channels)), images = size(p.images);
+    const std::size_t in_size = size(x.numel()) / images, out_size = size(out.numel()) / images;
+    constexpr double kFlopsPerNs = 40;
+    const double cost = 2.0 * static_cast<double>(kChannelBlock * p.shape.positions() * p.shape.kernel_points());
+    ctx.parallel_for(images * blocks, cost / kFlopsPerNs, [&](std::size_t begin, std::size_t end, std::size_t) {
+      while (begin < end) {
+        const std::size_t image = begin / blocks, first = begin % blocks;
+        const std::size_t count = std::min(end - begin, blocks - first);
+        BlockedConvArgs args = all;
+        args.input = x.data<float>() + image * in_size;
+        args.residual = residual == nullptr ? nullptr : residual + image * out_size;
+        args.output = out.mutable_data<float>() + image * out_size;
+        self.table_.depthwise(args, first, first + count);
+        begin += count;
+      }
+    });
+  }
+
+  const microkernels::BlockedConvTable& table_;
+  Window window_;
+  std::int64_t groups_;
+  microkernels::ActivationArgs activation_;
+  Shape w_shape_;
+  tensor::Buffer packed_;
+  bool packed_planar_ = false;
+};
+
+void infer_blocked_conv(InferContext& ctx) {
+  const graph::SymShape* x = ctx.input_shape(0);
+  const graph::SymShape* w = ctx.input_shape(1);
+  if (x == nullptr || w == nullptr || w->size() != 4 || (x->size() != 4 && x->size() != 5)) return;
+  Window window(ctx.attributes());
+  std::vector<std::int64_t> kernel;
+  for (std::size_t i = 2; i < 4; ++i) {
+    if (!(*w)[i].known()) return;
+    kernel.push_back((*w)[i].value());
+  }
+  window.complete(2, kernel);
+  ctx.set_output_shape(0, {(*x)[0], ceil_div((*w)[0], graph::Dim(kBlock)), window.infer_axis(0, (*x)[2]),
+                           window.infer_axis(1, (*x)[3]), graph::Dim(kBlock)});
+}
+
+/// Calls `each(image, block)` for all of them, in parallel.
+template <class Each>
+void for_each_block(KernelContext& ctx, const Shape& planar, Each each) {
+  const std::size_t blocks = size(blocks_of(planar[1]));
+  constexpr double kNsPerElement = 0.1;
+  const double cost = kNsPerElement * static_cast<double>(planar[2] * planar[3] * kBlock);
+  ctx.parallel_for(size(planar[0]) * blocks, cost, [&](std::size_t begin, std::size_t end, std::size_t) {
+    for (std::size_t i = begin; i < end; ++i) each(i / blocks, i % blocks);
+  });
+}
+
+class BlockChannels final : public kernel::Kernel {
+ public:
+  explicit BlockChannels(KernelInfo& info) : transpose_(microkernels::transpose_table(info.cpu_rung()).bytes4) {}
+  void run(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    if (x.rank() != 4)
+      fail(ErrorCode::ShapeMismatch, cat("BlockChannels takes [N,C,H,W], got ", x.shape().to_string()));
+    const Tensor out = ctx.output(0, blocked_shape(x.shape()));
+    if (out.numel() == 0) return;
+    const std::size_t channels = size(x.dim(1)), plane = size(x.dim(2) * x.dim(3)), blocks = size(out.dim(1));
+    const auto* from = reinterpret_cast<const std::uint32_t*>(x.data<float>());
+    auto* to = reinterpret_cast<std::uint32_t*>(out.mutable_data<float>());
+    for_each_block(ctx, x.shape(), [&](std::size_t image, std::size_t block) {
+      const std::size_t first = block * kChannelBlock, count = std::min(kChannelBlock, channels - first);
+      std::uint32_t* const y = to + (image * blocks + block) * plane * kChannelBlock;
+      transpose_(from + (image * channels + first) * plane, plane, y, kChannelBlock, count, plane);
+      for (std::size_t i = 0; count < kChannelBlock && i < plane; ++i)
+        std::fill(y + i * kChannelBlock + count, y + (i + 1) * kChannelBlock, 0u);
+    });
+  }
+
+ private:
+  microkernels::Transpose2d<std::uint32_t> transpose_;
+};
+
+void infer_block_channels(InferContext& ctx) {
+  const graph::SymShape* x = ctx.input_shape(0);
+  if (x == nullptr || x->size() != 4) return;
+  ctx.set_output_shape(0, {(*x)[0], ceil_div((*x)[1], graph::Dim(kBlock)), (*x)[2], (*x)[3], graph::Dim(kBlock)});
+}
+
+class UnblockChannels final : public kernel::Kernel {
+ public:
+  explicit UnblockChannels(KernelInfo& info)
+      : transpose_(microkernels::transpose_table(info.cpu_rung()).bytes4),
+        channels_(info.attributes().get_int("channels", -1)) {}
+  void run(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    const Tensor out = ctx.output(0, planar_shape(x.shape(), channels_));
+    if (out.numel() == 0) return;
+    const std::size_t channels = size(channels_), plane = size(out.dim(2) * out.dim(3)), blocks = size(x.dim(1));
+    const auto* from = reinterpret_cast<const std::uint32_t*>(x.data<float>());
+    auto* to = reinterpret_cast<std::uint32_t*>(out.mutable_data<float>());
+    for_each_block(ctx, out.shape(), [&](std::size_t image, std::size_t block) {
+      const std::size_t first = block * kChannelBlock, count = std::min(kChannelBlock, channels - first);
+      transpose_(from + (image * blocks + block) * plane * kChannelBlock, kChannelBlock,
+                 to + (image * channels + first) * plane, plane, plane, count);
+    });
+  }
+
+ private:
+  microkernels::Transpose2d<std::uint32_t> transpose_;
+  std::int64_t channels_;
+};
+
+void infer_unblock_channels(InferContext& ctx) {
+  const graph::SymShape* x = ctx.input_shape(0);
+  if (x == nullptr || x->size() != 5) return;
+  ctx.set_output_shape(0, {(*x)[0], graph::Dim(ctx.attributes().get_int("channels", -1)), (*x)[2], (*x)[3]});
+}
+
+}  // namespace
+
+void register_blocked_conv(kernel::OpRegistrar& r) {
+  constexpr const char* kDomain = "infernode";
+  r.op("BlockedConv", kDomain)
+      .version(1, "X:T, W:T, B:T?, Z:T? -> Y:T; T = float")
+      .infer(infer_blocked_conv)
+      .kernel<BlockedConv>();
+  r.op("BlockChannels", kDomain)
+      .version(1, "X:T -> Y:T; T = float")
+      .infer(infer_block_channels)
+      .kernel<BlockChannels>();
+  r.op("UnblockChannels", kDomain)
+      .version(1, "X:T -> Y:T; T = float")
+      .infer(infer_unblock_channels)
+      .kernel<UnblockChannels>();
+}
+
+}  // namespace infernode::ops

@@ -1,0 +1,447 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "graph/patch.h"
+#include "microkernels/blocked.h"
+#include "microkernels/winograd.h"
+#include "passes/pattern_passes.h"
+#include "passes/transposes/min_cut.h"
+
+namespace infernode::passes {
+
+namespace {
+
+using graph::Graph;
+using graph::kNoNode;
+using graph::kNoValue;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+using microkernels::ConvShape;
+using microkernels::kChannelBlock;
+using tensor::DType;
+using tensor::Tensor;
+using transposes::MinCut;
+
+constexpr const char* kOwn = "infernode";
+constexpr auto kBlock = static_cast<std::int64_t>(kChannelBlock);
+/// An input of few channels is better read plane by plane: a block of it would be empty for the most part.
+constexpr std::int64_t kFewChannels = 8;
+/// Where positions are fewer, an operator is not worth a conversion, and matrix products are better at it.
+constexpr std::int64_t kFewPositions = 8;
+
+/// Channels, height and width of a value.
+struct Image {
+  std::int64_t channels, height, width;
+  std::int64_t positions() const { return height * width; }
+  std::int64_t elements() const { return channels * positions(); }
+  std::int64_t blocked_elements() const { return (channels + kBlock - 1) / kBlock * kBlock * positions(); }
+  bool operator==(const Image&) const = default;
+};
+
+std::optional<Image> image_of(const Graph& graph, ValueId id) {
+  if (id == kNoValue) return std::nullopt;
+  const graph::ValueType& type = graph.value(id).type;
+  if (type.elem != DType::Float32 || !type.shape || type.shape->size() != 4) return std::nullopt;
+  for (std::size_t i = 1; i < 4; ++i) {
+    if (!(*type.shape)[i].known() || (*type.shape)[i].value() < 1) return std::nullopt;
+  }
+  return Image{(*type.shape)[1].value(), (*type.shape)[2].value(), (*type.shape)[3].value()};
+}
+
+/// The batch is one dim: an input of another would be broadcast.
+bool same_batch(const Graph& graph, ValueId a, ValueId b) {
+  return (*graph.value(a).type.shape)[0] == (*graph.value(b).type.shape)[0];
+}
+
+/// How a node reads a value, where it works on blocks.
+enum class Reads : std::uint8_t {
+  Plain,    ///< as it is in either case: weights, scalars
+  Blocked,  ///< in blocks
+  Either,   ///< in blocks or as it is
+};
+
+/// A node that can work on blocks.
+struct Candidate {
+  NodeId node = kNoNode;
+  std::vector<Reads> inputs;
+  bool blocked_output = true;
+  std::int64_t gain = 0;  ///< picoseconds that it saves
+};
+
+std::int64_t attribute(const Node& node, const char* name, std::size_t i, std::int64_t fallback) {
+  const std::vector<std::int64_t> values = node.attributes.get_ints(name);
+  return i < values.size() ? values[i] : fallback;
+}
+
+/// Picoseconds that a convolution takes either way, on a core that multiplies and adds 60 times a nanosecond. What they
+/// decide is which way is the faster, and whether by more than conversions cost; the measures behind them are of one
+/// machine, and others are slower or faster at all of it.
+struct Times {
+  double plain, blocked;
+};
+Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, bool winograd) {
+  const auto number = [](std::int64_t v) { return static_cast<double>(v); };
+  const double points = number(w.dim(2) * w.dim(3)), depth = points * number(w.dim(1));
+  const double made = number(out.elements()), made_blocked = number(out.blocked_elements());
+  const bool strided = attribute(node, "strides", 0, 1) != 1 || attribute(node, "strides", 1, 1) != 1;
+  if (w.dim(1) == 1 && node.attributes.get_int("group", 1) > 1) {
+    const double planes = 40e3 * number(out.channels), parted = strided ? 150 * number(in.elements()) : 0;
+    return {made * points * 45 + planes + parted, made_blocked * points * 36};
+  }
+  const double packed = points == 1 && !strided ? 0 : 200 * depth * number(out.positions());
+  const double plain = winograd ? made * depth * 12.2 : made * depth * 22.2 + packed;
+  return {plain + 90 * made, made_blocked * depth * 18 + 60 * made_blocked};
+}
+
+/// Picoseconds that a conversion takes.
+std::int64_t conversion_time(const Image& image) { return 250 * image.blocked_elements(); }
+
+class Blocking {
+ public:
+  Blocking(Graph& graph, const PassOptions& options)
+      : graph_(graph),
+        options_(options),
+        consumers_(graph.consumers()),
+        outputs_(graph.outputs().begin(), graph.outputs().end()) {}
+
+  bool run() {
+    for (const NodeId id : graph_.topological_order()) {
+      options_.check();
+      if (std::optional<Candidate> candidate = admit(id)) {
+        candidate->node = id;
+        places_[id] = candidates_.size();
+        candidates_.push_back(std::move(*candidate));
+      }
+    }
+    constexpr std::size_t kMost = 20'000;  // a bound on time for graphs that no exporter writes
+    if (candidates_.size() > kMost ||
+        std::none_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.gain > 0; }))
+      return false;
+    choose();
+    if (std::none_of(chosen_.begin(), chosen_.end(), [](bool c) { return c; })) return false;
+    apply();
+    return true;
+  }
+
+ private:
+  std::optional<Candidate> admit(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (!runs_on_cpu(node) || node.outputs.size() != 1 || node.outputs[0] == kNoValue || node.inputs.empty())
+      return std::nullopt;
+    const std::optional<Image> out = image_of(graph_, node.outputs[0]), in = image_of(graph_, node.inputs[0]);
+    if (!out || !in || (!node.domain.empty() && node.domain != "com.microsoft" && node.domain != kOwn))
+      return std::nullopt;
+    if ((node.op_type == "Conv" && node.domain.empty()) || node.op_type == "FusedConv")
+      return admit_conv(node, *in, *out);
+    if (node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean") return admit_mean(node, *in, *out);
+    if (node.op_type == "Concat") return admit_concat(node);
+    return admit_elementwise(node, *out);
+  }
+
+  std::optional<Candidate> admit_conv(const Node& node, const Image& in, const Image& out) const {
+    const Tensor* w = constant(graph_, node.inputs.at(1));
+    const std::int64_t groups = node.attributes.get_int("group", 1);
+    if (w == nullptr || w->dtype() != DType::Float32 || w->rank() != 4 || w->numel() == 0 ||
+        out.positions() < kFewPositions || (groups != 1 && (w->dim(1) != 1 || w->dim(0) != groups)))
+      return std::nullopt;
+    if (groups == 1 ? w->dim(1) != in.channels : groups != in.channels) return std::nullopt;
+    if (in.width == 1 && out.width == 1) return std::nullopt;  // one row of all positions, which may be too long
+    if (node.inputs.size() > 3 && node.inputs[3] != kNoValue &&
+        (image_of(graph_, node.inputs[3]) != out || !same_batch(graph_, node.inputs[3], node.outputs[0])))
+      return std::nullopt;
+    const ConvShape shape = conv_shape(node, in, out, *w);
+    if (groups == 1 && !microkernels::blocked_conv_table(options_.rung).fits(shape)) return std::nullopt;
+    Candidate candidate;
+    candidate.inputs.assign(node.inputs.size(), Reads::Plain);
+    candidate.inputs[0] = groups == 1 && in.channels <= kFewChannels ? Reads::Either : Reads::Blocked;
+    if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
+    const Times times = conv_times(in, out, *w, node, groups == 1 && is_winograd(shape, *w));
+    candidate.gain = static_cast<std::int64_t>(times.plain - times.blocked);
+    return candidate;
+  }
+
+  static ConvShape conv_shape(const Node& node, const Image& in, const Image& out, const Tensor& w) {
+    const auto size = [](std::int64_t v) { return static_cast<std::size_t>(v); };
+    ConvShape s;
+    s.in_channels = size(w.dim(1));
+    s.out_channels = size(w.dim(0));
+    s.in_h = size(in.height);
+    s.in_w = size(in.width);
+    s.out_h = size(out.height);
+    s.out_w = size(out.width);
+    s.kernel_h = size(w.dim(2));
+    s.kernel_w = size(w.dim(3));
+    s.stride_h = size(attribute(node, "strides", 0, 1));
+    s.stride_w = size(attribute(node, "strides", 1, 1));
+    s.dilation_h = size(attribute(node, "dilations", 0, 1));
+    s.dilation_w = size(attribute(node, "dilations", 1, 1));
+    return s;
+  }
+
+  /// Whether the kernel of Conv will multiply less than the definition says.
+  bool is_winograd(const ConvShape& s, const Tensor& w) const {
+    constexpr std::size_t kFew = 64;  // it has another way for so few positions
+    return s.positions() > kFew && s.kernel_h == 3 && s.kernel_w == 3 && s.stride_h == 1 && s.stride_w == 1 &&
+           s.dilation_h == 1 && s.dilation_w == 1 &&
+           microkernels::winograd_pays(microkernels::winograd_table(options_.rung), s) &&
+           microkernels::winograd_holds(s.out_channels, s.in_channels, w.data<float>());
+  }
+
+  std::optional<Candidate> admit_mean(const Node& node, const Image& in, const Image& out) const {
+    if (!node.domain.empty() || out != Image{in.channels, 1, 1} || in.positions() < kFewPositions ||
+        !same_batch(graph_, node.inputs[0], node.outputs[0]))
+      return std::nullopt;
+    Candidate candidate;
+    candidate.inputs.assign(node.inputs.size(), Reads::Plain);
+    candidate.inputs[0] = Reads::Blocked;
+    candidate.blocked_output = false;
+    return candidate;
+  }
+
+  std::optional<Candidate> admit_concat(const Node& node) const {
+    const std::int64_t axis = node.attributes.get_int("axis", 1);
+    if (!node.domain.empty() || (axis != 1 && axis != -3)) return std::nullopt;
+    for (const ValueId input : node.inputs) {
+      const std::optional<Image> image = image_of(graph_, input);
+      if (!image || image->channels % kBlock != 0) return std::nullopt;
+    }
+    return Candidate{.inputs = std::vector<Reads>(node.inputs.size(), Reads::Blocked)};
+  }
+
+  /// Whether the value is one number, or absent.
+  bool is_number(ValueId id) const {
+    if (id == kNoValue) return true;
+    const Tensor* t = constant(graph_, id);
+    return t != nullptr && t->numel() == 1 && t->rank() <= 4;
+  }
+
+  std::optional<Candidate> admit_elementwise(const Node& node, const Image& out) const {
+    constexpr std::array kUnary = {"Abs",       "Clip",     "Elu",      "Gelu",      "HardSigmoid", "HardSwish",
+                                   "LeakyRelu", "Mish",     "Neg",      "QuickGelu", "Relu",        "Selu",
+                                   "Sigmoid",   "Softplus", "Softsign", "Swish",     "Tanh"};
+    constexpr std::array kBinary = {"Add", "Div", "Max", "Min", "Mul", "Pow", "Sub"};
+    const auto is_one_of = [&](const auto& names) {
+      return std::any_of(names.begin(), names.end(), [&](const char* name) { return node.op_type == name; });
+    };
+    const bool unary = is_one_of(kUnary), binary = is_one_of(kBinary) && node.domain.empty() && node.inputs.size() == 2;
+    if ((!unary && !binary) || out.positions() < kFewPositions || node.opset < (binary ? 7 : 0)) return std::nullopt;
+    Candidate candidate;
+    bool whole = false;
+    for (const ValueId input : node.inputs) {
+      if (is_number(input)) {
+        candidate.inputs.push_back(Reads::Plain);
+        continue;
+      }
+      const std::optional<Image> image = image_of(graph_, input);
+      if (!image || image->channels != out.channels || graph_.value(input).is_constant()) return std::nullopt;
+      const bool same = *image == out && same_batch(graph_, input, node.outputs[0]);
+      if (!same && image->positions() != 1) return std::nullopt;
+      whole = whole || same;
+      candidate.inputs.push_back(Reads::Blocked);
+    }
+    if (!whole) return std::nullopt;
+    return candidate;
+  }
+
+  /// Who works on blocks, so that all of it takes the least time: a minimum cut. On the source's side are nodes that
+  /// do.
+  void choose() {
+    MinCut cut;
+    std::vector<std::size_t> vertices;
+    for (const Candidate& candidate : candidates_) {
+      vertices.push_back(cut.add_vertex());
+      if (candidate.gain > 0) cut.add_arc(MinCut::kSource, vertices.back(), candidate.gain);
+      if (candidate.gain < 0) cut.add_arc(vertices.back(), MinCut::kSink, -candidate.gain);
+    }
+    for (std::size_t v = 0; v < graph_.values().size(); ++v) {
+      options_.check();
+      const auto id = static_cast<ValueId>(v);
+      const std::optional<Image> image = image_of(graph_, id);
+      if (!image) continue;
+      const Candidate* const maker = maker_of(id);
+      const std::size_t made = maker == nullptr ? MinCut::kSink : vertices[place(*maker)];
+      const std::int64_t cost = conversion_time(*image);
+      std::size_t blocked = 0, plain = 0;  // vertices of the two versions, once there is one
+      const auto version = [&](std::size_t& vertex) {
+        if (vertex == 0) {
+          vertex = cut.add_vertex();
+          if (&vertex == &blocked) cut.add_arc(vertex, made, cost);
+          if (&vertex == &plain) cut.add_arc(made, vertex, cost);
+        }
+        return vertex;
+      };
+      for_each_reader(id, [&](const Candidate* reader, Reads how) {
+        if (reader == nullptr || how == Reads::Plain) {
+          if (maker != nullptr) cut.add_arc(version(plain), MinCut::kSink, MinCut::kNever);
+          return;
+        }
+        const std::size_t reads = vertices[place(*reader)];
+        if (maker != nullptr) cut.add_arc(version(plain), reads, MinCut::kNever);
+        if (how == Reads::Blocked) cut.add_arc(reads, version(blocked), MinCut::kNever);
+      });
+    }
+    const std::vector<bool> sides = cut.solve();
+    for (const std::size_t vertex : vertices) chosen_.push_back(sides[vertex]);
+  }
+
+  std::size_t place(const Candidate& candidate) const {
+    return static_cast<std::size_t>(&candidate - candidates_.data());
+  }
+  const Candidate* candidate(NodeId id) const {
+    const auto at = places_.find(id);
+    return at == places_.end() ? nullptr : &candidates_[at->second];
+  }
+  const Candidate* made_by(ValueId id) const {
+    const NodeId producer = graph_.value(id).producer;
+    return producer == kNoNode ? nullptr : candidate(producer);
+  }
+  /// The candidate that makes the value, where it may make it in blocks.
+  const Candidate* maker_of(ValueId id) const {
+    const Candidate* const maker = made_by(id);
+    return maker != nullptr && maker->blocked_output ? maker : nullptr;
+  }
+
+  /// Calls `visit(candidate or null, how)` for each use of the value; null: by what is no candidate.
+  template <class Visit>
+  void for_each_reader(ValueId id, const Visit& visit) const {
+    if (outputs_.contains(id)) visit(nullptr, Reads::Plain);
+    std::vector<NodeId> readers = consumers_[static_cast<std::size_t>(id)];
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    for (const NodeId node : readers) {
+      const Candidate* const reader = candidate(node);
+      if (reader == nullptr) {
+        visit(nullptr, Reads::Plain);
+        continue;
+      }
+      const std::vector<ValueId>& inputs = graph_.node(node).inputs;
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i] == id) visit(reader, reader->inputs[i]);
+      }
+    }
+  }
+
+  bool is_chosen(const Candidate* candidate) const { return candidate != nullptr && chosen_[place(*candidate)]; }
+
+  void apply() {
+    graph::GraphPatch patch(graph_);
+    std::map<ValueId, ValueId> blocked;  // values in blocks
+    const auto blocked_value = [&](ValueId id) {
+      const auto [at, fresh] = blocked.try_emplace(id, kNoValue);
+      if (fresh) at->second = patch.add_value(graph_.value(id).name + "_blocked", blocked_type(id));
+      return at->second;
+    };
+    std::map<ValueId, NodeId> converted;
+    const auto in_blocks = [&](ValueId id) {
+      const ValueId to = blocked_value(id);
+      if (!is_chosen(made_by(id)) && converted.try_emplace(id, kNoNode).second) {
+        Node node;
+        node.op_type = "BlockChannels";
+        add(patch, std::move(node), {id}, to, kNoNode);
+      }
+      return to;
+    };
+    for (const Candidate& candidate : candidates_) {
+      if (!is_chosen(&candidate)) continue;
+      const Node old = graph_.node(candidate.node);
+      std::vector<ValueId> inputs = old.inputs;
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (candidate.inputs[i] == Reads::Blocked ||
+            (candidate.inputs[i] == Reads::Either && is_chosen(maker_of(inputs[i]))))
+          inputs[i] = in_blocks(inputs[i]);
+      }
+      const ValueId out = old.outputs[0], to = blocked_value(out);
+      add_blocked(patch, old, std::move(inputs), to, candidate.node);
+      patch.remove_node(candidate.node);
+      if (!candidate.blocked_output || needs_plain(out)) {
+        Node node;
+        node.op_type = "UnblockChannels";
+        node.attributes.set("channels", image_of(graph_, out)->channels);
+        add(patch, std::move(node), {to}, out, candidate.node);
+      }
+    }
+    patch.apply();
+  }
+
+  bool needs_plain(ValueId id) const {
+    bool needed = false;
+    for_each_reader(
+        id, [&](const Candidate* reader, Reads how) { needed = needed || !is_chosen(reader) || how == Reads::Plain; });
+    return needed;
+  }
+
+  graph::ValueType blocked_type(ValueId id) const {
+    graph::ValueType type = graph_.value(id).type;
+    const graph::SymShape& shape = *type.shape;
+    type.shape = graph::SymShape{shape[0], graph::Dim((shape[1].value() + kBlock - 1) / kBlock), shape[2], shape[3],
+                                 graph::Dim(kBlock)};
+    return type;
+  }
+
+  /// A node of our own domain.
+  void add(graph::GraphPatch& patch, Node node, std::vector<ValueId> inputs, ValueId output, NodeId from) const {
+    node.domain = kOwn;
+    node.opset = 1;
+    add_as_is(patch, std::move(node), std::move(inputs), output, from);
+  }
+  void add_as_is(graph::GraphPatch& patch, Node node, std::vector<ValueId> inputs, ValueId output, NodeId from) const {
+    node.provider = "cpu";
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    if (from == kNoNode) {
+      patch.add_node(std::move(node));
+    } else {
+      patch.add_node(std::move(node), std::array{from});
+    }
+  }
+
+  void add_blocked(graph::GraphPatch& patch, const Node& old, std::vector<ValueId> inputs, ValueId output,
+                   NodeId from) const {
+    Node node;
+    node.name = old.name;
+    node.attributes = old.attributes;
+    if (old.op_type == "Conv" || old.op_type == "FusedConv") {
+      node.op_type = "BlockedConv";
+      return add(patch, std::move(node), std::move(inputs), output, from);
+    }
+    node.op_type = old.op_type;
+    node.domain = old.domain;
+    node.opset = old.opset;
+    if (node.op_type == "Concat") node.attributes.set("axis", std::int64_t{1});
+    if (node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean") {
+      const std::vector<std::int64_t> axes{2, 3};
+      node.op_type = "ReduceMean";
+      node.attributes = {};
+      inputs.resize(1);
+      constexpr std::int64_t kAxesAreInput = 18;
+      if (node.opset >= kAxesAreInput) {
+        inputs.push_back(patch.add_constant("axes", Tensor::of<std::int64_t>(tensor::Shape{2}, std::span(axes))));
+      } else {
+        node.attributes.set("axes", axes);
+      }
+    }
+    add_as_is(patch, std::move(node), std::move(inputs), output, from);
+  }
+
+  Graph& graph_;
+  const PassOptions& options_;
+  std::vector<std::vector<NodeId>> consumers_;
+  std::set<ValueId> outputs_;
+  std::vector<Candidate> candidates_;
+  std::map<NodeId, std::size_t> places_;  // in candidates_
+  std::vector<bool> chosen_;
+};
+
+}  // namespace
+
+bool block_channels(Graph& graph, const PassOptions& options) {
+  // The matrix unit multiplies faster than this saves time.
+  if (options.rung == CpuRung::Amx) return false;
+  return Blocking(graph, options).run();
+}
+
+}  // namespace infernode::passes
