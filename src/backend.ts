@@ -1,8 +1,9 @@
 import { env, registerBackend, type Backend, type InferenceSession as Common } from 'onnxruntime-common';
 
-import { fromNative, InferenceError, typeError } from './errors.js';
+import { fromNative, InferenceError, isNativeError, typeError } from './errors.js';
+import { listed, pathHint } from './hints.js';
 import { loadNative } from './load-native.js';
-import type { ModelSource, NativeSession } from './native.js';
+import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
 import { completion, NativeSessionHandler, throwIfAborted } from './session-handler.js';
 import { bufferBytes, parseSessionOptions } from './session-options.js';
 import { version } from './version.js';
@@ -28,7 +29,7 @@ export async function createHandler(
   // onnxruntime-common drops names that nobody registered.
   const dropped = requested.find((name) => native.providers.every((provider) => provider.name !== name));
   if (dropped !== undefined) {
-    const message = `no available backend found. ERR: [${dropped}] backend not found.`;
+    const message = `no available backend found. ERR: [${dropped}] ${unknownProvider}${unknownProviderHint([dropped])}`;
     throw new InferenceError('PROVIDER_UNAVAILABLE', message);
   }
   throwIfAborted({ signal });
@@ -49,7 +50,7 @@ export async function createHandler(
     });
     return new NativeSessionHandler(session, preferredOutputLocation);
   } catch (error) {
-    throw fromNative(error, signal?.aborted ? signal.reason : undefined);
+    throw fromNative(explain(error, source, native), signal?.aborted ? signal.reason : undefined);
   }
 }
 
@@ -66,8 +67,37 @@ export function createHandlerSync(source: ModelSource, options: Common.SessionOp
   try {
     return new NativeSessionHandler(loadNative().createSessionSync(source, native), preferredOutputLocation);
   } catch (error) {
-    throw fromNative(error);
+    throw fromNative(explain(error, source, native));
   }
+}
+
+/** A load's failure with what to do about it, where this layer knows that. */
+function explain(error: unknown, source: ModelSource, options: NativeSessionOptions): unknown {
+  if (!isNativeError(error)) return error;
+  switch (error.code) {
+    case 'ABORTED':
+      return { ...error, message: 'The load was aborted.' };
+    case 'IO':
+      return typeof source === 'string' ? { ...error, message: error.message + pathHint(source) } : error;
+    case 'PROVIDER_UNAVAILABLE': {
+      const hint = unknownProviderHint(options.providers.map(({ name }) => name));
+      return error.message.endsWith(unknownProvider) ? { ...error, message: error.message + hint } : error;
+    }
+    default:
+      return error;
+  }
+}
+
+/** How the message of a name that nobody has ends. */
+const unknownProvider = 'backend not found.';
+
+/** About the first of `names` that is not a provider of this engine: what there is. */
+export function unknownProviderHint(names: readonly string[]): string {
+  const known = loadNative().listSupportedBackends();
+  const unknown = names.find((name) => browserOnly.has(name) || known.every((provider) => provider.name !== name));
+  if (unknown === undefined) return '';
+  const has = ` This build has ${listed(listSupportedBackends().map(({ name }) => name))}.`;
+  return browserOnly.has(unknown) ? ` '${unknown}' is a provider of onnxruntime-web.${has}` : has;
 }
 
 /** The providers that this binary has. */

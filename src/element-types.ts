@@ -1,5 +1,7 @@
 import type { Tensor } from 'onnxruntime-common';
 
+import { nameHint } from './hints.js';
+
 /**
  * How one ONNX element type looks from JavaScript. `array` names the typed array that holds it; `perElement` is the
  * number of array entries per element (2 for complex numbers, stored as real and imaginary parts); types of fewer than
@@ -83,6 +85,13 @@ export function elementTypeOfCode(code: number): ElementType | undefined {
 /** The type with a JavaScript name such as 'float32'; undefined for anything else. */
 export function elementTypeOfName(name: unknown): ElementType | undefined {
   return typeof name === 'string' ? byName.get(name) : undefined;
+}
+
+/** About a name that is no type: the nearest, or all; ONNX's own names are not JavaScript's ('float' is 'float32'). */
+export function typeNameHint(name: string): string {
+  const same = byCode.find(({ onnxName }) => onnxName === name.toLowerCase());
+  if (same !== undefined) return ` Did you mean '${same.name}'?`;
+  return nameHint(name, [...byName.keys()], 'types');
 }
 
 /** Entries that the data array of `size` elements has. */

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-import { elementTypeOfCode, elementTypeOfName, type ElementType } from './element-types.js';
+import { elementTypeOfCode, elementTypeOfName, typeNameHint, type ElementType } from './element-types.js';
 import { EngineTensor } from './engine-tensor.js';
 import { InferenceError, rangeError, typeError, type ErrorFields } from './errors.js';
 import { Kind, type NativeTensor, type NativeValueInfo } from './native.js';
@@ -152,7 +152,8 @@ function readTensor(
     throw typeError(`${what}: Tensor.type must be a string, got ${describe(typeName)}.`, fields);
   }
   const type = elementTypeOfName(typeName);
-  if (type === undefined) throw typeError(`${what}: Tensor.type is not supported: ${typeName}.`, fields);
+  if (type === undefined)
+    throw typeError(`${what}: Tensor.type is not supported: ${typeName}.${typeNameHint(typeName)}`, fields);
   const { location } = tensor;
   if (typeof location !== 'string') {
     throw typeError(`${what}: Tensor.location must be a string, got ${describe(location)}.`, fields);

@@ -9,14 +9,16 @@ import {
   type Tensor,
 } from 'onnxruntime-common';
 
-import { createHandler, createHandlerSync, isShadowed, requestedProviders } from './backend.js';
-import { elementTypeOfName } from './element-types.js';
+import { createHandler, createHandlerSync, isShadowed, requestedProviders, unknownProviderHint } from './backend.js';
+import { elementTypeOfName, typeNameHint } from './element-types.js';
 import type { EngineTensor } from './engine-tensor.js';
 import { InferenceError, rangeError, typeError } from './errors.js';
+import { nameHint } from './hints.js';
 import { IoBinding } from './io-binding.js';
 import { parseModelArguments } from './model-arguments.js';
 import type { NativeMetadata, NativePlacement } from './native.js';
 import type { ProfileSummary } from './profile-summary.js';
+import { warnOnce } from './option-names.js';
 import { parseProviders } from './provider-options.js';
 import type { RunOptions as InfernodeRunOptions } from './run-options.js';
 import { feedOf, NativeSessionHandler, type ValueMap } from './session-handler.js';
@@ -45,6 +47,9 @@ export class InferenceSession implements CommonSession {
   }
 
   private constructor(handler: InferenceSessionHandler) {
+    if (typeof handler !== 'object' || ArrayBuffer.isView(handler)) {
+      throw typeError('A session is made by await InferenceSession.create(model), or by createSync.');
+    }
     this.handler = handler;
   }
 
@@ -190,7 +195,8 @@ export class InferenceSession implements CommonSession {
   /** A tensor in the engine's memory, on the host or on a device of the session's providers ('cuda:0', ...). */
   allocate(type: Tensor.Type, dims: readonly number[], device = 'cpu'): EngineTensor {
     const elementType = elementTypeOfName(type);
-    if (elementType === undefined) throw typeError(`Unsupported tensor type: ${show(type)}.`);
+    if (elementType === undefined)
+      throw typeError(`Unsupported tensor type: ${show(type)}.${typeof type === 'string' ? typeNameHint(type) : ''}`);
     sizeOf(dims);
     if (typeof device !== 'string') throw typeError(`A device must be a string, got ${describe(device)}.`);
     return this.native().allocate(elementType, dims, device);
@@ -225,6 +231,7 @@ export class InferenceSession implements CommonSession {
       const value = given[name];
       if (value === null || isTensor(value)) fetches.push([name, value]);
     }
+    warnStrays(given, this.outputNames);
     if (fetches.length === 0) return { fetches: undefined, options: given };
     return { fetches: Object.fromEntries(fetches), options: checkOptions(arg2) };
   }
@@ -235,7 +242,8 @@ export class InferenceSession implements CommonSession {
     for (const name of names) {
       if (typeof name !== 'string') throw typeError("'fetches' must be a string array or an object.");
       if (!this.outputNames.includes(name)) {
-        throw rangeError(`'fetches' contains invalid output name: ${name}.`, { output: name });
+        const hint = nameHint(name, this.outputNames, "model's outputs");
+        throw rangeError(`'fetches' contains invalid output name: ${name}.${hint}`, { output: name });
       }
       fetches.push([name, null]);
     }
@@ -311,6 +319,20 @@ function checkOptions(options: unknown): InferenceSession.RunOptions | undefined
   return options;
 }
 
+/**
+ * Warns once about tensors among fetches or options under names that no output has: they would be written into nowhere.
+ * onnxruntime-node says nothing, so it is no error.
+ */
+function warnStrays(given: Readonly<Record<string, unknown>>, outputs: readonly string[]): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (outputs.includes(name) || !isTensor(value)) continue;
+    warnOnce(
+      name,
+      `'fetches' has '${name}', which is no output and ignored.${nameHint(name, outputs, "model's outputs")}`,
+    );
+  }
+}
+
 /** A Tensor of any copy of onnxruntime-common. */
 function isTensor(value: unknown): value is Tensor {
   if (value instanceof CommonTensor) return true;
@@ -337,6 +359,7 @@ async function resolveHandler(
   } catch (error) {
     if (!(error instanceof Error) || error instanceof InferenceError) throw error;
     if (!error.message.startsWith('no available backend found')) throw error;
-    throw new InferenceError('PROVIDER_UNAVAILABLE', error.message, undefined, { cause: error });
+    const message = error.message + unknownProviderHint(requested);
+    throw new InferenceError('PROVIDER_UNAVAILABLE', message, undefined, { cause: error });
   }
 }

@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 
 import { rangeError, typeError } from './errors.js';
+import { modelHint } from './hints.js';
 import { bytesOf, typedArrayName } from './tensor-data.js';
 import type { SessionOptions } from './session-options.js';
 
@@ -15,7 +16,9 @@ export function parseModelArguments(args: readonly unknown[]): {
   const [model, arg1, arg2, arg3] = args;
   if (typeof model === 'string') return { source: model, options: optionsOf(arg1) };
   if (typedArrayName(model) === 'Uint8Array') return { source: bytesOf(model), options: optionsOf(arg1) };
-  if (!types.isAnyArrayBuffer(model)) throw typeError("Unexpected argument[0]: must be 'path' or 'buffer'.");
+  if (!types.isAnyArrayBuffer(model)) {
+    throw typeError(`Unexpected argument[0]: must be 'path' or 'buffer'.${modelHint(model)}`);
+  }
   if (typeof arg1 !== 'number') return { source: wholeOf(model), options: optionsOf(arg1) };
 
   const byteOffset = arg1;

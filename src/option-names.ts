@@ -11,15 +11,18 @@ export function warnMisspelt(
   what: string,
 ): void {
   for (const key of keys) {
-    if (known.includes(key) || alsoKnown.includes(key) || warned.has(key)) continue;
+    if (known.includes(key) || alsoKnown.includes(key)) continue;
     const nearest = nearestName(key, known);
     if (nearest === undefined) continue;
-    warned.add(key);
-    process.emitWarning(`${what} has no key '${key}', which is ignored. Did you mean '${nearest}'?`, {
-      type: 'InfernodeWarning',
-      code: 'INFERNODE_UNKNOWN_OPTION',
-    });
+    warnOnce(key, `${what} has no key '${key}', which is ignored. Did you mean '${nearest}'?`);
   }
+}
+
+/** Warns of a name that is ignored, once per process and name. */
+export function warnOnce(name: string, message: string): void {
+  if (warned.has(name)) return;
+  warned.add(name);
+  process.emitWarning(message, { type: 'InfernodeWarning', code: 'INFERNODE_UNKNOWN_OPTION' });
 }
 
 /** The name closest to `name`, if it is close enough to be what was meant. */

@@ -4,6 +4,7 @@ import { elementTypeOfCode, type ElementType } from './element-types.js';
 import { EngineTensor } from './engine-tensor.js';
 import { callNative, fromNative, InferenceError } from './errors.js';
 import { checkValue, readTarget, readValue, writeValue, type RawTarget, type RawValue } from './feeds.js';
+import { listed } from './hints.js';
 import { loadNative } from './load-native.js';
 import {
   Placement,
@@ -331,6 +332,11 @@ function missingInput(
 ): InferenceError {
   const strays = Object.keys(feeds).filter((key) => !known.includes(key));
   const nearest = nearestName(name, strays);
-  const hint = nearest === undefined ? '' : ` Was it meant by '${nearest}'?`;
+  const hint =
+    nearest !== undefined
+      ? ` Was it meant by '${nearest}'?`
+      : strays.length > 0
+        ? ` 'feeds' has ${listed(strays)}, the model's inputs are ${listed(known)}.`
+        : '';
   return new InferenceError('INVALID_ARGUMENT', `input '${name}' is missing in 'feeds'.${hint}`, { input: name });
 }

@@ -1,6 +1,6 @@
 import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
 
-import { arrayLength, elementTypeOfName, type ElementType } from './element-types.js';
+import { arrayLength, elementTypeOfName, typeNameHint, type ElementType } from './element-types.js';
 import { InferenceError, rangeError, typeError } from './errors.js';
 import {
   describe,
@@ -92,7 +92,7 @@ function makeConstructor(): TensorConstructor {
         ? new Base(args[0], args[1], args[2])
         : (Reflect.construct(CommonTensor, args, new.target) as object);
     } catch (error) {
-      throw withCode(error);
+      throw explained(error, arg0, arg1);
     }
   };
   Object.defineProperty(constructor, 'name', { value: 'Tensor' });
@@ -101,12 +101,26 @@ function makeConstructor(): TensorConstructor {
   return constructor as unknown as TensorConstructor;
 }
 
-/** What onnxruntime-common throws has no code. */
-function withCode(error: unknown): unknown {
+/** What onnxruntime-common throws has no code, and does not say what to do. */
+function explained(error: unknown, arg0: unknown, arg1: unknown): unknown {
   if (error instanceof Error && !('code' in error) && Object.isExtensible(error)) {
-    Object.assign(error, { code: 'INVALID_ARGUMENT' });
+    Object.assign(error, {
+      code: 'INVALID_ARGUMENT',
+      message: error.message + argumentHint(error.message, arg0, arg1),
+    });
   }
   return error;
+}
+
+function argumentHint(message: string, arg0: unknown, arg1: unknown): string {
+  if (message.startsWith('Unsupported tensor type')) return typeNameHint(String(arg0));
+  if (message.includes('data must be type of')) {
+    return ` Got ${describe(arg1)}: ${elementTypeOfName(arg0)?.array}.from(data) converts it.`;
+  }
+  if (message === 'Invalid element type of data array: number.') {
+    return " Name the type first: new Tensor('float32', data, dims).";
+  }
+  return '';
 }
 
 function adaptData(type: ElementType, data: unknown): unknown {

@@ -9,6 +9,7 @@ import { basename, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fetchModel, fetchModels } from '../../scripts/fetch-models.mjs';
 import { loadEngine } from '../../scripts/lib/engine.mjs'; // in a program of yours: import * as ort from 'infernode'
+import { helpWasAsked } from '../../scripts/lib/project.mjs';
 import { blank, drawOutline, drawText, paste, readPicture, textSize, writePicture } from './image.mjs';
 import { TextReader } from './reader.mjs';
 
@@ -70,7 +71,7 @@ async function main() {
 }
 
 try {
-  await main();
+  if (!helpWasAsked()) await main();
 } catch (error) {
   console.error(`ocr: ${error.message}`);
   process.exitCode = 1;

@@ -9,14 +9,15 @@ void MemoryBudget::reserve(std::size_t bytes) {
   std::size_t used = used_.load(std::memory_order_relaxed);
   do {
     if (bytes > limit_ || used > limit_ - bytes)
-      fail(ErrorCode::OutOfMemory,
-           cat("the run asked for ", bytes, " bytes while ", used, " of its limit of ", limit_, " bytes are in use"));
+      fail(ErrorCode::OutOfMemory, cat("the run asked for ", bytes, " bytes while ", used, " of the ", limit_,
+                                       " bytes of its memoryLimit are in use"));
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
 }
 
 void RunContext::check() const {
   if (cancel && cancel->cancelled()) fail(ErrorCode::Aborted, "the run was cancelled");
-  if (deadline && std::chrono::steady_clock::now() > *deadline) fail(ErrorCode::Aborted, "the run passed its deadline");
+  if (deadline && std::chrono::steady_clock::now() > *deadline)
+    fail(ErrorCode::Aborted, "the run took longer than its timeout");
 }
 
 void RunContext::parallel_for(std::size_t count, double cost_ns,

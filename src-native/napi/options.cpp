@@ -29,7 +29,7 @@ void each_pair(const Napi::Object& object, const char* key, F&& entry) {
   });
 }
 
-void read_config(const Napi::Object& object, std::map<std::string, std::string, std::less<>>& config) {
+void read_config(const Napi::Object& object, session::Config& config) {
   each_pair(object, "config", [&](std::string key, const Napi::Value& value) {
     config.insert_or_assign(std::move(key), std::string(value.As<Napi::String>()));
   });

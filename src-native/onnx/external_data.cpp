@@ -11,11 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string to_utf8(const fs::path& path) {
-  const std::u8string text = path.u8string();
-  return std::string(reinterpret_cast<const char*>(text.data()), text.size());
-}
-
 /// "./a//b" and "a/b" are one name.
 std::string normal_location(std::string_view location) {
   std::string out;

@@ -192,7 +192,9 @@ std::shared_ptr<const MappedFile> map_model(const std::string& path, const ReadO
   if (!std::filesystem::exists(p, error)) {
     ErrorContext context;
     context.path = path;
-    fail(ErrorCode::Io, cat("Load model from ", path, " failed:Load model ", path, " failed. File doesn't exist"),
+    const std::string where = p.is_absolute() ? "" : cat(" (", to_utf8(std::filesystem::absolute(p, error)), ")");
+    fail(ErrorCode::Io,
+         cat("Load model from ", path, " failed:Load model ", path, " failed. File doesn't exist", where),
          std::move(context));
   }
   if (!std::filesystem::is_regular_file(p, error)) {

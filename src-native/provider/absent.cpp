@@ -30,22 +30,19 @@ constexpr const char* kTensorRt[] = {"libnvinfer.so.10", "libnvinfer.so"};
        cat("provider '", name, "' exists only on ", where, "; this is ", kPlatform, ". Use 'cpu'."));
 }
 
-[[maybe_unused]] [[noreturn]] void fail_absent(const char* name, std::span<const char* const> libraries,
-                                               const char* remedy) {
+[[maybe_unused]] [[noreturn]] void fail_absent(const char* name, std::span<const char* const> libraries) {
   std::string why;
-  if (DynamicLibrary::open(libraries, why) == nullptr) {
-    fail(ErrorCode::ProviderUnavailable,
-         cat("provider '", name, "' cannot start: Failed to load shared library: ", why, ". ", remedy));
-  }
-  fail(ErrorCode::ProviderUnavailable, cat("provider '", name, "': ", libraries[0],
-                                           " is here, but this build of infernode has no kernels for it. Use 'cpu'."));
+  const bool here = DynamicLibrary::open(libraries, why) != nullptr;
+  fail(ErrorCode::ProviderUnavailable,
+       cat("provider '", name, "' cannot start: this build of infernode has no kernels for it. Use 'cpu'. ",
+           here ? cat("(", libraries[0], " is here.)") : cat("(Failed to load shared library: ", why, ")")));
 }
 
 using Made = std::shared_ptr<Provider>;
 
 Made make_cuda(const ProviderOptions&, const Logger&) {
 #if defined(_WIN32) || (defined(__linux__) && !defined(__ANDROID__))
-  fail_absent("cuda", kCuda, "Install NVIDIA's driver.");
+  fail_absent("cuda", kCuda);
 #else
   fail_elsewhere("cuda", "Linux and Windows");
 #endif
@@ -53,7 +50,7 @@ Made make_cuda(const ProviderOptions&, const Logger&) {
 
 Made make_tensorrt(const ProviderOptions&, const Logger&) {
 #if defined(_WIN32) || (defined(__linux__) && !defined(__ANDROID__))
-  fail_absent("tensorrt", kTensorRt, "Install TensorRT 10 where the loader finds it.");
+  fail_absent("tensorrt", kTensorRt);
 #else
   fail_elsewhere("tensorrt", "Linux and Windows");
 #endif
@@ -61,7 +58,7 @@ Made make_tensorrt(const ProviderOptions&, const Logger&) {
 
 Made make_directml(const ProviderOptions&, const Logger&) {
 #if defined(_WIN32)
-  fail_absent("dml", kDirectMl, "DirectML is part of Windows 10 1903 and later.");
+  fail_absent("dml", kDirectMl);
 #else
   fail_elsewhere("dml", "Windows");
 #endif
@@ -69,7 +66,7 @@ Made make_directml(const ProviderOptions&, const Logger&) {
 
 Made make_coreml(const ProviderOptions&, const Logger&) {
 #if defined(__APPLE__)
-  fail_absent("coreml", kCoreMl, "CoreML is part of macOS 10.13 and later.");
+  fail_absent("coreml", kCoreMl);
 #else
   fail_elsewhere("coreml", "macOS");
 #endif
@@ -77,7 +74,7 @@ Made make_coreml(const ProviderOptions&, const Logger&) {
 
 Made make_nnapi(const ProviderOptions&, const Logger&) {
 #if defined(__ANDROID__)
-  fail_absent("nnapi", kNnapi, "NNAPI is part of Android 8.1 and later.");
+  fail_absent("nnapi", kNnapi);
 #else
   fail_elsewhere("nnapi", "Android");
 #endif

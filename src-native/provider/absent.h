@@ -6,8 +6,8 @@
 
 namespace infernode::provider {
 
-/// Adds a factory for every name that executionProviders knows and `factories` does not have yet: it looks for the
-/// vendor's library and throws ProviderUnavailable saying what is missing, or that this build has no kernels for it.
+/// Adds a factory for every name that executionProviders knows and `factories` does not have yet: it throws
+/// ProviderUnavailable saying that this build has no kernels for it, and whether the vendor's library is here.
 void add_absent(std::vector<ProviderFactory>& factories);
 
 }  // namespace infernode::provider

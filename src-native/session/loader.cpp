@@ -1,7 +1,6 @@
 #include "session/loader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -32,8 +31,7 @@ Model read(Engine& engine, const ModelSource& source, const SessionOptions& opti
   read_options.format = stated_format(options);
   read_options.map = [&engine](const std::string& path) { return engine.weights().map(path); };
   read_options.checkpoint = [&load] { load.check(); };
-  const auto folder = options.config.find("session.model_external_initializers_file_folder_path");
-  if (folder != options.config.end()) read_options.external_folder = folder->second;
+  read_options.external_folder = text_of(options.config, "session.model_external_initializers_file_folder_path");
   return source.path.empty() ? onnx::read_model_bytes(source.bytes, read_options)
                              : onnx::read_model_file(source.path, read_options);
 }
@@ -202,7 +200,7 @@ void describe_interface(const Graph& graph, const std::vector<graph::ValueType>&
 std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& engine, const SessionOptions& options,
                                                                 const Logger& logger) {
   std::vector<std::shared_ptr<provider::Provider>> providers;
-  const auto strict = options.config.find("session.disable_provider_fallback");
+  const bool strict = is_on(options.config, "session.disable_provider_fallback");
   for (std::size_t i = 0; i < options.providers.size(); ++i) {
     const ProviderChoice& choice = options.providers[i];
     if (choice.name == "cpu") break;  // takes everything: entries after it get nothing
@@ -215,9 +213,7 @@ std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& en
       providers.push_back(factory->make(choice.options, logger));
     } catch (const Error& error) {
       const bool another = i + 1 < options.providers.size();
-      if (error.code() != ErrorCode::ProviderUnavailable || !another ||
-          (strict != options.config.end() && strict->second == "1"))
-        throw;
+      if (error.code() != ErrorCode::ProviderUnavailable || !another || strict) throw;
       logger.write(LogSeverity::Warning, "provider", "'", choice.name,
                    "' cannot start, the next in the list takes over: ", error.message());
     }
@@ -248,71 +244,51 @@ void write_optimized(const Model& model, const Engine& engine, const SessionOpti
   save_model(complete, std::move(write), registry, options, logger);
 }
 
-/// Whether a config entry is there and switches something on.
-bool is_on(const SessionOptions& options, std::string_view key) {
-  const auto found = options.config.find(key);
-  return found != options.config.end() && found->second == "1";
-}
-
 /// For tests: "1" looks for contradictions, "complete" also for what substitution does not know.
 runtime::ShapeCheck shape_check(const SessionOptions& options) {
   constexpr std::string_view kKey = "session.check_symbolic_shapes";
-  if (is_on(options, kKey)) return runtime::ShapeCheck::Contradictions;
-  const auto found = options.config.find(kKey);
-  const bool complete = found != options.config.end() && found->second == "complete";
-  return complete ? runtime::ShapeCheck::Complete : runtime::ShapeCheck::Off;
-}
-
-/// A config entry that is a whole number that `valid` takes; nullopt where it is not given.
-template <class T, class Valid>
-std::optional<T> number(const SessionOptions& options, const char* key, const char* expected, const Valid& valid) {
-  const auto found = options.config.find(key);
-  if (found == options.config.end()) return std::nullopt;
-  const std::string& text = found->second;
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !valid(value))
-    fail(ErrorCode::InvalidArgument, cat(key, " is '", text, "', ", expected, " is expected"));
-  return value;
+  if (is_on(options.config, kKey)) return runtime::ShapeCheck::Contradictions;
+  return text_of(options.config, kKey) == "complete" ? runtime::ShapeCheck::Complete : runtime::ShapeCheck::Off;
 }
 
 /// How large a folded constant may be; 0 is no bound.
 std::size_t folding_limit(const SessionOptions& options, std::size_t fallback) {
   constexpr const char* kKey = "optimization.constant_folding_max_output_size_in_bytes";
   constexpr std::size_t kMost = std::size_t{1} << 40;
-  const auto bytes = number<std::size_t>(options, kKey, "a number of bytes", [](std::size_t) { return true; });
+  const auto bytes = number_of<std::size_t>(options.config, kKey, "a number of bytes", kAnyNumber);
   if (!bytes) return fallback;
   return *bytes == 0 ? kMost : std::min(*bytes, kMost);
 }
 
 /// How products with weights of few bits are made.
 void configure_products(passes::PassOptions& to, const SessionOptions& options) {
-  to.accuracy_level = number<std::int64_t>(options, "session.qdq_matmulnbits_accuracy_level", "a number from 0 to 4",
-                                           [](std::int64_t level) { return level >= 0 && level <= 4; })
-                          .value_or(to.accuracy_level);
-  const auto block = number<std::int64_t>(
-      options, "session.qdq_matmulnbits_block_size", "a power of two from 16 to 256, 0 or -1", [](std::int64_t size) {
-        return size == 0 || size == -1 || (size >= 16 && size <= 256 && (size & (size - 1)) == 0);
-      });
+  to.accuracy_level =
+      number_of<std::int64_t>(options.config, "session.qdq_matmulnbits_accuracy_level", "a number from 0 to 4",
+                              [](std::int64_t level) { return level >= 0 && level <= 4; })
+          .value_or(to.accuracy_level);
+  const auto block = number_of<std::int64_t>(options.config, "session.qdq_matmulnbits_block_size",
+                                             "a power of two from 16 to 256, 0 or -1", [](std::int64_t size) {
+                                               return size == 0 || size == -1 ||
+                                                      (size >= 16 && size <= 256 && (size & (size - 1)) == 0);
+                                             });
   if (block && *block != 0) to.block_size = *block == -1 ? 0 : *block;
 }
 
 /// What the config entries say about optimizers.
 void configure(passes::PassOptions& to, const SessionOptions& options) {
-  if (const auto off = options.config.find("optimization.disable_specified_optimizers"); off != options.config.end())
-    to.disabled = listed_optimizers(off->second);
-  if (is_on(options, "session.disable_double_qdq_remover")) to.disabled.emplace("DoubleQDQPairsRemover");
-  if (is_on(options, "session.disable_quant_qdq")) {
+  to.disabled = listed_optimizers(text_of(options.config, "optimization.disable_specified_optimizers"));
+  if (is_on(options.config, "session.disable_double_qdq_remover")) to.disabled.emplace("DoubleQDQPairsRemover");
+  if (is_on(options.config, "session.disable_quant_qdq")) {
     for (const char* name : {"QDQSelectorActionTransformer", "DQMatMulNBitsFusion", "DequantizeMatMulFusion",
                              "GatherDequantizeFusion", "QDQPropagationTransformer", "DoubleQDQPairsRemover",
                              "WeightBiasQuantization", "WhereDummyDq", "EnsureUniqueDQForNodeUnit"})
       to.disabled.emplace(name);
   }
-  if (is_on(options, "optimization.enable_cast_chain_elimination")) to.enabled.emplace("CastChainElimination");
-  if (is_on(options, "session.enable_dq_matmulnbits_fusion")) to.enabled.emplace("DQMatMulNBitsFusion");
-  if (is_on(options, "session.enable_quant_qdq_cleanup")) to.enabled.emplace("QDQFinalCleanupTransformer");
+  if (is_on(options.config, "optimization.enable_cast_chain_elimination")) to.enabled.emplace("CastChainElimination");
+  if (is_on(options.config, "session.enable_dq_matmulnbits_fusion")) to.enabled.emplace("DQMatMulNBitsFusion");
+  if (is_on(options.config, "session.enable_quant_qdq_cleanup")) to.enabled.emplace("QDQFinalCleanupTransformer");
   configure_products(to, options);
-  to.keep_dequantizers = is_on(options, "session.disable_qdq_constant_folding");
+  to.keep_dequantizers = is_on(options.config, "session.disable_qdq_constant_folding");
   to.max_folded_bytes = folding_limit(options, to.max_folded_bytes);
   to.max_dequantized_bytes = folding_limit(options, to.max_dequantized_bytes);
 }
@@ -354,8 +330,9 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
   }
   if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
   if (save && shared) write_optimized(model, engine, options, logger);  // what a provider compiles cannot be written
-  loaded.placements = provider::partition(*model.graph, loaded.providers, engine.registry(),
-                                          {.forbid_cpu_fallback = is_on(options, "session.disable_cpu_ep_fallback")});
+  loaded.placements =
+      provider::partition(*model.graph, loaded.providers, engine.registry(),
+                          {.forbid_cpu_fallback = is_on(options.config, "session.disable_cpu_ep_fallback")});
   if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
   if (save && !shared) write_optimized(model, engine, options, logger);
   if (options.level >= passes::Level::Layout) passes::run_layout(model, pass_options);

@@ -1,7 +1,6 @@
 #include "session/model_saver.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/mapped_file.h"
 #include "graph/definition.h"
@@ -22,14 +21,9 @@ constexpr std::string_view kExternalName = "session.optimized_model_external_ini
 constexpr std::string_view kExternalSize = "session.optimized_model_external_initializers_min_size_in_bytes";
 constexpr std::size_t kExternalFrom = 1024;
 
-std::string_view setting(const SessionOptions& options, std::string_view key) {
-  const auto found = options.config.find(key);
-  return found == options.config.end() ? std::string_view{} : std::string_view(found->second);
-}
-
 /// Which kind of file a setting names: "ORT" or "ONNX".
 onnx::FileFormat format_of(const SessionOptions& options, std::string_view key) {
-  const std::string_view text = setting(options, key);
+  const std::string_view text = text_of(options.config, key);
   if (text.empty()) return onnx::FileFormat::Detect;
   if (text == "ORT") return onnx::FileFormat::Ort;
   if (text == "ONNX") return onnx::FileFormat::Onnx;
@@ -44,7 +38,7 @@ bool saves_as_ort(const SessionOptions& options) {
 }
 
 void set_external_data(const SessionOptions& options, onnx::WriteOptions& write) {
-  const std::string_view name = setting(options, kExternalName), size = setting(options, kExternalSize);
+  const std::string_view name = text_of(options.config, kExternalName);
   if (name.empty()) return;
   if (name.find_first_of("/\\:") != std::string_view::npos || name == "." || name == "..") {
     fail(ErrorCode::InvalidArgument,
@@ -55,15 +49,9 @@ void set_external_data(const SessionOptions& options, onnx::WriteOptions& write)
     fail(ErrorCode::InvalidArgument, cat(kExternalName, " is '", name, "', which is the model's own name"));
   }
   write.external_name = name;
-  write.external_threshold = kExternalFrom;
-  if (size.empty()) return;
-  const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), write.external_threshold);
-  if (error != std::errc() || end != size.data() + size.size()) {
-    fail(ErrorCode::InvalidArgument, cat(kExternalSize, " is '", size, "', which is no number of bytes"),
-         {.actual = std::string(size)});
-  }
+  const auto from = number_of<std::size_t>(options.config, kExternalSize, "a number of bytes", kAnyNumber);
   // A threshold above every size still is one: the writer takes SIZE_MAX for none.
-  write.external_threshold = std::min(write.external_threshold, SIZE_MAX - 1);
+  write.external_threshold = std::min(from.value_or(kExternalFrom), SIZE_MAX - 1);
 }
 
 /// Types that the standard names and the schemas here spell out, and names that a later version changed: operator,

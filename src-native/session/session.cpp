@@ -23,13 +23,18 @@ struct Session::State {
       : engine(std::move(e)),
         options(std::move(o)),
         logger(options.log_severity, options.log_id),
-        frames(options.cpu_arena) {}
+        frames(options.cpu_arena),
+        dynamic_block_base(number_of<std::size_t>(options.config, "session.dynamic_block_base",
+                                                  "a whole number up to 1000000",
+                                                  [](std::size_t base) { return base <= 1'000'000; })
+                               .value_or(0)) {}
 
   std::shared_ptr<Engine> engine;
   const SessionOptions options;
   const Logger logger;
   LoadedModel model;
   runtime::FramePool frames;
+  const std::size_t dynamic_block_base;
 
   std::mutex mutex;
   std::condition_variable idle;
@@ -70,17 +75,6 @@ class RunGuard {
  private:
   State& state_;
 };
-
-std::size_t number(const SessionOptions& options, std::string_view key) {
-  const auto found = options.config.find(key);
-  if (found == options.config.end()) return 0;
-  std::size_t value = 0;
-  for (const char c : found->second) {
-    if (c < '0' || c > '9' || value > 1'000'000) return 0;
-    value = value * 10 + static_cast<std::size_t>(c - '0');
-  }
-  return value;
-}
 
 bool has_loop(const graph::Graph& graph) {
   for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
@@ -233,7 +227,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   kernel::RunContext run{
       .pool = &pool,
       .max_threads = threads == 0 ? pool.size() : std::min(threads, pool.size()),
-      .dynamic_block_base = number(state_->options, "session.dynamic_block_base"),
+      .dynamic_block_base = state_->dynamic_block_base,
       .precision = state_->options.float32_precision,
       .cancel = request.cancel,
       .deadline = {},
@@ -290,8 +284,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
     profiler->add("Session", state_->options.parallel ? "ParallelExecutor::Execute" : "SequentialExecutor::Execute",
                   begin, end);
   }
-  if (const auto shrink = request.options.config.find("memory.enable_memory_arena_shrinkage");
-      shrink != request.options.config.end() && !shrink->second.empty()) {
+  if (!text_of(request.options.config, "memory.enable_memory_arena_shrinkage").empty()) {
     (*frame).arena = {};
     (*frame).allocator.trim();
   }

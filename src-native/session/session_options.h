@@ -10,6 +10,7 @@
 #include "microkernels/precision.h"
 #include "passes/pipeline.h"
 #include "provider/provider.h"
+#include "session/config.h"
 #include "tensor/buffer.h"
 
 namespace infernode::session {
@@ -39,8 +40,7 @@ struct SessionOptions {
   std::map<std::string, std::int64_t, std::less<>> free_dimensions{};  ///< freeDimensionOverrides: symbol -> size
   std::map<std::string, tensor::Buffer, std::less<>>
       external_data{};  ///< externalData: path as the model spells it -> bytes
-  std::map<std::string, std::string, std::less<>>
-      config{};                         ///< `extra`, flattened: "session.intra_op.allow_spinning" -> "0"
+  Config config{};
   std::size_t memory_limit = SIZE_MAX;  ///< bytes that one run may hold
 };
 
@@ -50,7 +50,7 @@ struct RunOptions {
   std::string tag{};
   bool terminate = false;  ///< ends the run at once
   std::optional<std::int64_t> timeout_ms{};
-  std::map<std::string, std::string, std::less<>> config{};
+  Config config{};
 };
 
 }  // namespace infernode::session

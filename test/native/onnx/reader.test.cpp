@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
+#include "base/path.h"
 #include "graph/text.h"
 #include "onnx/ort_writer.h"
 #include "onnx/writer.h"
@@ -389,6 +392,7 @@ TEST_CASE("a missing file") {
   CHECK(e.code() == ErrorCode::Io);
   CHECK(contains(e, "Load model from no/such/model.onnx failed"));
   CHECK(contains(e, "File doesn't exist"));
+  CHECK(contains(e, cat("(", to_utf8(std::filesystem::absolute("no/such/model.onnx")), ")")));
   CHECK(e.context().path == "no/such/model.onnx");
   const Error folder = error_of([] { (void)onnx::read_model_file("."); });
   CHECK(folder.code() == ErrorCode::Io);

@@ -53,17 +53,26 @@ function tried(options: readonly object[]): Trial[] {
 
 /** Names of node-api.md that cannot start on a Linux machine, and why. The first three are onnxruntime-web's. */
 const unavailable: [name: string, reason: RegExp][] = [
-  ['wasm', /^no available backend found\. ERR: \[wasm\] backend not found\.$/],
-  ['webgl', /^no available backend found\. ERR: \[webgl\] backend not found\.$/],
-  ['webnn', /^no available backend found\. ERR: \[webnn\] backend not found\.$/],
+  [
+    'wasm',
+    /^no available backend found\. ERR: \[wasm\] backend not found\. 'wasm' is a provider of onnxruntime-web\. This build has 'cpu', 'null'\.$/,
+  ],
+  [
+    'webgl',
+    /^no available backend found\. ERR: \[webgl\] backend not found\. 'webgl' is a provider of onnxruntime-web\. This build has 'cpu', 'null'\.$/,
+  ],
+  [
+    'webnn',
+    /^no available backend found\. ERR: \[webnn\] backend not found\. 'webnn' is a provider of onnxruntime-web\. This build has 'cpu', 'null'\.$/,
+  ],
   ['webgpu', /^no available backend found\. ERR: \[webgpu\] infernode has no provider 'webgpu'\. Use 'cpu'\.$/],
   ['xnnpack', /^no available backend found\. ERR: \[xnnpack\] infernode has no provider 'xnnpack'\. Use 'cpu'\.$/],
   ['qnn', /^no available backend found\. ERR: \[qnn\] infernode has no provider 'qnn'\. Use 'cpu'\.$/],
   ['coreml', /^provider 'coreml' exists only on macOS; this is Linux\. Use 'cpu'\.$/],
   ['dml', /^provider 'dml' exists only on Windows; this is Linux\. Use 'cpu'\.$/],
   ['nnapi', /^provider 'nnapi' exists only on Android; this is Linux\. Use 'cpu'\.$/],
-  ['cuda', /^provider 'cuda'( cannot start: Failed to load shared library: libcuda\.so\.1: .*|: libcuda\.so\.1 is here, .*)$/], // prettier-ignore
-  ['tensorrt', /^provider 'tensorrt'( cannot start: Failed to load shared library: libnvinfer.*|: libnvinfer.* is here, .*)$/], // prettier-ignore
+  ['cuda', /^provider 'cuda' cannot start: this build of infernode has no kernels for it\. Use 'cpu'\. \((libcuda\.so\.1 is here\.|Failed to load shared library: libcuda\.so\.1: .*)\)$/], // prettier-ignore
+  ['tensorrt', /^provider 'tensorrt' cannot start: this build of infernode has no kernels for it\. Use 'cpu'\. \((libnvinfer.* is here\.|Failed to load shared library: libnvinfer.*)\)$/], // prettier-ignore
 ];
 const dropped = (name: string): string =>
   `removing requested execution provider "${name}" from session options because it is not available: backend not found.`;
@@ -104,7 +113,7 @@ describe.runIf(ours && process.platform === 'linux')('a provider that cannot sta
     expect(other).toMatchObject({ placement: ['cpu'], warned: dropped('gpu') });
     expect(none).toMatchObject({
       code: 'PROVIDER_UNAVAILABLE',
-      message: 'no available backend found. ERR: [gpu] backend not found.',
+      message: "no available backend found. ERR: [gpu] backend not found. This build has 'cpu', 'null'.",
     });
   });
 });

@@ -1,0 +1,112 @@
+import { pathToFileURL } from 'node:url';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { addon, failureOf, InferenceSession, Tensor } from './support/session.js';
+
+let session: any;
+const floats = (...values: number[]): any => new Tensor('float32', Float32Array.from(values));
+const messageOf = async (action: () => unknown): Promise<string> => (await failureOf(action as any)).message;
+
+beforeEach(async () => {
+  addon.reset();
+  session = await InferenceSession.create('model.onnx'); // of input 'x' and output 'y'
+});
+
+describe('what to do is said', () => {
+  it.each<[string, unknown, RegExp]>([
+    [
+      'a file URL',
+      pathToFileURL('/tmp/model.onnx'),
+      /must be 'path' or 'buffer'\. It is a URL: give fileURLToPath\(url\)/,
+    ],
+    ['another URL', new URL('https://localhost/m.onnx'), /'buffer'\. It is a URL: fetch it/],
+    ['a Promise', Promise.resolve(), /'buffer'\. It is a Promise: await it first\./],
+    ['a Response', new Response('x'), /'buffer'\. Give its bytes: await value\.arrayBuffer\(\)\./],
+    ['a Blob', new Blob(['x']), /'buffer'\. Give its bytes/],
+    ['nothing', undefined, /'buffer'\.$/],
+  ])('of %s for a model', async (_, model, message) => {
+    expect(await messageOf(() => InferenceSession.create(model as any))).toMatch(message);
+  });
+
+  it.each([
+    ['file:///model.onnx', ' It is a URL: give fileURLToPath(url), of node:url.'],
+    ['https://localhost/model.onnx', ' It is a URL: fetch it and give its bytes.'],
+    ['~/model.onnx', ' The shell expands ~, Node.js does not: give os.homedir() and the rest.'],
+    ['model.onnx', ''],
+  ])('of the path %s that cannot be opened', async (path, hint) => {
+    addon.failure = { code: 'IO', message: "File doesn't exist", path };
+    const expected = { code: 'IO', path, message: `File doesn't exist${hint}` };
+    expect(await failureOf(() => InferenceSession.create(path))).toMatchObject(expected);
+    expect(await failureOf(async () => InferenceSession.createSync(path))).toMatchObject(expected);
+  });
+
+  it('of a load that was aborted', async () => {
+    addon.failure = { code: 'ABORTED', message: 'the run was cancelled' };
+    expect(await messageOf(() => InferenceSession.create('m'))).toBe('The load was aborted.');
+  });
+
+  it('of feeds with other names', async () => {
+    expect(await messageOf(() => session.run({ picture: floats(1), size: floats(2) }))).toBe(
+      "input 'x' is missing in 'feeds'. 'feeds' has 'picture', 'size', the model's inputs are 'x'.",
+    );
+    expect(await messageOf(() => session.run({}))).toBe("input 'x' is missing in 'feeds'.");
+  });
+
+  it('of outputs with other names', async () => {
+    expect(await messageOf(() => session.run({ x: floats(1) }, ['yy']))).toMatch(/yy\. Did you mean 'y'\?$/);
+    expect(await messageOf(() => session.run({ x: floats(1) }, ['logits']))).toMatch(
+      /logits\. The model's outputs are 'y'/,
+    );
+  });
+
+  it('of a tensor that no output is written into, once and as a warning', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    try {
+      for (let i = 0; i < 2; i++) await session.run({ x: floats(1) }, { logit: floats(1) });
+      expect(warn.mock.calls.map(([message]) => message)).toEqual([
+        expect.stringMatching(/^'fetches' has 'logit', which is no output and ignored\. The model's outputs are 'y'/),
+      ]);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
+  it('of providers that there are not', async () => {
+    const has = "This build has 'cpu', 'null'.";
+    for (const create of [InferenceSession.create, InferenceSession.createSync]) {
+      addon.failure = {
+        code: 'PROVIDER_UNAVAILABLE',
+        message: 'no available backend found. ERR: [gpu] backend not found.',
+      };
+      const load = async (name: string): Promise<unknown> => create('m', { executionProviders: [name] } as any);
+      expect(await messageOf(() => load('gpu'))).toBe(
+        `no available backend found. ERR: [gpu] backend not found. ${has}`,
+      );
+      expect(await messageOf(() => load('webnn'))).toContain(` 'webnn' is a provider of onnxruntime-web. ${has}`);
+      addon.failure = { code: 'PROVIDER_UNAVAILABLE', message: "provider 'cuda' cannot start" };
+      expect(await messageOf(() => load('cuda'))).toBe("provider 'cuda' cannot start");
+    }
+  });
+
+  it.each<[string, unknown[], RegExp]>([
+    ['a type of ONNX', ['float', [1]], /^Unsupported tensor type: float\. Did you mean 'float32'\?$/],
+    ['a misspelt type', ['flaot32', [1]], /flaot32\. Did you mean 'float32'\?$/],
+    ['a type that is not there', ['quaternion', [1]], /quaternion\. The types are 'float32', 'uint8', /],
+    [
+      'data of another type',
+      ['float32', Float64Array.of(1)],
+      / Got Float64Array: Float32Array\.from\(data\) converts it\.$/,
+    ],
+    ['numbers without a type', [[1, 2]], / Name the type first: new Tensor\('float32', data, dims\)\.$/],
+  ])('of %s for a tensor', (_, args, message) => {
+    expect(() => new Tensor(...(args as [any, any]))).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('of a session that is called into being', () => {
+    const make = InferenceSession as unknown as new (model: unknown) => unknown;
+    for (const model of ['model.onnx', Uint8Array.of(8)]) {
+      expect(() => new make(model)).toThrow(/A session is made by await InferenceSession\.create\(model\)/);
+    }
+  });
+});
