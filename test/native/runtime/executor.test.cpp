@@ -45,7 +45,8 @@ TEST_CASE("the arena and what is allocated beside it count in the budget") {
   const Planned p("(float[N] x) => (y) { a = Exp(x)  b = Softmax(a)  c = Add(a, b)  y = Softmax(c) }");
   const auto inputs = feeds(p.plan->graph(), {{"N", 1024}});
   kernel::MemoryBudget little(1000), enough(1 << 20);
-  CHECK_THROWS_WITH_AS(p.run(inputs, {.budget = &little}), doctest::Contains("limit of 1000"), Error);
+  CHECK_THROWS_WITH_AS(p.run(inputs, {.budget = &little}), doctest::Contains("of the 1000 bytes of its memoryLimit"),
+                       Error);
   CHECK(little.used() == 0);
   (void)p.run(inputs, {.budget = &enough});
   CHECK(enough.used() == 0);

@@ -91,7 +91,7 @@ TEST_CASE("many small blocks do not take far more than the budget") {
       [&] {
         for (int i = 0; i < 10000; ++i) held.push_back(allocator.allocate(4));
       }(),
-      doctest::Contains("limit of 1048576"), Error);
+      doctest::Contains("of the 1048576 bytes of its memoryLimit"), Error);
   held.clear();
   CHECK(budget->used() == 0);
 }

@@ -218,7 +218,7 @@ TEST_CASE("a run stays within its memory limit") {
   CHECK(run(*s, {noise(DType::Float32, {100}, 1)}).size() == 1);
   const Error error = error_of([&] { run(*s, {noise(DType::Float32, {100000}, 1)}); });
   CHECK(error.code() == ErrorCode::OutOfMemory);
-  CHECK(has(error.message(), "limit of 10000"));
+  CHECK(has(error.message(), "of the 10000 bytes of its memoryLimit"));
   for (int again = 0; again < 5; ++again) CHECK(run(*s, {noise(DType::Float32, {100}, 1)}).size() == 1);
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("what a loop gathers counts in the memory limit") {
     CHECK(run(*s, feeds(10))[1].tensor().numel() == 10000);
     const Error error = error_of([&] { run(*s, feeds(std::int64_t{1} << 40), {.timeout_ms = 60000}); });
     CHECK(error.code() == ErrorCode::OutOfMemory);
-    CHECK(has(error.message(), "limit of 1048576"));
+    CHECK(has(error.message(), "of the 1048576 bytes of its memoryLimit"));
   }
 }
 
