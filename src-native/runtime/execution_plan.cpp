@@ -1,6 +1,7 @@
 #include "runtime/execution_plan.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "graph/captures.h"
 #include "provider/partitioner.h"
@@ -246,6 +247,46 @@ void ExecutionPlan::find_frees() {
       steps_[static_cast<std::size_t>(last[v])].frees.push_back(static_cast<ValueId>(v));
     }
   }
+}
+
+std::shared_ptr<const Demand> ExecutionPlan::demand(const std::vector<bool>& outputs) const {
+  if (std::ranges::all_of(outputs, std::identity())) return nullptr;
+  const auto find = [&]() -> std::shared_ptr<const Demand> {
+    const auto found = std::ranges::find_if(demands_, [&](const auto& d) { return d->outputs == outputs; });
+    return found == demands_.end() ? nullptr : *found;
+  };
+  {
+    const std::lock_guard lock(cache_mutex_);
+    if (auto cached = find()) return cached;
+  }
+  auto made = std::make_shared<Demand>();
+  made->outputs = outputs;
+  made->steps.resize(steps_.size());
+  made->wanted.resize(steps_.size());
+  std::vector<bool> read(constants_.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i]) read[index(graph_->outputs()[i])] = true;
+  }
+  for (std::size_t s = steps_.size(); s-- > 0;) {
+    const Step& step = steps_[s];
+    made->wanted[s] = std::make_unique<bool[]>(step.outputs.size());
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      made->wanted[s][o] = step.outputs[o] != kNoValue && read[index(step.outputs[o])];
+      if (made->wanted[s][o]) made->steps[s] = true;
+    }
+    if (!made->steps[s]) continue;
+    for (const auto* inputs : {&step.inputs, &step.implicit}) {
+      for (const ValueId id : *inputs) {
+        if (id != kNoValue) read[index(id)] = true;
+      }
+    }
+  }
+  const std::lock_guard lock(cache_mutex_);
+  if (auto cached = find()) return cached;
+  constexpr std::size_t kMost = 8;
+  if (demands_.size() == kMost) demands_.erase(demands_.begin());
+  demands_.push_back(made);
+  return made;
 }
 
 std::string ExecutionPlan::describe(const Step& step) const {

@@ -73,6 +73,13 @@ struct ShapePlan {
   mutable RunHistory history;
 };
 
+/// What a run that wants only some of the graph's outputs has to do. Immutable; shared by such runs.
+struct Demand {
+  std::vector<bool> outputs;                    ///< of graph.outputs()
+  std::vector<bool> steps;                      ///< that run
+  std::vector<std::unique_ptr<bool[]>> wanted;  ///< by step and output: somebody reads it
+};
+
 /// Immutable steps, kernels and constants of one graph (a session's or a subgraph's). Runs share it.
 class ExecutionPlan {
  public:
@@ -99,7 +106,9 @@ class ExecutionPlan {
   /// The plan for these inputs (graph.inputs() then captures; an empty value counts as absent), cached by their shapes.
   std::shared_ptr<const ShapePlan> specialise(std::span<const tensor::Value* const> inputs,
                                               std::span<const tensor::Value* const> captures) const;
-  /// The same if it is in the cache, otherwise null: for callers that cannot wait for it to be made.
+  /// What these outputs of the graph need, cached; null where all are wanted.
+  std::shared_ptr<const Demand> demand(const std::vector<bool>& outputs) const;
+  /// The same as `specialise` if it is in the cache, otherwise null: for callers that cannot wait for it to be made.
   std::shared_ptr<const ShapePlan> find_specialised(std::span<const tensor::Value* const> inputs,
                                                     std::span<const tensor::Value* const> captures = {}) const;
 
@@ -133,6 +142,7 @@ class ExecutionPlan {
   mutable std::vector<CachedShape> cache_;                             // most recent first, bounded
   mutable std::vector<std::shared_ptr<const SymbolicPlan>> symbolic_;  // from the second signature on
   mutable std::size_t symbolic_tries_ = 0;                             // bounded
+  mutable std::vector<std::shared_ptr<const Demand>> demands_;         // bounded
 };
 
 }  // namespace infernode::runtime

@@ -79,7 +79,12 @@ std::vector<tensor::Value> collect(const Execution& execution) {
   std::vector<tensor::Value> results;
   const graph::Graph& graph = execution.plan.graph();
   results.reserve(graph.outputs().size());
-  for (const ValueId id : graph.outputs()) {
+  for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+    if (execution.demand != nullptr && !execution.demand->outputs[i]) {
+      results.emplace_back();
+      continue;
+    }
+    const ValueId id = graph.outputs()[i];
     const tensor::Value& made = execution.frame.values[static_cast<std::size_t>(id)];
     const tensor::Value& value = made.empty() ? execution.plan.constant(id) : made;
     if (value.empty()) fail(ErrorCode::Internal, cat("output '", graph.value(id).name, "' was not produced"));
@@ -105,7 +110,7 @@ std::vector<tensor::Value> execute(const Execution& execution) {
     fit_arena(execution.frame.arena, execution.shapes.arena_bytes);
     StepRunner runner(execution, true);
     for (std::size_t s = 0; s < execution.plan.steps().size(); ++s) {
-      if (!execution.shapes.skip[s]) runner.run(s);
+      if (execution.runs(s)) runner.run(s);
       runner.free_after(s);
     }
   }

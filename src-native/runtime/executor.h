@@ -22,11 +22,14 @@ struct Execution {
   std::span<const tensor::Device> devices;         ///< by output: where it shall stay; may be shorter (host)
   tensor::Allocator& output_allocator;             ///< of the graph's outputs, which outlive the frame
   std::size_t inter_op_threads = 1;                ///< above 1: independent steps run at once
+  const Demand* demand = nullptr;                  ///< null: all outputs are wanted
+
+  bool runs(std::size_t step) const { return !shapes.skip[step] && (demand == nullptr || demand->steps[step]); }
 };
 
-/// Runs every step; returns the graph's outputs, which share memory with nothing of the plan, the frame or the inputs
-/// (unless they stay on a device), so that they may be written to. Kernel faults get the node's
-/// name and op type; the frame is left reusable either way.
+/// Runs every step that is needed; returns the graph's outputs (those that are not wanted empty), which share memory
+/// with nothing of the plan, the frame or the inputs (unless they stay on a device), so that they may be written to.
+/// Kernel faults get the node's name and op type; the frame is left reusable either way.
 std::vector<tensor::Value> execute(const Execution& execution);
 
 }  // namespace infernode::runtime

@@ -95,7 +95,7 @@ class Walk {
       const std::size_t step = ready_.front();
       ready_.pop_front();
       lock.unlock();
-      if (!execution_.shapes.skip[step]) runner.run(step);
+      if (execution_.runs(step)) runner.run(step);
       lock.lock();
       finish(step);
     }

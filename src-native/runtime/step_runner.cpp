@@ -39,6 +39,8 @@ const tensor::Value* StepRunner::find(ValueId id) const {
 
 void StepRunner::run(std::size_t index) {
   const Step& step = execution_.plan.steps()[index];
+  const Demand* const demand = execution_.demand;
+  const bool* const wanted = demand == nullptr ? step.wanted.get() : demand->wanted[index].get();
   step_ = &step;
   inputs_.clear();
   implicit_.clear();
@@ -55,15 +57,14 @@ void StepRunner::run(std::size_t index) {
       outputs_[0] = *inputs_[0];
     } else {
       kernel::KernelContext ctx(measured ? measured->run : execution_.run, inputs_, implicit_, outputs_,
-                                step.output_dtypes, std::span<const bool>(step.wanted.get(), step.outputs.size()),
-                                *this);
+                                step.output_dtypes, std::span<const bool>(wanted, step.outputs.size()), *this);
       std::optional<WatchedStep> watched;
       if (execution_.shapes.any_size[index]) watched.emplace(execution_, index, inputs_);
       step.kernel->run(ctx);
       if (watched) watched->ended(inputs_);
     }
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
-      if (step.wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
+      if (wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
       if (step.outputs[o] != kNoValue) expect_type(execution_.plan.graph().value(step.outputs[o]), outputs_[o]);
     }
   } catch (Error& error) {
@@ -82,7 +83,7 @@ void StepRunner::run(std::size_t index) {
   }
   if (measured && !idle) record(step, index, *measured);
   for (std::size_t o = 0; o < step.outputs.size(); ++o) {
-    if (step.outputs[o] != kNoValue && step.wanted[o])
+    if (step.outputs[o] != kNoValue && wanted[o])
       execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
   }
 }

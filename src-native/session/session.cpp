@@ -240,6 +240,9 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
     run.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(*request.options.timeout_ms);
   }
 
+  std::vector<bool> asked(output_count);
+  for (const std::size_t i : request.wanted) asked[i] = true;
+  const auto demand = model.plan->demand(asked);
   const std::size_t inter_op = state_->options.inter_op_threads;
   const FloatModeScope float_mode(true);
   std::vector<tensor::Value> feeds(request.feeds.begin(), request.feeds.end());
@@ -274,7 +277,8 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
                              .output_allocator = limited ? charged_outputs : tensor::host_allocator(),
                              .inter_op_threads = !state_->options.parallel ? 1
                                                  : inter_op == 0           ? pool.size()
-                                                                           : inter_op});
+                                                                           : inter_op,
+                             .demand = demand.get()});
   };
   std::vector<tensor::Value> all = brief ? or_not_brief(execute, shapes->history) : execute();
   const auto end = Profiler::Clock::now();

@@ -132,3 +132,33 @@ TEST_CASE("parallel walks do not wait for each other's helpers") {
   for (int wait = 0; wait < 2000 && done < 8; ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   CHECK(done == 8);
 }
+
+TEST_CASE("a run does what its outputs need") {
+  const Planned p(
+      "(float[N,2] x, int64[1] i) => (y, z, v, k) { a = Exp(x)  y = Gather(a, i)  z = Tanh(a)  v, k = "
+      "TopK(z, i) }");
+  const Value x = noise(DType::Float32, {2, 2}, 1);
+  const std::vector<Value> inputs{x, Tensor::of<std::int64_t>({1}, {9})};  // no row, and too many columns
+  CHECK_THROWS_AS(p.run(inputs), Error);
+  for (const std::size_t threads : {1u, 2u}) {
+    ThreadPool pool(2);
+    for (int again = 0; again < 2; ++again) {
+      const auto some =
+          p.run(inputs, {.pool = &pool, .inter_op_threads = threads, .wanted = {false, true, false, false}});
+      REQUIRE(some.size() == 4);
+      CHECK(some[0].empty());
+      CHECK(some[1].tensor().numel() == 4);
+      CHECK(some[2].empty());
+      CHECK(some[3].empty());
+    }
+  }
+  const std::vector<Value> right{x, Tensor::of<std::int64_t>({1}, {1})};
+  const auto all = p.run(right);
+  for (std::size_t only = 0; only < 4; ++only) {
+    std::vector<bool> wanted(4);
+    wanted[only] = true;
+    check_same({p.run(right, {.wanted = wanted})[only]}, {all[only]});
+  }
+  CHECK(p.plan->demand({true, true, true, true}) == nullptr);
+  CHECK(p.plan->demand({true, false, true, true}) == p.plan->demand({true, false, true, true}));
+}

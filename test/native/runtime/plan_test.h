@@ -42,6 +42,7 @@ class Planned {
     runtime::Profiler* profiler = nullptr;
     std::optional<std::chrono::steady_clock::time_point> brief_until = {};
     std::vector<Tensor> bound{};
+    std::vector<bool> wanted{};  ///< by output; empty: all
   };
   std::vector<Value> run(const std::vector<Value>& inputs) const { return run(inputs, Run()); }
   std::vector<Value> run(const std::vector<Value>& inputs, const Run& options) const {
@@ -57,6 +58,7 @@ class Planned {
     context.profile = options.profiler;
     context.allocator = &frame.allocator;
     const auto fed = pointers(inputs);
+    const auto demand = options.wanted.empty() ? nullptr : plan->demand(options.wanted);
     return runtime::execute({.plan = *plan,
                              .shapes = *plan_of_shapes,
                              .frame = frame,
@@ -66,7 +68,8 @@ class Planned {
                              .bound = options.bound,
                              .devices = {},
                              .output_allocator = tensor::host_allocator(),
-                             .inter_op_threads = options.inter_op_threads});
+                             .inter_op_threads = options.inter_op_threads,
+                             .demand = demand.get()});
   }
 
   graph::ValueId id(std::string_view name) const { return plan->graph().find_value(name); }
