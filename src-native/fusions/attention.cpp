@@ -14,30 +14,34 @@ const graph::SymShape* dims(const Match& match, std::string_view name) {
   return rank_of(type) == 4u ? &*type.shape : nullptr;
 }
 
-bool is_last_axis(const graph::Node& softmax) {
+bool is_last_axis(const graph::Node& softmax, std::size_t rank) {
   const std::int64_t axis = softmax.attributes.get_int("axis", softmax.opset >= 13 ? -1 : 1);
-  return axis == -1 || axis == 3;
+  return axis == -1 || axis + 1 == static_cast<std::int64_t>(rank);
 }
 
 /// Whether something takes the place of the probabilities `p` in the product with V.
 bool zeroes_nan(const Match& match) { return match.last().inputs[0] != match.value("p"); }
 
+/// Operands are [batch, heads, rows, columns], or all [batch, rows, columns].
 bool guard(const Match& match) {
-  const graph::SymShape *q = dims(match, "q"), *k = dims(match, "k"), *v = dims(match, "v");
-  if (q == nullptr || k == nullptr || v == nullptr || match.type("q").elem != tensor::DType::Float32) return false;
+  const auto &q = match.type("q").shape, &k = match.type("k").shape, &v = match.type("v").shape;
+  if (!q || !k || !v || match.type("q").elem != tensor::DType::Float32) return false;
+  const std::size_t rank = q->size();
+  if ((rank != 3 && rank != 4) || k->size() != rank || v->size() != rank) return false;
   const graph::Node& scores = match.maker("t");
   if (scores.attributes.get_int("transB", 0) == 0 || scores.attributes.has("activation")) return false;
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i + 2 < rank; ++i) {
     if (!((*q)[i] == (*k)[i]) || !((*q)[i] == (*v)[i])) return false;
   }
   if (zeroes_nan(match) && !is_scalar(match, "c_zero", "p", 0)) return false;
-  return is_last_axis(match.maker("p"));
+  return is_last_axis(match.maker("p"), rank);
 }
 /// The mask does not widen batch and heads; the operator sees to rows and columns.
 bool guard_masked(const Match& match) {
   const graph::ValueType& mask = match.type("m");
-  if (!guard(match) || mask.elem != tensor::DType::Float32 || rank_of(mask).value_or(5) > 4) return false;
-  const graph::SymShape& q = *dims(match, "q");
+  if (!guard(match)) return false;
+  const graph::SymShape& q = *match.type("q").shape;
+  if (mask.elem != tensor::DType::Float32 || rank_of(mask).value_or(5) > q.size()) return false;
   for (std::ptrdiff_t i = 3; i <= std::ssize(*mask.shape); ++i) {
     const graph::Dim& dim = mask.shape->end()[-i];
     if (!dim.is(1) && !(dim == q.end()[-i])) return false;
@@ -45,19 +49,31 @@ bool guard_masked(const Match& match) {
   return true;
 }
 
-std::vector<graph::ValueId> attention(const Match& match, graph::GraphPatch& patch, graph::ValueId mask) {
+graph::Node attention(const Match& match, graph::ValueId mask) {
   graph::Node node =
       make_node(match, kOwn, "FusedAttention", {match.value("q"), match.value("k"), match.value("v"), mask});
   node.opset = 1;
   node.attributes.set("scale", match.maker("t").attributes.get_float("alpha", 1));
   if (zeroes_nan(match)) node.attributes.set("zero_nan", std::int64_t{1});
-  return put(match, patch, std::move(node));
+  return node;
 }
 std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch) {
-  return attention(match, patch, graph::kNoValue);
+  return put(match, patch, attention(match, graph::kNoValue));
 }
 std::vector<graph::ValueId> replace_masked(const Match& match, graph::GraphPatch& patch) {
-  return attention(match, patch, match.value("m"));
+  return put(match, patch, attention(match, match.value("m")));
+}
+/// The probabilities have other readers, too.
+std::vector<graph::ValueId> keep_probabilities(const Match& match, graph::GraphPatch& patch, graph::Node node) {
+  node.outputs = {match.value("y"), match.value("p")};
+  patch.add_node(std::move(node), match.nodes());
+  return {match.value("y"), match.value("p")};
+}
+std::vector<graph::ValueId> replace_kept(const Match& match, graph::GraphPatch& patch) {
+  return keep_probabilities(match, patch, attention(match, graph::kNoValue));
+}
+std::vector<graph::ValueId> replace_masked_kept(const Match& match, graph::GraphPatch& patch) {
+  return keep_probabilities(match, patch, attention(match, match.value("m")));
 }
 
 bool exchanges_heads_and_rows(const graph::Node& transpose) {
@@ -122,6 +138,10 @@ void register_attention(FusionRegistry& registry) {
                     masked = ", m) => (y) { t = infernode.FusedMatMul(q, k)  s = Add(t, m)  p = Softmax(s)  ";
   registry.add({"AttentionFusion", 2, "(q, k, v" + plain + "y = MatMul(p, v) }", guard, replace});
   registry.add({"AttentionFusion", 2, "(q, k, v" + masked + "y = MatMul(p, v) }", guard_masked, replace_masked});
+  const auto kept = [](std::string pattern) { return pattern.replace(pattern.find("(y)"), 3, "(y, p)"); };
+  registry.add({"AttentionFusion", 2, kept("(q, k, v" + plain + "y = MatMul(p, v) }"), guard, replace_kept});
+  registry.add(
+      {"AttentionFusion", 2, kept("(q, k, v" + masked + "y = MatMul(p, v) }"), guard_masked, replace_masked_kept});
   // Rows without keys, NaN to Softmax, are zeros to some exporters.
   const std::string zeroed = "n = IsNaN(p)  w = Where(n, c_zero, p)  y = MatMul(w, v) }";
   registry.add({"AttentionFusion", 2, "(q, k, v, c_zero" + plain + zeroed, guard, replace});

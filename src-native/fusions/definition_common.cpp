@@ -1,6 +1,7 @@
 #include "fusions/definition.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "fusions/rewrite.h"
@@ -22,11 +23,21 @@ class Body {
   explicit Body(tensor::DType type) : type_(tensor::onnx_name(type)) {}
 
   std::string call(std::string_view op, std::initializer_list<std::string_view> inputs) {
-    std::string name = cat("v", count_++);
-    text_ += cat(name, " = ", op, "(");
-    for (const std::string_view input : inputs) text_ += cat(text_.back() == '(' ? "" : ", ", input);
+    return calls(op, inputs, 1)[0];
+  }
+  /// Of several outputs. Absent inputs are "".
+  std::vector<std::string> calls(std::string_view op, std::initializer_list<std::string_view> inputs,
+                                 std::size_t outputs) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < outputs; ++i) {
+      names.push_back(cat("v", count_++));
+      text_ += cat(i == 0 ? "" : ", ", names.back());
+    }
+    text_ += cat(" = ", op, "(");
+    bool first = true;
+    for (const std::string_view input : inputs) text_ += cat(std::exchange(first, false) ? "" : ", ", input);
     text_ += ")  ";
-    return name;
+    return names;
   }
   std::string constant(double value) {
     return call(cat("Constant<value = ", type_, " {", static_cast<float>(value), "}>"), {});
@@ -44,7 +55,9 @@ class Body {
     text_ += ")  ";
     return name;
   }
-  void finish(const std::string& result) { text_ += cat("y = Identity(", result, ")"); }
+  void finish(const std::string& result, const char* output = "y") {
+    text_ += cat(output, " = Identity(", result, ")  ");
+  }
   const std::string& text() const { return text_; }
 
  private:
@@ -115,6 +128,25 @@ std::string matmul_body(const Graph& graph, const Node& node, const std::vector<
   return body.text();
 }
 
+std::string integer_matmul_body(const Graph& graph, const Node& node, const std::vector<std::string>& in) {
+  Body body(tensor::DType::Float32);
+  const auto input = [&](std::size_t i) { return i < in.size() ? in[i] : std::string(); };
+  std::string a = input(0), scale = input(2), zero = input(4);
+  if (graph.value(node.inputs[0]).type.elem == tensor::DType::Float32) {
+    const std::vector<std::string> made = body.calls("DynamicQuantizeLinear", {a}, 3);
+    a = made[0];
+    scale = made[1];
+    zero = made[2];
+  }
+  std::string t = body.call("MatMulInteger", {a, input(1), zero, input(5)});
+  t = body.call("Cast<to = 1>", {t});
+  t = body.call("Mul", {t, scale.empty() ? input(3) : body.call("Mul", {scale, input(3)})});
+  if (!input(6).empty()) t = body.call("Add", {t, input(6)});
+  if (!input(7).empty()) t = body.call("Add", {t, input(7)});
+  body.finish(activate(body, t, node.attributes));
+  return body.text();
+}
+
 std::string conv_body(const Graph& graph, const Node& node, const std::vector<std::string>& in) {
   Body body(graph.value(node.inputs[0]).type.elem);
   const auto has = [&](std::size_t i) { return i < in.size() && !in[i].empty(); };
@@ -136,9 +168,10 @@ std::string attention_body(const Graph& graph, const Node& node, const std::vect
     return shape;
   };
   const graph::SymShape q = dims(0, "q_rows_first");
+  const char* const turn = q.size() == 3 ? "Transpose<perm = [0, 2, 1]>" : "Transpose<perm = [0, 1, 3, 2]>";
   /// Each head of a tensor of fewer heads as often as there are queries for it.
   const auto repeated = [&](const std::string& t, const graph::SymShape& shape) {
-    if (shape[1] == q[1]) return t;
+    if (q.size() == 3 || shape[1] == q[1]) return t;
     if (!shape[1].known() || !q[1].known() || !shape[3].known())
       fail(ErrorCode::Internal, "grouped attention over unknown numbers of heads has no definition");
     const std::string alone = body.call("Unsqueeze", {t, body.integers({2})});
@@ -148,14 +181,16 @@ std::string attention_body(const Graph& graph, const Node& node, const std::vect
   const std::string query = exchanged(in.at(0), "q_rows_first");
   const std::string key = repeated(exchanged(in.at(1), "k_rows_first"), dims(1, "k_rows_first"));
   const std::string value = repeated(exchanged(in.at(2), "v_rows_first"), dims(2, "v_rows_first"));
-  std::string t = body.call("MatMul", {query, body.call("Transpose<perm = [0, 1, 3, 2]>", {key})});
+  std::string t = body.call("MatMul", {query, body.call(turn, {key})});
   t = body.call("Mul", {t, body.constant(node.attributes.get_float("scale", 1))});
   if (in.size() > 3) t = body.call("Add", {t, in[3]});
   t = body.call("Softmax<axis = -1>", {t});
+  const std::string probabilities = t;
   if (node.attributes.get_int("zero_nan", 0) != 0)
     t = body.call("Where", {body.call("IsNaN", {t}), body.constant(0), t});
   t = body.call("MatMul", {t, value});
   body.finish(exchanged(t, "y_rows_first"));
+  if (node.outputs.size() > 1) body.finish(probabilities, "p");
   return body.text();
 }
 
@@ -176,6 +211,7 @@ class Definer {
   struct Defined {
     std::string op, body;
     std::vector<std::string> inputs;
+    std::size_t outputs;
     Attributes attributes;
     std::string name;
   };
@@ -185,6 +221,8 @@ class Definer {
     std::string body;
     if (node.op_type == "FusedMatMul")
       body = matmul_body(graph, node, in);
+    else if (node.op_type == "FusedMatMulInteger")
+      body = integer_matmul_body(graph, node, in);
     else if (node.op_type == "FusedConv")
       body = conv_body(graph, node, in);
     else if (node.op_type == "FusedAttention")
@@ -192,10 +230,12 @@ class Definer {
     else
       fail(ErrorCode::Internal, cat(graph::describe(graph, node), " has no definition in standard operators"));
     auto at = std::find_if(defined_.begin(), defined_.end(), [&](const Defined& d) {
-      return d.op == node.op_type && d.body == body && d.inputs == in && d.attributes == node.attributes;
+      return d.op == node.op_type && d.body == body && d.inputs == in && d.outputs == node.outputs.size() &&
+             d.attributes == node.attributes;
     });
     if (at == defined_.end()) {
-      defined_.push_back({node.op_type, body, in, node.attributes, cat(node.op_type, "_", defined_.size())});
+      defined_.push_back(
+          {node.op_type, body, in, node.outputs.size(), node.attributes, cat(node.op_type, "_", defined_.size())});
       at = defined_.end() - 1;
       add(*at);
     }
@@ -206,8 +246,9 @@ class Definer {
   void add(const Defined& defined) {
     std::string inputs;
     for (std::size_t i = 0; i < defined.inputs.size(); ++i) inputs += cat(i == 0 ? "i" : ", i", i);
-    FunctionDef function = graph::parse_function(cat("<opset_import: [\"\" : ", opset_, "], domain: \"", kOwn, "\"> ",
-                                                     defined.name, " (", inputs, ") => (y) { ", defined.body, " }"));
+    FunctionDef function =
+        graph::parse_function(cat("<opset_import: [\"\" : ", opset_, "], domain: \"", kOwn, "\"> ", defined.name, " (",
+                                  inputs, ") => (", defined.outputs > 1 ? "y, p" : "y", ") { ", defined.body, " }"));
     for (graph::NodeDef& node : function.body.nodes) {
       if (node.op_type != "Conv") continue;
       for (const auto& [name, value] : defined.attributes) {

@@ -29,15 +29,22 @@ class Loops<float> {
         elementwise_(microkernels::elementwise_table(rung)),
         reduce_(microkernels::reduce_table(rung)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
+  std::size_t tile_rows() const { return gemm_.mr; }
+  std::size_t packed_size(std::size_t n, std::size_t k) const { return gemm_.packed_b_floats(n, k); }
+  void pack(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b, float* out) const {
+    gemm_.pack_b(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
+  }
 
-  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n].
+  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, unless null, is b packed.
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
-                const float* b, std::size_t ldb, bool trans_b, float* c, std::size_t ldc, float* scratch) const {
+                const float* b, std::size_t ldb, bool trans_b, const float* packed, float* c, std::size_t ldc,
+                float* scratch) const {
     microkernels::GemmArgs args{
         .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
+    args.packed_b = packed;
     args.c = c;
     args.ldc = ldc;
     gemm_.gemm(args, {0, m, 0, n}, scratch);
@@ -79,9 +86,13 @@ class Loops<double> {
  public:
   explicit Loops(CpuRung rung) : gemm_(microkernels::gemm_table(rung)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
+  static std::size_t tile_rows() { return 1; }
+  static std::size_t packed_size(std::size_t, std::size_t) { return 0; }
+  static void pack(std::size_t, std::size_t, const double*, std::size_t, bool, double*) {}
 
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
-                const double* b, std::size_t ldb, bool trans_b, double* c, std::size_t ldc, float* scratch) const {
+                const double* b, std::size_t ldb, bool trans_b, const double*, double* c, std::size_t ldc,
+                float* scratch) const {
     gemm_.dgemm({.m = m,
                  .n = n,
                  .k = k,
@@ -134,6 +145,14 @@ class Attention {
     rows_ = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
     if (tiles && rows_ > 32) rows_ = rows_ / 32 * 32;  // rows of two tiles
     rows_ = std::min(rows_, std::max<std::size_t>(1, c_.q_len));
+    if (tiles || rounds_ || std::is_same_v<T, double> || rows_ == c_.q_len) return;
+    // Blocks of about the same number of rows, in whole tiles.
+    rows_ = std::min(align_up(ceil_div(c_.q_len, ceil_div(c_.q_len, rows_)), loops_.tile_rows()), c_.q_len);
+    constexpr std::size_t kMost = 2 << 20;                                       // elements
+    const bool whole = !c_.causal && c_.right_window < 0 && c_.lengths.empty();  // each block sees all keys
+    packed_k_ = loops_.packed_size(c_.kv_len, c_.head);
+    packed_v_ = whole ? loops_.packed_size(c_.v_head, c_.kv_len) : 0;
+    if (packed_k_ + packed_v_ > kMost) packed_k_ = packed_v_ = 0;
   }
 
   void run(kernel::KernelContext& ctx) const {
@@ -142,18 +161,27 @@ class Attention {
     // Beside the GEMM's own scratch: scores, and 16-bit operands after their scaling.
     const std::size_t scores = checked_mul(rows_, c_.kv_len);
     const std::size_t copies = rounds_ ? checked_mul(rows_ + c_.kv_len, c_.head) : 0;
-    const std::size_t own = align_up(checked_mul(checked_add(scores, copies), sizeof(T)), 64);
+    const std::size_t before = align_up(checked_mul(checked_add(scores, copies), sizeof(T)), 64);
+    const std::size_t own = checked_add(before, align_up((packed_k_ + packed_v_) * sizeof(T), 64));
     const std::size_t stride = own + align_up(loops_.scratch_floats() * sizeof(float), 64);
     const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
+    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+    std::vector<std::size_t> packed_heads(threads, kNone);  // by slot: whose keys and values are packed there
     const double cost = 2.0 * static_cast<double>(rows_) * static_cast<double>(c_.kv_len) *
                         static_cast<double>(c_.head + c_.v_head + 16) / 30;
     ctx.parallel_for(c_.batch * c_.q_heads * blocks, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
       auto* const work = reinterpret_cast<T*>(memory.data() + slot * stride);
       auto* const scratch = reinterpret_cast<float*>(memory.data() + slot * stride + own);
+      auto* const packed = packed_k_ == 0 ? nullptr : reinterpret_cast<T*>(memory.data() + slot * stride + before);
       for (std::size_t i = begin; i < end; ++i) {
         if (i % 16 == 0) ctx.run().check();
         const std::size_t first = i % blocks * rows_, head = i / blocks % c_.q_heads, batch = i / blocks / c_.q_heads;
-        block({batch, head, head / group, first, std::min(rows_, c_.q_len - first)}, work, scratch);
+        const Block b{batch, head, head / group, first, std::min(rows_, c_.q_len - first), packed};
+        if (packed != nullptr && packed_heads[slot] != batch * c_.kv_heads + b.kv_head) {
+          packed_heads[slot] = batch * c_.kv_heads + b.kv_head;
+          pack(b, packed);
+        }
+        block(b, work, scratch);
       }
     });
   }
@@ -161,7 +189,15 @@ class Attention {
  private:
   struct Block {
     std::size_t batch, head, kv_head, first, rows;
+    const T* packed;  ///< of the head's keys, then of its values; null: not packed
   };
+
+  /// Blocks of rows share what is packed of a head.
+  void pack(const Block& b, T* packed) const {
+    loops_.pack(c_.kv_len, c_.head, c_.k.at(b.batch, b.kv_head), c_.k.row, true, packed);
+    if (packed_v_ != 0)
+      loops_.pack(c_.v_head, c_.kv_len, c_.v.at(b.batch, b.kv_head), c_.v.row, false, packed + packed_k_);
+  }
 
   /// Keys that some row of the block may see: those behind them need not be looked at.
   std::size_t reach(const Block& b) const {
@@ -183,7 +219,8 @@ class Attention {
     }
     products(b, n, work, scratch);
     for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
-    loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, y, c_.y.row,
+    const T* const values = packed_v_ == 0 ? nullptr : b.packed + packed_k_;
+    loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, y, c_.y.row,
                     scratch);
   }
 
@@ -191,7 +228,8 @@ class Attention {
     const T* q = c_.q.at(b.batch, b.head, b.first);
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
-      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, scores, n, scratch);
+      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed, scores, n,
+                             scratch);
     }
     // Each operand takes the root of the scale.
     T root = static_cast<T>(std::sqrt(c_.scale));
@@ -205,7 +243,7 @@ class Attention {
     };
     const T* left = scaled(q, c_.q.row, b.rows, copies);
     const T* right = scaled(k, c_.k.row, n, copies + rows_ * c_.head);
-    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, scores, n, scratch);
+    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, nullptr, scores, n, scratch);
     loops_.round(c_.precision, scores, b.rows * n);
   }
 
@@ -288,6 +326,7 @@ class Attention {
   const AttentionCall<T>& c_;
   bool rounds_;
   std::size_t rows_;
+  std::size_t packed_k_ = 0, packed_v_ = 0;  ///< elements of a head's packed keys and values; 0: they are not
 };
 
 }  // namespace

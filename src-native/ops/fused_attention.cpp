@@ -20,6 +20,8 @@ using tensor::Tensor;
 /// `q_rows_first` (k_, v_, y_) is set, that operand is [batch, rows, heads, columns]. K and V may have fewer heads than
 /// Q: each then serves a group of neighbours. Scores and mask broadcast to each other in their last two dims; to the
 /// scores' first two the mask broadcasts. Rows of probabilities that are NaN become zeros where `zero_nan` is set.
+/// Operands may all be [batch, rows, columns], too: heads of which each is a batch of its own. The second output holds
+/// the probabilities.
 class FusedAttention final : public kernel::Kernel {
  public:
   explicit FusedAttention(KernelInfo& info)
@@ -45,7 +47,7 @@ class FusedAttention final : public kernel::Kernel {
     }
     Shape out{q[0], q[1], q[2], v[3]};
     if (rows_first_[3]) std::swap(out[1], out[2]);
-    const Tensor y = ctx.output(0, out);
+    const Tensor y = ctx.output(0, ctx.input(0).rank() == 3 ? Shape{out[0], out[2], out[3]} : out);
     if (y.numel() == 0) return;
     const RealInput<float> query(ctx, rung_, ctx.input(0)), key(ctx, rung_, ctx.input(1)),
         value(ctx, rung_, ctx.input(2));
@@ -68,19 +70,28 @@ class FusedAttention final : public kernel::Kernel {
     call.scale = static_cast<double>(scale_);
     call.zero_nan = zero_nan_;
     if (!zero_nan_) call.shut_row = std::numeric_limits<float>::quiet_NaN();  // as Softmax gives
+    const bool keeps = ctx.wants_output(1);
+    const Shape scores = ctx.input(0).rank() == 3 ? Shape{q[0], q[2], k[2]} : Shape{q[0], q[1], q[2], k[2]};
+    const RealOutput<float> probabilities(ctx, rung_, keeps ? ctx.output(1, scores) : Tensor());
+    call.scores = probabilities.data();
+    call.stage = AttentionCall<float>::Stage::Probabilities;
     const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);
     run_attention(ctx, rung_, call);
     result.store();
+    probabilities.store();
   }
 
  private:
   /// [batch, heads, rows, columns] of input `i`.
   Shape dims(KernelContext& ctx, std::size_t i) const {
     Shape shape = ctx.input(i).shape();
+    if (shape.rank() == 3 && ctx.input(0).rank() == 3) return with_one_head(shape);
     if (shape.rank() != 4) fail(ErrorCode::ShapeMismatch, cat("attention takes rank 4, got ", shape.to_string()));
     if (rows_first_[i]) std::swap(shape[1], shape[2]);
     return shape;
   }
+
+  static Shape with_one_head(const Shape& shape) { return Shape{shape[0], 1, shape[1], shape[2]}; }
 
   template <class T>
   static Heads<T> heads(T* data, const Shape& shape, bool rows_first) {
@@ -93,7 +104,8 @@ class FusedAttention final : public kernel::Kernel {
   Tensor read_mask(KernelContext& ctx, const Shape& scores, AttentionCall<float>& call) const {
     const Tensor* given = ctx.optional_input(3);
     if (given == nullptr) return {};
-    Tensor mask = *given;
+    Tensor mask =
+        ctx.input(0).rank() == 3 && given->rank() == 3 ? given->reshaped(with_one_head(given->shape())) : *given;
     Shape strides = tensor::broadcast_strides(mask.shape(), scores);
     if (strides[3] == 0 && scores[3] > 1) {
       Shape whole = scores;
@@ -123,18 +135,24 @@ class FusedAttention final : public kernel::Kernel {
 
 void infer_fused_attention(InferContext& ctx) {
   const graph::SymShape *q = ctx.input_shape(0), *v = ctx.input_shape(2);
-  if (q == nullptr || v == nullptr || q->size() != 4 || v->size() != 4) return;
+  if (q == nullptr || v == nullptr || q->size() != v->size() || (q->size() != 4 && q->size() != 3)) return;
   graph::SymShape y = *q;
+  const std::size_t rows = q->size() - 2;
   if (ctx.attributes().get_int("q_rows_first", 0) != 0) std::swap(y[1], y[2]);
-  y[3] = (*v)[3];
+  y[rows + 1] = (*v)[rows + 1];
   if (ctx.has_input(3)) {
     const graph::SymShape* mask = ctx.input_shape(3);
-    const graph::SymShape rows{y[2]};
+    const graph::SymShape queries{y[rows]};
     const graph::SymShape mask_rows{mask == nullptr    ? graph::Dim::unknown()
                                     : mask->size() < 2 ? graph::Dim(1)
                                                        : mask->end()[-2]};
-    const graph::SymShape* both[] = {&rows, &mask_rows};
-    y[2] = kernel::broadcast_shapes(both)[0];
+    const graph::SymShape* both[] = {&queries, &mask_rows};
+    y[rows] = kernel::broadcast_shapes(both)[0];
+  }
+  if (const graph::SymShape* k = ctx.input_shape(1); k != nullptr && k->size() == y.size() && ctx.has_output(1)) {
+    graph::SymShape p = y;
+    p[rows + 1] = (*v)[ctx.attributes().get_int("v_rows_first", 0) != 0 ? rows - 1 : rows];
+    ctx.set_output_shape(1, std::move(p));
   }
   if (ctx.attributes().get_int("y_rows_first", 0) != 0) std::swap(y[1], y[2]);
   ctx.set_output_shape(0, std::move(y));
@@ -144,7 +162,7 @@ void infer_fused_attention(InferContext& ctx) {
 
 void register_fused_attention(kernel::OpRegistrar& r) {
   r.op("FusedAttention", "infernode")
-      .version(1, "Q:T, K:T, V:T, mask:T? -> Y:T; T = float|float16|bfloat16")
+      .version(1, "Q:T, K:T, V:T, mask:T? -> Y:T, P:T?; T = float|float16|bfloat16")
       .infer(infer_fused_attention)
       .kernel<FusedAttention>();
 }

@@ -95,14 +95,54 @@ TEST_CASE("what is no attention stays apart") {
   CHECK(fires(attention("", kHeads + "m = MatMul(qt, kt)  p = Softmax<axis = -1>(m)  y = MatMul(p, vt)")));
   CHECK_FALSE(fires(attention("", kHeads + "m = MatMul(qt, kt)  p = Softmax<axis = 2>(m)  y = MatMul(p, vt)")));
   CHECK_FALSE(
-      fires(attention("", kHeads + "m = MatMul(qt, kt)  p = Softmax<axis = -1>(m)  o = MatMul(p, vt)  e = Exp(p)  "
-                                   "r = ReduceSum(e)  y = Add(o, r)")));
-  CHECK_FALSE(
       fires(attention(", float[3,B,2,S,T] m", kHeads + "s = MatMul(qt, kt)  a = Add(s, m)  p = Softmax<axis = -1>(a)  "
                                                        "y = MatMul(p, vt)")));
   CHECK_FALSE(
-      fires("(float[B,S,8] q, float[B,T,8] k, float[B,T,8] v) => (y) { kt = Transpose<perm = [0, 2, 1]>(k)  "
+      fires("(float[B,S,8] q, float[C,T,8] k, float[B,T,8] v) => (y) { kt = Transpose<perm = [0, 2, 1]>(k)  "
             "m = MatMul(q, kt)  p = Softmax<axis = -1>(m)  y = MatMul(p, v) }"));
+  CHECK_FALSE(
+      fires("(float[S,8] q, float[T,8] k, float[T,8] v) => (y) { kt = Transpose(k)  m = MatMul(q, kt)  "
+            "p = Softmax<axis = -1>(m)  y = MatMul(p, v) }"));
+}
+
+TEST_CASE("heads that are batches of three dims are attention, too") {
+  for (const char* mask : {"", "float[B,S,T] m", "float[1,1,T] m", "float[S,T] m"}) {
+    CAPTURE(mask);
+    const bool masked = *mask != 0;
+    const std::string text =
+        cat("(float[B,S,8] q, float[B,T,8] k, float[B,T,6] v", masked ? ", " : "", mask,
+            ") => (y) { kt = Transpose<perm = [0, 2, 1]>(k)  m0 = MatMul(q, kt)  ",
+            masked ? "a = Add(m0, m)  p = Softmax<axis = 2>(a)" : "p = Softmax<axis = 2>(m0)", "  y = MatMul(p, v) }");
+    for (const std::int64_t opset : {11, 17}) {
+      const graph::Model before = parse(text, opset);
+      graph::Model model = parse(text, opset);
+      optimize(model, 2);
+      REQUIRE(nodes(*model.graph) == cat("y = infernode.FusedAttention <scale = 1.0> (q, k, v", masked ? ", m)" : ")"));
+      for (const std::int64_t rows : {5, 1, 200}) {
+        const auto inputs = feeds(*before.graph, {{"B", 3}, {"S", rows}, {"T", 70}});
+        check_same(evaluate(*model.graph, inputs), evaluate(*before.graph, inputs));
+      }
+    }
+  }
+}
+
+TEST_CASE("probabilities that others read are a second output") {
+  for (const bool masked : {false, true}) {
+    const std::string text = cat("(float[B,S,8] q, float[B,T,8] k, float[B,T,6] v, float[S,T] m) => (y, p, e) { ",
+                                 "kt = Transpose<perm = [0, 2, 1]>(k)  a = MatMul(q, kt)  ",
+                                 masked ? "s = Add(a, m)  p = Softmax<axis = -1>(s)" : "p = Softmax<axis = -1>(a)",
+                                 "  y = MatMul(p, v)  e = Exp(p) }");
+    const graph::Model before = parse(text);
+    graph::Model model = parse(text);
+    optimize(model, 2);
+    REQUIRE(nodes(*model.graph) ==
+            cat("y, p = infernode.FusedAttention <scale = 1.0> (q, k, v", masked ? ", m" : "", ")\ne = Exp (p)"));
+    CHECK(graph::to_string(*model.graph->value(model.graph->find_value("p")).type.shape) == "[B,S,T]");
+    for (const std::int64_t rows : {5, 1, 200}) {
+      const auto inputs = feeds(*before.graph, {{"B", 3}, {"S", rows}, {"T", 70}});
+      check_same(evaluate(*model.graph, inputs), evaluate(*before.graph, inputs));
+    }
+  }
 }
 
 TEST_CASE("dims that may be 1 broadcast as they did") {
