@@ -235,6 +235,11 @@ def fused():
     own("FusedMatMul", "rank 0", {"x": a(1), "w": o(2, 3)}, REFUSED, "alpha = 1.0")
     own("FusedMatMul", "NaN and infinity", {"x": a([[nan], [-inf]]), "w": o(1, 1)}, a([[nan], [-inf]]), "alpha = 1.0")
     own("FusedMatMul", "a bias of another length", {"x": o(1, 1), "w": o(1, 1), "b": a([1, 2])}, REFUSED, "alpha = 1.0")
+    relu, scales = 'activation = "Relu"', {"s": a(1), "t": a(1)}
+    own("FusedMatMulInteger", "no rows", {"x": z(0, 2, t=u8), "w": o(2, 3, t=i8), **scales}, z(0, 3), relu)
+    own("FusedMatMulInteger", "nothing to sum", {"x": z(2, 0, t=u8), "w": z(0, 2, t=i8), **scales}, z(2, 2), relu)
+    own("FusedMatMulInteger", "NaN", {"x": a([[2]], u8), "w": a([[1, 3]], i8), "s": a(1), "t": a([nan, 2])}, a([[nan, 12]]), 'activation = "LeakyRelu"')
+    own("FusedMatMulInteger", "a scale for each row", {"x": a([[2], [2]], u8), "w": o(1, 1, t=i8), "s": a([1, 1]), "t": a(1)}, REFUSED, relu)
     own("FusedConv", "an empty batch", {"x": z(0, 1, 2, 2), "w": o(1, 1, 1, 1)}, z(0, 1, 2, 2), 'activation = "Relu"')
     own("FusedConv", "rank 0", {"x": a(1), "w": a(1)}, REFUSED, 'activation = "Relu"')
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "microkernels/activation.h"
 #include "microkernels/gemm.h"
 #include "microkernels/rung.h"
 
@@ -26,11 +27,15 @@ struct QgemmArgs {
   std::size_t ldc = 0;
   QgemmOutput output = QgemmOutput::kS32;
   const std::int32_t* bias = nullptr;  // [n], added to the sums
-  // For float and 8-bit outputs:  f = (sum + bias) * scale + bias_f32;  8-bit: saturate(round_even(f) + out_zero), NaN
-  // as 0.
+  // For float and 8-bit outputs:  f = (sum + bias) * (factor * scale) + bias_f32;  8-bit: saturate(round_even(f) +
+  // out_zero), NaN as 0;  float: activation(f + residual).
+  float factor = 1.0f;
   float scale = 1.0f;
   const float* scales = nullptr;    // per column [n]; overrides scale
   const float* bias_f32 = nullptr;  // [n]
+  const float* residual = nullptr;  // [m][ld_residual]; must not alias C
+  std::size_t ld_residual = 0;
+  ActivationArgs activation = {};
   std::int32_t out_zero = 0;
 };
 

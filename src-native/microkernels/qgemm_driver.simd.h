@@ -1,5 +1,6 @@
 #pragma once
 
+#include "microkernels/activate.simd.h"
 #include "microkernels/codes.simd.h"
 #include "microkernels/qgemm.h"
 #include "microkernels/register_tile.simd.h"
@@ -102,42 +103,135 @@ struct Qgemm {
     return sum;
   }
 
-  static void finish(const QgemmArgs& q, std::size_t m0, std::size_t rows, std::size_t n0, std::size_t cols,
-                     const PanelHeader& header, const std::int32_t* row_sums, const std::int32_t* tile) noexcept {
-    const std::int32_t a_shift = q.a_signed ? Kernel::kSignedShift : 0;
-    const VecI b_shift = set(header.shift);
-    for (std::size_t r = 0; r < rows; ++r) {
-      const std::size_t m = m0 + r;
-      const std::int32_t a_zero = (q.a_zeros ? q.a_zeros[m] : q.a_zero) + a_shift;
-      // sum (a - za)(b - zb) = sum ab - za sum b - zb (sum a - K za)
-      const VecI za = set(a_zero);
-      const VecI rest = set(row_sums[r]) - set(static_cast<std::int32_t>(static_cast<std::uint32_t>(q.k))) * za;
-      for (std::size_t i = 0; i < cols; i += kLanes) {
-        const std::size_t n = smaller(kLanes, cols - i), column = n0 + i;
+  // A register tile's sums, and where they lie in C.
+  struct Tile {
+    std::size_t m0, rows, n0, cols;
+    const PanelHeader* header;
+    const std::int32_t *row_sums, *sums;
+  };
+
+  // What the zero points add to the sums:  sum (a - za)(b - zb) = sum ab - za sum b - zb (sum a - K za).
+  struct ZeroPoints {
+    VecI a, rest;
+    ZeroPoints(const QgemmArgs& q, std::size_t m, std::int32_t row_sum) {
+      a = set((q.a_zeros ? q.a_zeros[m] : q.a_zero) + (q.a_signed ? Kernel::kSignedShift : 0));
+      rest = set(row_sum) - set(static_cast<std::int32_t>(static_cast<std::uint32_t>(q.k))) * a;
+    }
+  };
+
+  static void finish(const QgemmArgs& q, const Tile& t) noexcept {
+    if (t.cols != kNr) return finish_columns(q, t);
+    switch (q.output) {
+      case QgemmOutput::kS32:
+        return finish_whole<QgemmOutput::kS32>(q, t);
+      case QgemmOutput::kF32:
+        return finish_whole<QgemmOutput::kF32>(q, t);
+      case QgemmOutput::kU8:
+        return finish_whole<QgemmOutput::kU8>(q, t);
+      case QgemmOutput::kS8:
+        return finish_whole<QgemmOutput::kS8>(q, t);
+    }
+  }
+
+  // Tiles of whole vectors: what belongs to columns is read once.
+  template <QgemmOutput kOutput>
+  static void finish_whole(const QgemmArgs& q, const Tile& t) noexcept {
+    const VecI b_shift = set(t.header->shift), out_zero = set(q.out_zero);
+    const VecF factor = set(q.factor);
+    VecI zb[kNv], column_sums[kNv], bias[kNv];
+    VecF scale[kNv], bias_f32[kNv];
+    bool no_b_zero = true;
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) {
+      const std::size_t i = v * kLanes, column = t.n0 + i;
+      zb[v] = (q.b_zeros ? load(q.b_zeros + column) : set(q.b_zero)) - b_shift;
+      no_b_zero = no_b_zero && all(zb[v] == set(0));
+      column_sums[v] = load(t.header->sums + i);
+      bias[v] = q.bias ? load(q.bias + column) : set(0);
+      scale[v] = factor * (q.scales ? load(q.scales + column) : set(q.scale));
+      bias_f32[v] = q.bias_f32 ? load(q.bias_f32 + column) : zero();
+    }
+    const bool activate = kOutput == QgemmOutput::kF32 && q.activation.kind != Activation::kNone;
+    alignas(64) float values[kRows * kNr];  // what is activated
+    for (std::size_t r = 0; r < t.rows; ++r) {
+      const std::size_t m = t.m0 + r;
+      const ZeroPoints zeros(q, m, t.row_sums[r]);
+      const std::int32_t* const sums = t.sums + r * kNr;
+      const std::size_t at = m * q.ldc + t.n0;
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kNv; ++v) {
+        const std::size_t i = v * kLanes;
+        VecI x = load(sums + i) - zeros.a * column_sums[v] + bias[v];
+        if (!no_b_zero) x = x - zb[v] * zeros.rest;
+        if constexpr (kOutput == QgemmOutput::kS32) {
+          store(static_cast<std::int32_t*>(q.c) + at + i, x);
+        } else {
+          VecF f = to_float(x) * scale[v];
+          if (q.bias_f32) f = f + bias_f32[v];
+          if constexpr (kOutput == QgemmOutput::kF32) {
+            if (q.residual) f = f + load(q.residual + m * q.ld_residual + t.n0 + i);
+            store((activate ? values + r * kNr : static_cast<float*>(q.c) + at) + i, f);
+          } else {
+            store_codes<kOutput>(f, out_zero, static_cast<std::uint8_t*>(q.c) + at + i);
+          }
+        }
+      }
+    }
+    if constexpr (kOutput == QgemmOutput::kF32) {
+      if (!activate) return;
+      activate_row(q.activation, values, t.rows * kNr);
+      for (std::size_t r = 0; r < t.rows; ++r) {
+        float* const to = static_cast<float*>(q.c) + (t.m0 + r) * q.ldc + t.n0;
+        INFERNODE_UNROLL
+        for (std::size_t v = 0; v < kNv; ++v) store(to + v * kLanes, load(values + r * kNr + v * kLanes));
+      }
+    }
+  }
+
+  template <QgemmOutput kOutput>
+  INFERNODE_SIMD void store_codes(VecF f, VecI zero, std::uint8_t* to) {
+    // Clamped to what int32 can hold with room for the zero point; the stores saturate.
+    const VecI quantized = to_codes(f, set(-65536.0f), set(65536.0f)) + zero;
+    if constexpr (kOutput == QgemmOutput::kU8) {
+      store_u8(to, quantized);
+    } else {
+      store_s8(reinterpret_cast<std::int8_t*>(to), quantized);
+    }
+  }
+
+  static void finish_columns(const QgemmArgs& q, const Tile& t) noexcept {
+    const VecI b_shift = set(t.header->shift), out_zero = set(q.out_zero);
+    const VecF factor = set(q.factor);
+    for (std::size_t r = 0; r < t.rows; ++r) {
+      const std::size_t m = t.m0 + r;
+      const ZeroPoints zeros(q, m, t.row_sums[r]);
+      for (std::size_t i = 0; i < t.cols; i += kLanes) {
+        const std::size_t n = smaller(kLanes, t.cols - i), column = t.n0 + i;
         const VecI zb = (q.b_zeros ? load_partial(q.b_zeros + column, n) : set(q.b_zero)) - b_shift;
-        VecI v = load(tile + r * kNr + i) - za * load(header.sums + i) - zb * rest;
+        VecI v = load(t.sums + r * kNr + i) - zeros.a * load(t.header->sums + i) - zb * zeros.rest;
         if (q.bias) v = v + load_partial(q.bias + column, n);
         const std::size_t at = m * q.ldc + column;
         if (q.output == QgemmOutput::kS32) {
           store_partial(static_cast<std::int32_t*>(q.c) + at, v, n);
           continue;
         }
-        VecF f = to_float(v) * (q.scales ? load_partial(q.scales + column, n) : set(q.scale));
+        VecF f = to_float(v) * (factor * (q.scales ? load_partial(q.scales + column, n) : set(q.scale)));
         if (q.bias_f32) f = f + load_partial(q.bias_f32 + column, n);
         if (q.output == QgemmOutput::kF32) {
+          if (q.residual) f = f + load_partial(q.residual + m * q.ld_residual + column, n);
           store_partial(static_cast<float*>(q.c) + at, f, n);
           continue;
         }
-        // Clamped to what int32 can hold with room for the zero point; the stores saturate.
-        const VecI quantized = to_codes(f, set(-65536.0f), set(65536.0f)) + set(q.out_zero);
         std::uint8_t bytes[kLanes];
         if (q.output == QgemmOutput::kU8) {
-          store_u8(bytes, quantized);
+          store_codes<QgemmOutput::kU8>(f, out_zero, bytes);
         } else {
-          store_s8(reinterpret_cast<std::int8_t*>(bytes), quantized);
+          store_codes<QgemmOutput::kS8>(f, out_zero, bytes);
         }
         for (std::size_t j = 0; j < n; ++j) static_cast<std::uint8_t*>(q.c)[at + j] = bytes[j];
       }
+      if (q.output == QgemmOutput::kF32)
+        activate_row(q.activation, static_cast<float*>(q.c) + m * q.ldc + t.n0, t.cols);
     }
   }
 
@@ -153,11 +247,12 @@ struct Qgemm {
       for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
         const std::size_t cols = smaller(kNr, range.n_end - n0);
         const auto* block = static_cast<const std::uint8_t*>(q.packed_b) + n0 / kNr * panel_bytes(q.k);
+        const auto* header = reinterpret_cast<const PanelHeader*>(block);
         const auto* data = reinterpret_cast<const std::int8_t*>(block + sizeof(PanelHeader));
         for (std::size_t t = 0; t < tiles; ++t) {
           const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
           Kernel::multiply(r1 - r0, divide_up(cols, kLanes), groups(q.k), packed_a + r0 * lda, lda, data, tile);
-          finish(q, m0 + r0, r1 - r0, n0, cols, *reinterpret_cast<const PanelHeader*>(block), row_sums + r0, tile);
+          finish(q, {m0 + r0, r1 - r0, n0, cols, header, row_sums + r0, tile});
         }
       }
     }

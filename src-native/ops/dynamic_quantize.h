@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernel/kernel.h"
+#include "microkernels/convert.h"
+
 namespace infernode::ops {
 
 /// Scale and zero point with which uint8 holds [low, high] and 0, as DynamicQuantizeLinear defines them. A range that
@@ -19,5 +22,12 @@ struct DynamicScale {
     if (at == at) zero = static_cast<std::int32_t>(std::clamp(at, 0.0f, 255.0f));
   }
 };
+
+/// The scale of n numbers.
+DynamicScale dynamic_scale(const kernel::KernelContext& ctx, const microkernels::ConvertTable& table, const float* x,
+                           std::size_t n);
+/// Codes of n numbers.
+void quantize_dynamically(const kernel::KernelContext& ctx, const microkernels::ConvertTable& table, const float* x,
+                          std::size_t n, const DynamicScale& scale, std::uint8_t* out);
 
 }  // namespace infernode::ops

@@ -17,7 +17,10 @@ struct IntegerProduct {
   std::vector<std::int32_t> a_zeros{0}, b_zeros{0};
   microkernels::QgemmOutput output = microkernels::QgemmOutput::kS32;
   std::vector<float> scales{1.0f};  ///< by column
+  float factor = 1;                 ///< of all scales
   const float* bias = nullptr;      ///< by column of one matrix
+  const float* residual = nullptr;  ///< of the result's shape
+  microkernels::ActivationArgs activation = {};
   std::int32_t out_zero = 0;
 };
 
@@ -32,6 +35,9 @@ class IntegerMatMul {
   /// Writes the product of `a` and input B into `out`. `a` is 8-bit; `out` as `product.output` says.
   void run(kernel::KernelContext& ctx, const MatMulGeometry& g, const tensor::Tensor& a, const IntegerProduct& product,
            void* out) const;
+  /// The same for A's bytes; `a_signed`: they are int8.
+  void run(kernel::KernelContext& ctx, const MatMulGeometry& g, const void* a, bool a_signed,
+           const IntegerProduct& product, void* out) const;
 
  private:
   std::size_t b_input_;

@@ -119,13 +119,21 @@ MatMulGeometry IntegerMatMul::plan(const KernelContext& ctx, const Shape& a) con
 
 void IntegerMatMul::run(KernelContext& ctx, const MatMulGeometry& g, const Tensor& a, const IntegerProduct& product,
                         void* out) const {
+  run(ctx, g, a.raw(), a.dtype() == DType::Int8, product, out);
+}
+
+void IntegerMatMul::run(KernelContext& ctx, const MatMulGeometry& g, const void* a, bool a_signed,
+                        const IntegerProduct& product, void* out) const {
   const bool wide = product.output == QgemmOutput::kS32 || product.output == QgemmOutput::kF32;
   const std::size_t element = wide ? 4 : 1;
-  QgemmArgs args{.m = g.m, .n = g.n, .k = g.k, .lda = g.k, .a_signed = a.dtype() == DType::Int8};
+  QgemmArgs args{.m = g.m, .n = g.n, .k = g.k, .lda = g.k, .a_signed = a_signed};
   args.a_zero = product.a_zeros[0];
   args.b_zero = product.b_zeros[0];
   args.scale = product.scales[0];
+  args.factor = product.factor;
   args.bias_f32 = product.bias;
+  args.ld_residual = g.n;
+  args.activation = product.activation;
   args.out_zero = product.out_zero;
   args.output = product.output;
   args.ldc = g.n;
@@ -135,7 +143,7 @@ void IntegerMatMul::run(KernelContext& ctx, const MatMulGeometry& g, const Tenso
     ctx.run().check();
     const std::int64_t a_at = g.a_offsets.empty() ? 0 : g.a_offsets[i], b_at = g.b_offsets.empty() ? 0 : g.b_offsets[i];
     const auto k = static_cast<std::int64_t>(std::max<std::size_t>(g.k, 1));
-    args.a = static_cast<const std::byte*>(a.raw()) + a_at;
+    args.a = static_cast<const std::byte*>(a) + a_at;
     if (packed_) {
       args.packed_b = packed_.data();
     } else {
@@ -149,6 +157,7 @@ void IntegerMatMul::run(KernelContext& ctx, const MatMulGeometry& g, const Tenso
     if (product.a_zeros.size() > 1) args.a_zeros = product.a_zeros.data() + a_at / k;
     if (product.b_zeros.size() > 1) args.b_zeros = product.b_zeros.data() + b_at / k;
     if (product.scales.size() > 1) args.scales = product.scales.data() + b_at / k;
+    if (product.residual != nullptr) args.residual = product.residual + i * g.m * g.n;
     args.c = static_cast<std::byte*>(out) + i * g.m * g.n * element;
     run_qgemm(ctx, table_, args);
   }

@@ -41,22 +41,6 @@ class MatMulInteger final : public kernel::Kernel {
   IntegerMatMul product_;
 };
 
-/// Quantizes `x` as DynamicQuantizeLinear does.
-Tensor quantize_dynamically(KernelContext& ctx, const microkernels::ConvertTable& table, const Tensor& x, float& scale,
-                            std::int32_t& zero) {
-  const auto n = static_cast<std::size_t>(x.numel());
-  float low = 0, high = 0;
-  table.min_max(x.data<float>(), n, &low, &high);
-  const DynamicScale range(low, high);
-  scale = range.scale;
-  zero = range.zero;
-  const Tensor out = Tensor::make(DType::UInt8, x.shape(), *ctx.run().allocator);
-  ctx.parallel_for(n, 0.2, [&](std::size_t begin, std::size_t end, std::size_t) {
-    table.quantize_u8(x.data<float>() + begin, out.mutable_data<std::uint8_t>() + begin, end - begin, scale, zero);
-  });
-  return out;
-}
-
 const float* bias_of(const KernelContext& ctx, std::size_t input, std::size_t n) {
   const Tensor* bias = ctx.optional_input(input);
   if (bias == nullptr) return nullptr;
@@ -83,7 +67,12 @@ class FloatProduct final : public kernel::Kernel {
     std::vector<float> a_scales(1);
     Tensor a = given;
     if constexpr (Dynamic) {
-      a = quantize_dynamically(ctx, convert_, given, a_scales[0], p.a_zeros[0]);
+      const auto count = static_cast<std::size_t>(given.numel());
+      const DynamicScale range = dynamic_scale(ctx, convert_, given.data<float>(), count);
+      a = Tensor::make(DType::UInt8, given.shape(), *ctx.run().allocator);
+      quantize_dynamically(ctx, convert_, given.data<float>(), count, range, a.mutable_data<std::uint8_t>());
+      a_scales[0] = range.scale;
+      p.a_zeros[0] = range.zero;
       p.scales = column_scales(ctx.input(2), b_shape);
       p.b_zeros = column_zeros(ctx.optional_input(3), b_shape);
       p.bias = bias_of(ctx, 4, g.n);

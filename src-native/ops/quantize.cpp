@@ -336,31 +336,14 @@ class DynamicQuantizeLinear final : public kernel::Kernel {
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
     const Tensor y = ctx.output(0, x.shape()), scale_out = ctx.output(1, Shape{}), zero_out = ctx.output(2, Shape{});
-    const auto count = static_cast<std::size_t>(x.numel()), pieces = ceil_div(count, kChunk);
-    const float* from = x.data<float>();
-    std::vector<float> least(pieces), most(pieces);
-    const auto for_chunks = [&](auto f) {
-      ctx.parallel_for(pieces, kChunk * 0.2, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t i = begin; i < end; ++i) f(i, i * kChunk, std::min(kChunk, count - i * kChunk));
-      });
-    };
-    for_chunks(
-        [&](std::size_t i, std::size_t first, std::size_t n) { table_.min_max(from + first, n, &least[i], &most[i]); });
-    float low = 0, high = 0;
-    for (std::size_t i = 0; i < pieces; ++i) {
-      low = std::min(low, least[i]);
-      high = std::max(high, most[i]);
-    }
-    const DynamicScale range(low, high);
-    for_chunks([&](std::size_t, std::size_t first, std::size_t n) {
-      table_.quantize_u8(from + first, y.mutable_data<std::uint8_t>() + first, n, range.scale, range.zero);
-    });
+    const auto count = static_cast<std::size_t>(x.numel());
+    const DynamicScale range = dynamic_scale(ctx, table_, x.data<float>(), count);
+    quantize_dynamically(ctx, table_, x.data<float>(), count, range, y.mutable_data<std::uint8_t>());
     *scale_out.mutable_data<float>() = range.scale;
     *zero_out.mutable_data<std::uint8_t>() = static_cast<std::uint8_t>(range.zero);
   }
 
  private:
-  static constexpr std::size_t kChunk = 16384;
   const microkernels::ConvertTable& table_;
 };
 

@@ -13,7 +13,15 @@ struct Case {
   bool a_signed = false, b_signed = false, trans_b = false, row_zeros = false, column_zeros = false;
   QgemmOutput output = QgemmOutput::kS32;
   bool extreme = false;  // operands at the ends of their ranges, where 16-bit sums would saturate
+  Activation activation = Activation::kNone;
+  bool residual = false;
 };
+
+float activated(Activation activation, float x) {
+  if (activation == Activation::kRelu) return std::max(x, 0.0f);
+  if (activation == Activation::kGelu) return 0.5f * x * (1 + std::erf(x * 0.70710678f));
+  return x;
+}
 
 void check(const QgemmTable& table, const Case& c) {
   CAPTURE(c.m);
@@ -60,6 +68,13 @@ void check(const QgemmTable& table, const Case& c) {
   args.scale = 1e-3f;
   args.scales = c.column_zeros ? scales.data() : nullptr;
   args.bias_f32 = bias_f32.data();
+  const std::size_t ld_residual = c.n + 5;
+  Guarded<float> residual(c.residual ? c.m * ld_residual : 0);
+  random.fill(residual, -3, 3);
+  args.factor = c.residual ? 0.75f : 1.0f;
+  args.residual = c.residual ? residual.data() : nullptr;
+  args.ld_residual = ld_residual;
+  args.activation = {.kind = c.activation};
   args.out_zero = c.output == QgemmOutput::kU8 ? 128 : 3;
   table.qgemm(args, {0, c.m / 2, 0, c.n}, scratch.data());
   table.qgemm(args, {c.m / 2, c.m, 0, c.n}, scratch.data());
@@ -75,7 +90,8 @@ void check(const QgemmTable& table, const Case& c) {
         sum += (xs - (c.row_zeros ? a_zeros[i] : 7)) * (ys - (c.column_zeros ? b_zeros[j] : -3));
       }
       const std::size_t at = i * c.n + j;
-      const float f = static_cast<float>(sum) * (c.column_zeros ? scales[j] : 1e-3f) + bias_f32[j];
+      const float scaled = static_cast<float>(sum) * (args.factor * (c.column_zeros ? scales[j] : 1e-3f)) + bias_f32[j];
+      const float f = activated(c.activation, scaled + (c.residual ? residual[i * ld_residual + j] : 0.0f));
       const auto rounded = static_cast<std::int64_t>(std::nearbyint(f)) + args.out_zero;
       switch (c.output) {
         case QgemmOutput::kS32:
@@ -143,6 +159,23 @@ TEST_CASE("qgemm converts its sums to float, uint8 and int8") {
       for (const bool columns : {false, true}) {
         Case c{13, 45, 20, false, true, false, false, columns, output};
         check(qgemm_table(rung), c);
+      }
+    }
+  });
+}
+
+TEST_CASE("qgemm adds a residual and activates floats") {
+  for_each_target([](CpuRung rung) {
+    for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {
+      for (const bool residual : {false, true}) {
+        for (const bool columns : {false, true}) {
+          for (const std::size_t n : {5u, 32u, 64u, 77u}) {
+            Case c{29, n, 21, false, true, false, false, columns, QgemmOutput::kF32};
+            c.activation = activation;
+            c.residual = residual;
+            check(qgemm_table(rung), c);
+          }
+        }
       }
     }
   });

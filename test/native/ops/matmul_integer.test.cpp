@@ -86,6 +86,39 @@ TEST_CASE("Integer products that end in float32") {
            {f32({1, 3}, {0, 51, 255}), i8({3, 1}, {7, 2, 1}), f32({}, {0.5}), i8({}, {0})}, {f32({1, 1}, {178.5})});
 }
 
+TEST_CASE("infernode.FusedMatMulInteger") {
+  const char* call = "(A, B, S, T, Z, V, C, R) => (Y) { Y = infernode.FusedMatMulInteger(A, B, S, T, Z, V, C, R) }";
+  const Tensor a = u8({1, 2}, {3, 5}), b = u8({2, 2}, {1, 2, 3, 4});
+  check_op(call, 17,
+           {a, b, f32({}, {0.5}), f32({2}, {2, 4}), u8({}, {1}), u8({2}, {0, 1}), f32({2}, {100, 200}),
+            f32({1, 2}, {1, -1000})},
+           {f32({1, 2}, {115, -772})});
+  check_op("(A, B, T, Z, V, C) => (Y) { Y = infernode.FusedMatMulInteger<activation=\"Relu\">(A, B, , T, Z, V, C) }",
+           17, {a, b, f32({}, {2}), u8({}, {1}), u8({2}, {0, 1}), f32({2}, {100, -200})}, {f32({1, 2}, {128, 0})});
+  check_op("(A, B, T, V) => (Y) { Y = infernode.FusedMatMulInteger(A, B, , T, , V) }", 17,
+           {f32({1, 3}, {0, 51, 255}), i8({3, 1}, {7, 2, 1}), f32({}, {0.5}), i8({}, {0})}, {f32({1, 1}, {178.5})});
+  // As the separate operators, to the last bit.
+  const std::string parts =
+      "(X, B, T, V, C) => (Y) { Q, S, Z = DynamicQuantizeLinear(X)  I = MatMulInteger(Q, B, Z, V)  "
+      "F = Cast<to=1>(I)  M = Mul(S, T)  P = Mul(F, M)  Y = Add(P, C) }";
+  for (const std::int64_t n : {33, 64}) {
+    const std::vector<Value> inputs{noise({2, 19, 70}, 2, 1), bytes(DType::Int8, {70, n}, 2), f32({}, {0.013}),
+                                    i8({}, {3}), noise({n}, 2, 3)};
+    check_op("(X, B, T, V, C) => (Y) { Y = infernode.FusedMatMulInteger(X, B, , T, , V, C) }", 17, inputs,
+             run_op(parts, 17, inputs), 0);
+  }
+  check_threads("(X, B, T, V) => (Y) { Y = infernode.FusedMatMulInteger<activation=\"Gelu\">(X, B, , T, , V) }", 17,
+                {noise({130, 200}, 2, 1), bytes(DType::Int8, {200, 150}, 2), f32({}, {0.01}), i8({}, {1})});
+  check_op_fails(
+      call, 17,
+      {a, b, f32({}, {0.5}), f32({2}, {2, 4}), u8({}, {1}), u8({2}, {0, 1}), f32({3}, {1, 2, 3}), f32({1, 2}, {1, 2})},
+      ErrorCode::ShapeMismatch, "bias");
+  check_op_fails(
+      call, 17,
+      {a, b, f32({}, {0.5}), f32({2}, {2, 4}), u8({}, {1}), u8({2}, {0, 1}), f32({2}, {1, 2}), f32({2}, {1, 2})},
+      ErrorCode::ShapeMismatch, "adds");
+}
+
 TEST_CASE("MatMulInteger refuses what does not fit") {
   check_op_fails("(A, B) => (Y) { Y = MatMulInteger(A, B) }", 10,
                  {bytes(DType::UInt8, {2, 3}, 1), bytes(DType::UInt8, {2, 3}, 1)}, ErrorCode::ShapeMismatch,

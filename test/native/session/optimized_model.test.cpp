@@ -57,6 +57,28 @@ TEST_CASE("a saved model keeps to the standard: own operators are functions over
   CHECK(gelu);
 }
 
+TEST_CASE("integer products and attention whose probabilities are read are saved, too") {
+  const std::string text =
+      "(float[N,3,4] x) => (y, p, z) <int8[4,4] w = {1,2,3,4,5,6,7,8,9,-1,-2,-3,7,7,7,7}, int8 wz = {2}, float ws = "
+      "{0.25}, float[4] b = {1,2,3,4}> { q, xs, xz = DynamicQuantizeLinear(x)  i = MatMulInteger(q, w, xz, wz)  f = "
+      "Cast<to = 1>(i)  s = Mul(xs, ws)  t = Mul(f, s)  u = Add(t, b)  r = Add(u, x)  a = Relu(r)  "
+      "q2, xs2, xz2 = DynamicQuantizeLinear(a)  i2 = MatMulInteger(q2, w, xz2)  f2 = Cast<to = 1>(i2)  z = Mul(f2, "
+      "xs2) "
+      "j2 = MatMulInteger(q2, w, xz2, wz)  g2 = Cast<to = 1>(j2)  v = Mul(g2, xs2)  k = Transpose<perm = [0, 2, 1]>(x) "
+      " "
+      "m = MatMul(a, k)  p = Softmax<axis = -1>(m)  y = MatMul(p, v) }";
+  const std::vector<Value> inputs{noise(DType::Float32, {2, 3, 4}, 1)};
+  const auto expected = run(*open(text, {.level = passes::Level::Disabled}), inputs);
+  const TemporaryFolder folder;
+  const std::string path = folder / "optimized.onnx";
+  open(text, {.level = passes::Level::All, .optimized_model_path = path});
+  const graph::Model saved = onnx::read_model_file(path);
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(saved.graph->node_count()); ++id)
+    CHECK(saved.graph->node(id).domain != "infernode");
+  for (const auto again : {passes::Level::Disabled, passes::Level::All})
+    check_same(run(*Session::create(engine(), {.path = path}, {.level = again}), inputs), expected, 1e-5);
+}
+
 TEST_CASE("level disabled saves the model as it is") {
   const TemporaryFolder folder;
   const graph::Model saved = onnx::read_model_file(write(folder, passes::Level::Disabled));
