@@ -61,6 +61,11 @@ INFERNODE_SIMD bool is_clamp(const ActivationArgs& activation) {
       map_row(p, n, [](VecF x) { return hard_swish(x); });
       break;
     case Activation::kGelu:
+      for (; n >= kSideBySide * kLanes; n -= kSideBySide * kLanes, p += kSideBySide * kLanes) {
+        const auto y = gelu(each<kSideBySide>([&](std::size_t i) { return load(p + i * kLanes); }));
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kSideBySide; ++i) store(p + i * kLanes, y.v[i]);
+      }
       map_row(p, n, [](VecF x) { return gelu(x); });
       break;
     case Activation::kGeluTanh:

@@ -135,33 +135,40 @@ void columns(const float* x, std::size_t rows, std::size_t stride, std::size_t c
 
 // Greatest element, NaN left aside: a NaN reaches the result through the exponentials.
 float row_max_ignoring_nan(const float* x, std::size_t n) noexcept {
-  VecF best = set(-kInfinity);
+  constexpr std::size_t kChains = 4;
+  VecF best[kChains];
+  for (VecF& b : best) b = set(-kInfinity);
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) best = max(load(x + i), best);
-  if (i < n) best = max(load_padded(x + i, n - i, -kInfinity), best);
-  return reduce_max(best);
+  for (; i + kChains * kLanes <= n; i += kChains * kLanes) {
+    INFERNODE_UNROLL
+    for (std::size_t c = 0; c < kChains; ++c) best[c] = max(load(x + i + c * kLanes), best[c]);
+  }
+  for (; i + kLanes <= n; i += kLanes) best[0] = max(load(x + i), best[0]);
+  if (i < n) best[1] = max(load_padded(x + i, n - i, -kInfinity), best[1]);
+  return reduce_max(max(max(best[0], best[1]), max(best[2], best[3])));
 }
 
 void softmax(const float* x, float* y, std::size_t n) noexcept {
   const float greatest = row_max_ignoring_nan(x, n);
   const VecF top = set(greatest);
-  VecF s0 = zero(), s1 = zero();
+  VecF sums[4] = {zero(), zero(), zero(), zero()};
   std::size_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    const VecF e0 = exp_nonpositive(load(x + i) - top), e1 = exp_nonpositive(load(x + i + kLanes) - top);
-    store(y + i, e0);
-    store(y + i + kLanes, e1);
-    s0 = s0 + e0;
-    s1 = s1 + e1;
+  for (; i + kSideBySide * kLanes <= n; i += kSideBySide * kLanes) {
+    const auto e = exp_nonpositive(each<kSideBySide>([&](std::size_t c) { return load(x + i + c * kLanes) - top; }));
+    INFERNODE_UNROLL
+    for (std::size_t c = 0; c < kSideBySide; ++c) {
+      store(y + i + c * kLanes, e.v[c]);
+      sums[c] = sums[c] + e.v[c];
+    }
   }
   for (; i < n; i += kLanes) {
     const std::size_t count = smaller(kLanes, n - i);
     const VecF e = exp_nonpositive(load_padded(x + i, count, -kInfinity) - top);
     const Mask inside = set(static_cast<std::int32_t>(count)) > iota();
     store_partial(y + i, e, count);
-    s0 = s0 + select(inside, e, zero());
+    sums[0] = sums[0] + select(inside, e, zero());
   }
-  const VecF scale = set(1.0f / reduce_add(s0 + s1));
+  const VecF scale = set(1.0f / reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3])));
   for (i = 0; i + kLanes <= n; i += kLanes) store(y + i, load(y + i) * scale);
   if (i < n) store_partial(y + i, load_partial(y + i, n - i) * scale, n - i);
 }

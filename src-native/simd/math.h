@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "simd/simd.h"
 
 // Elementary functions on VecF, within about two units in the last place (three without fused multiply-add); NaN stays
@@ -29,12 +31,46 @@ INFERNODE_SIMD VecF scale_far(VecF p, VecF n) {
 }
 #endif
 
+// Several vectors that go through a function step by step side by side: the steps of one wait for each other, and a
+// processor does not look far enough ahead to begin with the next one meanwhile. The same results as one by one.
+template <std::size_t kCount>
+struct Several {
+  VecF v[kCount];
+};
+inline constexpr std::size_t kSideBySide = INFERNODE_SIMD_ID == 3 ? 4 : 2;  // that fit the registers
+
+template <typename Fn, std::size_t... kIndex>
+INFERNODE_SIMD Several<sizeof...(kIndex)> each_of(Fn fn, std::index_sequence<kIndex...>) {
+  return {{fn(kIndex)...}};
+}
+template <std::size_t kCount, typename Fn>
+INFERNODE_SIMD Several<kCount> each(Fn fn) {
+  return each_of(fn, std::make_index_sequence<kCount>());
+}
+template <std::size_t kCount>
+INFERNODE_SIMD Several<kCount> polynomial(const Several<kCount>&, float c0) {
+  return each<kCount>([&](std::size_t) { return set(c0); });
+}
+template <std::size_t kCount, typename... C>
+INFERNODE_SIMD Several<kCount> polynomial(const Several<kCount>& x, float c0, C... c) {
+  const Several<kCount> rest = polynomial(x, c...);
+  return each<kCount>([&](std::size_t i) { return fma(rest.v[i], x.v[i], set(c0)); });
+}
+
 // x = n * ln 2 + r with |r| <= ln 2 / 2; returns exp(r) - 1.
+template <std::size_t kCount>
+INFERNODE_SIMD Several<kCount> exp_reduced(const Several<kCount>& x, Several<kCount>& n) {
+  n = each<kCount>([&](std::size_t i) { return round_even(x.v[i] * set(0x1.715476p+0f)); });
+  const auto high = each<kCount>([&](std::size_t i) { return fnma(n.v[i], set(0x1.62e4p-1f), x.v[i]); });
+  const auto r = each<kCount>([&](std::size_t i) { return fnma(n.v[i], set(0x1.7f7d1cp-20f), high.v[i]); });
+  const auto q = polynomial(r, 0x1.fffffcp-2f, 0x1.55548cp-3f, 0x1.5558b8p-5f, 0x1.123e58p-7f, 0x1.6a4d6ep-10f);
+  return each<kCount>([&](std::size_t i) { return fma(r.v[i] * r.v[i], q.v[i], r.v[i]); });
+}
 INFERNODE_SIMD VecF exp_reduced(VecF x, VecF& n) {
-  n = round_even(x * set(0x1.715476p+0f));
-  const VecF r = fnma(n, set(0x1.7f7d1cp-20f), fnma(n, set(0x1.62e4p-1f), x));
-  const VecF q = polynomial(r, 0x1.fffffcp-2f, 0x1.55548cp-3f, 0x1.5558b8p-5f, 0x1.123e58p-7f, 0x1.6a4d6ep-10f);
-  return fma(r * r, q, r);
+  Several<1> whole;
+  const VecF p = exp_reduced(Several<1>{{x}}, whole).v[0];
+  n = whole.v[0];
+  return p;
 }
 
 INFERNODE_SIMD VecF exp(VecF x) {
@@ -44,12 +80,16 @@ INFERNODE_SIMD VecF exp(VecF x) {
 }
 
 // exp for x <= 0; results below the normal range are 0.
-INFERNODE_SIMD VecF exp_nonpositive(VecF x) {
-  VecF n;
+template <std::size_t kCount>
+INFERNODE_SIMD Several<kCount> exp_nonpositive(const Several<kCount>& x) {
   const VecF low = set(-87.0f);
-  const VecF p = exp_reduced(max(low, x), n);
-  return select(x < low, zero(), scale(p + set(1.0f), n));
+  const auto bounded = each<kCount>([&](std::size_t i) { return max(low, x.v[i]); });
+  Several<kCount> n;
+  const auto p = exp_reduced(bounded, n);
+  const auto power = each<kCount>([&](std::size_t i) { return scale(p.v[i] + set(1.0f), n.v[i]); });
+  return each<kCount>([&](std::size_t i) { return select(x.v[i] < low, zero(), power.v[i]); });
 }
+INFERNODE_SIMD VecF exp_nonpositive(VecF x) { return exp_nonpositive(Several<1>{{x}}).v[0]; }
 
 // exp(x) - 1 for x <= 0, accurate near 0.
 INFERNODE_SIMD VecF expm1_nonpositive(VecF x) {
@@ -83,16 +123,20 @@ INFERNODE_SIMD VecF log1p_unit(VecF x) {
   return log(w) + (x - (w - set(1.0f))) / w;
 }
 
-INFERNODE_SIMD VecF erf(VecF x) {
-  const VecF a = min(set(4.0f), abs(x));
-  const VecF x2 = x * x;
-  const VecF inner = polynomial(x2, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2ce6p-4f, -0x1.b7f71ap-6f, 0x1.53f224p-8f,
-                                -0x1.a3515ep-11f, 0x1.4771fep-14f);
-  const VecF q = polynomial(a, 0x1.661c3ap-12f, 0x1.2088eap+0f, 0x1.46baf2p-1f, 0x1.a652f6p-4f, -0x1.65ca9cp-6f,
+template <std::size_t kCount>
+INFERNODE_SIMD Several<kCount> erf(const Several<kCount>& x) {
+  const auto a = each<kCount>([&](std::size_t i) { return min(set(4.0f), abs(x.v[i])); });
+  const auto q = polynomial(a, 0x1.661c3ap-12f, 0x1.2088eap+0f, 0x1.46baf2p-1f, 0x1.a652f6p-4f, -0x1.65ca9cp-6f,
                             0x1.8258a4p-9f, -0x1.86d8a8p-13f);
-  const VecF outer = copysign(set(1.0f) - exp_nonpositive(-q), x);
-  return select(abs(x) > set(1.0f), outer, fma(x, inner, x));
+  const auto power = exp_nonpositive(each<kCount>([&](std::size_t i) { return -q.v[i]; }));
+  const auto outer = each<kCount>([&](std::size_t i) { return copysign(set(1.0f) - power.v[i], x.v[i]); });
+  const auto x2 = each<kCount>([&](std::size_t i) { return x.v[i] * x.v[i]; });
+  const auto inner = polynomial(x2, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2ce6p-4f, -0x1.b7f71ap-6f, 0x1.53f224p-8f,
+                                -0x1.a3515ep-11f, 0x1.4771fep-14f);
+  return each<kCount>(
+      [&](std::size_t i) { return select(abs(x.v[i]) > set(1.0f), outer.v[i], fma(x.v[i], inner.v[i], x.v[i])); });
 }
+INFERNODE_SIMD VecF erf(VecF x) { return erf(Several<1>{{x}}).v[0]; }
 
 INFERNODE_SIMD VecF tanh(VecF x) {
   const VecF t = expm1_nonpositive(set(-2.0f) * abs(x));
@@ -108,7 +152,12 @@ INFERNODE_SIMD VecF mish(VecF x) {
   const VecF t = e * (e + set(2.0f));
   return select(x > set(20.0f), x, max(set(-200.0f), x) * (t / (t + set(2.0f))));
 }
-INFERNODE_SIMD VecF gelu(VecF x) { return set(0.5f) * x * (set(1.0f) + erf(x * set(0.70710678118654752f))); }
+template <std::size_t kCount>
+INFERNODE_SIMD Several<kCount> gelu(const Several<kCount>& x) {
+  const auto e = erf(each<kCount>([&](std::size_t i) { return x.v[i] * set(0.70710678118654752f); }));
+  return each<kCount>([&](std::size_t i) { return set(0.5f) * x.v[i] * (set(1.0f) + e.v[i]); });
+}
+INFERNODE_SIMD VecF gelu(VecF x) { return gelu(Several<1>{{x}}).v[0]; }
 INFERNODE_SIMD VecF gelu_tanh(VecF x) {
   const VecF inner = set(0.79788456080286536f) * fma(set(0.044715f) * x * x, x, x);
   return set(0.5f) * x * (set(1.0f) + tanh(inner));
