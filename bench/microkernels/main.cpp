@@ -235,6 +235,12 @@ int main(int argc, char** argv) {
     gemm(bench, 128, 768, 3072, true, false);
     gemm(bench, 128, 128, 64, false, true);
     gemm(bench, 128, 64, 128, false, false);
+    gemm(bench, 48, 1500, 64, true, true);
+    gemm(bench, 48, 64, 1500, true, false);
+    gemm(bench, 43, 1500, 64, false, true);
+    gemm(bench, 43, 64, 1500, false, false);
+    gemm(bench, 1500, 1500, 64, false, true);
+    gemm(bench, 1500, 64, 1500, false, false);
     for (const std::size_t m : {1u, 4u}) {
       gemm(bench, m, 3072, 768, true, false);
       gemm(bench, m, 3072, 768, false, false);
@@ -271,7 +277,12 @@ int main(int argc, char** argv) {
     depthwise(bench, 960, 7, 3, 1);
     depthwise(bench, 240, 28, 5, 1);
     qgemm(bench, 128, 3072, 768);
+    qgemm(bench, 1500, 384, 384);
+    qgemm(bench, 1500, 384, 1536);
     qgemm(bench, 1, 3072, 768);
+    qgemm(bench, 1, 384, 384);
+    qgemm(bench, 1, 1536, 384);
+    qgemm(bench, 1, 384, 1536);
     rows(bench);
   }
 }

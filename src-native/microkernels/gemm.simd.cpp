@@ -368,19 +368,29 @@ void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
   for (std::size_t k0 = 0; k0 < g.k; k0 += kDepth) {
     const std::size_t depth = smaller(kDepth, g.k - k0);
     const bool start = k0 == 0 && !g.accumulate;
+    // One scale of all codes goes into A.
+    const bool scaled = kIsCode<kType> && !g.b_quantized->per_column;
+    const float factor = scaled ? g.alpha * g.b_quantized->scales[0] : g.alpha;
     float x[kRows][kDepth];
     for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t i = 0; i < depth; ++i) x[r][i] = g.alpha * a[r * g.lda + k0 + i];
+      for (std::size_t i = 0; i < depth; ++i) x[r][i] = factor * a[r * g.lda + k0 + i];
     }
     for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kLanes) {
       const std::size_t n = smaller(kLanes, range.n_end - n0);
+      if constexpr (kIsCode<kType>) {  // rows lie far from each other
+        constexpr std::size_t kAhead = 1024, kLine = 64;
+        if ((n0 - range.n_begin) % kLine == 0) {
+          const auto* const line = static_cast<const std::uint8_t*>(g.b) + k0 * g.ldb + n0 + kAhead;
+          for (std::size_t i = 0; i < depth; ++i) __builtin_prefetch(line + i * g.ldb);
+        }
+      }
       VecF sum[kRows];
       INFERNODE_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) sum[r] = start ? zero() : load_partial(g.c + r * g.ldc + n0, n);
       [[maybe_unused]] Dequantizer dequantize;
       if constexpr (kIsCode<kType>) dequantize = dequantizer(*g.b_quantized, n0, n);
       const auto number = [&](VecF x) {
-        if constexpr (kIsCode<kType>) return dequantize(x);
+        if constexpr (kIsCode<kType>) return scaled ? x - dequantize.zero : dequantize(x);
         return x;
       };
       if (n == kLanes && depth == kDepth) {
