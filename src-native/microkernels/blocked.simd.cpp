@@ -170,14 +170,6 @@ constexpr BlockedTiles make_tiles() {
 }
 constexpr BlockedTiles kBlockedTiles = make_tiles();
 
-// Positions of a row that a tile takes: even parts, but not seven, of which GCC 12 keeps the weights in memory, at half
-// the rate of others.
-std::size_t tile_rows(std::size_t count) noexcept {
-  const std::size_t rows = divide_up(count, divide_up(count, kMr));
-  if (rows != 7) return rows;
-  return count == rows ? 4 : 8;
-}
-
 // Input rows [h0, h0 + rows) as the kernel sees them, zero where there is no input: blocks of `channels` floats a
 // place.
 void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::size_t blocks,

@@ -6,6 +6,7 @@
 
 #include "graph/patch.h"
 #include "microkernels/blocked.h"
+#include "microkernels/blocked_winograd.h"
 #include "microkernels/winograd.h"
 #include "passes/pattern_passes.h"
 #include "passes/transposes/min_cut.h"
@@ -83,7 +84,10 @@ std::int64_t attribute(const Node& node, const char* name, std::size_t i, std::i
 struct Times {
   double plain, blocked;
 };
-Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, bool winograd) {
+struct Winograd {
+  bool plain, blocked;
+};
+Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, const Winograd& winograd) {
   const auto number = [](std::int64_t v) { return static_cast<double>(v); };
   const double points = number(w.dim(2) * w.dim(3)), depth = points * number(w.dim(1));
   const double made = number(out.elements()), made_blocked = number(out.blocked_elements());
@@ -93,8 +97,8 @@ Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node&
     return {made * points * 45 + planes + parted, made_blocked * points * 36};
   }
   const double packed = points == 1 && !strided ? 0 : 200 * depth * number(out.positions());
-  const double plain = winograd ? made * depth * 12.2 : made * depth * 22.2 + packed;
-  return {plain + 90 * made, made_blocked * depth * 18 + 60 * made_blocked};
+  const double plain = winograd.plain ? made * depth * 13.5 : made * depth * 22.2 + packed;
+  return {plain + 90 * made, made_blocked * depth * (winograd.blocked ? 9.5 : 18) + 60 * made_blocked};
 }
 
 /// Picoseconds that a conversion takes.
@@ -159,7 +163,7 @@ class Blocking {
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
     candidate.inputs[0] = groups == 1 && in.channels <= kFewChannels ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
-    const Times times = conv_times(in, out, *w, node, groups == 1 && is_winograd(shape, *w));
+    const Times times = conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w) : Winograd{});
     candidate.gain = static_cast<std::int64_t>(times.plain - times.blocked);
     return candidate;
   }
@@ -182,13 +186,17 @@ class Blocking {
     return s;
   }
 
-  /// Whether the kernel of Conv will multiply less than the definition says.
-  bool is_winograd(const ConvShape& s, const Tensor& w) const {
-    constexpr std::size_t kFew = 64;  // it has another way for so few positions
-    return s.positions() > kFew && s.kernel_h == 3 && s.kernel_w == 3 && s.stride_h == 1 && s.stride_w == 1 &&
-           s.dilation_h == 1 && s.dilation_w == 1 &&
-           microkernels::winograd_pays(microkernels::winograd_table(options_.rung), s) &&
-           microkernels::winograd_holds(s.out_channels, s.in_channels, w.data<float>());
+  /// Whether the kernels of Conv and of BlockedConv will multiply less than the definition says.
+  Winograd winograd(const ConvShape& s, const Tensor& w) const {
+    constexpr std::size_t kFew = 64;  // Conv has another way for so few positions
+    if (s.kernel_h != 3 || s.kernel_w != 3 || s.stride_h != 1 || s.stride_w != 1 || s.dilation_h != 1 ||
+        s.dilation_w != 1)
+      return {};
+    Winograd pays{s.positions() > kFew && microkernels::winograd_pays(microkernels::winograd_table(options_.rung), s),
+                  microkernels::blocked_winograd_table(options_.rung).pays(s)};
+    if ((pays.plain || pays.blocked) && !microkernels::winograd_holds(s.out_channels, s.in_channels, w.data<float>()))
+      return {};
+    return pays;
   }
 
   std::optional<Candidate> admit_mean(const Node& node, const Image& in, const Image& out) const {

@@ -66,6 +66,17 @@ TEST_CASE("what is squeezed out of blocks is multiplied with them") {
   }
 }
 
+TEST_CASE("windows of 3x3 between others stay in blocks") {
+  const std::string made =
+      blocked(cat("(float[1,32,24,24] x) => (y) <", kProject, ", ", weight("w", {32, 32, 3, 3}, 7), ", ",
+                  weight("d", {32, 1, 3, 3}, 2), ", ", kBias,
+                  "> { t = Conv<group = 32, pads = [1,1,1,1]>(x, d)  u = Conv<pads = [1,1,1,1]>(t, w, b) "
+                  "v = Relu(u)  y = Conv(v, p) }"));
+  CAPTURE(made);
+  CHECK(made.find("u_blocked = infernode.BlockedConv <pads = [1, 1, 1, 1]> (t_blocked, w, b)") != std::string::npos);
+  CHECK(made.find("y_blocked = infernode.BlockedConv (v_blocked, p)") != std::string::npos);
+}
+
 TEST_CASE("a mean over the batch, too, reads no blocks") {
   for (const auto& [axes, reads_blocks] : {std::pair("[2,3]", true), std::pair("[0,2,3]", false)}) {
     const std::string made = blocked(cat("(float[3,3,40,40] x) => (y) <", kExpand, ", ", kDepthwise, ", ", kProject,
