@@ -1,6 +1,7 @@
 #include "microkernels/blocked.h"
 
 #include "microkernels/activate.simd.h"
+#include "microkernels/blocked_depthwise.simd.h"
 #include "microkernels/conv_columns.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/register_tile.simd.h"
@@ -22,9 +23,7 @@ bool is_flat(const ConvShape& s) noexcept {
 }
 
 // What the kernel sees of the input: of each axis from the first position to the last.
-std::size_t seen_width(const ConvShape& s) noexcept {
-  return (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
-}
+std::size_t seen_width(const ConvShape& s) noexcept { return seen_columns(s, s.out_w); }
 std::size_t seen_rows(const ConvShape& s, std::size_t out_rows) noexcept {
   return (out_rows - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
 }
@@ -252,127 +251,6 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
           sums[w1 - w0 - 1][cols / kLanes - 1](t);
         }
       }
-    }
-  }
-}
-
-// ---- Depthwise ----
-
-constexpr std::size_t kOutputs = 8;  // positions at once
-
-// kCount positions of a row; kernel rows [h0, h1) and columns [w0, w1) have input.
-struct Taps {
-  const float* plane;
-  std::size_t offset;  // of the first position and the kernel's first row and column, before the plane (wrapped) too
-  std::size_t step, row_step, column_step;
-  std::size_t h0, h1, w0, w1, kernel_w;
-  const float* weight;
-  const float* bias;      // or null
-  const float* residual;  // or null
-  float* y;
-  float low, high;
-};
-
-template <std::size_t kCount>
-void depthwise_outputs(const Taps& t) noexcept {
-  for (std::size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
-    VecF sum[kCount];
-    const VecF bias = t.bias ? load(t.bias + lane) : zero();
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < kCount; ++i) sum[i] = bias;
-    for (std::size_t h = t.h0; h < t.h1; ++h) {
-      const std::size_t row = t.offset + h * t.row_step + lane;
-      const float* weight = t.weight + h * t.kernel_w * kChannelBlock + lane;
-      for (std::size_t w = t.w0; w < t.w1; ++w) {
-        const VecF tap = load(weight + w * kChannelBlock);
-        const float* x = t.plane + (row + w * t.column_step);
-        INFERNODE_UNROLL
-        for (std::size_t i = 0; i < kCount; ++i) sum[i] = fma(load(x + i * t.step), tap, sum[i]);
-      }
-    }
-    const VecF low = set(t.low), high = set(t.high);
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < kCount; ++i) {
-      if (t.residual) sum[i] = sum[i] + load(t.residual + lane + i * kChannelBlock);
-      store(t.y + lane + i * kChannelBlock, clamp(sum[i], low, high));
-    }
-  }
-}
-
-template <std::size_t kCount>
-INFERNODE_SIMD void depthwise_some(const Taps& t, std::size_t count) {
-  if constexpr (kCount > 1) {
-    if (count < kCount) return depthwise_some<kCount - 1>(t, count);
-  }
-  depthwise_outputs<kCount>(t);
-}
-
-// Kernel points [first, end) of one axis that have input at an output.
-struct Reach {
-  std::size_t first, end;
-};
-Reach reach(std::size_t out, std::size_t stride, std::size_t kernel, std::size_t dilation, std::ptrdiff_t pad,
-            std::size_t size) noexcept {
-  const auto start = static_cast<std::ptrdiff_t>(out * stride) - pad, step = static_cast<std::ptrdiff_t>(dilation),
-             most = static_cast<std::ptrdiff_t>(kernel), limit = static_cast<std::ptrdiff_t>(size);
-  const std::ptrdiff_t first = start >= 0 ? 0 : smaller(most, (-start + step - 1) / step);
-  const std::ptrdiff_t end = start >= limit ? first : larger(first, smaller(most, (limit - 1 - start) / step + 1));
-  return {static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
-}
-
-void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
-  const ConvShape& s = args.shape;
-  const ClampBounds bounds = clamp_bounds(args.activation);
-  const bool activates = !is_clamp(args.activation);
-  const auto columns = [&](std::size_t w) {
-    return reach(w, s.stride_w, s.kernel_w, s.dilation_w, s.pad_left, s.in_w);
-  };
-  // Output columns [inner, outer) see all of the kernel's.
-  std::size_t inner = 0, outer = s.out_w;
-  const auto sees_all = [&](std::size_t w) { return columns(w).first == 0 && columns(w).end == s.kernel_w; };
-  while (inner < outer && !sees_all(inner)) ++inner;
-  while (outer > inner && !sees_all(outer - 1)) --outer;
-  Taps t{};
-  t.step = s.stride_w * kChannelBlock;
-  t.row_step = s.dilation_h * s.in_w * kChannelBlock;
-  t.column_step = s.dilation_w * kChannelBlock;
-  t.kernel_w = s.kernel_w;
-  t.low = bounds.low;
-  t.high = bounds.high;
-  for (std::size_t block = begin; block < end; ++block) {
-    t.plane = args.input + block * s.in_h * s.in_w * kChannelBlock;
-    t.weight = args.packed_weight + block * s.kernel_points() * kChannelBlock;
-    t.bias = args.bias ? args.bias + block * kChannelBlock : nullptr;
-    for (std::size_t h = 0; h < s.out_h; ++h) {
-      const Reach rows = reach(h, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
-      const std::ptrdiff_t top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
-      t.h0 = rows.first;
-      t.h1 = rows.end;
-      const std::size_t out = (block * s.positions() + h * s.out_w) * kChannelBlock;
-      const auto outputs = [&](std::size_t w, std::size_t count) {
-        const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
-        const std::ptrdiff_t at = top * static_cast<std::ptrdiff_t>(s.in_w) + left;
-        t.offset = static_cast<std::size_t>(at) * kChannelBlock;
-        t.y = args.output + out + w * kChannelBlock;
-        t.residual = args.residual ? args.residual + out + w * kChannelBlock : nullptr;
-        depthwise_some<kOutputs>(t, count);
-      };
-      const auto edge = [&](std::size_t w) {
-        const Reach seen = columns(w);
-        t.w0 = seen.first;
-        t.w1 = seen.end;
-        outputs(w, 1);
-      };
-      for (std::size_t w = 0; w < inner; ++w) edge(w);
-      t.w0 = 0;
-      t.w1 = s.kernel_w;
-      const std::size_t tiles = divide_up(outer - inner, kOutputs);
-      for (std::size_t i = 0; i < tiles; ++i) {
-        const std::size_t w0 = inner + i * (outer - inner) / tiles, w1 = inner + (i + 1) * (outer - inner) / tiles;
-        outputs(w0, w1 - w0);
-      }
-      for (std::size_t w = outer; w < s.out_w; ++w) edge(w);
-      if (activates) activate_row(args.activation, args.output + out, s.out_w * kChannelBlock);
     }
   }
 }

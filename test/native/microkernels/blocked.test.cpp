@@ -133,7 +133,16 @@ TEST_CASE("blocked depthwise conv agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
     const BlockedConvTable& table = blocked_conv_table(rung);
     std::size_t index = 0;
-    for (const ConvShape& s : shapes(37, 37)) {
+    std::vector<ConvShape> all = shapes(37, 37);
+    for (const std::size_t kernel : {3, 5, 7}) {
+      const auto pad = static_cast<std::ptrdiff_t>(kernel / 2);
+      for (const std::size_t width : {1, 5, 7, 14, 15, 29, 43}) {
+        for (const std::size_t stride : {1, 2})
+          all.push_back(
+              make_shape(37, 37, {1, 9, width}, {1, kernel, kernel}, {1, stride, stride}, {1, 1, 1}, pad, pad));
+      }
+    }
+    for (const ConvShape& s : all) {
       if (s.in_d > 1) continue;
       CAPTURE(index);
       const std::size_t points = s.kernel_points();
