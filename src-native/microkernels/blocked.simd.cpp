@@ -16,12 +16,6 @@ constexpr std::size_t kFlatRow = 4 * kMr;      // positions of a row where rows 
 
 static_assert(kChannelBlock % kLanes == 0 && (kNr % kChannelBlock == 0 || kChannelBlock % kNr == 0));
 
-// Positions are the input's own: rows may be cut anywhere.
-bool is_flat(const ConvShape& s) noexcept {
-  return s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
-         s.pad_left == 0 && s.in_h == s.out_h && s.in_w == s.out_w;
-}
-
 // What the kernel sees of the input: of each axis from the first position to the last.
 std::size_t seen_width(const ConvShape& s) noexcept { return seen_columns(s, s.out_w); }
 std::size_t seen_rows(const ConvShape& s, std::size_t out_rows) noexcept {
@@ -32,19 +26,30 @@ bool is_inside(const ConvShape& s) noexcept {
   return s.pad_top == 0 && s.pad_left == 0 && seen_width(s) <= s.in_w && seen_rows(s, s.out_h) <= s.in_h;
 }
 
+// A kernel of one point without borders: rows of positions may be cut anywhere.
+bool is_flat(const ConvShape& s) noexcept { return s.kernel_h == 1 && s.kernel_w == 1 && is_inside(s); }
+// Positions are the input's own.
+bool is_whole(const ConvShape& s) noexcept {
+  return is_flat(s) && s.stride_h == 1 && s.stride_w == 1 && s.in_h == s.out_h && s.in_w == s.out_w;
+}
+
 // Enough for either form of input.
 std::size_t padded_row_floats(const ConvShape& s) noexcept {
   return channel_blocks(s.in_channels) * kChannelBlock * seen_width(s);
 }
 
-bool fits(const ConvShape& s) noexcept {
-  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 &&
-         seen_rows(s, 1) * padded_row_floats(s) <= kScratchFloats;
-}
-
+// Positions of a row of the grid.
 std::size_t row_length(const ConvShape& s) noexcept {
   if (!is_flat(s)) return s.out_w;
   return divide_up(s.positions(), divide_up(s.positions(), kFlatRow));
+}
+std::size_t flat_row_floats(const ConvShape& s) noexcept {
+  return channel_blocks(s.in_channels) * kChannelBlock * row_length(s);
+}
+
+bool fits(const ConvShape& s) noexcept {
+  if (s.in_d != 1 || s.kernel_d != 1 || s.out_d != 1 || s.positions() == 0) return false;
+  return (is_flat(s) ? flat_row_floats(s) : seen_rows(s, 1) * padded_row_floats(s)) <= kScratchFloats;
 }
 
 BlockedGrid grid(const ConvShape& s) noexcept {
@@ -190,9 +195,27 @@ void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, 
   }
 }
 
+// What a kernel of one point sees at positions [begin, end), in the same form.
+void gather_positions(const BlockedConvArgs& args, std::size_t begin, std::size_t end, std::size_t blocks,
+                      std::size_t channels, float* out) noexcept {
+  const ConvShape& s = args.shape;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const float* plane = args.input + b * s.in_h * s.in_w * channels;
+    for (std::size_t at = begin; at < end; ++at, out += channels) {
+      const float* from = plane + (at / s.out_w * s.stride_h * s.in_w + at % s.out_w * s.stride_w) * channels;
+      if (channels == 1) {
+        *out = *from;
+      } else {
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kChannelBlock; i += kLanes) store(out + i, load(from + i));
+      }
+    }
+  }
+}
+
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
-  const bool flat = is_flat(s), copies = !is_inside(s);
+  const bool flat = is_flat(s), copies = flat ? !is_whole(s) : !is_inside(s);
   const std::size_t channels = args.planar ? 1 : kChannelBlock;  // of a place in the input
   const std::size_t positions = s.positions(), width = row_length(s), depth = s.depth();
   const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
@@ -200,7 +223,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const ClampBounds bounds = clamp_bounds(args.activation);
 
   Tile t{};
-  t.step = s.stride_w * channels;
+  t.step = flat ? channels : s.stride_w * channels;
   t.blocks = args.planar ? s.in_channels : channel_blocks(s.in_channels);
   t.rows = s.kernel_h;
   t.columns = joined ? 1 : s.kernel_w;
@@ -214,7 +237,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
 
   // Rows of output whose input is used while it is near.
-  const std::size_t row_floats = flat ? width * t.blocks * kChannelBlock : padded_row_floats(s);
+  const std::size_t row_floats = flat ? flat_row_floats(s) : padded_row_floats(s);
   std::size_t band = larger(kGroupFloats / row_floats, std::size_t{1});
   if (!flat) {
     const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / row_floats, kernel = seen_rows(s, 1);
@@ -225,13 +248,17 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
     const std::size_t r1 = smaller(range.row_end, r0 + band), rows = seen_rows(s, r1 - r0);
     const float* base = args.input;
-    if (copies) {
+    if (flat && copies) {
+      gather_positions(args, r0 * width, smaller(r1 * width, positions), t.blocks, channels, scratch);
+      base = scratch;
+    } else if (copies) {
       pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows, t.blocks, channels, scratch);
       base = scratch;
     } else {
       base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
     }
     t.block_step = (copies ? rows : s.in_h) * pitch * channels;
+    if (flat && copies) t.block_step = (smaller(r1 * width, positions) - r0 * width) * channels;
     for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
       const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
       t.weight = args.packed_weight + n0 * depth;
