@@ -12,6 +12,7 @@
 #endif
 
 #include "base/cpu_features.h"
+#include "microkernels/blocked.h"
 #include "microkernels/conv.h"
 #include "microkernels/elementwise.h"
 #include "microkernels/gemm.h"
@@ -127,6 +128,57 @@ void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size,
             2.0 * static_cast<double>(out * s.positions()) * static_cast<double>(s.depth()), "GFLOP/s", [&] {
               table.conv(args, {0, out, 0, s.positions()}, scratch.data());
             });
+}
+
+void blocked(const Bench& bench, std::size_t in, std::size_t out, std::size_t size, std::size_t kernel,
+             std::size_t stride) {
+  const BlockedConvTable& table = blocked_conv_table(bench.rung);
+  BlockedConvArgs args;
+  ConvShape& s = args.shape;
+  s.in_channels = in;
+  s.out_channels = out;
+  s.in_h = s.in_w = size;
+  s.kernel_h = s.kernel_w = kernel;
+  s.stride_h = s.stride_w = stride;
+  s.pad_top = s.pad_left = static_cast<std::ptrdiff_t>(kernel / 2);
+  s.out_h = s.out_w = (size + kernel / 2 * 2 - kernel) / stride + 1;
+  args.planar = in <= 8;
+  if (!table.fits(s)) return;
+  const std::size_t outputs = channel_blocks(out) * kChannelBlock;
+  Buffer input(channel_blocks(in) * kChannelBlock * size * size), weight(out * s.depth());
+  Buffer packed(table.packed_weight_floats(s)), output(outputs * s.positions()), scratch(table.scratch_floats);
+  table.pack_weight(s, args.planar, weight.data(), packed.data());
+  args.input = input.data();
+  args.packed_weight = packed.data();
+  args.output = output.data();
+  const BlockedGrid grid = table.grid(s);
+  bench.run("blocked " + std::to_string(in) + "->" + std::to_string(out) + " " + std::to_string(size) + "^2 k" +
+                std::to_string(kernel) + " s" + std::to_string(stride),
+            2.0 * static_cast<double>(out * s.positions()) * static_cast<double>(s.depth()), "GFLOP/s", [&] {
+              table.conv(args, {0, grid.rows, 0, grid.panels}, scratch.data());
+            });
+}
+
+void blocked_depthwise(const Bench& bench, std::size_t channels, std::size_t size, std::size_t kernel,
+                       std::size_t stride) {
+  BlockedConvArgs args;
+  ConvShape& s = args.shape;
+  s.in_channels = s.out_channels = channels;
+  s.in_h = s.in_w = size;
+  s.kernel_h = s.kernel_w = kernel;
+  s.stride_h = s.stride_w = stride;
+  s.pad_top = s.pad_left = static_cast<std::ptrdiff_t>(kernel / 2);
+  s.out_h = s.out_w = (size + kernel / 2 * 2 - kernel) / stride + 1;
+  const std::size_t blocks = channel_blocks(channels), all = blocks * kChannelBlock;
+  Buffer input(all * size * size), weight(all * kernel * kernel), output(all * s.positions());
+  args.activation = {Activation::kClip, 0, 6};
+  args.input = input.data();
+  args.packed_weight = weight.data();
+  args.output = output.data();
+  bench.run("blocked depthwise " + std::to_string(channels) + " " + std::to_string(size) + "^2 k" +
+                std::to_string(kernel) + " s" + std::to_string(stride),
+            2.0 * static_cast<double>(channels * s.positions() * kernel * kernel), "GFLOP/s",
+            [&] { blocked_conv_table(bench.rung).depthwise(args, 0, blocks); });
 }
 
 // Counted in the operations of the definition, so that rates compare with conv's.
@@ -247,35 +299,27 @@ int main(int argc, char** argv) {
       gemm(bench, m, 3072, 768, false, true);
     }
     gemm(bench, 1, 32000, 2048, true, false);
-    conv(bench, 3, 64, 224, 7, 2);
-    conv(bench, 24, 24, 160, 3, 1);
-    conv(bench, 32, 32, 160, 3, 1);
-    conv(bench, 64, 64, 56, 3, 1);
-    conv(bench, 64, 64, 80, 3, 1);
-    conv(bench, 64, 256, 56, 1, 1);
-    conv(bench, 128, 128, 28, 3, 1);
-    conv(bench, 128, 128, 40, 3, 1);
-    conv(bench, 256, 256, 14, 3, 1);
-    conv(bench, 256, 256, 20, 3, 1);
-    conv(bench, 512, 512, 7, 3, 1);
-    conv(bench, 512, 2048, 7, 1, 1);
-    conv(bench, 256, 512, 56, 1, 2);
-    conv(bench, 32, 16, 112, 1, 1);
-    conv(bench, 16, 96, 112, 1, 1);
-    conv(bench, 16, 96, 28, 1, 1);
-    conv(bench, 24, 144, 56, 1, 1);
-    conv(bench, 144, 24, 56, 1, 1);
-    conv(bench, 384, 64, 14, 1, 1);
-    conv(bench, 160, 960, 7, 1, 1);
+    constexpr std::size_t kConvs[][5] = {
+        // channels in and out, size, kernel, stride
+        {3, 64, 224, 7, 2},  {24, 24, 160, 3, 1},  {32, 32, 160, 3, 1},  {64, 64, 56, 3, 1},   {64, 64, 80, 3, 1},
+        {64, 256, 56, 1, 1}, {128, 128, 28, 3, 1}, {128, 128, 40, 3, 1}, {256, 256, 14, 3, 1}, {256, 256, 20, 3, 1},
+        {512, 512, 7, 3, 1}, {512, 2048, 7, 1, 1}, {256, 512, 56, 1, 2}, {32, 16, 112, 1, 1},  {16, 96, 112, 1, 1},
+        {16, 96, 28, 1, 1},  {24, 144, 56, 1, 1},  {144, 24, 56, 1, 1},  {384, 64, 14, 1, 1},  {160, 960, 7, 1, 1},
+    };
+    for (const auto& [in, out, size, kernel, stride] : kConvs) {
+      conv(bench, in, out, size, kernel, stride);
+      blocked(bench, in, out, size, kernel, stride);
+    }
     for (const auto& [channels, size] : std::initializer_list<std::pair<std::size_t, std::size_t>>{
              {24, 160}, {32, 160}, {64, 56}, {64, 80}, {128, 28}, {128, 40}, {256, 14}, {256, 20}}) {
       winograd(bench, channels, channels, size);
     }
-    depthwise(bench, 32, 112, 3, 1);
-    depthwise(bench, 96, 112, 3, 2);
-    depthwise(bench, 576, 14, 3, 1);
-    depthwise(bench, 960, 7, 3, 1);
-    depthwise(bench, 240, 28, 5, 1);
+    constexpr std::size_t kDepthwise[][4] = {
+        {32, 112, 3, 1}, {96, 112, 3, 2}, {576, 14, 3, 1}, {960, 7, 3, 1}, {240, 28, 5, 1}};
+    for (const auto& [channels, size, kernel, stride] : kDepthwise) {
+      depthwise(bench, channels, size, kernel, stride);
+      blocked_depthwise(bench, channels, size, kernel, stride);
+    }
     qgemm(bench, 128, 3072, 768);
     qgemm(bench, 1500, 384, 384);
     qgemm(bench, 1500, 384, 1536);

@@ -1,6 +1,7 @@
 #include "microkernels/blocked.h"
 
 #include "microkernels/activate.simd.h"
+#include "microkernels/blocked_depthwise.simd.h"
 #include "microkernels/conv_columns.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/register_tile.simd.h"
@@ -15,16 +16,8 @@ constexpr std::size_t kFlatRow = 4 * kMr;      // positions of a row where rows 
 
 static_assert(kChannelBlock % kLanes == 0 && (kNr % kChannelBlock == 0 || kChannelBlock % kNr == 0));
 
-// Positions are the input's own: rows may be cut anywhere.
-bool is_flat(const ConvShape& s) noexcept {
-  return s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
-         s.pad_left == 0 && s.in_h == s.out_h && s.in_w == s.out_w;
-}
-
 // What the kernel sees of the input: of each axis from the first position to the last.
-std::size_t seen_width(const ConvShape& s) noexcept {
-  return (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
-}
+std::size_t seen_width(const ConvShape& s) noexcept { return seen_columns(s, s.out_w); }
 std::size_t seen_rows(const ConvShape& s, std::size_t out_rows) noexcept {
   return (out_rows - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
 }
@@ -33,19 +26,32 @@ bool is_inside(const ConvShape& s) noexcept {
   return s.pad_top == 0 && s.pad_left == 0 && seen_width(s) <= s.in_w && seen_rows(s, s.out_h) <= s.in_h;
 }
 
-// Enough for either form of input.
-std::size_t padded_row_floats(const ConvShape& s) noexcept {
-  return channel_blocks(s.in_channels) * kChannelBlock * seen_width(s);
+// A kernel of one point without borders: rows of positions may be cut anywhere.
+bool is_flat(const ConvShape& s) noexcept { return s.kernel_h == 1 && s.kernel_w == 1 && is_inside(s); }
+// Positions are the input's own.
+bool is_whole(const ConvShape& s) noexcept {
+  return is_flat(s) && s.stride_h == 1 && s.stride_w == 1 && s.in_h == s.out_h && s.in_w == s.out_w;
+}
+
+std::size_t input_floats(const ConvShape& s) noexcept { return channel_blocks(s.in_channels) * kChannelBlock; }
+
+// Positions of a row of the grid.
+std::size_t row_length(const ConvShape& s) noexcept {
+  if (!is_flat(s)) return s.out_w;
+  const std::size_t most = is_whole(s) ? kFlatRow : smaller(kFlatRow, kScratchFloats / input_floats(s));
+  return divide_up(s.positions(), divide_up(s.positions(), most));
+}
+
+// Columns of the output that are worked on at a time: all of them where scratch holds the rows of input they need.
+std::size_t strip_width(const ConvShape& s) noexcept {
+  const std::size_t most = kScratchFloats / (seen_rows(s, 1) * input_floats(s)), kernel = seen_columns(s, 1);
+  if (is_inside(s) || seen_width(s) <= most) return s.out_w;
+  return divide_up(s.out_w, divide_up(s.out_w, (most - kernel) / s.stride_w + 1));
 }
 
 bool fits(const ConvShape& s) noexcept {
-  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 &&
-         seen_rows(s, 1) * padded_row_floats(s) <= kScratchFloats;
-}
-
-std::size_t row_length(const ConvShape& s) noexcept {
-  if (!is_flat(s)) return s.out_w;
-  return divide_up(s.positions(), divide_up(s.positions(), kFlatRow));
+  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 &&
+         seen_rows(s, 1) * seen_columns(s, 1) * input_floats(s) <= kScratchFloats;
 }
 
 BlockedGrid grid(const ConvShape& s) noexcept {
@@ -170,20 +176,12 @@ constexpr BlockedTiles make_tiles() {
 }
 constexpr BlockedTiles kBlockedTiles = make_tiles();
 
-// Positions of a row that a tile takes: even parts, but not seven, of which GCC 12 keeps the weights in memory, at half
-// the rate of others.
-std::size_t tile_rows(std::size_t count) noexcept {
-  const std::size_t rows = divide_up(count, divide_up(count, kMr));
-  if (rows != 7) return rows;
-  return count == rows ? 4 : 8;
-}
-
-// Input rows [h0, h0 + rows) as the kernel sees them, zero where there is no input: blocks of `channels` floats a
-// place.
-void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::size_t blocks,
-              std::size_t channels, float* out) noexcept {
+// Input rows [h0, h0 + rows), of each `pitch` places from w0 on, zero where there is no input: blocks of `channels`
+// floats a place.
+void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::ptrdiff_t w0, std::size_t pitch,
+              std::size_t blocks, std::size_t channels, float* out) noexcept {
   const ConvShape& s = args.shape;
-  const std::size_t pitch = seen_width(s);
+  const auto floats = static_cast<std::ptrdiff_t>(channels);
   for (std::size_t b = 0; b < blocks; ++b) {
     const float* plane = args.input + b * s.in_h * s.in_w * channels;
     for (std::size_t r = 0; r < rows; ++r, out += pitch * channels) {
@@ -191,9 +189,26 @@ void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, 
       if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
         fill_zero(out, pitch * channels);
       } else {
-        const auto floats = static_cast<std::ptrdiff_t>(channels);
         copy_padded(plane + static_cast<std::size_t>(h) * s.in_w * channels,
-                    static_cast<std::ptrdiff_t>(s.in_w) * floats, -s.pad_left * floats, 1, pitch * channels, out);
+                    static_cast<std::ptrdiff_t>(s.in_w) * floats, w0 * floats, 1, pitch * channels, out);
+      }
+    }
+  }
+}
+
+// What a kernel of one point sees at positions [begin, end), in the same form.
+void gather_positions(const BlockedConvArgs& args, std::size_t begin, std::size_t end, std::size_t blocks,
+                      std::size_t channels, float* out) noexcept {
+  const ConvShape& s = args.shape;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const float* plane = args.input + b * s.in_h * s.in_w * channels;
+    for (std::size_t at = begin; at < end; ++at, out += channels) {
+      const float* from = plane + (at / s.out_w * s.stride_h * s.in_w + at % s.out_w * s.stride_w) * channels;
+      if (channels == 1) {
+        *out = *from;
+      } else {
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kChannelBlock; i += kLanes) store(out + i, load(from + i));
       }
     }
   }
@@ -201,7 +216,7 @@ void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, 
 
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
-  const bool flat = is_flat(s), copies = !is_inside(s);
+  const bool flat = is_flat(s), copies = flat ? !is_whole(s) : !is_inside(s);
   const std::size_t channels = args.planar ? 1 : kChannelBlock;  // of a place in the input
   const std::size_t positions = s.positions(), width = row_length(s), depth = s.depth();
   const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
@@ -209,7 +224,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const ClampBounds bounds = clamp_bounds(args.activation);
 
   Tile t{};
-  t.step = s.stride_w * channels;
+  t.step = flat ? channels : s.stride_w * channels;
   t.blocks = args.planar ? s.in_channels : channel_blocks(s.in_channels);
   t.rows = s.kernel_h;
   t.columns = joined ? 1 : s.kernel_w;
@@ -223,164 +238,51 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
 
   // Rows of output whose input is used while it is near.
-  const std::size_t row_floats = flat ? width * t.blocks * kChannelBlock : padded_row_floats(s);
-  std::size_t band = larger(kGroupFloats / row_floats, std::size_t{1});
+  const std::size_t strip = flat ? width : strip_width(s), seen_floats = input_floats(s) * seen_columns(s, strip);
+  std::size_t band = larger(kGroupFloats / (input_floats(s) * width), std::size_t{1});
   if (!flat) {
-    const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / row_floats, kernel = seen_rows(s, 1);
+    const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / seen_floats, kernel = seen_rows(s, 1);
     band = seen < kernel ? 1 : (seen - kernel) / s.stride_h + 1;
   }
-  const std::size_t pitch = copies ? seen_width(s) : s.in_w;
-  t.row_step = s.dilation_h * pitch * channels;
-  for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
-    const std::size_t r1 = smaller(range.row_end, r0 + band), rows = seen_rows(s, r1 - r0);
-    const float* base = args.input;
-    if (copies) {
-      pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows, t.blocks, channels, scratch);
-      base = scratch;
-    } else {
-      base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
-    }
-    t.block_step = (copies ? rows : s.in_h) * pitch * channels;
-    for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
-      const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
-      t.weight = args.packed_weight + n0 * depth;
-      t.bias = args.bias ? args.bias + n0 : nullptr;
-      const auto& sums = kBlockedTiles.sum;
-      const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
-      for (std::size_t r = r0; r < r1; ++r) {
-        const std::size_t count = smaller(width, positions - r * width);
-        const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
-        const std::size_t piece = tile_rows(count);
-        for (std::size_t w0 = 0; w0 < count; w0 += piece) {
-          const std::size_t w1 = smaller(w0 + piece, count);
-          const std::size_t at = block + (r * width + w0) * kChannelBlock;
-          t.x = row + w0 * t.step;
-          t.y = args.output + at;
-          t.residual = args.residual ? args.residual + at : nullptr;
-          sums[w1 - w0 - 1][cols / kLanes - 1](t);
+  for (std::size_t c0 = 0; c0 < width; c0 += strip) {
+    const std::size_t c1 = smaller(c0 + strip, width), pitch = copies ? seen_columns(s, c1 - c0) : s.in_w;
+    t.row_step = s.dilation_h * pitch * channels;
+    for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
+      const std::size_t r1 = smaller(range.row_end, r0 + band), rows = seen_rows(s, r1 - r0);
+      const float* base = args.input;
+      t.block_step = (copies ? rows : s.in_h) * pitch * channels;
+      if (flat && copies) {
+        const std::size_t end = smaller(r1 * width, positions);
+        t.block_step = (end - r0 * width) * channels;
+        gather_positions(args, r0 * width, end, t.blocks, channels, scratch);
+        base = scratch;
+      } else if (copies) {
+        pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows,
+                 static_cast<std::ptrdiff_t>(c0 * s.stride_w) - s.pad_left, pitch, t.blocks, channels, scratch);
+        base = scratch;
+      } else {
+        base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
+      }
+      for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
+        const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
+        t.weight = args.packed_weight + n0 * depth;
+        t.bias = args.bias ? args.bias + n0 : nullptr;
+        const auto& sums = kBlockedTiles.sum;
+        const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
+        for (std::size_t r = r0; r < r1; ++r) {
+          const std::size_t count = smaller(c1, positions - r * width) - c0;
+          const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
+          const std::size_t piece = tile_rows(count);
+          for (std::size_t w0 = 0; w0 < count; w0 += piece) {
+            const std::size_t w1 = smaller(w0 + piece, count);
+            const std::size_t at = block + (r * width + c0 + w0) * kChannelBlock;
+            t.x = row + w0 * t.step;
+            t.y = args.output + at;
+            t.residual = args.residual ? args.residual + at : nullptr;
+            sums[w1 - w0 - 1][cols / kLanes - 1](t);
+          }
         }
       }
-    }
-  }
-}
-
-// ---- Depthwise ----
-
-constexpr std::size_t kOutputs = 8;  // positions at once
-
-// kCount positions of a row; kernel rows [h0, h1) and columns [w0, w1) have input.
-struct Taps {
-  const float* plane;
-  std::size_t offset;  // of the first position and the kernel's first row and column, before the plane (wrapped) too
-  std::size_t step, row_step, column_step;
-  std::size_t h0, h1, w0, w1, kernel_w;
-  const float* weight;
-  const float* bias;      // or null
-  const float* residual;  // or null
-  float* y;
-  float low, high;
-};
-
-template <std::size_t kCount>
-void depthwise_outputs(const Taps& t) noexcept {
-  for (std::size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
-    VecF sum[kCount];
-    const VecF bias = t.bias ? load(t.bias + lane) : zero();
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < kCount; ++i) sum[i] = bias;
-    for (std::size_t h = t.h0; h < t.h1; ++h) {
-      const std::size_t row = t.offset + h * t.row_step + lane;
-      const float* weight = t.weight + h * t.kernel_w * kChannelBlock + lane;
-      for (std::size_t w = t.w0; w < t.w1; ++w) {
-        const VecF tap = load(weight + w * kChannelBlock);
-        const float* x = t.plane + (row + w * t.column_step);
-        INFERNODE_UNROLL
-        for (std::size_t i = 0; i < kCount; ++i) sum[i] = fma(load(x + i * t.step), tap, sum[i]);
-      }
-    }
-    const VecF low = set(t.low), high = set(t.high);
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < kCount; ++i) {
-      if (t.residual) sum[i] = sum[i] + load(t.residual + lane + i * kChannelBlock);
-      store(t.y + lane + i * kChannelBlock, clamp(sum[i], low, high));
-    }
-  }
-}
-
-template <std::size_t kCount>
-INFERNODE_SIMD void depthwise_some(const Taps& t, std::size_t count) {
-  if constexpr (kCount > 1) {
-    if (count < kCount) return depthwise_some<kCount - 1>(t, count);
-  }
-  depthwise_outputs<kCount>(t);
-}
-
-// Kernel points [first, end) of one axis that have input at an output.
-struct Reach {
-  std::size_t first, end;
-};
-Reach reach(std::size_t out, std::size_t stride, std::size_t kernel, std::size_t dilation, std::ptrdiff_t pad,
-            std::size_t size) noexcept {
-  const auto start = static_cast<std::ptrdiff_t>(out * stride) - pad, step = static_cast<std::ptrdiff_t>(dilation),
-             most = static_cast<std::ptrdiff_t>(kernel), limit = static_cast<std::ptrdiff_t>(size);
-  const std::ptrdiff_t first = start >= 0 ? 0 : smaller(most, (-start + step - 1) / step);
-  const std::ptrdiff_t end = start >= limit ? first : larger(first, smaller(most, (limit - 1 - start) / step + 1));
-  return {static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
-}
-
-void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
-  const ConvShape& s = args.shape;
-  const ClampBounds bounds = clamp_bounds(args.activation);
-  const bool activates = !is_clamp(args.activation);
-  const auto columns = [&](std::size_t w) {
-    return reach(w, s.stride_w, s.kernel_w, s.dilation_w, s.pad_left, s.in_w);
-  };
-  // Output columns [inner, outer) see all of the kernel's.
-  std::size_t inner = 0, outer = s.out_w;
-  const auto sees_all = [&](std::size_t w) { return columns(w).first == 0 && columns(w).end == s.kernel_w; };
-  while (inner < outer && !sees_all(inner)) ++inner;
-  while (outer > inner && !sees_all(outer - 1)) --outer;
-  Taps t{};
-  t.step = s.stride_w * kChannelBlock;
-  t.row_step = s.dilation_h * s.in_w * kChannelBlock;
-  t.column_step = s.dilation_w * kChannelBlock;
-  t.kernel_w = s.kernel_w;
-  t.low = bounds.low;
-  t.high = bounds.high;
-  for (std::size_t block = begin; block < end; ++block) {
-    t.plane = args.input + block * s.in_h * s.in_w * kChannelBlock;
-    t.weight = args.packed_weight + block * s.kernel_points() * kChannelBlock;
-    t.bias = args.bias ? args.bias + block * kChannelBlock : nullptr;
-    for (std::size_t h = 0; h < s.out_h; ++h) {
-      const Reach rows = reach(h, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
-      const std::ptrdiff_t top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
-      t.h0 = rows.first;
-      t.h1 = rows.end;
-      const std::size_t out = (block * s.positions() + h * s.out_w) * kChannelBlock;
-      const auto outputs = [&](std::size_t w, std::size_t count) {
-        const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
-        const std::ptrdiff_t at = top * static_cast<std::ptrdiff_t>(s.in_w) + left;
-        t.offset = static_cast<std::size_t>(at) * kChannelBlock;
-        t.y = args.output + out + w * kChannelBlock;
-        t.residual = args.residual ? args.residual + out + w * kChannelBlock : nullptr;
-        depthwise_some<kOutputs>(t, count);
-      };
-      const auto edge = [&](std::size_t w) {
-        const Reach seen = columns(w);
-        t.w0 = seen.first;
-        t.w1 = seen.end;
-        outputs(w, 1);
-      };
-      for (std::size_t w = 0; w < inner; ++w) edge(w);
-      t.w0 = 0;
-      t.w1 = s.kernel_w;
-      const std::size_t tiles = divide_up(outer - inner, kOutputs);
-      for (std::size_t i = 0; i < tiles; ++i) {
-        const std::size_t w0 = inner + i * (outer - inner) / tiles, w1 = inner + (i + 1) * (outer - inner) / tiles;
-        outputs(w0, w1 - w0);
-      }
-      for (std::size_t w = outer; w < s.out_w; ++w) edge(w);
-      if (activates) activate_row(args.activation, args.output + out, s.out_w * kChannelBlock);
     }
   }
 }

@@ -47,6 +47,14 @@ INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, Row
   }
 }
 
+// How many of `count` rows a tile takes: even parts, but neither they nor what is left over are seven, of which GCC 12
+// keeps the weights in memory, at half the rate of others.
+[[maybe_unused]] std::size_t tile_rows(std::size_t count) noexcept {
+  if (count == 7) return 4;
+  const std::size_t rows = divide_up(count, divide_up(count, kMr));
+  return rows < kMr && (rows == 7 || count % rows == 7) ? rows + 1 : rows;
+}
+
 // table[rows - 1][vectors - 1] = of<rows, vectors>() for every size up to the register tile's.
 template <std::size_t kRows = kMr, typename Function, std::size_t kTableRows, std::size_t kTableVectors, typename Of>
 constexpr void fill_by_size(Function (&table)[kTableRows][kTableVectors], Of of) {

@@ -5,6 +5,7 @@
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/register_tile.simd.h"
 #include "microkernels/simd_file.h"
+#include "microkernels/winograd_transforms.simd.h"
 
 namespace infernode::microkernels {
 
@@ -12,14 +13,9 @@ extern const GemmTable INFERNODE_TABLE(gemm_table);
 
 namespace {
 
-constexpr std::size_t kPoints = 16;      // of a transformed tile
-constexpr std::size_t kMostRows = 64;    // rows of tiles in a block
-constexpr std::size_t kEvenInputs = 96;  // numbers that must matter in each tile, over all channels
-constexpr std::size_t kLine = 16;        // floats of a cache line
+constexpr std::size_t kMostRows = 64;  // rows of tiles in a block
 
 constexpr std::size_t round_up(std::size_t n, std::size_t to) noexcept { return divide_up(n, to) * to; }
-// Rows of an odd number of cache lines do not compete for the same places of the cache.
-constexpr std::size_t spread(std::size_t floats) noexcept { return divide_up(floats, kLine) * kLine | kLine; }
 
 // ---- Weights ----
 
@@ -43,15 +39,6 @@ void pack_weight(std::size_t out_channels, std::size_t in_channels, const float*
 
 std::size_t transformed_floats(std::size_t out_channels, std::size_t in_channels) noexcept {
   return kPoints * out_channels * transformed_row(in_channels);
-}
-
-// y = G x for G = [1 0 0; 1/2 1/2 1/2; 1/2 -1/2 1/2; 0 0 1].
-INFERNODE_SIMD void transform3(VecF x0, VecF x1, VecF x2, VecF* y) {
-  const VecF half = set(0.5f), outer = (x0 + x2) * half, inner = x1 * half;
-  y[0] = x0;
-  y[1] = outer + inner;
-  y[2] = outer - inner;
-  y[3] = x2;
 }
 
 // out[point][out_channels][transformed_row] = G w G^T
@@ -104,14 +91,6 @@ std::size_t scratch_floats(const ConvShape& shape, const WinogradBlock& block) n
 }
 
 // ---- Inputs ----
-
-// y = B^T x for B^T = [1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1].
-INFERNODE_SIMD void transform4(VecF x0, VecF x1, VecF x2, VecF x3, VecF* y) {
-  y[0] = x0 - x2;
-  y[1] = x1 + x2;
-  y[2] = x2 - x1;
-  y[3] = x1 - x3;
-}
 
 // A row of tiles of one channel. `rows` points at four input rows, each its even columns and, `half` on, its odd ones.
 // `out` takes a point each `step`.

@@ -6,7 +6,9 @@
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/blocked.h"
+#include "microkernels/blocked_winograd.h"
 #include "microkernels/transpose.h"
+#include "microkernels/winograd.h"
 #include "ops/activation.h"
 #include "ops/conv.h"
 
@@ -17,6 +19,8 @@ using kernel::InferContext;
 using kernel::KernelContext;
 using kernel::KernelInfo;
 using microkernels::BlockedConvArgs;
+using microkernels::BlockedGrid;
+using microkernels::BlockedRange;
 using microkernels::kChannelBlock;
 using tensor::Shape;
 using tensor::Tensor;
@@ -38,6 +42,7 @@ class BlockedConv final : public kernel::Kernel {
  public:
   explicit BlockedConv(KernelInfo& info)
       : table_(microkernels::blocked_conv_table(info.cpu_rung())),
+        winograd_table_(microkernels::blocked_winograd_table(info.cpu_rung())),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         activation_(read_activation(info.attributes())) {
@@ -47,6 +52,8 @@ class BlockedConv final : public kernel::Kernel {
     const graph::ValueType& x = info.input_type(0);
     if (!x.shape) return;
     const bool planar = x.shape->size() == 4;
+    winograd_ = !planar && groups_ == 1 && is_winograd_window() &&
+                microkernels::winograd_holds(size(w_shape_[0]), size(w_shape_[1]), w->data<float>());
     packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".g", groups_, planar ? ".planar" : ""),
                                  [&](const Tensor& weight) { return pack(weight.data<float>(), w_shape_, planar); });
     packed_planar_ = planar;
@@ -84,8 +91,12 @@ class BlockedConv final : public kernel::Kernel {
       fresh = pack(ctx.input(1).data<float>(), w, planar);
     }
     args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
+    if (groups_ == 1 && !table_.fits(p.shape))
+      fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
     const float* const residual = z == nullptr ? nullptr : z->data<float>();
-    (groups_ == 1 ? run_dense : run_depthwise)(*this, ctx, p, args, x, residual, out);
+    (groups_ != 1                                 ? run_depthwise
+     : winograd_ && winograd_table_.pays(p.shape) ? run_winograd
+                                                  : run_dense)(*this, ctx, p, args, x, residual, out);
   }
 
  private:
@@ -128,19 +139,36 @@ class BlockedConv final : public kernel::Kernel {
     return packed;
   }
 
+  bool is_winograd_window() const {
+    const auto all = [](const std::vector<std::int64_t>& values, std::int64_t value) {
+      return std::all_of(values.begin(), values.end(), [=](std::int64_t v) { return v == value; });
+    };
+    return w_shape_[2] == 3 && w_shape_[3] == 3 && all(window_.strides, 1) && all(window_.dilations, 1);
+  }
+
   static void run_dense(const BlockedConv& self, KernelContext& ctx, const ConvProblem& p, const BlockedConvArgs& all,
                         const Tensor& x, const float* residual, const Tensor& out) {
     const microkernels::BlockedConvTable& table = self.table_;
-    if (!table.fits(p.shape))
-      fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
+    run_parts(ctx, p, all, x, residual, out, table.grid(p.shape), table.scratch_floats, table.conv);
+  }
+
+  static void run_winograd(const BlockedConv& self, KernelContext& ctx, const ConvProblem& p,
+                           const BlockedConvArgs& all, const Tensor& x, const float* residual, const Tensor& out) {
+    const microkernels::BlockedWinogradTable& table = self.winograd_table_;
+    run_parts(ctx, p, all, x, residual, out, table.grid(p.shape), table.scratch_floats(p.shape), table.conv);
+  }
+
+  /// Calls `conv` for parts of the grid of each image, in parallel.
+  static void run_parts(KernelContext& ctx, const ConvProblem& p, const BlockedConvArgs& all, const Tensor& x,
+                        const float* residual, const Tensor& out, const BlockedGrid& grid, std::size_t scratch_floats,
+                        void (*conv)(const BlockedConvArgs&, const BlockedRange&, float*) noexcept) {
     const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), images = size(p.images);
-    const microkernels::BlockedGrid grid = table.grid(p.shape);
     // Few parts for each thread; cut by channels where they are many, as then nobody copies rows that another does.
     const std::size_t wanted = threads == 1 ? 1 : ceil_div(4 * threads, images);
     const std::size_t by_panel = grid.panels >= wanted && grid.rows < wanted ? wanted : 1;
     const std::size_t by_row = std::min(grid.rows, ceil_div(wanted, by_panel));
     const std::size_t parts = by_panel * by_row;
-    const std::size_t stride = align_up(table.scratch_floats * sizeof(float), 64);
+    const std::size_t stride = align_up(checked_mul(scratch_floats, sizeof(float)), 64);
     const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
     const std::size_t in_size = size(x.numel()) / images, out_size = size(out.numel()) / images;
     constexpr double kFlopsPerNs = 80;
@@ -153,10 +181,10 @@ class BlockedConv final : public kernel::Kernel {
         args.input = x.data<float>() + image * in_size;
         args.residual = residual == nullptr ? nullptr : residual + image * out_size;
         args.output = out.mutable_data<float>() + image * out_size;
-        table.conv(args,
-                   {row * grid.rows / by_row, (row + 1) * grid.rows / by_row, panel * grid.panels / by_panel,
-                    (panel + 1) * grid.panels / by_panel},
-                   reinterpret_cast<float*>(scratch.data() + slot * stride));
+        conv(args,
+             {row * grid.rows / by_row, (row + 1) * grid.rows / by_row, panel * grid.panels / by_panel,
+              (panel + 1) * grid.panels / by_panel},
+             reinterpret_cast<float*>(scratch.data() + slot * stride));
       }
     });
   }
@@ -182,12 +210,14 @@ class BlockedConv final : public kernel::Kernel {
   }
 
   const microkernels::BlockedConvTable& table_;
+  const microkernels::BlockedWinogradTable& winograd_table_;
   Window window_;
   std::int64_t groups_;
   microkernels::ActivationArgs activation_;
   Shape w_shape_;
   tensor::Buffer packed_;
   bool packed_planar_ = false;
+  bool winograd_ = false;  // whether weights and window allow it
 };
 
 void infer_blocked_conv(InferContext& ctx) {

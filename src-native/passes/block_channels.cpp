@@ -6,6 +6,7 @@
 
 #include "graph/patch.h"
 #include "microkernels/blocked.h"
+#include "microkernels/blocked_winograd.h"
 #include "microkernels/winograd.h"
 #include "passes/pattern_passes.h"
 #include "passes/transposes/min_cut.h"
@@ -33,28 +34,39 @@ constexpr std::int64_t kFewChannels = 8;
 /// Where positions are fewer, an operator is not worth a conversion, and matrix products are better at it.
 constexpr std::int64_t kFewPositions = 8;
 
-/// Channels, height and width of a value.
+/// Channels, height and width of a value; where sizes are symbols, what they are taken to be when times are weighed.
 struct Image {
   std::int64_t channels, height, width;
   std::int64_t positions() const { return height * width; }
   std::int64_t elements() const { return channels * positions(); }
   std::int64_t blocked_elements() const { return (channels + kBlock - 1) / kBlock * kBlock * positions(); }
-  bool operator==(const Image&) const = default;
 };
 
 std::optional<Image> image_of(const Graph& graph, ValueId id) {
   if (id == kNoValue) return std::nullopt;
   const graph::ValueType& type = graph.value(id).type;
   if (type.elem != DType::Float32 || !type.shape || type.shape->size() != 4) return std::nullopt;
-  for (std::size_t i = 1; i < 4; ++i) {
-    if (!(*type.shape)[i].known() || (*type.shape)[i].value() < 1) return std::nullopt;
-  }
-  return Image{(*type.shape)[1].value(), (*type.shape)[2].value(), (*type.shape)[3].value()};
+  constexpr std::int64_t kUsualSize = 320, kLargest = 1 << 16, kMostChannels = 1 << 20;  // times fit 64 bits
+  const auto size = [&](std::size_t axis) {
+    return std::min(kLargest, (*type.shape)[axis].evaluate([](std::string_view) { return kUsualSize; }).value_or(0));
+  };
+  if (!(*type.shape)[1].known() || (*type.shape)[1].value() < 1 || (*type.shape)[1].value() > kMostChannels ||
+      size(2) < 1 || size(3) < 1)
+    return std::nullopt;
+  return Image{(*type.shape)[1].value(), size(2), size(3)};
 }
 
-/// The batch is one dim: an input of another would be broadcast.
-bool same_batch(const Graph& graph, ValueId a, ValueId b) {
-  return (*graph.value(a).type.shape)[0] == (*graph.value(b).type.shape)[0];
+/// Whether two images have the same dim there, for certain.
+bool same_dim(const Graph& graph, ValueId a, ValueId b, std::size_t axis) {
+  return (*graph.value(a).type.shape)[axis] == (*graph.value(b).type.shape)[axis];
+}
+bool same_shape(const Graph& graph, ValueId a, ValueId b) {
+  return same_dim(graph, a, b, 0) && same_dim(graph, a, b, 1) && same_dim(graph, a, b, 2) && same_dim(graph, a, b, 3);
+}
+/// Whether it has one position, for certain.
+bool is_vector(const Graph& graph, ValueId id) {
+  const graph::SymShape& shape = *graph.value(id).type.shape;
+  return shape[2].is(1) && shape[3].is(1);
 }
 
 /// How a node reads a value, where it works on blocks.
@@ -83,7 +95,10 @@ std::int64_t attribute(const Node& node, const char* name, std::size_t i, std::i
 struct Times {
   double plain, blocked;
 };
-Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, bool winograd) {
+struct Winograd {
+  bool plain, blocked;
+};
+Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, const Winograd& winograd) {
   const auto number = [](std::int64_t v) { return static_cast<double>(v); };
   const double points = number(w.dim(2) * w.dim(3)), depth = points * number(w.dim(1));
   const double made = number(out.elements()), made_blocked = number(out.blocked_elements());
@@ -93,8 +108,8 @@ Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node&
     return {made * points * 45 + planes + parted, made_blocked * points * 36};
   }
   const double packed = points == 1 && !strided ? 0 : 200 * depth * number(out.positions());
-  const double plain = winograd ? made * depth * 12.2 : made * depth * 22.2 + packed;
-  return {plain + 90 * made, made_blocked * depth * 18 + 60 * made_blocked};
+  const double plain = winograd.plain ? made * depth * 13.5 : made * depth * 22.2 + packed;
+  return {plain + 90 * made, made_blocked * depth * (winograd.blocked ? 9.5 : 18) + 60 * made_blocked};
 }
 
 /// Picoseconds that a conversion takes.
@@ -133,11 +148,10 @@ class Blocking {
     if (!runs_on_cpu(node) || node.outputs.size() != 1 || node.outputs[0] == kNoValue || node.inputs.empty())
       return std::nullopt;
     const std::optional<Image> out = image_of(graph_, node.outputs[0]), in = image_of(graph_, node.inputs[0]);
-    if (!out || !in || (!node.domain.empty() && node.domain != "com.microsoft" && node.domain != kOwn))
-      return std::nullopt;
-    if ((node.op_type == "Conv" && node.domain.empty()) || node.op_type == "FusedConv")
-      return admit_conv(node, *in, *out);
-    if (node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean") return admit_mean(node, *in, *out);
+    if (!out || (!node.domain.empty() && node.domain != "com.microsoft" && node.domain != kOwn)) return std::nullopt;
+    const bool conv = (node.op_type == "Conv" && node.domain.empty()) || node.op_type == "FusedConv";
+    const bool mean = node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean";
+    if (conv || mean) return !in ? std::nullopt : conv ? admit_conv(node, *in, *out) : admit_mean(node, *in, *out);
     if (node.op_type == "Concat") return admit_concat(node);
     return admit_elementwise(node, *out);
   }
@@ -149,9 +163,9 @@ class Blocking {
         out.positions() < kFewPositions || (groups != 1 && (w->dim(1) != 1 || w->dim(0) != groups)))
       return std::nullopt;
     if (groups == 1 ? w->dim(1) != in.channels : groups != in.channels) return std::nullopt;
-    if (in.width == 1 && out.width == 1) return std::nullopt;  // one row of all positions, which may be too long
+    if (in.width == 1 && out.width == 1) return std::nullopt;  // all positions would be one row
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue &&
-        (image_of(graph_, node.inputs[3]) != out || !same_batch(graph_, node.inputs[3], node.outputs[0])))
+        (!image_of(graph_, node.inputs[3]) || !same_shape(graph_, node.inputs[3], node.outputs[0])))
       return std::nullopt;
     const ConvShape shape = conv_shape(node, in, out, *w);
     if (groups == 1 && !microkernels::blocked_conv_table(options_.rung).fits(shape)) return std::nullopt;
@@ -159,7 +173,7 @@ class Blocking {
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
     candidate.inputs[0] = groups == 1 && in.channels <= kFewChannels ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
-    const Times times = conv_times(in, out, *w, node, groups == 1 && is_winograd(shape, *w));
+    const Times times = conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w) : Winograd{});
     candidate.gain = static_cast<std::int64_t>(times.plain - times.blocked);
     return candidate;
   }
@@ -182,18 +196,22 @@ class Blocking {
     return s;
   }
 
-  /// Whether the kernel of Conv will multiply less than the definition says.
-  bool is_winograd(const ConvShape& s, const Tensor& w) const {
-    constexpr std::size_t kFew = 64;  // it has another way for so few positions
-    return s.positions() > kFew && s.kernel_h == 3 && s.kernel_w == 3 && s.stride_h == 1 && s.stride_w == 1 &&
-           s.dilation_h == 1 && s.dilation_w == 1 &&
-           microkernels::winograd_pays(microkernels::winograd_table(options_.rung), s) &&
-           microkernels::winograd_holds(s.out_channels, s.in_channels, w.data<float>());
+  /// Whether the kernels of Conv and of BlockedConv will multiply less than the definition says.
+  Winograd winograd(const ConvShape& s, const Tensor& w) const {
+    constexpr std::size_t kFew = 64;  // Conv has another way for so few positions
+    if (s.kernel_h != 3 || s.kernel_w != 3 || s.stride_h != 1 || s.stride_w != 1 || s.dilation_h != 1 ||
+        s.dilation_w != 1)
+      return {};
+    Winograd pays{s.positions() > kFew && microkernels::winograd_pays(microkernels::winograd_table(options_.rung), s),
+                  microkernels::blocked_winograd_table(options_.rung).pays(s)};
+    if ((pays.plain || pays.blocked) && !microkernels::winograd_holds(s.out_channels, s.in_channels, w.data<float>()))
+      return {};
+    return pays;
   }
 
   std::optional<Candidate> admit_mean(const Node& node, const Image& in, const Image& out) const {
-    if (!node.domain.empty() || out != Image{in.channels, 1, 1} || in.positions() < kFewPositions ||
-        !same_batch(graph_, node.inputs[0], node.outputs[0]))
+    if (!node.domain.empty() || in.channels != out.channels || !is_vector(graph_, node.outputs[0]) ||
+        in.positions() < kFewPositions || !same_dim(graph_, node.inputs[0], node.outputs[0], 0))
       return std::nullopt;
     Candidate candidate;
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
@@ -238,8 +256,8 @@ class Blocking {
       }
       const std::optional<Image> image = image_of(graph_, input);
       if (!image || image->channels != out.channels || graph_.value(input).is_constant()) return std::nullopt;
-      const bool same = *image == out && same_batch(graph_, input, node.outputs[0]);
-      if (!same && image->positions() != 1) return std::nullopt;
+      const bool same = same_shape(graph_, input, node.outputs[0]);
+      if (!same && !is_vector(graph_, input)) return std::nullopt;
       whole = whole || same;
       candidate.inputs.push_back(Reads::Blocked);
     }

@@ -114,6 +114,13 @@ TEST_CASE("blocked conv agrees with the definition for many shapes") {
         check_dense(table, s, true, index);
       }
     }
+    // In strips of columns.
+    check_dense(table, make_shape(520, 18, {1, 5, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
+    check_dense(table, make_shape(520, 18, {1, 7, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2), false, 7);
+    // Of every second position of an input, some of them at a time.
+    check_dense(table, make_shape(40, 33, {1, 29, 31}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 3);
+    check_dense(table, make_shape(1800, 33, {1, 14, 13}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 4);
+    check_dense(table, make_shape(17, 16, {1, 12, 13}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, -2), false, 5);
     check_dense(table, make_shape(1700, 40, {1, 3, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0), false, 1);
     if (kStep == 1)
       check_dense(table, make_shape(48, 33, {1, 40, 60}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, 2, 2), false, 2);
@@ -133,7 +140,16 @@ TEST_CASE("blocked depthwise conv agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
     const BlockedConvTable& table = blocked_conv_table(rung);
     std::size_t index = 0;
-    for (const ConvShape& s : shapes(37, 37)) {
+    std::vector<ConvShape> all = shapes(37, 37);
+    for (const std::size_t kernel : {3, 5, 7}) {
+      const auto pad = static_cast<std::ptrdiff_t>(kernel / 2);
+      for (const std::size_t width : {1, 5, 7, 14, 15, 29, 43}) {
+        for (const std::size_t stride : {1, 2})
+          all.push_back(
+              make_shape(37, 37, {1, 9, width}, {1, kernel, kernel}, {1, stride, stride}, {1, 1, 1}, pad, pad));
+      }
+    }
+    for (const ConvShape& s : all) {
       if (s.in_d > 1) continue;
       CAPTURE(index);
       const std::size_t points = s.kernel_points();

@@ -35,6 +35,7 @@ TEST_CASE("BlockedConv agrees with Conv over strides, dilations, pads and groups
       {{1, 20, 9, 11}, {20, 1, 5, 5}, "group=20, pads=[2,2,2,2], strides=[2,2]"},
       {{1, 16, 30, 1}, {32, 16, 5, 1}, "pads=[2,0,2,0]"},
       {{1, 16, 12, 12}, {16, 16, 3, 3}, "pads=[-1,-1,0,0]"},
+      {{2, 40, 13, 11}, {24, 40, 3, 3}, "pads=[1,1,1,1]"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.attributes);
@@ -65,6 +66,8 @@ TEST_CASE("BlockedConv adds a residual before its activation") {
 TEST_CASE("BlockedConv does not depend on the number of threads") {
   check_threads("(X, W) => (Y) { B = infernode.BlockChannels(X)  Y = infernode.BlockedConv<pads=[1,1,1,1]>(B, W) }", 17,
                 {noise({2, 32, 30, 30}), noise({48, 32, 3, 3}, 1, 2)});
+  check_threads("(X, W) => (Y) { B = infernode.BlockChannels(X)  Y = infernode.BlockedConv<pads=[1,1,1,1]>(B, W) }", 17,
+                {noise({1, 64, 8, 8}), noise({300, 64, 3, 3}, 1, 2)});
   check_threads("(X, W) => (Y) { B = infernode.BlockChannels(X)  Y = infernode.BlockedConv(B, W) }", 17,
                 {noise({1, 900, 7, 7}), noise({320, 900, 1, 1}, 1, 2)});
   check_threads(
