@@ -37,7 +37,7 @@ Shape blocked_shape(const Shape& planar) { return {planar[0], blocks_of(planar[1
 class BlockedConv final : public kernel::Kernel {
  public:
   explicit BlockedConv(KernelInfo& info)
-      : table_(microkernels::blocked_conv_table(info.cpu_rung())),
+      : table_(microkernels::blocked_conv_table(info.cpu_rung(), info.float32_precision())),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         activation_(read_activation(info.attributes())) {
