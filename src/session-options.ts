@@ -17,7 +17,7 @@ export interface SessionOptions extends Common.SessionOptions {
   providerFallback?: boolean;
   /**
    * How exact float32 products are where faster hardware formats exist: as float32 ('highest', the default), about 16
-   * bits ('high') or 8 ('medium').
+   * bits ('high', with AMX) or 8 ('medium', with AMX or AVX512_BF16).
    */
   float32MatmulPrecision?: 'highest' | 'high' | 'medium';
   /**

@@ -68,6 +68,7 @@ class Buffer {
 struct Bench {
   std::string filter;
   CpuRung rung;
+  Float32Precision precision;  // medium where the rung has loops for it
 
   template <typename Fn>
   void run(const std::string& name, double amount, const char* unit, Fn fn) const {
@@ -79,7 +80,7 @@ struct Bench {
 };
 
 void gemm(const Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool packed, bool trans_b) {
-  const GemmTable& table = gemm_table(bench.rung);
+  const GemmTable& table = gemm_table(bench.rung, bench.precision);
   Buffer a(m * k), b(n * k), c(m * n), scratch(table.scratch_floats), pack(table.packed_b_floats(n, k));
   GemmArgs args;
   args.m = m;
@@ -102,7 +103,10 @@ void gemm(const Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool 
                                       : " plain");
   const auto call = [&] { table.gemm(args, {0, m, 0, n}, scratch.data()); };
   bench.run(name, 2.0 * static_cast<double>(m * n) * static_cast<double>(k), "GFLOP/s", call);
-  if (m <= 4) bench.run(name + " (read B)", 4.0 * static_cast<double>(n * k), "GB/s", call);
+  if (m <= 4)
+    bench.run(name + " (read B)",
+              (packed ? 4.0 * static_cast<double>(table.packed_b_floats(n, k)) : 4.0 * static_cast<double>(n * k)),
+              "GB/s", call);
 }
 
 void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size, std::size_t kernel,
@@ -278,9 +282,11 @@ void rows(const Bench& bench) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const CpuRung rung : {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni, CpuRung::Amx}) {
+  for (const CpuRung rung :
+       {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni, CpuRung::Bf16, CpuRung::Amx}) {
     if (rung > detect_cpu_rung()) continue;
-    const Bench bench{argc > 1 ? argv[1] : "", rung};
+    const Bench bench{argc > 1 ? argv[1] : "", rung,
+                      rung == CpuRung::Bf16 ? Float32Precision::kMedium : Float32Precision::kHighest};
     gemm(bench, 1024, 1024, 1024, true, false);
     gemm(bench, 1024, 1024, 1024, false, false);
     gemm(bench, 128, 3072, 768, true, false);

@@ -9,6 +9,7 @@
 #include "base/cpu_features.h"
 #include "graph/graph.h"
 #include "kernel/run_context.h"
+#include "microkernels/precision.h"
 #include "tensor/value.h"
 
 namespace infernode::kernel {
@@ -53,6 +54,8 @@ class KernelInfo {
   virtual void release_constant(std::size_t i) = 0;
   virtual WeightPacker& packer() = 0;
   virtual CpuRung cpu_rung() const = 0;
+  /// Of the session's float32 products: that of every run, known here since it may decide how weights are packed.
+  virtual microkernels::Float32Precision float32_precision() const = 0;
   /// Runs the graph in attribute `name`. Throws InvalidModel where there is none.
   virtual std::unique_ptr<SubgraphRunner> subgraph(std::string_view name) = 0;
 

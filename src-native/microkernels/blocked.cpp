@@ -2,4 +2,4 @@
 
 #include "microkernels/targets.h"
 
-INFERNODE_TABLE_CHOICE(BlockedConvTable, blocked_conv_table)
+INFERNODE_TABLE_CHOICE_WITH_BF16(BlockedConvTable, blocked_conv_table)

@@ -48,6 +48,8 @@ struct BlockedConvTable {
   void (*depthwise)(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept;
 };
 
-const BlockedConvTable& blocked_conv_table(CpuRung rung) noexcept;
+// The fastest that is as exact as asked. Tables of different names pack weights differently.
+const BlockedConvTable& blocked_conv_table(CpuRung rung,
+                                           Float32Precision precision = Float32Precision::kHighest) noexcept;
 
 }  // namespace infernode::microkernels

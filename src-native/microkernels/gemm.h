@@ -89,7 +89,8 @@ struct GemmTable {
   const GemmTiles* tiles;  // for other families' drivers (gemm_tiles.h); null in a table that has none of its own
 };
 
-const GemmTable& gemm_table(CpuRung rung) noexcept;
+// The fastest that is as exact as asked. Tables of different names pack B differently.
+const GemmTable& gemm_table(CpuRung rung, Float32Precision precision = Float32Precision::kHighest) noexcept;
 
 // A grid of equal ranges over C for `workers` threads: ranges [i * tile_m, ...) x [j * tile_n, ...).
 struct GemmSplit {

@@ -42,10 +42,10 @@ struct GemmTiles {
 // passes through, and C is read and written seldom.
 inline constexpr std::size_t kGemmBlockK = 768;
 
-// Equal blocks of at most kGemmBlockK; the same for every cut of C, so that sums do not depend on it.
-constexpr std::size_t gemm_block_k(std::size_t k) noexcept {
-  if (k <= kGemmBlockK) return k;
-  const std::size_t blocks = (k + kGemmBlockK - 1) / kGemmBlockK;
+// Equal blocks of at most `most`; the same for every cut of C, so that sums do not depend on it.
+constexpr std::size_t gemm_block_k(std::size_t k, std::size_t most = kGemmBlockK) noexcept {
+  if (k <= most) return k;
+  const std::size_t blocks = (k + most - 1) / most;
   return ((k + blocks - 1) / blocks + 7) / 8 * 8;
 }
 

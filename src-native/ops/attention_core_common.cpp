@@ -23,9 +23,9 @@ class Loops;
 template <>
 class Loops<float> {
  public:
-  explicit Loops(CpuRung rung)
+  Loops(CpuRung rung, microkernels::Float32Precision precision)
       : rung_(rung),
-        gemm_(microkernels::gemm_table(rung)),
+        gemm_(microkernels::gemm_table(rung, precision)),
         elementwise_(microkernels::elementwise_table(rung)),
         reduce_(microkernels::reduce_table(rung)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
@@ -84,7 +84,7 @@ class Loops<float> {
 template <>
 class Loops<double> {
  public:
-  explicit Loops(CpuRung rung) : gemm_(microkernels::gemm_table(rung)) {}
+  Loops(CpuRung rung, microkernels::Float32Precision) : gemm_(microkernels::gemm_table(rung)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
   static std::size_t tile_rows() { return 1; }
   static std::size_t packed_size(std::size_t, std::size_t) { return 0; }
@@ -136,8 +136,10 @@ class Attention {
  public:
   using Stage = typename AttentionCall<T>::Stage;
 
-  Attention(CpuRung rung, const AttentionCall<T>& call)
-      : loops_(rung), c_(call), rounds_(call.precision != DType::Undefined) {
+  Attention(CpuRung rung, microkernels::Float32Precision precision, const AttentionCall<T>& call)
+      : loops_(rung, call.precision == DType::Undefined ? precision : microkernels::Float32Precision::kHighest),
+        c_(call),
+        rounds_(call.precision != DType::Undefined) {
     // Each block reads keys and values anew; the matrix unit splits them, too, and gains by more rows.
     const bool tiles = std::is_same_v<T, float> && rung == CpuRung::Amx;
     const std::size_t scores = tiles ? 192 << 10 : 64 << 10;  // elements of the scores of a block
@@ -334,7 +336,7 @@ class Attention {
 template <class T>
 void run_attention(kernel::KernelContext& ctx, CpuRung rung, const AttentionCall<T>& call) {
   if (call.batch == 0 || call.q_heads == 0 || call.q_len == 0) return;
-  Attention<T>(rung, call).run(ctx);
+  Attention<T>(rung, ctx.run().precision, call).run(ctx);
 }
 
 void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads, std::size_t head,

@@ -41,7 +41,7 @@ Shape blocked_shape(const Shape& planar) { return {planar[0], blocks_of(planar[1
 class BlockedConv final : public kernel::Kernel {
  public:
   explicit BlockedConv(KernelInfo& info)
-      : table_(microkernels::blocked_conv_table(info.cpu_rung())),
+      : table_(microkernels::blocked_conv_table(info.cpu_rung(), info.float32_precision())),
         winograd_table_(microkernels::blocked_winograd_table(info.cpu_rung())),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
@@ -52,7 +52,8 @@ class BlockedConv final : public kernel::Kernel {
     const graph::ValueType& x = info.input_type(0);
     if (!x.shape) return;
     const bool planar = x.shape->size() == 4;
-    winograd_ = !planar && groups_ == 1 && is_winograd_window() &&
+    const bool exact = &table_ == &microkernels::blocked_conv_table(info.cpu_rung());  // not of bfloat16 numbers
+    winograd_ = exact && !planar && groups_ == 1 && is_winograd_window() &&
                 microkernels::winograd_holds(size(w_shape_[0]), size(w_shape_[1]), w->data<float>());
     packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".g", groups_, planar ? ".planar" : ""),
                                  [&](const Tensor& weight) { return pack(weight.data<float>(), w_shape_, planar); });

@@ -26,6 +26,7 @@ class ConvRows {
 
  private:
   CpuRung rung_{};
+  const microkernels::GemmTable* table_ = nullptr;
   PackedMatrix packed_;
 };
 

@@ -67,7 +67,9 @@ ConvRows::ConvRows(kernel::KernelInfo& info, std::int64_t groups) : rung_(info.c
   const auto positions = known_positions(info.output_type(0));
   // One position: a matrix by a vector. Few: gathering what they see must be cheap beside the product.
   const bool worth = positions == 1 || (positions && *positions <= kFewPositions && w->dim(0) >= 64);
-  if (worth) packed_ = PackedMatrix(info, 1, true);
+  if (!worth) return;
+  table_ = &product_table(info);
+  packed_ = PackedMatrix(info, *table_, 1, true);
 }
 
 void ConvRows::run(kernel::KernelContext& ctx, const ConvProblem& p, const Operands& o,
@@ -75,7 +77,6 @@ void ConvRows::run(kernel::KernelContext& ctx, const ConvProblem& p, const Opera
   const ConvShape& s = p.shape;
   const std::size_t positions = s.positions(), depth = s.depth(), channels = s.out_channels;
   const std::size_t in_size = s.in_channels * s.in_d * s.in_h * s.in_w, out_size = channels * positions;
-  const microkernels::GemmTable& table = microkernels::gemm_table(rung_);
   microkernels::GemmArgs args{.m = positions, .n = channels, .k = depth, .lda = depth, .epilogue = {}};
   args.packed_b = packed_.data();
   args.ldc = channels;
@@ -87,7 +88,7 @@ void ConvRows::run(kernel::KernelContext& ctx, const ConvProblem& p, const Opera
     args.c = o.y;
     args.epilogue.residual = o.residual;
     args.epilogue.ld_residual = channels;
-    return run_gemm(ctx, table, args);
+    return run_gemm(ctx, *table_, args);
   }
   const std::size_t floats = checked_add(checked_mul(positions, depth), out_size);
   const tensor::Buffer hold = ctx.scratch(checked_mul(floats, sizeof(float)));
@@ -106,7 +107,7 @@ void ConvRows::run(kernel::KernelContext& ctx, const ConvProblem& p, const Opera
     }
     args.accumulate = o.residual != nullptr;
     if (args.accumulate) transpose(rung_, o.residual + i * out_size, args.c, channels, positions);
-    run_gemm(ctx, table, args);
+    run_gemm(ctx, *table_, args);
     transpose(rung_, args.c, o.y + i * out_size, positions, channels);
   }
 }

@@ -137,7 +137,7 @@ class ConvTranspose final : public kernel::Kernel {
  public:
   explicit ConvTranspose(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        gemm_(microkernels::gemm_table(rung_)),
+        gemm_(product_table(info)),
         conv_(microkernels::conv_table(rung_)),
         geometry_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)) {}

@@ -22,7 +22,7 @@ class DeformConv final : public kernel::Kernel {
  public:
   explicit DeformConv(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        table_(microkernels::gemm_table(rung_)),
+        table_(product_table(info)),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         offset_groups_(info.attributes().get_int("offset_group", 1)) {}

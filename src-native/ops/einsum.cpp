@@ -247,7 +247,7 @@ class Einsum final : public Kernel {
  public:
   explicit Einsum(KernelInfo& info)
       : equation_(info.attributes().get_string("equation")),
-        table_(microkernels::gemm_table(info.cpu_rung())),
+        table_(product_table(info)),
         convert_(microkernels::convert_table(info.cpu_rung())) {}
 
   void run(KernelContext& ctx) const override {

@@ -21,14 +21,14 @@ class FusedMatMul final : public kernel::Kernel {
  public:
   explicit FusedMatMul(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        table_(microkernels::gemm_table(rung_)),
+        table_(product_table(info)),
         alpha_(info.attributes().get_float("alpha", 1)),
         trans_b_(info.attributes().get_int("transB", 0) != 0),
         activation_(read_activation(info.attributes())) {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || info.has_input(4)) return;
     b_shape_ = b->shape();
-    packed_ = PackedMatrix(info, 1, trans_b_);
+    packed_ = PackedMatrix(info, table_, 1, trans_b_);
   }
 
   void run(KernelContext& ctx) const override {

@@ -73,7 +73,7 @@ class Gemm final : public kernel::Kernel {
  public:
   explicit Gemm(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        table_(microkernels::gemm_table(rung_)),
+        table_(product_table(info)),
         alpha_(info.attributes().get_float("alpha", 1)),
         beta_(info.attributes().get_float("beta", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
@@ -83,7 +83,7 @@ class Gemm final : public kernel::Kernel {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
     b_shape_ = b->shape();
-    packed_ = PackedMatrix(info, 1, trans_b_);
+    packed_ = PackedMatrix(info, table_, 1, trans_b_);
   }
 
   void run(KernelContext& ctx) const override {

@@ -10,13 +10,16 @@
 
 namespace infernode::ops {
 
+/// The loops for products of the node's inputs: of float32 as exact as the session asks, of others always exact.
+const microkernels::GemmTable& product_table(const kernel::KernelInfo& info);
+
 /// A constant right-hand side, packed once and shared between sessions.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  /// Packs input `input` of the node, a constant matrix [k, n] of float32, float16 or bfloat16, and gives up the
-  /// unpacked one. Where `transposed` it is [n, k]; further axes count to k.
-  PackedMatrix(kernel::KernelInfo& info, std::size_t input, bool transposed);
+  /// Packs input `input` of the node, a constant matrix [k, n] of float32, float16 or bfloat16, for `table`, and gives
+  /// up the unpacked one. Where `transposed` it is [n, k]; further axes count to k.
+  PackedMatrix(kernel::KernelInfo& info, const microkernels::GemmTable& table, std::size_t input, bool transposed);
   explicit operator bool() const { return static_cast<bool>(packed_); }
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }

@@ -46,12 +46,17 @@ std::int64_t offset_at(std::span<const std::int64_t> offsets, std::size_t i) {
 
 }  // namespace
 
-PackedMatrix::PackedMatrix(kernel::KernelInfo& info, std::size_t input, bool transposed) {
+const GemmTable& product_table(const kernel::KernelInfo& info) {
+  return microkernels::gemm_table(info.cpu_rung(), info.input_type(0).elem == DType::Float32
+                                                       ? info.float32_precision()
+                                                       : microkernels::Float32Precision::kHighest);
+}
+
+PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std::size_t input, bool transposed) {
   const Tensor& b = *info.constant(input);
   const auto type = *gemm_type(b.dtype());
   n_ = b.dim(transposed ? 0 : 1);
   k_ = b.numel() / n_;
-  const GemmTable& table = microkernels::gemm_table(info.cpu_rung());
   const auto n = static_cast<std::size_t>(n_), k = static_cast<std::size_t>(k_);
   packed_ = info.packer().pack(info.node(), input, cat("gemm.b.", table.name, transposed ? ".t" : ""),
                                [&](const Tensor& weight) {

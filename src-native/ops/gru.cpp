@@ -1,5 +1,6 @@
 #include "kernel/op_registrar.h"
 #include "microkernels/rnn.h"
+#include "ops/gemm.h"
 #include "ops/recurrent.h"
 
 namespace infernode::ops {
@@ -17,7 +18,7 @@ class Gru final : public kernel::Kernel {
  public:
   explicit Gru(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        gemm_(microkernels::gemm_table(rung_)),
+        gemm_(product_table(info)),
         cells_(microkernels::rnn_table(rung_)),
         attributes_(info.attributes(), kGates, {CellFunction::Kind::Sigmoid, CellFunction::Kind::Tanh}),
         linear_(info.attributes().get_int("linear_before_reset", 0) != 0),

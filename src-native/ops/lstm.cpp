@@ -1,4 +1,5 @@
 #include "kernel/op_registrar.h"
+#include "ops/gemm.h"
 #include "ops/lstm_cell.h"
 
 namespace infernode::ops {
@@ -15,7 +16,7 @@ class Lstm final : public kernel::Kernel {
  public:
   explicit Lstm(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        gemm_(microkernels::gemm_table(rung_)),
+        gemm_(product_table(info)),
         cells_(microkernels::rnn_table(rung_)),
         attributes_(info.attributes(), kGates,
                     {CellFunction::Kind::Sigmoid, CellFunction::Kind::Tanh, CellFunction::Kind::Tanh}),

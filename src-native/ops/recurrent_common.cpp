@@ -146,7 +146,7 @@ RecurrentWeight::RecurrentWeight(kernel::KernelInfo& info, std::size_t input, st
       last_(last_gate),
       gates_(gates),
       rung_(info.cpu_rung()),
-      table_(microkernels::gemm_table(rung_)) {
+      table_(product_table(info)) {
   const Tensor* weight = info.constant(input);
   if (weight == nullptr || weight->rank() != 3 || weight->numel() == 0 || !gemm_type(weight->dtype())) return;
   if (weight->dim(1) % static_cast<std::int64_t>(gates) != 0) return;

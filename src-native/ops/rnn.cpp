@@ -1,5 +1,6 @@
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise.h"
+#include "ops/gemm.h"
 #include "ops/recurrent.h"
 
 namespace infernode::ops {
@@ -14,7 +15,7 @@ class Rnn final : public kernel::Kernel {
  public:
   explicit Rnn(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        gemm_(microkernels::gemm_table(rung_)),
+        gemm_(product_table(info)),
         elementwise_(microkernels::elementwise_table(rung_)),
         attributes_(info.attributes(), 1, {CellFunction::Kind::Tanh}),
         w_(info, 1, 0, 1, 1),

@@ -98,7 +98,8 @@ struct Times {
 struct Winograd {
   bool plain, blocked;
 };
-Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, const Winograd& winograd) {
+Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, const Winograd& winograd,
+                 bool pairs) {
   const auto number = [](std::int64_t v) { return static_cast<double>(v); };
   const double points = number(w.dim(2) * w.dim(3)), depth = points * number(w.dim(1));
   const double made = number(out.elements()), made_blocked = number(out.blocked_elements());
@@ -109,7 +110,8 @@ Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node&
   }
   const double packed = points == 1 && !strided ? 0 : 200 * depth * number(out.positions());
   const double plain = winograd.plain ? made * depth * 13.5 : made * depth * 22.2 + packed;
-  return {plain + 90 * made, made_blocked * depth * (winograd.blocked ? 9.5 : 18) + 60 * made_blocked};
+  const double product = pairs ? 8 : winograd.blocked ? 9.5 : 18;
+  return {plain + 90 * made, made_blocked * depth * product + 60 * made_blocked};
 }
 
 /// Picoseconds that a conversion takes.
@@ -120,6 +122,8 @@ class Blocking {
   Blocking(Graph& graph, const PassOptions& options)
       : graph_(graph),
         options_(options),
+        table_(microkernels::blocked_conv_table(options.rung, options.precision)),
+        pairs_(&table_ != &microkernels::blocked_conv_table(options.rung)),
         consumers_(graph.consumers()),
         outputs_(graph.outputs().begin(), graph.outputs().end()) {}
 
@@ -168,12 +172,12 @@ class Blocking {
         (!image_of(graph_, node.inputs[3]) || !same_shape(graph_, node.inputs[3], node.outputs[0])))
       return std::nullopt;
     const ConvShape shape = conv_shape(node, in, out, *w);
-    if (groups == 1 && !microkernels::blocked_conv_table(options_.rung).fits(shape)) return std::nullopt;
+    if (groups == 1 && !table_.fits(shape)) return std::nullopt;
     Candidate candidate;
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
     candidate.inputs[0] = groups == 1 && in.channels <= kFewChannels ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
-    const Times times = conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w) : Winograd{});
+    const Times times = conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w) : Winograd{}, pairs_);
     candidate.gain = static_cast<std::int64_t>(times.plain - times.blocked);
     return candidate;
   }
@@ -447,6 +451,8 @@ class Blocking {
 
   Graph& graph_;
   const PassOptions& options_;
+  const microkernels::BlockedConvTable& table_;
+  bool pairs_;  ///< its products are of pairs of bfloat16 numbers
   std::vector<std::vector<NodeId>> consumers_;
   std::set<ValueId> outputs_;
   std::vector<Candidate> candidates_;

@@ -44,6 +44,7 @@ struct PassOptions {
   std::int64_t block_size = 32;
   bool cpu_only = true;  ///< no other provider will claim nodes
   CpuRung rung{};        ///< whose kernels will run the CPU's nodes
+  microkernels::Float32Precision precision{};  ///< of their float32 products
   /// run_basic sets it: weights that run_extended will have operators read as codes are not folded.
   bool keep_codes = false;
   /// Each node that reads what is dequantized has a DequantizeLinear of its own. For a file that others read.

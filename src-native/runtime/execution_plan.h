@@ -26,6 +26,7 @@ enum class ShapeCheck : std::uint8_t { Off, Contradictions, Complete };
 struct PlanEnvironment {
   const kernel::Registry* registry = nullptr;
   CpuRung rung{};
+  microkernels::Float32Precision precision = microkernels::Float32Precision::kHighest;  ///< of every run
   WeightStore* weights = nullptr;
   /// Asked before `weights`, if there is one; the plan does not keep it.
   class WeightCache* cache = nullptr;

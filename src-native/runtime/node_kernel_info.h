@@ -22,6 +22,7 @@ class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPa
   void release_constant(std::size_t i) override;
   kernel::WeightPacker& packer() override { return *this; }
   CpuRung cpu_rung() const override { return environment_.rung; }
+  microkernels::Float32Precision float32_precision() const override { return environment_.precision; }
   std::unique_ptr<kernel::SubgraphRunner> subgraph(std::string_view name) override;
 
  private:

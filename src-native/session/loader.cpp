@@ -321,6 +321,7 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
   const bool shared = !loaded.providers.empty();
   pass_options.cpu_only = !shared;
   pass_options.rung = engine.cpu_rung();
+  pass_options.precision = options.float32_precision;
   bool save = !options.optimized_model_path.empty();
   if (save && options.level >= passes::Level::Basic && passes::should_keep_codes(model)) {
     Model copy = model;
@@ -341,7 +342,8 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
 /// The file in options.model_cache_dir for this model, by its path or, where it has none, its bytes, and for all that
 /// decides which weights are packed, and how. It only has to be another one for another model: see WeightCache.
 std::string cache_path(const ModelSource& source, const SessionOptions& options, CpuRung rung) {
-  std::string facts = cat(to_string(rung), "\n", static_cast<int>(options.level), "\n");
+  std::string facts = cat(to_string(rung), "\n", static_cast<int>(options.float32_precision), "\n",
+                          static_cast<int>(options.level), "\n");
   for (const ProviderChoice& choice : options.providers) facts += cat(choice.name, "\n");
   for (const auto& [name, size] : options.free_dimensions) facts += cat(name, "=", size, "\n");
   for (const auto& [key, value] : options.config) facts += cat(key, "=", value, "\n");
@@ -411,6 +413,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   loaded.plan =
       runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),
                                                   .rung = engine.cpu_rung(),
+                                                  .precision = options.float32_precision,
                                                   .weights = &engine.weights(),
                                                   .cache = cache ? &*cache : nullptr,
                                                   .providers = loaded.providers,

@@ -25,7 +25,7 @@ struct Case {
   Guarded<float> input, bias, residual, output;
   BlockedConvArgs args;
 
-  Case(const ConvShape& s, std::size_t depth, bool planar, std::size_t seed)
+  Case(const ConvShape& s, std::size_t depth, bool planar, std::size_t seed, bool bfloat16 = false)
       : planes(s.in_channels * s.in_h * s.in_w),
         weight(s.out_channels * depth),
         input(planar ? planes.size() : channel_blocks(s.in_channels) * kChannelBlock * s.in_h * s.in_w),
@@ -37,6 +37,10 @@ struct Case {
     random.fill(weight);
     random.fill(bias);
     random.fill(residual);
+    if (bfloat16) {
+      for (float& x : planes) x = rounded(x);
+      for (float& x : weight) x = rounded(x);
+    }
     const std::vector<float> laid_out = planar ? planes : to_blocks(planes.data(), s.in_channels, s.in_h * s.in_w);
     std::copy(laid_out.begin(), laid_out.end(), input.data());
     args.shape = s;
@@ -64,10 +68,11 @@ struct Case {
 
 const auto kClamped = [](double x) { return std::clamp(x, -1.0, 1.0); };
 
-void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar, std::size_t seed) {
+void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar, std::size_t seed,
+                 bool bfloat16 = false) {
   REQUIRE(table.fits(s) == (s.in_d == 1));
   if (s.in_d > 1) return;
-  Case c(s, s.depth(), planar, seed);
+  Case c(s, s.depth(), planar, seed, bfloat16);
   Guarded<float> packed(table.packed_weight_floats(s));
   table.pack_weight(s, planar, c.weight.data(), packed.data());
   c.args.packed_weight = packed.data();
@@ -101,19 +106,26 @@ constexpr std::size_t kStep = 16;  // all of them take minutes
 constexpr std::size_t kStep = 1;
 #endif
 
+void check_many(const BlockedConvTable& table, bool bfloat16) {
+  std::size_t index = 0;
+  for (const auto& [in, out] : {std::pair<std::size_t, std::size_t>{3, 16}, {16, 7}, {45, 51}, {64, 97}}) {
+    for (ConvShape s : shapes(in, out)) {
+      if (++index % kStep != 0) continue;
+      if (s.kernel_points() > 30) s.in_channels = std::min<std::size_t>(in, 24);
+      CAPTURE(index);
+      check_dense(table, s, false, index, bfloat16);
+      check_dense(table, s, true, index, bfloat16);
+    }
+  }
+  check_dense(table, make_shape(1700, 40, {1, 3, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0), false, 1, bfloat16);
+  if (kStep == 1)
+    check_dense(table, make_shape(48, 33, {1, 40, 60}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, 2, 2), false, 2, bfloat16);
+}
+
 TEST_CASE("blocked conv agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
     const BlockedConvTable& table = blocked_conv_table(rung);
-    std::size_t index = 0;
-    for (const auto& [in, out] : {std::pair<std::size_t, std::size_t>{3, 16}, {16, 7}, {45, 51}, {64, 97}}) {
-      for (ConvShape s : shapes(in, out)) {
-        if (++index % kStep != 0) continue;
-        if (s.kernel_points() > 30) s.in_channels = std::min<std::size_t>(in, 24);
-        CAPTURE(index);
-        check_dense(table, s, false, index);
-        check_dense(table, s, true, index);
-      }
-    }
+    check_many(table, false);
     // In strips of columns.
     check_dense(table, make_shape(520, 18, {1, 5, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
     check_dense(table, make_shape(520, 18, {1, 7, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2), false, 7);
@@ -121,9 +133,34 @@ TEST_CASE("blocked conv agrees with the definition for many shapes") {
     check_dense(table, make_shape(40, 33, {1, 29, 31}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 3);
     check_dense(table, make_shape(1800, 33, {1, 14, 13}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 4);
     check_dense(table, make_shape(17, 16, {1, 12, 13}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, -2), false, 5);
-    check_dense(table, make_shape(1700, 40, {1, 3, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0), false, 1);
-    if (kStep == 1)
-      check_dense(table, make_shape(48, 33, {1, 40, 60}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, 2, 2), false, 2);
+  });
+}
+
+TEST_CASE("blocked conv of bfloat16 numbers agrees with the definition for many shapes") {
+  with_bfloat16([](CpuRung rung) { check_many(blocked_conv_table(rung, Float32Precision::kMedium), true); });
+}
+
+TEST_CASE("blocked conv of medium precision gives the same bits however it is cut") {
+  with_bfloat16([](CpuRung rung) {
+    const BlockedConvTable& table = blocked_conv_table(rung, Float32Precision::kMedium);
+    for (const std::size_t kernel : {1u, 3u}) {
+      const ConvShape s = make_shape(100, 70, {1, 31, 29}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1},
+                                     static_cast<std::ptrdiff_t>(kernel / 2), static_cast<std::ptrdiff_t>(kernel / 2));
+      Case c(s, s.depth(), false, kernel);
+      Guarded<float> packed(table.packed_weight_floats(s));
+      table.pack_weight(s, false, c.weight.data(), packed.data());
+      c.args.packed_weight = packed.data();
+      Scratch<float> scratch(table.scratch_floats);
+      const BlockedGrid grid = table.grid(s);
+      table.conv(c.args, {0, grid.rows, 0, grid.panels}, scratch.data());
+      const std::vector<float> whole(c.output.begin(), c.output.end());
+      std::fill(c.output.begin(), c.output.end(), 0.0f);
+      for (std::size_t row = 0; row < grid.rows; ++row) {
+        for (std::size_t panel = 0; panel < grid.panels; ++panel)
+          table.conv(c.args, {row, row + 1, panel, panel + 1}, scratch.data());
+      }
+      CHECK(std::equal(whole.begin(), whole.end(), c.output.begin()));
+    }
   });
 }
 

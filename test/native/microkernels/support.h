@@ -30,7 +30,8 @@ void for_each_target(Fn fn) {
 #if defined(__aarch64__) || defined(_M_ARM64)
   const CpuRung rungs[] = {CpuRung::Neon, CpuRung::DotProd, CpuRung::I8mm};
 #else
-  const CpuRung rungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni, CpuRung::Amx};
+  const CpuRung rungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512,
+                           CpuRung::Vnni,     CpuRung::Bf16, CpuRung::Amx};
 #endif
   const CpuRung best = detect_cpu_rung();
   for (const CpuRung rung : rungs) {
@@ -43,6 +44,18 @@ void for_each_target(Fn fn) {
     fn(rung);
   }
 }
+
+// Calls fn(CpuRung::Bf16), whose tables of medium precision round operands to bfloat16, where the CPU can do that.
+template <typename Fn>
+void with_bfloat16(Fn fn) {
+#if defined(__x86_64__) || defined(_M_X64)
+  if (detect_cpu_rung() >= CpuRung::Bf16) return fn(CpuRung::Bf16);
+#endif
+  MESSAGE("not run: this CPU does not multiply bfloat16 by vectors");
+}
+
+// The nearest bfloat16.
+inline float rounded(float x) { return static_cast<float>(BFloat16(x)); }
 
 // n elements that end where an inaccessible page begins; the bytes before them are writable and hold a pattern, which
 // the destructor checks.

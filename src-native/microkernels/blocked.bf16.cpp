@@ -1,0 +1,299 @@
+#include "microkernels/blocked.h"
+#include "microkernels/activate.simd.h"
+#include "microkernels/bf16_pairs.h"
+#include "microkernels/register_tile.simd.h"
+
+// Dense convolutions of medium precision where the CPU multiplies bfloat16 but has no matrix unit. Rows of the padded
+// input are rounded, two channels to a word, before panels of channels pass over them.
+namespace infernode::microkernels {
+
+extern const BlockedConvTable blocked_conv_table_avx512;
+
+namespace {
+
+constexpr std::size_t kScratchWords = 98304;  // rounded rows of input: they fit a second-level cache
+constexpr std::size_t kFlatRow = 4 * kMr;     // positions of a row where rows may be cut anywhere
+constexpr std::size_t kBlockWords = kChannelBlock / 2;
+
+static_assert(kNr == kPairColumns && kNr == 2 * kChannelBlock && kLanes == kChannelBlock);
+
+// Positions are the input's own: rows may be cut anywhere.
+bool is_flat(const ConvShape& s) noexcept {
+  return s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 &&
+         s.pad_left == 0 && s.in_h == s.out_h && s.in_w == s.out_w;
+}
+
+// Columns and rows from the first that the kernel sees to the last.
+std::size_t seen_columns(const ConvShape& s) noexcept {
+  return (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+}
+std::size_t seen_rows(const ConvShape& s, std::size_t out_rows) noexcept {
+  return (out_rows - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
+}
+
+// Words of all channels at one place, in either form of input.
+std::size_t place_words(const ConvShape& s) noexcept { return channel_blocks(s.in_channels) * kBlockWords; }
+
+bool fits(const ConvShape& s) noexcept {
+  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 &&
+         seen_rows(s, 1) * seen_columns(s) * place_words(s) <= kScratchWords;
+}
+
+std::size_t row_length(const ConvShape& s) noexcept {
+  if (!is_flat(s)) return s.out_w;
+  const std::size_t most = smaller(kFlatRow, larger(kScratchWords / place_words(s), std::size_t{1}));
+  return divide_up(s.positions(), divide_up(s.positions(), most));
+}
+
+BlockedGrid grid(const ConvShape& s) noexcept {
+  return {is_flat(s) ? divide_up(s.positions(), row_length(s)) : s.out_h,
+          divide_up(channel_blocks(s.out_channels) * kChannelBlock, kNr)};
+}
+
+// ---- Weights: a panel of channels after the other, each [words][channels], in the order in which a tile reads words
+// ----
+
+std::size_t packed_weight_floats(const ConvShape& s) noexcept {
+  return channel_blocks(s.out_channels) * kChannelBlock * pairs_of(s.in_channels) * s.kernel_points();
+}
+
+void pack_weight(const ConvShape& s, bool planar, const float* weight, float* out) noexcept {
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, points = s.kernel_points();
+  const std::size_t block = planar ? pairs_of(s.in_channels) * 2 : kChannelBlock;
+  auto* words = reinterpret_cast<std::uint32_t*>(out);
+  for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
+    const std::size_t cols = smaller(kNr, all - n0);
+    for (std::size_t c0 = 0; c0 < s.in_channels; c0 += block) {
+      for (std::size_t point = 0; point < points; ++point) {
+        for (std::size_t c = c0; c < smaller(c0 + block, s.in_channels); c += 2, words += cols) {
+          for (std::size_t n = n0; n < n0 + cols; n += 16) {
+            alignas(64) float even[16] = {}, odd[16] = {};
+            for (std::size_t i = 0; i < 16 && n + i < s.out_channels; ++i) {
+              const float* const from = weight + ((n + i) * s.in_channels + c) * points + point;
+              even[i] = from[0];
+              if (c + 1 < s.in_channels) odd[i] = from[points];
+            }
+            _mm512_storeu_si512(words + (n - n0), round_pairs(_mm512_load_ps(even), _mm512_load_ps(odd)));
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- Input ----
+
+void fill_zero(std::uint32_t* out, std::size_t n) noexcept {
+  for (; n >= 16; n -= 16, out += 16) _mm512_storeu_si512(out, _mm512_setzero_si512());
+  if (n > 0) _mm512_mask_storeu_epi32(out, first_lanes(n), _mm512_setzero_si512());
+}
+
+// `count` places of a block. Of the last block only `channels` count: what lies behind them may be anything.
+void round_places(const float* x, std::size_t count, std::size_t channels, std::uint32_t* out) noexcept {
+  std::size_t n = count * kChannelBlock;
+  if (channels == kChannelBlock) return round_whole_row(x, n, out);
+  alignas(64) std::uint32_t keep[16];
+  for (std::size_t i = 0; i < 16; ++i) {
+    const std::size_t c = i % kBlockWords * 2;
+    keep[i] = c + 1 < channels ? 0xffffffffu : c < channels ? 0xffffu : 0;
+  }
+  const __m512i mask = _mm512_load_si512(keep);
+  for (; n >= 32; n -= 32, x += 32, out += 16) _mm512_storeu_si512(out, _mm512_and_si512(mask, round_row(x, 32)));
+  if (n > 0) _mm512_mask_storeu_epi32(out, first_lanes(n / 2), _mm512_and_si512(mask, round_row(x, n)));
+}
+
+// Places of a row of planes: words of two planes each.
+void round_planes(const float* x, std::size_t plane, std::size_t channels, std::size_t count,
+                  std::uint32_t* out) noexcept {
+  const std::size_t words = pairs_of(channels);
+  for (std::size_t i = 0; i < words; ++i, x += 2 * plane) {
+    for (std::size_t w = 0; w < count; w += 16) {
+      const __mmask16 lanes = first_lanes(count - w);
+      const __m512 even = _mm512_maskz_loadu_ps(lanes, x + w),
+                   odd = 2 * i + 1 < channels ? _mm512_maskz_loadu_ps(lanes, x + plane + w) : _mm512_setzero_ps();
+      alignas(64) std::uint32_t pairs[16];
+      _mm512_store_si512(pairs, round_pairs(even, odd));
+      for (std::size_t j = 0; j < smaller(count - w, std::size_t{16}); ++j) out[(w + j) * words + i] = pairs[j];
+    }
+  }
+}
+
+// Input rows [h0, h0 + rows) as the kernel sees them, zero where there is no input, block after block.
+void round_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::uint32_t* out) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t pitch = seen_columns(s), plane = s.in_h * s.in_w;
+  const std::size_t words = args.planar ? pairs_of(s.in_channels) : kBlockWords;
+  const std::size_t left = s.pad_left > 0 ? smaller(static_cast<std::size_t>(s.pad_left), pitch) : 0;
+  const std::size_t skipped = s.pad_left < 0 ? static_cast<std::size_t>(-s.pad_left) : 0;
+  const std::size_t count = s.in_w > skipped ? smaller(s.in_w - skipped, pitch - left) : 0;
+  for (std::size_t c0 = 0; c0 < s.in_channels; c0 += args.planar ? s.in_channels : kChannelBlock) {
+    for (std::size_t r = 0; r < rows; ++r, out += pitch * words) {
+      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(r);
+      if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h) || count == 0) {
+        fill_zero(out, pitch * words);
+        continue;
+      }
+      const std::size_t at = static_cast<std::size_t>(h) * s.in_w + skipped;
+      fill_zero(out, left * words);
+      if (args.planar) {
+        round_planes(args.input + at, plane, s.in_channels, count, out + left * words);
+      } else {
+        round_places(args.input + c0 * plane + at * kChannelBlock, count, smaller(kChannelBlock, s.in_channels - c0),
+                     out + left * words);
+      }
+      fill_zero(out + (left + count) * words, (pitch - left - count) * words);
+    }
+  }
+}
+
+// ---- Products ----
+
+// Some positions of a row by a panel of channels. The input is read in runs: for each block of channels and each row
+// and column of the kernel, `length` consecutive words from the position's place on.
+struct Tile {
+  const std::uint32_t* x;
+  std::size_t step;  // words between positions
+  std::size_t blocks, block_step;
+  std::size_t rows, row_step, columns, column_step;  // of the kernel
+  std::size_t length, last_length;                   // of the last block
+  const std::uint32_t* weight;
+  const float* bias;      // of the panel's channels, or null
+  const float* residual;  // like y, or null
+  float* y;               // the first position's first channel, in its block
+  std::size_t plane;      // floats between the output's blocks
+  float low, high;
+  const ActivationArgs* activation;  // null: the bounds are all of it
+};
+
+template <std::size_t kRows, std::size_t kVectors>
+void blocked_tile(const Tile& t) noexcept {
+  __m512 sum[kRows][kVectors];
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_ps();
+  }
+  const std::uint32_t *w = t.weight, *from = t.x;
+  const std::size_t step = t.step;
+  for (std::size_t b = 0; b < t.blocks; ++b, from += t.block_step) {
+    const std::size_t length = b + 1 == t.blocks ? t.last_length : t.length;
+    for (std::size_t h = 0; h < t.rows; ++h) {
+      for (std::size_t c = 0; c < t.columns; ++c) {
+        const std::uint32_t* x = from + h * t.row_step + c * t.column_step;
+        for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * 16) {
+          __m512i row[kVectors];
+          INFERNODE_UNROLL
+          for (std::size_t v = 0; v < kVectors; ++v) row[v] = _mm512_loadu_si512(w + v * 16);
+          INFERNODE_UNROLL
+          for (std::size_t r = 0; r < kRows; ++r) {
+            const __m512i at = _mm512_set1_epi32(static_cast<int>(x[r * step]));
+            INFERNODE_UNROLL
+            for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = multiply_pairs(sum[r][v], at, row[v]);
+          }
+        }
+      }
+    }
+  }
+  const VecF low = set(t.low), high = set(t.high);
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const VecF bias = t.bias ? load(t.bias + v * kLanes) : zero();
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const std::size_t at = v * t.plane + r * kChannelBlock;
+      VecF value = VecF{sum[r][v]} + bias;
+      if (t.residual) value = value + load(t.residual + at);
+      store(t.y + at, clamp(value, low, high));
+    }
+  }
+  if (!t.activation) return;
+  for (std::size_t v = 0; v < kVectors; ++v) activate_row(*t.activation, t.y + v * t.plane, kRows * kChannelBlock);
+}
+
+struct BlockedTiles {
+  void (*sum[kMr][kNv])(const Tile& tile) noexcept;
+};
+constexpr BlockedTiles make_tiles() {
+  BlockedTiles tiles{};
+  fill_by_size(tiles.sum, []<std::size_t kRows, std::size_t kVectors>() { return blocked_tile<kRows, kVectors>; });
+  return tiles;
+}
+constexpr BlockedTiles kBlockedTiles = make_tiles();
+
+void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
+  const ConvShape& s = args.shape;
+  const bool flat = is_flat(s), joined = s.dilation_w == 1 && (args.planar || s.in_channels % kChannelBlock == 0);
+  const std::size_t words = args.planar ? pairs_of(s.in_channels) : kBlockWords;  // of a place in a block
+  const std::size_t blocks = args.planar ? 1 : channel_blocks(s.in_channels);
+  const std::size_t rest = args.planar ? 0 : s.in_channels % kChannelBlock;
+  const std::size_t positions = s.positions(), width = row_length(s),
+                    depth = pairs_of(s.in_channels) * s.kernel_points();
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, pitch = seen_columns(s);
+  const ClampBounds bounds = clamp_bounds(args.activation);
+  auto* const rounded = reinterpret_cast<std::uint32_t*>(scratch);
+
+  Tile t{};
+  t.step = s.stride_w * words;
+  t.blocks = blocks;
+  t.rows = s.kernel_h;
+  t.columns = joined ? 1 : s.kernel_w;
+  t.column_step = s.dilation_w * words;
+  t.row_step = s.dilation_h * pitch * words;
+  t.length = joined ? s.kernel_w * words : words;
+  t.last_length = rest == 0 ? t.length : pairs_of(rest);
+  t.plane = positions * kChannelBlock;
+  t.low = bounds.low;
+  t.high = bounds.high;
+  t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
+
+  // Rows of output whose input fits scratch.
+  const std::size_t most = kScratchWords / ((flat ? width : pitch) * blocks * words), kernel = seen_rows(s, 1);
+  const std::size_t band = flat ? larger(most, std::size_t{1}) : most < kernel ? 1 : (most - kernel) / s.stride_h + 1;
+  for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
+    const std::size_t r1 = smaller(range.row_end, r0 + band);
+    if (flat) {
+      const std::size_t p0 = r0 * width, count = smaller(positions, r1 * width) - p0;
+      t.block_step = count * words;
+      if (args.planar) {
+        round_planes(args.input + p0, positions, s.in_channels, count, rounded);
+      } else {
+        for (std::size_t b = 0; b < blocks; ++b)
+          round_places(args.input + (b * positions + p0) * kChannelBlock, count,
+                       smaller(kChannelBlock, s.in_channels - b * kChannelBlock), rounded + b * t.block_step);
+      }
+    } else {
+      const std::size_t rows = seen_rows(s, r1 - r0);
+      t.block_step = rows * pitch * words;
+      round_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows, rounded);
+    }
+    for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
+      const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
+      t.weight = reinterpret_cast<const std::uint32_t*>(args.packed_weight) + n0 * depth;
+      t.bias = args.bias ? args.bias + n0 : nullptr;
+      for (std::size_t r = r0; r < r1; ++r) {
+        const std::size_t count = smaller(width, positions - r * width), pieces = divide_up(count, kMr);
+        const std::uint32_t* const row = rounded + (r - r0) * (flat ? width : s.stride_h * pitch) * words;
+        for (std::size_t i = 0; i < pieces; ++i) {
+          const std::size_t w0 = i * count / pieces, w1 = (i + 1) * count / pieces;
+          const std::size_t at = n0 / kChannelBlock * t.plane + (r * width + w0) * kChannelBlock;
+          t.x = row + w0 * t.step;
+          t.y = args.output + at;
+          t.residual = args.residual ? args.residual + at : nullptr;
+          kBlockedTiles.sum[w1 - w0 - 1][cols / kLanes - 1](t);
+        }
+      }
+    }
+  }
+}
+
+void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
+  blocked_conv_table_avx512.depthwise(args, begin, end);
+}
+
+}  // namespace
+
+extern const BlockedConvTable blocked_conv_table_bf16;
+constexpr BlockedConvTable blocked_conv_table_bf16 = {"bf16",      kScratchWords, fits,     grid, packed_weight_floats,
+                                                      pack_weight, conv,          depthwise};
+
+}  // namespace infernode::microkernels

@@ -1,0 +1,212 @@
+#include <cstring>
+
+#include "gemm_cases.h"
+#include "microkernels/gemm.h"
+
+// Products of medium precision where they have loops of their own: operands rounded to bfloat16, sums of float32.
+namespace infernode::microkernels::test {
+namespace {
+
+template <typename Fn>
+void with_table(Fn fn) {
+  with_bfloat16([&](CpuRung rung) { fn(gemm_table(rung, Float32Precision::kMedium)); });
+}
+
+// C of a whole product, cut for so many workers; B packed or as it is.
+std::vector<float> product(const GemmTable& table, GemmArgs args, bool packed, std::size_t workers) {
+  std::vector<float> c(args.m * args.n);
+  Scratch<float> memory(packed ? table.packed_b_floats(args.n, args.k) : 0), scratch(table.scratch_floats);
+  if (packed) {
+    table.pack_b(args.n, args.k, args.b, args.b_type, args.ldb, args.trans_b, memory.data(), 0, args.n);
+    args.packed_b = memory.data();
+    args.b = nullptr;
+  }
+  args.c = c.data();
+  args.ldc = args.n;
+  const GemmSplit split = split_gemm(table, args.m, args.n, args.k, workers);
+  for (std::size_t i = 0; i < split.count(); ++i) table.gemm(args, split.range(i, args.m, args.n), scratch.data());
+  return c;
+}
+
+TEST_CASE("tables of other precisions and rungs stay what they were") {
+  for_each_target([](CpuRung rung) {
+    CHECK(&gemm_table(rung, Float32Precision::kHigh) == &gemm_table(rung));
+    const bool own = rung == CpuRung::Bf16;
+    CHECK((&gemm_table(rung, Float32Precision::kMedium) == &gemm_table(rung)) == !own);
+  });
+}
+
+TEST_CASE("gemm of bfloat16 numbers agrees with a scalar product for every shape of the register tile") {
+  with_table([](const GemmTable& table) {
+    for (std::size_t m = 1; m <= 2 * table.mr + 1; ++m) {
+      for (const std::size_t n : {1u, 3u, 15u, 16u, 17u, 31u, 32u, 33u, 65u}) {
+        for (const std::size_t k : {1u, 2u, 19u, 32u, 33u, 66u}) {
+          Case c{m, n, k};
+          c.bfloat16 = true;
+          c.packed = (m + n + k) % 2 == 0;
+          c.trans_b = m % 3 == 0;
+          check(table, c);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm of bfloat16 numbers handles transposes, packing, accumulation, epilogues and types together") {
+  with_table([](const GemmTable& table) {
+    for (int bits = 0; bits < 128; ++bits) {
+      for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 29u}) {
+        Case c{m, 45, 37};
+        c.bfloat16 = true;
+        c.trans_a = bits & 1;
+        c.trans_b = bits & 2;
+        c.packed = bits & 4;
+        c.accumulate = bits & 8;
+        c.epilogue = bits & 16;
+        if (bits & 32) c.a_type = FloatType::kBf16;
+        if (bits & 64) c.b_type = FloatType::kBf16;
+        c.alpha = bits & 1 ? 1.0f : 0.75f;
+        c.pad = static_cast<std::size_t>(bits) % 3;
+        check(table, c);
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm of bfloat16 numbers sums K in blocks and rows in blocks") {
+  with_table([](const GemmTable& table) {
+    for (const std::size_t k : {1535u, 1536u, 1537u, 4001u}) {
+      for (const bool packed : {false, true}) {
+        Case c{205, 50, k};
+        c.bfloat16 = true;
+        c.packed = packed;
+        c.epilogue = true;
+        check(table, c);
+        c.m = 2;
+        check(table, c);
+        c.accumulate = true;
+        c.alpha = 2.0f;
+        c.m = 30;
+        check(table, c);
+        c.trans_a = c.trans_b = true;
+        check(table, c);
+      }
+    }
+    Case c{4, 40, 90001};  // rows too long to be rounded at once
+    c.bfloat16 = true;
+    c.packed = true;
+    check(table, c);
+    c = Case{5, 33, 0};
+    c.epilogue = true;
+    check(table, c);
+    c.m = 1;
+    c.packed = true;
+    check(table, c);
+  });
+}
+
+TEST_CASE("gemm of medium precision rounds both operands to the nearest bfloat16") {
+  with_table([](const GemmTable& table) {
+    for (const std::size_t m : {1u, 3u, 7u, 40u}) {
+      for (const bool trans_b : {false, true}) {
+        const std::size_t n = 67, k = 301;
+        Random random(m);
+        std::vector<float> a(m * k), b(k * n);
+        random.fill(a, -3.0f, 3.0f);
+        random.fill(b, -3.0f, 3.0f);
+        GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .epilogue = {}};
+        args.ldb = trans_b ? k : n;
+        args.trans_b = trans_b;
+        const std::vector<float> c = product(table, args, true, 1);
+        double worst = 0;
+        for (std::size_t i = 0; i < m; ++i) {
+          for (std::size_t j = 0; j < n; ++j) {
+            double sum = 0;
+            for (std::size_t p = 0; p < k; ++p)
+              sum += static_cast<double>(rounded(a[i * k + p])) * rounded(b[trans_b ? j * k + p : p * n + j]);
+            worst = std::max(worst, std::abs(sum - c[i * n + j]));
+          }
+        }
+        CHECK(worst < 1e-3);
+        if (m > 4) CHECK(product(table, args, false, 1) == c);  // packed beforehand or not
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm of medium precision gives the same bits however C is cut") {
+  with_table([](const GemmTable& table) {
+    for (const std::size_t m : {1u, 4u, 5u, 100u, 400u}) {
+      for (const bool packed : {false, true}) {
+        const std::size_t n = m >= 100 ? 300 : 1500, k = 1701;
+        Random random(3);
+        std::vector<float> a(m * k), b(k * n);
+        random.fill(a);
+        random.fill(b);
+        const GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .epilogue = {}};
+        CHECK(split_gemm(table, m, n, k, 7).count() > 1);
+        CHECK(product(table, args, packed, 1) == product(table, args, packed, 7));
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm of medium precision gives what bfloat16 gives for infinities, NaN and numbers that round to infinity") {
+  with_table([](const GemmTable& table) {
+    for (const std::size_t m : {1u, 6u}) {
+      const std::size_t n = 5, k = 33;
+      std::vector<float> a(m * k, 1.0f), b(k * n, 1.0f);
+      b[0] = std::nanf("");
+      b[1] = INFINITY;
+      b[2] = std::numeric_limits<float>::max();  // beyond the largest bfloat16
+      b[3] = -INFINITY;
+      b[32 * n + 3] = INFINITY;
+      std::uint32_t payload = 0x7f800001;  // a NaN whose upper half alone would be an infinity
+      std::memcpy(&b[32 * n + 4], &payload, 4);
+      GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .epilogue = {}};
+      for (const bool relu : {false, true}) {
+        if (relu) args.epilogue.activation.kind = Activation::kRelu;
+        const std::vector<float> c = product(table, args, true, 1);
+        for (std::size_t i = 0; i < m; ++i) {
+          CHECK(std::isnan(c[i * n]));
+          CHECK(c[i * n + 1] == INFINITY);
+          CHECK(c[i * n + 2] == INFINITY);
+          CHECK(std::isnan(c[i * n + 3]));
+          CHECK(std::isnan(c[i * n + 4]));
+        }
+      }
+      b.assign(k * n, 1.0f);
+      a[0] = std::nanf("");
+      a[(m - 1) * k + 32] = m == 1 ? 1.0f : -INFINITY;
+      args.epilogue.activation.kind = Activation::kNone;
+      const std::vector<float> c = product(table, args, true, 1);
+      CHECK(std::isnan(c[0]));
+      if (m > 1) {
+        CHECK(c[n] == 33.0f);
+        CHECK(c[(m - 1) * n] == -INFINITY);
+      }
+    }
+  });
+}
+
+TEST_CASE("packed weights of medium precision take two bytes each") {
+  with_table([](const GemmTable& table) {
+    CHECK(table.packed_b_floats(64, 100) == 64 * 50);
+    CHECK(table.packed_b_floats(33, 7) == 64 * 4);
+    // In parts as at once.
+    const std::size_t n = 100, k = 37;
+    Random random(5);
+    std::vector<float> b(n * k), whole(table.packed_b_floats(n, k)), parts(whole.size());
+    random.fill(b);
+    for (const bool trans_b : {false, true}) {
+      const std::size_t ldb = trans_b ? k : n;
+      table.pack_b(n, k, b.data(), FloatType::kF32, ldb, trans_b, whole.data(), 0, n);
+      for (std::size_t n0 = 0; n0 < n; n0 += table.nr)
+        table.pack_b(n, k, b.data(), FloatType::kF32, ldb, trans_b, parts.data(), n0, std::min(n, n0 + table.nr));
+      CHECK(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)) == 0);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace infernode::microkernels::test
