@@ -33,7 +33,7 @@ class RunRequest {
              session::RunOptions options);
 
   /// Microseconds that a run is expected to take; nullopt where shapes like these are new.
-  std::optional<double> expected_us() const { return session_->expected_run_us(feeds_); }
+  std::optional<double> expected_us() const { return session_->expected_run_us(feeds_, wanted_); }
   /// Finds the shapes of the outputs, on any thread; takes long where the feeds' shapes are new.
   void forecast();
   /// Gives outputs whose shapes were forecast memory of JavaScript's to be written into, where a copy would cost more.

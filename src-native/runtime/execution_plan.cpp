@@ -283,9 +283,10 @@ std::shared_ptr<const Demand> ExecutionPlan::demand(const std::vector<bool>& out
   }
   const std::lock_guard lock(cache_mutex_);
   if (auto cached = find()) return cached;
-  constexpr std::size_t kMost = 8;
-  if (demands_.size() == kMost) demands_.erase(demands_.begin());
-  demands_.push_back(made);
+  if (demands_.size() < Demand::kMost) {
+    made->place = demands_.size();
+    demands_.push_back(made);
+  }
   return made;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -58,6 +59,15 @@ struct Step {
   std::vector<graph::ValueId> frees;  ///< values nobody reads after this step
 };
 
+/// What a run that wants only some of the graph's outputs has to do. Immutable; shared by such runs.
+struct Demand {
+  static constexpr std::size_t kMost = 8;       ///< that a plan keeps
+  std::vector<bool> outputs;                    ///< of graph.outputs()
+  std::vector<bool> steps;                      ///< that run
+  std::vector<std::unique_ptr<bool[]>> wanted;  ///< by step and output: somebody reads it
+  std::size_t place = kMost;                    ///< among those that the plan keeps; kMost for the rest
+};
+
 /// What follows from the shapes of a plan's inputs. Immutable; shared by the runs of that signature.
 struct ShapePlan {
   static constexpr std::size_t kNowhere = SIZE_MAX;
@@ -70,15 +80,11 @@ struct ShapePlan {
   bool control_flow = false;   ///< the next run may take far longer, so a brief one is watched
   bool data_decides = false;   ///< a step's output has a size that data decides, and so the step a duration
   std::vector<bool> any_size;  ///< by step: reads or makes what has no size yet, after control flow
-  std::unique_ptr<ShortSteps> short_steps;  ///< of those steps
-  mutable RunHistory history;
-};
+  std::unique_ptr<ShortSteps> short_steps;                      ///< of those steps
+  mutable RunHistory history;                                   ///< of runs that want all outputs
+  mutable std::array<RunHistory, Demand::kMost + 1> histories;  ///< of others, by Demand::place
 
-/// What a run that wants only some of the graph's outputs has to do. Immutable; shared by such runs.
-struct Demand {
-  std::vector<bool> outputs;                    ///< of graph.outputs()
-  std::vector<bool> steps;                      ///< that run
-  std::vector<std::unique_ptr<bool[]>> wanted;  ///< by step and output: somebody reads it
+  RunHistory& history_of(const Demand* demand) const { return demand == nullptr ? history : histories[demand->place]; }
 };
 
 /// Immutable steps, kernels and constants of one graph (a session's or a subgraph's). Runs share it.
@@ -143,7 +149,7 @@ class ExecutionPlan {
   mutable std::vector<CachedShape> cache_;                             // most recent first, bounded
   mutable std::vector<std::shared_ptr<const SymbolicPlan>> symbolic_;  // from the second signature on
   mutable std::size_t symbolic_tries_ = 0;                             // bounded
-  mutable std::vector<std::shared_ptr<const Demand>> demands_;         // bounded
+  mutable std::vector<std::shared_ptr<const Demand>> demands_;         // by place
 };
 
 }  // namespace infernode::runtime

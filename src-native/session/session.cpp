@@ -132,6 +132,14 @@ bool overlap(const tensor::Value& feed, const tensor::Tensor& target) {
          target.buffer().data() < source.buffer().data() + source.bytes();
 }
 
+/// What a run of these outputs has to do; null where all are wanted.
+std::shared_ptr<const runtime::Demand> demand_of(const runtime::ExecutionPlan& plan,
+                                                 std::span<const std::size_t> wanted) {
+  std::vector<bool> asked(plan.graph().outputs().size());
+  for (const std::size_t i : wanted) asked.at(i) = true;
+  return plan.demand(asked);
+}
+
 /// What a brief run gives. One that is past its deadline is given up like one that found reasons to be.
 template <class Execute>
 std::vector<tensor::Value> or_not_brief(const Execute& execute, runtime::RunHistory& history) {
@@ -240,9 +248,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
     run.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(*request.options.timeout_ms);
   }
 
-  std::vector<bool> asked(output_count);
-  for (const std::size_t i : request.wanted) asked[i] = true;
-  const auto demand = model.plan->demand(asked);
+  const auto demand = demand_of(*model.plan, request.wanted);
   const std::size_t inter_op = state_->options.inter_op_threads;
   const FloatModeScope float_mode(true);
   std::vector<tensor::Value> feeds(request.feeds.begin(), request.feeds.end());
@@ -256,6 +262,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   const auto inputs = order_feeds(model, feeds);
   const auto shapes = request.brief ? model.plan->find_specialised(inputs) : model.plan->specialise(inputs, {});
   if (!shapes) throw runtime::NotBrief{};
+  runtime::RunHistory& history = shapes->history_of(demand.get());
   const auto begin = Profiler::Clock::now();
   const bool brief = request.brief && shapes->control_flow;
   if (brief) {
@@ -280,10 +287,10 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
                                                                            : inter_op,
                              .demand = demand.get()});
   };
-  std::vector<tensor::Value> all = brief ? or_not_brief(execute, shapes->history) : execute();
+  std::vector<tensor::Value> all = brief ? or_not_brief(execute, history) : execute();
   const auto end = Profiler::Clock::now();
   const double us = std::chrono::duration<double, std::micro>(end - begin).count();
-  shapes->history.ended(us, brief);
+  history.ended(us, brief);
   if (profiler) {
     profiler->add("Session", state_->options.parallel ? "ParallelExecutor::Execute" : "SequentialExecutor::Execute",
                   begin, end);
@@ -335,18 +342,23 @@ std::vector<Session::OutputForecast> Session::forecast(std::span<const tensor::V
   return forecasts;
 }
 
-std::optional<double> Session::expected_run_us(std::span<const tensor::Value> feeds) {
+std::optional<double> Session::expected_run_us(std::span<const tensor::Value> feeds,
+                                               std::span<const std::size_t> wanted) {
   std::shared_ptr<const runtime::ShapePlan> shapes;
+  std::shared_ptr<const runtime::Demand> demand;
   try {
     const RunGuard guard(*state_);
-    shapes = state_->model.plan->find_specialised(order_feeds(state_->model, feeds));
+    const runtime::ExecutionPlan& plan = *state_->model.plan;
+    shapes = plan.find_specialised(order_feeds(state_->model, feeds));
+    demand = demand_of(plan, wanted);
   } catch (const Error&) {
     return std::nullopt;  // released: run() will say so
   }
-  const double mean = shapes ? shapes->history.mean_us() : -1;
-  if (mean < 0) return std::nullopt;
-  const bool tells = !shapes->data_decides && shapes->history.worth_a_try();
-  return tells ? mean : std::numeric_limits<double>::infinity();
+  if (!shapes) return std::nullopt;
+  const runtime::RunHistory& history = shapes->history_of(demand.get());
+  if (history.mean_us() < 0) return std::nullopt;
+  const bool tells = !shapes->data_decides && history.worth_a_try();
+  return tells ? history.mean_us() : std::numeric_limits<double>::infinity();
 }
 
 bool Session::may_never_end() const { return state_->may_never_end; }

@@ -85,10 +85,10 @@ class Session : public std::enable_shared_from_this<Session> {
     tensor::Shape shape;
   };
   std::vector<OutputForecast> forecast(std::span<const tensor::Value> feeds, std::span<const std::size_t> wanted);
-  /// Expected duration of a run with these feeds' shapes in microseconds, from earlier runs; nullopt where this
-  /// signature was not run yet, or so long ago that its plan was dropped, and infinity where earlier runs tell nothing:
-  /// the data decides, or runs that were to be brief were not. Always cheap; does not check feeds.
-  std::optional<double> expected_run_us(std::span<const tensor::Value> feeds);
+  /// Expected duration in microseconds of a run with these feeds' shapes and for these outputs, from earlier runs;
+  /// nullopt where there was none yet, or so long ago that its plan was dropped, and infinity where earlier runs tell
+  /// nothing: the data decides, or runs that were to be brief were not. Always cheap; does not check feeds.
+  std::optional<double> expected_run_us(std::span<const tensor::Value> feeds, std::span<const std::size_t> wanted);
 
   /// Whether the model has a Loop: the only operator that may go on for ever.
   bool may_never_end() const;

@@ -84,12 +84,12 @@ TEST_CASE("what is traced is run once") {
 TEST_CASE("how long a run takes is not guessed after brief ones that were given up") {
   const auto s = open(kChoice);
   run(*s, choice(true));
-  REQUIRE(s->expected_run_us(choice(false)));
-  CHECK(*s->expected_run_us(choice(false)) < std::numeric_limits<double>::infinity());
+  REQUIRE(expected_us(*s, choice(false)));
+  CHECK(*expected_us(*s, choice(false)) < std::numeric_limits<double>::infinity());
   CHECK(briefly(*s, choice(false)).empty());
-  CHECK(s->expected_run_us(choice(false)) == std::numeric_limits<double>::infinity());
+  CHECK(expected_us(*s, choice(false)) == std::numeric_limits<double>::infinity());
   run(*s, choice(false));
-  CHECK(*s->expected_run_us(choice(false)) < std::numeric_limits<double>::infinity());
+  CHECK(*expected_us(*s, choice(false)) < std::numeric_limits<double>::infinity());
 }
 
 TEST_CASE("a brief run of a model without control flow is like any other") {

@@ -130,11 +130,21 @@ TEST_CASE("outputs are forecast where shapes tell") {
 TEST_CASE("how long a run takes is known once it ran") {
   const auto s = open("(float[N] x) => (y) { y = Softmax(x) }");
   const std::vector<Value> four{noise(DType::Float32, {4}, 1)}, five{noise(DType::Float32, {5}, 1)};
-  CHECK_FALSE(s->expected_run_us(four));
+  CHECK_FALSE(expected_us(*s, four));
   run(*s, four);
-  REQUIRE(s->expected_run_us(four));
-  CHECK(*s->expected_run_us(four) > 0);
-  CHECK_FALSE(s->expected_run_us(five));
+  REQUIRE(expected_us(*s, four));
+  CHECK(*expected_us(*s, four) > 0);
+  CHECK_FALSE(expected_us(*s, five));
+}
+
+TEST_CASE("how long a run takes is known for the outputs that it was for") {
+  const auto s = open("(float[N] x) => (y, z) { y = Neg(x)  z = Softmax(x) }");
+  const std::vector<Value> four{noise(DType::Float32, {4}, 1)};
+  const std::size_t first[] = {0}, second[] = {1};
+  (void)s->run({.feeds = four, .wanted = first});
+  CHECK(s->expected_run_us(four, first));
+  CHECK_FALSE(s->expected_run_us(four, second));
+  CHECK_FALSE(expected_us(*s, four));
 }
 
 TEST_CASE("how long a run takes is not guessed where the data decides") {
@@ -143,7 +153,7 @@ TEST_CASE("how long a run takes is not guessed where the data decides") {
       "(int64 n) => (y) { zero = Constant<value = int64 {0}>()  one = Constant<value = int64 {1}>()"
       "  y = Range(zero, n, one) }");
   run(*s, n(3));
-  CHECK(s->expected_run_us(n(3)) == std::numeric_limits<double>::infinity());
+  CHECK(expected_us(*s, n(3)) == std::numeric_limits<double>::infinity());
 }
 
 TEST_CASE("preallocated outputs are written where they fit") {
@@ -263,7 +273,7 @@ TEST_CASE("release waits for runs that have begun and refuses later ones") {
   CHECK_FALSE(s->release());
   CHECK(error_of([&] { run(*s, forever()); }).code() == ErrorCode::Disposed);
   CHECK(s->memory_bytes() == 0);
-  CHECK_FALSE(s->expected_run_us(forever()));
+  CHECK_FALSE(expected_us(*s, forever()));
   CHECK(error_of([&] { s->end_profiling(); }).code() == ErrorCode::Disposed);
   CHECK(s->feeds().size() == 3);
 }

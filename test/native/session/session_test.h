@@ -33,12 +33,22 @@ inline std::shared_ptr<Session> open(std::string_view text, SessionOptions optio
   return Session::create(engine(), source_of(model_bytes(text, opset)), std::move(options));
 }
 
+inline std::vector<std::size_t> all_outputs(const Session& session) {
+  std::vector<std::size_t> wanted(session.outputs().size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+  return wanted;
+}
+
 /// All outputs.
 inline std::vector<Value> run(Session& session, const std::vector<Value>& inputs, session::RunOptions options = {},
                               const kernel::CancelToken* cancel = nullptr) {
-  std::vector<std::size_t> wanted(session.outputs().size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+  const std::vector<std::size_t> wanted = all_outputs(session);
   return session.run({.feeds = inputs, .wanted = wanted, .cancel = cancel, .options = std::move(options)});
+}
+
+/// How long a run of all outputs is expected to take.
+inline std::optional<double> expected_us(Session& session, const std::vector<Value>& inputs) {
+  return session.expected_run_us(inputs, all_outputs(session));
 }
 
 /// The Error that `f` ends in.

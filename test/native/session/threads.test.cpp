@@ -75,7 +75,7 @@ TEST_CASE("the members of a session may be called from any thread, while it is r
     });
     callers.add([&](int i) {
       (void)s->forecast(inputs(i), kBoth);
-      (void)s->expected_run_us(inputs(i));
+      (void)s->expected_run_us(inputs(i), kBoth);
       (void)s->memory_bytes();
       if (s->released()) fail(ErrorCode::Disposed, "released");
     });
