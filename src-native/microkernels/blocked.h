@@ -37,7 +37,7 @@ struct BlockedGrid {
 struct BlockedConvTable {
   const char* name;
   std::size_t scratch_floats;  // per call of `conv`
-  // Whether a row of the padded input fits scratch: what `conv` can do.
+  // Whether what the kernel sees at a position fits scratch, which is all that `conv` asks for, whatever the image.
   bool (*fits)(const ConvShape& shape) noexcept;
   BlockedGrid (*grid)(const ConvShape& shape) noexcept;
   // Weights [out_channels][in_channels][kernel_points].

@@ -33,23 +33,25 @@ bool is_whole(const ConvShape& s) noexcept {
   return is_flat(s) && s.stride_h == 1 && s.stride_w == 1 && s.in_h == s.out_h && s.in_w == s.out_w;
 }
 
-// Enough for either form of input.
-std::size_t padded_row_floats(const ConvShape& s) noexcept {
-  return channel_blocks(s.in_channels) * kChannelBlock * seen_width(s);
-}
+std::size_t input_floats(const ConvShape& s) noexcept { return channel_blocks(s.in_channels) * kChannelBlock; }
 
 // Positions of a row of the grid.
 std::size_t row_length(const ConvShape& s) noexcept {
   if (!is_flat(s)) return s.out_w;
-  return divide_up(s.positions(), divide_up(s.positions(), kFlatRow));
+  const std::size_t most = is_whole(s) ? kFlatRow : smaller(kFlatRow, kScratchFloats / input_floats(s));
+  return divide_up(s.positions(), divide_up(s.positions(), most));
 }
-std::size_t flat_row_floats(const ConvShape& s) noexcept {
-  return channel_blocks(s.in_channels) * kChannelBlock * row_length(s);
+
+// Columns of the output that are worked on at a time: all of them where scratch holds the rows of input they need.
+std::size_t strip_width(const ConvShape& s) noexcept {
+  const std::size_t most = kScratchFloats / (seen_rows(s, 1) * input_floats(s)), kernel = seen_columns(s, 1);
+  if (is_inside(s) || seen_width(s) <= most) return s.out_w;
+  return divide_up(s.out_w, divide_up(s.out_w, (most - kernel) / s.stride_w + 1));
 }
 
 bool fits(const ConvShape& s) noexcept {
-  if (s.in_d != 1 || s.kernel_d != 1 || s.out_d != 1 || s.positions() == 0) return false;
-  return (is_flat(s) ? flat_row_floats(s) : seen_rows(s, 1) * padded_row_floats(s)) <= kScratchFloats;
+  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 &&
+         seen_rows(s, 1) * seen_columns(s, 1) * input_floats(s) <= kScratchFloats;
 }
 
 BlockedGrid grid(const ConvShape& s) noexcept {
@@ -174,12 +176,12 @@ constexpr BlockedTiles make_tiles() {
 }
 constexpr BlockedTiles kBlockedTiles = make_tiles();
 
-// Input rows [h0, h0 + rows) as the kernel sees them, zero where there is no input: blocks of `channels` floats a
-// place.
-void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::size_t blocks,
-              std::size_t channels, float* out) noexcept {
+// Input rows [h0, h0 + rows), of each `pitch` places from w0 on, zero where there is no input: blocks of `channels`
+// floats a place.
+void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::ptrdiff_t w0, std::size_t pitch,
+              std::size_t blocks, std::size_t channels, float* out) noexcept {
   const ConvShape& s = args.shape;
-  const std::size_t pitch = seen_width(s);
+  const auto floats = static_cast<std::ptrdiff_t>(channels);
   for (std::size_t b = 0; b < blocks; ++b) {
     const float* plane = args.input + b * s.in_h * s.in_w * channels;
     for (std::size_t r = 0; r < rows; ++r, out += pitch * channels) {
@@ -187,9 +189,8 @@ void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, 
       if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
         fill_zero(out, pitch * channels);
       } else {
-        const auto floats = static_cast<std::ptrdiff_t>(channels);
         copy_padded(plane + static_cast<std::size_t>(h) * s.in_w * channels,
-                    static_cast<std::ptrdiff_t>(s.in_w) * floats, -s.pad_left * floats, 1, pitch * channels, out);
+                    static_cast<std::ptrdiff_t>(s.in_w) * floats, w0 * floats, 1, pitch * channels, out);
       }
     }
   }
@@ -237,45 +238,49 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
 
   // Rows of output whose input is used while it is near.
-  const std::size_t row_floats = flat ? flat_row_floats(s) : padded_row_floats(s);
-  std::size_t band = larger(kGroupFloats / row_floats, std::size_t{1});
+  const std::size_t strip = flat ? width : strip_width(s), seen_floats = input_floats(s) * seen_columns(s, strip);
+  std::size_t band = larger(kGroupFloats / (input_floats(s) * width), std::size_t{1});
   if (!flat) {
-    const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / row_floats, kernel = seen_rows(s, 1);
+    const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / seen_floats, kernel = seen_rows(s, 1);
     band = seen < kernel ? 1 : (seen - kernel) / s.stride_h + 1;
   }
-  const std::size_t pitch = copies ? seen_width(s) : s.in_w;
-  t.row_step = s.dilation_h * pitch * channels;
-  for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
-    const std::size_t r1 = smaller(range.row_end, r0 + band), rows = seen_rows(s, r1 - r0);
-    const float* base = args.input;
-    if (flat && copies) {
-      gather_positions(args, r0 * width, smaller(r1 * width, positions), t.blocks, channels, scratch);
-      base = scratch;
-    } else if (copies) {
-      pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows, t.blocks, channels, scratch);
-      base = scratch;
-    } else {
-      base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
-    }
-    t.block_step = (copies ? rows : s.in_h) * pitch * channels;
-    if (flat && copies) t.block_step = (smaller(r1 * width, positions) - r0 * width) * channels;
-    for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
-      const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
-      t.weight = args.packed_weight + n0 * depth;
-      t.bias = args.bias ? args.bias + n0 : nullptr;
-      const auto& sums = kBlockedTiles.sum;
-      const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
-      for (std::size_t r = r0; r < r1; ++r) {
-        const std::size_t count = smaller(width, positions - r * width);
-        const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
-        const std::size_t piece = tile_rows(count);
-        for (std::size_t w0 = 0; w0 < count; w0 += piece) {
-          const std::size_t w1 = smaller(w0 + piece, count);
-          const std::size_t at = block + (r * width + w0) * kChannelBlock;
-          t.x = row + w0 * t.step;
-          t.y = args.output + at;
-          t.residual = args.residual ? args.residual + at : nullptr;
-          sums[w1 - w0 - 1][cols / kLanes - 1](t);
+  for (std::size_t c0 = 0; c0 < width; c0 += strip) {
+    const std::size_t c1 = smaller(c0 + strip, width), pitch = copies ? seen_columns(s, c1 - c0) : s.in_w;
+    t.row_step = s.dilation_h * pitch * channels;
+    for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
+      const std::size_t r1 = smaller(range.row_end, r0 + band), rows = seen_rows(s, r1 - r0);
+      const float* base = args.input;
+      t.block_step = (copies ? rows : s.in_h) * pitch * channels;
+      if (flat && copies) {
+        const std::size_t end = smaller(r1 * width, positions);
+        t.block_step = (end - r0 * width) * channels;
+        gather_positions(args, r0 * width, end, t.blocks, channels, scratch);
+        base = scratch;
+      } else if (copies) {
+        pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows,
+                 static_cast<std::ptrdiff_t>(c0 * s.stride_w) - s.pad_left, pitch, t.blocks, channels, scratch);
+        base = scratch;
+      } else {
+        base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
+      }
+      for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
+        const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
+        t.weight = args.packed_weight + n0 * depth;
+        t.bias = args.bias ? args.bias + n0 : nullptr;
+        const auto& sums = kBlockedTiles.sum;
+        const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
+        for (std::size_t r = r0; r < r1; ++r) {
+          const std::size_t count = smaller(c1, positions - r * width) - c0;
+          const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
+          const std::size_t piece = tile_rows(count);
+          for (std::size_t w0 = 0; w0 < count; w0 += piece) {
+            const std::size_t w1 = smaller(w0 + piece, count);
+            const std::size_t at = block + (r * width + c0 + w0) * kChannelBlock;
+            t.x = row + w0 * t.step;
+            t.y = args.output + at;
+            t.residual = args.residual ? args.residual + at : nullptr;
+            sums[w1 - w0 - 1][cols / kLanes - 1](t);
+          }
         }
       }
     }

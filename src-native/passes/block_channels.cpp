@@ -34,28 +34,39 @@ constexpr std::int64_t kFewChannels = 8;
 /// Where positions are fewer, an operator is not worth a conversion, and matrix products are better at it.
 constexpr std::int64_t kFewPositions = 8;
 
-/// Channels, height and width of a value.
+/// Channels, height and width of a value; where sizes are symbols, what they are taken to be when times are weighed.
 struct Image {
   std::int64_t channels, height, width;
   std::int64_t positions() const { return height * width; }
   std::int64_t elements() const { return channels * positions(); }
   std::int64_t blocked_elements() const { return (channels + kBlock - 1) / kBlock * kBlock * positions(); }
-  bool operator==(const Image&) const = default;
 };
 
 std::optional<Image> image_of(const Graph& graph, ValueId id) {
   if (id == kNoValue) return std::nullopt;
   const graph::ValueType& type = graph.value(id).type;
   if (type.elem != DType::Float32 || !type.shape || type.shape->size() != 4) return std::nullopt;
-  for (std::size_t i = 1; i < 4; ++i) {
-    if (!(*type.shape)[i].known() || (*type.shape)[i].value() < 1) return std::nullopt;
-  }
-  return Image{(*type.shape)[1].value(), (*type.shape)[2].value(), (*type.shape)[3].value()};
+  constexpr std::int64_t kUsualSize = 320, kLargest = 1 << 16, kMostChannels = 1 << 20;  // times fit 64 bits
+  const auto size = [&](std::size_t axis) {
+    return std::min(kLargest, (*type.shape)[axis].evaluate([](std::string_view) { return kUsualSize; }).value_or(0));
+  };
+  if (!(*type.shape)[1].known() || (*type.shape)[1].value() < 1 || (*type.shape)[1].value() > kMostChannels ||
+      size(2) < 1 || size(3) < 1)
+    return std::nullopt;
+  return Image{(*type.shape)[1].value(), size(2), size(3)};
 }
 
-/// The batch is one dim: an input of another would be broadcast.
-bool same_batch(const Graph& graph, ValueId a, ValueId b) {
-  return (*graph.value(a).type.shape)[0] == (*graph.value(b).type.shape)[0];
+/// Whether two images have the same dim there, for certain.
+bool same_dim(const Graph& graph, ValueId a, ValueId b, std::size_t axis) {
+  return (*graph.value(a).type.shape)[axis] == (*graph.value(b).type.shape)[axis];
+}
+bool same_shape(const Graph& graph, ValueId a, ValueId b) {
+  return same_dim(graph, a, b, 0) && same_dim(graph, a, b, 1) && same_dim(graph, a, b, 2) && same_dim(graph, a, b, 3);
+}
+/// Whether it has one position, for certain.
+bool is_vector(const Graph& graph, ValueId id) {
+  const graph::SymShape& shape = *graph.value(id).type.shape;
+  return shape[2].is(1) && shape[3].is(1);
 }
 
 /// How a node reads a value, where it works on blocks.
@@ -137,11 +148,10 @@ class Blocking {
     if (!runs_on_cpu(node) || node.outputs.size() != 1 || node.outputs[0] == kNoValue || node.inputs.empty())
       return std::nullopt;
     const std::optional<Image> out = image_of(graph_, node.outputs[0]), in = image_of(graph_, node.inputs[0]);
-    if (!out || !in || (!node.domain.empty() && node.domain != "com.microsoft" && node.domain != kOwn))
-      return std::nullopt;
-    if ((node.op_type == "Conv" && node.domain.empty()) || node.op_type == "FusedConv")
-      return admit_conv(node, *in, *out);
-    if (node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean") return admit_mean(node, *in, *out);
+    if (!out || (!node.domain.empty() && node.domain != "com.microsoft" && node.domain != kOwn)) return std::nullopt;
+    const bool conv = (node.op_type == "Conv" && node.domain.empty()) || node.op_type == "FusedConv";
+    const bool mean = node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean";
+    if (conv || mean) return !in ? std::nullopt : conv ? admit_conv(node, *in, *out) : admit_mean(node, *in, *out);
     if (node.op_type == "Concat") return admit_concat(node);
     return admit_elementwise(node, *out);
   }
@@ -153,9 +163,9 @@ class Blocking {
         out.positions() < kFewPositions || (groups != 1 && (w->dim(1) != 1 || w->dim(0) != groups)))
       return std::nullopt;
     if (groups == 1 ? w->dim(1) != in.channels : groups != in.channels) return std::nullopt;
-    if (in.width == 1 && out.width == 1) return std::nullopt;  // one row of all positions, which may be too long
+    if (in.width == 1 && out.width == 1) return std::nullopt;  // all positions would be one row
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue &&
-        (image_of(graph_, node.inputs[3]) != out || !same_batch(graph_, node.inputs[3], node.outputs[0])))
+        (!image_of(graph_, node.inputs[3]) || !same_shape(graph_, node.inputs[3], node.outputs[0])))
       return std::nullopt;
     const ConvShape shape = conv_shape(node, in, out, *w);
     if (groups == 1 && !microkernels::blocked_conv_table(options_.rung).fits(shape)) return std::nullopt;
@@ -200,8 +210,8 @@ class Blocking {
   }
 
   std::optional<Candidate> admit_mean(const Node& node, const Image& in, const Image& out) const {
-    if (!node.domain.empty() || out != Image{in.channels, 1, 1} || in.positions() < kFewPositions ||
-        !same_batch(graph_, node.inputs[0], node.outputs[0]))
+    if (!node.domain.empty() || in.channels != out.channels || !is_vector(graph_, node.outputs[0]) ||
+        in.positions() < kFewPositions || !same_dim(graph_, node.inputs[0], node.outputs[0], 0))
       return std::nullopt;
     Candidate candidate;
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
@@ -246,8 +256,8 @@ class Blocking {
       }
       const std::optional<Image> image = image_of(graph_, input);
       if (!image || image->channels != out.channels || graph_.value(input).is_constant()) return std::nullopt;
-      const bool same = *image == out && same_batch(graph_, input, node.outputs[0]);
-      if (!same && image->positions() != 1) return std::nullopt;
+      const bool same = same_shape(graph_, input, node.outputs[0]);
+      if (!same && !is_vector(graph_, input)) return std::nullopt;
       whole = whole || same;
       candidate.inputs.push_back(Reads::Blocked);
     }

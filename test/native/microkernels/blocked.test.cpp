@@ -114,6 +114,9 @@ TEST_CASE("blocked conv agrees with the definition for many shapes") {
         check_dense(table, s, true, index);
       }
     }
+    // In strips of columns.
+    check_dense(table, make_shape(520, 18, {1, 5, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
+    check_dense(table, make_shape(520, 18, {1, 7, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2), false, 7);
     // Of every second position of an input, some of them at a time.
     check_dense(table, make_shape(40, 33, {1, 29, 31}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 3);
     check_dense(table, make_shape(1800, 33, {1, 14, 13}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 4);

@@ -49,6 +49,19 @@ TEST_CASE("a chain of convolutions works on blocks from end to end") {
         "y = infernode.UnblockChannels <channels = 32> (y_blocked)");
 }
 
+TEST_CASE("sizes may be symbols, of which residuals and readers must agree") {
+  const std::string text =
+      cat("(float[N,3,H,W] x) => (y, z) <", kExpand, ", ", kDepthwise, ", ", kProject,
+          "> { t = Conv<strides = [2,2], pads = [1,1,1,1]>(x, e)  u = Conv<group = 32, pads = [1,1,1,1]>(t, d) "
+          "v = Conv(u, p)  s = Add(v, t)  y = Conv<group = 32>(s, d)  m = GlobalAveragePool(y)  z = Mul(y, m) }");
+  for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{9, 11}, {40, 7}, {5, 5}}) {
+    const std::string made = blocked(text, 17, {}, {{"N", 2}, {"H", height}, {"W", width}});
+    CAPTURE(made);
+    CHECK(made.find("t_blocked = infernode.BlockedConv") != std::string::npos);
+    CHECK(made.find("s_blocked = Add (v_blocked, t_blocked)") != std::string::npos);
+  }
+}
+
 TEST_CASE("what is squeezed out of blocks is multiplied with them") {
   const std::string squeeze = cat("(float[1,3,40,40] x) => (y) <", kExpand, ", ", kDepthwise, ", ", kProject, ", ",
                                   weight("q", {32, 32, 1, 1}, 5),
@@ -116,7 +129,7 @@ TEST_CASE("nothing works on blocks where that would not pay or is not known to")
   // Conversions would take longer.
   unchanged(one("float[1,32,40,40]", "Conv(x, p)", kProject));
   // Sizes are not known, or are those of a vector.
-  unchanged(one("float[1,3,H,W]", "Conv<strides = [2,2]>(x, e)", kExpand), {}, {{"H", 9}, {"W", 11}});
+  unchanged(one("float[1,C,30,30]", "Conv<strides = [2,2]>(x, e)", kExpand), {}, {{"C", 3}});
   unchanged(one("float[1,3,5,5]", "Conv<strides = [2,2]>(x, e)", kExpand));
   // Groups of more than one channel.
   unchanged(one("float[1,6,40,40]", "Conv<group = 2>(x, e)", kExpand));
