@@ -108,9 +108,16 @@ Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node&
     const double planes = 40e3 * number(out.channels), parted = strided ? 150 * number(in.elements()) : 0;
     return {made * points * 45 + planes + parted, made_blocked * points * 36};
   }
-  const double packed = points == 1 && !strided ? 0 : 200 * depth * number(out.positions());
-  const double plain = winograd.plain ? made * depth * 13.5 : made * depth * 22.2 + packed;
-  const double product = pairs ? 8 : winograd.blocked ? 9.5 : 18;
+  // Windows of stride 1 are rows of the padded input, others packed columns.
+  const double seen = 1 + number(w.dim(3) - 1) * number(attribute(node, "dilations", 1, 1)) / number(out.width);
+  const double plain = winograd.plain ? made * depth * 13.5
+                       : strided      ? made * depth * 22.2 + 200 * depth * number(out.positions())
+                       : points == 1  ? made * depth * 22.2
+                                      : made * (depth * 22.2 * seen + 300);
+  // A panel of one block waits for its reads.
+  const std::int64_t blocks = (out.channels + kBlock - 1) / kBlock;
+  const double panels = 18 * (blocks % 2 == 0 ? 1 : 1 + 0.25 / number(blocks));
+  const double product = pairs ? 8 : winograd.blocked ? 9.5 : panels;
   return {plain + 90 * made, made_blocked * depth * product + 60 * made_blocked};
 }
 

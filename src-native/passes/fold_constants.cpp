@@ -93,6 +93,11 @@ class Folder {
                         [&](ValueId id) { return id != kNoValue && graph_.is_output(id); });
   }
 
+  /// Whether the node has all of its output in an attribute.
+  static bool holds_its_value(const Node& node) {
+    return node.op_type == "Constant" && node.domain.empty() && node.attributes.has("value");
+  }
+
   /// What inference knows of all outputs, whether or not their inputs are constants.
   std::vector<tensor::Value> known_results(const Node& node) const {
     std::vector<tensor::Value> results;
@@ -122,6 +127,7 @@ class Folder {
       input_bytes += value.constant.bytes();
     }
     const std::size_t bytes = output_bytes(graph_, node);
+    if (holds_its_value(node)) input_bytes = bytes;
     if (bytes > (dequantizer ? options_.max_dequantized_bytes : options_.max_folded_bytes) && bytes > input_bytes)
       return {};
     if (!may_fold(options_, bytes, dequantizer ? bytes : input_bytes)) return {};

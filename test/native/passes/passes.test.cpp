@@ -56,6 +56,19 @@ TEST_CASE("what folding makes is bounded, however often it doubles") {
   for (const graph::ValueInfo& value : model.graph->values()) CHECK(value.constant.bytes() <= 4096);
 }
 
+TEST_CASE("a Constant is what it holds, however large") {
+  std::string values = "0";
+  for (int i = 1; i < 300; ++i) values += ", 0";
+  graph::Model model =
+      parse("(float[300] x) => (y) { c = Constant<value = float[300] {" + values + "}>()  y = Add(x, c) }");
+  passes::PassOptions options;
+  options.registry = &registry();
+  options.allocator = &tensor::host_allocator();
+  options.max_folded_bytes = 1024;
+  passes::run_basic(model, options);
+  CHECK(nodes(*model.graph) == "y = Add (x, c)");
+}
+
 TEST_CASE("what follows from static shapes is folded") {
   check_optimized(
       "(float[2,3] x, float[N] z) => (y) <int64 i = {1}, int64[1] a = {0}, int64[1] k = {-1}> { s = Shape(x)"
