@@ -235,6 +235,19 @@ void pack_b_panel(const void* b, std::size_t ldb, bool trans, std::size_t k0, st
   }
 }
 
+// A whole panel of codes as numbers.
+template <Stored kType>
+void pack_codes(const QuantizedB& q, const void* b, std::size_t ldb, std::size_t k0, std::size_t k, std::size_t n0,
+                float* out) noexcept {
+  Dequantizer dequantize[kNv];
+  for (std::size_t v = 0; v < kNv; ++v) dequantize[v] = dequantizer(q, n0 + v * kLanes, kLanes);
+  for (std::size_t p = 0; p < k; ++p, out += kNr) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v)
+      store(out + v * kLanes, dequantize[v](load_as<kType>(b, (k0 + p) * ldb + n0 + v * kLanes)));
+  }
+}
+
 // Codes of a panel become numbers.
 void dequantize_panel(const QuantizedB& q, std::size_t k, std::size_t n0, std::size_t cols, float* panel) noexcept {
   for (std::size_t i = 0; i < cols; i += kLanes) {
@@ -299,8 +312,13 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
         b = static_cast<const float*>(g.b) + k0 * g.ldb + n0;
         ldb = g.ldb;
       } else {
-        with_b_type(g, [&]<Stored kType>() { pack_b_panel<kType>(g.b, g.ldb, g.trans_b, k0, k, n0, cols, panel); });
-        if (g.b_quantized) dequantize_panel(*g.b_quantized, k, n0, cols, panel);
+        with_b_type(g, [&]<Stored kType>() {
+          if constexpr (kIsCode<kType>) {
+            if (!g.trans_b && cols == kNr) return pack_codes<kType>(*g.b_quantized, g.b, g.ldb, k0, k, n0, panel);
+          }
+          pack_b_panel<kType>(g.b, g.ldb, g.trans_b, k0, k, n0, cols, panel);
+          if (g.b_quantized) dequantize_panel(*g.b_quantized, k, n0, cols, panel);
+        });
       }
       const std::size_t vectors = divide_up(cols, kLanes);
       for (std::size_t t = 0; t < tiles; ++t) {
