@@ -235,6 +235,19 @@ void pack_b_panel(const void* b, std::size_t ldb, bool trans, std::size_t k0, st
   }
 }
 
+// A whole panel of codes as numbers.
+template <Stored kType>
+void pack_codes(const QuantizedB& q, const void* b, std::size_t ldb, std::size_t k0, std::size_t k, std::size_t n0,
+                float* out) noexcept {
+  Dequantizer dequantize[kNv];
+  for (std::size_t v = 0; v < kNv; ++v) dequantize[v] = dequantizer(q, n0 + v * kLanes, kLanes);
+  for (std::size_t p = 0; p < k; ++p, out += kNr) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v)
+      store(out + v * kLanes, dequantize[v](load_as<kType>(b, (k0 + p) * ldb + n0 + v * kLanes)));
+  }
+}
+
 // Codes of a panel become numbers.
 void dequantize_panel(const QuantizedB& q, std::size_t k, std::size_t n0, std::size_t cols, float* panel) noexcept {
   for (std::size_t i = 0; i < cols; i += kLanes) {
@@ -299,8 +312,13 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
         b = static_cast<const float*>(g.b) + k0 * g.ldb + n0;
         ldb = g.ldb;
       } else {
-        with_b_type(g, [&]<Stored kType>() { pack_b_panel<kType>(g.b, g.ldb, g.trans_b, k0, k, n0, cols, panel); });
-        if (g.b_quantized) dequantize_panel(*g.b_quantized, k, n0, cols, panel);
+        with_b_type(g, [&]<Stored kType>() {
+          if constexpr (kIsCode<kType>) {
+            if (!g.trans_b && cols == kNr) return pack_codes<kType>(*g.b_quantized, g.b, g.ldb, k0, k, n0, panel);
+          }
+          pack_b_panel<kType>(g.b, g.ldb, g.trans_b, k0, k, n0, cols, panel);
+          if (g.b_quantized) dequantize_panel(*g.b_quantized, k, n0, cols, panel);
+        });
       }
       const std::size_t vectors = divide_up(cols, kLanes);
       for (std::size_t t = 0; t < tiles; ++t) {
@@ -375,15 +393,40 @@ void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
     for (std::size_t r = 0; r < kRows; ++r) {
       for (std::size_t i = 0; i < depth; ++i) x[r][i] = factor * a[r * g.lda + k0 + i];
     }
-    for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kLanes) {
-      const std::size_t n = smaller(kLanes, range.n_end - n0);
-      if constexpr (kIsCode<kType>) {  // rows lie far from each other
-        constexpr std::size_t kAhead = 1024, kLine = 64;
-        if ((n0 - range.n_begin) % kLine == 0) {
-          const auto* const line = static_cast<const std::uint8_t*>(g.b) + k0 * g.ldb + n0 + kAhead;
-          for (std::size_t i = 0; i < depth; ++i) __builtin_prefetch(line + i * g.ldb);
+    std::size_t n0 = range.n_begin;
+    // Lines of memory at a time; rows lie far from each other.
+    constexpr std::size_t kVectors = kRows <= 2 ? 4 : 2, kAhead = 1024;
+    for (; depth == kDepth && n0 + kVectors * kLanes <= range.n_end; n0 += kVectors * kLanes) {
+      VecF sum[kRows][kVectors];
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) {
+        INFERNODE_UNROLL
+        for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = start ? zero() : load(g.c + r * g.ldc + n0 + v * kLanes);
+      }
+      [[maybe_unused]] Dequantizer dequantize[kVectors];
+      if constexpr (kIsCode<kType>) {
+        for (std::size_t v = 0; v < kVectors; ++v) dequantize[v] = dequantizer(*g.b_quantized, n0 + v * kLanes, kLanes);
+      }
+      INFERNODE_UNROLL
+      for (std::size_t i = 0; i < kDepth; ++i) {
+        const std::size_t at = (k0 + i) * g.ldb + n0;
+        if constexpr (kIsCode<kType>) __builtin_prefetch(static_cast<const std::uint8_t*>(g.b) + at + kAhead);
+        INFERNODE_UNROLL
+        for (std::size_t v = 0; v < kVectors; ++v) {
+          VecF row = load_as<kType>(g.b, at + v * kLanes);
+          if constexpr (kIsCode<kType>) row = scaled ? row - dequantize[v].zero : dequantize[v](row);
+          INFERNODE_UNROLL
+          for (std::size_t r = 0; r < kRows; ++r) sum[r][v] = fma(set(x[r][i]), row, sum[r][v]);
         }
       }
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) {
+        INFERNODE_UNROLL
+        for (std::size_t v = 0; v < kVectors; ++v) store(g.c + r * g.ldc + n0 + v * kLanes, sum[r][v]);
+      }
+    }
+    for (; n0 < range.n_end; n0 += kLanes) {
+      const std::size_t n = smaller(kLanes, range.n_end - n0);
       VecF sum[kRows];
       INFERNODE_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) sum[r] = start ? zero() : load_partial(g.c + r * g.ldc + n0, n);
@@ -443,6 +486,8 @@ void skinny_dots(const GemmArgs& g, const GemmRange& range) noexcept {
       INFERNODE_UNROLL
       for (std::size_t c = 0; c < kColumns; ++c) {
         VecF row = load_as<kType>(g.b, start[c] + p);
+        if constexpr (kType == Stored::kF32)
+          __builtin_prefetch(static_cast<const float*>(g.b) + start[c] + p + kColumns * g.k * 2);
         if constexpr (kIsCode<kType>) row = row - zeros[c];
         INFERNODE_UNROLL
         for (std::size_t r = 0; r < kRows; ++r) sum[r][c] = fma(load(a + r * g.lda + p), row, sum[r][c]);
