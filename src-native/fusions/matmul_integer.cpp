@@ -2,6 +2,7 @@
 //   Y = activation((A - a_zero_point)(B - b_zero_point) * (a_scale * b_scale) + bias + residual)
 // Where A is float32, DynamicQuantizeLinear is part of it.
 
+#include "base/error.h"
 #include "fusions/activation.h"
 
 namespace infernode::fusions {
@@ -124,8 +125,8 @@ void register_matmul_integer(FusionRegistry& registry) {
       {"MatMulBiasFusion", 2, inputs + ", c) => (y) { " + product + "y = Add(t, c) }", guard_bias, replace_bias});
   registry.add({"MatMulResidualFusion", 2, inputs + ", r) => (y) { " + product + "y = Add(t, r) }", guard_residual,
                 replace_residual});
-  for (const std::string activation : kActivations) {
-    registry.add({"MatMulActivationFusion", 2, inputs + ", o_min, o_max) => (y) { " + product + activation + " }",
+  for (const char* activation : kActivations) {
+    registry.add({"MatMulActivationFusion", 2, cat(inputs, ", o_min, o_max) => (y) { ", product, activation, " }"),
                   guard_activation, replace_activation});
   }
   registry.add({"DynamicQuantizeMatMulFusion", 2,
