@@ -23,7 +23,7 @@ std::size_t tile_rows_of(const ConvShape& s) noexcept { return divide_up(s.out_h
 BlockedGrid grid(const ConvShape& s) noexcept { return {tile_rows_of(s), divide_up(out_floats(s), kNr)}; }
 
 bool pays(const ConvShape& s) noexcept {
-  return s.out_channels >= 16 && s.in_channels >= 16 && tile_rows_of(s) * tile_columns(s) >= 16;
+  return s.out_channels >= 24 && s.in_channels >= 24 && tile_rows_of(s) * tile_columns(s) >= 16;
 }
 
 std::size_t band_rows(const ConvShape& s) noexcept {
