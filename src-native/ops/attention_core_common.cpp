@@ -26,18 +26,30 @@ class Loops<float> {
   Loops(CpuRung rung, microkernels::Float32Precision precision)
       : rung_(rung),
         gemm_(microkernels::gemm_table(rung, precision)),
+        packs_(&gemm_ != &microkernels::gemm_table(rung)),
         elementwise_(microkernels::elementwise_table(rung)),
         reduce_(microkernels::reduce_table(rung)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
 
-  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n].
+  /// Whether keys and values are packed once for all blocks of rows: what each block would do takes a good part of its
+  /// products' time.
+  bool packs() const { return packs_; }
+  std::size_t packed_floats(std::size_t n, std::size_t k) const { return align_up(gemm_.packed_b_floats(n, k), 16); }
+  void pack(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b, float* out) const {
+    gemm_.pack_b(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
+  }
+
+  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed` is b of `packed_k` rows, or null.
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
-                const float* b, std::size_t ldb, bool trans_b, float* c, std::size_t ldc, float* scratch) const {
+                const float* b, std::size_t ldb, bool trans_b, float* c, std::size_t ldc, float* scratch,
+                const float* packed = nullptr, std::size_t packed_k = 0) const {
     microkernels::GemmArgs args{
         .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
+    args.packed_b = packed;
+    if (packed != nullptr) args.packed_k = packed_k;
     args.c = c;
     args.ldc = ldc;
     gemm_.gemm(args, {0, m, 0, n}, scratch);
@@ -70,6 +82,7 @@ class Loops<float> {
  private:
   CpuRung rung_;
   const microkernels::GemmTable& gemm_;
+  bool packs_;
   const microkernels::ElementwiseTable& elementwise_;
   const microkernels::ReduceTable& reduce_;
 };
@@ -79,9 +92,13 @@ class Loops<double> {
  public:
   Loops(CpuRung rung, microkernels::Float32Precision) : gemm_(microkernels::gemm_table(rung)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
+  static bool packs() { return false; }
+  static std::size_t packed_floats(std::size_t, std::size_t) { return 0; }
+  static void pack(std::size_t, std::size_t, const double*, std::size_t, bool, float*) {}
 
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
-                const double* b, std::size_t ldb, bool trans_b, double* c, std::size_t ldc, float* scratch) const {
+                const double* b, std::size_t ldb, bool trans_b, double* c, std::size_t ldc, float* scratch,
+                const float* = nullptr, std::size_t = 0) const {
     gemm_.dgemm({.m = m,
                  .n = n,
                  .k = k,
@@ -145,17 +162,34 @@ class Attention {
     const std::size_t scores = checked_mul(rows_, c_.kv_len);
     const std::size_t copies = rounds_ ? checked_mul(rows_ + c_.kv_len, c_.head) : 0;
     const std::size_t own = align_up(checked_mul(checked_add(scores, copies), sizeof(T)), 64);
-    const std::size_t stride = own + align_up(loops_.scratch_floats() * sizeof(float), 64);
+    // Keys and values of one head, packed.
+    constexpr std::size_t kFewRows = 16;
+    const bool packs = loops_.packs() && c_.q_len * group >= kFewRows && c_.kv_len > 0;
+    const std::size_t k_floats = packs ? loops_.packed_floats(c_.kv_len, c_.head) : 0;
+    const std::size_t v_floats = packs ? loops_.packed_floats(c_.v_head, c_.kv_len) : 0;
+    const std::size_t shared = checked_mul(checked_add(k_floats, v_floats), sizeof(float));
+    const std::size_t stride = checked_add(own, shared) + align_up(loops_.scratch_floats() * sizeof(float), 64);
+    std::vector<std::size_t> held(threads, SIZE_MAX);  // whose they are, by slot
     const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
     const double cost = 2.0 * static_cast<double>(rows_) * static_cast<double>(c_.kv_len) *
                         static_cast<double>(c_.head + c_.v_head + 16) / 30;
     ctx.parallel_for(c_.batch * c_.q_heads * blocks, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
       auto* const work = reinterpret_cast<T*>(memory.data() + slot * stride);
-      auto* const scratch = reinterpret_cast<float*>(memory.data() + slot * stride + own);
+      auto* const keys = reinterpret_cast<float*>(memory.data() + slot * stride + own);
+      float* const values = keys + k_floats;
+      float* const scratch = values + v_floats;
       for (std::size_t i = begin; i < end; ++i) {
         if (i % 16 == 0) ctx.run().check();
         const std::size_t first = i % blocks * rows_, head = i / blocks % c_.q_heads, batch = i / blocks / c_.q_heads;
-        block({batch, head, head / group, first, std::min(rows_, c_.q_len - first)}, work, scratch);
+        const std::size_t kv_head = head / group, kv = batch * c_.kv_heads + kv_head;
+        if (packs && held[slot] != kv) {
+          held[slot] = kv;
+          loops_.pack(c_.kv_len, c_.head, c_.k.at(batch, kv_head), c_.k.row, true, keys);
+          loops_.pack(c_.v_head, c_.kv_len, c_.v.at(batch, kv_head), c_.v.row, false, values);
+        }
+        block({batch, head, kv_head, first, std::min(rows_, c_.q_len - first), packs ? keys : nullptr,
+               packs ? values : nullptr},
+              work, scratch);
       }
     });
   }
@@ -163,6 +197,7 @@ class Attention {
  private:
   struct Block {
     std::size_t batch, head, kv_head, first, rows;
+    const float *keys, *values;  ///< packed, or null
   };
 
   /// Keys that some row of the block may see: those behind them need not be looked at.
@@ -186,14 +221,14 @@ class Attention {
     products(b, n, work, scratch);
     for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
     loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, y, c_.y.row,
-                    scratch);
+                    scratch, n % 2 == 0 || n == c_.kv_len ? b.values : nullptr, c_.kv_len);
   }
 
   void products(const Block& b, std::size_t n, T* scores, float* scratch) const {
     const T* q = c_.q.at(b.batch, b.head, b.first);
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
-      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, scores, n, scratch);
+      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, scores, n, scratch, b.keys);
     }
     // Each operand takes the root of the scale.
     T root = static_cast<T>(std::sqrt(c_.scale));
