@@ -205,8 +205,9 @@ void skinny_rows(const GemmArgs& g, const GemmRange& range, std::uint32_t* a) no
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kPairColumns) {
     skinny_panel<kRows>(pairs, a, pairs, packed_words(g) + n0 * pairs_of(g.packed_depth()), tile);
-    gemm_table_avx512.tiles->finish(output_at(g, 0, kRows, n0, smaller(kPairColumns, range.n_end - n0), true, true),
-                                    tile);
+    gemm_table_avx512.tiles->finish(output_at(g, range.m_begin, range.m_end - range.m_begin, n0,
+                                              smaller(kPairColumns, range.n_end - n0), true, true),
+                                    tile + range.m_begin * kPairColumns);
   }
 }
 
@@ -215,8 +216,8 @@ void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   const bool other = g.m <= kSkinny || g.b_quantized || g.a_type != FloatType::kF32 || g.b_type != FloatType::kF32;
   if (g.packed_depth() < kLeastK || (!g.packed_b && other)) return gemm_table_avx512.gemm(g, range, scratch);
   auto* const words = reinterpret_cast<std::uint32_t*>(scratch);
-  // Of the whole product, whose ranges then only cut columns: what is done does not depend on the cut.
-  if (g.m <= kSkinny && g.m * pairs_of(g.k) <= kScratchA && range.m_begin == 0 && range.m_end == g.m) {
+  // All rows, even where a range holds some of them: sums must not depend on the cut.
+  if (g.m <= kSkinny && g.m * pairs_of(g.k) <= kScratchA) {
     switch (g.m) {
       case 1:
         return skinny_rows<1>(g, range, words);
