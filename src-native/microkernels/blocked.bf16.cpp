@@ -5,6 +5,14 @@
 
 // Dense convolutions of medium precision where the CPU multiplies bfloat16 but has no matrix unit. Rows of the padded
 // input are rounded, two channels to a word, before panels of channels pass over them.
+#if defined(__clang__)
+#define INFERNODE_UNROLL_4 _Pragma("clang loop unroll_count(4)")
+#elif defined(__GNUC__)
+#define INFERNODE_UNROLL_4 _Pragma("GCC unroll 4")
+#else
+#define INFERNODE_UNROLL_4
+#endif
+
 namespace infernode::microkernels {
 
 extern const BlockedConvTable blocked_conv_table_avx512;
@@ -180,6 +188,7 @@ void blocked_tile(const Tile& t) noexcept {
     for (std::size_t h = 0; h < t.rows; ++h) {
       for (std::size_t c = 0; c < t.columns; ++c) {
         const std::uint32_t* x = from + h * t.row_step + c * t.column_step;
+        INFERNODE_UNROLL_4
         for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * 16) {
           __m512i row[kVectors];
           INFERNODE_UNROLL

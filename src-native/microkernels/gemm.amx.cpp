@@ -80,7 +80,7 @@ class RowBlock {
     odd_ = !odd_;
     p.split = split_b_ + (odd_ ? kSplitB : 0);
     if (g_.packed_b) {
-      p.b = g_.packed_b + n0 * g_.k + k0 * kPanelColumns;
+      p.b = g_.packed_b + n0 * g_.packed_depth() + k0 * kPanelColumns;
     } else if (!g_.trans_b && g_.b_type == FloatType::kF32 && p.cols == kPanelColumns) {
       p.b = static_cast<const float*>(g_.b) + k0 * g_.ldb + n0;
       p.ldb = g_.ldb;

@@ -5,7 +5,8 @@
 #include "microkernels/register_tile.simd.h"
 
 // Float32 products of medium precision where the CPU multiplies bfloat16 but has no matrix unit. Packed weights take
-// half as many bytes. 8-bit operands, and few rows by a B that is not packed, go to the AVX-512 kernels.
+// half as many bytes. 8-bit operands, and few rows by a B that is not packed, go to the AVX-512 kernels. So do short
+// sums: they gain little, and who multiplies positions by frequencies of angles does not mean them to be rounded.
 namespace infernode::microkernels {
 
 extern const GemmTable gemm_table_avx512;
@@ -14,13 +15,23 @@ namespace {
 
 static_assert(kNr == kPairColumns);
 
-constexpr std::size_t kMaxRows = 192;                // rows of A that are rounded at a time
-constexpr std::size_t kBlockK = 2 * kGemmBlockK;     // as many bytes as the float32 kernel's block
-constexpr std::size_t kLdaPairs = kBlockK / 2 + 16;  // spreads the rows of A over the cache sets
-constexpr std::size_t kSkinny = 4;                   // up to this many rows the product is bound by reading B
-constexpr std::size_t kScratchA = kMaxRows * kLdaPairs;
+constexpr std::size_t kBlockK = 2 * kGemmBlockK;             // as many bytes as the float32 kernel's block
+constexpr std::size_t kSkinny = 4;                           // up to this many rows the product is bound by reading B
+constexpr std::size_t kLeastK = 32;                          // of a sum that is worth it
+constexpr std::size_t kScratchA = 192 * (kBlockK / 2 + 16);  // words of A that are rounded at a time
 constexpr std::size_t kScratchB = kBlockK / 2 * kPairColumns;
-constexpr std::size_t kScratchFloats = larger(kScratchA + kScratchB, kMaxRows*(kGemmBlockK + 16) + kGemmBlockK * kNr);
+constexpr std::size_t kMostRows = 384;  // however short they are
+// The AVX-512 kernel's among them.
+constexpr std::size_t kScratchFloats = larger(kScratchA + kScratchB, 192 * (kGemmBlockK + 16) + kGemmBlockK * kNr);
+
+// Of words of A: spreads its rows over the cache sets.
+constexpr std::size_t row_words(std::size_t block) noexcept { return pairs_of(block) + 16; }
+
+// How many rows are rounded at a time: the more, the fewer times B is read.
+constexpr std::size_t rows_at_once(std::size_t block) noexcept {
+  return smaller(kMostRows, kScratchA / row_words(block) / kMr * kMr);
+}
+static_assert(rows_at_once(kBlockK) == 192);
 
 using SumPairs = void (*)(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
                           float* tile) noexcept;
@@ -64,11 +75,13 @@ void pack_panel(const void* b, FloatType type, std::size_t ldb, bool trans, std:
 }
 
 std::size_t packed_b_floats(std::size_t n, std::size_t k) noexcept {
+  if (k < kLeastK) return gemm_table_avx512.packed_b_floats(n, k);
   return divide_up(n, kPairColumns) * kPairColumns * pairs_of(k);
 }
 
 void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, float* out,
             std::size_t n_begin, std::size_t n_end) noexcept {
+  if (k < kLeastK) return gemm_table_avx512.pack_b(n, k, b, type, ldb, trans_b, out, n_begin, n_end);
   auto* const words = reinterpret_cast<std::uint32_t*>(out);
   for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPairColumns)
     pack_panel(b, type, ldb, trans_b, 0, k, n0, smaller(kPairColumns, n - n0), words + n0 * pairs_of(k));
@@ -83,7 +96,7 @@ void pack_a(const GemmArgs& g, std::size_t m0, std::size_t rows, std::size_t k0,
     return;
   }
   // What pack_b makes of a transposed A is rows of k numbers, 32 k at a time.
-  alignas(64) float chunk[kMaxRows * kPairColumns];
+  alignas(64) float chunk[kMostRows * kPairColumns];
   for (std::size_t p = 0; p < k; p += kPairColumns) {
     const std::size_t width = smaller(kPairColumns, k - p),
                       at = g.trans_a ? (k0 + p) * g.lda + m0 : m0 * g.lda + k0 + p;
@@ -120,23 +133,23 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
   std::uint32_t* const panel = scratch + kScratchA;
   alignas(64) float tile[GemmTiles::kMaxFloats];
   const std::size_t block = larger(gemm_block_k(g.k, kBlockK), std::size_t{1});
-  const std::size_t tiles = divide_up(rows, kMr);  // rows are dealt out evenly over them
+  const std::size_t lda = row_words(block), tiles = divide_up(rows, kMr);  // rows are dealt out evenly over tiles
   std::size_t k0 = 0;
   do {
     const std::size_t k = smaller(block, g.k - k0), pairs = pairs_of(k);
     const bool first = k0 == 0, last = k0 + k == g.k;
-    pack_a(g, m0, rows, k0, k, a, kLdaPairs);
+    pack_a(g, m0, rows, k0, k, a, lda);
     for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPairColumns) {
       const std::size_t cols = smaller(kPairColumns, n_end - n0);
       const std::uint32_t* b = panel;
       if (g.packed_b) {
-        b = packed_words(g) + n0 * pairs_of(g.k) + k0 / 2 * kPairColumns;
+        b = packed_words(g) + n0 * pairs_of(g.packed_depth()) + k0 / 2 * kPairColumns;
       } else {
         pack_panel(g.b, g.b_type, g.ldb, g.trans_b, k0, k, n0, cols, panel);
       }
       for (std::size_t t = 0; t < tiles; ++t) {
         const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
-        kSums.by_size[r1 - r0 - 1][divide_up(cols, std::size_t{16}) - 1](pairs, a + r0 * kLdaPairs, kLdaPairs, b, tile);
+        kSums.by_size[r1 - r0 - 1][divide_up(cols, std::size_t{16}) - 1](pairs, a + r0 * lda, lda, b, tile);
         gemm_table_avx512.tiles->finish(output_at(g, m0 + r0, r1 - r0, n0, cols, first, last), tile);
       }
     }
@@ -191,19 +204,20 @@ void skinny_rows(const GemmArgs& g, const GemmRange& range, std::uint32_t* a) no
   pack_a(g, 0, kRows, 0, g.k, a, pairs);
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kPairColumns) {
-    skinny_panel<kRows>(pairs, a, pairs, packed_words(g) + n0 * pairs, tile);
-    gemm_table_avx512.tiles->finish(output_at(g, 0, kRows, n0, smaller(kPairColumns, range.n_end - n0), true, true),
-                                    tile);
+    skinny_panel<kRows>(pairs, a, pairs, packed_words(g) + n0 * pairs_of(g.packed_depth()), tile);
+    gemm_table_avx512.tiles->finish(output_at(g, range.m_begin, range.m_end - range.m_begin, n0,
+                                              smaller(kPairColumns, range.n_end - n0), true, true),
+                                    tile + range.m_begin * kPairColumns);
   }
 }
 
 void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
-  if (!g.packed_b && (g.m <= kSkinny || g.b_quantized || g.a_type != FloatType::kF32 || g.b_type != FloatType::kF32))
-    return gemm_table_avx512.gemm(g, range, scratch);
+  const bool other = g.m <= kSkinny || g.b_quantized || g.a_type != FloatType::kF32 || g.b_type != FloatType::kF32;
+  if (g.packed_depth() < kLeastK || (!g.packed_b && other)) return gemm_table_avx512.gemm(g, range, scratch);
   auto* const words = reinterpret_cast<std::uint32_t*>(scratch);
-  // Of the whole product, whose ranges then only cut columns: what is done does not depend on the cut.
-  if (g.m <= kSkinny && g.m * pairs_of(g.k) <= kScratchA && range.m_begin == 0 && range.m_end == g.m) {
+  // All rows, even where a range holds some of them: sums must not depend on the cut.
+  if (g.m <= kSkinny && g.m * pairs_of(g.k) <= kScratchA) {
     switch (g.m) {
       case 1:
         return skinny_rows<1>(g, range, words);
@@ -215,7 +229,8 @@ void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
         return skinny_rows<4>(g, range, words);
     }
   }
-  const std::size_t rows = range.m_end - range.m_begin, blocks = divide_up(rows, kMaxRows);
+  const std::size_t rows = range.m_end - range.m_begin,
+                    blocks = divide_up(rows, rows_at_once(gemm_block_k(g.k, kBlockK)));
   for (std::size_t i = 0; i < blocks; ++i) {
     const std::size_t m0 = range.m_begin + i * rows / blocks, m1 = range.m_begin + (i + 1) * rows / blocks;
     multiply_rows(g, m0, m1 - m0, range.n_begin, range.n_end, words);

@@ -46,11 +46,14 @@ struct GemmArgs {
   FloatType b_type = FloatType::kF32;
   const QuantizedB* b_quantized = nullptr;  // B holds 8-bit codes, whatever b_type says
   const float* packed_b = nullptr;          // from pack_b of the same table
+  std::size_t packed_k = 0;                 // that it was packed with, where k, then even, takes fewer; 0: k
   float* c = nullptr;                       // [m][ldc]
   std::size_t ldc = 0;
   bool accumulate = false;  // C is added to instead of overwritten
   Float32Precision precision = Float32Precision::kHighest;
   GemmEpilogue epilogue;
+
+  std::size_t packed_depth() const noexcept { return packed_k > 0 ? packed_k : k; }
 };
 
 // Part of C. n_begin is a multiple of the table's nr.

@@ -307,7 +307,7 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
       const float* b = panel;
       std::size_t ldb = kNr;
       if (g.packed_b) {
-        b = g.packed_b + n0 * g.k + k0 * kNr;
+        b = g.packed_b + n0 * g.packed_depth() + k0 * kNr;
       } else if (tiles == 1 && cols == kNr && !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized) {
         b = static_cast<const float*>(g.b) + k0 * g.ldb + n0;
         ldb = g.ldb;
@@ -517,7 +517,7 @@ void skinny_rows(const GemmArgs& g, const GemmRange& range) noexcept {
   if (g.packed_b) {
     alignas(64) float tile[GemmTiles::kMaxFloats];
     for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
-      skinny_panel<kRows>(g.k, static_cast<const float*>(g.a), g.lda, g.packed_b + n0 * g.k, tile);
+      skinny_panel<kRows>(g.k, static_cast<const float*>(g.a), g.lda, g.packed_b + n0 * g.packed_depth(), tile);
       finish(output_at(g, 0, kRows, n0, smaller(kNr, range.n_end - n0), true, true), tile);
     }
     return;

@@ -35,16 +35,18 @@ class Loops<float> {
     gemm_.pack_b(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
   }
 
-  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, unless null, is b packed.
+  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, unless null, is b of `packed_k`
+  /// rows packed, of which k, then even, may take fewer.
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
-                const float* b, std::size_t ldb, bool trans_b, const float* packed, float* c, std::size_t ldc,
-                float* scratch) const {
+                const float* b, std::size_t ldb, bool trans_b, const float* packed, std::size_t packed_k, float* c,
+                std::size_t ldc, float* scratch) const {
     microkernels::GemmArgs args{
         .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
     args.packed_b = packed;
+    args.packed_k = packed_k;
     args.c = c;
     args.ldc = ldc;
     gemm_.gemm(args, {0, m, 0, n}, scratch);
@@ -91,7 +93,7 @@ class Loops<double> {
   static void pack(std::size_t, std::size_t, const double*, std::size_t, bool, double*) {}
 
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
-                const double* b, std::size_t ldb, bool trans_b, const double*, double* c, std::size_t ldc,
+                const double* b, std::size_t ldb, bool trans_b, const double*, std::size_t, double* c, std::size_t ldc,
                 float* scratch) const {
     gemm_.dgemm({.m = m,
                  .n = n,
@@ -150,10 +152,9 @@ class Attention {
     if (tiles || rounds_ || std::is_same_v<T, double> || rows_ == c_.q_len) return;
     // Blocks of about the same number of rows, in whole tiles.
     rows_ = std::min(align_up(ceil_div(c_.q_len, ceil_div(c_.q_len, rows_)), loops_.tile_rows()), c_.q_len);
-    constexpr std::size_t kMost = 2 << 20;                                       // elements
-    const bool whole = !c_.causal && c_.right_window < 0 && c_.lengths.empty();  // each block sees all keys
+    constexpr std::size_t kMost = 2 << 20;  // elements
     packed_k_ = loops_.packed_size(c_.kv_len, c_.head);
-    packed_v_ = whole ? loops_.packed_size(c_.v_head, c_.kv_len) : 0;
+    packed_v_ = loops_.packed_size(c_.v_head, c_.kv_len);
     if (packed_k_ + packed_v_ > kMost) packed_k_ = packed_v_ = 0;
   }
 
@@ -197,8 +198,7 @@ class Attention {
   /// Blocks of rows share what is packed of a head.
   void pack(const Block& b, T* packed) const {
     loops_.pack(c_.kv_len, c_.head, c_.k.at(b.batch, b.kv_head), c_.k.row, true, packed);
-    if (packed_v_ != 0)
-      loops_.pack(c_.v_head, c_.kv_len, c_.v.at(b.batch, b.kv_head), c_.v.row, false, packed + packed_k_);
+    loops_.pack(c_.v_head, c_.kv_len, c_.v.at(b.batch, b.kv_head), c_.v.row, false, packed + packed_k_);
   }
 
   /// Keys that some row of the block may see: those behind them need not be looked at.
@@ -221,16 +221,16 @@ class Attention {
     }
     products(b, n, work, scratch);
     for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
-    const T* const values = packed_v_ == 0 ? nullptr : b.packed + packed_k_;
-    loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, y, c_.y.row,
-                    scratch);
+    const T* const values = b.packed != nullptr && (n % 2 == 0 || n == c_.kv_len) ? b.packed + packed_k_ : nullptr;
+    loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
+                    y, c_.y.row, scratch);
   }
 
   void products(const Block& b, std::size_t n, T* scores, float* scratch) const {
     const T* q = c_.q.at(b.batch, b.head, b.first);
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
-      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed, scores, n,
+      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed, c_.head, scores, n,
                              scratch);
     }
     // Each operand takes the root of the scale.
@@ -245,7 +245,7 @@ class Attention {
     };
     const T* left = scaled(q, c_.q.row, b.rows, copies);
     const T* right = scaled(k, c_.k.row, n, copies + rows_ * c_.head);
-    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, nullptr, scores, n, scratch);
+    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, nullptr, 0, scores, n, scratch);
     loops_.round(c_.precision, scores, b.rows * n);
   }
 

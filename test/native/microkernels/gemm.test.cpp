@@ -223,6 +223,45 @@ TEST_CASE("gemm gives the same bits however C is cut") {
   });
 }
 
+TEST_CASE("gemm takes the first rows of a B that was packed with more") {
+  const auto try_table = [](const GemmTable& table) {
+    for (const std::size_t m : {1u, 3u, 40u}) {
+      for (const std::size_t all : {20u, 101u, 1701u}) {
+        const std::size_t n = 70;
+        Random random(all);
+        std::vector<float> a(m * all), b(n * all), packed(table.packed_b_floats(n, all)), c(m * n);
+        random.fill(a);
+        random.fill(b);
+        for (float& x : a) x = rounded(x);
+        for (float& x : b) x = rounded(x);
+        table.pack_b(n, all, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+        Scratch<float> scratch(table.scratch_floats);
+        for (const std::size_t k : {std::size_t{2}, std::size_t{18}, all / 4 * 2}) {
+          GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = all, .epilogue = {}};
+          args.packed_b = packed.data();
+          args.packed_k = all;
+          args.c = c.data();
+          args.ldc = n;
+          table.gemm(args, {0, m, 0, n}, scratch.data());
+          double worst = 0;
+          for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+              double sum = 0;
+              for (std::size_t p = 0; p < k; ++p) sum += static_cast<double>(a[i * all + p]) * b[p * n + j];
+              worst = std::max(worst, std::abs(sum - c[i * n + j]));
+            }
+          }
+          CHECK(worst < 1e-4);
+        }
+      }
+    }
+  };
+  for_each_target([&](CpuRung rung) {
+    try_table(gemm_table(rung));
+    try_table(gemm_table(rung, Float32Precision::kMedium));
+  });
+}
+
 TEST_CASE("split_gemm covers C exactly once") {
   for_each_target([](CpuRung rung) {
     const GemmTable& table = gemm_table(rung);
