@@ -512,16 +512,20 @@ void skinny_dots(const GemmArgs& g, const GemmRange& range) noexcept {
   }
 }
 
+// Sums all of the product's kRows rows, whose number decides how, and finishes those of the range.
+template <std::size_t kRows>
+void skinny_packed(const GemmArgs& g, const GemmRange& range) noexcept {
+  alignas(64) float tile[GemmTiles::kMaxFloats];
+  for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
+    skinny_panel<kRows>(g.k, static_cast<const float*>(g.a), g.lda, g.packed_b + n0 * g.packed_depth(), tile);
+    finish(output_at(g, range.m_begin, range.m_end - range.m_begin, n0, smaller(kNr, range.n_end - n0), true, true),
+           tile + range.m_begin * kNr);
+  }
+}
+
+// A product of kRows rows by a B that is not packed; what becomes of a row does not depend on kRows.
 template <std::size_t kRows>
 void skinny_rows(const GemmArgs& g, const GemmRange& range) noexcept {
-  if (g.packed_b) {
-    alignas(64) float tile[GemmTiles::kMaxFloats];
-    for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
-      skinny_panel<kRows>(g.k, static_cast<const float*>(g.a), g.lda, g.packed_b + n0 * g.packed_depth(), tile);
-      finish(output_at(g, 0, kRows, n0, smaller(kNr, range.n_end - n0), true, true), tile);
-    }
-    return;
-  }
   with_b_type(g, [&]<Stored kType>() {
     if (g.trans_b) {
       skinny_dots<kType, kRows>(g, range);
@@ -542,26 +546,46 @@ void skinny_rows(const GemmArgs& g, const GemmRange& range) noexcept {
   }
 }
 
-// Whole products of few rows; ranges only cut columns here, so the choice does not depend on the cut.
 bool is_skinny(const GemmArgs& g) noexcept {
   return g.m <= kSkinny && g.k > 0 && g.a_type == FloatType::kF32 && !g.trans_a;
 }
 
+// Calls fn with a number of rows up to kSkinny as a constant.
+template <class Fn>
+INFERNODE_SIMD void with_rows(std::size_t rows, Fn fn) {
+  switch (rows) {
+    case 1:
+      return fn.template operator()<1>();
+    case 2:
+      return fn.template operator()<2>();
+    case 3:
+      return fn.template operator()<3>();
+    default:
+      return fn.template operator()<4>();
+  }
+}
+
+// The product of the range's rows alone.
+GemmArgs rows_of(const GemmArgs& g, const GemmRange& range) noexcept {
+  GemmArgs part = g;
+  part.m = range.m_end - range.m_begin;
+  part.a = static_cast<const float*>(g.a) + range.m_begin * g.lda;
+  part.c = g.c + range.m_begin * g.ldc;
+  if (g.epilogue.bias_m) part.epilogue.bias_m = g.epilogue.bias_m + range.m_begin;
+  if (g.epilogue.residual) part.epilogue.residual = g.epilogue.residual + range.m_begin * g.epilogue.ld_residual;
+  return part;
+}
+
 void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
-  if (is_skinny(g) && range.m_begin == 0 && range.m_end == g.m) {
-    switch (g.m) {
-      case 1:
-        return skinny_rows<1>(g, range);
-      case 2:
-        return skinny_rows<2>(g, range);
-      case 3:
-        return skinny_rows<3>(g, range);
-      default:
-        return skinny_rows<4>(g, range);
-    }
-  }
   const std::size_t rows = range.m_end - range.m_begin;
+  if (is_skinny(g) && g.packed_b) {
+    return with_rows(g.m, [&]<std::size_t kRows>() { skinny_packed<kRows>(g, range); });
+  }
+  if (is_skinny(g)) {
+    const GemmArgs part = rows_of(g, range);
+    return with_rows(rows, [&]<std::size_t kRows>() { skinny_rows<kRows>(part, range); });
+  }
   const std::size_t blocks = divide_up(rows, kMaxRows);
   for (std::size_t i = 0; i < blocks; ++i) {
     const std::size_t m0 = range.m_begin + i * rows / blocks, m1 = range.m_begin + (i + 1) * rows / blocks;

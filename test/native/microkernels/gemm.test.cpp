@@ -223,6 +223,38 @@ TEST_CASE("gemm gives the same bits however C is cut") {
   });
 }
 
+TEST_CASE("gemm gives the same bits where few rows are cut") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    const std::size_t n = 70, k = 101;
+    for (const std::size_t m : {2u, 3u, 4u}) {
+      Random random(m);
+      std::vector<float> a(m * k), b(k * n), packed(table.packed_b_floats(n, k)), residual(m * n), bias(m);
+      for (std::vector<float>* numbers : {&a, &b, &residual, &bias}) random.fill(*numbers);
+      Scratch<float> scratch(table.scratch_floats);
+      for (const bool trans_b : {false, true}) {
+        table.pack_b(n, k, b.data(), FloatType::kF32, trans_b ? k : n, trans_b, packed.data(), 0, n);
+        for (const float* packed_b : {static_cast<const float*>(nullptr), static_cast<const float*>(packed.data())}) {
+          std::vector<float> whole(m * n), cut(m * n);
+          GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .epilogue = {}};
+          args.ldb = trans_b ? k : n;
+          args.trans_b = trans_b;
+          args.packed_b = packed_b;
+          args.ldc = n;
+          args.epilogue.bias_m = bias.data();
+          args.epilogue.residual = residual.data();
+          args.epilogue.ld_residual = n;
+          args.c = whole.data();
+          table.gemm(args, {0, m, 0, n}, scratch.data());
+          args.c = cut.data();
+          for (std::size_t row = 0; row < m; ++row) table.gemm(args, {row, row + 1, 0, n}, scratch.data());
+          CHECK(whole == cut);
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("gemm takes the first rows of a B that was packed with more") {
   const auto try_table = [](const GemmTable& table) {
     for (const std::size_t m : {1u, 3u, 40u}) {
