@@ -88,6 +88,7 @@ INFERNODE_SIMD VecF reduce_mapped(ReduceOp op, const float* x, std::size_t n, Fn
 
 // Long sums are cut into blocks whose totals are added in float64, which bounds the rounding error.
 constexpr std::size_t kSumBlock = 4096;
+constexpr std::size_t kSumRows = 128;  // of columns: each block's sum is added to the others' at its end
 
 template <ReduceOp kOp>
 float row(const float* x, std::size_t n) noexcept {
@@ -111,11 +112,18 @@ void columns(const float* x, std::size_t rows, std::size_t stride, std::size_t c
   for (; c + 4 * kLanes <= cols; c += 4 * kLanes) {
     VecF s0 = start, s1 = start, s2 = start, s3 = start;
     const float* p = x + c;
-    for (std::size_t r = 0; r < rows; ++r, p += stride) {
-      s0 = take(kOp, s0, load(p));
-      s1 = take(kOp, s1, load(p + kLanes));
-      s2 = take(kOp, s2, load(p + 2 * kLanes));
-      s3 = take(kOp, s3, load(p + 3 * kLanes));
+    for (std::size_t r0 = 0; r0 < rows; r0 += kSumRows) {
+      VecF t0 = start, t1 = start, t2 = start, t3 = start;
+      for (std::size_t r = smaller(kSumRows, rows - r0); r > 0; --r, p += stride) {
+        t0 = take(kOp, t0, load(p));
+        t1 = take(kOp, t1, load(p + kLanes));
+        t2 = take(kOp, t2, load(p + 2 * kLanes));
+        t3 = take(kOp, t3, load(p + 3 * kLanes));
+      }
+      s0 = join(kOp, s0, t0);
+      s1 = join(kOp, s1, t1);
+      s2 = join(kOp, s2, t2);
+      s3 = join(kOp, s3, t3);
     }
     store(out + c, s0);
     store(out + c + kLanes, s1);
@@ -126,7 +134,12 @@ void columns(const float* x, std::size_t rows, std::size_t stride, std::size_t c
     const std::size_t n = smaller(kLanes, cols - c);
     VecF sum = start;
     const float* p = x + c;
-    for (std::size_t r = 0; r < rows; ++r, p += stride) sum = take(kOp, sum, load_partial(p, n));
+    for (std::size_t r0 = 0; r0 < rows; r0 += kSumRows) {
+      VecF part = start;
+      for (std::size_t r = smaller(kSumRows, rows - r0); r > 0; --r, p += stride)
+        part = take(kOp, part, load_partial(p, n));
+      sum = join(kOp, sum, part);
+    }
     store_partial(out + c, sum, n);
   }
 }

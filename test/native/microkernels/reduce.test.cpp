@@ -89,6 +89,21 @@ TEST_CASE("a long sum stays accurate") {
   });
 }
 
+TEST_CASE("long columns stay accurate") {
+  for_each_target([](CpuRung rung) {
+    constexpr std::size_t kRows = 25600;
+    for (const std::size_t cols : {5, 16, 64}) {
+      std::vector<float> x(kRows * cols), out(cols);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1.0f + 0.001f * static_cast<float>(i % 37);
+      reduce_table(rung).columns[static_cast<std::size_t>(ReduceOp::kSum)](x.data(), kRows, cols, cols, out.data());
+      for (std::size_t c = 0; c < cols; ++c) {
+        const double expected = reference(ReduceOp::kSum, x.data() + c, kRows, cols);
+        CHECK(std::abs(out[c] - expected) < 2e-6 * expected);
+      }
+    }
+  });
+}
+
 TEST_CASE("maximum and minimum carry NaN wherever it is") {
   for_each_target([](CpuRung rung) {
     const ReduceTable& table = reduce_table(rung);
