@@ -107,9 +107,7 @@ class NodeInfo final : public KernelInfo {
   void release_constant(std::size_t) override {}
   WeightPacker& packer() override { return packer_; }
   CpuRung cpu_rung() const override { return infernode::cpu_rung(); }
-  microkernels::Float32Precision float32_precision() const override {
-    return microkernels::Float32Precision::kHighest;
-  }
+  microkernels::Float32Precision float32_precision() const override { return microkernels::Float32Precision::kHighest; }
   std::unique_ptr<SubgraphRunner> subgraph(std::string_view name) override {
     const std::shared_ptr<Graph> wanted = node_.attributes.get_graph(name);
     if (!wanted) fail(ErrorCode::InvalidModel, cat(graph::describe(graph_, node_), " has no subgraph '", name, "'"));

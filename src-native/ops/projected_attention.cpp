@@ -191,8 +191,7 @@ class ProjectedAttention : public MaskedAttention {
 class Attention final : public ProjectedAttention {
  public:
   explicit Attention(KernelInfo& info)
-      : ProjectedAttention(info, {.mask = 3, .past = 4, .added = 5, .length = 6}),
-        table_(product_table(info)) {
+      : ProjectedAttention(info, {.mask = 3, .past = 4, .added = 5, .length = 6}), table_(product_table(info)) {
     const Tensor* w = info.constant(1);
     if (w == nullptr || w->rank() != 2 || w->numel() == 0 || !gemm_type(w->dtype())) return;
     w_shape_ = w->shape();

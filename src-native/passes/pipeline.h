@@ -42,8 +42,8 @@ struct PassOptions {
   /// Elements that share a scale where weights have no blocks; 0: the largest power of two from 16 to 256 that divides
   /// a column, 16 where none does.
   std::int64_t block_size = 32;
-  bool cpu_only = true;  ///< no other provider will claim nodes
-  CpuRung rung{};        ///< whose kernels will run the CPU's nodes
+  bool cpu_only = true;                        ///< no other provider will claim nodes
+  CpuRung rung{};                              ///< whose kernels will run the CPU's nodes
   microkernels::Float32Precision precision{};  ///< of their float32 products
   /// run_basic sets it: weights that run_extended will have operators read as codes are not folded.
   bool keep_codes = false;
