@@ -96,7 +96,10 @@ export function unknownProviderHint(names: readonly string[]): string {
   const known = loadNative().listSupportedBackends();
   const unknown = names.find((name) => browserOnly.has(name) || known.every((provider) => provider.name !== name));
   if (unknown === undefined) return '';
-  const has = ` This build has ${listed(listSupportedBackends().map(({ name }) => name))}.`;
+  const same = known.find(({ name }) => name === unknown.replace(/ExecutionProvider$/, '').toLowerCase());
+  if (same !== undefined && !browserOnly.has(unknown)) return ` Did you mean '${same.name}'?`;
+  const here = listSupportedBackends().map(({ name }) => name);
+  const has = ` This build has ${listed(here.filter((name) => name !== 'null'))}.`;
   return browserOnly.has(unknown) ? ` '${unknown}' is a provider of onnxruntime-web.${has}` : has;
 }
 

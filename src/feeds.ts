@@ -3,6 +3,7 @@ import { types } from 'node:util';
 import { elementTypeOfCode, elementTypeOfName, typeNameHint, type ElementType } from './element-types.js';
 import { EngineTensor } from './engine-tensor.js';
 import { InferenceError, rangeError, typeError, type ErrorFields } from './errors.js';
+import { promiseHint } from './hints.js';
 import { Kind, type NativeTensor, type NativeValueInfo } from './native.js';
 import {
   bitsOf,
@@ -127,7 +128,7 @@ function readTensor(
   const givenDims = tensor.dims;
   if (!Array.isArray(givenDims)) {
     const bare = Array.isArray(value) || ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
-    const hint = bare ? ` Wrap the ${describe(value)}: new Tensor(type, data, dims).` : '';
+    const hint = bare ? ` Wrap the ${describe(value)}: new Tensor(type, data, dims).` : promiseHint(value);
     throw typeError(`${what}: Tensor.dims must be an array, got ${describe(givenDims)}.${hint}`, fields);
   }
   if (givenDims.length > mostDims) {
@@ -156,7 +157,8 @@ function readTensor(
     throw typeError(`${what}: Tensor.type is not supported: ${typeName}.${typeNameHint(typeName)}`, fields);
   const { location } = tensor;
   if (typeof location !== 'string') {
-    throw typeError(`${what}: Tensor.location must be a string, got ${describe(location)}.`, fields);
+    const hint = location === undefined ? ' Make it with new Tensor(type, data, dims).' : '';
+    throw typeError(`${what}: Tensor.location must be a string, got ${describe(location)}.${hint}`, fields);
   }
   if (location === 'none') throw disposed(what, fields);
   if (location !== 'cpu' && location !== 'cpu-pinned') {

@@ -1,6 +1,8 @@
 import { types } from 'node:util';
 
+import type { ElementType } from './element-types.js';
 import { nearestName } from './option-names.js';
+import { describe } from './tensor-data.js';
 
 // What to do about it, as a sentence that follows an error's message: empty where there is nothing to say.
 
@@ -13,17 +15,22 @@ export function nameHint(name: string, known: readonly string[], what: string): 
 
 /** About what was given for a model and is neither a path nor bytes. */
 export function modelHint(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return '';
+  const got = ` Got ${describe(value)}.`;
+  if (typeof value !== 'object' || value === null) return got;
   if (value instanceof URL) {
     return value.protocol === 'file:'
       ? ' It is a URL: give fileURLToPath(url), of node:url.'
       : ' It is a URL: fetch it and give its bytes.';
   }
-  if (types.isPromise(value)) return ' It is a Promise: await it first.';
   if (typeof (value as { arrayBuffer?: unknown }).arrayBuffer === 'function') {
     return ' Give its bytes: await value.arrayBuffer().';
   }
-  return '';
+  return promiseHint(value) || got;
+}
+
+/** About what is a Promise. */
+export function promiseHint(value: unknown): string {
+  return types.isPromise(value) ? ' It is a Promise: await it first.' : '';
 }
 
 /** About a path that could not be opened. */
@@ -32,6 +39,31 @@ export function pathHint(path: string): string {
   if (/^https?:/i.test(path)) return ' It is a URL: fetch it and give its bytes.';
   if (/^~[/\\]/.test(path)) return ' The shell expands ~, Node.js does not: give os.homedir() and the rest.';
   return '';
+}
+
+/** About data of another kind than a tensor's type has. */
+export function dataHint(type: ElementType | undefined, data: unknown): string {
+  if (data === undefined) return ' No data was given.';
+  const promise = promiseHint(data);
+  if (promise !== '' || type === undefined) return promise;
+  const given = describe(data);
+  const numbers = [
+    'Float32Array',
+    'Float64Array',
+    'Int8Array',
+    'Int16Array',
+    'Uint16Array',
+    'Int32Array',
+    'Uint32Array',
+  ];
+  if (type.name === 'float16') return ` Got ${given}: give the bits of float16 numbers, or a Float16Array.`;
+  if (given === 'ArrayBuffer') return ` Got ArrayBuffer: give new ${type.array}(buffer).`;
+  if (types.isDataView(data) || given === 'Uint8Array') {
+    return ` Got ${types.isDataView(data) ? 'DataView' : given}: where it holds the numbers' bytes, give new ${type.array}(data.buffer, data.byteOffset, length).`;
+  }
+  if (!numbers.includes(given)) return ` Got ${given}.`;
+  const convert = type.array.startsWith('Big') ? '(data, BigInt)' : '(data)';
+  return ` Got ${given}: ${type.array}.from${convert} converts it.`;
 }
 
 /** Names in quotes: the first twenty, and how many follow. */

@@ -105,6 +105,7 @@ export class InferenceSession implements CommonSession {
     TRACE_EVENT_BEGIN('InferenceSession.run');
     let results: Results;
     if (feeds instanceof IoBinding) {
+      feeds.checkHandler(this.handler);
       results = await feeds.run(checkOptions(arg1));
     } else {
       const { fetches, options } = this.parseRunArguments(feeds, arg1, arg2);
@@ -122,7 +123,10 @@ export class InferenceSession implements CommonSession {
   runSync(feeds: ValueMap | IoBinding, options?: InferenceSession.RunOptions): Results;
   runSync(feeds: ValueMap, fetches: Fetches | undefined, options?: InferenceSession.RunOptions): Results;
   runSync(feeds: ValueMap | IoBinding, arg1?: unknown, arg2?: unknown): Results {
-    if (feeds instanceof IoBinding) return feeds.runSync(checkOptions(arg1));
+    if (feeds instanceof IoBinding) {
+      feeds.checkHandler(this.handler);
+      return feeds.runSync(checkOptions(arg1));
+    }
     const { fetches, options } = this.parseRunArguments(feeds, arg1, arg2);
     return this.native().runSync(feeds, fetches, options);
   }
@@ -192,7 +196,7 @@ export class InferenceSession implements CommonSession {
     return new IoBinding(this.native());
   }
 
-  /** A tensor in the engine's memory, on the host or on a device of the session's providers ('cuda:0', ...). */
+  /** A tensor of zeros in the engine's memory, on the host or on a device of the session's providers ('cuda:0', ...). */
   allocate(type: Tensor.Type, dims: readonly number[], device = 'cpu'): EngineTensor {
     const elementType = elementTypeOfName(type);
     if (elementType === undefined)
@@ -212,8 +216,9 @@ export class InferenceSession implements CommonSession {
 
   private parseRunArguments(feeds: unknown, arg1: unknown, arg2: unknown): RunArguments {
     if (typeof feeds !== 'object' || feeds === null || isTensor(feeds) || Array.isArray(feeds)) {
+      const hint = isTensor(feeds) ? ` It is a Tensor: give { '${this.inputNames[0]}': tensor }.` : '';
       throw typeError(
-        `'feeds' must be an object that use input names as keys and OnnxValue as corresponding values, got ${describe(feeds)}.`,
+        `'feeds' must be an object that use input names as keys and OnnxValue as corresponding values, got ${describe(feeds)}.${hint}`,
       );
     }
     if (arg1 === undefined) return { fetches: undefined, options: checkOptions(arg2) };
@@ -316,6 +321,7 @@ interface RunArguments {
 function checkOptions(options: unknown): InferenceSession.RunOptions | undefined {
   if (options === undefined) return undefined;
   if (typeof options !== 'object' || options === null) throw typeError("'options' must be an object.");
+  if (Array.isArray(options)) throw typeError("'options' must be an object, got Array.");
   return options;
 }
 

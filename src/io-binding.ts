@@ -1,6 +1,6 @@
 import type { Tensor, InferenceSession as Common } from 'onnxruntime-common';
 
-import { rangeError, typeError } from './errors.js';
+import { InferenceError, rangeError, typeError } from './errors.js';
 import { nearestName } from './option-names.js';
 import type { RunOptions } from './run-options.js';
 import { DevicePlacement, type NativeSessionHandler, type OutputTarget } from './session-handler.js';
@@ -20,6 +20,12 @@ export class IoBinding {
   /** @internal */
   constructor(handler: NativeSessionHandler) {
     this.#handler = handler;
+  }
+
+  /** Throws where the binding is another session's. @internal */
+  checkHandler(handler: unknown): void {
+    if (handler === this.#handler) return;
+    throw new InferenceError('INVALID_ARGUMENT', 'The binding belongs to another session: run it there.');
   }
 
   /** Binds a value to an input or an overridable initializer. Throws RangeError for a name that the model lacks. */

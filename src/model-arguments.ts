@@ -45,5 +45,6 @@ function wholeOf(buffer: ArrayBufferLike): Uint8Array {
 function optionsOf(value: unknown): SessionOptions {
   if (value === undefined) return {};
   if (typeof value !== 'object' || value === null) throw typeError("'options' must be an object.");
+  if (Array.isArray(value)) throw typeError("'options' must be an object, got Array.");
   return value;
 }

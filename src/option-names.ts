@@ -12,7 +12,7 @@ export function warnMisspelt(
 ): void {
   for (const key of keys) {
     if (known.includes(key) || alsoKnown.includes(key)) continue;
-    const nearest = nearestName(key, known);
+    const nearest = nearestOption(key, known);
     if (nearest === undefined) continue;
     warnOnce(key, `${what} has no key '${key}', which is ignored. Did you mean '${nearest}'?`);
   }
@@ -23,6 +23,19 @@ export function warnOnce(name: string, message: string): void {
   if (warned.has(name)) return;
   warned.add(name);
   process.emitWarning(message, { type: 'InfernodeWarning', code: 'INFERNODE_UNKNOWN_OPTION' });
+}
+
+/** The option that was meant: the same but for case and underscores, or with words left out, or nearly the same. */
+function nearestOption(key: string, known: readonly string[]): string | undefined {
+  const plain = (name: string): string => name.replaceAll('_', '').toLowerCase();
+  const text = plain(key);
+  const covers = (long: string, short: string): boolean =>
+    short.length >= 6 && long.length - short.length <= 10 && long.includes(short);
+  return (
+    known.find((name) => plain(name) === text) ??
+    nearestName(text, known) ??
+    known.find((name) => covers(plain(name), text) || (plain(name).length >= 6 && text.endsWith(plain(name))))
+  );
 }
 
 /** The name closest to `name`, if it is close enough to be what was meant. */

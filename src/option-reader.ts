@@ -37,7 +37,9 @@ export class OptionReader {
   string(key: string, fallback: string): string {
     const value = this.get(key);
     if (value === undefined) return fallback;
-    if (typeof value !== 'string') this.wrong(key, 'a string', value);
+    if (typeof value !== 'string') {
+      this.wrong(key, value instanceof URL ? 'a string (fileURLToPath(url), of node:url)' : 'a string', value);
+    }
     return value;
   }
 

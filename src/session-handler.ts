@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+
 import type { InferenceSession as Common, InferenceSessionHandler, SessionHandler, Tensor } from 'onnxruntime-common';
 
 import { elementTypeOfCode, type ElementType } from './element-types.js';
@@ -330,6 +332,10 @@ function missingInput(
   feeds: Readonly<Record<string, unknown>>,
   known: readonly string[],
 ): InferenceError {
+  if (types.isMap(feeds)) {
+    const message = `input '${name}' is missing in 'feeds', which is a Map: give Object.fromEntries(feeds).`;
+    return new InferenceError('INVALID_ARGUMENT', message, { input: name });
+  }
   const strays = Object.keys(feeds).filter((key) => !known.includes(key));
   const nearest = nearestName(name, strays);
   const hint =

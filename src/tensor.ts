@@ -2,6 +2,7 @@ import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
 
 import { arrayLength, elementTypeOfName, typeNameHint, type ElementType } from './element-types.js';
 import { InferenceError, rangeError, typeError } from './errors.js';
+import { dataHint } from './hints.js';
 import {
   describe,
   inThisRealm,
@@ -115,7 +116,7 @@ function explained(error: unknown, arg0: unknown, arg1: unknown): unknown {
 function argumentHint(message: string, arg0: unknown, arg1: unknown): string {
   if (message.startsWith('Unsupported tensor type')) return typeNameHint(String(arg0));
   if (message.includes('data must be type of')) {
-    return ` Got ${describe(arg1)}: ${elementTypeOfName(arg0)?.array}.from(data) converts it.`;
+    return dataHint(elementTypeOfName(arg0), arg1);
   }
   if (message === 'Invalid element type of data array: number.') {
     return " Name the type first: new Tensor('float32', data, dims).";

@@ -169,13 +169,13 @@ std::vector<graph::ValueType> output_types(const Graph& graph) {
   return types;
 }
 
-/// Dims of which inference knows neither the size nor a symbol get the symbol that the file declares.
+/// Dims of which inference does not know the size have the symbol that the file declares, if it declares one.
 void name_dims(graph::ValueType& inferred, const graph::ValueType& declared) {
   if (!inferred.shape || !declared.shape || inferred.shape->size() != declared.shape->size()) return;
   for (std::size_t d = 0; d < inferred.shape->size(); ++d) {
     Dim& dim = (*inferred.shape)[d];
     const Dim& name = (*declared.shape)[d];
-    if (!dim.known() && dim.symbol_name().empty() && !name.symbol_name().empty()) dim = name;
+    if (!dim.known() && !name.symbol_name().empty()) dim = name;
   }
 }
 

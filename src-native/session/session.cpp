@@ -364,9 +364,14 @@ std::optional<double> Session::expected_run_us(std::span<const tensor::Value> fe
 bool Session::may_never_end() const { return state_->may_never_end; }
 
 tensor::Tensor Session::allocate(tensor::DType dtype, const tensor::Shape& shape, tensor::Device device) {
-  if (device.is_host()) return tensor::Tensor::make(dtype, shape);
+  const tensor::Tensor zeros = tensor::Tensor::make(dtype, shape);
+  if (dtype != tensor::DType::String) std::fill_n(zeros.buffer().data(), zeros.bytes(), std::byte{0});
+  if (device.is_host()) return zeros;
   for (const auto& provider : state_->providers()) {
-    if (provider->device() == device) return tensor::Tensor::make(dtype, shape, provider->allocator());
+    if (provider->device() != device) continue;
+    const tensor::Tensor there = tensor::Tensor::make(dtype, shape, provider->allocator());
+    copy(zeros, there);
+    return there;
   }
   fail(ErrorCode::InvalidArgument, cat("this session has no device '", device.to_string(), "'"));
 }

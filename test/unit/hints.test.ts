@@ -22,7 +22,8 @@ describe('what to do is said', () => {
     ['a Promise', Promise.resolve(), /'buffer'\. It is a Promise: await it first\./],
     ['a Response', new Response('x'), /'buffer'\. Give its bytes: await value\.arrayBuffer\(\)\./],
     ['a Blob', new Blob(['x']), /'buffer'\. Give its bytes/],
-    ['nothing', undefined, /'buffer'\.$/],
+    ['nothing', undefined, /'buffer'\. Got undefined\.$/],
+    ['numbers', [1, 2], /'buffer'\. Got Array\.$/],
   ])('of %s for a model', async (_, model, message) => {
     expect(await messageOf(() => InferenceSession.create(model as any))).toMatch(message);
   });
@@ -51,6 +52,32 @@ describe('what to do is said', () => {
     expect(await messageOf(() => session.run({}))).toBe("input 'x' is missing in 'feeds'.");
   });
 
+  it.each<[string, unknown, RegExp]>([
+    ['a Map', new Map([['x', 1]]), /missing in 'feeds', which is a Map: give Object\.fromEntries\(feeds\)\.$/],
+    ['a tensor', floats(1), /got object\. It is a Tensor: give \{ 'x': tensor \}\.$/],
+    ['a Promise for a tensor', { x: Promise.resolve() }, / It is a Promise: await it first\.$/],
+    ['an array for a tensor', { x: [1] }, / Wrap the Array: new Tensor\(type, data, dims\)\.$/],
+    ['a plain object for a tensor', { x: { type: 'float32', data: [1], dims: [1] } }, / Make it with new Tensor\(/],
+  ])('of %s for feeds', async (_, feeds, message) => {
+    expect(await messageOf(() => session.run(feeds))).toMatch(message);
+  });
+
+  it('of arrays for options', async () => {
+    expect(await messageOf(() => InferenceSession.create('m', ['cuda'] as any))).toMatch(/an object, got Array/);
+    expect(await messageOf(() => session.run({ x: floats(1) }, ['y'], ['y']))).toMatch(/an object, got Array/);
+    expect(
+      await messageOf(() => InferenceSession.create('m', { modelCacheDir: new URL('file:///tmp') } as any)),
+    ).toMatch(/'modelCacheDir' must be a string \(fileURLToPath\(url\), of node:url\), got object/);
+  });
+
+  it('of a binding that is run by another session', async () => {
+    const other = (await InferenceSession.create('m')) as any;
+    const binding = other.createIoBinding().bindInput('x', floats(1));
+    expect(await messageOf(() => session.run(binding))).toMatch(/belongs to another session/);
+    expect(() => session.runSync(binding)).toThrow(/belongs to another session/);
+    await other.run(binding);
+  });
+
   it('of outputs with other names', async () => {
     expect(await messageOf(() => session.run({ x: floats(1) }, ['yy']))).toMatch(/yy\. Did you mean 'y'\?$/);
     expect(await messageOf(() => session.run({ x: floats(1) }, ['logits']))).toMatch(
@@ -71,7 +98,7 @@ describe('what to do is said', () => {
   });
 
   it('of providers that there are not', async () => {
-    const has = "This build has 'cpu', 'null'.";
+    const has = "This build has 'cpu'.";
     for (const create of [InferenceSession.create, InferenceSession.createSync]) {
       addon.failure = {
         code: 'PROVIDER_UNAVAILABLE',
@@ -91,11 +118,21 @@ describe('what to do is said', () => {
     ['a type of ONNX', ['float', [1]], /^Unsupported tensor type: float\. Did you mean 'float32'\?$/],
     ['a misspelt type', ['flaot32', [1]], /flaot32\. Did you mean 'float32'\?$/],
     ['a type that is not there', ['quaternion', [1]], /quaternion\. The types are 'float32', 'uint8', /],
+    ['doubles', ['float32', Float64Array.of(1)], / Got Float64Array: Float32Array\.from\(data\) converts it\.$/],
+    ['floats as integers', ['int64', Float32Array.of(1)], /: BigInt64Array\.from\(data, BigInt\) converts it\.$/],
     [
-      'data of another type',
-      ['float32', Float64Array.of(1)],
-      / Got Float64Array: Float32Array\.from\(data\) converts it\.$/,
+      'floats as halves',
+      ['float16', Float32Array.of(1)],
+      / Got Float32Array: give the bits of float16 numbers, or a Float16Array\.$/,
     ],
+    [
+      'bytes',
+      ['float32', Buffer.alloc(4)],
+      /bytes, give new Float32Array\(data\.buffer, data\.byteOffset, length\)\.$/,
+    ],
+    ['a buffer', ['float32', new ArrayBuffer(4)], / Got ArrayBuffer: give new Float32Array\(buffer\)\.$/],
+    ['a Promise', ['float32', Promise.resolve()], / It is a Promise: await it first\.$/],
+    ['nothing', ['float32', undefined], / No data was given\.$/],
     ['numbers without a type', [[1, 2]], / Name the type first: new Tensor\('float32', data, dims\)\.$/],
   ])('of %s for a tensor', (_, args, message) => {
     expect(() => new Tensor(...(args as [any, any]))).toThrow(

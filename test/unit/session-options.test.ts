@@ -1,5 +1,6 @@
 import { env } from 'onnxruntime-common';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { runOptionKeys, sessionOptionKeys } from '../../src/option-keys.js';
 import { nearestName, warnMisspelt } from '../../src/option-names.js';
 import { parseRunOptions } from '../../src/run-options.js';
 import { parseSessionOptions } from '../../src/session-options.js';
@@ -152,6 +153,26 @@ describe('misspelt keys', () => {
     ['config', undefined],
   ])('%s is close to %s', (key, nearest) => {
     expect(nearestName(key, ['intraOpNumThreads', 'executionProviders', 'logId'])).toBe(nearest);
+  });
+
+  it.each([
+    ['intra_op_num_threads', 'intraOpNumThreads'],
+    ['numThreads', 'intraOpNumThreads'],
+    ['providers', 'executionProviders'],
+    ['optimizationLevel', 'graphOptimizationLevel'],
+    ['cacheDir', 'modelCacheDir'],
+    ['abortSignal', 'signal'],
+  ])('%s is meant by words of %s', (key, meant) => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    warnMisspelt([key], sessionOptionKeys, [], 'Options');
+    expect(warn.mock.calls.map(([message]) => message)).toEqual([expect.stringContaining(`Did you mean '${meant}'?`)]);
+  });
+
+  it('that others use are left to them', () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const theirs = ['device', 'dtype', 'subfolder', 'model_file_name', 'use_external_data_format', 'progress_callback'];
+    warnMisspelt([...theirs, 'local_files_only', 'config', 'webgpu'], sessionOptionKeys, runOptionKeys, 'Options');
+    expect(warn).not.toHaveBeenCalled();
   });
 
   it('are named once', () => {

@@ -223,6 +223,22 @@ TEST_CASE("a run ends when it is cancelled, out of time or told to terminate") {
   CHECK(run(*s, brief, {.timeout_ms = 60000}).size() == 1);
 }
 
+TEST_CASE("what is allocated for the user holds zeros") {
+  const auto s = open("(float[N] x) => (y) { y = Neg(x) }");
+  for (int again = 0; again < 3; ++again) {
+    const Tensor made = s->allocate(DType::Float32, {1000}, {});
+    for (const float value : made.span<float>()) REQUIRE(value == 0);
+    std::fill_n(made.buffer().data(), made.bytes(), std::byte{0x5a});
+  }
+}
+
+TEST_CASE("outputs are described by the symbols that the file declares") {
+  const auto s = open("(float[batch] x) => (float[rows] y, z) { y = Neg(x)  z = Neg(x) }");
+  const auto symbol = [&](std::size_t i) { return (*s->outputs()[i].type.shape)[0].symbol_name(); };
+  CHECK(symbol(0) == "rows");
+  CHECK(symbol(1) == "batch");
+}
+
 TEST_CASE("a run stays within its memory limit") {
   const auto s = open("(float[N] x) => (y) { a = Exp(x)  y = Softmax(a) }", {.memory_limit = 10000});
   CHECK(run(*s, {noise(DType::Float32, {100}, 1)}).size() == 1);
