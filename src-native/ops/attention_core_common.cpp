@@ -317,9 +317,8 @@ class Attention {
     if (first < last && loops_.add_open(mask + first, row + first, static_cast<std::size_t>(last - first))) return true;
     bool any = false;
     for (std::int64_t i = first; i < last; ++i) {
-      const bool open = mask[i] != kShut;
-      row[i] = open ? row[i] + mask[i] : kShut;
-      any = any || open;
+      any = any || mask[i] != kShut;
+      row[i] += mask[i];
     }
     return any;
   }

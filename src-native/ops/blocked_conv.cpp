@@ -41,7 +41,9 @@ Shape blocked_shape(const Shape& planar) { return {planar[0], blocks_of(planar[1
 class BlockedConv final : public kernel::Kernel {
  public:
   explicit BlockedConv(KernelInfo& info)
-      : table_(microkernels::blocked_conv_table(info.cpu_rung(), info.float32_precision())),
+      : table_(microkernels::blocked_conv_table(info.cpu_rung(), info.attributes().get_int("exact", 0) != 0
+                                                                     ? microkernels::Float32Precision::kHighest
+                                                                     : info.float32_precision())),
         winograd_table_(microkernels::blocked_winograd_table(info.cpu_rung())),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),

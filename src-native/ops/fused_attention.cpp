@@ -48,7 +48,9 @@ class FusedAttention final : public kernel::Kernel {
     Shape out{q[0], q[1], q[2], v[3]};
     if (rows_first_[3]) std::swap(out[1], out[2]);
     const Tensor y = ctx.output(0, ctx.input(0).rank() == 3 ? Shape{out[0], out[2], out[3]} : out);
-    if (y.numel() == 0) return;
+    const Shape scores = ctx.input(0).rank() == 3 ? Shape{q[0], q[2], k[2]} : Shape{q[0], q[1], q[2], k[2]};
+    const Tensor kept = ctx.wants_output(1) ? ctx.output(1, scores) : Tensor();
+    if (y.numel() == 0 && kept.numel() == 0) return;
     const RealInput<float> query(ctx, rung_, ctx.input(0)), key(ctx, rung_, ctx.input(1)),
         value(ctx, rung_, ctx.input(2));
     const RealOutput<float> result(ctx, rung_, y);
@@ -70,9 +72,7 @@ class FusedAttention final : public kernel::Kernel {
     call.scale = static_cast<double>(scale_);
     call.zero_nan = zero_nan_;
     if (!zero_nan_) call.shut_row = std::numeric_limits<float>::quiet_NaN();  // as Softmax gives
-    const bool keeps = ctx.wants_output(1);
-    const Shape scores = ctx.input(0).rank() == 3 ? Shape{q[0], q[2], k[2]} : Shape{q[0], q[1], q[2], k[2]};
-    const RealOutput<float> probabilities(ctx, rung_, keeps ? ctx.output(1, scores) : Tensor());
+    const RealOutput<float> probabilities(ctx, rung_, kept);
     call.scores = probabilities.data();
     call.stage = AttentionCall<float>::Stage::Probabilities;
     const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);

@@ -34,6 +34,9 @@ constexpr std::int64_t kFewChannels = 8;
 /// Where positions are fewer, an operator is not worth a conversion, and matrix products are better at it.
 constexpr std::int64_t kFewPositions = 8;
 
+/// A height or width counts as this much at most.
+constexpr std::int64_t kLargest = 1 << 16;
+
 /// Channels, height and width of a value; where sizes are symbols, what they are taken to be when times are weighed.
 struct Image {
   std::int64_t channels, height, width;
@@ -46,7 +49,7 @@ std::optional<Image> image_of(const Graph& graph, ValueId id) {
   if (id == kNoValue) return std::nullopt;
   const graph::ValueType& type = graph.value(id).type;
   if (type.elem != DType::Float32 || !type.shape || type.shape->size() != 4) return std::nullopt;
-  constexpr std::int64_t kUsualSize = 320, kLargest = 1 << 16, kMostChannels = 1 << 20;  // times fit 64 bits
+  constexpr std::int64_t kUsualSize = 320, kMostChannels = 1 << 20;  // times fit 64 bits
   const auto size = [&](std::size_t axis) {
     return std::min(kLargest, (*type.shape)[axis].evaluate([](std::string_view) { return kUsualSize; }).value_or(0));
   };
@@ -82,6 +85,7 @@ struct Candidate {
   std::vector<Reads> inputs;
   bool blocked_output = true;
   std::int64_t gain = 0;  ///< picoseconds that it saves
+  bool exact = false;     ///< a convolution that is computed in float32 whatever precision is asked for
 };
 
 std::int64_t attribute(const Node& node, const char* name, std::size_t i, std::int64_t fallback) {
@@ -130,7 +134,8 @@ class Blocking {
       : graph_(graph),
         options_(options),
         table_(microkernels::blocked_conv_table(options.rung, options.precision)),
-        pairs_(&table_ != &microkernels::blocked_conv_table(options.rung)),
+        exact_table_(microkernels::blocked_conv_table(options.rung)),
+        pairs_(&table_ != &exact_table_),
         consumers_(graph.consumers()),
         outputs_(graph.outputs().begin(), graph.outputs().end()) {}
 
@@ -179,12 +184,18 @@ class Blocking {
         (!image_of(graph_, node.inputs[3]) || !same_shape(graph_, node.inputs[3], node.outputs[0])))
       return std::nullopt;
     const ConvShape shape = conv_shape(node, in, out, *w);
-    if (groups == 1 && !table_.fits(shape)) return std::nullopt;
     Candidate candidate;
+    if (groups == 1 && pairs_) {
+      ConvShape widest = shape;
+      if (!(*graph_.value(node.inputs[0]).type.shape)[3].known()) widest.in_w = kLargest;
+      candidate.exact = !table_.fits(widest);
+    }
+    if (groups == 1 && !(candidate.exact ? exact_table_ : table_).fits(shape)) return std::nullopt;
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
     candidate.inputs[0] = groups == 1 && in.channels <= kFewChannels ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
-    const Times times = conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w) : Winograd{}, pairs_);
+    const Times times =
+        conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w) : Winograd{}, pairs_ && !candidate.exact);
     candidate.gain = static_cast<std::int64_t>(times.plain - times.blocked);
     return candidate;
   }
@@ -435,6 +446,7 @@ class Blocking {
     node.attributes = old.attributes;
     if (old.op_type == "Conv" || old.op_type == "FusedConv") {
       node.op_type = "BlockedConv";
+      if (candidate(from)->exact) node.attributes.set("exact", std::int64_t{1});
       return add(patch, std::move(node), std::move(inputs), output, from);
     }
     node.op_type = old.op_type;
@@ -458,7 +470,7 @@ class Blocking {
 
   Graph& graph_;
   const PassOptions& options_;
-  const microkernels::BlockedConvTable& table_;
+  const microkernels::BlockedConvTable &table_, &exact_table_;
   bool pairs_;  ///< its products are of pairs of bfloat16 numbers
   std::vector<std::vector<NodeId>> consumers_;
   std::set<ValueId> outputs_;

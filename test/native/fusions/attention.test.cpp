@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "fusions/graph_test.h"
 
@@ -142,6 +143,37 @@ TEST_CASE("probabilities that others read are a second output") {
       const auto inputs = feeds(*before.graph, {{"B", 3}, {"S", rows}, {"T", 70}});
       check_same(evaluate(*model.graph, inputs), evaluate(*before.graph, inputs));
     }
+  }
+}
+
+TEST_CASE("probabilities are there where there are no rows, keys' columns or values") {
+  const char* text =
+      "(float[B,S,D] q, float[B,T,D] k, float[B,T,V] v) => (y, p) { kt = Transpose<perm = [0, 2, 1]>(k) "
+      "a = MatMul(q, kt)  p = Softmax<axis = -1>(a)  y = MatMul(p, v) }";
+  const graph::Model before = parse(text);
+  graph::Model model = parse(text);
+  optimize(model, 2);
+  REQUIRE(nodes(*model.graph) == "y, p = infernode.FusedAttention <scale = 1.0> (q, k, v)");
+  for (const auto& [batch, rows, columns] : {std::tuple{0, 2, 3}, {2, 0, 3}, {2, 40, 0}, {1, 1, 0}}) {
+    const auto inputs = feeds(*before.graph, {{"B", batch}, {"S", rows}, {"T", 7}, {"D", 4}, {"V", columns}});
+    check_same(evaluate(*model.graph, inputs), evaluate(*before.graph, inputs));
+  }
+}
+
+TEST_CASE("a score that is no number reaches its row, shut out or not") {
+  const char* text =
+      "(float[1,1,2,4] q, float[1,1,3,4] k, float[1,1,3,4] v) => (y) <float[2,3] m = {0, 0, -inf, 0, 0, 1}> "
+      "{ kt = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, kt)  a = Add(s, m)  p = Softmax<axis = -1>(a)  "
+      "y = MatMul(p, v) }";
+  const graph::Model before = parse(text);
+  graph::Model model = parse(text);
+  optimize(model, 2);
+  REQUIRE(nodes(*model.graph).find("FusedAttention") != std::string::npos);
+  auto inputs = feeds(*before.graph, {});
+  for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    inputs[1].tensor().mutable_data<float>()[9] = odd;
+    const auto fused = evaluate(*model.graph, inputs);
+    check_same(fused, evaluate(*before.graph, inputs));
   }
 }
 

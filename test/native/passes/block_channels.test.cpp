@@ -49,6 +49,30 @@ TEST_CASE("a chain of convolutions works on blocks from end to end") {
         "y = infernode.UnblockChannels <channels = 32> (y_blocked)");
 }
 
+TEST_CASE("rows that may be too long for pairs of bfloat16 numbers are multiplied in float32") {
+  if (detect_cpu_rung() < CpuRung::Bf16) {
+    MESSAGE("not run: this CPU does not multiply bfloat16 by vectors");
+    return;
+  }
+  const auto made = [](const std::string& width) {
+    graph::Model model = parse(cat("(float[N,32,30,", width, "] x) => (y) <", weight("w", {32, 32, 3, 3}, 1),
+                                   "> { y = Conv<pads = [1,1,1,1]>(x, w) }"),
+                               17);
+    passes::PassOptions options = pass_options(99);
+    options.rung = CpuRung::Bf16;
+    options.precision = microkernels::Float32Precision::kMedium;
+    passes::run_layout(model, options);
+    return nodes(*model.graph);
+  };
+  CHECK(made("30").find("BlockedConv <pads = [1, 1, 1, 1]>") != std::string::npos);
+  for (const char* width : {"W", "60000"}) {
+    const std::string all = made(width);
+    CAPTURE(all);
+    CHECK((all.find("exact = 1") != std::string::npos || all.find("BlockedConv") == std::string::npos));
+  }
+  CHECK(made("W").find("exact = 1") != std::string::npos);
+}
+
 TEST_CASE("sizes may be symbols, of which residuals and readers must agree") {
   const std::string text =
       cat("(float[N,3,H,W] x) => (y, z) <", kExpand, ", ", kDepthwise, ", ", kProject,
