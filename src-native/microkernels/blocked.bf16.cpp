@@ -44,7 +44,7 @@ std::size_t place_words(const ConvShape& s) noexcept { return channel_blocks(s.i
 
 bool fits(const ConvShape& s) noexcept {
   return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 &&
-         seen_rows(s, 1) * seen_columns(s) * place_words(s) <= kScratchWords;
+         (is_flat(s) ? 1 : seen_rows(s, 1) * seen_columns(s)) * place_words(s) <= kScratchWords;
 }
 
 std::size_t row_length(const ConvShape& s) noexcept {

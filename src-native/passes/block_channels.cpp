@@ -187,7 +187,7 @@ class Blocking {
     Candidate candidate;
     if (groups == 1 && pairs_) {
       ConvShape widest = shape;
-      if (!(*graph_.value(node.inputs[0]).type.shape)[3].known()) widest.in_w = kLargest;
+      if (!(*graph_.value(node.outputs[0]).type.shape)[3].known()) widest.in_w = widest.out_w = kLargest;
       candidate.exact = !table_.fits(widest);
     }
     if (groups == 1 && !(candidate.exact ? exact_table_ : table_).fits(shape)) return std::nullopt;
