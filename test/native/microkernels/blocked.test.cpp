@@ -110,7 +110,7 @@ void check_many(const BlockedConvTable& table, bool bfloat16) {
   std::size_t index = 0;
   for (const auto& [in, out] : {std::pair<std::size_t, std::size_t>{3, 16}, {16, 7}, {45, 51}, {64, 97}}) {
     for (ConvShape s : shapes(in, out)) {
-      if (++index % kStep != 0) continue;
+      if (++index % (in * out > 1000 ? 7 * kStep : kStep) != 0) continue;
       if (s.kernel_points() > 30) s.in_channels = std::min<std::size_t>(in, 24);
       CAPTURE(index);
       check_dense(table, s, false, index, bfloat16);
@@ -119,7 +119,7 @@ void check_many(const BlockedConvTable& table, bool bfloat16) {
   }
   check_dense(table, make_shape(1700, 40, {1, 3, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0), false, 1, bfloat16);
   if (kStep == 1)
-    check_dense(table, make_shape(48, 33, {1, 40, 60}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, 2, 2), false, 2, bfloat16);
+    check_dense(table, make_shape(48, 7, {1, 40, 60}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, 2, 2), false, 2, bfloat16);
 }
 
 TEST_CASE("blocked conv agrees with the definition for many shapes") {
@@ -127,8 +127,8 @@ TEST_CASE("blocked conv agrees with the definition for many shapes") {
     const BlockedConvTable& table = blocked_conv_table(rung);
     check_many(table, false);
     // In strips of columns.
-    check_dense(table, make_shape(520, 18, {1, 5, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
-    check_dense(table, make_shape(520, 18, {1, 7, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2), false, 7);
+    check_dense(table, make_shape(520, 3, {1, 3, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
+    check_dense(table, make_shape(520, 3, {1, 4, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2), false, 7);
     // Of every second position of an input, some of them at a time.
     check_dense(table, make_shape(40, 33, {1, 29, 31}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 3);
     check_dense(table, make_shape(1800, 33, {1, 14, 13}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 4);
