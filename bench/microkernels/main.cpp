@@ -109,11 +109,9 @@ void gemm(const Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool 
               "GB/s", call);
 }
 
-void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size, std::size_t kernel,
-          std::size_t stride) {
-  const ConvTable& table = conv_table(bench.rung);
-  ConvArgs args;
-  ConvShape& s = args.shape;
+// Of square windows on square images, padded on all sides by half a window.
+ConvShape square_conv(std::size_t in, std::size_t out, std::size_t size, std::size_t kernel, std::size_t stride) {
+  ConvShape s;
   s.in_channels = in;
   s.out_channels = out;
   s.in_h = s.in_w = size;
@@ -121,6 +119,14 @@ void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size,
   s.stride_h = s.stride_w = stride;
   s.pad_top = s.pad_left = static_cast<std::ptrdiff_t>(kernel / 2);
   s.out_h = s.out_w = (size + kernel / 2 * 2 - kernel) / stride + 1;
+  return s;
+}
+
+void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size, std::size_t kernel,
+          std::size_t stride) {
+  const ConvTable& table = conv_table(bench.rung);
+  ConvArgs args;
+  const ConvShape s = args.shape = square_conv(in, out, size, kernel, stride);
   Buffer input(in * size * size), weight(out * s.depth()), packed(table.packed_weight_floats(out, in, kernel * kernel));
   Buffer output(out * s.positions()), scratch(table.scratch_floats);
   table.pack_weight(out, in, kernel * kernel, weight.data(), packed.data());
@@ -138,14 +144,7 @@ void blocked(const Bench& bench, std::size_t in, std::size_t out, std::size_t si
              std::size_t stride) {
   const BlockedConvTable& table = blocked_conv_table(bench.rung);
   BlockedConvArgs args;
-  ConvShape& s = args.shape;
-  s.in_channels = in;
-  s.out_channels = out;
-  s.in_h = s.in_w = size;
-  s.kernel_h = s.kernel_w = kernel;
-  s.stride_h = s.stride_w = stride;
-  s.pad_top = s.pad_left = static_cast<std::ptrdiff_t>(kernel / 2);
-  s.out_h = s.out_w = (size + kernel / 2 * 2 - kernel) / stride + 1;
+  const ConvShape s = args.shape = square_conv(in, out, size, kernel, stride);
   args.planar = in <= 8;
   if (!table.fits(s)) return;
   const std::size_t outputs = channel_blocks(out) * kChannelBlock;

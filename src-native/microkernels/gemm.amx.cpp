@@ -1,6 +1,7 @@
 #include "microkernels/gemm.h"
 
 #include "microkernels/amx_tiles.h"
+#include "microkernels/gemm_output.simd.h"
 
 // Products of many rows on the matrix unit; few rows, other types and numbers that cannot be split go to the AVX-512
 // kernels, whose packed form of B this table shares.
@@ -151,7 +152,8 @@ class RowBlock {
         multiply_tiles<kPieces, 1>(steps, a0, a0, panel_tiles<kPieces>(p.split), sums, beside);
       }
       finish_.complete();
-      finish_ = TileFinish(*gemm_table_avx512.tiles, output_at(p, m0_ + row, count), sums);
+      finish_ = TileFinish(*gemm_table_avx512.tiles,
+                           output_at(g_, m0_ + row, count, p.n0, p.cols, p.k0 == 0, p.k0 + p.k == g_.k), sums);
     }
     if (divide_up(rows_, 2 * kTileRows) % 2 != 0) finish_.complete();  // its sums are the next panel's first
   }
@@ -163,23 +165,6 @@ class RowBlock {
       plain.accumulate[some - 1][kPanelColumns / plain.lanes - 1](p.k, a_ + (row + r) * g_.lda + p.k0, g_.lda, p.b,
                                                                   p.ldb, sums + r * kPanelColumns);
     }
-  }
-
-  TileOutput output_at(const Panel& p, std::size_t m, std::size_t rows) const noexcept {
-    const GemmEpilogue& e = g_.epilogue;
-    return {g_.c + m * g_.ldc + p.n0,
-            g_.ldc,
-            rows,
-            p.cols,
-            g_.alpha,
-            p.k0 > 0 || g_.accumulate,
-            p.k0 + p.k == g_.k,
-            e.bias_m ? e.bias_m + m : nullptr,
-            e.bias_n ? e.bias_n + p.n0 : nullptr,
-            e.residual ? e.residual + m * e.ld_residual + p.n0 : nullptr,
-            e.ld_residual,
-            e.residual_scale,
-            e.activation};
   }
 
   const GemmArgs& g_;

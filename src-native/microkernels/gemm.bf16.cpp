@@ -1,6 +1,7 @@
 #include "microkernels/gemm.h"
 
 #include "microkernels/bf16_pairs.h"
+#include "microkernels/gemm_output.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/register_tile.simd.h"
 
@@ -103,24 +104,6 @@ void pack_a(const GemmArgs& g, std::size_t m0, std::size_t rows, std::size_t k0,
     gemm_table_avx512.pack_b(width, rows, element(g.a, g.a_type, at), g.a_type, g.lda, g.trans_a, chunk, 0, width);
     for (std::size_t r = 0; r < rows; ++r) round_whole_row(chunk + r * kPairColumns, width, out + r * lda + p / 2);
   }
-}
-
-TileOutput output_at(const GemmArgs& g, std::size_t m, std::size_t rows, std::size_t n, std::size_t cols, bool first,
-                     bool last) noexcept {
-  const GemmEpilogue& e = g.epilogue;
-  return {g.c + m * g.ldc + n,
-          g.ldc,
-          rows,
-          cols,
-          g.alpha,
-          !first || g.accumulate,
-          last,
-          e.bias_m ? e.bias_m + m : nullptr,
-          e.bias_n ? e.bias_n + n : nullptr,
-          e.residual ? e.residual + m * e.ld_residual + n : nullptr,
-          e.ld_residual,
-          e.residual_scale,
-          e.activation};
 }
 
 const std::uint32_t* packed_words(const GemmArgs& g) noexcept {

@@ -1,6 +1,7 @@
 #include "microkernels/gemm.h"
 
 #include "microkernels/activate.simd.h"
+#include "microkernels/gemm_output.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/register_tile.simd.h"
 #include "microkernels/simd_file.h"
@@ -269,24 +270,6 @@ void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::si
 }
 
 // ---- Drivers ----
-
-TileOutput output_at(const GemmArgs& g, std::size_t m, std::size_t rows, std::size_t n, std::size_t cols, bool first,
-                     bool last) noexcept {
-  const GemmEpilogue& e = g.epilogue;
-  return {g.c + m * g.ldc + n,
-          g.ldc,
-          rows,
-          cols,
-          g.alpha,
-          !first || g.accumulate,
-          last,
-          e.bias_m ? e.bias_m + m : nullptr,
-          e.bias_n ? e.bias_n + n : nullptr,
-          e.residual ? e.residual + m * e.ld_residual + n : nullptr,
-          e.ld_residual,
-          e.residual_scale,
-          e.activation};
-}
 
 // Rows [m0, m0 + rows) of C, all columns of the range, in blocks of K.
 void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::size_t n_begin, std::size_t n_end,

@@ -11,22 +11,6 @@ std::size_t place(std::size_t c, std::size_t position, std::size_t positions) {
   return (c / kChannelBlock * positions + position) * kChannelBlock + c % kChannelBlock;
 }
 
-// The window lies by `top` and `left` beyond the input, and the output is as large as that leaves it.
-ConvShape window(std::size_t in_channels, std::size_t out_channels, std::size_t height, std::size_t width,
-                 std::ptrdiff_t top, std::ptrdiff_t bottom, std::ptrdiff_t left, std::ptrdiff_t right) {
-  ConvShape s;
-  s.in_channels = in_channels;
-  s.out_channels = out_channels;
-  s.in_h = height;
-  s.in_w = width;
-  s.kernel_h = s.kernel_w = 3;
-  s.pad_top = top;
-  s.pad_left = left;
-  s.out_h = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(height) + top + bottom - 2);
-  s.out_w = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(width) + left + right - 2);
-  return s;
-}
-
 class Problem {
  public:
   Problem(CpuRung rung, const ConvShape& s, std::uint64_t seed)

@@ -41,6 +41,23 @@ inline ConvShape make_shape(std::size_t in_channels, std::size_t out_channels, S
   return s;
 }
 
+// A window of 3 x 3 at stride 1. It lies by `top` and `left` beyond the input, and the output is as large as that
+// leaves it.
+inline ConvShape window(std::size_t in_channels, std::size_t out_channels, std::size_t height, std::size_t width,
+                        std::ptrdiff_t top, std::ptrdiff_t bottom, std::ptrdiff_t left, std::ptrdiff_t right) {
+  ConvShape s;
+  s.in_channels = in_channels;
+  s.out_channels = out_channels;
+  s.in_h = height;
+  s.in_w = width;
+  s.kernel_h = s.kernel_w = 3;
+  s.pad_top = top;
+  s.pad_left = left;
+  s.out_h = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(height) + top + bottom - 2);
+  s.out_w = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(width) + left + right - 2);
+  return s;
+}
+
 // Value of the input at one kernel point, 0 in the padding.
 inline double input_at(const ConvShape& s, const float* input, std::size_t c, std::size_t point, std::size_t position) {
   const std::size_t kd = point / s.kernel_w / s.kernel_h, kh = point / s.kernel_w % s.kernel_h, kw = point % s.kernel_w;

@@ -1,25 +1,10 @@
 #include "microkernels/winograd.h"
 
+#include "conv_shapes.h"
 #include "support.h"
 
 namespace infernode::microkernels::test {
 namespace {
-
-ConvShape make_shape(std::size_t in_channels, std::size_t out_channels, std::size_t height, std::size_t width,
-                     std::ptrdiff_t pad_top, std::ptrdiff_t pad_bottom, std::ptrdiff_t pad_left,
-                     std::ptrdiff_t pad_right) {
-  ConvShape s;
-  s.in_channels = in_channels;
-  s.out_channels = out_channels;
-  s.in_h = height;
-  s.in_w = width;
-  s.kernel_h = s.kernel_w = 3;
-  s.pad_top = pad_top;
-  s.pad_left = pad_left;
-  s.out_h = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(height) + pad_top + pad_bottom - 2);
-  s.out_w = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(width) + pad_left + pad_right - 2);
-  return s;
-}
 
 struct Sum {
   double value = 0, magnitude = 0;
@@ -126,14 +111,11 @@ bool same(const Guarded<float>& a, const Guarded<float>& b) {
 TEST_CASE("winograd agrees with the definition for many shapes, however it is cut, transformed or not") {
   for_each_target([](CpuRung rung) {
     const ConvShape shapes[] = {
-        make_shape(24, 24, 14, 14, 1, 1, 1, 1),  make_shape(33, 25, 13, 17, 1, 1, 1, 1),
-        make_shape(20, 7, 9, 40, 0, 0, 0, 0),    make_shape(17, 13, 8, 35, 2, 1, 0, 2),
-        make_shape(40, 50, 7, 7, 1, 1, 1, 1),    make_shape(25, 1, 12, 11, -1, -1, -2, 0),
-        make_shape(19, 3, 1, 1, 1, 1, 1, 1),     make_shape(18, 5, 3, 3, 0, 0, 0, 0),
-        make_shape(18, 5, 1, 70, 1, 1, 1, 1),    make_shape(18, 5, 70, 1, 1, 1, 1, 1),
-        make_shape(17, 2, 3, 600, 1, 1, 1, 1),   make_shape(1, 1, 6, 6, 1, 1, 1, 1),
-        make_shape(1, 30, 20, 20, 1, 1, 1, 1),   make_shape(3, 2, 2, 2, 4, 5, 6, 7),
-        make_shape(130, 26, 20, 20, 1, 1, 1, 1),
+        window(24, 24, 14, 14, 1, 1, 1, 1), window(33, 25, 13, 17, 1, 1, 1, 1), window(20, 7, 9, 40, 0, 0, 0, 0),
+        window(17, 13, 8, 35, 2, 1, 0, 2),  window(40, 50, 7, 7, 1, 1, 1, 1),   window(25, 1, 12, 11, -1, -1, -2, 0),
+        window(19, 3, 1, 1, 1, 1, 1, 1),    window(18, 5, 3, 3, 0, 0, 0, 0),    window(18, 5, 1, 70, 1, 1, 1, 1),
+        window(18, 5, 70, 1, 1, 1, 1, 1),   window(17, 2, 3, 600, 1, 1, 1, 1),  window(1, 1, 6, 6, 1, 1, 1, 1),
+        window(1, 30, 20, 20, 1, 1, 1, 1),  window(3, 2, 2, 2, 4, 5, 6, 7),     window(130, 26, 20, 20, 1, 1, 1, 1),
     };
     std::size_t index = 0;
     for (const ConvShape& s : shapes) {
@@ -165,7 +147,7 @@ TEST_CASE("winograd agrees with the definition for many shapes, however it is cu
 
 TEST_CASE("winograd cuts small images by channels for many workers, to the same bits") {
   for_each_target([](CpuRung rung) {
-    Problem problem(rung, make_shape(32, 64, 8, 8, 1, 1, 1, 1), 3);
+    Problem problem(rung, window(32, 64, 8, 8, 1, 1, 1, 1), 3);
     problem.activation = {Activation::kSilu, 0, 0};
     Guarded<float> one(64 * 64), many(one.size()), direct(one.size());
     problem.run(1, true, one);
@@ -180,7 +162,7 @@ TEST_CASE("winograd cuts small images by channels for many workers, to the same 
 
 TEST_CASE("winograd keeps infinities and NaN where the definition has them, and the rest as it was") {
   for_each_target([](CpuRung rung) {
-    const ConvShape s = make_shape(24, 13, 16, 18, 1, 1, 1, 1);
+    const ConvShape s = window(24, 13, 16, 18, 1, 1, 1, 1);
     Problem problem(rung, s, 5);
     Guarded<float> before(s.out_channels * s.positions()), after(before.size());
     problem.run(1, true, before);
@@ -256,7 +238,7 @@ TEST_CASE("winograd is as exact as the plain kernel, relative to the terms of ea
       for (const auto& [name, fill] : inputs) {
         for (const bool cancel : {false, true}) {
           INFO(std::string(name), ", ", channels, " channels, cancelling ", cancel);
-          Problem problem(rung, make_shape(channels, 13, 14, 14, 1, 1, 1, 1), channels);
+          Problem problem(rung, window(channels, 13, 14, 14, 1, 1, 1, 1), channels);
           Random random(channels + 1);
           fill(problem.input, 14 * 14, random, scale);
           if (cancel) {  // half of the channels take back what the others give
