@@ -10,6 +10,10 @@
 
 #include <immintrin.h>
 
+#if defined(INFERNODE_EMULATE_AMX)
+#include "microkernels/amx_emulation.h"
+#endif
+
 #include "microkernels/activate.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/lanes16.h"
