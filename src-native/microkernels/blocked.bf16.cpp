@@ -201,6 +201,7 @@ struct Tile {
   float* y;
   std::uint16_t* y_bf16;
   std::size_t plane;  // numbers between the output's blocks
+  bool clamps;  // to the bounds
   float low, high;
   const ActivationArgs* activation;  // null: the bounds are all of it
 };
@@ -209,9 +210,10 @@ template <std::size_t kRows, std::size_t kVectors>
 void blocked_tile(const Tile& t) noexcept {
   __m512 sum[kRows][kVectors];
   INFERNODE_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const __m512 bias = t.bias ? _mm512_loadu_ps(t.bias + v * kLanes) : _mm512_setzero_ps();
     INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_ps();
+    for (std::size_t r = 0; r < kRows; ++r) sum[r][v] = bias;
   }
   const std::uint32_t *w = t.weight, *from = t.x;
   const std::size_t step = t.step;
@@ -238,15 +240,14 @@ void blocked_tile(const Tile& t) noexcept {
   const VecF low = set(t.low), high = set(t.high);
   INFERNODE_UNROLL
   for (std::size_t v = 0; v < kVectors; ++v) {
-    const VecF bias = t.bias ? load(t.bias + v * kLanes) : zero();
     VecF made[kRows];
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
       const std::size_t at = v * t.plane + r * kChannelBlock;
-      made[r] = VecF{sum[r][v]} + bias;
+      made[r] = {sum[r][v]};
       if (t.residual) made[r] = made[r] + load(t.residual + at);
       if (t.residual_bf16) made[r] = made[r] + load(t.residual_bf16 + at);
-      made[r] = clamp(made[r], low, high);
+      if (t.clamps) made[r] = clamp(made[r], low, high);
     }
     if (t.activation) activate_tile<kRows>(*t.activation, made);
     if (t.y_bf16) {
@@ -291,6 +292,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   t.length = joined ? s.kernel_w * words : words;
   t.last_length = rest == 0 ? t.length : pairs_of(rest);
   t.plane = positions * kChannelBlock;
+  t.clamps = args.activation.kind == Activation::kRelu || args.activation.kind == Activation::kClip;
   t.low = bounds.low;
   t.high = bounds.high;
   t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
