@@ -105,10 +105,10 @@ INFERNODE_SIMD void round_columns(const float* b, std::size_t ldb, std::size_t k
   }
 }
 
-// tile[r * 32 + c] = the products' sums over `pairs` words of rows of A, `lda` apart, and a panel.
+// The products' sums over `pairs` words of rows of A, `lda` apart, and a panel.
 template <std::size_t kRows, std::size_t kVectors>
-INFERNODE_SIMD void sum_pairs(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
-                              float* tile) noexcept {
+INFERNODE_SIMD void sum_registers(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
+                                  VecF (&out)[kRows][kVectors]) noexcept {
   __m512 sum[kRows][kVectors];
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
@@ -129,7 +129,20 @@ INFERNODE_SIMD void sum_pairs(std::size_t pairs, const std::uint32_t* a, std::si
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) _mm512_storeu_ps(tile + r * kPairColumns + v * 16, sum[r][v]);
+    for (std::size_t v = 0; v < kVectors; ++v) out[r][v] = {sum[r][v]};
+  }
+}
+
+// tile[r * 32 + c] = those sums.
+template <std::size_t kRows, std::size_t kVectors>
+INFERNODE_SIMD void sum_pairs(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
+                              float* tile) noexcept {
+  VecF sum[kRows][kVectors];
+  sum_registers<kRows, kVectors>(pairs, a, lda, b, sum);
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * kPairColumns + v * 16, sum[r][v]);
   }
 }
 

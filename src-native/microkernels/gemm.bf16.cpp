@@ -1,5 +1,8 @@
 #include "microkernels/gemm.h"
 
+#include <utility>
+
+#include "microkernels/activate.simd.h"
 #include "microkernels/bf16_pairs.h"
 #include "microkernels/gemm_output.simd.h"
 #include "microkernels/gemm_tiles.h"
@@ -51,6 +54,74 @@ constexpr SumTable make_sums() {
   return table;
 }
 constexpr SumTable kSums = make_sums();
+
+// A whole tile of C straight from the registers, where its activation is a clamp.
+template <std::size_t kRows>
+void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
+               const TileOutput& out) noexcept {
+  const float* const residual = out.last ? out.residual : nullptr;
+  if (residual || out.load_c) {  // what is read after the sums is fetched meanwhile
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t v = 0; v < kNv; ++v) {
+        if (residual) __builtin_prefetch(residual + r * out.ld_residual + v * kLanes);
+        if (out.load_c) __builtin_prefetch(out.c + r * out.ldc + v * kLanes);
+      }
+    }
+  }
+  VecF sum[kRows][kNv];
+  sum_registers<kRows, kNv>(pairs, a, lda, b, sum);
+  const VecF alpha = set(out.alpha);
+  VecF bias[kNv];
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kNv; ++v) bias[v] = out.last && out.bias_n ? load(out.bias_n + v * kLanes) : zero();
+  const bool plain = !out.last || (!out.bias_m && out.activation.kind == Activation::kNone);
+  if (plain) {
+    const VecF scale = set(out.residual_scale);
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) {
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) sum[r][v] = fma(sum[r][v], alpha, bias[v]);
+      if (out.load_c) {
+        INFERNODE_UNROLL
+        for (std::size_t r = 0; r < kRows; ++r) sum[r][v] = sum[r][v] + load(out.c + r * out.ldc + v * kLanes);
+      }
+      if (residual) {
+        INFERNODE_UNROLL
+        for (std::size_t r = 0; r < kRows; ++r)
+          sum[r][v] = fma(load(residual + r * out.ld_residual + v * kLanes), scale, sum[r][v]);
+      }
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) store(out.c + r * out.ldc + v * kLanes, sum[r][v]);
+    }
+    return;
+  }
+  const ClampBounds bounds = clamp_bounds(out.activation);
+  const VecF low = set(bounds.low), high = set(bounds.high), scale = set(out.residual_scale);
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) {
+      float* const c = out.c + r * out.ldc + v * kLanes;
+      VecF x = out.load_c ? fma(sum[r][v], alpha, load(c)) : sum[r][v] * alpha;
+      if (out.last) {
+        if (residual) x = fma(load(residual + r * out.ld_residual + v * kLanes), scale, x);
+        if (out.bias_m) x = x + set(out.bias_m[r]);
+        x = clamp(x + bias[v], low, high);
+      }
+      store(c, x);
+    }
+  }
+}
+
+struct TileTable {
+  void (*by_rows[kMr])(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
+                       const TileOutput& out) noexcept;
+};
+template <std::size_t... kIndex>
+constexpr TileTable make_tile_table(std::index_sequence<kIndex...>) {
+  return {{make_tile<kIndex + 1>...}};
+}
+constexpr TileTable kWholeTiles = make_tile_table(std::make_index_sequence<kMr>());
 
 // Numbers of 16 bits, or a transposed A, become rows of float32 first, this many at a time.
 constexpr std::size_t kChunk = 64;
@@ -117,6 +188,7 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
   alignas(64) float tile[GemmTiles::kMaxFloats];
   const std::size_t block = larger(gemm_block_k(g.k, kBlockK), std::size_t{1});
   const std::size_t lda = row_words(block), tiles = divide_up(rows, kMr);  // rows are dealt out evenly over tiles
+  const bool clamps = is_clamp(g.epilogue.activation);
   std::size_t k0 = 0;
   do {
     const std::size_t k = smaller(block, g.k - k0), pairs = pairs_of(k);
@@ -132,8 +204,13 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
       }
       for (std::size_t t = 0; t < tiles; ++t) {
         const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
+        const TileOutput out = output_at(g, m0 + r0, r1 - r0, n0, cols, first, last);
+        if (cols == kPairColumns && (clamps || !last)) {
+          kWholeTiles.by_rows[r1 - r0 - 1](pairs, a + r0 * lda, lda, b, out);
+          continue;
+        }
         kSums.by_size[r1 - r0 - 1][divide_up(cols, std::size_t{16}) - 1](pairs, a + r0 * lda, lda, b, tile);
-        gemm_table_avx512.tiles->finish(output_at(g, m0 + r0, r1 - r0, n0, cols, first, last), tile);
+        gemm_table_avx512.tiles->finish(out, tile);
       }
     }
     k0 += k;
