@@ -322,6 +322,7 @@ int main(int argc, char** argv) {
       gemm(bench, m, 3072, 768, false, false);
       gemm(bench, m, 3072, 768, false, true);
     }
+    for (const std::size_t m : {8u, 16u, 24u}) gemm(bench, m, 1536, 384, true, false);
     gemm(bench, 1, 32000, 2048, true, false);
     constexpr std::size_t kConvs[][5] = {
         // channels in and out, size, kernel, stride

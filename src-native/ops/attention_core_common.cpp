@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -76,6 +77,10 @@ class Loops<float> {
     steps.round(x, n);
     steps(x, n);
   }
+  /// x = exp(scale * (x - the greatest x)); returns what to multiply by for a softmax.
+  float exponentials(float* x, std::size_t n, double scale) const {
+    return 1 / reduce_.exponentials(x, x, n, static_cast<float>(scale));
+  }
   void round(DType type, float* x, std::size_t n) const { Softmax16(rung_, type).round(x, n); }
 
  private:
@@ -121,15 +126,16 @@ class Loops<double> {
   static void tanh(double* x, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) x[i] = std::tanh(x[i]);
   }
-  static void softmax(DType, double* x, std::size_t n) {
+  static double exponentials(double* x, std::size_t n, double scale) {
     const double most = *std::max_element(x, x + n);
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      x[i] = std::exp(x[i] - most);
+      x[i] = std::exp(scale * (x[i] - most));
       sum += x[i];
     }
-    divide(x, n, sum);
+    return 1 / sum;
   }
+  static void softmax(DType, double* x, std::size_t n) { Loops<double>::scale(x, n, exponentials(x, n, 1)); }
   static void round(DType, double*, std::size_t) {}
 
  private:
@@ -144,12 +150,16 @@ class Attention {
   Attention(CpuRung rung, microkernels::Float32Precision precision, const AttentionCall<T>& call)
       : loops_(rung, call.precision == DType::Undefined ? precision : microkernels::Float32Precision::kHighest),
         c_(call),
-        rounds_(call.precision != DType::Undefined) {
+        rounds_(call.precision != DType::Undefined),
+        open_(call.scores == nullptr && call.sinks == nullptr && !is_16_bit(call.precision) &&
+              !is_16_bit(call.softmax_precision)),
+        scales_late_(open_ && call.softcap <= 0 && call.mask.data == nullptr && call.scale > 0 &&
+                     std::isfinite(static_cast<float>(call.scale))) {
     // Each block reads keys and values anew; the matrix unit splits float32, too, and gains by more rows.
     const bool tiles = std::is_same_v<T, float> && rung == CpuRung::Amx &&
                        (rounds_ || precision != microkernels::Float32Precision::kMedium);
     const std::size_t scores = tiles ? 192 << 10 : 64 << 10;  // elements of the scores of a block
-    const std::size_t most = !tiles ? 64 : call.causal ? 128 : 256;
+    const std::size_t most = !tiles ? 64 : call.causal ? 128 : kMostRows;
     rows_ = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
     if (tiles && rows_ > 32) rows_ = rows_ / 32 * 32;  // rows of two tiles
     rows_ = std::min(rows_, std::max<std::size_t>(1, c_.q_len));
@@ -194,6 +204,8 @@ class Attention {
   }
 
  private:
+  static constexpr std::size_t kMostRows = 256;  ///< of a block
+
   struct Block {
     std::size_t batch, head, kv_head, first, rows;
     const T* packed;  ///< of the head's keys, then of its values; null: not packed
@@ -224,18 +236,21 @@ class Attention {
       return;
     }
     products(b, n, work, scratch);
-    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
+    std::array<T, kMostRows> factors{};
+    for (std::size_t r = 0; r < b.rows; ++r) factors[r] = finish_row(b, r, n, work + r * n);
     const T* const values = b.packed != nullptr && (n % 2 == 0 || n == c_.kv_len) ? b.packed + packed_k_ : nullptr;
     loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
                     y, c_.y.row, scratch);
+    for (std::size_t r = 0; open_ && r < b.rows; ++r)
+      if (factors[r] != 1) loops_.scale(y + r * c_.y.row, c_.v_head, static_cast<double>(factors[r]));
   }
 
   void products(const Block& b, std::size_t n, T* scores, float* scratch) const {
     const T* q = c_.q.at(b.batch, b.head, b.first);
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
-      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed, c_.head, scores, n,
-                             scratch);
+      return loops_.multiply(b.rows, n, c_.head, scales_late_ ? 1 : c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed,
+                             c_.head, scores, n, scratch);
     }
     // Each operand takes the root of the scale.
     T root = static_cast<T>(std::sqrt(c_.scale));
@@ -253,8 +268,10 @@ class Attention {
     loops_.round(c_.precision, scores, b.rows * n);
   }
 
-  /// Scores of one query to probabilities.
-  void finish_row(const Block& b, std::size_t r, std::size_t n, T* row) const {
+  static bool is_16_bit(DType type) { return type == DType::Float16 || type == DType::BFloat16; }
+
+  /// Scores of one query to probabilities divided by what is returned.
+  T finish_row(const Block& b, std::size_t r, std::size_t n, T* row) const {
     const std::size_t query = b.first + r;
     T* const stored =
         c_.scores == nullptr ? nullptr : c_.scores + ((b.batch * c_.q_heads + b.head) * c_.q_len + query) * c_.kv_len;
@@ -274,7 +291,11 @@ class Attention {
     const bool any = add_bias(b, query, n, row);
     round(row, n);
     keep(Stage::Biased);
-    if (any) {
+    if (any && open_) {
+      const T factor = loops_.exponentials(row, n, scales_late_ ? c_.scale : 1);
+      if (!c_.zero_nan || !std::isnan(factor)) return factor;
+      std::fill_n(row, n, T{0});
+    } else if (any) {
       const T most = c_.sinks == nullptr ? T{0} : *std::max_element(row, row + n);
       softmax(row, n);
       if (c_.sinks != nullptr) sink(c_.sinks[b.head] - most, row, n);
@@ -284,6 +305,7 @@ class Attention {
     }
     keep(Stage::Probabilities);
     round(row, n);
+    return 1;
   }
 
   void round(T* row, std::size_t n) const {
@@ -330,6 +352,8 @@ class Attention {
   Loops<T> loops_;
   const AttentionCall<T>& c_;
   bool rounds_;
+  bool open_;         ///< rows of the result are divided by the sums of exponentials, not the probabilities
+  bool scales_late_;  ///< nothing is added to scores, so that they are scaled where exponentials are made
   std::size_t rows_;
   std::size_t packed_k_ = 0, packed_v_ = 0;  ///< elements of a head's packed keys and values; 0: they are not
 };
