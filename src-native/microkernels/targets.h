@@ -52,12 +52,6 @@
   }  // namespace infernode::microkernels
 #endif
 
-#define INFERNODE_TABLE_CHOICE_WITH_BF16(Type, name) \
-  namespace infernode::microkernels {                \
-  INFERNODE_DECLARE_TABLES(Type, name)               \
-  } /* namespace infernode::microkernels */          \
-  INFERNODE_PRECISION_CHOICE(Type, name, INFERNODE_PICK_TABLE)
-
 #define INFERNODE_TABLE_CHOICE_WITH_BF16_AND_AMX(Type, name) \
   namespace infernode::microkernels {                        \
   INFERNODE_DECLARE_TABLES_AND_AMX(Type, name)               \

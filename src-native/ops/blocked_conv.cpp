@@ -55,7 +55,8 @@ class BlockedConv final : public kernel::Kernel {
     if (!x.shape) return;
     const bool planar = x.shape->size() == 4;
     const bool exact = &table_ == &microkernels::blocked_conv_table(info.cpu_rung());  // not of bfloat16 numbers
-    winograd_ = exact && !planar && groups_ == 1 && is_winograd_window() &&
+    // The matrix unit is faster than fewer products by vectors.
+    winograd_ = exact && info.cpu_rung() != CpuRung::Amx && !planar && groups_ == 1 && is_winograd_window() &&
                 microkernels::winograd_holds(size(w_shape_[0]), size(w_shape_[1]), w->data<float>());
     packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".g", groups_, planar ? ".planar" : ""),
                                  [&](const Tensor& weight) { return pack(weight.data<float>(), w_shape_, planar); });

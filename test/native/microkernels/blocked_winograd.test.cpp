@@ -20,7 +20,7 @@ class Problem {
         bias(channel_blocks(s.out_channels) * kChannelBlock),
         residual(bias.size() * s.positions()),
         table_(blocked_winograd_table(rung)),
-        direct_(blocked_conv_table(rung)),
+        direct_(blocked_conv_table(rung == CpuRung::Amx ? CpuRung::Bf16 : rung)),  // loops that it shares
         input_(channel_blocks(s.in_channels) * kChannelBlock * s.in_h * s.in_w),
         packed_(direct_.packed_weight_floats(s)) {
     Random random(seed);
