@@ -300,6 +300,18 @@ bool split_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k
     _tile_dpbf16ps(3, 5, 7);      \
   }
 
+// Registers 0 to 3: the sums of one or two row tiles and a panel's columns, sums[r * 32 + c].
+template <int kRowTiles>
+INFERNODE_SIMD void store_sums(float* sums) noexcept {
+  constexpr std::size_t kStride = kPanelColumns * sizeof(float);
+  _tile_stored(0, sums, kStride);
+  _tile_stored(1, sums + 16, kStride);
+  if constexpr (kRowTiles == 2) {
+    _tile_stored(2, sums + kTileRows * kPanelColumns, kStride);
+    _tile_stored(3, sums + kTileRows * kPanelColumns + 16, kStride);
+  }
+}
+
 // How many times multiply_tiles calls `beside` in a step.
 template <int kPieces>
 inline constexpr std::size_t kCallsBeside = kPieces == 3 ? 3 : 1;
@@ -365,13 +377,7 @@ INFERNODE_SIMD void multiply_tiles(std::size_t steps, const std::uint8_t* a0, co
     a0 += kStoredA * kTileBytes;
     a1 += kStoredA * kTileBytes;
   }
-  constexpr std::size_t kStride = kPanelColumns * sizeof(float);
-  _tile_stored(0, sums, kStride);
-  _tile_stored(1, sums + 16, kStride);
-  if constexpr (kRowTiles == 2) {
-    _tile_stored(2, sums + kTileRows * kPanelColumns, kStride);
-    _tile_stored(3, sums + kTileRows * kPanelColumns + 16, kStride);
-  }
+  store_sums<kRowTiles>(sums);
 }
 
 #undef INFERNODE_LOAD_A

@@ -25,6 +25,7 @@ class Loops<float> {
  public:
   Loops(CpuRung rung, microkernels::Float32Precision precision)
       : rung_(rung),
+        precision_(precision),
         gemm_(microkernels::gemm_table(rung, precision)),
         elementwise_(microkernels::elementwise_table(rung)),
         reduce_(microkernels::reduce_table(rung)) {}
@@ -42,6 +43,7 @@ class Loops<float> {
                 std::size_t ldc, float* scratch) const {
     microkernels::GemmArgs args{
         .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
+    args.precision = precision_;
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
@@ -78,6 +80,7 @@ class Loops<float> {
 
  private:
   CpuRung rung_;
+  microkernels::Float32Precision precision_;
   const microkernels::GemmTable& gemm_;
   const microkernels::ElementwiseTable& elementwise_;
   const microkernels::ReduceTable& reduce_;
@@ -142,8 +145,9 @@ class Attention {
       : loops_(rung, call.precision == DType::Undefined ? precision : microkernels::Float32Precision::kHighest),
         c_(call),
         rounds_(call.precision != DType::Undefined) {
-    // Each block reads keys and values anew; the matrix unit splits them, too, and gains by more rows.
-    const bool tiles = std::is_same_v<T, float> && rung == CpuRung::Amx;
+    // Each block reads keys and values anew; the matrix unit splits float32, too, and gains by more rows.
+    const bool tiles = std::is_same_v<T, float> && rung == CpuRung::Amx &&
+                       (rounds_ || precision != microkernels::Float32Precision::kMedium);
     const std::size_t scores = tiles ? 192 << 10 : 64 << 10;  // elements of the scores of a block
     const std::size_t most = !tiles ? 64 : call.causal ? 128 : 256;
     rows_ = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
