@@ -444,14 +444,14 @@ template <int kPieces, typename Beside>
 INFERNODE_SIMD void multiply_one_block(const Operands& o, float* sums, const Beside& beside) noexcept {
   const std::uint8_t* const(&a)[kMostTiles] = o.a, *b = o.b;
   const std::size_t piece_bytes = o.piece_bytes, row_bytes = o.row_bytes;
-#define INFERNODE_LOAD_AND_MULTIPLY(i, piece, with) \
-  INFERNODE_LOAD_A(4, i, piece);                    \
-  INFERNODE_LOAD_A(5, (i) + 1, piece);              \
-  _tile_dpbf16ps(i, 4, with);                       \
-  _tile_dpbf16ps((i) + 1, 5, with)
-#define INFERNODE_MULTIPLY_AGAIN(i, with) \
-  _tile_dpbf16ps(i, 4, with);             \
-  _tile_dpbf16ps((i) + 1, 5, with)
+#define INFERNODE_LOAD_AND_MULTIPLY(i, j, piece, with) \
+  INFERNODE_LOAD_A(4, i, piece);                       \
+  INFERNODE_LOAD_A(5, j, piece);                       \
+  _tile_dpbf16ps(i, 4, with);                          \
+  _tile_dpbf16ps(j, 5, with)
+#define INFERNODE_MULTIPLY_AGAIN(i, j, with) \
+  _tile_dpbf16ps(i, 4, with);                \
+  _tile_dpbf16ps(j, 5, with)
   __asm__ volatile("" ::: "memory");
   _tile_zero(0);
   _tile_zero(1);
@@ -462,32 +462,32 @@ INFERNODE_SIMD void multiply_one_block(const Operands& o, float* sums, const Bes
     INFERNODE_LOAD_B(6, 0, 0);
     if constexpr (kPieces == 3) {
       INFERNODE_LOAD_B(7, 0, 1);
-      INFERNODE_LOAD_AND_MULTIPLY(0, 2, 6);
-      INFERNODE_LOAD_AND_MULTIPLY(2, 2, 6);
-      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 6);
-      INFERNODE_MULTIPLY_AGAIN(0, 7);
+      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 2, 6);
+      INFERNODE_LOAD_AND_MULTIPLY(2, 3, 2, 6);
+      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 1, 6);
+      INFERNODE_MULTIPLY_AGAIN(0, 1, 7);
       beside();
-      INFERNODE_LOAD_AND_MULTIPLY(2, 1, 6);
-      INFERNODE_MULTIPLY_AGAIN(2, 7);
-      INFERNODE_LOAD_AND_MULTIPLY(0, 0, 7);
-      INFERNODE_LOAD_AND_MULTIPLY(2, 0, 7);
+      INFERNODE_LOAD_AND_MULTIPLY(2, 3, 1, 6);
+      INFERNODE_MULTIPLY_AGAIN(2, 3, 7);
+      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 0, 7);
+      INFERNODE_LOAD_AND_MULTIPLY(2, 3, 0, 7);
       beside();
       INFERNODE_LOAD_B(7, 0, 2);
-      INFERNODE_LOAD_AND_MULTIPLY(0, 0, 7);
-      INFERNODE_MULTIPLY_AGAIN(0, 6);
-      INFERNODE_LOAD_AND_MULTIPLY(2, 0, 7);
-      INFERNODE_MULTIPLY_AGAIN(2, 6);
+      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 0, 7);
+      INFERNODE_MULTIPLY_AGAIN(0, 1, 6);
+      INFERNODE_LOAD_AND_MULTIPLY(2, 3, 0, 7);
+      INFERNODE_MULTIPLY_AGAIN(2, 3, 6);
     } else if constexpr (kPieces == 2) {
       INFERNODE_LOAD_B(7, 0, 1);
-      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 6);
-      INFERNODE_LOAD_AND_MULTIPLY(2, 1, 6);
-      INFERNODE_LOAD_AND_MULTIPLY(0, 0, 6);
-      INFERNODE_MULTIPLY_AGAIN(0, 7);
-      INFERNODE_LOAD_AND_MULTIPLY(2, 0, 6);
-      INFERNODE_MULTIPLY_AGAIN(2, 7);
+      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 1, 6);
+      INFERNODE_LOAD_AND_MULTIPLY(2, 3, 1, 6);
+      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 0, 6);
+      INFERNODE_MULTIPLY_AGAIN(0, 1, 7);
+      INFERNODE_LOAD_AND_MULTIPLY(2, 3, 0, 6);
+      INFERNODE_MULTIPLY_AGAIN(2, 3, 7);
     } else {
-      INFERNODE_LOAD_AND_MULTIPLY(0, 0, 6);
-      INFERNODE_LOAD_AND_MULTIPLY(2, 0, 6);
+      INFERNODE_LOAD_AND_MULTIPLY(0, 1, 0, 6);
+      INFERNODE_LOAD_AND_MULTIPLY(2, 3, 0, 6);
     }
     beside();
   }

@@ -146,7 +146,7 @@ TEST_CASE("blocked conv of bfloat16 numbers agrees with the definition for many 
 
 TEST_CASE("blocked conv of high precision agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
-    if (rung == CpuRung::Amx) check_many(blocked_conv_table(rung, Float32Precision::kHigh), false, 4);
+    if (rung == CpuRung::Amx) check_many(blocked_conv_table(rung, Float32Precision::kHigh), false, 16);
   });
 }
 
