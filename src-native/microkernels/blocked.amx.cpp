@@ -2,17 +2,20 @@
 
 #include "microkernels/amx_tiles.h"
 #include "microkernels/bf16_pairs.h"
+#include "microkernels/blocked_pairs.h"
 
 // Dense convolutions over blocks of channels on the matrix unit. Rows of the padded input are split into images whose
 // places hold one piece of two blocks of channels, 64 bytes: any positions at equal distances are then a tile of A,
 // whatever kernel point reads them, and a tile of sums, 16 positions by 16 channels, is what the output holds of a
 // block. Images of the next rows are made, weights split and sums finished beside the products.
 //
-// Rows that read numbers which cannot be split are computed by the AVX-512 loops, as planar inputs are; so the grid is
-// theirs, and weights of several pieces begin with what they take. One piece holds whatever a bfloat16 does.
+// Rows that read numbers which cannot be split are computed by the AVX-512 loops; so the grid is theirs, and weights of
+// several pieces begin with what they take. One piece holds whatever a bfloat16 does. Planar inputs go to the loops for
+// vectors of either.
 namespace infernode::microkernels {
 
-extern const BlockedConvTable blocked_conv_table_avx512;
+extern const BlockedConvTable blocked_conv_table_avx512, blocked_conv_table_bf16;
+extern const BlockedDepthwiseTable blocked_depthwise_table_bf16;
 
 namespace {
 
@@ -24,9 +27,10 @@ constexpr std::size_t kMostTiles = 4;                // of positions in a group
 constexpr std::size_t kFewestCycles = 13;            // that products of four tiles take each, however few their rows
 constexpr std::size_t kWorkingBands = 4, kLeastGroups = 4;
 
-// Steps of 32 channels at a kernel point that are summed before the output is read and written.
+// Steps of 32 channels at a kernel point that are summed before the output is read and written: of one piece all, as
+// blocks of bfloat16 numbers hold no sums. Those of an image that is small enough are no more.
 template <int kPieces>
-inline constexpr std::size_t kMostSteps = kPieces == 1 ? 256 : kGemmBlockK / kTileDepth;
+inline constexpr std::size_t kMostSteps = kPieces == 1 ? kImageBytes / kPlaceBytes : kGemmBlockK / kTileDepth;
 
 // A kernel of one point without borders: rows of positions are cut anywhere, as the AVX-512 loops do.
 bool is_flat(const ConvShape& s) noexcept {
@@ -91,7 +95,7 @@ struct WeightLayout {
         split(kPieces == 1 || plain_floats <= kSplitWeightFloats) {
     const std::size_t tiles =
         split ? channel_blocks(s.out_channels) * (panel_bytes / 2 / sizeof(float)) : std::size_t{0};
-    floats = kPieces == 1 ? larger(plain_floats, tiles) : plain_floats + 16 + tiles;
+    floats = kPieces == 1 ? larger(blocked_conv_table_bf16.packed_weight_floats(s), tiles) : plain_floats + 16 + tiles;
   }
   // Whether all weights could be split.
   float* mark(float* weight) const noexcept { return weight + plain_floats; }
@@ -205,7 +209,10 @@ void round_weight(const ConvShape& s, const float* weight, std::uint8_t* out) no
 template <int kPieces>
 void pack_weight(const ConvShape& s, bool planar, const float* weight, float* out) noexcept {
   const WeightLayout<kPieces> layout(s);
-  if (kPieces == 1 && !planar) return round_weight(s, weight, layout.tiles(out, 0));
+  if constexpr (kPieces == 1) {
+    if (planar) return blocked_conv_table_bf16.pack_weight(s, planar, weight, out);
+    return round_weight(s, weight, layout.tiles(out, 0));
+  }
   blocked_conv_table_avx512.pack_weight(s, planar, weight, out);
   if (planar) return;
   const std::size_t steps = pairs_of_blocks(s) * s.kernel_points();
@@ -234,9 +241,11 @@ class ImageSplit {
  public:
   ImageSplit() = default;
   // Of rows [begin, end) of the grid.
-  ImageSplit(const Plan& plan, const float* input, std::size_t begin, std::size_t end, std::uint8_t* out) noexcept
+  ImageSplit(const Plan& plan, const BlockedConvArgs& args, std::size_t begin, std::size_t end,
+             std::uint8_t* out) noexcept
       : s_(&plan.s),
-        input_(input),
+        input_(args.input),
+        rounded_(args.input_bf16),
         out_(out),
         plane_(plan.s.in_h * plan.s.in_w * kChannelBlock),
         piece_bytes_(plan.places(end - begin) * kPlaceBytes),
@@ -277,7 +286,7 @@ class ImageSplit {
   // Begins a pair of blocks.
   void enter() noexcept {
     const std::size_t first = pair_ * 2 * kChannelBlock, second = first + kChannelBlock;
-    even_ = odd_ = input_ + 2 * pair_ * plane_;
+    even_ = odd_ = 2 * pair_ * plane_;
     even_lanes_ = first_lanes(s_->in_channels - smaller(first, s_->in_channels));
     odd_lanes_ = 0;
     if (second >= s_->in_channels) return;
@@ -319,10 +328,21 @@ class ImageSplit {
 
   // Places from `place` of the input on, every `step`th.
   void split(std::size_t place, std::size_t step, std::size_t n, std::uint8_t* to) noexcept {
-    const float *even = even_ + place * kChannelBlock, *odd = odd_ + place * kChannelBlock;
+    const std::size_t even_at = even_ + place * kChannelBlock, odd_at = odd_ + place * kChannelBlock;
     const __mmask16 even_lanes = even_lanes_, odd_lanes = odd_lanes_;
     const std::size_t piece_bytes = piece_bytes_;
     step *= kChannelBlock;
+    if constexpr (kPieces == 1) {
+      if (rounded_ != nullptr) {
+        const std::uint16_t *even = rounded_ + even_at, *odd = rounded_ + odd_at;
+        for (; n > 0; --n, even += step, odd += step, to += kPlaceBytes) {
+          const __m256i x = _mm256_maskz_loadu_epi16(even_lanes, even), y = _mm256_maskz_loadu_epi16(odd_lanes, odd);
+          _mm512_storeu_si512(to, _mm512_inserti64x4(_mm512_castsi256_si512(x), y, 1));
+        }
+        return;
+      }
+    }
+    const float *even = input_ + even_at, *odd = input_ + odd_at;
     if constexpr (kPieces == 1) {
       for (; n > 0; --n, even += step, odd += step, to += kPlaceBytes) {
         const __m512 x = _mm512_maskz_loadu_ps(even_lanes, even), y = _mm512_maskz_loadu_ps(odd_lanes, odd);
@@ -345,9 +365,11 @@ class ImageSplit {
   }
 
   const ConvShape* s_ = nullptr;
-  const float *input_ = nullptr, *even_ = nullptr, *odd_ = nullptr;  // the pair's blocks
-  std::uint8_t* out_ = nullptr;                                      // of the pair
+  const float* input_ = nullptr;
+  const std::uint16_t* rounded_ = nullptr;  // in its place
+  std::uint8_t* out_ = nullptr;             // of the pair
   std::size_t plane_ = 0, piece_bytes_ = 0;
+  std::size_t even_ = 0, odd_ = 0;  // where the pair's blocks begin
   bool flat_ = false;
   std::size_t lines_ = 0, length_ = 0, left_ = 0;
   std::ptrdiff_t first_ = 0;  // position, or row of the input
@@ -517,9 +539,11 @@ constexpr Configs kConfigs = make_configs();
 template <int kPieces>
 inline constexpr std::size_t kWeightBytes = kPieces == 1 ? 0 : kMostSteps<kPieces>* kPanelTiles* kPieces* kTileBytes;
 
-// Images and split weights. The AVX-512 loops need no more.
+// Images, split weights and where steps read. The vector loops need no more.
 template <int kPieces>
-inline constexpr std::size_t kScratchFloats = 2 * (kImageBytes + kWeightBytes<kPieces>) / sizeof(float);
+inline constexpr std::size_t kScratchFloats = (2 * (kImageBytes + kWeightBytes<kPieces>)+kMostSteps<kPieces> *
+                                               sizeof(std::size_t)) /
+                                              sizeof(float);
 
 // The part of an output that one call computes.
 template <int kPieces>
@@ -534,6 +558,7 @@ class Product {
         weight_(const_cast<float*>(args.packed_weight)),
         images_(reinterpret_cast<std::uint8_t*>(scratch)),
         weights_(images_ + 2 * kImageBytes),
+        offsets_(reinterpret_cast<std::size_t*>(weights_ + 2 * kWeightBytes<kPieces>)),
         plane_(args.shape.positions() * kChannelBlock) {
     const std::size_t rows = range.row_end - range.row_begin;
     band_ = smaller(plan.band, rows);
@@ -607,7 +632,7 @@ class Product {
   }
 
   ImageSplit<kPieces> split_rows(const Part& part, bool odd) const noexcept {
-    return {plan_, args_.input, part.row_begin, part.row_end, images_ + (odd ? kImageBytes : 0)};
+    return {plan_, args_, part.row_begin, part.row_end, images_ + (odd ? kImageBytes : 0)};
   }
   WeightSplit<kPieces> split_weights(const Part& part, bool odd) const noexcept {
     if (layout_.split) return {};
@@ -732,30 +757,50 @@ class Product {
     for (std::size_t block = 0; block < finished_blocks_; ++block) {
       const std::size_t at = at_ + block * plane_ + run.position * kChannelBlock;
       const float* from = run.sums + block * kTileFloats;
-      float* y = args_.output + at;
+      float* const y = args_.output_bf16 ? nullptr : args_.output + at;
+      const std::size_t floats = count * kChannelBlock;
       if (!last_) {
-        for (std::size_t i = 0; i < count * kChannelBlock; i += kChannelBlock)
+        for (std::size_t i = 0; i < floats; i += kChannelBlock)
           store(y + i, adds_ ? load(y + i) + load(from + i) : load(from + i));
         continue;
       }
       const VecF bias = bias_ ? load(bias_ + block * kChannelBlock) : zero(), low = set(bounds_.low),
                  high = set(bounds_.high);
       const float* const residual = args_.residual ? args_.residual + at : nullptr;
-      for (std::size_t i = 0; i < count * kChannelBlock; i += kChannelBlock) {
+      const std::uint16_t* const rounded = args_.residual_bf16 ? args_.residual_bf16 + at : nullptr;
+      const auto value_at = [&](std::size_t i) __attribute__((always_inline)) {
         VecF value = load(from + i);
         if (adds_) value = load(y + i) + value;
         value = value + bias;
         if (residual) value = value + load(residual + i);
-        store(y + i, clamp(value, low, high));
+        if (rounded) value = value + load(rounded + i);
+        return clamp(value, low, high);
+      };
+      if (!args_.output_bf16) {
+        for (std::size_t i = 0; i < floats; i += kChannelBlock) store(y + i, value_at(i));
+        if (!is_clamp(args_.activation)) activate_row(args_.activation, y, floats);
+        continue;
       }
-      if (!is_clamp(args_.activation)) activate_row(args_.activation, y, count * kChannelBlock);
+      auto* const words = reinterpret_cast<std::uint32_t*>(args_.output_bf16 + at);
+      if (!is_clamp(args_.activation)) {
+        auto* const sums = const_cast<float*>(from);
+        for (std::size_t i = 0; i < floats; i += kChannelBlock) store(sums + i, value_at(i));
+        activate_row(args_.activation, sums, floats);
+        round_whole_row(sums, floats, words);
+        continue;
+      }
+      std::size_t i = 0;
+      for (; i + 2 * kChannelBlock <= floats; i += 2 * kChannelBlock)
+        _mm512_storeu_si512(words + i / 2, round_in_order(value_at(i).v, value_at(i + kChannelBlock).v));
+      if (i < floats)
+        _mm512_mask_storeu_epi32(words + i / 2, first_lanes(8), round_in_order(value_at(i).v, _mm512_setzero_ps()));
     }
   }
 
   // Rows that read what cannot be split.
   void compute_plain_rows() noexcept {
     for (std::size_t row = range_.row_begin; row < range_.row_end; ++row) {
-      ImageSplit<kPieces> image(plan_, args_.input, row, row + 1, images_);
+      ImageSplit<kPieces> image(plan_, args_, row, row + 1, images_);
       image.advance(image.left());
       if (image.splits()) continue;
       blocked_conv_table_avx512.conv(args_, {row, row + 1, range_.panel_begin, range_.panel_end},
@@ -770,6 +815,7 @@ class Product {
   ClampBounds bounds_;
   float* weight_;
   std::uint8_t *images_, *weights_;
+  std::size_t* offsets_;
   std::size_t plane_;  // floats of a block of the output
   std::size_t band_ = 1, chunk_ = 1;
   // Of the band.
@@ -781,7 +827,6 @@ class Product {
   bool adds_ = false, last_ = false;
   const float* bias_ = nullptr;
   Run run_at_[kMostTiles * kTileRows];
-  std::size_t offsets_[kMostSteps<kPieces>];
   alignas(64) float sums_[2][kMostTiles * kTileFloats];
 };
 
@@ -789,8 +834,7 @@ template <int kPieces>
 bool fits(const ConvShape& s) noexcept {
   if constexpr (kPieces > 1) return blocked_conv_table_avx512.fits(s);
   constexpr std::size_t kMostChannels = 1 << 16;
-  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 && s.in_channels <= kMostChannels &&
-         Plan(s, kPieces).fits;
+  return blocked_conv_table_bf16.fits(s) && s.in_channels <= kMostChannels && Plan(s, kPieces).fits;
 }
 
 BlockedGrid grid(const ConvShape& s) noexcept { return blocked_conv_table_avx512.grid(s); }
@@ -798,16 +842,25 @@ BlockedGrid grid(const ConvShape& s) noexcept { return blocked_conv_table_avx512
 template <int kPieces>
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   if (range.row_begin >= range.row_end || range.panel_begin >= range.panel_end) return;
-  const Plan plan(args.shape, kPieces);
-  const bool splits =
-      kPieces == 1 || (!args.planar && args.packed_weight[WeightLayout<kPieces>(args.shape).plain_floats] != 0);
-  if (args.planar || !plan.fits || !splits) return blocked_conv_table_avx512.conv(args, range, scratch);
+  const ConvShape& s = args.shape;
+  if constexpr (kPieces == 1) {
+    if (args.planar) {  // the same part of a grid of its own
+      const std::size_t rows = blocked_conv_table_bf16.grid(s).rows, of = grid(s).rows;
+      return blocked_conv_table_bf16.conv(
+          args, {range.row_begin * rows / of, range.row_end * rows / of, range.panel_begin, range.panel_end}, scratch);
+    }
+  }
+  const Plan plan(s, kPieces);
+  if constexpr (kPieces > 1) {
+    const bool splits = !args.planar && *WeightLayout<kPieces>(s).mark(const_cast<float*>(args.packed_weight)) != 0;
+    if (!splits || !plan.fits) return blocked_conv_table_avx512.conv(args, range, scratch);
+  }
   const TileSession session(kConfigs.of[plan.tile_rows]);
   Product<kPieces>(args, plan, range, scratch).multiply();
 }
 
 void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
-  blocked_conv_table_avx512.depthwise(args, begin, end);
+  (args.input_bf16 ? blocked_depthwise_table_bf16.conv : blocked_conv_table_avx512.depthwise)(args, begin, end);
 }
 
 template <int kPieces>
@@ -819,7 +872,8 @@ constexpr BlockedConvTable table_of(const char* name) {
           packed_weight_floats<kPieces>,
           pack_weight<kPieces>,
           conv<kPieces>,
-          depthwise};
+          depthwise,
+          kPieces == 1};
 }
 
 }  // namespace
