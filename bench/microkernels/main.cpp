@@ -146,7 +146,7 @@ void conv(const Bench& bench, std::size_t in, std::size_t out, std::size_t size,
 
 void blocked(const Bench& bench, std::size_t in, std::size_t out, std::size_t size, std::size_t kernel,
              std::size_t stride) {
-  const BlockedConvTable& table = blocked_conv_table(bench.rung);
+  const BlockedConvTable& table = blocked_conv_table(bench.rung, bench.precision);
   BlockedConvArgs args;
   const ConvShape s = args.shape = square_conv(in, out, size, kernel, stride);
   args.planar = in <= 8;

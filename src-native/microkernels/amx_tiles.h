@@ -46,7 +46,7 @@ INFERNODE_SIMD void with_pieces(Float32Precision precision, Fn fn) {
   }
 }
 
-// All tiles of full size. A constant: the compiler believes that only its first bytes are read.
+// All tiles of full size. To be constants: the compiler believes that only its first bytes are read.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -58,7 +58,7 @@ constexpr TileConfig kTileConfig;
 // The tiles of this thread while it lives.
 class TileSession {
  public:
-  TileSession() noexcept { _tile_loadconfig(&kTileConfig); }
+  explicit TileSession(const TileConfig& config = kTileConfig) noexcept { _tile_loadconfig(&config); }
   ~TileSession() { _tile_release(); }
   TileSession(const TileSession&) = delete;
   TileSession& operator=(const TileSession&) = delete;
