@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "microkernels/activate.simd.h"
 #include "microkernels/bf16_pairs.h"
 #include "microkernels/gemm_output.simd.h"
 #include "microkernels/gemm_tiles.h"
+#include "microkernels/quick_activations.h"
 #include "microkernels/register_tile.simd.h"
 
 // Float32 products of medium precision where the CPU multiplies bfloat16 but has no matrix unit. Packed weights take
@@ -55,7 +55,7 @@ constexpr SumTable make_sums() {
 }
 constexpr SumTable kSums = make_sums();
 
-// A whole tile of C straight from the registers, where its activation is a clamp.
+// A whole tile of C straight from the registers, where its activation is a clamp or quick.
 template <std::size_t kRows>
 void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
                const TileOutput& out) noexcept {
@@ -96,20 +96,24 @@ void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const
     return;
   }
   const ClampBounds bounds = clamp_bounds(out.activation);
+  const bool quick = out.last && is_quick(out.activation);
   const VecF low = set(bounds.low), high = set(bounds.high), scale = set(out.residual_scale);
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INFERNODE_UNROLL
     for (std::size_t v = 0; v < kNv; ++v) {
-      float* const c = out.c + r * out.ldc + v * kLanes;
+      const float* const c = out.c + r * out.ldc + v * kLanes;
       VecF x = out.load_c ? fma(sum[r][v], alpha, load(c)) : sum[r][v] * alpha;
       if (out.last) {
         if (residual) x = fma(load(residual + r * out.ld_residual + v * kLanes), scale, x);
         if (out.bias_m) x = x + set(out.bias_m[r]);
         x = clamp(x + bias[v], low, high);
       }
-      store(c, x);
+      sum[r][v] = x;
     }
+    if (quick) activate_quickly<kNv>(out.activation, sum[r]);
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) store(out.c + r * out.ldc + v * kLanes, sum[r][v]);
   }
 }
 
@@ -167,6 +171,11 @@ void pack_a(const GemmArgs& g, std::size_t m0, std::size_t rows, std::size_t k0,
     for (std::size_t r = 0; r < rows; ++r) round_whole_row(from + r * g.lda, k, out + r * lda);
     return;
   }
+  if (g.a_type == FloatType::kBf16 && !g.trans_a) {
+    const std::uint16_t* from = static_cast<const std::uint16_t*>(g.a) + m0 * g.lda + k0;
+    for (std::size_t r = 0; r < rows; ++r) copy_whole_row(from + r * g.lda, k, out + r * lda);
+    return;
+  }
   // What pack_b makes of a transposed A is rows of k numbers, 32 k at a time.
   alignas(64) float chunk[kMostRows * kPairColumns];
   for (std::size_t p = 0; p < k; p += kPairColumns) {
@@ -188,7 +197,7 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
   alignas(64) float tile[GemmTiles::kMaxFloats];
   const std::size_t block = larger(gemm_block_k(g.k, kBlockK), std::size_t{1});
   const std::size_t lda = row_words(block), tiles = divide_up(rows, kMr);  // rows are dealt out evenly over tiles
-  const bool clamps = is_clamp(g.epilogue.activation);
+  const bool direct = is_clamp(g.epilogue.activation) || is_quick(g.epilogue.activation);
   std::size_t k0 = 0;
   do {
     const std::size_t k = smaller(block, g.k - k0), pairs = pairs_of(k);
@@ -205,7 +214,7 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
       for (std::size_t t = 0; t < tiles; ++t) {
         const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
         const TileOutput out = output_at(g, m0 + r0, r1 - r0, n0, cols, first, last);
-        if (cols == kPairColumns && (clamps || !last)) {
+        if (cols == kPairColumns && (direct || !last)) {
           kWholeTiles.by_rows[r1 - r0 - 1](pairs, a + r0 * lda, lda, b, out);
           continue;
         }

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "microkernels/elementwise.h"
 #include "microkernels/gemm.h"
+#include "microkernels/powers.h"
 #include "microkernels/reduce.h"
 #include "ops/attention_core.h"
 #include "ops/softmax16.h"
@@ -27,7 +28,8 @@ class Loops<float> {
       : rung_(rung),
         gemm_(microkernels::gemm_table(rung, precision)),
         elementwise_(microkernels::elementwise_table(rung)),
-        reduce_(microkernels::reduce_table(rung)) {}
+        reduce_(microkernels::reduce_table(rung)),
+        powers_(microkernels::power_table(rung, precision)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
   std::size_t tile_rows() const { return gemm_.mr; }
   std::size_t packed_size(std::size_t n, std::size_t k) const { return gemm_.packed_b_floats(n, k); }
@@ -45,6 +47,21 @@ class Loops<float> {
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
+    args.packed_b = packed;
+    args.packed_k = packed_k;
+    args.c = c;
+    args.ldc = ldc;
+    gemm_.gemm(args, {0, m, 0, n}, scratch);
+  }
+  /// Whether rows of scores may become powers of 16 bits, whose products are divided by their sums.
+  bool makes_powers() const { return powers_ != nullptr; }
+  /// exp(x - the greatest), in the first half of x; returns their sum.
+  float powers(float* x, std::size_t n) const { return powers_->powers(x, reinterpret_cast<std::uint16_t*>(x), n); }
+  /// c[m, n] = powers[m, k] * packed, the rows of powers `lda` floats apart.
+  void multiply_powers(std::size_t m, std::size_t n, std::size_t k, const float* powers, std::size_t lda,
+                       const float* packed, std::size_t packed_k, float* c, std::size_t ldc, float* scratch) const {
+    microkernels::GemmArgs args{.m = m, .n = n, .k = k, .a = powers, .lda = 2 * lda, .epilogue = {}};
+    args.a_type = microkernels::FloatType::kBf16;
     args.packed_b = packed;
     args.packed_k = packed_k;
     args.c = c;
@@ -81,6 +98,7 @@ class Loops<float> {
   const microkernels::GemmTable& gemm_;
   const microkernels::ElementwiseTable& elementwise_;
   const microkernels::ReduceTable& reduce_;
+  const microkernels::PowerTable* powers_;
 };
 
 template <>
@@ -108,6 +126,10 @@ class Loops<double> {
                  .ldc = ldc},
                 {0, m, 0, n}, scratch);
   }
+  static bool makes_powers() { return false; }
+  static float powers(double*, std::size_t) { return 0; }
+  static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t, const double*,
+                              std::size_t, double*, std::size_t, float*) {}
   static void scale(double* x, std::size_t n, double factor) {
     for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
   }
@@ -220,10 +242,37 @@ class Attention {
       return;
     }
     products(b, n, work, scratch);
-    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
     const T* const values = b.packed != nullptr && (n % 2 == 0 || n == c_.kv_len) ? b.packed + packed_k_ : nullptr;
+    if (values != nullptr && makes_powers()) return powers(b, n, values, work, y, scratch);
+    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
     loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
                     y, c_.y.row, scratch);
+  }
+
+  bool makes_powers() const {
+    return loops_.makes_powers() && c_.scores == nullptr && c_.sinks == nullptr && !rounds_ &&
+           (c_.softmax_precision == DType::Undefined || c_.softmax_precision == DType::Float32);
+  }
+
+  /// The rest of a block whose rows are not divided by their sums before they are multiplied by values.
+  void powers(const Block& b, std::size_t n, const T* values, T* scores, T* y, float* scratch) const {
+    std::vector<float> sums(b.rows);  // 0: of no key
+    for (std::size_t r = 0; r < b.rows; ++r) {
+      T* const row = scores + r * n;
+      cap(row, n);
+      sums[r] = add_bias(b, b.first + r, n, row) ? loops_.powers(row, n) : 0;
+    }
+    loops_.multiply_powers(b.rows, c_.v_head, n, scores, n, values, c_.kv_len, y, c_.y.row, scratch);
+    for (std::size_t r = 0; r < b.rows; ++r) {
+      T* const row = y + r * c_.y.row;
+      if (sums[r] == 0) {
+        std::fill_n(row, c_.v_head, c_.shut_row);
+      } else if (c_.zero_nan && std::isnan(sums[r])) {
+        std::fill_n(row, c_.v_head, T{0});
+      } else {
+        loops_.scale(row, c_.v_head, 1 / static_cast<double>(sums[r]));
+      }
+    }
   }
 
   void products(const Block& b, std::size_t n, T* scores, float* scratch) const {
@@ -258,14 +307,7 @@ class Attention {
       if (stored != nullptr && c_.stage == stage) std::copy_n(row, n, stored);
     };
     keep(Stage::Raw);
-    if (c_.softcap > 0) {
-      loops_.divide(row, n, c_.softcap);
-      round(row, n);
-      loops_.tanh(row, n);
-      round(row, n);
-      loops_.scale(row, n, c_.softcap);
-      round(row, n);
-    }
+    cap(row, n);
     keep(Stage::Capped);
     const bool any = add_bias(b, query, n, row);
     round(row, n);
@@ -279,6 +321,16 @@ class Attention {
       std::fill_n(row, n, c_.shut_row);
     }
     keep(Stage::Probabilities);
+    round(row, n);
+  }
+
+  void cap(T* row, std::size_t n) const {
+    if (c_.softcap <= 0) return;
+    loops_.divide(row, n, c_.softcap);
+    round(row, n);
+    loops_.tanh(row, n);
+    round(row, n);
+    loops_.scale(row, n, c_.softcap);
     round(row, n);
   }
 
