@@ -97,7 +97,8 @@ void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar,
   run(Activation::kClip);
   CHECK(c.worst(sum, kClamped) < tolerance);
   run(Activation::kSilu);
-  CHECK(c.worst(sum, [](double x) { return x / (1 + std::exp(-x)); }) < 2 * tolerance);
+  const double quick = bfloat16 ? 1e-3 : 0;  // activations beside such products are less exact
+  CHECK(c.worst(sum, [](double x) { return x / (1 + std::exp(-x)); }) < 2 * tolerance + quick);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
