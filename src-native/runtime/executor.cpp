@@ -30,8 +30,8 @@ void set_up(const Execution& execution) {
   for (const auto& [id, value] : execution.shapes.known) frame.values[static_cast<std::size_t>(id)] = value;
 }
 
-/// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be written
-/// if it fits there; anything else is as it is.
+/// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be
+/// written if it fits there; anything else is as it is.
 tensor::Value leave_frame(const Execution& execution, std::size_t output, const tensor::Value& value, bool lasting) {
   if (!value.is_tensor() || !value.tensor().device().is_host()) return value;
   const tensor::Tensor& from = value.tensor();
