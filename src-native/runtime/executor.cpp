@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "runtime/parallel_walk.h"
 #include "runtime/step_runner.h"
 
@@ -31,8 +30,8 @@ void set_up(const Execution& execution) {
   for (const auto& [id, value] : execution.shapes.known) frame.values[static_cast<std::size_t>(id)] = value;
 }
 
-/// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be written
-/// if it fits there; anything else is as it is.
+/// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be
+/// written if it fits there; anything else is as it is.
 tensor::Value leave_frame(const Execution& execution, std::size_t output, const tensor::Value& value, bool lasting) {
   if (!value.is_tensor() || !value.tensor().device().is_host()) return value;
   const tensor::Tensor& from = value.tensor();
@@ -71,15 +70,6 @@ class ArenaCharge {
   std::size_t bytes_;
 };
 
-/// An arena that was too small once grows by an eighth more than is needed: shapes that grow from run to run then
-/// seldom ask for memory.
-void fit_arena(tensor::Buffer& arena, std::size_t bytes) {
-  if (arena.size() >= bytes) return;
-  const std::size_t slack = arena ? bytes / 8 : 0;
-  arena = {};
-  arena = tensor::host_allocator().allocate(checked_add(bytes, slack));
-}
-
 std::vector<tensor::Value> collect(const Execution& execution) {
   std::vector<tensor::Value> results;
   const graph::Graph& graph = execution.plan.graph();
@@ -112,7 +102,7 @@ std::vector<tensor::Value> execute(const Execution& execution) {
     walk_parallel(execution);
   } else {
     const ArenaCharge charge(execution.run.budget, execution.shapes.arena_bytes);
-    fit_arena(execution.frame.arena, execution.shapes.arena_bytes);
+    tensor::grow_host_buffer(execution.frame.arena, execution.shapes.arena_bytes);
     StepRunner runner(execution, true);
     for (std::size_t s = 0; s < execution.plan.steps().size(); ++s) {
       if (execution.runs(s)) runner.run(s);
