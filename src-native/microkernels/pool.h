@@ -20,6 +20,10 @@ struct PoolTable {
   // Mean under the window; with include_pad pads count as zeros (those that the last ceil-mode window reaches beyond
   // pad_bottom and pad_right do not count).
   void (*average)(const PoolShape& shape, bool include_pad, const float* x, float* y) noexcept;
+  // The same of `depth` planes whose elements lie beside each other: element (h, w) of plane d is x[(h * in_w + w) *
+  // depth + d], and so in y.
+  void (*max_deep)(const PoolShape& shape, std::size_t depth, const float* x, float* y) noexcept;
+  void (*average_deep)(const PoolShape& shape, std::size_t depth, bool include_pad, const float* x, float* y) noexcept;
 };
 
 const PoolTable& pool_table(CpuRung rung) noexcept;

@@ -39,7 +39,8 @@ struct Problem {
   std::size_t planes = 0, in_plane = 1, out_plane = 1;
   std::array<AxisPlan, kAxes> axes;
   microkernels::PoolShape shape;
-  bool flat = true;  ///< `shape` says it all: at most two spatial axes, and no window of absurd extent
+  std::size_t depth = 1;  ///< of a third spatial axis of which each element is pooled by itself
+  bool flat = true;       ///< `shape` and `depth` say it all: no window of absurd extent
 };
 
 AxisPlan::Window clip(std::int64_t start, std::int64_t taps, std::int64_t step, std::int64_t in, std::int64_t limit) {
@@ -76,7 +77,9 @@ class Pool : public kernel::Kernel {
     Problem p;
     p.out = out;
     p.planes = static_cast<std::size_t>(x.numel(0, 2));
-    p.flat = count <= 2;
+    const bool deep = count == 3 && is_apart(window, x[4], out[4]);
+    p.flat = count <= 2 || deep;
+    if (deep) p.depth = static_cast<std::size_t>(x[4]);
     for (std::size_t i = 0; i < count; ++i) {
       const Window::Axis axis = window.axis(i, x[i + 2]);
       const std::size_t at = kAxes - count + i;
@@ -94,15 +97,20 @@ class Pool : public kernel::Kernel {
       p.out_plane *= plan.out;
       microkernels::PoolShape& s = p.shape;
       const auto size = [](std::int64_t v) { return static_cast<std::size_t>(v); };
-      if (at == 2) {
+      if (deep ? at == 1 : at == 2) {
         s.in_w = plan.in, s.out_w = plan.out, s.kernel_w = size(k), s.stride_w = size(window.strides[i]);
         s.dilation_w = plan.dilation, s.pad_left = axis.pad_begin, s.pad_right = axis.pad_end;
-      } else if (at == 1) {
+      } else if (deep ? at == 0 : at == 1) {
         s.in_h = plan.in, s.out_h = plan.out, s.kernel_h = size(k), s.stride_h = size(window.strides[i]);
         s.dilation_h = plan.dilation, s.pad_top = axis.pad_begin, s.pad_bottom = axis.pad_end;
       }
     }
     return p;
+  }
+
+  /// Whether elements along the third spatial axis do not meet.
+  static bool is_apart(const Window& window, std::int64_t in, std::int64_t out) {
+    return window.kernel[2] == 1 && window.strides[2] == 1 && in == out && in > 0 && window.axis(2, in).pad_begin == 0;
   }
 
   /// f(plane) for all planes, in parallel.
@@ -168,8 +176,11 @@ class MaxPool final : public Pool {
       if (std::is_same_v<T, float> && p.flat && places == nullptr) {
         if constexpr (std::is_same_v<T, float>) {
           const auto& table = microkernels::pool_table(rung_);
-          for_planes(ctx, p, 0.2,
-                     [&](std::size_t i) { table.max(p.shape, in + i * p.in_plane, out + i * p.out_plane); });
+          for_planes(ctx, p, 0.2, [&](std::size_t i) {
+            const float* from = in + i * p.in_plane;
+            float* to = out + i * p.out_plane;
+            p.depth == 1 ? table.max(p.shape, from, to) : table.max_deep(p.shape, p.depth, from, to);
+          });
         }
       } else {
         compute(ctx, p, in.data(), out.data(), places, -std::numeric_limits<T>::infinity());
@@ -241,7 +252,10 @@ class AveragePool final : public Pool {
         if constexpr (std::is_same_v<T, float>) {
           const auto& table = microkernels::pool_table(rung_);
           for_planes(ctx, p, 0.2, [&](std::size_t i) {
-            table.average(p.shape, include_pad_, in + i * p.in_plane, out + i * p.out_plane);
+            const float* from = in + i * p.in_plane;
+            float* to = out + i * p.out_plane;
+            p.depth == 1 ? table.average(p.shape, include_pad_, from, to)
+                         : table.average_deep(p.shape, p.depth, include_pad_, from, to);
           });
         }
       } else {

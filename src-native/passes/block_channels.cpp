@@ -169,6 +169,7 @@ class Blocking {
     const bool mean = node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean";
     if (conv || mean) return !in ? std::nullopt : conv ? admit_conv(node, *in, *out) : admit_mean(node, *in, *out);
     if (node.op_type == "Concat") return admit_concat(node);
+    if (is_pool(node)) return !in ? std::nullopt : admit_pool(*in, *out);
     return admit_elementwise(node, *out);
   }
 
@@ -240,6 +241,14 @@ class Blocking {
     candidate.inputs[0] = Reads::Blocked;
     candidate.blocked_output = false;
     return candidate;
+  }
+
+  static bool is_pool(const Node& node) {
+    return node.domain.empty() && (node.op_type == "MaxPool" || node.op_type == "AveragePool");
+  }
+  static std::optional<Candidate> admit_pool(const Image& in, const Image& out) {
+    if (in.channels != out.channels || out.positions() < kFewPositions) return std::nullopt;
+    return Candidate{.inputs = {Reads::Blocked}, .gain = 200 * out.elements()};
   }
 
   std::optional<Candidate> admit_concat(const Node& node) const {
@@ -453,6 +462,18 @@ class Blocking {
     node.domain = old.domain;
     node.opset = old.opset;
     if (node.op_type == "Concat") node.attributes.set("axis", std::int64_t{1});
+    if (is_pool(node)) {
+      // Over three axes, of which the channels of a block are the last.
+      for (const char* name : {"kernel_shape", "strides", "dilations"}) {
+        std::vector<std::int64_t> values = node.attributes.get_ints(name);
+        if (values.empty()) continue;
+        values.push_back(1);
+        node.attributes.set(name, values);
+      }
+      std::vector<std::int64_t> pads = node.attributes.get_ints("pads");
+      if (!pads.empty())
+        node.attributes.set("pads", std::vector<std::int64_t>{pads[0], pads[1], 0, pads[2], pads[3], 0});
+    }
     if (node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean") {
       const std::vector<std::int64_t> axes{2, 3};
       node.op_type = "ReduceMean";
