@@ -167,9 +167,9 @@ INFERNODE_SIMD Several<kCount> gelu(const Several<kCount>& x) {
   return each<kCount>([&](std::size_t i) { return fnma(a.v[i], tail.v[i], max(zero(), x.v[i])); });
 }
 INFERNODE_SIMD VecF gelu(VecF x) { return gelu(Several<1>{{x}}).v[0]; }
+// x (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)).
 INFERNODE_SIMD VecF gelu_tanh(VecF x) {
-  const VecF inner = set(0.79788456080286536f) * fma(set(0.044715f) * x * x, x, x);
-  return set(0.5f) * x * (set(1.0f) + tanh(inner));
+  return x / (set(1.0f) + exp(set(-1.59576912160573071f) * fma(set(0.044715f) * x * x, x, x)));
 }
 INFERNODE_SIMD VecF hard_sigmoid(VecF x, VecF alpha, VecF beta) {
   return clamp(fma(x, alpha, beta), zero(), set(1.0f));
