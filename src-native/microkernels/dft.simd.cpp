@@ -14,7 +14,7 @@ INFERNODE_SIMD Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.
 INFERNODE_SIMD Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
 INFERNODE_SIMD Complex times(Complex a, const float* factor) {
   const VecF c = set(factor[0]), s = set(factor[1]);
-  return {fma(a.re, c, -(a.im * s)), fma(a.re, s, a.im * c)};
+  return {fnma(a.im, s, a.re * c), fma(a.re, s, a.im * c)};
 }
 // Element k of `size` complex vectors: real and imaginary part beside each other.
 INFERNODE_SIMD Complex get(const float* at, std::size_t k) {
@@ -27,15 +27,17 @@ INFERNODE_SIMD void put(float* at, std::size_t k, Complex a) {
 
 // out[n][lane] = element n of frame first + lane; zeros where there is no such frame.
 void gather(const DftArgs& args, std::size_t first, std::size_t count, float* out) noexcept {
-  for (std::size_t lane = 0; lane < kLanes; lane += 4) {
+  if (count < kLanes) {
+    for (std::size_t n = 0; n < args.length; ++n) store(out + n * kLanes, zero());
+  }
+  std::size_t lane = 0;
+  for (; lane + 4 <= count; lane += 4) {
     const float* from = args.signal + (first + lane) * args.step;
-    if (lane + 4 <= count) {
-      for (std::size_t n = 0; n < args.length; n += 4) transpose4(from + n, args.step, out + n * kLanes + lane, kLanes);
-      continue;
-    }
-    for (std::size_t i = lane; i < lane + 4; ++i, from += args.step) {
-      for (std::size_t n = 0; n < args.length; ++n) out[n * kLanes + i] = i < count ? from[n] : 0.0f;
-    }
+    for (std::size_t n = 0; n < args.length; n += 4) transpose4(from + n, args.step, out + n * kLanes + lane, kLanes);
+  }
+  for (; lane < count; ++lane) {
+    const float* from = args.signal + (first + lane) * args.step;
+    for (std::size_t n = 0; n < args.length; ++n) out[n * kLanes + lane] = from[n];
   }
 }
 

@@ -64,6 +64,42 @@ TEST_CASE("max and average pooling agree with the definition") {
   });
 }
 
+TEST_CASE("pools of planes that lie beside each other are those of each plane") {
+  for_each_target([](CpuRung rung) {
+    const PoolTable& table = pool_table(rung);
+    for (const PoolShape& s : kShapes) {
+      for (const std::size_t depth : {std::size_t{16}, std::size_t{3}}) {
+        const std::size_t in = s.in_h * s.in_w, out = s.out_h * s.out_w;
+        Guarded<float> x(in * depth), greatest(out * depth), mean(out * depth), mean_pads(out * depth);
+        Random random(in + depth);
+        random.fill(x);
+        x[(in / 2) * depth + 1] = std::nanf("");
+        table.max_deep(s, depth, x.data(), greatest.data());
+        table.average_deep(s, depth, false, x.data(), mean.data());
+        table.average_deep(s, depth, true, x.data(), mean_pads.data());
+        std::size_t wrong = 0;
+        for (std::size_t d = 0; d < depth; ++d) {
+          std::vector<float> plane(in), result(out);
+          for (std::size_t i = 0; i < in; ++i) plane[i] = x[i * depth + d];
+          const auto compare = [&](const Guarded<float>& deep, float tolerance) {
+            for (std::size_t i = 0; i < out; ++i) {
+              const float a = deep[i * depth + d], b = result[i];
+              wrong += std::isnan(a) != std::isnan(b) || std::abs(a - b) > tolerance;
+            }
+          };
+          table.max(s, plane.data(), result.data());
+          compare(greatest, 0);
+          table.average(s, false, plane.data(), result.data());
+          compare(mean, 1e-5f);
+          table.average(s, true, plane.data(), result.data());
+          compare(mean_pads, 1e-5f);
+        }
+        CHECK(wrong == 0);
+      }
+    }
+  });
+}
+
 TEST_CASE("a NaN wins every maximum whose window holds it") {
   for_each_target([](CpuRung rung) {
     const PoolShape s = kShapes[2];
