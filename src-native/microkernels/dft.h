@@ -22,6 +22,7 @@ struct DftArgs {
   const float* table = nullptr;
   const float* signal = nullptr;           // frame f: elements [f * step, f * step + length)
   std::size_t step = 0, frames = 0;        // of all
+  float imag_sign = 1.0f;                  // what imaginary parts are multiplied by
   float *real = nullptr, *imag = nullptr;  // [bins][frames], or null where not wanted
 };
 

@@ -86,10 +86,11 @@ void pass2(std::size_t groups, std::size_t stride, const float* factors, const f
 // Bins k and length / 2 - k from elements k and length / 2 - k, which hold halves.
 void part(const DftArgs& args, const float* factors, const float* in, std::size_t first, std::size_t count) noexcept {
   const std::size_t half = args.length / 2;
+  const VecF sign = set(args.imag_sign);
   const auto write = [&](std::size_t bin, Complex x) {
     if (bin >= args.bins) return;
     if (args.real) store_partial(args.real + bin * args.frames + first, x.re, count);
-    if (args.imag) store_partial(args.imag + bin * args.frames + first, x.im, count);
+    if (args.imag) store_partial(args.imag + bin * args.frames + first, x.im * sign, count);
   };
   for (std::size_t k = 0; k <= half / 2; ++k, factors += 2) {
     const Complex a = get(in, k), b = get(in, k == 0 ? 0 : half - k);

@@ -10,12 +10,17 @@
 
 namespace infernode::ops {
 
+/// What the rows of a convolution's weight [rows, 1, .., length] are: window[n] * cos(2 pi k n / length) for k = 0, 1,
+/// ..., the sines, of either sign, or the ones after the others; none where they differ from that by more than such
+/// numbers are rounded.
+enum class DftRows : std::uint8_t { None, Cosines, Sines, Both };
+DftRows dft_rows(const tensor::Tensor& weight);
+
 class ConvDft {
  public:
   ConvDft() = default;
-  /// Looks at the constant weight, input 1, of a convolution along one axis: [rows, 1, .., length], whose rows are
-  /// window[n] * cos(2 pi k n / length) for k = 0, 1, ..., or the sines, or the ones after the others. The object stays
-  /// empty where they differ by more than such numbers are rounded, or where there is anything to add or activate.
+  /// Looks at the constant weight, input 1, of a convolution along one axis; the object stays empty where its rows are
+  /// none of `DftRows`, or where there is anything to add or activate.
   explicit ConvDft(kernel::KernelInfo& info);
   explicit operator bool() const { return table_ != nullptr; }
 
@@ -25,7 +30,7 @@ class ConvDft {
  private:
   const microkernels::DftTable* table_ = nullptr;
   std::size_t length_ = 0, bins_ = 0;
-  bool real_ = false, imag_ = false;
+  bool real_ = false, imag_ = false, negative_ = false;
   std::vector<float> numbers_;
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <optional>
 
 #include "base/checked.h"
 #include "ops/activation.h"
@@ -59,21 +60,16 @@ std::vector<double> find_window(const Basis& basis, const float* weight, const s
   return same ? window : std::vector<double>();
 }
 
-}  // namespace
+struct Found {
+  Basis basis;
+  std::vector<double> window;
+};
 
-ConvDft::ConvDft(kernel::KernelInfo& info) {
-  const tensor::Tensor* w = info.constant(1);
-  if (w == nullptr || w->dtype() != tensor::DType::Float32 || w->rank() < 3 || w->dim(1) != 1 || info.has_input(2) ||
-      info.has_input(3) || info.attributes().get_int("group", 1) != 1 ||
-      !info.attributes().get_string("activation", "").empty())
-    return;
-  const std::size_t length = size(w->dim(w->rank() - 1)), rows = size(w->dim(0));
-  if (!microkernels::dft_has(length) || w->numel() != w->dim(0) * w->dim(w->rank() - 1) || rows < 8 ||
-      rows > length + 2)
-    return;
-  const auto dilations = info.attributes().get_ints("dilations");
-  if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; })) return;
-
+std::optional<Found> find(const tensor::Tensor& w) {
+  if (w.dtype() != tensor::DType::Float32 || w.rank() < 3 || w.dim(1) != 1) return std::nullopt;
+  const std::size_t length = size(w.dim(w.rank() - 1)), rows = size(w.dim(0));
+  if (!microkernels::dft_has(length) || w.numel() != w.dim(0) * w.dim(w.rank() - 1) || rows < 8 || rows > length + 2)
+    return std::nullopt;
   std::vector<double> cosines(length);
   for (std::size_t n = 0; n < length; ++n) {
     // By symmetry, so that zeros are exact.
@@ -85,19 +81,39 @@ ConvDft::ConvDft(kernel::KernelInfo& info) {
   }
   const std::size_t most = length / 2 + 1;
   for (const Basis& basis : {Basis{length, rows, true, false, 1}, Basis{length, rows, false, true, -1},
-                             Basis{length, rows / 2, true, true, -1}}) {
+                             Basis{length, rows / 2, true, true, -1}, Basis{length, rows / 2, true, true, 1}}) {
     if (basis.bins > most || (basis.real && basis.imag && rows % 2 != 0)) continue;
-    const std::vector<double> window = find_window(basis, w->data<float>(), cosines);
-    if (window.empty()) continue;
-    length_ = length;
-    bins_ = basis.bins;
-    real_ = basis.real;
-    imag_ = basis.imag;
-    numbers_.resize(microkernels::dft_table_floats(length));
-    microkernels::dft_fill_table(length, window.data(), numbers_.data());
-    table_ = &microkernels::dft_table(info.cpu_rung());
-    return;
+    std::vector<double> window = find_window(basis, w.data<float>(), cosines);
+    if (!window.empty()) return Found{basis, std::move(window)};
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+DftRows dft_rows(const tensor::Tensor& weight) {
+  const std::optional<Found> found = find(weight);
+  if (!found) return DftRows::None;
+  return !found->basis.imag ? DftRows::Cosines : !found->basis.real ? DftRows::Sines : DftRows::Both;
+}
+
+ConvDft::ConvDft(kernel::KernelInfo& info) {
+  const tensor::Tensor* w = info.constant(1);
+  if (w == nullptr || info.has_input(2) || info.has_input(3) || info.attributes().get_int("group", 1) != 1 ||
+      !info.attributes().get_string("activation", "").empty())
+    return;
+  const auto dilations = info.attributes().get_ints("dilations");
+  if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; })) return;
+  const std::optional<Found> found = find(*w);
+  if (!found) return;
+  length_ = found->basis.length;
+  bins_ = found->basis.bins;
+  real_ = found->basis.real;
+  imag_ = found->basis.imag;
+  negative_ = found->basis.sign > 0;
+  numbers_.resize(microkernels::dft_table_floats(length_));
+  microkernels::dft_fill_table(length_, found->window.data(), numbers_.data());
+  table_ = &microkernels::dft_table(info.cpu_rung());
 }
 
 bool ConvDft::run(kernel::KernelContext& ctx, const ConvProblem& p, const float* x, float* y) const {
@@ -141,6 +157,7 @@ bool ConvDft::run(kernel::KernelContext& ctx, const ConvProblem& p, const float*
                            .signal = x + image * image_step,
                            .step = s.stride_w,
                            .frames = frames,
+                           .imag_sign = negative_ ? -1.0f : 1.0f,
                            .real = real_ ? at : nullptr,
                            .imag = imag_ ? at + (real_ ? bins_ * frames : 0) : nullptr,
                        };
