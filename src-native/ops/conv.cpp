@@ -8,6 +8,7 @@
 #include "microkernels/convert.h"
 #include "ops/activation.h"
 #include "ops/conv_dft.h"
+#include "ops/conv_line.h"
 #include "ops/conv_rows.h"
 #include "ops/conv_winograd.h"
 #include "ops/gemm.h"
@@ -41,6 +42,8 @@ class Conv final : public kernel::Kernel {
     dft_ = ConvDft(info);
     rows_ = ConvRows(info, groups_);
     if (rows_) return;
+    line_ = ConvLine(info, window_, groups_);
+    if (line_) return;
     winograd_ = ConvWinograd(info, groups_);
     if (winograd_) return;
     if (w == nullptr || w->rank() < 3 || w->dtype() != DType::Float32 || w->numel() == 0 || groups_ < 1 ||
@@ -61,7 +64,7 @@ class Conv final : public kernel::Kernel {
     tensor::Buffer x_hold, w_hold, b_hold, z_hold, y_hold;
     Operands o;
     o.x = as_float(ctx, x, x_hold);
-    if (!packed_ && !rows_ && !winograd_) o.w = as_float(ctx, ctx.input(1), w_hold);
+    if (!packed_ && !rows_ && !line_ && !winograd_) o.w = as_float(ctx, ctx.input(1), w_hold);
     if (const Tensor* b = ctx.optional_input(2)) {
       if (b->numel() != p.out_channels) {
         fail(ErrorCode::ShapeMismatch,
@@ -79,6 +82,8 @@ class Conv final : public kernel::Kernel {
       // the output is there
     } else if (rows_) {
       rows_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
+    } else if (line_) {
+      line_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (winograd_) {
       winograd_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (p.depthwise()) {
@@ -240,6 +245,7 @@ class Conv final : public kernel::Kernel {
   Shape w_shape_;
   tensor::Buffer packed_;
   ConvRows rows_;
+  ConvLine line_;
   ConvWinograd winograd_;
   ConvDft dft_;
 };

@@ -39,8 +39,8 @@ struct Problem {
   std::size_t planes = 0, in_plane = 1, out_plane = 1;
   std::array<AxisPlan, kAxes> axes;
   microkernels::PoolShape shape;
-  std::size_t depth = 1;  ///< of a third spatial axis of which each element is pooled by itself
-  bool flat = true;       ///< `shape` and `depth` say it all: no window of absurd extent
+  bool flat = true;     ///< `shape` says it all: at most two spatial axes, and no window of absurd extent
+  bool places = false;  ///< it says it all of the first two axes, and the third is one of 16 elements pooled apart
 };
 
 AxisPlan::Window clip(std::int64_t start, std::int64_t taps, std::int64_t step, std::int64_t in, std::int64_t limit) {
@@ -77,12 +77,15 @@ class Pool : public kernel::Kernel {
     Problem p;
     p.out = out;
     p.planes = static_cast<std::size_t>(x.numel(0, 2));
-    const bool deep = count == 3 && is_apart(window, x[4], out[4]);
-    p.flat = count <= 2 || deep;
-    if (deep) p.depth = static_cast<std::size_t>(x[4]);
+    const std::size_t last = count - 1;
+    p.places = count == 3 && x[last + 2] == microkernels::kPlace && window.kernel[last] == 1 &&
+               window.strides[last] == 1 && window.axis(last, x[last + 2]).pad_begin == 0 &&
+               out[last + 2] == x[last + 2];
+    p.flat = count <= 2;
     for (std::size_t i = 0; i < count; ++i) {
       const Window::Axis axis = window.axis(i, x[i + 2]);
       const std::size_t at = kAxes - count + i;
+      const std::size_t seen_as = p.places ? at + 1 : at;  // by `shape`
       const std::int64_t k = window.kernel[i], step = window.dilations[i], limit = x[i + 2] + axis.pad_end;
       AxisPlan& plan = p.axes[at];
       plan.in = static_cast<std::size_t>(x[i + 2]);
@@ -92,25 +95,22 @@ class Pool : public kernel::Kernel {
       for (std::int64_t o = 0; o < axis.out; ++o)
         plan.windows.push_back(clip(o * window.strides[i] - axis.pad_begin, k, step, x[i + 2], limit));
       constexpr std::int64_t kMostExtent = 1 << 14;
-      p.flat = p.flat && k <= kMostExtent && step <= kMostExtent && (k - 1) * step < kMostExtent;
+      const bool sane = k <= kMostExtent && step <= kMostExtent && (k - 1) * step < kMostExtent;
+      p.flat = p.flat && sane;
+      p.places = p.places && sane;
       p.in_plane *= plan.in;
       p.out_plane *= plan.out;
       microkernels::PoolShape& s = p.shape;
       const auto size = [](std::int64_t v) { return static_cast<std::size_t>(v); };
-      if (deep ? at == 1 : at == 2) {
+      if (seen_as == 2) {
         s.in_w = plan.in, s.out_w = plan.out, s.kernel_w = size(k), s.stride_w = size(window.strides[i]);
         s.dilation_w = plan.dilation, s.pad_left = axis.pad_begin, s.pad_right = axis.pad_end;
-      } else if (deep ? at == 0 : at == 1) {
+      } else if (seen_as == 1) {
         s.in_h = plan.in, s.out_h = plan.out, s.kernel_h = size(k), s.stride_h = size(window.strides[i]);
         s.dilation_h = plan.dilation, s.pad_top = axis.pad_begin, s.pad_bottom = axis.pad_end;
       }
     }
     return p;
-  }
-
-  /// Whether elements along the third spatial axis do not meet.
-  static bool is_apart(const Window& window, std::int64_t in, std::int64_t out) {
-    return window.kernel[2] == 1 && window.strides[2] == 1 && in == out && in > 0 && window.axis(2, in).pad_begin == 0;
   }
 
   /// f(plane) for all planes, in parallel.
@@ -170,17 +170,29 @@ class MaxPool final : public Pool {
       });
       return;
     }
+    if (p.places && places == nullptr && (x.dtype() == DType::Float32 || x.dtype() == DType::BFloat16)) {
+      const auto& table = microkernels::pool_table(rung_);
+      const auto run = [&]<class E>(void (*max)(const microkernels::PoolShape&, const E*, E*), const void* from,
+                                    void* to) {
+        for_planes(ctx, p, 0.05, [&](std::size_t i) {
+          max(p.shape, static_cast<const E*>(from) + i * p.in_plane, static_cast<E*>(to) + i * p.out_plane);
+        });
+      };
+      if (x.dtype() == DType::Float32) {
+        run(table.max_places, x.raw(), y.mutable_raw());
+      } else {
+        run(table.max_places_bf16, x.raw(), y.mutable_raw());
+      }
+      return;
+    }
     dispatch_reals(x.dtype(), "MaxPool", [&]<class T>(tensor::TypeTag<T>) {
       const RealInput<T> in(ctx, rung_, x);
       const RealOutput<T> out(ctx, rung_, y);
       if (std::is_same_v<T, float> && p.flat && places == nullptr) {
         if constexpr (std::is_same_v<T, float>) {
           const auto& table = microkernels::pool_table(rung_);
-          for_planes(ctx, p, 0.2, [&](std::size_t i) {
-            const float* from = in + i * p.in_plane;
-            float* to = out + i * p.out_plane;
-            p.depth == 1 ? table.max(p.shape, from, to) : table.max_deep(p.shape, p.depth, from, to);
-          });
+          for_planes(ctx, p, 0.2,
+                     [&](std::size_t i) { table.max(p.shape, in + i * p.in_plane, out + i * p.out_plane); });
         }
       } else {
         compute(ctx, p, in.data(), out.data(), places, -std::numeric_limits<T>::infinity());
@@ -252,10 +264,7 @@ class AveragePool final : public Pool {
         if constexpr (std::is_same_v<T, float>) {
           const auto& table = microkernels::pool_table(rung_);
           for_planes(ctx, p, 0.2, [&](std::size_t i) {
-            const float* from = in + i * p.in_plane;
-            float* to = out + i * p.out_plane;
-            p.depth == 1 ? table.average(p.shape, include_pad_, from, to)
-                         : table.average_deep(p.shape, p.depth, include_pad_, from, to);
+            table.average(p.shape, include_pad_, in + i * p.in_plane, out + i * p.out_plane);
           });
         }
       } else {

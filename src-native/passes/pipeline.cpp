@@ -22,6 +22,7 @@ constexpr Pass kWhere{"WhereDummyDq", quantize_where_constants};
 constexpr Pass kSeparate{"EnsureUniqueDQForNodeUnit", separate_dequantizers};
 constexpr Pass kTransforms{"ConvDftMerge", merge_transforms};
 constexpr Pass kBlocks{"NchwcTransformer", block_channels};
+constexpr Pass kRoundedBlocks{"NchwcTransformer", round_blocks};
 /// Level basic runs these where options.enabled has them.
 constexpr Pass kOptIn[] = {kCastChains, kDequantizedProducts};
 constexpr Pass kBasic[] = {
@@ -220,7 +221,9 @@ std::vector<std::string> run_extended(graph::Model& model, std::string_view prov
 
 std::vector<std::string> run_layout(graph::Model& model, const PassOptions& options) {
   std::vector<std::string> applied;
-  if (run_pass(*model.graph, kBlocks, options, applied)) clean(*model.graph, options);
+  if (!run_pass(*model.graph, kBlocks, options, applied)) return applied;
+  run_pass(*model.graph, kRoundedBlocks, options, applied);
+  clean(*model.graph, options);
   return applied;
 }
 

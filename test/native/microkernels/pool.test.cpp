@@ -64,38 +64,40 @@ TEST_CASE("max and average pooling agree with the definition") {
   });
 }
 
-TEST_CASE("pools of planes that lie beside each other are those of each plane") {
+TEST_CASE("max pooling of places gives what it gives of each plane") {
   for_each_target([](CpuRung rung) {
     const PoolTable& table = pool_table(rung);
+    std::size_t index = 0;
     for (const PoolShape& s : kShapes) {
-      for (const std::size_t depth : {std::size_t{16}, std::size_t{3}}) {
-        const std::size_t in = s.in_h * s.in_w, out = s.out_h * s.out_w;
-        Guarded<float> x(in * depth), greatest(out * depth), mean(out * depth), mean_pads(out * depth);
-        Random random(in + depth);
-        random.fill(x);
-        x[(in / 2) * depth + 1] = std::nanf("");
-        table.max_deep(s, depth, x.data(), greatest.data());
-        table.average_deep(s, depth, false, x.data(), mean.data());
-        table.average_deep(s, depth, true, x.data(), mean_pads.data());
-        std::size_t wrong = 0;
-        for (std::size_t d = 0; d < depth; ++d) {
-          std::vector<float> plane(in), result(out);
-          for (std::size_t i = 0; i < in; ++i) plane[i] = x[i * depth + d];
-          const auto compare = [&](const Guarded<float>& deep, float tolerance) {
-            for (std::size_t i = 0; i < out; ++i) {
-              const float a = deep[i * depth + d], b = result[i];
-              wrong += std::isnan(a) != std::isnan(b) || std::abs(a - b) > tolerance;
-            }
-          };
-          table.max(s, plane.data(), result.data());
-          compare(greatest, 0);
-          table.average(s, false, plane.data(), result.data());
-          compare(mean, 1e-5f);
-          table.average(s, true, plane.data(), result.data());
-          compare(mean_pads, 1e-5f);
+      CAPTURE(index);
+      ++index;
+      const std::size_t in = s.in_h * s.in_w, out = s.out_h * s.out_w;
+      std::vector<float> planes(in * kPlace), expected(out * kPlace);
+      Random random(index);
+      random.fill(planes);
+      for (float& x : planes) x = rounded(x);
+      planes[planes.size() / 2] = std::nanf("");
+      planes[planes.size() / 3] = -INFINITY;
+      Guarded<float> x(planes.size()), y(expected.size());
+      Guarded<std::uint16_t> x16(x.size()), y16(y.size());
+      for (std::size_t c = 0; c < kPlace; ++c) {
+        table.max(s, planes.data() + c * in, expected.data() + c * out);
+        for (std::size_t i = 0; i < in; ++i) {
+          x[i * kPlace + c] = planes[c * in + i];
+          x16[i * kPlace + c] = BFloat16(planes[c * in + i]).bits;
         }
-        CHECK(wrong == 0);
       }
+      table.max_places(s, x.data(), y.data());
+      table.max_places_bf16(s, x16.data(), y16.data());
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < out * kPlace; ++i) {
+        const float value = expected[i % kPlace * out + i / kPlace];
+        const auto narrow = static_cast<float>(BFloat16::from_bits(y16[i]));
+        const bool right =
+            std::isnan(value) ? std::isnan(y[i]) && std::isnan(narrow) : y[i] == value && narrow == value;
+        wrong += right ? 0 : 1;
+      }
+      CHECK(wrong == 0);
     }
   });
 }
