@@ -10,6 +10,10 @@
 
 #include <immintrin.h>
 
+#if defined(INFERNODE_EMULATE_AMX)
+#include "microkernels/amx_emulation.h"
+#endif
+
 #include "microkernels/activate.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/lanes16.h"
@@ -42,7 +46,7 @@ INFERNODE_SIMD void with_pieces(Float32Precision precision, Fn fn) {
   }
 }
 
-// All tiles of full size. A constant: the compiler believes that only its first bytes are read.
+// All tiles of full size. To be constants: the compiler believes that only its first bytes are read.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -54,7 +58,7 @@ constexpr TileConfig kTileConfig;
 // The tiles of this thread while it lives.
 class TileSession {
  public:
-  TileSession() noexcept { _tile_loadconfig(&kTileConfig); }
+  explicit TileSession(const TileConfig& config = kTileConfig) noexcept { _tile_loadconfig(&config); }
   ~TileSession() { _tile_release(); }
   TileSession(const TileSession&) = delete;
   TileSession& operator=(const TileSession&) = delete;
@@ -296,6 +300,24 @@ bool split_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k
     _tile_dpbf16ps(3, 5, 7);      \
   }
 
+// Registers 0 to 3: the sums of one or two row tiles and a panel's columns, sums[r * ld + c].
+template <int kRowTiles>
+INFERNODE_SIMD void store_sums(float* sums, std::size_t ld = kPanelColumns) noexcept {
+  const std::size_t stride = ld * sizeof(float);
+  _tile_stored(0, sums, stride);
+  _tile_stored(1, sums + 16, stride);
+  if constexpr (kRowTiles == 2) {
+    _tile_stored(2, sums + kTileRows * ld, stride);
+    _tile_stored(3, sums + kTileRows * ld + 16, stride);
+  }
+}
+
+// Whether the sums of all rows and columns of two tiles are what the output is.
+INFERNODE_SIMD bool is_plain(const TileOutput& o) noexcept {
+  return o.rows == 2 * kTileRows && o.cols == kPanelColumns && o.alpha == 1.0f && !o.load_c &&
+         (!o.last || (!o.bias_m && !o.bias_n && !o.residual && o.activation.kind == Activation::kNone));
+}
+
 // How many times multiply_tiles calls `beside` in a step.
 template <int kPieces>
 inline constexpr std::size_t kCallsBeside = kPieces == 3 ? 3 : 1;
@@ -314,11 +336,11 @@ INFERNODE_SIMD auto panel_tiles(const std::uint8_t* b) {
   return TilesOfB<decltype(at)>{at, kTileBytes, kPieces * kTileBytes, 64};
 }
 
-// sums[r * 32 + c] of one or two row tiles (each `steps` steps long) times a panel. A may hold more pieces than are
+// sums[r * ld + c] of one or two row tiles (each `steps` steps long) times a panel. A may hold more pieces than are
 // used. The matrix unit works by itself: what `beside` does meanwhile costs little.
 template <int kPieces, int kRowTiles, int kStoredA = kPieces, typename B, typename Beside>
 INFERNODE_SIMD void multiply_tiles(std::size_t steps, const std::uint8_t* a0, const std::uint8_t* a1, const B& b,
-                                   float* sums, const Beside& beside) noexcept {
+                                   float* sums, const Beside& beside, std::size_t ld = kPanelColumns) noexcept {
   __asm__ volatile("" ::: "memory");  // the loads below do not tell the compiler what they read
   _tile_zero(0);
   _tile_zero(1);
@@ -361,13 +383,7 @@ INFERNODE_SIMD void multiply_tiles(std::size_t steps, const std::uint8_t* a0, co
     a0 += kStoredA * kTileBytes;
     a1 += kStoredA * kTileBytes;
   }
-  constexpr std::size_t kStride = kPanelColumns * sizeof(float);
-  _tile_stored(0, sums, kStride);
-  _tile_stored(1, sums + 16, kStride);
-  if constexpr (kRowTiles == 2) {
-    _tile_stored(2, sums + kTileRows * kPanelColumns, kStride);
-    _tile_stored(3, sums + kTileRows * kPanelColumns + 16, kStride);
-  }
+  store_sums<kRowTiles>(sums, ld);
 }
 
 #undef INFERNODE_LOAD_A

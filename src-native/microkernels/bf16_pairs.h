@@ -65,14 +65,6 @@ INFERNODE_SIMD void round_whole_row(const float* x, std::size_t k, std::uint32_t
   if (k > 0) _mm512_mask_storeu_epi32(out, first_lanes(pairs_of(k)), round_row(x, k));
 }
 
-// A row of k numbers that are kept rounded.
-INFERNODE_SIMD void copy_whole_row(const std::uint16_t* x, std::size_t k, std::uint32_t* out) noexcept {
-  for (; k >= 32; k -= 32, x += 32, out += 16) _mm512_storeu_si512(out, _mm512_loadu_si512(x));
-  if (k == 0) return;
-  const __m512i rest = _mm512_maskz_loadu_epi16((1u << k) - 1u, x);
-  _mm512_mask_storeu_epi32(out, first_lanes(pairs_of(k)), rest);
-}
-
 // A panel of rows of at least 32 floats, `ldb` apart.
 INFERNODE_SIMD void round_panel(const float* b, std::size_t ldb, std::size_t k, std::uint32_t* out) noexcept {
   for (std::size_t p = 0; p < k; p += 2, out += kPairColumns) {

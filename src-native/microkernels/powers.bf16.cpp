@@ -25,8 +25,8 @@ float greatest_of(const float* x, std::size_t n) noexcept {
   return reduce_max(max(max(VecF{most[0]}, VecF{most[1]}), max(VecF{most[2]}, VecF{most[3]})));
 }
 
-float powers(const float* x, std::uint16_t* y, std::size_t n) noexcept {
-  const VecF factor = set(kLog2OfE), top = set(greatest_of(x, n));
+float powers(const float* x, std::uint16_t* y, std::size_t n, float scale) noexcept {
+  const VecF factor = set(kLog2OfE * scale), top = set(greatest_of(x, n));
   __m512 sum[kChains];
   for (__m512& s : sum) s = _mm512_setzero_ps();
   std::size_t i = 0;

@@ -11,9 +11,9 @@ namespace infernode::microkernels {
 
 struct PowerTable {
   const char* name;
-  // y = exp(x - the greatest of x), as bfloat16; returns their sum, before they were rounded. y may begin where x does.
-  // NaN in x, and a row of only -infinity, give a sum of NaN.
-  float (*powers)(const float* x, std::uint16_t* y, std::size_t n) noexcept;
+  // y = exp(scale * (x - the greatest of x)), scale > 0, as bfloat16; returns their sum, before they were rounded. y
+  // may begin where x does. NaN in x, and a row of only -infinity, give a sum of NaN.
+  float (*powers)(const float* x, std::uint16_t* y, std::size_t n, float scale) noexcept;
 };
 
 // Null where products are not of bfloat16.

@@ -54,7 +54,9 @@ class BlockedConv final : public kernel::Kernel {
     const graph::ValueType& x = info.input_type(0);
     if (!x.shape) return;
     const bool planar = x.shape->size() == 4;
-    winograd_ = !planar && groups_ == 1 && is_winograd_window() && may_pay(*x.shape) &&
+    // The matrix unit is faster than fewer products by vectors.
+    winograd_ = info.cpu_rung() != CpuRung::Amx && !planar && groups_ == 1 && is_winograd_window() &&
+                may_pay(*x.shape) &&
                 microkernels::winograd_holds(size(w_shape_[0]), size(w_shape_[1]), w->data<float>());
     const char* const form = planar ? ".planar" : packs_for_winograd() ? ".winograd" : "";
     packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".g", groups_, form),

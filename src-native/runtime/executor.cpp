@@ -31,10 +31,15 @@ void set_up(const Execution& execution) {
   for (const auto& [id, value] : execution.shapes.known) frame.values[static_cast<std::size_t>(id)] = value;
 }
 
-/// A host tensor whose memory belongs to the frame, the plan or an input is copied; anything else is as it is.
-tensor::Value leave_frame(const Execution& execution, const tensor::Value& value, bool lasting) {
+/// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be written
+/// if it fits there; anything else is as it is.
+tensor::Value leave_frame(const Execution& execution, std::size_t output, const tensor::Value& value, bool lasting) {
   if (!value.is_tensor() || !value.tensor().device().is_host()) return value;
-  const void* owner = value.tensor().buffer().owner();
+  const tensor::Tensor& from = value.tensor();
+  const tensor::Tensor* bound = execution.bound_to(output, from.dtype(), from.shape());
+  // It may have an owner in common with inputs: one that stands for all memory that is the caller's.
+  if (bound != nullptr && from.raw() == bound->raw()) return value;
+  const void* owner = from.buffer().owner();
   const auto same = [owner](const tensor::Value* other) {
     return other != nullptr && other->is_tensor() && other->tensor().buffer().owner() == owner;
   };
@@ -43,8 +48,8 @@ tensor::Value leave_frame(const Execution& execution, const tensor::Value& value
                       std::any_of(execution.inputs.begin(), execution.inputs.end(), same) ||
                       std::any_of(known.begin(), known.end(), [&](const auto& item) { return same(&item.second); });
   if (!shared) return value;
-  const tensor::Tensor& from = value.tensor();
-  const tensor::Tensor to = tensor::Tensor::make(from.dtype(), from.shape(), execution.output_allocator);
+  const tensor::Tensor to =
+      bound != nullptr ? *bound : tensor::Tensor::make(from.dtype(), from.shape(), execution.output_allocator);
   tensor::copy_elements(from, to);
   return to;
 }
@@ -88,7 +93,7 @@ std::vector<tensor::Value> collect(const Execution& execution) {
     const tensor::Value& made = execution.frame.values[static_cast<std::size_t>(id)];
     const tensor::Value& value = made.empty() ? execution.plan.constant(id) : made;
     if (value.empty()) fail(ErrorCode::Internal, cat("output '", graph.value(id).name, "' was not produced"));
-    results.push_back(leave_frame(execution, value, made.empty()));
+    results.push_back(leave_frame(execution, i, value, made.empty()));
   }
   return results;
 }

@@ -24,6 +24,12 @@ struct Execution {
   std::size_t inter_op_threads = 1;                ///< above 1: independent steps run at once
   const Demand* demand = nullptr;                  ///< null: all outputs are wanted
 
+  /// The memory that an output was given beforehand, where it fits; else null.
+  const tensor::Tensor* bound_to(std::size_t output, tensor::DType dtype, const tensor::Shape& shape) const {
+    if (output >= bound.size() || !bound[output]) return nullptr;
+    const tensor::Tensor& to = bound[output];
+    return to.dtype() == dtype && to.shape() == shape && to.device().is_host() ? &to : nullptr;
+  }
   bool runs(std::size_t step) const { return !shapes.skip[step] && (demand == nullptr || demand->steps[step]); }
 };
 

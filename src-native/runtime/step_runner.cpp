@@ -122,10 +122,7 @@ tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, c
   const std::vector<ValueId>& graph_outputs = execution_.plan.graph().outputs();
   for (std::size_t i = 0; i < graph_outputs.size(); ++i) {
     if (graph_outputs[i] != id) continue;
-    if (i < execution_.bound.size() && execution_.bound[i] && execution_.bound[i].dtype() == dtype &&
-        execution_.bound[i].shape() == shape && execution_.bound[i].device().is_host()) {
-      return execution_.bound[i];
-    }
+    if (const tensor::Tensor* bound = execution_.bound_to(i, dtype, shape)) return *bound;
     return tensor::Tensor::make(dtype, shape, execution_.output_allocator);
   }
   const std::size_t bytes = tensor::byte_size(dtype, shape.numel());

@@ -103,7 +103,7 @@ constexpr std::size_t kStep = 1;
 #endif
 
 TEST_CASE("blocked conv takes and makes bfloat16 as it does float32") {
-  with_bfloat16([](CpuRung rung) {
+  for_each_bfloat16_target([](CpuRung rung) {
     const BlockedConvTable& table = blocked_conv_table(rung, Float32Precision::kMedium);
     REQUIRE(table.takes_bf16);
     Scratch<float> scratch(table.scratch_floats);
@@ -137,7 +137,7 @@ TEST_CASE("blocked conv takes and makes bfloat16 as it does float32") {
 }
 
 TEST_CASE("blocked depthwise conv takes and makes bfloat16 as it does float32") {
-  with_bfloat16([](CpuRung rung) {
+  for_each_bfloat16_target([](CpuRung rung) {
     const BlockedConvTable& table = blocked_conv_table(rung, Float32Precision::kMedium);
     std::vector<ConvShape> all = shapes(37, 37);
     for (const std::size_t kernel : {3, 5, 7}) {

@@ -13,9 +13,9 @@ std::vector<float> powers(const PowerTable& table, const std::vector<float>& x, 
   Guarded<float> in(x.size());
   Guarded<std::uint16_t> out(x.size());
   std::copy(x.begin(), x.end(), in.data());
-  sum = table.powers(in.data(), out.data(), x.size());
+  sum = table.powers(in.data(), out.data(), x.size(), 1);
   // In place, too.
-  const float again = table.powers(in.data(), reinterpret_cast<std::uint16_t*>(in.data()), x.size());
+  const float again = table.powers(in.data(), reinterpret_cast<std::uint16_t*>(in.data()), x.size(), 1);
   CHECK((again == sum || (std::isnan(again) && std::isnan(sum))));
   CHECK(std::memcmp(in.data(), out.data(), x.size() * sizeof(std::uint16_t)) == 0);
   std::vector<float> made;
@@ -46,6 +46,12 @@ TEST_CASE("powers for products of bfloat16 agree with exp") {
       }
       CHECK(worst < 0x1p-8 + 2e-4);
       CHECK(std::abs(sum / total - 1) < 2e-4);
+      // Scaled: as powers of what is scaled already.
+      for (float& v : x) v *= 4;
+      float scaled_sum = 0;
+      std::vector<std::uint16_t> scaled(n);
+      scaled_sum = table->powers(x.data(), scaled.data(), n, 0.25f);
+      CHECK(std::abs(scaled_sum / total - 1) < 2e-4);
     }
   });
 }

@@ -62,6 +62,20 @@ TEST_CASE("bound memory is written where it fits, and left alone where it does n
   CHECK(tensor::to_float_vector(other) == std::vector<float>{7, 7, 7});
 }
 
+TEST_CASE("bound memory has its output also where inputs have the same owner, and where the output is an input") {
+  float memory[] = {0, 0, 7, 7};
+  const std::shared_ptr<const void> owner(std::shared_ptr<const void>(), memory);  // as of all that a caller lends
+  const auto lent = [&](std::size_t at) {
+    return Tensor(DType::Float32, Shape{2}, tensor::Buffer(memory + at, 2 * sizeof(float), owner));
+  };
+  const Tensor bound = lent(2);
+  const auto run = [&](const char* text) { return Planned(text).run({lent(0)}, {.bound = {bound}})[0].tensor().raw(); };
+  CHECK(run("(float[N] x) => (y) { y = Exp(x) }") == bound.raw());
+  CHECK(tensor::to_float_vector(bound) == std::vector<float>{1, 1});
+  CHECK(run("(float[N] x) => (y) { y = Identity(x) }") == bound.raw());
+  CHECK(tensor::to_float_vector(bound) == std::vector<float>{0, 0});
+}
+
 TEST_CASE("one plan serves many runs at once") {
   const Planned p(kChain);
   ThreadPool pool(2);
