@@ -17,6 +17,7 @@
 #include "microkernels/activate.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/lanes16.h"
+#include "microkernels/quick_activations.h"
 
 namespace infernode::microkernels {
 namespace {
@@ -192,18 +193,29 @@ bool split_panel(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* o
   return split.splits();
 }
 
-// Finishes a tile of sums, some of its rows at a time.
+// Finishes a tile of sums, some of its rows at a time; with the quick activations where `medium` precision asks for no
+// better ones.
 class TileFinish {
  public:
   TileFinish() = default;
-  TileFinish(const GemmTiles& tiles, const TileOutput& output, float* sums) noexcept
-      : tiles_(&tiles), output_(output), sums_(sums), rows_(output.rows) {}
+  TileFinish(const GemmTiles& tiles, const TileOutput& output, float* sums, bool medium = false) noexcept
+      : tiles_(&tiles), output_(output), sums_(sums), rows_(output.rows), activation_(output.activation) {
+    quick_ = medium && output.last && output.cols == kPanelColumns && is_quick(activation_);
+    if (quick_) output_.activation = {};
+  }
 
   void advance(std::size_t count) noexcept {
     if (rows_ == 0) return;
     output_.rows = smaller(count, rows_);
     tiles_->finish(output_, sums_);
     const std::size_t done = output_.rows;
+    for (std::size_t r = 0; quick_ && r < done; ++r) {
+      float* const c = output_.c + r * output_.ldc;
+      VecF row[kPanelTiles] = {load(c), load(c + 16)};
+      activate_quickly<kPanelTiles>(activation_, row);
+      store(c, row[0]);
+      store(c + 16, row[1]);
+    }
     rows_ -= done;
     sums_ += done * kPanelColumns;
     output_.c += done * output_.ldc;
@@ -212,7 +224,7 @@ class TileFinish {
   }
   void complete() noexcept { advance(rows_); }
   // Rows that take about as long as some products.
-  std::size_t portion() const noexcept { return is_clamp(output_.activation) ? 8 : 4; }
+  std::size_t portion() const noexcept { return is_clamp(activation_) ? 8 : 4; }
   bool done() const noexcept { return rows_ == 0; }
 
  private:
@@ -220,6 +232,8 @@ class TileFinish {
   TileOutput output_{};
   float* sums_ = nullptr;
   std::size_t rows_ = 0;  // left
+  ActivationArgs activation_;
+  bool quick_ = false;
 };
 
 // Splits up to 32 rows of A, `lda` apart, a tile of 16 after the other; rows that are missing are 0. A few at a time

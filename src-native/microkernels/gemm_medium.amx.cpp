@@ -77,7 +77,7 @@ class TilePairs {
       }
       finish_.complete();
       if (plain) continue;
-      finish_ = TileFinish(*gemm_table_avx512.tiles, output, sums);
+      finish_ = TileFinish(*gemm_table_avx512.tiles, output, sums, true);
       current_ = 1 - current_;
     }
   }

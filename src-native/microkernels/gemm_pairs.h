@@ -58,12 +58,6 @@ INFERNODE_SIMD void round_into_vectors(const float* x, std::size_t k, std::uint3
   for (std::size_t p = 0; p < k; p += 32, out += 16) _mm512_storeu_si512(out, round_row(x + p, k - p));
 }
 
-// The same of numbers that are rounded already.
-INFERNODE_SIMD void copy_into_vectors(const std::uint16_t* x, std::size_t k, std::uint32_t* out) noexcept {
-  for (; k >= 32; k -= 32, x += 32, out += 16) _mm512_storeu_si512(out, _mm512_loadu_si512(x));
-  if (k > 0) _mm512_storeu_si512(out, _mm512_maskz_loadu_epi16((1u << k) - 1u, x));
-}
-
 // Few rows times packed panels: several sums per element hide the latency of the multiply-add.
 template <std::size_t kRows>
 void skinny_panel(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
@@ -103,6 +97,11 @@ void skinny_panel(std::size_t pairs, const std::uint32_t* a, std::size_t lda, co
       _mm512_storeu_ps(tile + r * kPairColumns + v * 16, total);
     }
   }
+}
+
+INFERNODE_SIMD void copy_into_vectors(const std::uint16_t* x, std::size_t k, std::uint32_t* out) noexcept {
+  for (; k >= 32; k -= 32, x += 32, out += 16) _mm512_storeu_si512(out, _mm512_loadu_si512(x));
+  if (k > 0) _mm512_storeu_si512(out, _mm512_maskz_loadu_epi16((1u << k) - 1u, x));
 }
 
 template <typename Kernel>

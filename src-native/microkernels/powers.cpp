@@ -8,7 +8,7 @@ namespace infernode::microkernels {
 extern const PowerTable power_table_bf16;
 
 const PowerTable* power_table(CpuRung rung, Float32Precision precision) noexcept {
-  return rung == CpuRung::Bf16 && precision == Float32Precision::kMedium ? &power_table_bf16 : nullptr;
+  return rung >= CpuRung::Bf16 && precision == Float32Precision::kMedium ? &power_table_bf16 : nullptr;
 }
 #else
 const PowerTable* power_table(CpuRung, Float32Precision) noexcept { return nullptr; }

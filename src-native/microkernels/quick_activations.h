@@ -1,7 +1,7 @@
 #pragma once
 
-// Included by *.bf16.cpp only: exponentials and activations beside products of bfloat16, some 1e-4 off at most, which
-// is a small part of what those are off.
+// Included by *.bf16.cpp and *.amx.cpp only: exponentials and activations beside products of bfloat16, some 1e-4 off at
+// most, which is a small part of what those are off.
 
 #include <immintrin.h>
 

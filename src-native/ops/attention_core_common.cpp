@@ -56,6 +56,23 @@ class Loops<float> {
     args.ldc = ldc;
     gemm_.gemm(args, {0, m, 0, n}, scratch);
   }
+  /// Whether rows of scores may become powers of 16 bits, whose products are divided by their sums.
+  bool makes_powers() const { return powers_ != nullptr; }
+  /// The same powers, in the first half of x.
+  float powers(float* x, std::size_t n, double scale) const {
+    return powers_->powers(x, reinterpret_cast<std::uint16_t*>(x), n, static_cast<float>(scale));
+  }
+  /// c[m, n] = powers[m, k] * packed, the rows of powers `lda` floats apart.
+  void multiply_powers(std::size_t m, std::size_t n, std::size_t k, const float* powers, std::size_t lda,
+                       const float* packed, std::size_t packed_k, float* c, std::size_t ldc, float* scratch) const {
+    microkernels::GemmArgs args{.m = m, .n = n, .k = k, .a = powers, .lda = 2 * lda, .epilogue = {}};
+    args.a_type = microkernels::FloatType::kBf16;
+    args.packed_b = packed;
+    args.packed_k = packed_k;
+    args.c = c;
+    args.ldc = ldc;
+    gemm_.gemm(args, {0, m, 0, n}, scratch);
+  }
   void scale(float* x, std::size_t n, double factor) const {
     elementwise_[microkernels::UnaryOp::kAffine](x, x, n, static_cast<float>(factor), 0);
   }
@@ -79,26 +96,9 @@ class Loops<float> {
     steps.round(x, n);
     steps(x, n);
   }
-  /// x = exp(scale * (x - the greatest x)); returns what to multiply by for a softmax.
+  /// x = exp(scale * (x - the greatest x)); returns their sum.
   float exponentials(float* x, std::size_t n, double scale) const {
-    return 1 / reduce_.exponentials(x, x, n, static_cast<float>(scale));
-  }
-  /// Whether exponentials may be of 16 bits.
-  bool has_powers() const { return powers_ != nullptr; }
-  /// The same in bfloat16, in the first half of x.
-  float powers(float* x, std::size_t n, double scale) const {
-    return 1 / powers_->powers(x, reinterpret_cast<std::uint16_t*>(x), n, static_cast<float>(scale));
-  }
-  /// c[m, n] = powers[m, k] * packed, the rows of powers `lda` floats apart.
-  void multiply_powers(std::size_t m, std::size_t n, std::size_t k, const float* powers, std::size_t lda,
-                       const float* packed, std::size_t packed_k, float* c, std::size_t ldc, float* scratch) const {
-    microkernels::GemmArgs args{.m = m, .n = n, .k = k, .a = powers, .lda = 2 * lda, .epilogue = {}};
-    args.a_type = microkernels::FloatType::kBf16;
-    args.packed_b = packed;
-    args.packed_k = packed_k;
-    args.c = c;
-    args.ldc = ldc;
-    gemm_.gemm(args, {0, m, 0, n}, scratch);
+    return reduce_.exponentials(x, x, n, static_cast<float>(scale));
   }
   void round(DType type, float* x, std::size_t n) const { Softmax16(rung_, type).round(x, n); }
 
@@ -136,6 +136,10 @@ class Loops<double> {
                  .ldc = ldc},
                 {0, m, 0, n}, scratch);
   }
+  static bool makes_powers() { return false; }
+  static float powers(double*, std::size_t, double) { return 0; }
+  static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t, const double*,
+                              std::size_t, double*, std::size_t, float*) {}
   static void scale(double* x, std::size_t n, double factor) {
     for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
   }
@@ -153,13 +157,9 @@ class Loops<double> {
       x[i] = std::exp(scale * (x[i] - most));
       sum += x[i];
     }
-    return 1 / sum;
+    return sum;
   }
-  static bool has_powers() { return false; }
-  static double powers(double*, std::size_t, double) { return 1; }
-  static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t, const double*,
-                              std::size_t, double*, std::size_t, float*) {}
-  static void softmax(DType, double* x, std::size_t n) { Loops<double>::scale(x, n, exponentials(x, n, 1)); }
+  static void softmax(DType, double* x, std::size_t n) { divide(x, n, exponentials(x, n, 1)); }
   static void round(DType, double*, std::size_t) {}
 
  private:
@@ -261,17 +261,42 @@ class Attention {
     }
     products(b, n, work, scratch);
     const T* const values = b.packed != nullptr && (n % 2 == 0 || n == c_.kv_len) ? b.packed + packed_k_ : nullptr;
-    const bool narrow = open_ && values != nullptr && loops_.has_powers();
-    std::array<T, kMostRows> factors{};
-    for (std::size_t r = 0; r < b.rows; ++r) factors[r] = finish_row(b, r, n, work + r * n, narrow);
-    if (narrow) {
-      loops_.multiply_powers(b.rows, c_.v_head, n, work, n, values, c_.kv_len, y, c_.y.row, scratch);
-    } else {
-      loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
-                      y, c_.y.row, scratch);
+    if (open_) return open_rows(b, n, values, work, y, scratch);
+    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
+    loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
+                    y, c_.y.row, scratch);
+  }
+
+  /// The rest of a block whose rows are divided by the sums of their exponentials after they are multiplied by values.
+  void open_rows(const Block& b, std::size_t n, const T* values, T* scores, T* y, float* scratch) const {
+    const bool powers = values != nullptr && loops_.makes_powers();
+    const double scale = scales_late_ ? c_.scale : 1;
+    std::array<T, kMostRows> sums{};  // 0: of no key
+    for (std::size_t r = 0; r < b.rows; ++r) {
+      T* const row = scores + r * n;
+      cap(row, n);
+      if (add_bias(b, b.first + r, n, row)) {
+        sums[r] = powers ? loops_.powers(row, n, scale) : loops_.exponentials(row, n, scale);
+      } else {
+        std::fill_n(row, n, T{0});
+      }
     }
-    for (std::size_t r = 0; open_ && r < b.rows; ++r)
-      if (factors[r] != 1) loops_.scale(y + r * c_.y.row, c_.v_head, static_cast<double>(factors[r]));
+    if (powers) {
+      loops_.multiply_powers(b.rows, c_.v_head, n, scores, n, values, c_.kv_len, y, c_.y.row, scratch);
+    } else {
+      loops_.multiply(b.rows, c_.v_head, n, 1, scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
+                      c_.kv_len, y, c_.y.row, scratch);
+    }
+    for (std::size_t r = 0; r < b.rows; ++r) {
+      T* const row = y + r * c_.y.row;
+      if (sums[r] == 0) {
+        std::fill_n(row, c_.v_head, c_.shut_row);
+      } else if (c_.zero_nan && std::isnan(sums[r])) {
+        std::fill_n(row, c_.v_head, T{0});
+      } else {
+        loops_.scale(row, c_.v_head, 1 / static_cast<double>(sums[r]));
+      }
+    }
   }
 
   void products(const Block& b, std::size_t n, T* scores, float* scratch) const {
@@ -299,9 +324,8 @@ class Attention {
 
   static bool is_16_bit(DType type) { return type == DType::Float16 || type == DType::BFloat16; }
 
-  /// Scores of one query to probabilities divided by what is returned; `narrow`: as bfloat16, in the first half of
-  /// them.
-  T finish_row(const Block& b, std::size_t r, std::size_t n, T* row, bool narrow) const {
+  /// Scores of one query to probabilities.
+  void finish_row(const Block& b, std::size_t r, std::size_t n, T* row) const {
     const std::size_t query = b.first + r;
     T* const stored =
         c_.scores == nullptr ? nullptr : c_.scores + ((b.batch * c_.q_heads + b.head) * c_.q_len + query) * c_.kv_len;
@@ -309,37 +333,31 @@ class Attention {
       if (stored != nullptr && c_.stage == stage) std::copy_n(row, n, stored);
     };
     keep(Stage::Raw);
-    if (c_.softcap > 0) {
-      loops_.divide(row, n, c_.softcap);
-      round(row, n);
-      loops_.tanh(row, n);
-      round(row, n);
-      loops_.scale(row, n, c_.softcap);
-      round(row, n);
-    }
+    cap(row, n);
     keep(Stage::Capped);
     const bool any = add_bias(b, query, n, row);
     round(row, n);
     keep(Stage::Biased);
-    if (any && open_) {
-      const double scale = scales_late_ ? c_.scale : 1;
-      const T factor = narrow ? loops_.powers(row, n, scale) : loops_.exponentials(row, n, scale);
-      if (!c_.zero_nan || !std::isnan(factor)) return factor;
-      std::fill_n(row, n, T{0});
-    } else if (any) {
+    if (any) {
       const T most = c_.sinks == nullptr ? T{0} : *std::max_element(row, row + n);
       softmax(row, n);
       if (c_.sinks != nullptr) sink(c_.sinks[b.head] - most, row, n);
       if (c_.zero_nan && std::isnan(row[0])) std::fill_n(row, n, T{0});  // then all of them are NaN
-    } else if (narrow) {
-      std::fill_n(row, n, T{0});
-      if (c_.shut_row != 0) return c_.shut_row;
     } else {
       std::fill_n(row, n, c_.shut_row);
     }
     keep(Stage::Probabilities);
     round(row, n);
-    return 1;
+  }
+
+  void cap(T* row, std::size_t n) const {
+    if (c_.softcap <= 0) return;
+    loops_.divide(row, n, c_.softcap);
+    round(row, n);
+    loops_.tanh(row, n);
+    round(row, n);
+    loops_.scale(row, n, c_.softcap);
+    round(row, n);
   }
 
   void round(T* row, std::size_t n) const {

@@ -321,8 +321,9 @@ TEST_CASE("blocked conv applies every activation") {
             : kind == Activation::kGeluTanh
                 ? 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)))
                 : x / (1 + std::exp(-x));
-        const double tolerance = precision == Float32Precision::kMedium ? 1e-4 * (1 + std::abs(x)) : 1e-4;
-        wrong += std::abs(out[i] - expected) < tolerance ? 0 : 1;
+        // Activations of medium precision are quick ones.
+        const double most = precision == Float32Precision::kMedium ? 3e-4 * std::max(1.0, std::abs(expected)) : 1e-4;
+        wrong += std::abs(out[i] - expected) < most ? 0 : 1;
       }
       CHECK(wrong == 0);
     }

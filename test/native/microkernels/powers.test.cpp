@@ -9,13 +9,13 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-std::vector<float> powers(const PowerTable& table, const std::vector<float>& x, float& sum) {
+std::vector<float> powers(const PowerTable& table, const std::vector<float>& x, float& sum, float scale = 1) {
   Guarded<float> in(x.size());
   Guarded<std::uint16_t> out(x.size());
   std::copy(x.begin(), x.end(), in.data());
-  sum = table.powers(in.data(), out.data(), x.size(), 1);
+  sum = table.powers(in.data(), out.data(), x.size(), scale);
   // In place, too.
-  const float again = table.powers(in.data(), reinterpret_cast<std::uint16_t*>(in.data()), x.size(), 1);
+  const float again = table.powers(in.data(), reinterpret_cast<std::uint16_t*>(in.data()), x.size(), scale);
   CHECK((again == sum || (std::isnan(again) && std::isnan(sum))));
   CHECK(std::memcmp(in.data(), out.data(), x.size() * sizeof(std::uint16_t)) == 0);
   std::vector<float> made;
@@ -24,7 +24,7 @@ std::vector<float> powers(const PowerTable& table, const std::vector<float>& x, 
 }
 
 TEST_CASE("powers for products of bfloat16 agree with exp") {
-  with_bfloat16([](CpuRung rung) {
+  for_each_bfloat16_target([](CpuRung rung) {
     CHECK(power_table(rung, Float32Precision::kHighest) == nullptr);
     CHECK(power_table(rung, Float32Precision::kHigh) == nullptr);
     const PowerTable* const table = power_table(rung, Float32Precision::kMedium);
@@ -36,28 +36,23 @@ TEST_CASE("powers for products of bfloat16 agree with exp") {
       for (float& v : x) v *= 12;
       if (n > 20) x[3] = -kInfinity, x[19] = -1e30f, x[n - 1] = -150;
       float sum = 0;
-      const std::vector<float> made = powers(*table, x, sum);
+      const float scale = n % 2 == 0 ? 0.125f : 1.0f;
+      const std::vector<float> made = powers(*table, x, sum, scale);
       const double most = *std::max_element(x.begin(), x.end());
       double total = 0, worst = 0;
       for (std::size_t i = 0; i < n; ++i) {
-        const double power = std::exp(static_cast<double>(x[i]) - most);
+        const double power = std::exp(scale * (static_cast<double>(x[i]) - most));
         total += power;
         worst = std::max(worst, std::abs(made[i] - power) / (power + 1e-37));
       }
       CHECK(worst < 0x1p-8 + 2e-4);
       CHECK(std::abs(sum / total - 1) < 2e-4);
-      // Scaled: as powers of what is scaled already.
-      for (float& v : x) v *= 4;
-      float scaled_sum = 0;
-      std::vector<std::uint16_t> scaled(n);
-      scaled_sum = table->powers(x.data(), scaled.data(), n, 0.25f);
-      CHECK(std::abs(scaled_sum / total - 1) < 2e-4);
     }
   });
 }
 
 TEST_CASE("powers of rows with infinities and NaN") {
-  with_bfloat16([](CpuRung rung) {
+  for_each_bfloat16_target([](CpuRung rung) {
     const PowerTable& table = *power_table(rung, Float32Precision::kMedium);
     float sum = 0;
     std::vector<float> x(70, 1.0f);
