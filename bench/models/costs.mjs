@@ -156,6 +156,11 @@ export const accuracyTests = [
     file: 'test/native/microkernels/elementwise.test.cpp',
     test: 'unary loops are accurate over their range',
   },
+  {
+    name: 'softmax, layer normalisation, GELU: no worse than plain float32 code',
+    file: 'test/native/microkernels/reduce.test.cpp',
+    test: 'softmax, normalisations and gelu are no worse than plain float32 code',
+  },
 ];
 
 const accuracy = async () => accuracyTests.map(({ name, file, test }) => ({ name, test: `${file}: ${test}` }));
