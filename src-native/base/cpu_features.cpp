@@ -122,6 +122,9 @@ CpuFeatures detect_cpu_features() noexcept {
     f.amx_int8 = bit(seven.edx, 25);
     f.amx_fp16 = bit(more.eax, 21);
   }
+#if defined(INFERNODE_EMULATE_AMX)
+  f.amx_tile = f.amx_bf16 = f.amx_int8 = f.avx512_bf16;
+#endif
 #elif defined(INFERNODE_ARM64)
   f.neon = true;
 #if defined(__linux__)

@@ -46,7 +46,8 @@ void ThreadPool::parallel_for(size_t count, double cost_per_item_ns, size_t max_
   const size_t threads = std::min({count, max_threads, size(), static_cast<size_t>(shares)});
   if (threads < 2) return fn(0, count, 0);
   const size_t least_block = static_cast<size_t>(kLeastBlockNs / cost);
-  const size_t block = dynamic_block_base != 0 ? 1 : ceil_div(count, threads * kBlocksPerThread);
+  // Rounded down: a few items more than blocks would become fewer blocks than threads share evenly.
+  const size_t block = dynamic_block_base != 0 ? 1 : std::max<size_t>(1, count / (threads * kBlocksPerThread));
   state_->team.run(count, std::max(block, least_block), threads, dynamic_block_base, fn);
 }
 

@@ -1,14 +1,18 @@
 #pragma once
 
-// Included by *.bf16.cpp only: float32 products with operands rounded to bfloat16 and sums of float32 (vdpbf16ps, which
-// takes and gives denormal numbers as zeros). Both operands lie in words of two numbers, k in the lower half and k + 1
-// in the upper one: a row of A as its words one after the other, a panel of B as rows of 32 words, one for each column.
-// Two tiles of the matrix unit lie beside each other in such a panel. Where K is odd the last words end in a zero.
+// Included by *.bf16.cpp and *.amx.cpp only: float32 products with operands rounded to bfloat16 and sums of float32
+// (vdpbf16ps, which takes and gives denormal numbers as zeros). Both operands lie in words of two numbers, k in the
+// lower half and k + 1 in the upper one: a row of A as its words one after the other, a panel of B as rows of 32 words,
+// one for each column. Two tiles of the matrix unit lie beside each other in such a panel. Where K is odd the last
+// words end in a zero.
 
 #include "microkernels/lanes16.h"
 
 namespace infernode::microkernels {
 namespace {
+
+using simd::INFERNODE_TARGET::load;
+using simd::INFERNODE_TARGET::store;
 
 constexpr std::size_t kPairColumns = 32;  // of a panel
 
@@ -38,6 +42,22 @@ INFERNODE_SIMD __m512i round_row(const float* x, std::size_t n) noexcept {
   if (n >= 32) return round_in_order(_mm512_loadu_ps(x), _mm512_loadu_ps(x + 16));
   return round_in_order(_mm512_maskz_loadu_ps(first_lanes(n), x),
                         n > 16 ? _mm512_maskz_loadu_ps(first_lanes(n - 16), x + 16) : _mm512_setzero_ps());
+}
+
+// 16 numbers that are kept rounded, and back.
+INFERNODE_SIMD VecF load(const std::uint16_t* p) {
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))};
+}
+INFERNODE_SIMD void store(std::uint16_t* p, VecF x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh(x.v));
+}
+// Rows of 16 numbers, one after the other.
+template <std::size_t kRows>
+INFERNODE_SIMD void store_rows(std::uint16_t* p, const VecF* x) {
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r + 1 < kRows; r += 2) _mm512_storeu_si512(p + r * 16, round_in_order(x[r].v, x[r + 1].v));
+  if constexpr (kRows % 2 == 1) store(p + (kRows - 1) * 16, x[kRows - 1]);
 }
 
 // A row of k numbers.
@@ -86,10 +106,10 @@ INFERNODE_SIMD void round_columns(const float* b, std::size_t ldb, std::size_t k
   }
 }
 
-// tile[r * 32 + c] = the products' sums over `pairs` words of rows of A, `lda` apart, and a panel.
+// The products' sums over `pairs` words of rows of A, `lda` apart, and a panel.
 template <std::size_t kRows, std::size_t kVectors>
-INFERNODE_SIMD void sum_pairs(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
-                              float* tile) noexcept {
+INFERNODE_SIMD void sum_registers(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
+                                  VecF (&out)[kRows][kVectors]) noexcept {
   __m512 sum[kRows][kVectors];
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
@@ -110,7 +130,20 @@ INFERNODE_SIMD void sum_pairs(std::size_t pairs, const std::uint32_t* a, std::si
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) _mm512_storeu_ps(tile + r * kPairColumns + v * 16, sum[r][v]);
+    for (std::size_t v = 0; v < kVectors; ++v) out[r][v] = {sum[r][v]};
+  }
+}
+
+// tile[r * 32 + c] = those sums.
+template <std::size_t kRows, std::size_t kVectors>
+INFERNODE_SIMD void sum_pairs(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
+                              float* tile) noexcept {
+  VecF sum[kRows][kVectors];
+  sum_registers<kRows, kVectors>(pairs, a, lda, b, sum);
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * kPairColumns + v * 16, sum[r][v]);
   }
 }
 

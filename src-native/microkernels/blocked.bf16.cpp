@@ -1,10 +1,10 @@
-#include "microkernels/blocked.h"
-#include "microkernels/activate.simd.h"
 #include "microkernels/bf16_pairs.h"
+#include "microkernels/blocked_pairs.h"
 #include "microkernels/register_tile.simd.h"
 
-// Dense convolutions of medium precision where the CPU multiplies bfloat16 but has no matrix unit. Rows of the padded
-// input are rounded, two channels to a word, before panels of channels pass over them.
+// Dense convolutions of medium precision where the CPU multiplies bfloat16 but has no matrix unit. Operands are words
+// of two channels. Blocks of bfloat16 numbers hold such words and are read where they lie; rows that need borders are
+// copied, and rows of float32 rounded, before panels of channels pass over them.
 #if defined(__clang__)
 #define INFERNODE_UNROLL_4 _Pragma("clang loop unroll_count(4)")
 #elif defined(__GNUC__)
@@ -16,6 +16,7 @@
 namespace infernode::microkernels {
 
 extern const BlockedConvTable blocked_conv_table_avx512;
+extern const BlockedDepthwiseTable blocked_depthwise_table_bf16;
 
 namespace {
 
@@ -96,16 +97,30 @@ void fill_zero(std::uint32_t* out, std::size_t n) noexcept {
   if (n > 0) _mm512_mask_storeu_epi32(out, first_lanes(n), _mm512_setzero_si512());
 }
 
-// `count` places of a block. Of the last block only `channels` count: what lies behind them may be anything.
-void round_places(const float* x, std::size_t count, std::size_t channels, std::uint32_t* out) noexcept {
-  std::size_t n = count * kChannelBlock;
-  if (channels == kChannelBlock) return round_whole_row(x, n, out);
+// Of words of a place, those that hold one of `channels` channels.
+__m512i kept_words(std::size_t channels) noexcept {
   alignas(64) std::uint32_t keep[16];
   for (std::size_t i = 0; i < 16; ++i) {
     const std::size_t c = i % kBlockWords * 2;
     keep[i] = c + 1 < channels ? 0xffffffffu : c < channels ? 0xffffu : 0;
   }
-  const __m512i mask = _mm512_load_si512(keep);
+  return _mm512_load_si512(keep);
+}
+
+// `count` places of a block. Of the last block only `channels` count: what lies behind them may be anything.
+void copy_places(const std::uint16_t* x, std::size_t count, std::size_t channels, std::uint32_t* out) noexcept {
+  const __m512i mask = kept_words(channels);
+  std::size_t n = count * kBlockWords;
+  for (; n >= 16; n -= 16, x += 32, out += 16) _mm512_storeu_si512(out, _mm512_and_si512(mask, _mm512_loadu_si512(x)));
+  if (n > 0) {
+    const __mmask16 lanes = first_lanes(n);
+    _mm512_mask_storeu_epi32(out, lanes, _mm512_and_si512(mask, _mm512_maskz_loadu_epi32(lanes, x)));
+  }
+}
+void round_places(const float* x, std::size_t count, std::size_t channels, std::uint32_t* out) noexcept {
+  std::size_t n = count * kChannelBlock;
+  if (channels == kChannelBlock) return round_whole_row(x, n, out);
+  const __m512i mask = kept_words(channels);
   for (; n >= 32; n -= 32, x += 32, out += 16) _mm512_storeu_si512(out, _mm512_and_si512(mask, round_row(x, 32)));
   if (n > 0) _mm512_mask_storeu_epi32(out, first_lanes(n / 2), _mm512_and_si512(mask, round_row(x, n)));
 }
@@ -126,8 +141,22 @@ void round_planes(const float* x, std::size_t plane, std::size_t channels, std::
   }
 }
 
+// From the input's number `at` on.
+void take_places(const BlockedConvArgs& args, std::size_t at, std::size_t count, std::size_t channels,
+                 std::uint32_t* out) noexcept {
+  if (args.input_bf16) return copy_places(args.input_bf16 + at, count, channels, out);
+  round_places(args.input + at, count, channels, out);
+}
+
+// Whether words are read where the input has them: no kernel point reads a border, and no word holds half a pair.
+bool is_in_place(const BlockedConvArgs& args) noexcept {
+  const ConvShape& s = args.shape;
+  return args.input_bf16 && s.in_channels % 2 == 0 && s.pad_top == 0 && s.pad_left == 0 && seen_columns(s) <= s.in_w &&
+         seen_rows(s, s.out_h) <= s.in_h;
+}
+
 // Input rows [h0, h0 + rows) as the kernel sees them, zero where there is no input, block after block.
-void round_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::uint32_t* out) noexcept {
+void take_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::uint32_t* out) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t pitch = seen_columns(s), plane = s.in_h * s.in_w;
   const std::size_t words = args.planar ? pairs_of(s.in_channels) : kBlockWords;
@@ -146,8 +175,8 @@ void round_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows
       if (args.planar) {
         round_planes(args.input + at, plane, s.in_channels, count, out + left * words);
       } else {
-        round_places(args.input + c0 * plane + at * kChannelBlock, count, smaller(kChannelBlock, s.in_channels - c0),
-                     out + left * words);
+        take_places(args, c0 * plane + at * kChannelBlock, count, smaller(kChannelBlock, s.in_channels - c0),
+                    out + left * words);
       }
       fill_zero(out + (left + count) * words, (pitch - left - count) * words);
     }
@@ -165,10 +194,14 @@ struct Tile {
   std::size_t rows, row_step, columns, column_step;  // of the kernel
   std::size_t length, last_length;                   // of the last block
   const std::uint32_t* weight;
-  const float* bias;      // of the panel's channels, or null
-  const float* residual;  // like y, or null
-  float* y;               // the first position's first channel, in its block
-  std::size_t plane;      // floats between the output's blocks
+  const float* bias;  // of the panel's channels, or null
+  // The first position's first channel, in its block: of float32 or of bfloat16. No residual: both are null.
+  const float* residual;
+  const std::uint16_t* residual_bf16;
+  float* y;
+  std::uint16_t* y_bf16;
+  std::size_t plane;  // numbers between the output's blocks
+  bool clamps;        // to the bounds
   float low, high;
   const ActivationArgs* activation;  // null: the bounds are all of it
 };
@@ -177,9 +210,10 @@ template <std::size_t kRows, std::size_t kVectors>
 void blocked_tile(const Tile& t) noexcept {
   __m512 sum[kRows][kVectors];
   INFERNODE_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const __m512 bias = t.bias ? _mm512_loadu_ps(t.bias + v * kLanes) : _mm512_setzero_ps();
     INFERNODE_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_ps();
+    for (std::size_t r = 0; r < kRows; ++r) sum[r][v] = bias;
   }
   const std::uint32_t *w = t.weight, *from = t.x;
   const std::size_t step = t.step;
@@ -206,17 +240,23 @@ void blocked_tile(const Tile& t) noexcept {
   const VecF low = set(t.low), high = set(t.high);
   INFERNODE_UNROLL
   for (std::size_t v = 0; v < kVectors; ++v) {
-    const VecF bias = t.bias ? load(t.bias + v * kLanes) : zero();
+    VecF made[kRows];
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
       const std::size_t at = v * t.plane + r * kChannelBlock;
-      VecF value = VecF{sum[r][v]} + bias;
-      if (t.residual) value = value + load(t.residual + at);
-      store(t.y + at, clamp(value, low, high));
+      made[r] = {sum[r][v]};
+      if (t.residual) made[r] = made[r] + load(t.residual + at);
+      if (t.residual_bf16) made[r] = made[r] + load(t.residual_bf16 + at);
+      if (t.clamps) made[r] = clamp(made[r], low, high);
+    }
+    if (t.activation) activate_tile<kRows>(*t.activation, made);
+    if (t.y_bf16) {
+      store_rows<kRows>(t.y_bf16 + v * t.plane, made);
+    } else {
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) store(t.y + v * t.plane + r * kChannelBlock, made[r]);
     }
   }
-  if (!t.activation) return;
-  for (std::size_t v = 0; v < kVectors; ++v) activate_row(*t.activation, t.y + v * t.plane, kRows * kChannelBlock);
 }
 
 struct BlockedTiles {
@@ -231,13 +271,14 @@ constexpr BlockedTiles kBlockedTiles = make_tiles();
 
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
-  const bool flat = is_flat(s), joined = s.dilation_w == 1 && (args.planar || s.in_channels % kChannelBlock == 0);
+  const bool flat = is_flat(s), joined = s.dilation_w == 1 && (args.planar || s.in_channels % kChannelBlock == 0),
+             in_place = is_in_place(args);
   const std::size_t words = args.planar ? pairs_of(s.in_channels) : kBlockWords;  // of a place in a block
   const std::size_t blocks = args.planar ? 1 : channel_blocks(s.in_channels);
   const std::size_t rest = args.planar ? 0 : s.in_channels % kChannelBlock;
   const std::size_t positions = s.positions(), width = row_length(s),
                     depth = pairs_of(s.in_channels) * s.kernel_points();
-  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, pitch = seen_columns(s);
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, pitch = in_place ? s.in_w : seen_columns(s);
   const ClampBounds bounds = clamp_bounds(args.activation);
   auto* const rounded = reinterpret_cast<std::uint32_t*>(scratch);
 
@@ -251,6 +292,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   t.length = joined ? s.kernel_w * words : words;
   t.last_length = rest == 0 ? t.length : pairs_of(rest);
   t.plane = positions * kChannelBlock;
+  t.clamps = args.activation.kind == Activation::kRelu || args.activation.kind == Activation::kClip;
   t.low = bounds.low;
   t.high = bounds.high;
   t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
@@ -260,20 +302,24 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const std::size_t band = flat ? larger(most, std::size_t{1}) : most < kernel ? 1 : (most - kernel) / s.stride_h + 1;
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
     const std::size_t r1 = smaller(range.row_end, r0 + band);
-    if (flat) {
+    const std::uint32_t* base = rounded;
+    if (in_place) {
+      t.block_step = s.in_h * s.in_w * words;
+      base = reinterpret_cast<const std::uint32_t*>(args.input_bf16) + r0 * (flat ? width : s.stride_h * pitch) * words;
+    } else if (flat) {
       const std::size_t p0 = r0 * width, count = smaller(positions, r1 * width) - p0;
       t.block_step = count * words;
       if (args.planar) {
         round_planes(args.input + p0, positions, s.in_channels, count, rounded);
       } else {
         for (std::size_t b = 0; b < blocks; ++b)
-          round_places(args.input + (b * positions + p0) * kChannelBlock, count,
-                       smaller(kChannelBlock, s.in_channels - b * kChannelBlock), rounded + b * t.block_step);
+          take_places(args, (b * positions + p0) * kChannelBlock, count,
+                      smaller(kChannelBlock, s.in_channels - b * kChannelBlock), rounded + b * t.block_step);
       }
     } else {
       const std::size_t rows = seen_rows(s, r1 - r0);
       t.block_step = rows * pitch * words;
-      round_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows, rounded);
+      take_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows, rounded);
     }
     for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
       const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
@@ -281,13 +327,15 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
       t.bias = args.bias ? args.bias + n0 : nullptr;
       for (std::size_t r = r0; r < r1; ++r) {
         const std::size_t count = smaller(width, positions - r * width), pieces = divide_up(count, kMr);
-        const std::uint32_t* const row = rounded + (r - r0) * (flat ? width : s.stride_h * pitch) * words;
+        const std::uint32_t* const row = base + (r - r0) * (flat ? width : s.stride_h * pitch) * words;
         for (std::size_t i = 0; i < pieces; ++i) {
           const std::size_t w0 = i * count / pieces, w1 = (i + 1) * count / pieces;
           const std::size_t at = n0 / kChannelBlock * t.plane + (r * width + w0) * kChannelBlock;
           t.x = row + w0 * t.step;
-          t.y = args.output + at;
+          t.y = args.output_bf16 ? nullptr : args.output + at;
+          t.y_bf16 = args.output_bf16 ? args.output_bf16 + at : nullptr;
           t.residual = args.residual ? args.residual + at : nullptr;
+          t.residual_bf16 = args.residual_bf16 ? args.residual_bf16 + at : nullptr;
           kBlockedTiles.sum[w1 - w0 - 1][cols / kLanes - 1](t);
         }
       }
@@ -296,13 +344,13 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
 }
 
 void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
-  blocked_conv_table_avx512.depthwise(args, begin, end);
+  (args.input_bf16 ? blocked_depthwise_table_bf16.conv : blocked_conv_table_avx512.depthwise)(args, begin, end);
 }
 
 }  // namespace
 
 extern const BlockedConvTable blocked_conv_table_bf16;
-constexpr BlockedConvTable blocked_conv_table_bf16 = {"bf16",      kScratchWords, fits,     grid, packed_weight_floats,
-                                                      pack_weight, conv,          depthwise};
+constexpr BlockedConvTable blocked_conv_table_bf16 = {"bf16",      kScratchWords, fits,      grid, packed_weight_floats,
+                                                      pack_weight, conv,          depthwise, true};
 
 }  // namespace infernode::microkernels

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "microkernels/conv.h"
 
@@ -24,6 +25,9 @@ struct BlockedConvArgs {
   const float* residual = nullptr;  // like output, added before the activation; must not alias output
   ActivationArgs activation;
   float* output = nullptr;  // blocked; channels beyond the last hold what the activation makes of 0
+  // In their place, where not null: blocks of bfloat16 numbers. For tables that take them.
+  const std::uint16_t *input_bf16 = nullptr, *residual_bf16 = nullptr;
+  std::uint16_t* output_bf16 = nullptr;
 };
 
 // Part of an output: rows of positions and panels of channels, as BlockedConvTable::grid counts them.
@@ -46,6 +50,8 @@ struct BlockedConvTable {
   void (*conv)(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept;
   // Blocks [begin, end) of a depthwise convolution; weights are blocked too: [blocks][kernel points][kChannelBlock].
   void (*depthwise)(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept;
+  // Whether blocks may be of bfloat16 numbers: of a depthwise convolution all of them or none, else any.
+  bool takes_bf16 = false;
 };
 
 // The fastest that is as exact as asked. Tables of different names pack weights differently.

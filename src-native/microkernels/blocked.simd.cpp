@@ -287,6 +287,10 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   }
 }
 
+void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
+  depthwise_blocks<float>(args, args.input, args.residual, args.output, begin, end);
+}
+
 }  // namespace
 
 extern const BlockedConvTable INFERNODE_TABLE(blocked_conv_table);

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <type_traits>
+
 #include "microkernels/activate.simd.h"
 #include "microkernels/blocked.h"
 #include "microkernels/simd_file.h"
 
-// Depthwise convolutions over channels in blocks, inside *.simd.cpp files.
+// Depthwise convolutions over channels in blocks, inside *.simd.cpp files. T is what blocks hold: float, or what the
+// file that includes this has `load` and `put_outputs` for.
 namespace infernode::microkernels {
 namespace {
 
@@ -16,20 +19,22 @@ constexpr std::size_t kOutputs = 8;
 #endif
 
 // Some positions of a row; kernel rows [h0, h1) have input, and columns [w0, w1) from the first that the positions see.
+template <typename T>
 struct Taps {
-  const float* plane;
+  const T* plane;
   std::size_t offset;  // of the first position and the kernel's first row and column, before the plane (wrapped) too
   std::size_t row_step;
   std::size_t h0, h1, w0, w1, kernel_w, stride, dilation;
   const float* weight;
-  const float* bias;      // or null
-  const float* residual;  // or null
-  float* y;
+  const float* bias;  // or null
+  const T* residual;  // or null
+  T* y;
   float low, high;
+  const ActivationArgs* activation;  // null: the bounds are all of it
 };
 
 template <std::size_t kCount>
-INFERNODE_SIMD void put_outputs(const Taps& t, std::size_t lane, const VecF* sum) {
+INFERNODE_SIMD void put_outputs(const Taps<float>& t, std::size_t lane, const VecF* sum) {
   const VecF low = set(t.low), high = set(t.high);
   INFERNODE_UNROLL
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -40,8 +45,8 @@ INFERNODE_SIMD void put_outputs(const Taps& t, std::size_t lane, const VecF* sum
 }
 
 // kCount positions of a window of kKernel columns: each column of input is read once.
-template <std::size_t kKernel, std::size_t kStride, std::size_t kCount>
-void depthwise_outputs(const Taps& t) noexcept {
+template <typename T, std::size_t kKernel, std::size_t kStride, std::size_t kCount>
+void depthwise_outputs(const Taps<T>& t) noexcept {
   constexpr std::size_t kSeen = (kCount - 1) * kStride + kKernel;
   for (std::size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
     VecF sum[kCount];
@@ -68,17 +73,17 @@ void depthwise_outputs(const Taps& t) noexcept {
   }
 }
 
-template <std::size_t kKernel, std::size_t kStride, std::size_t kCount = kOutputs>
-void depthwise_some(const Taps& t, std::size_t count) noexcept {
+template <typename T, std::size_t kKernel, std::size_t kStride, std::size_t kCount = kOutputs>
+void depthwise_some(const Taps<T>& t, std::size_t count) noexcept {
   if constexpr (kCount > 1) {
-    if (count < kCount) return depthwise_some<kKernel, kStride, kCount - 1>(t, count);
+    if (count < kCount) return depthwise_some<T, kKernel, kStride, kCount - 1>(t, count);
   }
-  depthwise_outputs<kKernel, kStride, kCount>(t);
+  depthwise_outputs<T, kKernel, kStride, kCount>(t);
 }
 
 // kCount positions of any window.
-template <std::size_t kCount>
-void depthwise_any(const Taps& t) noexcept {
+template <typename T, std::size_t kCount>
+void depthwise_any(const Taps<T>& t) noexcept {
   for (std::size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
     VecF sum[kCount];
     const VecF bias = t.bias ? load(t.bias + lane) : zero();
@@ -99,26 +104,28 @@ void depthwise_any(const Taps& t) noexcept {
   }
 }
 
-template <std::size_t kCount = 8>
-void depthwise_some_of_any(const Taps& t, std::size_t count) noexcept {
+template <typename T, std::size_t kCount = 8>
+void depthwise_some_of_any(const Taps<T>& t, std::size_t count) noexcept {
   if constexpr (kCount > 1) {
-    if (count < kCount) return depthwise_some_of_any<kCount - 1>(t, count);
+    if (count < kCount) return depthwise_some_of_any<T, kCount - 1>(t, count);
   }
-  depthwise_any<kCount>(t);
+  depthwise_any<T, kCount>(t);
 }
 
 // How the outputs of a row are made, and how many at once.
+template <typename T>
 struct DepthwiseWay {
-  void (*some)(const Taps& t, std::size_t count) noexcept;
+  void (*some)(const Taps<T>& t, std::size_t count) noexcept;
   std::size_t most;
 };
-DepthwiseWay depthwise_way(const ConvShape& s) noexcept {
+template <typename T>
+DepthwiseWay<T> depthwise_way(const ConvShape& s) noexcept {
   const bool strided = s.stride_w == 2;
-  const DepthwiseWay any{depthwise_some_of_any, 8};
+  const DepthwiseWay<T> any{depthwise_some_of_any<T>, 8};
   if (s.dilation_w != 1 || s.stride_w > 2) return any;
-  if (s.kernel_w == 3) return {strided ? depthwise_some<3, 2> : depthwise_some<3, 1>, kOutputs};
-  if (s.kernel_w == 5) return {strided ? depthwise_some<5, 2> : depthwise_some<5, 1>, kOutputs};
-  if (s.kernel_w == 7 && !strided) return {depthwise_some<7, 1>, kOutputs};
+  if (s.kernel_w == 3) return {strided ? depthwise_some<T, 3, 2> : depthwise_some<T, 3, 1>, kOutputs};
+  if (s.kernel_w == 5) return {strided ? depthwise_some<T, 5, 2> : depthwise_some<T, 5, 1>, kOutputs};
+  if (s.kernel_w == 7 && !strided) return {depthwise_some<T, 7, 1>, kOutputs};
   return any;
 }
 
@@ -140,13 +147,18 @@ Reach reach(std::size_t out, std::size_t stride, std::size_t kernel, std::size_t
   return {static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
 }
 
-void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
+// Blocks [begin, end). Where T is float, the activation is applied to whole rows; other outputs get it before they are
+// rounded.
+template <typename T>
+void depthwise_blocks(const BlockedConvArgs& args, const T* input, const T* residual, T* output, std::size_t begin,
+                      std::size_t end) noexcept {
   const ConvShape& s = args.shape;
   const ClampBounds bounds = clamp_bounds(args.activation);
   const bool activates = !is_clamp(args.activation);
-  const DepthwiseWay way = depthwise_way(s);
+  const DepthwiseWay<T> way = depthwise_way<T>(s);
   const std::size_t tiles = divide_up(s.out_w, way.most);
-  Taps t{};
+  Taps<T> t{};
+  t.activation = activates ? &args.activation : nullptr;
   t.row_step = s.dilation_h * s.in_w * kChannelBlock;
   t.stride = s.stride_w;
   t.dilation = s.dilation_w;
@@ -154,7 +166,7 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
   t.low = bounds.low;
   t.high = bounds.high;
   for (std::size_t block = begin; block < end; ++block) {
-    t.plane = args.input + block * s.in_h * s.in_w * kChannelBlock;
+    t.plane = input + block * s.in_h * s.in_w * kChannelBlock;
     t.weight = args.packed_weight + block * s.kernel_points() * kChannelBlock;
     t.bias = args.bias ? args.bias + block * kChannelBlock : nullptr;
     for (std::size_t h = 0; h < s.out_h; ++h) {
@@ -171,11 +183,13 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
         t.w1 = columns.end;
         const std::ptrdiff_t at = top * static_cast<std::ptrdiff_t>(s.in_w) + left;
         t.offset = static_cast<std::size_t>(at) * kChannelBlock;
-        t.y = args.output + out + w * kChannelBlock;
-        t.residual = args.residual ? args.residual + out + w * kChannelBlock : nullptr;
+        t.y = output + out + w * kChannelBlock;
+        t.residual = residual ? residual + out + w * kChannelBlock : nullptr;
         way.some(t, count);
       }
-      if (activates) activate_row(args.activation, args.output + out, s.out_w * kChannelBlock);
+      if constexpr (std::is_same_v<T, float>) {
+        if (activates) activate_row(args.activation, output + out, s.out_w * kChannelBlock);
+      }
     }
   }
 }

@@ -2,4 +2,4 @@
 
 #include "microkernels/targets.h"
 
-INFERNODE_TABLE_CHOICE(BlockedWinogradTable, blocked_winograd_table)
+INFERNODE_TABLE_CHOICE_WITH_BF16(BlockedWinogradTable, blocked_winograd_table)

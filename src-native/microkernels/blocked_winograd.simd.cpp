@@ -350,7 +350,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
 }  // namespace
 
 extern const BlockedWinogradTable INFERNODE_TABLE(blocked_winograd_table);
-constexpr BlockedWinogradTable INFERNODE_TABLE(blocked_winograd_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), pays,
-                                                                          grid, scratch_floats, conv};
+constexpr BlockedWinogradTable INFERNODE_TABLE(blocked_winograd_table) = {
+    INFERNODE_TARGET_NAME(INFERNODE_TARGET), pays, nullptr, nullptr, grid, scratch_floats, conv};
 
 }  // namespace infernode::microkernels

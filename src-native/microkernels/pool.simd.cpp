@@ -141,9 +141,62 @@ void pool_average(const PoolShape& s, bool include_pad, const float* x, float* y
   });
 }
 
+// ---- Places of kPlace planes ----
+
+INFERNODE_SIMD VecF load_lanes(const float* p) { return load(p); }
+INFERNODE_SIMD VecF load_lanes(const std::uint16_t* p) { return load_bf16(p); }
+INFERNODE_SIMD void store_lanes(float* p, VecF x) { store(p, x); }
+INFERNODE_SIMD void store_lanes(std::uint16_t* p, VecF x) { store_bf16(p, x); }
+
+// The greatest of places at x, x + step, ...
+template <typename T>
+INFERNODE_SIMD VecF greatest(const T* x, std::size_t step, std::size_t count) {
+  VecF most = set(-kInfinity);
+  for (std::size_t i = 0; i < count; ++i) most = max_nan(load_lanes(x + i * step), most);
+  return most;
+}
+
+// Rows first where a line holds all columns.
+template <typename T>
+void max_places(const PoolShape& s, const T* x, T* y) noexcept {
+  float line[kRowFloats];
+  const bool rows_first = s.in_w * kPlace <= kRowFloats;
+  const std::size_t row = s.in_w * kPlace;
+  for (std::size_t h = 0; h < s.out_h; ++h) {
+    const auto top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
+    const Taps rows = taps_inside(top, s.kernel_h, s.dilation_h, 0, static_cast<std::ptrdiff_t>(s.in_h));
+    const auto first = static_cast<std::size_t>(top + static_cast<std::ptrdiff_t>(rows.begin * s.dilation_h));
+    const T* const from = rows.count() > 0 ? x + first * row : x;
+    for (std::size_t at = 0; rows_first && at < row; at += kLanes)
+      store(line + at, greatest(from + at, s.dilation_h * row, rows.count()));
+    for (std::size_t w = 0; w < s.out_w; ++w, y += kPlace) {
+      const auto left = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
+      const Taps columns = taps_inside(left, s.kernel_w, s.dilation_w, 0, static_cast<std::ptrdiff_t>(s.in_w));
+      const std::size_t begin =
+          columns.count() > 0
+              ? static_cast<std::size_t>(left + static_cast<std::ptrdiff_t>(columns.begin * s.dilation_w)) * kPlace
+              : 0;
+      const std::size_t step = s.dilation_w * kPlace;
+      for (std::size_t lane = 0; lane < kPlace; lane += kLanes) {
+        if (rows_first) {
+          store_lanes(y + lane, greatest(line + begin + lane, step, columns.count()));
+          continue;
+        }
+        VecF most = set(-kInfinity);
+        for (std::size_t i = 0; i < rows.count(); ++i) {
+          const T* const at = from + i * s.dilation_h * row + begin + lane;
+          most = max_nan(greatest(at, step, columns.count()), most);
+        }
+        store_lanes(y + lane, most);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 extern const PoolTable INFERNODE_TABLE(pool_table);
-constexpr PoolTable INFERNODE_TABLE(pool_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), pool_max, pool_average};
+constexpr PoolTable INFERNODE_TABLE(pool_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), pool_max, pool_average,
+                                                   max_places<float>, max_places<std::uint16_t>};
 
 }  // namespace infernode::microkernels

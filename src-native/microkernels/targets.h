@@ -35,34 +35,36 @@
   const Type& name(CpuRung rung) noexcept { return INFERNODE_PICK_TABLE_OR_AMX(name, rung); } \
   }  // namespace infernode::microkernels
 
-// Of families with loops of medium precision for CPUs that multiply bfloat16 but have no matrix unit. Defines
-// `const Type& name(CpuRung, Float32Precision)`; PICK says what other precisions and CPUs have.
+// Of families with loops of medium precision for CPUs that multiply bfloat16. Both define
+// `const Type& name(CpuRung, Float32Precision)`; the second is for those that have tables for the matrix unit, too.
 #if defined(__x86_64__) || defined(_M_X64)
-#define INFERNODE_PRECISION_CHOICE(Type, name, PICK)                                                         \
-  namespace infernode::microkernels {                                                                        \
-  extern const Type name##_bf16;                                                                             \
-  const Type& name(CpuRung rung, Float32Precision precision) noexcept {                                      \
-    return rung == CpuRung::Bf16 && precision == Float32Precision::kMedium ? name##_bf16 : PICK(name, rung); \
-  }                                                                                                          \
+#define INFERNODE_TABLE_CHOICE_WITH_BF16(Type, name)                                         \
+  namespace infernode::microkernels {                                                        \
+  INFERNODE_DECLARE_TABLES(Type, name)                                                       \
+  extern const Type name##_bf16;                                                             \
+  const Type& name(CpuRung rung, Float32Precision precision) noexcept {                      \
+    if (precision == Float32Precision::kMedium && rung == CpuRung::Bf16) return name##_bf16; \
+    return INFERNODE_PICK_TABLE(name, rung);                                                 \
+  }                                                                                          \
+  }  // namespace infernode::microkernels
+#define INFERNODE_TABLE_CHOICE_WITH_BF16_AND_AMX(Type, name)             \
+  namespace infernode::microkernels {                                    \
+  INFERNODE_DECLARE_TABLES_AND_AMX(Type, name)                           \
+  extern const Type name##_bf16, name##_amx_medium;                      \
+  const Type& name(CpuRung rung, Float32Precision precision) noexcept {  \
+    if (precision == Float32Precision::kMedium && rung >= CpuRung::Bf16) \
+      return rung == CpuRung::Bf16 ? name##_bf16 : name##_amx_medium;    \
+    return INFERNODE_PICK_TABLE_OR_AMX(name, rung);                      \
+  }                                                                      \
   }  // namespace infernode::microkernels
 #else
-#define INFERNODE_PRECISION_CHOICE(Type, name, PICK)                                     \
-  namespace infernode::microkernels {                                                    \
-  const Type& name(CpuRung rung, Float32Precision) noexcept { return PICK(name, rung); } \
+#define INFERNODE_TABLE_CHOICE_WITH_BF16(Type, name)                                                     \
+  namespace infernode::microkernels {                                                                    \
+  INFERNODE_DECLARE_TABLES(Type, name)                                                                   \
+  const Type& name(CpuRung rung, Float32Precision) noexcept { return INFERNODE_PICK_TABLE(name, rung); } \
   }  // namespace infernode::microkernels
+#define INFERNODE_TABLE_CHOICE_WITH_BF16_AND_AMX INFERNODE_TABLE_CHOICE_WITH_BF16
 #endif
-
-#define INFERNODE_TABLE_CHOICE_WITH_BF16(Type, name) \
-  namespace infernode::microkernels {                \
-  INFERNODE_DECLARE_TABLES(Type, name)               \
-  } /* namespace infernode::microkernels */          \
-  INFERNODE_PRECISION_CHOICE(Type, name, INFERNODE_PICK_TABLE)
-
-#define INFERNODE_TABLE_CHOICE_WITH_BF16_AND_AMX(Type, name) \
-  namespace infernode::microkernels {                        \
-  INFERNODE_DECLARE_TABLES_AND_AMX(Type, name)               \
-  } /* namespace infernode::microkernels */                  \
-  INFERNODE_PRECISION_CHOICE(Type, name, INFERNODE_PICK_TABLE_OR_AMX)
 
 // Defines `const Type& name(CpuRung)`.
 #define INFERNODE_TABLE_CHOICE(Type, name)                                             \

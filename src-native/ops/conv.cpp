@@ -7,6 +7,7 @@
 #include "microkernels/conv.h"
 #include "microkernels/convert.h"
 #include "ops/activation.h"
+#include "ops/conv_line.h"
 #include "ops/conv_rows.h"
 #include "ops/conv_winograd.h"
 #include "ops/gemm.h"
@@ -39,6 +40,8 @@ class Conv final : public kernel::Kernel {
     if (w != nullptr) w_shape_ = w->shape();
     rows_ = ConvRows(info, groups_);
     if (rows_) return;
+    line_ = ConvLine(info, window_, groups_);
+    if (line_) return;
     winograd_ = ConvWinograd(info, groups_);
     if (winograd_) return;
     if (w == nullptr || w->rank() < 3 || w->dtype() != DType::Float32 || w->numel() == 0 || groups_ < 1 ||
@@ -59,7 +62,7 @@ class Conv final : public kernel::Kernel {
     tensor::Buffer x_hold, w_hold, b_hold, z_hold, y_hold;
     Operands o;
     o.x = as_float(ctx, x, x_hold);
-    if (!packed_ && !rows_ && !winograd_) o.w = as_float(ctx, ctx.input(1), w_hold);
+    if (!packed_ && !rows_ && !line_ && !winograd_) o.w = as_float(ctx, ctx.input(1), w_hold);
     if (const Tensor* b = ctx.optional_input(2)) {
       if (b->numel() != p.out_channels) {
         fail(ErrorCode::ShapeMismatch,
@@ -75,6 +78,8 @@ class Conv final : public kernel::Kernel {
     o.y = float_target(ctx, out, y_hold);
     if (rows_) {
       rows_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
+    } else if (line_) {
+      line_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (winograd_) {
       winograd_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (p.depthwise()) {
@@ -236,6 +241,7 @@ class Conv final : public kernel::Kernel {
   Shape w_shape_;
   tensor::Buffer packed_;
   ConvRows rows_;
+  ConvLine line_;
   ConvWinograd winograd_;
 };
 

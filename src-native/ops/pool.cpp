@@ -39,7 +39,8 @@ struct Problem {
   std::size_t planes = 0, in_plane = 1, out_plane = 1;
   std::array<AxisPlan, kAxes> axes;
   microkernels::PoolShape shape;
-  bool flat = true;  ///< `shape` says it all: at most two spatial axes, and no window of absurd extent
+  bool flat = true;     ///< `shape` says it all: at most two spatial axes, and no window of absurd extent
+  bool places = false;  ///< it says it all of the first two axes, and the third is one of 16 elements pooled apart
 };
 
 AxisPlan::Window clip(std::int64_t start, std::int64_t taps, std::int64_t step, std::int64_t in, std::int64_t limit) {
@@ -76,10 +77,15 @@ class Pool : public kernel::Kernel {
     Problem p;
     p.out = out;
     p.planes = static_cast<std::size_t>(x.numel(0, 2));
+    const std::size_t last = count - 1;
+    p.places = count == 3 && x[last + 2] == microkernels::kPlace && window.kernel[last] == 1 &&
+               window.strides[last] == 1 && window.axis(last, x[last + 2]).pad_begin == 0 &&
+               out[last + 2] == x[last + 2];
     p.flat = count <= 2;
     for (std::size_t i = 0; i < count; ++i) {
       const Window::Axis axis = window.axis(i, x[i + 2]);
       const std::size_t at = kAxes - count + i;
+      const std::size_t seen_as = p.places ? at + 1 : at;  // by `shape`
       const std::int64_t k = window.kernel[i], step = window.dilations[i], limit = x[i + 2] + axis.pad_end;
       AxisPlan& plan = p.axes[at];
       plan.in = static_cast<std::size_t>(x[i + 2]);
@@ -89,15 +95,17 @@ class Pool : public kernel::Kernel {
       for (std::int64_t o = 0; o < axis.out; ++o)
         plan.windows.push_back(clip(o * window.strides[i] - axis.pad_begin, k, step, x[i + 2], limit));
       constexpr std::int64_t kMostExtent = 1 << 14;
-      p.flat = p.flat && k <= kMostExtent && step <= kMostExtent && (k - 1) * step < kMostExtent;
+      const bool sane = k <= kMostExtent && step <= kMostExtent && (k - 1) * step < kMostExtent;
+      p.flat = p.flat && sane;
+      p.places = p.places && sane;
       p.in_plane *= plan.in;
       p.out_plane *= plan.out;
       microkernels::PoolShape& s = p.shape;
       const auto size = [](std::int64_t v) { return static_cast<std::size_t>(v); };
-      if (at == 2) {
+      if (seen_as == 2) {
         s.in_w = plan.in, s.out_w = plan.out, s.kernel_w = size(k), s.stride_w = size(window.strides[i]);
         s.dilation_w = plan.dilation, s.pad_left = axis.pad_begin, s.pad_right = axis.pad_end;
-      } else if (at == 1) {
+      } else if (seen_as == 1) {
         s.in_h = plan.in, s.out_h = plan.out, s.kernel_h = size(k), s.stride_h = size(window.strides[i]);
         s.dilation_h = plan.dilation, s.pad_top = axis.pad_begin, s.pad_bottom = axis.pad_end;
       }
@@ -160,6 +168,21 @@ class MaxPool final : public Pool {
       tensor::dispatch<std::int8_t, std::uint8_t>(x.dtype(), "MaxPool", [&]<class T>(tensor::TypeTag<T>) {
         compute(ctx, p, x.data<T>(), y.mutable_data<T>(), places, std::numeric_limits<T>::lowest());
       });
+      return;
+    }
+    if (p.places && places == nullptr && (x.dtype() == DType::Float32 || x.dtype() == DType::BFloat16)) {
+      const auto& table = microkernels::pool_table(rung_);
+      const auto run = [&]<class E>(void (*max)(const microkernels::PoolShape&, const E*, E*), const void* from,
+                                    void* to) {
+        for_planes(ctx, p, 0.05, [&](std::size_t i) {
+          max(p.shape, static_cast<const E*>(from) + i * p.in_plane, static_cast<E*>(to) + i * p.out_plane);
+        });
+      };
+      if (x.dtype() == DType::Float32) {
+        run(table.max_places, x.raw(), y.mutable_raw());
+      } else {
+        run(table.max_places_bf16, x.raw(), y.mutable_raw());
+      }
       return;
     }
     dispatch_reals(x.dtype(), "MaxPool", [&]<class T>(tensor::TypeTag<T>) {

@@ -103,7 +103,7 @@ struct Winograd {
   bool plain, blocked;
 };
 Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, const Winograd& winograd,
-                 bool pairs) {
+                 bool pairs, CpuRung rung) {
   const auto number = [](std::int64_t v) { return static_cast<double>(v); };
   const double points = number(w.dim(2) * w.dim(3)), depth = points * number(w.dim(1));
   const double made = number(out.elements()), made_blocked = number(out.blocked_elements());
@@ -111,6 +111,10 @@ Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node&
   if (w.dim(1) == 1 && node.attributes.get_int("group", 1) > 1) {
     const double planes = 40e3 * number(out.channels), parted = strided ? 150 * number(in.elements()) : 0;
     return {made * points * 45 + planes + parted, made_blocked * points * 36};
+  }
+  if (rung == CpuRung::Amx) {  // a product of one bfloat16 piece or six of three
+    const double unit = made_blocked * depth * (pairs ? 2 : 7);
+    return {1.5 * unit + 200 * made, unit + 60 * made_blocked};
   }
   // Windows of stride 1 are rows of the padded input, others packed columns.
   const double seen = 1 + number(w.dim(3) - 1) * number(attribute(node, "dilations", 1, 1)) / number(out.width);
@@ -121,7 +125,7 @@ Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node&
   // A panel of one block waits for its reads.
   const std::int64_t blocks = (out.channels + kBlock - 1) / kBlock;
   const double panels = 18 * (blocks % 2 == 0 ? 1 : 1 + 0.25 / number(blocks));
-  const double product = pairs ? 8 : winograd.blocked ? 9.5 : panels;
+  const double product = pairs ? (winograd.blocked ? 5 : 8) : winograd.blocked ? 9.5 : panels;
   return {plain + 90 * made, made_blocked * depth * product + 60 * made_blocked};
 }
 
@@ -169,6 +173,7 @@ class Blocking {
     const bool mean = node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean";
     if (conv || mean) return !in ? std::nullopt : conv ? admit_conv(node, *in, *out) : admit_mean(node, *in, *out);
     if (node.op_type == "Concat") return admit_concat(node);
+    if (node.op_type == "MaxPool") return !in ? std::nullopt : admit_pool(node, *in);
     return admit_elementwise(node, *out);
   }
 
@@ -194,8 +199,8 @@ class Blocking {
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
     candidate.inputs[0] = groups == 1 && in.channels <= kFewChannels ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
-    const Times times =
-        conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w) : Winograd{}, pairs_ && !candidate.exact);
+    const Times times = conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w, candidate.exact) : Winograd{},
+                                   pairs_ && !candidate.exact, options_.rung);
     candidate.gain = static_cast<std::int64_t>(times.plain - times.blocked);
     return candidate;
   }
@@ -219,13 +224,15 @@ class Blocking {
   }
 
   /// Whether the kernels of Conv and of BlockedConv will multiply less than the definition says.
-  Winograd winograd(const ConvShape& s, const Tensor& w) const {
+  Winograd winograd(const ConvShape& s, const Tensor& w, bool exact) const {
     constexpr std::size_t kFew = 64;  // Conv has another way for so few positions
     if (s.kernel_h != 3 || s.kernel_w != 3 || s.stride_h != 1 || s.stride_w != 1 || s.dilation_h != 1 ||
         s.dilation_w != 1)
       return {};
     Winograd pays{s.positions() > kFew && microkernels::winograd_pays(microkernels::winograd_table(options_.rung), s),
-                  microkernels::blocked_winograd_table(options_.rung).pays(s)};
+                  microkernels::blocked_winograd_table(
+                      options_.rung, exact ? microkernels::Float32Precision::kHighest : options_.precision)
+                      .pays(s)};
     if ((pays.plain || pays.blocked) && !microkernels::winograd_holds(s.out_channels, s.in_channels, w.data<float>()))
       return {};
     return pays;
@@ -240,6 +247,13 @@ class Blocking {
     candidate.inputs[0] = Reads::Blocked;
     candidate.blocked_output = false;
     return candidate;
+  }
+
+  /// Windows over images become windows over a third axis too, of one channel each.
+  std::optional<Candidate> admit_pool(const Node& node, const Image& in) const {
+    constexpr std::int64_t kGain = 200;  // picoseconds of an element
+    if (!pairs_ || !node.domain.empty() || node.attributes.get_ints("kernel_shape").size() != 2) return std::nullopt;
+    return Candidate{.inputs = {Reads::Blocked}, .gain = kGain * in.elements()};
   }
 
   std::optional<Candidate> admit_concat(const Node& node) const {
@@ -453,6 +467,16 @@ class Blocking {
     node.domain = old.domain;
     node.opset = old.opset;
     if (node.op_type == "Concat") node.attributes.set("axis", std::int64_t{1});
+    if (node.op_type == "MaxPool") {
+      for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
+        std::vector<std::int64_t> values = node.attributes.get_ints(name);
+        if (values.empty()) continue;
+        const bool pads = values.size() == 4;  // of both ends
+        if (pads) values.insert(values.begin() + 2, 0);
+        values.push_back(pads ? 0 : 1);
+        node.attributes.set(name, std::move(values));
+      }
+    }
     if (node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean") {
       const std::vector<std::int64_t> axes{2, 3};
       node.op_type = "ReduceMean";
@@ -481,10 +505,6 @@ class Blocking {
 
 }  // namespace
 
-bool block_channels(Graph& graph, const PassOptions& options) {
-  // The matrix unit multiplies faster than this saves time.
-  if (options.rung == CpuRung::Amx) return false;
-  return Blocking(graph, options).run();
-}
+bool block_channels(Graph& graph, const PassOptions& options) { return Blocking(graph, options).run(); }
 
 }  // namespace infernode::passes

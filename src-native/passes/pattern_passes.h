@@ -51,6 +51,9 @@ bool fuse_dequantized_products(graph::Graph& graph, const PassOptions& options);
 /// to convert what goes in and out. Takes nodes of the CPU and of no provider, last of all: no other rewrite knows
 /// them.
 bool block_channels(graph::Graph& graph, const PassOptions& options);
+/// Blocks between nodes that all take them so are kept as bfloat16, where products are of such numbers anyway. After
+/// block_channels.
+bool round_blocks(graph::Graph& graph, const PassOptions& options);
 /// Nodes between DequantizeLinears and a QuantizeLinear become the operators that compute on codes (QLinearConv, QGemm,
 /// ...), products without a QuantizeLinear those that make floats of codes. Takes nodes of the CPU and of no provider.
 bool fuse_quantized_units(graph::Graph& graph, const PassOptions& options);

@@ -21,6 +21,7 @@ constexpr Pass kWeights{"WeightBiasQuantization", quantize_weights};
 constexpr Pass kWhere{"WhereDummyDq", quantize_where_constants};
 constexpr Pass kSeparate{"EnsureUniqueDQForNodeUnit", separate_dequantizers};
 constexpr Pass kBlocks{"NchwcTransformer", block_channels};
+constexpr Pass kRoundedBlocks{"NchwcTransformer", round_blocks};
 /// Level basic runs these where options.enabled has them.
 constexpr Pass kOptIn[] = {kCastChains, kDequantizedProducts};
 constexpr Pass kBasic[] = {
@@ -219,7 +220,9 @@ std::vector<std::string> run_extended(graph::Model& model, std::string_view prov
 
 std::vector<std::string> run_layout(graph::Model& model, const PassOptions& options) {
   std::vector<std::string> applied;
-  if (run_pass(*model.graph, kBlocks, options, applied)) clean(*model.graph, options);
+  if (!run_pass(*model.graph, kBlocks, options, applied)) return applied;
+  run_pass(*model.graph, kRoundedBlocks, options, applied);
+  clean(*model.graph, options);
   return applied;
 }
 

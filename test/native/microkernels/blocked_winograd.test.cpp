@@ -11,18 +11,37 @@ std::size_t place(std::size_t c, std::size_t position, std::size_t positions) {
   return (c / kChannelBlock * positions + position) * kChannelBlock + c % kChannelBlock;
 }
 
+struct Way {
+  CpuRung rung;
+  Float32Precision precision;
+  // Of sums of `depth` products of numbers between -1 and 1.
+  double tolerance(std::size_t depth) const {
+    return precision == Float32Precision::kMedium ? 0.006 * std::sqrt(static_cast<double>(depth) + 30) : 5e-5;
+  }
+};
+
+template <typename Fn>
+void for_each_way(Fn fn) {
+  for_each_target([&](CpuRung rung) { fn(Way{rung, Float32Precision::kHighest}); });
+  with_bfloat16([&](CpuRung rung) {
+    INFO("medium precision");
+    fn(Way{rung, Float32Precision::kMedium});
+  });
+}
+
 class Problem {
  public:
-  Problem(CpuRung rung, const ConvShape& s, std::uint64_t seed)
+  Problem(const Way& way, const ConvShape& s, std::uint64_t seed)
       : shape(s),
         planes(s.in_channels * s.in_h * s.in_w),
         weight(s.out_channels * s.depth()),
         bias(channel_blocks(s.out_channels) * kChannelBlock),
         residual(bias.size() * s.positions()),
-        table_(blocked_winograd_table(rung)),
-        direct_(blocked_conv_table(rung)),
+        table_(blocked_winograd_table(way.rung, way.precision)),
+        direct_(
+            blocked_conv_table(way.rung == CpuRung::Amx ? CpuRung::Bf16 : way.rung, way.precision)),  // that it shares
         input_(channel_blocks(s.in_channels) * kChannelBlock * s.in_h * s.in_w),
-        packed_(direct_.packed_weight_floats(s)) {
+        packed_((table_.pack_weight != nullptr ? table_.packed_weight_floats : direct_.packed_weight_floats)(s)) {
     Random random(seed);
     random.fill(planes);
     random.fill(weight);
@@ -84,7 +103,11 @@ class Problem {
 
  private:
   void prepare(Guarded<float>& output) {
-    direct_.pack_weight(shape, false, weight.data(), packed_.data());
+    if (table_.pack_weight != nullptr) {
+      table_.pack_weight(shape, weight.data(), packed_.data());
+    } else {
+      direct_.pack_weight(shape, false, weight.data(), packed_.data());
+    }
     // What lies in the last block beyond the channels must not matter.
     std::fill_n(input_.data(), input_.size(), std::numeric_limits<float>::quiet_NaN());
     const std::size_t positions = shape.in_h * shape.in_w;
@@ -112,7 +135,7 @@ bool same(const Guarded<float>& a, const Guarded<float>& b) {
 }
 
 TEST_CASE("blocked winograd agrees with the definition for many shapes, however it is cut") {
-  for_each_target([](CpuRung rung) {
+  for_each_way([](const Way& way) {
     const ConvShape shapes[] = {
         window(24, 24, 14, 14, 1, 1, 1, 1), window(33, 25, 13, 17, 1, 1, 1, 1),  window(20, 7, 9, 40, 0, 0, 0, 0),
         window(17, 70, 8, 35, 2, 1, 0, 2),  window(40, 50, 7, 7, 1, 1, 1, 1),    window(25, 1, 12, 11, -1, -1, -2, 0),
@@ -124,7 +147,7 @@ TEST_CASE("blocked winograd agrees with the definition for many shapes, however 
     for (const ConvShape& s : shapes) {
       CAPTURE(index);
       ++index;
-      Problem problem(rung, s, index);
+      Problem problem(way, s, index);
       const bool clips = index % 2 != 0;
       problem.activation =
           clips ? ActivationArgs{Activation::kClip, -2.0f, 2.0f} : ActivationArgs{Activation::kLeakyRelu, 0.5f, 0};
@@ -134,14 +157,14 @@ TEST_CASE("blocked winograd agrees with the definition for many shapes, however 
       CHECK(same(whole, cut));
       CHECK(problem.worst(whole, [&](double x) {
         return clips ? std::clamp(x, -2.0, 2.0) : x < 0 ? 0.5 * x : x;
-      }) < 5e-5);
+      }) < way.tolerance(s.depth()));
     }
   });
 }
 
 TEST_CASE("blocked winograd keeps infinities and NaN where the definition has them, and the rest as it was") {
-  for_each_target([](CpuRung rung) {
-    Problem problem(rung, window(24, 13, 16, 18, 1, 1, 1, 1), 5);
+  for_each_way([](const Way& way) {
+    Problem problem(way, window(24, 13, 16, 18, 1, 1, 1, 1), 5);
     problem.plain = true;
     Guarded<float> before(problem.outputs()), after(before.size()), direct(before.size());
     problem.run(1, 1, before);
@@ -159,7 +182,7 @@ TEST_CASE("blocked winograd keeps infinities and NaN where the definition has th
         const double sum = problem.sum_at(m, p);
         if (std::isfinite(sum)) {
           ++finite;
-          wrong += std::abs(after[at] - before[at]) > 1e-5 ? 1 : 0;
+          wrong += std::abs(after[at] - before[at]) > way.tolerance(problem.shape.depth()) ? 1 : 0;
         } else {
           wrong += std::isnan(sum) ? !std::isnan(after[at]) : after[at] != static_cast<float>(sum);
         }
@@ -172,8 +195,8 @@ TEST_CASE("blocked winograd keeps infinities and NaN where the definition has th
 }
 
 TEST_CASE("blocked winograd convolves rows directly in which few inputs matter") {
-  for_each_target([](CpuRung rung) {
-    Problem problem(rung, window(32, 40, 20, 20, 1, 1, 1, 1), 7);
+  for_each_way([](const Way& way) {
+    Problem problem(way, window(32, 40, 20, 20, 1, 1, 1, 1), 7);
     problem.plain = true;
     const ConvShape& s = problem.shape;
     problem.planes[(5 * s.in_h + 9) * s.in_w + 9] = 1e6f;

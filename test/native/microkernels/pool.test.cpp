@@ -64,6 +64,44 @@ TEST_CASE("max and average pooling agree with the definition") {
   });
 }
 
+TEST_CASE("max pooling of places gives what it gives of each plane") {
+  for_each_target([](CpuRung rung) {
+    const PoolTable& table = pool_table(rung);
+    std::size_t index = 0;
+    for (const PoolShape& s : kShapes) {
+      CAPTURE(index);
+      ++index;
+      const std::size_t in = s.in_h * s.in_w, out = s.out_h * s.out_w;
+      std::vector<float> planes(in * kPlace), expected(out * kPlace);
+      Random random(index);
+      random.fill(planes);
+      for (float& x : planes) x = rounded(x);
+      planes[planes.size() / 2] = std::nanf("");
+      planes[planes.size() / 3] = -INFINITY;
+      Guarded<float> x(planes.size()), y(expected.size());
+      Guarded<std::uint16_t> x16(x.size()), y16(y.size());
+      for (std::size_t c = 0; c < kPlace; ++c) {
+        table.max(s, planes.data() + c * in, expected.data() + c * out);
+        for (std::size_t i = 0; i < in; ++i) {
+          x[i * kPlace + c] = planes[c * in + i];
+          x16[i * kPlace + c] = BFloat16(planes[c * in + i]).bits;
+        }
+      }
+      table.max_places(s, x.data(), y.data());
+      table.max_places_bf16(s, x16.data(), y16.data());
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < out * kPlace; ++i) {
+        const float value = expected[i % kPlace * out + i / kPlace];
+        const auto narrow = static_cast<float>(BFloat16::from_bits(y16[i]));
+        const bool right =
+            std::isnan(value) ? std::isnan(y[i]) && std::isnan(narrow) : y[i] == value && narrow == value;
+        wrong += right ? 0 : 1;
+      }
+      CHECK(wrong == 0);
+    }
+  });
+}
+
 TEST_CASE("a NaN wins every maximum whose window holds it") {
   for_each_target([](CpuRung rung) {
     const PoolShape s = kShapes[2];

@@ -152,6 +152,30 @@ TEST_CASE("softmax and log_softmax rows") {
   });
 }
 
+TEST_CASE("exponentials of rows, and their sums") {
+  for_each_target([](CpuRung rung) {
+    const ReduceTable& table = reduce_table(rung);
+    for (const float scale : {1.0f, 0.125f, 3.0f}) {
+      for (const std::size_t n : kLengths) {
+        if (n == 0) continue;
+        Guarded<float> x(n), y(n);
+        Random random(n);
+        random.fill(x, -20, 20);
+        if (n > 3) x[n / 2] = -INFINITY;
+        double top = -INFINITY, sum = 0, worst = 0;
+        for (const float v : x) top = std::max<double>(top, v);
+        for (const float v : x) sum += std::exp(scale * (v - top));
+        const float total = table.exponentials(x.data(), y.data(), n, scale);
+        for (std::size_t i = 0; i < n; ++i) worst = std::max(worst, std::abs(y[i] - std::exp(scale * (x[i] - top))));
+        CHECK(worst < 3e-7);
+        CHECK(std::abs(total - sum) <= 3e-6 * sum);
+      }
+    }
+    std::vector<float> x = {-INFINITY, -INFINITY, -INFINITY};
+    CHECK(std::isnan(table.exponentials(x.data(), x.data(), 3, 0.5f)));
+  });
+}
+
 TEST_CASE("softmax of extreme rows") {
   for_each_target([](CpuRung rung) {
     const ReduceTable& table = reduce_table(rung);

@@ -54,6 +54,14 @@ void with_bfloat16(Fn fn) {
   MESSAGE("not run: this CPU does not multiply bfloat16 by vectors");
 }
 
+// Calls fn(rung) for every target whose products of medium precision round operands to bfloat16 when they are packed.
+template <typename Fn>
+void for_each_bfloat16_target(Fn fn) {
+  for_each_target([&](CpuRung rung) {
+    if (rung == CpuRung::Bf16 || rung == CpuRung::Amx) fn(rung);
+  });
+}
+
 // The nearest bfloat16.
 inline float rounded(float x) { return static_cast<float>(BFloat16(x)); }
 

@@ -1,0 +1,374 @@
+#include "microkernels/blocked_winograd.h"
+#include "microkernels/bf16_pairs.h"
+#include "microkernels/blocked_pairs.h"
+#include "microkernels/register_tile.simd.h"
+#include "microkernels/winograd_transforms.simd.h"
+
+// Winograd's F(2x2, 3x3) with products of bfloat16: inputs and weights are transformed in float32 and then rounded.
+namespace infernode::microkernels {
+
+extern const BlockedConvTable blocked_conv_table_bf16;
+
+namespace {
+
+constexpr std::size_t kBandFloats = 128 * 1024;  // transformed inputs and sums of a band
+constexpr std::size_t kMostRows = 64;            // rows of tiles in a band
+constexpr std::size_t kBlockWords = kChannelBlock / 2;
+constexpr std::size_t kFinished = 8;  // tiles of a row whose outputs are made at a time
+
+static_assert(kNr == 2 * kChannelBlock && kLanes == kChannelBlock);
+
+std::size_t out_floats(const ConvShape& s) noexcept { return channel_blocks(s.out_channels) * kChannelBlock; }
+std::size_t tile_columns(const ConvShape& s) noexcept { return divide_up(s.out_w, 2); }
+std::size_t tile_rows_of(const ConvShape& s) noexcept { return divide_up(s.out_h, 2); }
+std::size_t input_words(const ConvShape& s) noexcept { return channel_blocks(s.in_channels) * kBlockWords; }
+
+BlockedGrid grid(const ConvShape& s) noexcept { return {tile_rows_of(s), divide_up(out_floats(s), kNr)}; }
+
+bool pays(const ConvShape& s) noexcept {
+  return s.out_channels >= 32 && s.in_channels >= 32 && tile_rows_of(s) * tile_columns(s) >= 16;
+}
+
+std::size_t band_rows(const ConvShape& s) noexcept {
+  const std::size_t row = kPoints * tile_columns(s) * (input_words(s) + kNr);
+  const std::size_t most = smaller(larger(kBandFloats / row, std::size_t{1}), kMostRows), all = tile_rows_of(s);
+  return divide_up(all, divide_up(all, most));
+}
+
+// Memory of a band of `rows` rows of tiles. Transformed inputs: [point][piece of tiles][block][tile][kBlockWords];
+// sums of a panel: [point][tile][kNr].
+struct Layout {
+  Layout(const ConvShape& s, std::size_t rows) noexcept
+      : rows(rows),
+        columns(tile_columns(s)),
+        tiles(rows * columns),
+        piece(divide_up(tiles, divide_up(tiles, kMr))),
+        blocks(channel_blocks(s.in_channels)),
+        input_point(spread(blocks * tiles * kBlockWords)),
+        sum_point(spread(tiles * kNr)),
+        seen(2 * columns + 2) {}
+
+  std::size_t rows, columns, tiles;
+  std::size_t piece;  // tiles of a register tile
+  std::size_t blocks;
+  std::size_t input_point, sum_point;  // words and floats of a point
+  std::size_t seen;                    // columns of input
+
+  std::size_t measures() const noexcept { return rows * seen * 2 * kLanes; }
+  std::size_t inputs() const noexcept { return kPoints * input_point; }
+  std::size_t sums() const noexcept { return kPoints * sum_point; }
+};
+
+// ---- Weights: those of the direct loops, then a panel of channels after the other, each [point][word][channels] ----
+
+std::size_t packed_weight_floats(const ConvShape& s) noexcept {
+  return blocked_conv_table_bf16.packed_weight_floats(s) + out_floats(s) * pairs_of(s.in_channels) * kPoints;
+}
+
+// Of channels [n, n + 16) of the output and one of the input.
+void transform_weight(const ConvShape& s, const float* weight, std::size_t n, std::size_t c, VecF* u) noexcept {
+  alignas(64) float taps[9][kLanes] = {};
+  for (std::size_t i = 0; c < s.in_channels && i < kLanes && n + i < s.out_channels; ++i) {
+    for (std::size_t p = 0; p < 9; ++p) taps[p][i] = weight[((n + i) * s.in_channels + c) * 9 + p];
+  }
+  VecF columns[3][4];
+  INFERNODE_UNROLL
+  for (std::size_t i = 0; i < 3; ++i) transform3(load(taps[i]), load(taps[3 + i]), load(taps[6 + i]), columns[i]);
+  INFERNODE_UNROLL
+  for (std::size_t i = 0; i < 4; ++i) transform3(columns[0][i], columns[1][i], columns[2][i], u + 4 * i);
+}
+
+void pack_weight(const ConvShape& s, const float* weight, float* out) noexcept {
+  blocked_conv_table_bf16.pack_weight(s, false, weight, out);
+  auto* words = reinterpret_cast<std::uint32_t*>(out + blocked_conv_table_bf16.packed_weight_floats(s));
+  const std::size_t all = out_floats(s), pairs = pairs_of(s.in_channels);
+  for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
+    const std::size_t cols = smaller(kNr, all - n0);
+    for (std::size_t pair = 0; pair < pairs; ++pair) {
+      for (std::size_t n = 0; n < cols; n += kLanes) {
+        VecF even[kPoints], odd[kPoints];
+        transform_weight(s, weight, n0 + n, 2 * pair, even);
+        transform_weight(s, weight, n0 + n, 2 * pair + 1, odd);
+        for (std::size_t p = 0; p < kPoints; ++p)
+          _mm512_storeu_si512(words + (p * pairs + pair) * cols + n, round_pairs(even[p].v, odd[p].v));
+      }
+    }
+    words += kPoints * pairs * cols;
+  }
+}
+
+// ---- Inputs ----
+
+// Two columns of a row of tiles, transformed down them, and what they add to the measures.
+struct Columns {
+  VecF v[2][4];
+};
+
+template <typename T>
+INFERNODE_SIMD void read_columns(const T* const* rows, std::ptrdiff_t w, std::ptrdiff_t width, __mmask16 lanes,
+                                 float* measures, Columns& out) {
+  INFERNODE_UNROLL
+  for (std::size_t i = 0; i < 2; ++i, ++w, measures += 2 * kLanes) {
+    if (w < 0 || w >= width) {
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < 4; ++r) out.v[i][r] = zero();
+      continue;
+    }
+    VecF x[4];
+    const std::size_t at = static_cast<std::size_t>(w) * kChannelBlock;
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < 4; ++r) x[r] = {_mm512_maskz_mov_ps(lanes, load(rows[r] + at).v)};
+    transform4(x[0], x[1], x[2], x[3], out.v[i]);
+    store(measures, load(measures) + ((abs(x[0]) + abs(x[1])) + (abs(x[2]) + abs(x[3]))));
+    store(measures + kLanes, fma(x[0], x[0], fma(x[1], x[1], load(measures + kLanes))) + fma(x[2], x[2], x[3] * x[3]));
+  }
+}
+
+// A block of a row of tiles, the first of which is number `tile` of its band.
+template <typename T>
+void transform_row(const Layout& l, const T* const* rows, std::ptrdiff_t w0, std::ptrdiff_t width, __mmask16 lanes,
+                   std::size_t block, std::size_t tile, float* measures, std::uint32_t* inputs) noexcept {
+  Columns left, right;
+  read_columns(rows, w0, width, lanes, measures, left);
+  for (std::size_t j = 0; j < l.columns; ++j, ++tile) {
+    measures += 4 * kLanes;
+    w0 += 2;
+    read_columns(rows, w0, width, lanes, measures, right);
+    const std::size_t piece = tile / l.piece, first = piece * l.piece, count = smaller(l.piece, l.tiles - first);
+    std::uint32_t* const to = inputs + (first * l.blocks + block * count + tile - first) * kBlockWords;
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < 4; ++r) {
+      VecF v[4];
+      transform4(left.v[0][r], left.v[1][r], right.v[0][r], right.v[1][r], v);
+      INFERNODE_UNROLL
+      for (std::size_t i = 0; i < 4; ++i)
+        store(reinterpret_cast<std::uint16_t*>(to + (4 * r + i) * l.input_point), v[i]);
+    }
+    left = right;
+  }
+}
+
+// `empty` holds a row of zeros.
+template <typename T>
+void transform_inputs(const ConvShape& s, const T* input, std::size_t row_begin, const Layout& l, const T* empty,
+                      std::uint32_t* inputs, float* measures) noexcept {
+  for (std::size_t i = 0; i < l.measures(); i += kLanes) store(measures + i, zero());
+  for (std::size_t r = 0; r < l.rows; ++r) {
+    for (std::size_t block = 0; block < l.blocks; ++block) {
+      const T* rows[4];
+      for (std::size_t i = 0; i < 4; ++i) {
+        const auto h = static_cast<std::ptrdiff_t>(2 * (row_begin + r) + i) - s.pad_top;
+        const bool inside = h >= 0 && h < static_cast<std::ptrdiff_t>(s.in_h);
+        rows[i] = inside ? input + (block * s.in_h + static_cast<std::size_t>(h)) * s.in_w * kChannelBlock : empty;
+      }
+      const std::size_t channels = smaller(kChannelBlock, s.in_channels - block * kChannelBlock);
+      transform_row(l, rows, -s.pad_left, static_cast<std::ptrdiff_t>(s.in_w), first_lanes(channels), block,
+                    r * l.columns, measures + r * l.seen * 2 * kLanes, inputs);
+    }
+  }
+}
+
+// Whether in each tile of a row enough numbers matter, by (sum |x|)^2 / sum x^2 over the channels, and all are finite.
+bool is_even(const float* measures, std::size_t columns) noexcept {
+  for (std::size_t j = 0; j < columns; ++j, measures += 4 * kLanes) {
+    VecF sums = zero(), squares = zero();
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < 4; ++i) {
+      sums = sums + load(measures + 2 * i * kLanes);
+      squares = squares + load(measures + (2 * i + 1) * kLanes);
+    }
+    const float sum = reduce_add(sums), square = reduce_add(squares);
+    const bool even = sum * sum >= static_cast<float>(kEvenInputs) * square && square > 1e-30f && sum < 1e15f;
+    if (!even && sum != 0) return false;
+  }
+  return true;
+}
+
+// ---- Products ----
+
+// sums[row][vector] over `pairs` words of kRows tiles, of which x holds block after block.
+template <std::size_t kRows, std::size_t kVectors>
+void multiply(std::size_t pairs, const std::uint32_t* x, const std::uint32_t* weight, float* sums) noexcept {
+  __m512 sum[kRows][kVectors];
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_ps();
+  }
+  for (; pairs > 0; x += kRows * kBlockWords) {
+    const std::size_t count = smaller(kBlockWords, pairs);
+    pairs -= count;
+    for (std::size_t i = 0; i < count; ++i, weight += kVectors * 16) {
+      __m512i row[kVectors];
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) row[v] = _mm512_loadu_si512(weight + v * 16);
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const __m512i at = _mm512_set1_epi32(static_cast<int>(x[r * kBlockWords + i]));
+        INFERNODE_UNROLL
+        for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = multiply_pairs(sum[r][v], at, row[v]);
+      }
+    }
+  }
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) _mm512_storeu_ps(sums + r * kNr + v * 16, sum[r][v]);
+  }
+}
+
+struct Products {
+  void (*multiply[kMr][kNv])(std::size_t pairs, const std::uint32_t* x, const std::uint32_t* weight,
+                             float* sums) noexcept;
+};
+constexpr Products make_products() {
+  Products products{};
+  fill_by_size(products.multiply, []<std::size_t kRows, std::size_t kVectors>() { return multiply<kRows, kVectors>; });
+  return products;
+}
+constexpr Products kProducts = make_products();
+
+// All sums of a panel.
+void multiply_panel(const ConvShape& s, const Layout& l, const std::uint32_t* weight, std::size_t cols,
+                    const std::uint32_t* inputs, float* sums) noexcept {
+  const std::size_t pairs = pairs_of(s.in_channels);
+  for (std::size_t point = 0; point < kPoints; ++point) {
+    for (std::size_t t = 0; t < l.tiles; t += l.piece) {
+      const std::size_t count = smaller(l.piece, l.tiles - t);
+      kProducts.multiply[count - 1][cols / kLanes - 1](
+          pairs, inputs + point * l.input_point + t * l.blocks * kBlockWords, weight + point * pairs * cols,
+          sums + point * l.sum_point + t * kNr);
+    }
+  }
+}
+
+// ---- Outputs ----
+
+// Some tiles of a row by a vector of channels, A^T m A for A^T = [1 1 1 0; 0 1 -1 -1].
+struct Finish {
+  const float* sums;
+  std::size_t point;          // floats between points
+  std::size_t rows, columns;  // of positions
+  std::size_t pitch;          // numbers between rows of positions
+  std::size_t at;             // the first position's place in the output
+};
+
+void finish_tiles(const BlockedConvArgs& args, const Finish& f, VecF bias, const ClampBounds& bounds) noexcept {
+  const VecF low = set(bounds.low), high = set(bounds.high);
+  alignas(64) float made[2][2 * kFinished * kLanes];
+  const float* sums = f.sums;
+  for (std::size_t w = 0; w < f.columns; w += 2, sums += kNr) {
+    VecF half[2][4];
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < 4; ++i) {
+      const VecF m0 = load(sums + i * f.point), m1 = load(sums + (4 + i) * f.point);
+      const VecF m2 = load(sums + (8 + i) * f.point), m3 = load(sums + (12 + i) * f.point);
+      half[0][i] = m0 + (m1 + m2);
+      half[1][i] = (m1 - m2) - m3;
+    }
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < 2; ++r) {
+      const VecF* const t = half[r];
+      store(made[r] + w * kLanes, t[0] + (t[1] + t[2]) + bias);
+      store(made[r] + (w + 1) * kLanes, (t[1] - t[2]) - t[3] + bias);
+    }
+  }
+  for (std::size_t r = 0; r < f.rows; ++r) {
+    float* const row = made[r];
+    const std::size_t at = f.at + r * f.pitch, n = f.columns * kLanes;
+    for (std::size_t i = 0; i < n; i += kLanes) {
+      VecF value = load(row + i);
+      if (args.residual) value = value + load(args.residual + at + i);
+      if (args.residual_bf16) value = value + load(args.residual_bf16 + at + i);
+      store(row + i, clamp(value, low, high));
+    }
+    if (is_quick(args.activation)) {
+      for (std::size_t i = 0; i < n; i += 4 * kLanes) {  // of the memory for whole tiles
+        VecF x[4] = {load(row + i), load(row + i + kLanes), load(row + i + 2 * kLanes), load(row + i + 3 * kLanes)};
+        activate_quickly<4>(args.activation, x);
+        for (std::size_t j = 0; j < 4; ++j) store(row + i + j * kLanes, x[j]);
+      }
+    } else if (!is_clamp(args.activation)) {
+      activate_row(args.activation, row, n);
+    }
+    for (std::size_t i = 0; i < n; i += kLanes) {
+      if (args.output_bf16) {
+        store(args.output_bf16 + at + i, load(row + i));
+      } else {
+        store(args.output + at + i, load(row + i));
+      }
+    }
+  }
+}
+
+void finish_panel(const BlockedConvArgs& args, std::size_t row_begin, const Layout& l, std::size_t n0, std::size_t cols,
+                  const bool* even, const float* sums) noexcept {
+  const ConvShape& s = args.shape;
+  const ClampBounds bounds = clamp_bounds(args.activation);
+  const std::size_t pitch = s.out_w * kChannelBlock;
+  for (std::size_t r = 0; r < l.rows; ++r) {
+    if (!even[r]) continue;
+    const std::size_t h = 2 * (row_begin + r), rows = smaller(std::size_t{2}, s.out_h - h);
+    for (std::size_t n = n0; n < n0 + cols; n += kLanes) {
+      const VecF bias = args.bias ? load(args.bias + n) : zero();
+      for (std::size_t j = 0; j < l.columns; j += kFinished) {
+        const std::size_t columns = smaller(2 * kFinished, s.out_w - 2 * j);
+        const std::size_t at = (n / kChannelBlock * s.out_h + h) * pitch + 2 * j * kChannelBlock;
+        finish_tiles(args, {sums + (r * l.columns + j) * kNr + n - n0, l.sum_point, rows, columns, pitch, at}, bias,
+                     bounds);
+      }
+    }
+  }
+}
+
+// ---- All of it ----
+
+std::size_t empty_floats(const ConvShape& s) noexcept { return s.in_w * kChannelBlock; }
+
+std::size_t scratch_floats(const ConvShape& s) noexcept {
+  const Layout l(s, band_rows(s));
+  return larger(empty_floats(s) + l.measures() + l.inputs() + l.sums(), blocked_conv_table_bf16.scratch_floats);
+}
+
+void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t band = band_rows(s), pairs = pairs_of(s.in_channels);
+  const auto* const weight =
+      reinterpret_cast<const std::uint32_t*>(args.packed_weight + blocked_conv_table_bf16.packed_weight_floats(s));
+  for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
+    const Layout l(s, smaller(band, range.row_end - r0));
+    auto* const inputs = reinterpret_cast<std::uint32_t*>(scratch);
+    float* const sums = scratch + l.inputs();
+    float* const measures = sums + l.sums();
+    float* const empty = measures + l.measures();
+    for (std::size_t i = 0; i < empty_floats(s); i += kLanes) store(empty + i, zero());
+    if (args.input_bf16) {
+      transform_inputs(s, args.input_bf16, r0, l, reinterpret_cast<const std::uint16_t*>(empty), inputs, measures);
+    } else {
+      transform_inputs(s, args.input, r0, l, empty, inputs, measures);
+    }
+    bool even[kMostRows], any_even = false;
+    for (std::size_t r = 0; r < l.rows; ++r) {
+      even[r] = is_even(measures + r * l.seen * 2 * kLanes, l.columns);
+      any_even = any_even || even[r];
+    }
+    for (std::size_t panel = range.panel_begin; any_even && panel < range.panel_end; ++panel) {
+      const std::size_t n0 = panel * kNr, cols = smaller(kNr, out_floats(s) - n0);
+      multiply_panel(s, l, weight + n0 * pairs * kPoints, cols, inputs, sums);
+      finish_panel(args, r0, l, n0, cols, even, sums);
+    }
+    for (std::size_t r = 0; r < l.rows; ++r) {
+      if (even[r]) continue;
+      const std::size_t h = 2 * (r0 + r);
+      blocked_conv_table_bf16.conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end}, scratch);
+    }
+  }
+}
+
+}  // namespace
+
+extern const BlockedWinogradTable blocked_winograd_table_bf16;
+constexpr BlockedWinogradTable blocked_winograd_table_bf16 = {
+    "bf16", pays, packed_weight_floats, pack_weight, grid, scratch_floats, conv};
+
+}  // namespace infernode::microkernels
