@@ -46,10 +46,11 @@ const peerless = ({ ours, theirs }) => ({ ours, ...(theirs !== undefined && { th
 async function calls({ engines, rounds, tiny }) {
   const answers = await inRounds(engines, rounds, 'call', { path: tiny });
   const [own] = answers;
-  return [
+  const rows = [
     { name: 'one Add, `runSync`', unit: 'µs', ...numbers([own], (a) => a.runSync), goal: { most: 3 } },
     { name: 'one Add, `await run`', unit: 'µs', ...numbers(answers, (a) => a.run), goal: { most: 15 } },
   ];
+  return rows.filter(({ ours }) => ours !== undefined); // the peer has no runSync
 }
 
 async function start({ engines, rounds, tiny }) {
@@ -123,6 +124,7 @@ async function cached({ engines, rounds, folder }) {
 const needed = { avx2: 0.8, avx512: 0.8, amx: 0.6 };
 
 async function kernels({ rounds }) {
+  if (process.arch !== 'x64') return []; // the program has loops for its instructions only
   const program = await ratesProgram();
   const all = [];
   for (let round = 0; round < rounds; round++) all.push(await rates(program));
@@ -137,7 +139,7 @@ async function kernels({ rounds }) {
 /** What tests hold, on every machine that runs them: where each stands, and its name. */
 export const accuracyTests = [
   {
-    name: 'products, |error| / sum \\|a\\|\\|b\\|: `highest` twice plain float32, `high` 2^-15',
+    name: 'products, error over the sum of absolute terms: `highest` twice plain float32, `high` 2^-15',
     file: 'test/native/microkernels/gemm.test.cpp',
     test: 'gemm is as exact as its precision says, whatever the numbers',
   },
@@ -152,9 +154,15 @@ export const accuracyTests = [
     test: 'winograd is as exact as the plain kernel, relative to the terms of each sum',
   },
   {
-    name: 'exp, erf, log: 2 units in the last place; tanh: 2.5 (the goal is 2)',
+    name: 'exp, erf, log: 2 units in the last place',
     file: 'test/native/microkernels/elementwise.test.cpp',
     test: 'unary loops are accurate over their range',
+  },
+  {
+    name: 'tanh: 2 units in the last place',
+    file: 'test/native/microkernels/elementwise.test.cpp',
+    test: 'unary loops are accurate over their range',
+    instead: 2.5,
   },
   {
     name: 'softmax, layer normalisation, GELU: no worse than plain float32 code',
@@ -163,7 +171,12 @@ export const accuracyTests = [
   },
 ];
 
-const accuracy = async () => accuracyTests.map(({ name, file, test }) => ({ name, test: `${file}: ${test}` }));
+const accuracy = async () =>
+  accuracyTests.map(({ name, file, test, instead }) => ({
+    name,
+    test: `${file}: ${test}`,
+    ...(instead && { instead }),
+  }));
 
 const loaded = [...new Set(workloads.map(({ model }) => model))];
 

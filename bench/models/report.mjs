@@ -10,11 +10,12 @@ const spread = ({ lowest, highest }) => `(${lowest.toFixed(2)} to ${highest.toFi
 const plainThreads = (threads) => `${threads} thread${threads === 1 ? '' : 's'}`;
 const unique = (values) => [...new Set(values)];
 
+/** What was wrong: the text of a process that ended holds a trace, and in its middle that. */
+export const gist = (text) =>
+  (/^(?:\s*\[cause\]: )?(\w*Error\b.*: .*)$/m.exec(text)?.[1] ?? text.split('\n')[0]).slice(0, 160);
+
 /** Why a row has no ratio, where it should. */
 export function problem({ failed, wrong, peerFailed }) {
-  // The text of a process that ended holds a trace, and in its middle what was wrong.
-  const gist = (text) =>
-    (/^(?:\s*\[cause\]: )?(\w*Error\b.*: .*)$/m.exec(text)?.[1] ?? text.split('\n')[0]).slice(0, 160);
   if (failed) return `failed: ${gist(failed)}`;
   if (wrong) return `wrong answer: relative error ${wrong}`;
   return peerFailed && `the peer failed: ${gist(peerFailed)}`;
