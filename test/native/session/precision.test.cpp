@@ -64,7 +64,7 @@ std::vector<Model> models() {
                      "n = Conv <pads = [1,1,1,1]> (m, h)  o = Sigmoid(n)  l = Mul(n, o)  q = Add(l, m) "
                      "r = Concat <axis = 1> (l, q)  y = Conv <strides = [2,2]> (r, i) }"),
                  {noise(DType::Float32, {2, 3, 37, 35}, 3)},
-                 std::int64_t{1} << 22});
+                 std::int64_t{1} << 34});  // each sum is of numbers larger than the one before
   all.push_back(
       {"along a line",
        cat("(float[2,20,75] x) => (y) <", weight("w", {40, 20, 3}, 1), ", ", weight("b", {40}, 2), ", ",
