@@ -154,14 +154,14 @@ TEST_CASE("blocked conv of high precision agrees with the definition for many sh
 // A convolution with an output of its own: as a whole and in the smallest parts, whose bits must be the same.
 class Problem {
  public:
-  Problem(const BlockedConvTable& table, const ConvShape& s, std::size_t seed)
-      : c(s, s.depth(), false, seed), table_(table), packed_(table.packed_weight_floats(s)) {}
+  Problem(const BlockedConvTable& table, const ConvShape& s, std::size_t seed, bool planar = false)
+      : c(s, s.depth(), planar, seed), table_(table), packed_(table.packed_weight_floats(s)) {}
 
   std::vector<float> run() {
     const ConvShape& s = c.args.shape;
     const BlockedGrid grid = table_.grid(s);
     Scratch<float> scratch(table_.scratch_floats);
-    table_.pack_weight(s, false, c.weight.data(), packed_.data());
+    table_.pack_weight(s, c.args.planar, c.weight.data(), packed_.data());
     c.args.packed_weight = packed_.data();
     table_.conv(c.args, {0, grid.rows, 0, grid.panels}, scratch.data());
     std::vector<float> whole(c.output.begin(), c.output.end());
@@ -174,7 +174,8 @@ class Problem {
     return whole;
   }
   float& input(std::size_t channel, std::size_t position) {
-    return c.input[place(channel, position, c.args.shape.in_h * c.args.shape.in_w)];
+    const std::size_t plane = c.args.shape.in_h * c.args.shape.in_w;
+    return c.input[c.args.planar ? channel * plane + position : place(channel, position, plane)];
   }
 
   Case c;
@@ -214,6 +215,52 @@ TEST_CASE("blocked conv gives the same bits however it is cut") {
       Problem problem(table, s, ++index);
       problem.run();
     }
+    for (const std::size_t channels : {1u, 3u, 8u}) {
+      for (const std::size_t stride : {1u, 2u}) {
+        Problem problem(table, make_shape(channels, 40, {1, 33, 41}, {1, 3, 5}, {1, stride, stride}, {1, 1, 1}, 1, 1),
+                        3, true);
+        problem.run();
+      }
+    }
+  });
+}
+
+TEST_CASE("blocked conv of planes gives the same numbers for any count of them") {
+  for_each_precision([](CpuRung rung, Float32Precision precision) {
+    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const bool halves = precision == Float32Precision::kHigh && rung == CpuRung::Amx;
+    std::size_t index = 0;
+    for (std::size_t channels = 1; channels <= 9; ++channels) {
+      for (const std::size_t kernel : {1u, 2u, 3u, 7u, 11u, 17u}) {
+        ++index;
+        const ConvShape s = make_shape(channels, 20, {1, 19, 43}, {1, kernel, kernel},
+                                       {1, 1 + index % 3, 1 + index % 3}, {1, 1 + index % 5 / 4, 1}, 1, 2);
+        CAPTURE(channels);
+        CAPTURE(kernel);
+        check_dense(table, s, true, index, true, halves ? 16 : 1);
+      }
+    }
+  });
+}
+
+TEST_CASE("blocked conv of planes makes bfloat16 as it does float32") {
+  for_each_bfloat16_target([](CpuRung rung) {
+    const BlockedConvTable& table = blocked_conv_table(rung, Float32Precision::kMedium);
+    for (const Activation kind : {Activation::kRelu, Activation::kSilu, Activation::kNone}) {
+      Problem problem(table, make_shape(3, 40, {1, 33, 41}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1), 3, true);
+      problem.c.args.activation = {kind, 0, 0};
+      const std::vector<float> expected = problem.run();
+      Guarded<std::uint16_t> out(expected.size());
+      problem.c.args.output = nullptr;
+      problem.c.args.output_bf16 = out.data();
+      Scratch<float> scratch(table.scratch_floats);
+      const BlockedGrid grid = table.grid(problem.c.args.shape);
+      table.conv(problem.c.args, {0, grid.rows, 0, grid.panels}, scratch.data());
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < out.size(); ++i)
+        wrong += static_cast<float>(BFloat16::from_bits(out[i])) == rounded(expected[i]) ? 0 : 1;
+      CHECK(wrong == 0);
+    }
   });
 }
 
@@ -221,11 +268,13 @@ TEST_CASE("blocked conv keeps infinities, NaN and tiny numbers where the definit
   for_each_precision([](CpuRung rung, Float32Precision precision) {
     const BlockedConvTable& table = blocked_conv_table(rung, precision);
     const bool rounds = precision == Float32Precision::kMedium && rung >= CpuRung::Bf16;
-    for (const ConvShape& s : {make_shape(40, 35, {1, 12, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
+    for (const ConvShape& s : {make_shape(4, 35, {1, 12, 18}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1),
+                               make_shape(40, 35, {1, 12, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
                                make_shape(40, 20, {1, 12, 18}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1),
                                make_shape(40, 35, {1, 12, 18}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
                                make_shape(700, 35, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1)}) {
-      Problem problem(table, s, 3);
+      const bool planar = s.in_channels < kChannelBlock;
+      Problem problem(table, s, 3, planar);
       problem.c.args.residual = nullptr;
       const std::vector<float> before = problem.run();
       const std::size_t plane = s.in_h * s.in_w;
@@ -233,9 +282,9 @@ TEST_CASE("blocked conv keeps infinities, NaN and tiny numbers where the definit
         problem.input(channel, position) = problem.c.planes[channel * plane + position] = x;
       };
       put(3, plane / 2, std::numeric_limits<float>::infinity());
-      put(33, plane - 1, std::numeric_limits<float>::quiet_NaN());
-      put(17, 2, 1e-40f);
-      put(18, 2, 0x1p-110f);
+      put(planar ? 1 : 33, plane - 1, std::numeric_limits<float>::quiet_NaN());
+      put(planar ? 0 : 17, 2, 1e-40f);
+      put(planar ? 1 : 18, 2, 0x1p-110f);
       const std::vector<float> after = problem.run();
       std::size_t finite = 0, wrong = 0;
       for (std::size_t m = 0; m < s.out_channels; ++m) {

@@ -162,3 +162,12 @@ TEST_CASE("nothing works on blocks where that would not pay or is not known to")
   // A matrix unit.
   unchanged(one("float[1,3,90,90]", "Conv<strides = [2,2]>(x, e)", kExpand), CpuRung::Amx);
 }
+
+TEST_CASE("pools stay in blocks between convolutions") {
+  const std::string made = blocked(cat("(float[N,3,30,30] x) => (y) <", kExpand, ", ", kProject,
+                                       "> { t = Conv<pads = [1,1,1,1]>(x, e)  "
+                                       "u = MaxPool<kernel_shape = [3,3], strides = [2,2], pads = [1,1,0,0]>(t)  "
+                                       "y = Conv(u, p) }"));
+  CHECK(made.find("u_blocked = MaxPool <kernel_shape = [3, 3, 1], pads = [1, 1, 0, 0, 0, 0], strides = [2, 2, 1]> "
+                  "(t_blocked)") != std::string::npos);
+}
