@@ -125,13 +125,36 @@ void round_places(const float* x, std::size_t count, std::size_t channels, std::
   if (n > 0) _mm512_mask_storeu_epi32(out, first_lanes(n / 2), _mm512_and_si512(mask, round_row(x, n)));
 }
 
+// Places of a row of three or four planes: two words each.
+void round_few_planes(const float* x, std::size_t plane, std::size_t channels, std::size_t count,
+                      std::uint32_t* out) noexcept {
+  const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+                high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  for (std::size_t w = 0; w < count; w += 16, out += 32) {
+    const __mmask16 lanes = first_lanes(smaller(count - w, std::size_t{16}));
+    __m512 number[4];
+    INFERNODE_UNROLL
+    for (std::size_t c = 0; c < 4; ++c) {
+      number[c] = c < channels ? _mm512_maskz_loadu_ps(lanes, x + c * plane + w) : _mm512_setzero_ps();
+    }
+    const __m512i first = round_pairs(number[0], number[1]), second = round_pairs(number[2], number[3]);
+    const std::size_t left = 2 * (count - w);
+    _mm512_mask_storeu_epi32(out, first_lanes(smaller(left, std::size_t{16})),
+                             _mm512_permutex2var_epi32(first, low, second));
+    if (left > 16)
+      _mm512_mask_storeu_epi32(out + 16, first_lanes(smaller(left - 16, std::size_t{16})),
+                               _mm512_permutex2var_epi32(first, high, second));
+  }
+}
+
 // Places of a row of planes: words of two planes each.
 void round_planes(const float* x, std::size_t plane, std::size_t channels, std::size_t count,
                   std::uint32_t* out) noexcept {
+  if (channels == 3 || channels == 4) return round_few_planes(x, plane, channels, count, out);
   const std::size_t words = pairs_of(channels);
   for (std::size_t i = 0; i < words; ++i, x += 2 * plane) {
     for (std::size_t w = 0; w < count; w += 16) {
-      const __mmask16 lanes = first_lanes(count - w);
+      const __mmask16 lanes = first_lanes(smaller(count - w, std::size_t{16}));
       const __m512 even = _mm512_maskz_loadu_ps(lanes, x + w),
                    odd = 2 * i + 1 < channels ? _mm512_maskz_loadu_ps(lanes, x + plane + w) : _mm512_setzero_ps();
       alignas(64) std::uint32_t pairs[16];
