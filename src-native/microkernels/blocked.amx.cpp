@@ -71,6 +71,8 @@ class Product {
       const std::size_t tiles_in_row = plan.runs ? divide_up(plan.pitch, kTileRows) : plan.column_tiles;
       band_ = smaller(band_, larger(divide_up(rows, kWorkingBands), divide_up(2 * kLeastGroups, tiles_in_row)));
     }
+    // Weights that are split on the way are read once, where an image fits the place of two.
+    if (!layout_.split && plan.holds(2 * kImageBytes, rows)) band_ = rows;
     band_ = divide_up(rows, divide_up(rows, band_));
     chunk_ = divide_up(plan.steps.count, divide_up(plan.steps.count, kMostSteps<kPieces>));
   }
@@ -353,7 +355,9 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const ConvShape& s = args.shape;
   const Plan plan(s, args.planar, kPieces);
   const WeightLayout<kPieces> layout(s, args.planar);
-  if ((args.planar && !is_thin(s)) || !plan.fits || *layout.mark(const_cast<float*>(args.packed_weight)) == 0) {
+  // Six products of half a tile take longer than what it holds takes the vector loops.
+  const bool sparse = kPieces == 3 && s.depth() <= kTileDepth && (s.in_channels <= 16 || s.out_channels <= 16);
+  if ((args.planar ? !is_thin(s) : sparse) || !plan.fits || *layout.mark(const_cast<float*>(args.packed_weight)) == 0) {
     // The same part of a grid that may be another.
     const std::size_t rows = kVectorTable<kPieces>.grid(s).rows, of = plan.rows;
     return kVectorTable<kPieces>.conv(

@@ -56,7 +56,12 @@ bool is_thin(const ConvShape& s) noexcept {
 // What does not depend on the range.
 struct Plan {
   Plan(const ConvShape& s, bool planar, std::size_t pieces) noexcept
-      : s(s), planar(planar), flat(!planar && is_flat(s)), pairs(planar ? 1 : pairs_of_blocks(s)), steps(s, planar) {
+      : s(s),
+        planar(planar),
+        flat(!planar && is_flat(s)),
+        pairs(planar ? 1 : pairs_of_blocks(s)),
+        pieces(pieces),
+        steps(s, planar) {
     rows = blocked_conv_table_avx512.grid(s).rows;
     width = flat ? divide_up(s.positions(), rows) : s.out_w;
     pitch = flat     ? width
@@ -67,29 +72,35 @@ struct Plan {
     runs = !flat && s.stride_h == 1 && s.stride_w == 1 && pitch < column_tiles * larger(tile_rows, kFewestCycles);
     if (runs) tile_rows = kTileRows;
     row_bytes = (flat ? 1 : s.stride_w) * steps.place_bytes;
-    const auto small = [&](std::size_t count) { return pairs * pieces * piece_bytes(count) <= kImageBytes; };
-    while (band < rows && small(2 * band)) band *= 2;
+    while (band < rows && holds(kImageBytes, 2 * band)) band *= 2;
     for (std::size_t more = band / 2; more > 0; more /= 2) {
-      if (band + more <= rows && small(band + more)) band += more;
+      if (band + more <= rows && holds(kImageBytes, band + more)) band += more;
     }
-    fits = small(band);
+    fits = holds(kImageBytes, band);
   }
 
   std::size_t seen_rows(std::size_t out_rows) const noexcept {
     return (out_rows - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
   }
-  // Of an image of so many rows of the grid, with what tiles read behind it that are not full. An odd number of lines:
-  // images of pairs of blocks lie in different sets of the cache.
+  // Of an image of so many rows of the grid, with what tiles read behind it that are not full. Pieces and pairs of
+  // blocks that are read together lie in different sets of the cache.
   std::size_t piece_bytes(std::size_t count) const noexcept {
+    constexpr std::size_t kSets = 64, kShift = 17;
     const std::size_t places = flat ? count * width : seen_rows(count) * pitch;
-    return (divide_up(places * steps.place_bytes + kTileRows * row_bytes + kPlaceBytes, kPlaceBytes) | 1) * kPlaceBytes;
+    std::size_t lines = divide_up(places * steps.place_bytes + kTileRows * row_bytes + kPlaceBytes, kPlaceBytes) | 1;
+    if (lines > 2 * kSets) lines += (kSets + kShift - lines % kSets) % kSets;
+    return lines * kPlaceBytes;
+  }
+  // Whether an image of so many rows takes no more.
+  bool holds(std::size_t bytes, std::size_t count) const noexcept {
+    return pairs * pieces * piece_bytes(count) <= bytes;
   }
   // Positions before a row.
   std::size_t position(std::size_t row) const noexcept { return smaller(row * width, s.positions()); }
 
   const ConvShape& s;
   bool planar, flat;
-  std::size_t pairs;
+  std::size_t pairs, pieces;
   Steps steps;
   std::size_t rows, width;  // of the grid
   std::size_t pitch;        // places of an image's row
@@ -158,12 +169,12 @@ class WeightSplit {
         const float *even = even_ + row_ * columns + block * 16, *odd = odd_ + row_ * columns + block * 16;
         const __m512 x = row_ < even_rows_ ? _mm512_loadu_ps(even) : _mm512_setzero_ps(),
                      y = row_ < odd_rows_ ? _mm512_loadu_ps(odd) : _mm512_setzero_ps();
+        _mm_prefetch(reinterpret_cast<const char*>(even) + kAhead, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(odd) + kAhead, _MM_HINT_T0);
         watch_.see(_mm512_castps_si512(x));
         watch_.see(_mm512_castps_si512(y));
         split_pair<kPieces>(x, y, out_ + block * kPieces * kTileBytes + row_ * 64);
       }
-      _mm_prefetch(reinterpret_cast<const char*>(even_ + row_ * columns) + kAhead, _MM_HINT_T0);
-      _mm_prefetch(reinterpret_cast<const char*>(odd_ + row_ * columns) + kAhead, _MM_HINT_T0);
       if (++row_ < kChannelBlock) continue;
       row_ = 0;
       out_ += blocks_ * kPieces * kTileBytes;
