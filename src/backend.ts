@@ -1,7 +1,7 @@
 import { env, registerBackend, type Backend, type InferenceSession as Common } from 'onnxruntime-common';
 
 import { fromNative, InferenceError, isNativeError, typeError } from './errors.js';
-import { listed, pathHint } from './hints.js';
+import { listed, pathHint, shownPath } from './hints.js';
 import { loadNative } from './load-native.js';
 import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
 import { completion, NativeSessionHandler, throwIfAborted } from './session-handler.js';
@@ -77,8 +77,12 @@ function explain(error: unknown, source: ModelSource, options: NativeSessionOpti
   switch (error.code) {
     case 'ABORTED':
       return { ...error, message: 'The load was aborted.' };
-    case 'IO':
-      return typeof source === 'string' ? { ...error, message: error.message + pathHint(source) } : error;
+    case 'IO': {
+      if (typeof source !== 'string') return error;
+      const shown = shownPath(source);
+      const message = error.message.replaceAll(source, () => shown) + pathHint(source);
+      return { ...error, message, ...(error.path === source && { path: shown }) };
+    }
     case 'PROVIDER_UNAVAILABLE': {
       const hint = unknownProviderHint(options.providers.map(({ name }) => name));
       return error.message.endsWith(unknownProvider) ? { ...error, message: error.message + hint } : error;

@@ -33,11 +33,29 @@ export function promiseHint(value: unknown): string {
   return types.isPromise(value) ? ' It is a Promise: await it first.' : '';
 }
 
+const homeHint = 'The shell expands ~, Node.js does not: give os.homedir() and the rest.';
+const isHomePath = (path: string): boolean => /^~([/\\]|$)/.test(path);
+
+/** What is longer is no path, most likely. */
+const mostOfPath = 200;
+
+/** What was given for a path, for a message: cut short where it is too long for one. */
+export function shownPath(path: string): string {
+  return path.length > mostOfPath ? `${path.slice(0, 60)}... (${path.length} characters)` : path;
+}
+
+/** About a path that is written to, which would become a folder named ~. */
+export const homeOptionHint = (path: string): string =>
+  isHomePath(path) ? `${homeHint} A folder of that name is './${path}'.` : '';
+
 /** About a path that could not be opened. */
 export function pathHint(path: string): string {
+  if (path.length > mostOfPath && /^[A-Za-z0-9+/_-]+={0,2}\s*$/.test(path)) {
+    return " It looks like base64: give the bytes, Buffer.from(text, 'base64').";
+  }
   if (/^file:/i.test(path)) return ' It is a URL: give fileURLToPath(url), of node:url.';
   if (/^https?:/i.test(path)) return ' It is a URL: fetch it and give its bytes.';
-  if (/^~[/\\]/.test(path)) return ' The shell expands ~, Node.js does not: give os.homedir() and the rest.';
+  if (isHomePath(path)) return ` ${homeHint}`;
   return '';
 }
 

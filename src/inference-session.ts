@@ -21,7 +21,7 @@ import type { ProfileSummary } from './profile-summary.js';
 import { warnOnce } from './option-names.js';
 import { parseProviders } from './provider-options.js';
 import type { RunOptions as InfernodeRunOptions } from './run-options.js';
-import { feedOf, NativeSessionHandler, type ValueMap } from './session-handler.js';
+import { feedOf, missingInput, NativeSessionHandler, type ValueMap } from './session-handler.js';
 import type { SessionOptions as InfernodeSessionOptions } from './session-options.js';
 import { sizeOf } from './tensor.js';
 import { describe, show } from './tensor-data.js';
@@ -261,9 +261,7 @@ export class InferenceSession implements CommonSession {
     options: InferenceSession.RunOptions = {},
   ): Promise<Results> {
     for (const name of this.inputNames) {
-      if (feedOf(feeds, name) === undefined) {
-        throw new InferenceError('INVALID_ARGUMENT', `input '${name}' is missing in 'feeds'.`, { input: name });
-      }
+      if (feedOf(feeds, name) === undefined) throw missingInput(name, feeds, this.inputNames);
     }
     const all = fetches ?? Object.fromEntries(this.outputNames.map((name) => [name, null]));
     const results = await this.handler.run(feeds as CommonSession.FeedsType, all, options);

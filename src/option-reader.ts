@@ -1,4 +1,5 @@
 import { rangeError, typeError } from './errors.js';
+import { homeOptionHint, shownPath } from './hints.js';
 import { describe } from './tensor-data.js';
 
 /** Reads the keys of a user's options object, each once; `what` ("session options") begins every message. */
@@ -43,6 +44,14 @@ export class OptionReader {
     return value;
   }
 
+  /** A path, of which Node.js expands nothing. */
+  path(key: string, fallback: string): string {
+    const value = this.string(key, fallback);
+    const hint = homeOptionHint(value);
+    if (hint !== '') throw typeError(`Invalid ${this.what}: '${key}' begins with '~'. ${hint}`, { actual: value });
+    return value;
+  }
+
   oneOf<T extends string>(key: string, values: readonly T[], fallback: T): T {
     const value = this.get(key);
     if (value === undefined) return fallback;
@@ -76,7 +85,7 @@ export class OptionReader {
   }
 
   wrong(key: string, expected: string, value: unknown): never {
-    const actual = typeof value === 'string' ? `'${value}'` : describe(value);
+    const actual = typeof value === 'string' ? `'${shownPath(value)}'` : describe(value);
     throw typeError(`Invalid ${this.what}: '${key}' must be ${expected}, got ${actual}.`, { expected, actual });
   }
 

@@ -327,7 +327,8 @@ function metadataOf(info: NativeValueInfo): Common.ValueMetadata {
   return { name: info.name, isTensor: true, type: type.name, shape: info.shape ?? [] };
 }
 
-function missingInput(
+/** About the first input that has no value: it is named in the error, and so are the others. */
+export function missingInput(
   name: string,
   feeds: Readonly<Record<string, unknown>>,
   known: readonly string[],
@@ -338,11 +339,15 @@ function missingInput(
   }
   const strays = Object.keys(feeds).filter((key) => !known.includes(key));
   const nearest = nearestName(name, strays);
+  const others = known.filter((other) => other !== name && feedOf(feeds, other) === undefined);
+  const also = others.length > 0 ? ` So ${others.length > 1 ? 'are' : 'is'} ${listed(others)}.` : '';
   const hint =
     nearest !== undefined
       ? ` Was it meant by '${nearest}'?`
       : strays.length > 0
         ? ` 'feeds' has ${listed(strays)}, the model's inputs are ${listed(known)}.`
         : '';
-  return new InferenceError('INVALID_ARGUMENT', `input '${name}' is missing in 'feeds'.${hint}`, { input: name });
+  return new InferenceError('INVALID_ARGUMENT', `input '${name}' is missing in 'feeds'.${also}${hint}`, {
+    input: name,
+  });
 }

@@ -1,16 +1,10 @@
 // Rates of the microkernels on one thread, for every target of the CPU: GFLOP/s of products and convolutions, GB/s of
 // streaming loops. `bench_microkernels [filter [target]]` runs the benchmarks whose names contain the filter, of
 // targets whose names contain the other.
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
-#if !defined(_WIN32)
-#include <time.h>
-#endif
 
 #include "base/cpu_features.h"
 #include "microkernels/blocked.h"
@@ -20,51 +14,13 @@
 #include "microkernels/qgemm.h"
 #include "microkernels/reduce.h"
 #include "microkernels/winograd.h"
+#include "timing.h"
 
 using namespace infernode;
 using namespace infernode::microkernels;
+using namespace infernode::bench;
 
 namespace {
-
-// Processor time of this thread, so that other processes disturb less.
-double thread_seconds() {
-#if defined(_WIN32)
-  using Clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-#else
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-#endif
-}
-
-// Best of several runs that together last about a fifth of a second.
-template <typename Fn>
-double best_seconds(Fn fn) {
-  double best = 1e9, total = 0;
-  for (int i = 0; i < 1000 && (total < 0.2 || i < 3); ++i) {
-    const double start = thread_seconds();
-    fn();
-    const double seconds = thread_seconds() - start;
-    best = std::min(best, seconds);
-    total += seconds;
-  }
-  return best;
-}
-
-class Buffer {
- public:
-  explicit Buffer(std::size_t floats) : storage_(floats + 16) {
-    for (std::size_t i = 0; i < storage_.size(); ++i) storage_[i] = static_cast<float>(i % 31) * 0.03f - 0.4f;
-    const auto at = reinterpret_cast<std::uintptr_t>(storage_.data());
-    data_ = storage_.data() + (64 - at % 64) % 64 / sizeof(float);
-  }
-  float* data() { return data_; }
-
- private:
-  std::vector<float> storage_;
-  float* data_;
-};
 
 struct Bench {
   std::string filter;
@@ -322,6 +278,7 @@ int main(int argc, char** argv) {
       gemm(bench, m, 3072, 768, false, false);
       gemm(bench, m, 3072, 768, false, true);
     }
+    for (const std::size_t m : {8u, 16u, 24u}) gemm(bench, m, 1536, 384, true, false);
     gemm(bench, 1, 32000, 2048, true, false);
     constexpr std::size_t kConvs[][5] = {
         // channels in and out, size, kernel, stride

@@ -4,7 +4,8 @@
 // usage: npm run bench -- [options]
 //
 //   --peer ort|openvino|none   onnxruntime-node (the default), OpenVINO's Python wheel (needs Python 3 with venv), or nothing
-//   --set SET                  architectures, real, trees or all (the default)
+//   --set SET                  architectures, real, trees or all three (the default); or costs: calls, loads, memory and
+//                              the like, which takes --peer ort or none, --only, --rounds, --json and --readme
 //   --only PATTERN             the workloads whose names match a regular expression
 //   --threads 1,2              counts of threads, each a row
 //   --level LEVEL              our graphOptimizationLevel: disabled, basic, extended, layout or all
@@ -28,6 +29,8 @@ import { peerFolder, peerVersion } from '../../scripts/lib/peer.mjs';
 import { at, helpWasAsked } from '../../scripts/lib/project.mjs';
 import { treeWorkloads } from '../../scripts/models/trees.mjs';
 import { architecture, workloads } from '../../scripts/models/workloads.mjs';
+import { costHead, costMarkdown, costText, holds } from './cost-report.mjs';
+import { costs, measureCosts } from './costs.mjs';
 import { streamProgram, streamRate, thisMachine } from './machine.mjs';
 import { openvinoPython, openvinoVersion } from './openvino.mjs';
 import { commandLine, parseOptions, tableName } from './options.mjs';
@@ -41,6 +44,7 @@ const known = {
   architectures: workloads.map((item) => ({ ...item, path: () => architecture(item.model) })),
   real: realWorkloads,
   trees: treeWorkloads,
+  costs,
 };
 
 const peerNames = {
@@ -126,27 +130,8 @@ async function streamMeter(wanted, print) {
   }
 }
 
-async function main() {
-  const args = process.argv.slice(2);
-  const options = parseOptions(args);
-  const chosen = options.sets
-    .flatMap((set) => known[set].map((workload) => ({ ...workload, set })))
-    .filter(({ name }) => options.only.test(name));
-  if (!chosen.length)
-    throw new Error(`no workload of ${options.sets.join(', ')} matches --only ${options.only.source}`);
-  const readme = at('bench', 'README.md');
-  if (options.readme) {
-    if (engineName() !== 'infernode') throw new Error('--readme is for results of infernode: unset INFERNODE_ENGINE');
-    report.replaceTable(readFileSync(readme, 'utf8'), tableName(options), ''); // has a place for the table
-  }
-  // Installed before anything is timed.
-  if (options.peer === 'ort') await peerFolder();
-  if (options.peer === 'openvino') await openvinoPython();
-
-  const print = options.json === '-' ? console.error : console.log;
-  const machine = thisMachine();
-  const versions = [`Node ${process.version}`, ...peerNames[options.peer]].join(', ');
-  print(`${machine}; ${versions}`);
+/** Times whole models: what is written of them, and whether a row lacks its ratio. */
+async function benchWorkloads(chosen, options, print) {
   const meter = await streamMeter(
     chosen.some(({ name }) => boundByReading.includes(name)),
     print,
@@ -172,15 +157,54 @@ async function main() {
   const streaming = report.streaming(rows, meter.rates);
   for (const item of summary) print(report.summaryText(item));
   for (const item of streaming) print(report.streamingText(item));
+  return {
+    json: { rows, summary, streaming },
+    markdown: (head) => report.markdown({ ...head, rows, rates: meter.rates }),
+    failed: rows.some((row) => report.problem(row)),
+  };
+}
 
-  const json = { machine, versions, options: { ...options, only: options.only.source }, rows, summary, streaming };
+/** The same of the set `costs`; a goal that does not hold is no failure. */
+async function benchCosts(chosen, options, print) {
+  print(costHead);
+  const rows = await measureCosts(chosen, options, (row) => print(costText(row)));
+  return {
+    json: { rows: rows.map((row) => ({ ...row, holds: holds(row) })) },
+    markdown: (head) => costMarkdown({ ...head, rows }),
+    failed: rows.some(({ failed }) => failed),
+  };
+}
+
+async function main() {
+  const args = process.argv.slice(2);
+  const options = parseOptions(args);
+  const chosen = options.sets
+    .flatMap((set) => known[set].map((workload) => ({ ...workload, set })))
+    .filter(({ name }) => options.only.test(name));
+  if (!chosen.length)
+    throw new Error(`no workload of ${options.sets.join(', ')} matches --only ${options.only.source}`);
+  const readme = at('bench', 'README.md');
+  if (options.readme) {
+    if (engineName() !== 'infernode') throw new Error('--readme is for results of infernode: unset INFERNODE_ENGINE');
+    report.replaceTable(readFileSync(readme, 'utf8'), tableName(options), ''); // has a place for the table
+  }
+  // Installed before anything is timed.
+  if (options.peer === 'ort') await peerFolder();
+  if (options.peer === 'openvino') await openvinoPython();
+
+  const print = options.json === '-' ? console.error : console.log;
+  const machine = thisMachine();
+  const versions = [`Node ${process.version}`, ...peerNames[options.peer]].join(', ');
+  print(`${machine}; ${versions}`);
+  const measured = await (options.sets[0] === 'costs' ? benchCosts : benchWorkloads)(chosen, options, print);
+  const json = { machine, versions, options: { ...options, only: options.only.source }, ...measured.json };
   if (options.json === '-') console.log(JSON.stringify(json, null, 1));
   else if (options.json) writeFileSync(options.json, `${JSON.stringify(json, null, 1)}\n`);
   if (options.readme) {
-    const content = report.markdown({ command: commandLine(args), machine, versions, rows, rates: meter.rates });
+    const content = measured.markdown({ command: commandLine(args), machine, versions });
     writeFileSync(readme, report.replaceTable(readFileSync(readme, 'utf8'), tableName(options), content));
   }
-  if (rows.some((row) => report.problem(row))) process.exitCode = 1;
+  if (measured.failed) process.exitCode = 1;
 }
 
 try {

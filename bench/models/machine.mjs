@@ -34,29 +34,50 @@ export function machineWords({ cpuinfo, model, cores, bytes }) {
   ].join(', ');
 }
 
+const cpuinfoPath = '/proc/cpuinfo';
+
 export function thisMachine() {
-  const path = '/proc/cpuinfo';
   return machineWords({
-    cpuinfo: existsSync(path) ? readFileSync(path, 'utf8') : '',
+    cpuinfo: existsSync(cpuinfoPath) ? readFileSync(cpuinfoPath, 'utf8') : '',
     model: cpus()[0]?.model ?? process.arch,
     cores: cpus().length,
     bytes: totalmem(),
   });
 }
 
+/** Whether the CPU multiplies matrices in tiles. */
+export const hasMatrixUnit = () => existsSync(cpuinfoPath) && /\bamx_tile\b/.test(readFileSync(cpuinfoPath, 'utf8'));
+
 /**
- * The program that measures the rate of streaming memory, built where `npm run build` builds.
+ * A program of bench/microkernels, built where `npm run build` builds.
  * @throws {Error} where nothing has been built there, or it cannot be
  */
-export async function streamProgram() {
+async function benchProgram(target) {
   if (!existsSync(at('build', 'CMakeCache.txt'))) throw new Error('there is no build folder: run npm run build');
-  await run('cmake', ['--build', at('build'), '--config', 'Release', '--target', 'bench_stream']);
-  const names = ['bench_stream', 'Release/bench_stream.exe', 'bench_stream.exe'];
+  await run('cmake', ['--build', at('build'), '--config', 'Release', '--target', target]);
+  const names = [target, `Release/${target}.exe`, `${target}.exe`];
   const paths = names.map((name) => at('build', 'bench', 'microkernels', name));
   const built = paths.find((path) => existsSync(path));
   if (!built) throw new Error(`cmake built no ${paths[0]}`);
   return built;
 }
+
+/** The program that measures the rate of streaming memory. */
+export const streamProgram = () => benchProgram('bench_stream');
+
+/** The program that measures the rates of multiply-adds and of products. */
+export const ratesProgram = () => benchProgram('bench_rates');
+
+/** What ratesProgram prints: GFLOP/s by target, of multiply-adds alone (`peak`) and of a product (`gemm`). */
+export function parseRates(said) {
+  const lines = [...said.matchAll(/^(\w+) multiply-add ([\d.]+) product ([\d.]+)$/gm)];
+  if (!lines.length) throw new Error(`bench_rates said: ${said.trim()}`);
+  return Object.fromEntries(
+    lines.map(([, target, peak, gemm]) => [target, { peak: Number(peak), gemm: Number(gemm) }]),
+  );
+}
+
+export const rates = async (program) => parseRates(await run(program, []));
 
 /** GB/s of reading memory with so many threads. */
 export async function streamRate(program, threads) {

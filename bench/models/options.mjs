@@ -3,6 +3,10 @@ import { parseArgs } from 'node:util';
 
 export const peers = ['ort', 'openvino', 'none'];
 export const sets = ['architectures', 'real', 'trees'];
+/** What stands in a table of its own, and only where it is asked for. */
+const ownSets = ['costs'];
+/** What the set `costs` has no use for: its numbers come with the engines' own settings. */
+const notOfCosts = ['threads', 'level', 'cpu', 'precision', 'seconds'];
 const levels = ['disabled', 'basic', 'extended', 'layout', 'all'];
 const targets = ['baseline', 'avx2', 'avx512', 'vnni', 'bf16', 'amx', 'neon', 'dotprod', 'i8mm'];
 const precisions = ['highest', 'high', 'medium'];
@@ -55,7 +59,7 @@ export function parseOptions(args) {
       return number;
     });
   const count = (most) => (number) => Number.isInteger(number) && number >= 1 && number <= most;
-  const set = choice('set', [...sets, 'all']);
+  const set = choice('set', [...sets, ...ownSets, 'all']);
   let only;
   try {
     only = new RegExp(values.only);
@@ -75,14 +79,19 @@ export function parseOptions(args) {
     json: values.json,
     readme: values.readme,
   };
+  if (set === 'costs') {
+    const given = notOfCosts.find((name) => args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`)));
+    if (given) throw new Error(`--${given} is not for --set costs`);
+    if (parsed.peer === 'openvino') throw new Error('--peer openvino is not for --set costs: use ort or none');
+  }
   if (parsed.readme && parsed.peer === 'none') throw new Error('--readme needs a peer to compare with');
   if (values.json === '') throw new Error('--json=: name a file, or give --json alone');
   return parsed;
 }
 
 /** The name of the table in bench/README.md that results with these options belong in. */
-export const tableName = ({ peer, precision, level, cpu }) =>
-  [peer, precision, level && `level ${level}`, cpu && `cpu ${cpu}`].filter(Boolean).join(' ');
+export const tableName = ({ sets: [set], peer, precision, level, cpu }) =>
+  [set === 'costs' ? set : peer, precision, level && `level ${level}`, cpu && `cpu ${cpu}`].filter(Boolean).join(' ');
 
 /** The command that measures the same, as a shell takes it; where else results went is left out. */
 export function commandLine(args) {

@@ -39,6 +39,8 @@ function annotate(picture, lines) {
 const milliseconds = (value) => `${value.toFixed(0)} ms`;
 
 async function main() {
+  const unknown = process.argv.slice(2).find((arg) => arg.startsWith('-'));
+  if (unknown) throw new Error(`unknown option '${unknown}'; --help says what there is`);
   if (process.argv.length > 3) throw new Error('it reads one picture at a time');
   const path = process.argv[2] ? resolve(process.argv[2]) : fileURLToPath(new URL('./picture.png', import.meta.url));
   const picture = readPicture(path);

@@ -54,9 +54,9 @@ export function runMain(main) {
   });
 }
 
-/** Prints what stands at the head of the running script, where --help is among the arguments. */
+/** Prints what stands at the head of the running script, where --help or -h is among the arguments. */
 export function helpWasAsked() {
-  if (!process.argv.includes('--help')) return false;
+  if (!process.argv.includes('--help') && !process.argv.includes('-h')) return false;
   const lines = readFileSync(process.argv[1], 'utf8').split('\n');
   const head = lines.slice(lines[0].startsWith('#!') ? 1 : 0);
   for (const line of head.slice(

@@ -3,42 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cachePath } from '../lib/cache.mjs';
 import { folderOnce } from '../lib/download.mjs';
+import { attribute, bytes, floats, integer, ints, message, operatorSet, strings, value } from './onnx-messages.mjs';
 import { gaussian, randomNumbers } from './workloads.mjs';
 
 const trees = 500;
 const depth = 8;
 const features = 100;
-
-// ---- Protocol buffers: the few messages of ONNX that the model needs ----
-
-function varint(value) {
-  const bytes = [];
-  let rest = value;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80);
-  bytes.push(rest);
-  return Buffer.from(bytes);
-}
-const integer = (field, value) => Buffer.concat([varint(field * 8), varint(value)]);
-const bytes = (field, content) => {
-  const data = Buffer.from(content);
-  return Buffer.concat([varint(field * 8 + 2), varint(data.length), data]);
-};
-const message = (field, ...parts) => bytes(field, Buffer.concat(parts));
-
-const attributeTypes = { int: 2, floats: 6, ints: 7, strings: 8 };
-const attribute = (name, type, content) => message(5, bytes(1, name), integer(20, attributeTypes[type]), content);
-const ints = (name, values) => attribute(name, 'ints', bytes(8, Buffer.concat(values.map(varint))));
-const floats = (name, values) => attribute(name, 'floats', bytes(7, Buffer.from(Float32Array.from(values).buffer)));
-const strings = (name, values) => attribute(name, 'strings', Buffer.concat(values.map((value) => bytes(9, value))));
-
-/** A float32 input or output of dims [N, columns]. */
-const value = (field, name, columns) =>
-  message(
-    field,
-    bytes(1, name),
-    message(2, message(1, integer(1, 1), message(2, message(1, bytes(2, 'N')), message(1, integer(1, columns))))),
-  );
-const operatorSet = (domain, version) => message(8, bytes(1, domain), integer(2, version));
 
 function model() {
   const next = randomNumbers(1);
@@ -100,7 +70,7 @@ function model() {
     attribute('n_targets', 'int', integer(3, 1)),
     bytes(7, 'ai.onnx.ml'),
   );
-  const graph = message(7, node, bytes(2, 'trees'), value(11, 'X', features), value(12, 'Y', 1));
+  const graph = message(7, node, bytes(2, 'trees'), value(11, 'X', ['N', features]), value(12, 'Y', ['N', 1]));
   return Buffer.concat([integer(1, 8), graph, operatorSet('', 15), operatorSet('ai.onnx.ml', 3)]);
 }
 

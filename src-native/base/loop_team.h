@@ -27,6 +27,8 @@ class LoopTeam {
   LoopTeam& operator=(const LoopTeam&) = delete;
 
   size_t workers() const noexcept { return threads_.size(); }
+  /// Whether workers are awake and look for work at the moment.
+  bool has_searchers() const noexcept { return searching_.load(std::memory_order_relaxed) != 0; }
 
   /// As ThreadPool::parallel_for, with the number of participants (at least 2) and the smallest block decided.
   void run(size_t count, size_t block, size_t participants, size_t dynamic_block_base, ThreadPool::LoopBody fn);

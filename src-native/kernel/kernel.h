@@ -32,6 +32,11 @@ class WeightPacker {
   /// `format` names the transformation and packing ("sgemm.avx512.b"), constant = input index of the node being built.
   virtual tensor::Buffer pack(const graph::Node& node, std::size_t input, std::string_view format,
                               FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) = 0;
+  /// What `make` says of bytes of its weight that it has read for the last time, so that memory need not hold a large
+  /// weight and its packed form whole.
+  virtual void done_with(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) {
+    (void)weight, (void)offset, (void)bytes;
+  }
 };
 
 /// What a kernel's constructor sees of its node. References are valid only during construction, but the constants'

@@ -17,6 +17,7 @@
 #include "microkernels/activate.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/lanes16.h"
+#include "microkernels/quick_activations.h"
 
 namespace infernode::microkernels {
 namespace {
@@ -192,18 +193,29 @@ bool split_panel(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* o
   return split.splits();
 }
 
-// Finishes a tile of sums, some of its rows at a time.
+// Finishes a tile of sums, some of its rows at a time; with the quick activations where `medium` precision asks for no
+// better ones.
 class TileFinish {
  public:
   TileFinish() = default;
-  TileFinish(const GemmTiles& tiles, const TileOutput& output, float* sums) noexcept
-      : tiles_(&tiles), output_(output), sums_(sums), rows_(output.rows) {}
+  TileFinish(const GemmTiles& tiles, const TileOutput& output, float* sums, bool medium = false) noexcept
+      : tiles_(&tiles), output_(output), sums_(sums), rows_(output.rows), activation_(output.activation) {
+    quick_ = medium && output.last && output.cols == kPanelColumns && is_quick(activation_);
+    if (quick_) output_.activation = {};
+  }
 
   void advance(std::size_t count) noexcept {
     if (rows_ == 0) return;
     output_.rows = smaller(count, rows_);
     tiles_->finish(output_, sums_);
     const std::size_t done = output_.rows;
+    for (std::size_t r = 0; quick_ && r < done; ++r) {
+      float* const c = output_.c + r * output_.ldc;
+      VecF row[kPanelTiles] = {load(c), load(c + 16)};
+      activate_quickly<kPanelTiles>(activation_, row);
+      store(c, row[0]);
+      store(c + 16, row[1]);
+    }
     rows_ -= done;
     sums_ += done * kPanelColumns;
     output_.c += done * output_.ldc;
@@ -212,7 +224,7 @@ class TileFinish {
   }
   void complete() noexcept { advance(rows_); }
   // Rows that take about as long as some products.
-  std::size_t portion() const noexcept { return is_clamp(output_.activation) ? 8 : 4; }
+  std::size_t portion() const noexcept { return is_clamp(activation_) ? 8 : 4; }
   bool done() const noexcept { return rows_ == 0; }
 
  private:
@@ -220,6 +232,8 @@ class TileFinish {
   TileOutput output_{};
   float* sums_ = nullptr;
   std::size_t rows_ = 0;  // left
+  ActivationArgs activation_;
+  bool quick_ = false;
 };
 
 // Splits up to 32 rows of A, `lda` apart, a tile of 16 after the other; rows that are missing are 0. A few at a time
@@ -300,16 +314,22 @@ bool split_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k
     _tile_dpbf16ps(3, 5, 7);      \
   }
 
-// Registers 0 to 3: the sums of one or two row tiles and a panel's columns, sums[r * 32 + c].
+// Registers 0 to 3: the sums of one or two row tiles and a panel's columns, sums[r * ld + c].
 template <int kRowTiles>
-INFERNODE_SIMD void store_sums(float* sums) noexcept {
-  constexpr std::size_t kStride = kPanelColumns * sizeof(float);
-  _tile_stored(0, sums, kStride);
-  _tile_stored(1, sums + 16, kStride);
+INFERNODE_SIMD void store_sums(float* sums, std::size_t ld = kPanelColumns) noexcept {
+  const std::size_t stride = ld * sizeof(float);
+  _tile_stored(0, sums, stride);
+  _tile_stored(1, sums + 16, stride);
   if constexpr (kRowTiles == 2) {
-    _tile_stored(2, sums + kTileRows * kPanelColumns, kStride);
-    _tile_stored(3, sums + kTileRows * kPanelColumns + 16, kStride);
+    _tile_stored(2, sums + kTileRows * ld, stride);
+    _tile_stored(3, sums + kTileRows * ld + 16, stride);
   }
+}
+
+// Whether the sums of all rows and columns of two tiles are what the output is.
+INFERNODE_SIMD bool is_plain(const TileOutput& o) noexcept {
+  return o.rows == 2 * kTileRows && o.cols == kPanelColumns && o.alpha == 1.0f && !o.load_c &&
+         (!o.last || (!o.bias_m && !o.bias_n && !o.residual && o.activation.kind == Activation::kNone));
 }
 
 // How many times multiply_tiles calls `beside` in a step.
@@ -330,11 +350,11 @@ INFERNODE_SIMD auto panel_tiles(const std::uint8_t* b) {
   return TilesOfB<decltype(at)>{at, kTileBytes, kPieces * kTileBytes, 64};
 }
 
-// sums[r * 32 + c] of one or two row tiles (each `steps` steps long) times a panel. A may hold more pieces than are
+// sums[r * ld + c] of one or two row tiles (each `steps` steps long) times a panel. A may hold more pieces than are
 // used. The matrix unit works by itself: what `beside` does meanwhile costs little.
 template <int kPieces, int kRowTiles, int kStoredA = kPieces, typename B, typename Beside>
 INFERNODE_SIMD void multiply_tiles(std::size_t steps, const std::uint8_t* a0, const std::uint8_t* a1, const B& b,
-                                   float* sums, const Beside& beside) noexcept {
+                                   float* sums, const Beside& beside, std::size_t ld = kPanelColumns) noexcept {
   __asm__ volatile("" ::: "memory");  // the loads below do not tell the compiler what they read
   _tile_zero(0);
   _tile_zero(1);
@@ -377,7 +397,7 @@ INFERNODE_SIMD void multiply_tiles(std::size_t steps, const std::uint8_t* a0, co
     a0 += kStoredA * kTileBytes;
     a1 += kStoredA * kTileBytes;
   }
-  store_sums<kRowTiles>(sums);
+  store_sums<kRowTiles>(sums, ld);
 }
 
 #undef INFERNODE_LOAD_A

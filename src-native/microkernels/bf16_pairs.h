@@ -1,9 +1,10 @@
 #pragma once
 
-// Included by *.bf16.cpp only: float32 products with operands rounded to bfloat16 and sums of float32 (vdpbf16ps, which
-// takes and gives denormal numbers as zeros). Both operands lie in words of two numbers, k in the lower half and k + 1
-// in the upper one: a row of A as its words one after the other, a panel of B as rows of 32 words, one for each column.
-// Two tiles of the matrix unit lie beside each other in such a panel. Where K is odd the last words end in a zero.
+// Included by *.bf16.cpp and *.amx.cpp only: float32 products with operands rounded to bfloat16 and sums of float32
+// (vdpbf16ps, which takes and gives denormal numbers as zeros). Both operands lie in words of two numbers, k in the
+// lower half and k + 1 in the upper one: a row of A as its words one after the other, a panel of B as rows of 32 words,
+// one for each column. Two tiles of the matrix unit lie beside each other in such a panel. Where K is odd the last
+// words end in a zero.
 
 #include "microkernels/lanes16.h"
 

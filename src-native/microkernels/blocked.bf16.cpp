@@ -201,7 +201,7 @@ struct Tile {
   float* y;
   std::uint16_t* y_bf16;
   std::size_t plane;  // numbers between the output's blocks
-  bool clamps;  // to the bounds
+  bool clamps;        // to the bounds
   float low, high;
   const ActivationArgs* activation;  // null: the bounds are all of it
 };

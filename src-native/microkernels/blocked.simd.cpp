@@ -101,12 +101,13 @@ struct Tile {
   const ActivationArgs* activation;  // null: the bounds are all of it
 };
 
-template <std::size_t kRows, std::size_t kVectors>
+// kStep: t.step where it is known, so that no register need hold a row's place.
+template <std::size_t kRows, std::size_t kVectors, std::size_t kStep = 0>
 void blocked_tile(const Tile& t) noexcept {
   VecF sum[kRows][kVectors];
   alignas(64) float before[kRows * kVectors * kLanes];  // sums of earlier groups
   const float *w = t.weight, *from = t.x;
-  const std::size_t step = t.step;
+  const std::size_t step = kStep > 0 ? kStep : t.step;
   for (std::size_t b = 0; b < t.blocks;) {
     const bool first = b == 0;
     const std::size_t end = smaller(b + t.group, t.blocks);
@@ -166,12 +167,26 @@ void blocked_tile(const Tile& t) noexcept {
   }
 }
 
+// A panel of one vector has twice the rows where positions lie beside each other, so that there are as many sums to
+// work on and fewer reads of weights.
+constexpr std::size_t kNarrowMr = kNv == 2 && kLanes == kChannelBlock ? 2 * kMr : kMr;
+
+using TileFunction = void (*)(const Tile& tile) noexcept;
 struct BlockedTiles {
-  void (*sum[kMr][kNv])(const Tile& tile) noexcept;
+  TileFunction sum[kMr][kNv];
+  TileFunction narrow[kNarrowMr];
 };
+template <std::size_t kRows>
+constexpr void fill_narrow(BlockedTiles& tiles) {
+  if constexpr (kRows > 0) {
+    tiles.narrow[kRows - 1] = blocked_tile<kRows, 1, kChannelBlock>;
+    fill_narrow<kRows - 1>(tiles);
+  }
+}
 constexpr BlockedTiles make_tiles() {
   BlockedTiles tiles{};
   fill_by_size(tiles.sum, []<std::size_t kRows, std::size_t kVectors>() { return blocked_tile<kRows, kVectors>; });
+  fill_narrow<kNarrowMr>(tiles);
   return tiles;
 }
 constexpr BlockedTiles kBlockedTiles = make_tiles();
@@ -267,19 +282,19 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
         const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
         t.weight = args.packed_weight + n0 * depth;
         t.bias = args.bias ? args.bias + n0 : nullptr;
-        const auto& sums = kBlockedTiles.sum;
+        const bool narrow = cols == kLanes && t.step == kChannelBlock;
         const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
         for (std::size_t r = r0; r < r1; ++r) {
           const std::size_t count = smaller(c1, positions - r * width) - c0;
           const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
-          const std::size_t piece = tile_rows(count);
+          const std::size_t piece = tile_rows(count, narrow ? kNarrowMr : kMr);
           for (std::size_t w0 = 0; w0 < count; w0 += piece) {
             const std::size_t w1 = smaller(w0 + piece, count);
             const std::size_t at = block + (r * width + c0 + w0) * kChannelBlock;
             t.x = row + w0 * t.step;
             t.y = args.output + at;
             t.residual = args.residual ? args.residual + at : nullptr;
-            sums[w1 - w0 - 1][cols / kLanes - 1](t);
+            (narrow ? kBlockedTiles.narrow[w1 - w0 - 1] : kBlockedTiles.sum[w1 - w0 - 1][cols / kLanes - 1])(t);
           }
         }
       }

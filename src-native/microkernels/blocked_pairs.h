@@ -2,8 +2,8 @@
 
 // Included by *.bf16.cpp only: what the loops over blocks of bfloat16 numbers have in common.
 
-#include "microkernels/activate.simd.h"
 #include "microkernels/blocked.h"
+#include "microkernels/quick_activations.h"
 
 namespace infernode::microkernels {
 
@@ -16,6 +16,7 @@ namespace {
 // Applies the activation to kRows vectors.
 template <std::size_t kRows>
 INFERNODE_SIMD void activate_tile(const ActivationArgs& activation, VecF* x) {
+  if (is_quick(activation)) return activate_quickly<kRows>(activation, x);
   alignas(64) float rows[kRows * kLanes];
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) store(rows + r * kLanes, x[r]);

@@ -282,7 +282,15 @@ void finish_tiles(const BlockedConvArgs& args, const Finish& f, VecF bias, const
       if (args.residual_bf16) value = value + load(args.residual_bf16 + at + i);
       store(row + i, clamp(value, low, high));
     }
-    if (!is_clamp(args.activation)) activate_row(args.activation, row, n);
+    if (is_quick(args.activation)) {
+      for (std::size_t i = 0; i < n; i += 4 * kLanes) {  // of the memory for whole tiles
+        VecF x[4] = {load(row + i), load(row + i + kLanes), load(row + i + 2 * kLanes), load(row + i + 3 * kLanes)};
+        activate_quickly<4>(args.activation, x);
+        for (std::size_t j = 0; j < 4; ++j) store(row + i + j * kLanes, x[j]);
+      }
+    } else if (!is_clamp(args.activation)) {
+      activate_row(args.activation, row, n);
+    }
     for (std::size_t i = 0; i < n; i += kLanes) {
       if (args.output_bf16) {
         store(args.output_bf16 + at + i, load(row + i));

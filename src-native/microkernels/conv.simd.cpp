@@ -3,6 +3,7 @@
 #include "microkernels/activate.simd.h"
 #include "microkernels/conv_columns.simd.h"
 #include "microkernels/conv_direct.simd.h"
+#include "microkernels/conv_few.simd.h"
 #include "microkernels/depthwise.simd.h"
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/register_tile.simd.h"
@@ -14,7 +15,8 @@ extern const GemmTable INFERNODE_TABLE(gemm_table);
 
 namespace {
 
-constexpr std::size_t kGroup = 4;    // panels that are packed before weights pass over them
+constexpr std::size_t kGroup = 4;  // panels that are packed before weights pass over them
+constexpr std::size_t kScratchFloats = larger(kGroup * kGemmBlockK * kNr, kDirectFloats);
 constexpr std::size_t kRowPad = 16;  // floats between rows of packed weights, against conflicts in the cache
 
 // ---- Weights: a block of K after the other, each [out_channels][block + kRowPad] ----
@@ -43,6 +45,8 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
   const GemmTiles& tiles = *INFERNODE_TABLE(gemm_table).tiles;
   const std::size_t depth = s.depth(), positions = s.positions();
   const std::size_t block = larger(gemm_block_k(depth), std::size_t{1}), lda = block + kRowPad;
+  if (is_few(s, kScratchFloats) && range.n_begin == 0 && range.n_end == positions)
+    return few(args, tiles, range, block, lda, scratch);
   if (is_direct(s)) return direct(args, tiles, range, block, lda, scratch);
   const std::size_t rows = range.m_end - range.m_begin, row_tiles = divide_up(rows, kMr);
   alignas(64) float tile[GemmTiles::kMaxFloats];
@@ -108,7 +112,7 @@ extern const ConvTable INFERNODE_TABLE(conv_table);
 constexpr ConvTable INFERNODE_TABLE(conv_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
                                                    kMr,
                                                    kNr,
-                                                   larger(kGroup* kGemmBlockK* kNr, kDirectFloats),
+                                                   kScratchFloats,
                                                    packed_weight_floats,
                                                    pack_weight,
                                                    conv,

@@ -143,17 +143,21 @@ class RowBlock {
         rows = rows_at(p, row + 2 * kTileRows);
       }
       const std::uint8_t *a0 = split_a_ + 2 * pair * tile_bytes, *a1 = a0 + tile_bytes;
+      const TileOutput output = output_at(g_, m0_ + row, count, p.n0, p.cols, p.k0 == 0, p.k0 + p.k == g_.k);
       float* const sums = sums_[pair % 2];
       if (!splits || (a_splits_ & bit(pair)) == 0) {
         multiply_plain(p, row, count, sums);
+      } else if (is_plain(output)) {
+        multiply_tiles<kPieces, 2>(steps, a0, a1, panel_tiles<kPieces>(p.split), output.c, beside, output.ldc);
+        finish_.complete();
+        continue;
       } else if (count > kTileRows) {
         multiply_tiles<kPieces, 2>(steps, a0, a1, panel_tiles<kPieces>(p.split), sums, beside);
       } else {
         multiply_tiles<kPieces, 1>(steps, a0, a0, panel_tiles<kPieces>(p.split), sums, beside);
       }
       finish_.complete();
-      finish_ = TileFinish(*gemm_table_avx512.tiles,
-                           output_at(g_, m0_ + row, count, p.n0, p.cols, p.k0 == 0, p.k0 + p.k == g_.k), sums);
+      finish_ = TileFinish(*gemm_table_avx512.tiles, output, sums);
     }
     if (divide_up(rows_, 2 * kTileRows) % 2 != 0) finish_.complete();  // its sums are the next panel's first
   }

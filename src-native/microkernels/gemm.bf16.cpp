@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "microkernels/activate.simd.h"
 #include "microkernels/gemm_pairs.h"
+#include "microkernels/quick_activations.h"
 
 // Products of medium precision where the CPU multiplies bfloat16 by vectors.
 namespace infernode::microkernels {
@@ -25,7 +25,7 @@ constexpr SumTable make_sums() {
 }
 constexpr SumTable kSums = make_sums();
 
-// A whole tile of C straight from the registers, where its activation is a clamp.
+// A whole tile of C straight from the registers, where its activation is a clamp or quick.
 template <std::size_t kRows>
 void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
                const TileOutput& out) noexcept {
@@ -66,20 +66,24 @@ void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const
     return;
   }
   const ClampBounds bounds = clamp_bounds(out.activation);
+  const bool quick = out.last && is_quick(out.activation);
   const VecF low = set(bounds.low), high = set(bounds.high), scale = set(out.residual_scale);
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INFERNODE_UNROLL
     for (std::size_t v = 0; v < kNv; ++v) {
-      float* const c = out.c + r * out.ldc + v * kLanes;
+      const float* const c = out.c + r * out.ldc + v * kLanes;
       VecF x = out.load_c ? fma(sum[r][v], alpha, load(c)) : sum[r][v] * alpha;
       if (out.last) {
         if (residual) x = fma(load(residual + r * out.ld_residual + v * kLanes), scale, x);
         if (out.bias_m) x = x + set(out.bias_m[r]);
         x = clamp(x + bias[v], low, high);
       }
-      store(c, x);
+      sum[r][v] = x;
     }
+    if (quick) activate_quickly<kNv>(out.activation, sum[r]);
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) store(out.c + r * out.ldc + v * kLanes, sum[r][v]);
   }
 }
 
@@ -99,12 +103,12 @@ struct VectorPairs {
 
   void multiply(const PairsPanel& p) const noexcept {
     alignas(64) float tile[GemmTiles::kMaxFloats];
-    const bool clamps = is_clamp(p.g.epilogue.activation);
+    const bool direct = is_clamp(p.g.epilogue.activation) || is_quick(p.g.epilogue.activation);
     const std::size_t tiles = divide_up(p.rows, kMr);  // rows are dealt out evenly over tiles
     for (std::size_t t = 0; t < tiles; ++t) {
       const std::size_t r0 = t * p.rows / tiles, r1 = (t + 1) * p.rows / tiles;
       const TileOutput out = output_at(p.g, p.m + r0, r1 - r0, p.n, p.cols, p.first, p.last);
-      if (p.cols == kPairColumns && (clamps || !p.last)) {
+      if (p.cols == kPairColumns && (direct || !p.last)) {
         kWholeTiles.by_rows[r1 - r0 - 1](p.pairs, p.a + r0 * p.lda, p.lda, p.b, out);
         continue;
       }

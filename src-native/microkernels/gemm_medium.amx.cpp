@@ -25,7 +25,7 @@ INFERNODE_SIMD void multiply_step(const std::uint32_t* a, std::size_t lda, const
 
 template <int kRowTiles, typename Beside>
 INFERNODE_SIMD void sum_tiles(std::size_t steps, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
-                              const std::uint32_t* tail, float* sums, const Beside& beside) noexcept {
+                              const std::uint32_t* tail, float* sums, std::size_t ld, const Beside& beside) noexcept {
   __asm__ volatile("" ::: "memory");  // the loads below do not tell the compiler what they read
   _tile_zero(0);
   _tile_zero(1);
@@ -38,7 +38,7 @@ INFERNODE_SIMD void sum_tiles(std::size_t steps, const std::uint32_t* a, std::si
     beside();
   }
   if (tail) multiply_step<kRowTiles>(a, lda, tail);
-  store_sums<kRowTiles>(sums);
+  store_sums<kRowTiles>(sums, ld);
 }
 
 class TilePairs {
@@ -59,7 +59,10 @@ class TilePairs {
     std::size_t fetched = 0;
     for (std::size_t row = 0; row < p.rows; row += kRows) {
       const std::size_t count = smaller(kRows, p.rows - row), finished = finish_.portion();
-      float* const sums = sums_[current_];
+      const TileOutput output = output_at(p.g, p.m + row, count, p.n, p.cols, p.first, p.last);
+      const bool plain = is_plain(output);
+      float* const sums = plain ? output.c : sums_[current_];
+      const std::size_t ld = plain ? output.ldc : kPanelColumns;
       const auto beside = [&]() __attribute__((always_inline)) {
         finish_.advance(finished);
         for (const std::size_t end = smaller(lines, fetched + share); fetched < end; ++fetched)
@@ -68,13 +71,13 @@ class TilePairs {
       const std::uint32_t* const a = p.a + row * p.lda;
       const std::uint32_t* const last = rest > 0 ? tail : nullptr;
       if (count > kTileRows) {
-        sum_tiles<2>(steps, a, p.lda, p.b, last, sums, beside);
+        sum_tiles<2>(steps, a, p.lda, p.b, last, sums, ld, beside);
       } else {
-        sum_tiles<1>(steps, a, p.lda, p.b, last, sums, beside);
+        sum_tiles<1>(steps, a, p.lda, p.b, last, sums, ld, beside);
       }
       finish_.complete();
-      finish_ =
-          TileFinish(*gemm_table_avx512.tiles, output_at(p.g, p.m + row, count, p.n, p.cols, p.first, p.last), sums);
+      if (plain) continue;
+      finish_ = TileFinish(*gemm_table_avx512.tiles, output, sums, true);
       current_ = 1 - current_;
     }
   }

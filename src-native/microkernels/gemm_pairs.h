@@ -99,6 +99,11 @@ void skinny_panel(std::size_t pairs, const std::uint32_t* a, std::size_t lda, co
   }
 }
 
+INFERNODE_SIMD void copy_into_vectors(const std::uint16_t* x, std::size_t k, std::uint32_t* out) noexcept {
+  for (; k >= 32; k -= 32, x += 32, out += 16) _mm512_storeu_si512(out, _mm512_loadu_si512(x));
+  if (k > 0) _mm512_storeu_si512(out, _mm512_maskz_loadu_epi16((1u << k) - 1u, x));
+}
+
 template <typename Kernel>
 struct GemmOfPairs {
   static constexpr std::size_t kPanelWords = Kernel::kBlockK / 2 * kPairColumns;
@@ -153,6 +158,11 @@ struct GemmOfPairs {
     if (g.a_type == FloatType::kF32 && !g.trans_a) {
       const float* from = static_cast<const float*>(g.a) + m0 * g.lda + k0;
       for (std::size_t r = 0; r < rows; ++r) round_into_vectors(from + r * g.lda, k, out + r * lda);
+      return;
+    }
+    if (g.a_type == FloatType::kBf16 && !g.trans_a) {
+      const std::uint16_t* from = static_cast<const std::uint16_t*>(g.a) + m0 * g.lda + k0;
+      for (std::size_t r = 0; r < rows; ++r) copy_into_vectors(from + r * g.lda, k, out + r * lda);
       return;
     }
     // What pack_b makes of a transposed A is rows of k numbers, 32 k at a time.

@@ -22,6 +22,8 @@ struct ReduceTable {
   ReduceColumns columns[static_cast<std::size_t>(ReduceOp::kCount)];
   // y = softmax(x). y may be x. A row of only -infinity gives NaN.
   void (*softmax)(const float* x, float* y, std::size_t n) noexcept;
+  // y = exp(scale * (x - the greatest x)), scale > 0, and returns its sum: softmax(scale * x) before it is divided.
+  float (*exponentials)(const float* x, float* y, std::size_t n, float scale) noexcept;
   void (*log_softmax)(const float* x, float* y, std::size_t n) noexcept;
   // y = (x - mean) * inv_std * gamma + beta; gamma or beta may be null. mean and inv_std outputs may be null.
   void (*layer_norm)(const float* x, const float* gamma, const float* beta, float* y, std::size_t n, float epsilon,

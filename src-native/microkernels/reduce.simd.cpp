@@ -161,13 +161,14 @@ float row_max_ignoring_nan(const float* x, std::size_t n) noexcept {
   return reduce_max(max(max(best[0], best[1]), max(best[2], best[3])));
 }
 
-void softmax(const float* x, float* y, std::size_t n) noexcept {
+float exponentials(const float* x, float* y, std::size_t n, float factor) noexcept {
   const float greatest = row_max_ignoring_nan(x, n);
-  const VecF top = set(greatest);
+  const VecF top = set(greatest), scale = set(factor);
   VecF sums[4] = {zero(), zero(), zero(), zero()};
   std::size_t i = 0;
   for (; i + kSideBySide * kLanes <= n; i += kSideBySide * kLanes) {
-    const auto e = exp_nonpositive(each<kSideBySide>([&](std::size_t c) { return load(x + i + c * kLanes) - top; }));
+    const auto e =
+        exp_nonpositive(each<kSideBySide>([&](std::size_t c) { return (load(x + i + c * kLanes) - top) * scale; }));
     INFERNODE_UNROLL
     for (std::size_t c = 0; c < kSideBySide; ++c) {
       store(y + i + c * kLanes, e.v[c]);
@@ -176,13 +177,18 @@ void softmax(const float* x, float* y, std::size_t n) noexcept {
   }
   for (; i < n; i += kLanes) {
     const std::size_t count = smaller(kLanes, n - i);
-    const VecF e = exp_nonpositive(load_padded(x + i, count, -kInfinity) - top);
+    const VecF e = exp_nonpositive((load_padded(x + i, count, -kInfinity) - top) * scale);
     const Mask inside = set(static_cast<std::int32_t>(count)) > iota();
     store_partial(y + i, e, count);
     sums[0] = sums[0] + select(inside, e, zero());
   }
-  const VecF scale = set(1.0f / reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3])));
-  for (i = 0; i + kLanes <= n; i += kLanes) store(y + i, load(y + i) * scale);
+  return reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+void softmax(const float* x, float* y, std::size_t n) noexcept {
+  const VecF scale = set(1.0f / exponentials(x, y, n, 1.0f));
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, load(y + i) * scale);
   if (i < n) store_partial(y + i, load_partial(y + i, n - i) * scale, n - i);
 }
 
@@ -292,6 +298,7 @@ constexpr ReduceTable make_table(std::index_sequence<kOps...>) {
           {row<static_cast<ReduceOp>(kOps)>...},
           {columns<static_cast<ReduceOp>(kOps)>...},
           softmax,
+          exponentials,
           log_softmax,
           layer_norm,
           rms_norm,

@@ -47,12 +47,12 @@ INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, Row
   }
 }
 
-// How many of `count` rows a tile takes: even parts, but neither they nor what is left over are seven, of which GCC 12
-// keeps the weights in memory, at half the rate of others.
-[[maybe_unused]] std::size_t tile_rows(std::size_t count) noexcept {
+// How many of `count` rows a tile takes, which are `most` at most: even parts, but neither they nor what is left over
+// are seven, of which GCC 12 keeps the weights in memory, at half the rate of others.
+[[maybe_unused]] std::size_t tile_rows(std::size_t count, std::size_t most = kMr) noexcept {
   if (count == 7) return 4;
-  const std::size_t rows = divide_up(count, divide_up(count, kMr));
-  return rows < kMr && (rows == 7 || count % rows == 7) ? rows + 1 : rows;
+  const std::size_t rows = divide_up(count, divide_up(count, most));
+  return rows < most && (rows == 7 || count % rows == 7) ? rows + 1 : rows;
 }
 
 // table[rows - 1][vectors - 1] = of<rows, vectors>() for every size up to the register tile's.

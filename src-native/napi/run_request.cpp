@@ -32,8 +32,9 @@ bool overlaps(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Buffer StagingMemory::take(std::size_t bytes) {
-  if (block_.size() >= bytes && block_.size() / 4 <= bytes && block_.use_count() == 1) {
+  if (block_.size() / 4 <= bytes && bytes <= kStagingKept && block_.use_count() == 1) {
     std::atomic_thread_fence(std::memory_order_acquire);  // with the last release of another holder
+    tensor::grow_host_buffer(block_, bytes);
     return block_;
   }
   Buffer fresh = tensor::host_allocator().allocate(bytes);

@@ -1,6 +1,8 @@
 #include "onnx/external_data.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "base/error.h"
 #include "base/path.h"
@@ -26,6 +28,31 @@ std::string normal_location(std::string_view location) {
 bool is_inside(const fs::path& path, const fs::path& folder) {
   const fs::path relative = path.lexically_relative(folder);
   return !relative.empty() && *relative.begin() != "..";
+}
+
+/// Names for a message, the first ten: ". What there is: 'a', 'b'".
+std::string there_is(std::string_view what, std::vector<std::string> names) {
+  if (names.empty()) return {};
+  constexpr size_t kMost = 10;
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) text += cat(i == 0 ? "" : ", ", "'", names[i], "'");
+  if (names.size() > kMost) text += cat(" and ", names.size() - kMost, " more");
+  return cat(" ", what, " ", text, ".");
+}
+
+/// The files beside one that is not there.
+std::string files_beside(const fs::path& missing) {
+  constexpr size_t kMostLookedAt = 1000;
+  std::vector<std::string> names;
+  std::error_code error;
+  size_t looked_at = 0;
+  for (fs::directory_iterator at(missing.parent_path(), error), end; !error && at != end && looked_at < kMostLookedAt;
+       at.increment(error), ++looked_at) {
+    std::error_code unknown;
+    if (at->is_regular_file(unknown)) names.push_back(to_utf8(at->path().filename()));
+  }
+  return there_is("The folder holds", std::move(names));
 }
 
 tensor::Buffer whole(const std::shared_ptr<const MappedFile>& file) {
@@ -68,9 +95,11 @@ SourceBytes ExternalData::fetch(const std::string& name, const ExternalLocation&
     ErrorContext context;
     context.path = where.location;
     context.input = name;
+    std::vector<std::string> given;
+    for (const auto& [location, data] : options_.external_data) given.push_back(location);
     fail(ErrorCode::InvalidArgument,
          cat("External file: ", where.location, " not found from the table user provided (needed by initializer '",
-             name, "')."),
+             name, "').", there_is("The paths in externalData are", std::move(given))),
          std::move(context));
   }
   const auto& file = open(name, where.location);
@@ -127,7 +156,7 @@ std::string ExternalData::checked_path(const std::string& name, const std::strin
   if (error) {
     fail_location(ErrorCode::Io, name, location,
                   cat("External data path does not exist: ", to_utf8(full), " (", error.message(),
-                      "). Put the file next to the model, or pass it in externalData."));
+                      "). Put the file next to the model, or pass it in externalData.", files_beside(full)));
   }
   // A pipe would block whoever opens it.
   if (!fs::is_regular_file(target, error))

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -6,6 +7,7 @@
 #include "base/checked.h"
 #include "microkernels/elementwise.h"
 #include "microkernels/gemm.h"
+#include "microkernels/powers.h"
 #include "microkernels/reduce.h"
 #include "ops/attention_core.h"
 #include "ops/softmax16.h"
@@ -28,7 +30,8 @@ class Loops<float> {
         precision_(precision),
         gemm_(microkernels::gemm_table(rung, precision)),
         elementwise_(microkernels::elementwise_table(rung)),
-        reduce_(microkernels::reduce_table(rung)) {}
+        reduce_(microkernels::reduce_table(rung)),
+        powers_(microkernels::power_table(rung, precision)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
   std::size_t tile_rows() const { return gemm_.mr; }
   std::size_t packed_size(std::size_t n, std::size_t k) const { return gemm_.packed_b_floats(n, k); }
@@ -47,6 +50,23 @@ class Loops<float> {
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
+    args.packed_b = packed;
+    args.packed_k = packed_k;
+    args.c = c;
+    args.ldc = ldc;
+    gemm_.gemm(args, {0, m, 0, n}, scratch);
+  }
+  /// Whether rows of scores may become powers of 16 bits, whose products are divided by their sums.
+  bool makes_powers() const { return powers_ != nullptr; }
+  /// The same powers, in the first half of x.
+  float powers(float* x, std::size_t n, double scale) const {
+    return powers_->powers(x, reinterpret_cast<std::uint16_t*>(x), n, static_cast<float>(scale));
+  }
+  /// c[m, n] = powers[m, k] * packed, the rows of powers `lda` floats apart.
+  void multiply_powers(std::size_t m, std::size_t n, std::size_t k, const float* powers, std::size_t lda,
+                       const float* packed, std::size_t packed_k, float* c, std::size_t ldc, float* scratch) const {
+    microkernels::GemmArgs args{.m = m, .n = n, .k = k, .a = powers, .lda = 2 * lda, .epilogue = {}};
+    args.a_type = microkernels::FloatType::kBf16;
     args.packed_b = packed;
     args.packed_k = packed_k;
     args.c = c;
@@ -76,6 +96,10 @@ class Loops<float> {
     steps.round(x, n);
     steps(x, n);
   }
+  /// x = exp(scale * (x - the greatest x)); returns their sum.
+  float exponentials(float* x, std::size_t n, double scale) const {
+    return reduce_.exponentials(x, x, n, static_cast<float>(scale));
+  }
   void round(DType type, float* x, std::size_t n) const { Softmax16(rung_, type).round(x, n); }
 
  private:
@@ -84,6 +108,7 @@ class Loops<float> {
   const microkernels::GemmTable& gemm_;
   const microkernels::ElementwiseTable& elementwise_;
   const microkernels::ReduceTable& reduce_;
+  const microkernels::PowerTable* powers_;
 };
 
 template <>
@@ -111,6 +136,10 @@ class Loops<double> {
                  .ldc = ldc},
                 {0, m, 0, n}, scratch);
   }
+  static bool makes_powers() { return false; }
+  static float powers(double*, std::size_t, double) { return 0; }
+  static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t, const double*,
+                              std::size_t, double*, std::size_t, float*) {}
   static void scale(double* x, std::size_t n, double factor) {
     for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
   }
@@ -121,15 +150,16 @@ class Loops<double> {
   static void tanh(double* x, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) x[i] = std::tanh(x[i]);
   }
-  static void softmax(DType, double* x, std::size_t n) {
+  static double exponentials(double* x, std::size_t n, double scale) {
     const double most = *std::max_element(x, x + n);
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      x[i] = std::exp(x[i] - most);
+      x[i] = std::exp(scale * (x[i] - most));
       sum += x[i];
     }
-    divide(x, n, sum);
+    return sum;
   }
+  static void softmax(DType, double* x, std::size_t n) { divide(x, n, exponentials(x, n, 1)); }
   static void round(DType, double*, std::size_t) {}
 
  private:
@@ -144,12 +174,16 @@ class Attention {
   Attention(CpuRung rung, microkernels::Float32Precision precision, const AttentionCall<T>& call)
       : loops_(rung, call.precision == DType::Undefined ? precision : microkernels::Float32Precision::kHighest),
         c_(call),
-        rounds_(call.precision != DType::Undefined) {
+        rounds_(call.precision != DType::Undefined),
+        open_(call.scores == nullptr && call.sinks == nullptr && !is_16_bit(call.precision) &&
+              !is_16_bit(call.softmax_precision)),
+        scales_late_(open_ && call.softcap <= 0 && call.mask.data == nullptr && call.scale > 0 &&
+                     std::isfinite(static_cast<float>(call.scale))) {
     // Each block reads keys and values anew; the matrix unit splits float32, too, and gains by more rows.
     const bool tiles = std::is_same_v<T, float> && rung == CpuRung::Amx &&
                        (rounds_ || precision != microkernels::Float32Precision::kMedium);
     const std::size_t scores = tiles ? 192 << 10 : 64 << 10;  // elements of the scores of a block
-    const std::size_t most = !tiles ? 64 : call.causal ? 128 : 256;
+    const std::size_t most = !tiles ? 64 : call.causal ? 128 : kMostRows;
     rows_ = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
     if (tiles && rows_ > 32) rows_ = rows_ / 32 * 32;  // rows of two tiles
     rows_ = std::min(rows_, std::max<std::size_t>(1, c_.q_len));
@@ -194,6 +228,8 @@ class Attention {
   }
 
  private:
+  static constexpr std::size_t kMostRows = 256;  ///< of a block
+
   struct Block {
     std::size_t batch, head, kv_head, first, rows;
     const T* packed;  ///< of the head's keys, then of its values; null: not packed
@@ -224,18 +260,51 @@ class Attention {
       return;
     }
     products(b, n, work, scratch);
-    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
     const T* const values = b.packed != nullptr && (n % 2 == 0 || n == c_.kv_len) ? b.packed + packed_k_ : nullptr;
+    if (open_) return open_rows(b, n, values, work, y, scratch);
+    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
     loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
                     y, c_.y.row, scratch);
+  }
+
+  /// The rest of a block whose rows are divided by the sums of their exponentials after they are multiplied by values.
+  void open_rows(const Block& b, std::size_t n, const T* values, T* scores, T* y, float* scratch) const {
+    const bool powers = values != nullptr && loops_.makes_powers();
+    const double scale = scales_late_ ? c_.scale : 1;
+    std::array<T, kMostRows> sums{};  // 0: of no key
+    for (std::size_t r = 0; r < b.rows; ++r) {
+      T* const row = scores + r * n;
+      cap(row, n);
+      if (add_bias(b, b.first + r, n, row)) {
+        sums[r] = powers ? loops_.powers(row, n, scale) : loops_.exponentials(row, n, scale);
+      } else {
+        std::fill_n(row, n, T{0});
+      }
+    }
+    if (powers) {
+      loops_.multiply_powers(b.rows, c_.v_head, n, scores, n, values, c_.kv_len, y, c_.y.row, scratch);
+    } else {
+      loops_.multiply(b.rows, c_.v_head, n, 1, scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
+                      c_.kv_len, y, c_.y.row, scratch);
+    }
+    for (std::size_t r = 0; r < b.rows; ++r) {
+      T* const row = y + r * c_.y.row;
+      if (sums[r] == 0) {
+        std::fill_n(row, c_.v_head, c_.shut_row);
+      } else if (c_.zero_nan && std::isnan(sums[r])) {
+        std::fill_n(row, c_.v_head, T{0});
+      } else {
+        loops_.scale(row, c_.v_head, 1 / static_cast<double>(sums[r]));
+      }
+    }
   }
 
   void products(const Block& b, std::size_t n, T* scores, float* scratch) const {
     const T* q = c_.q.at(b.batch, b.head, b.first);
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
-      return loops_.multiply(b.rows, n, c_.head, c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed, c_.head, scores, n,
-                             scratch);
+      return loops_.multiply(b.rows, n, c_.head, scales_late_ ? 1 : c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed,
+                             c_.head, scores, n, scratch);
     }
     // Each operand takes the root of the scale.
     T root = static_cast<T>(std::sqrt(c_.scale));
@@ -253,6 +322,8 @@ class Attention {
     loops_.round(c_.precision, scores, b.rows * n);
   }
 
+  static bool is_16_bit(DType type) { return type == DType::Float16 || type == DType::BFloat16; }
+
   /// Scores of one query to probabilities.
   void finish_row(const Block& b, std::size_t r, std::size_t n, T* row) const {
     const std::size_t query = b.first + r;
@@ -262,14 +333,7 @@ class Attention {
       if (stored != nullptr && c_.stage == stage) std::copy_n(row, n, stored);
     };
     keep(Stage::Raw);
-    if (c_.softcap > 0) {
-      loops_.divide(row, n, c_.softcap);
-      round(row, n);
-      loops_.tanh(row, n);
-      round(row, n);
-      loops_.scale(row, n, c_.softcap);
-      round(row, n);
-    }
+    cap(row, n);
     keep(Stage::Capped);
     const bool any = add_bias(b, query, n, row);
     round(row, n);
@@ -283,6 +347,16 @@ class Attention {
       std::fill_n(row, n, c_.shut_row);
     }
     keep(Stage::Probabilities);
+    round(row, n);
+  }
+
+  void cap(T* row, std::size_t n) const {
+    if (c_.softcap <= 0) return;
+    loops_.divide(row, n, c_.softcap);
+    round(row, n);
+    loops_.tanh(row, n);
+    round(row, n);
+    loops_.scale(row, n, c_.softcap);
     round(row, n);
   }
 
@@ -330,6 +404,8 @@ class Attention {
   Loops<T> loops_;
   const AttentionCall<T>& c_;
   bool rounds_;
+  bool open_;         ///< rows of the result are divided by the sums of exponentials, not the probabilities
+  bool scales_late_;  ///< nothing is added to scores, so that they are scaled where exponentials are made
   std::size_t rows_;
   std::size_t packed_k_ = 0, packed_v_ = 0;  ///< elements of a head's packed keys and values; 0: they are not
 };

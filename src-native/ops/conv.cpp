@@ -7,6 +7,7 @@
 #include "microkernels/conv.h"
 #include "microkernels/convert.h"
 #include "ops/activation.h"
+#include "ops/conv_dft.h"
 #include "ops/conv_line.h"
 #include "ops/conv_rows.h"
 #include "ops/conv_winograd.h"
@@ -38,6 +39,7 @@ class Conv final : public kernel::Kernel {
         activation_(read_activation(info.attributes())) {
     const Tensor* w = info.constant(1);
     if (w != nullptr) w_shape_ = w->shape();
+    dft_ = ConvDft(info);
     rows_ = ConvRows(info, groups_);
     if (rows_) return;
     line_ = ConvLine(info, window_, groups_);
@@ -76,7 +78,9 @@ class Conv final : public kernel::Kernel {
       o.residual = as_float(ctx, *z, z_hold);
     }
     o.y = float_target(ctx, out, y_hold);
-    if (rows_) {
+    if (dft_ && dft_.run(ctx, p, o.x, o.y)) {
+      // the output is there
+    } else if (rows_) {
       rows_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (line_) {
       line_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
@@ -243,6 +247,7 @@ class Conv final : public kernel::Kernel {
   ConvRows rows_;
   ConvLine line_;
   ConvWinograd winograd_;
+  ConvDft dft_;
 };
 
 void infer_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 1); }

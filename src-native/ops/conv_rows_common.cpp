@@ -38,6 +38,7 @@ void gather(const ConvShape& s, const float* x, std::size_t position, float* out
                        h0 = start(position / s.out_w % s.out_h, s.stride_h, s.pad_top),
                        d0 = start(position / s.out_w / s.out_h, s.stride_d, s.pad_front);
   const auto inside = [](std::ptrdiff_t i, std::size_t n) { return i >= 0 && i < static_cast<std::ptrdiff_t>(n); };
+  const bool all_columns = w0 >= 0 && inside(w0 + static_cast<std::ptrdiff_t>((s.kernel_w - 1) * s.dilation_w), s.in_w);
   for (std::size_t c = 0; c < s.in_channels; ++c, x += s.in_d * s.in_h * s.in_w) {
     for (std::size_t kd = 0; kd < s.kernel_d; ++kd) {
       const std::ptrdiff_t d = d0 + static_cast<std::ptrdiff_t>(kd * s.dilation_d);
@@ -45,6 +46,11 @@ void gather(const ConvShape& s, const float* x, std::size_t position, float* out
         const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(kh * s.dilation_h);
         const bool row = inside(d, s.in_d) && inside(h, s.in_h);
         const float* from = row ? x + (static_cast<std::size_t>(d) * s.in_h + static_cast<std::size_t>(h)) * s.in_w : x;
+        if (row && all_columns) {
+          from += w0;
+          for (std::size_t kw = 0; kw < s.kernel_w; ++kw) *out++ = from[kw * s.dilation_w];
+          continue;
+        }
         for (std::size_t kw = 0; kw < s.kernel_w; ++kw) {
           const std::ptrdiff_t w = w0 + static_cast<std::ptrdiff_t>(kw * s.dilation_w);
           *out++ = row && inside(w, s.in_w) ? from[w] : 0.0f;

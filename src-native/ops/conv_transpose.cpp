@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/conv.h"
+#include "microkernels/transpose.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
 #include "ops/reals.h"
@@ -159,9 +160,17 @@ class ConvTranspose final : public kernel::Kernel {
       for (std::size_t i = 0; i < size(p.images * p.groups); ++i) {
         ctx.run().check();
         const std::size_t group = i % size(p.groups), channels = p.shape.in_channels;
-        spread(ctx, p.shape, in + i * p.shape.out_channels * p.shape.positions(),
-               weight + group * p.shape.out_channels * p.shape.depth(), add ? add + group * channels : nullptr,
-               out + i * channels * image_size(p.shape));
+        const T* x_part = in + i * p.shape.out_channels * p.shape.positions();
+        const T* w_part = weight + group * p.shape.out_channels * p.shape.depth();
+        const T* bias_part = add ? add + group * channels : nullptr;
+        T* y_part = out + i * channels * image_size(p.shape);
+        if constexpr (std::is_same_v<T, float>) {
+          if (is_apart(p.shape)) {
+            place(ctx, p.shape, x_part, w_part, bias_part, y_part);
+            continue;
+          }
+        }
+        spread(ctx, p.shape, x_part, w_part, bias_part, y_part);
       }
       out.store();
     });
@@ -169,6 +178,60 @@ class ConvTranspose final : public kernel::Kernel {
 
  private:
   static std::size_t image_size(const ConvShape& s) { return s.in_d * s.in_h * s.in_w; }
+
+  /// Whether windows lie beside each other and fill the image.
+  static bool is_apart(const ConvShape& s) {
+    return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.pad_front == 0 && s.pad_top == 0 && s.pad_left == 0 &&
+           s.kernel_h == s.stride_h && s.kernel_w == s.stride_w && s.dilation_h == 1 && s.dilation_w == 1 &&
+           s.in_h == s.out_h * s.stride_h && s.in_w == s.out_w * s.stride_w;
+  }
+
+  /// One image and group of windows that do not overlap: some rows of W' * X at a time go to their places.
+  void place(KernelContext& ctx, const ConvShape& s, const float* x, const float* w, const float* bias,
+             float* y) const {
+    constexpr std::size_t kColumnFloats = 65536;  // they fit a second-level cache
+    const std::size_t depth = s.depth(), points = s.kernel_points();
+    const std::size_t band = std::clamp<std::size_t>(kColumnFloats / std::max<std::size_t>(1, depth * s.out_w), 1,
+                                                     std::max<std::size_t>(1, s.out_h));
+    std::vector<float> biases(depth);
+    for (std::size_t i = 0; i < depth && bias != nullptr; ++i) biases[i] = bias[i / points];
+    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
+    const std::size_t columns_size = align_up(checked_mul(checked_mul(depth, band * s.out_w), sizeof(float)), 64);
+    const std::size_t stride = columns_size + align_up(gemm_.scratch_floats * sizeof(float), 64);
+    const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
+    const auto transpose = microkernels::transpose_table(rung_).bytes4;
+    constexpr double kProductsPerNs = 50;
+    const double cost = static_cast<double>(depth * band) * static_cast<double>(s.out_w * s.out_channels);
+    ctx.parallel_for(
+        ceil_div(s.out_h, band), cost / kProductsPerNs, [&](std::size_t begin, std::size_t end, std::size_t slot) {
+          std::byte* const own = memory.data() + slot * stride;
+          auto* const columns = reinterpret_cast<float*>(own);
+          for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t h0 = i * band, rows = std::min(band, s.out_h - h0), count = rows * s.out_w;
+            gemm_.gemm({.m = depth,
+                        .n = count,
+                        .k = s.out_channels,
+                        .a = w,
+                        .lda = depth,
+                        .trans_a = true,
+                        .b = x + h0 * s.out_w,
+                        .ldb = s.positions(),
+                        .c = columns,
+                        .ldc = count,
+                        .epilogue = {.bias_m = biases.data(), .activation = {}}},
+                       {0, depth, 0, count}, reinterpret_cast<float*>(own + columns_size));
+            for (std::size_t c = 0; c < s.in_channels; ++c) {
+              for (std::size_t h = 0; h < rows * s.kernel_h; ++h) {
+                const float* from =
+                    columns + (c * points + h % s.kernel_h * s.kernel_w) * count + h / s.kernel_h * s.out_w;
+                transpose(reinterpret_cast<const std::uint32_t*>(from), count,
+                          reinterpret_cast<std::uint32_t*>(y + (c * s.in_h + h0 * s.kernel_h + h) * s.in_w), s.kernel_w,
+                          s.kernel_w, s.out_w);
+              }
+            }
+          }
+        });
+  }
 
   /// One image and group: columns = W' * X, added up where they overlap.
   template <class T>

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/system.h"
 #include "microkernels/convert.h"
 #include "ops/gemm.h"
 
@@ -44,6 +45,29 @@ std::int64_t offset_at(std::span<const std::int64_t> offsets, std::size_t i) {
   return offsets.empty() ? 0 : offsets[i];
 }
 
+/// A weight of this size and more is packed in so many parts, and the pages of each are let go of when it is packed:
+/// memory never holds the weight and its packed form whole.
+constexpr std::size_t kPackedInParts = std::size_t{2} << 20, kParts = 4;
+
+void pack_in_parts(kernel::WeightPacker& packer, const GemmTable& table, const Tensor& weight, std::size_t n,
+                   std::size_t k, bool transposed, float* out) {
+  const std::size_t row = (transposed ? k : n) * weight.bytes() / (n * k);
+  const std::size_t columns = align_up(ceil_div(n, kParts), table.nr);
+  const FloatType type = *gemm_type(weight.dtype());
+  for (std::size_t begin = 0; begin < n; begin += columns) {
+    const std::size_t end = std::min(n, begin + columns);
+    table.pack_b(n, k, weight.raw(), type, transposed ? k : n, transposed, out, begin, end);
+    if (weight.bytes() < kPackedInParts) continue;
+    if (transposed) {
+      packer.done_with(weight, begin * row, (end - begin) * row);
+      continue;
+    }
+    const std::size_t first = begin * row / n, bytes = end * row / n - first;
+    if (bytes < 2 * page_size()) continue;  // too few columns to fill pages
+    for (std::size_t i = 0; i < k; ++i) packer.done_with(weight, i * row + first, bytes);
+  }
+}
+
 }  // namespace
 
 const GemmTable& product_table(const kernel::KernelInfo& info) {
@@ -54,18 +78,16 @@ const GemmTable& product_table(const kernel::KernelInfo& info) {
 
 PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std::size_t input, bool transposed) {
   const Tensor& b = *info.constant(input);
-  const auto type = *gemm_type(b.dtype());
   n_ = b.dim(transposed ? 0 : 1);
   k_ = b.numel() / n_;
   const auto n = static_cast<std::size_t>(n_), k = static_cast<std::size_t>(k_);
-  packed_ = info.packer().pack(info.node(), input, cat("gemm.b.", table.name, transposed ? ".t" : ""),
-                               [&](const Tensor& weight) {
-                                 const std::size_t bytes = checked_mul(table.packed_b_floats(n, k), sizeof(float));
-                                 tensor::Buffer packed = tensor::host_allocator().allocate(bytes);
-                                 table.pack_b(n, k, weight.raw(), type, transposed ? k : n, transposed,
-                                              reinterpret_cast<float*>(packed.data()), 0, n);
-                                 return packed;
-                               });
+  packed_ = info.packer().pack(
+      info.node(), input, cat("gemm.b.", table.name, transposed ? ".t" : ""), [&](const Tensor& weight) {
+        const std::size_t bytes = checked_mul(table.packed_b_floats(n, k), sizeof(float));
+        tensor::Buffer packed = tensor::host_allocator().allocate(bytes);
+        pack_in_parts(info.packer(), table, weight, n, k, transposed, reinterpret_cast<float*>(packed.data()));
+        return packed;
+      });
   info.release_constant(input);
 }
 

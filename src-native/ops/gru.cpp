@@ -57,21 +57,21 @@ class Gru final : public kernel::Kernel {
       r_hidden.push_back(r_hidden_.template matrix<T>(ctx, d));
     }
     walk_steps(ctx, gemm_, attributes_, s,
-               [&](std::size_t d, std::size_t step, std::size_t first, std::size_t last, float* scratch) {
+               [&](std::size_t d, std::size_t step, std::size_t first, std::size_t last, const StepHands& hands) {
                  T* base = gates + (d * rows + s.row(step, 0)) * width;
                  const std::size_t stride = (s.row(step, 1) - s.row(step, 0)) * width;
                  const CellFunction* f = attributes_.functions_of(d);
                  const T* states = h.row(d, 0);
                  T* factor = factors + d * s.batch * n;
                  T* product = products + d * s.batch * n;
-                 multiply_rows(gemm_, s.batch, states, r_gates[d], base, stride, true, first, last, scratch);
+                 multiply_rows(ctx, gemm_, s.batch, states, r_gates[d], base, stride, true, first, last, hands);
                  for (std::size_t b = first; b < last; ++b) {
                    T* gate = base + b * stride;
                    open_gates(gate, n, f[0]);
                    for (std::size_t i = 0; i < n && !linear_; ++i) factor[b * n + i] = gate[n + i] * states[b * n + i];
                  }
-                 multiply_rows(gemm_, s.batch, linear_ ? states : static_cast<const T*>(factor), r_hidden[d], product,
-                               n, false, first, last, scratch);
+                 multiply_rows(ctx, gemm_, s.batch, linear_ ? states : static_cast<const T*>(factor), r_hidden[d],
+                               product, n, false, first, last, hands);
                  const T* apart = linear_ && bias ? bias + (d * 2 + 1) * width + 2 * n : nullptr;
                  for (std::size_t b = first; b < last; ++b) {
                    const T* gate = base + b * stride;

@@ -146,14 +146,21 @@ class RecurrentWeight {
   tensor::Buffer packed_;
 };
 
-/// Part of C = A * matrix (+ C where `accumulate`) for rows [begin, end) of `rows`. `scratch`: the table's
+/// What one part of the walk over time steps has to work with: `threads` of its own, each with the table's
 /// scratch_floats.
-void multiply_rows(const microkernels::GemmTable& table, std::size_t rows, const float* a,
+struct StepHands {
+  float* scratch;
+  std::size_t stride;  ///< floats between the threads' scratch
+  std::size_t threads;
+};
+
+/// Part of C = A * matrix (+ C where `accumulate`) for rows [begin, end) of `rows`.
+void multiply_rows(kernel::KernelContext& ctx, const microkernels::GemmTable& table, std::size_t rows, const float* a,
                    const RecurrentWeight::Matrix<float>& matrix, float* c, std::size_t ldc, bool accumulate,
-                   std::size_t begin, std::size_t end, float* scratch);
-void multiply_rows(const microkernels::GemmTable& table, std::size_t rows, const double* a,
+                   std::size_t begin, std::size_t end, const StepHands& hands);
+void multiply_rows(kernel::KernelContext& ctx, const microkernels::GemmTable& table, std::size_t rows, const double* a,
                    const RecurrentWeight::Matrix<double>& matrix, double* c, std::size_t ldc, bool accumulate,
-                   std::size_t begin, std::size_t end, float* scratch);
+                   std::size_t begin, std::size_t end, const StepHands& hands);
 
 /// out[rows, n] = x[rows, k] * matrix + bias[n].
 void project_rows(kernel::KernelContext& ctx, const microkernels::GemmTable& table, std::size_t rows, const float* x,
@@ -209,27 +216,30 @@ class RecurrentState {
 /// Output Y, where somebody reads it.
 tensor::Tensor recurrent_output(kernel::KernelContext& ctx, const RecurrentSizes& sizes);
 
-/// Runs step(direction, step, first, last, scratch) for every direction and time step in order, over rows [first, last)
-/// of the batch. Rows are independent of each other: parts of the batch run in parallel.
+/// Runs step(direction, step, first, last, hands) for every direction and time step in order, over rows [first, last)
+/// of the batch. Rows are independent of each other: parts of the batch run in parallel. Threads that are left over
+/// share the products of a step.
 template <class Step>
 void walk_steps(kernel::KernelContext& ctx, const microkernels::GemmTable& table, const RecurrentAttributes& attributes,
                 const RecurrentSizes& sizes, Step step) {
   const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
   const std::size_t parts =
       std::clamp<std::size_t>(threads / sizes.directions, 1, std::max<std::size_t>(1, sizes.batch));
+  const std::size_t hands = std::max<std::size_t>(1, threads / (sizes.directions * parts));
   const std::size_t stride = align_up(table.scratch_floats * sizeof(float), 64);
-  const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
+  const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, std::min(threads, sizes.directions * parts) * hands));
   const std::size_t per_part = ceil_div(sizes.batch, parts);
   const double cost = static_cast<double>(sizes.steps * per_part * attributes.gates) *
                       static_cast<double>(sizes.hidden * sizes.hidden) / 10;
   ctx.parallel_for(sizes.directions * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
-    auto* memory = reinterpret_cast<float*>(scratch.data() + slot * stride);
+    const StepHands own{reinterpret_cast<float*>(scratch.data() + slot * hands * stride), stride / sizeof(float),
+                        hands};
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t d = i / parts, first = i % parts * per_part, last = std::min(sizes.batch, first + per_part);
       if (first >= last) continue;
       for (std::size_t k = 0; k < sizes.steps; ++k) {
         if (k % 64 == 0) ctx.run().check();
-        step(d, attributes.reverse(d) ? sizes.steps - 1 - k : k, first, last, memory);
+        step(d, attributes.reverse(d) ? sizes.steps - 1 - k : k, first, last, own);
       }
     }
   });

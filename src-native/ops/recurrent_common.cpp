@@ -192,25 +192,35 @@ RecurrentWeight::Matrix<double> RecurrentWeight::matrix(KernelContext& ctx, std:
           .hold = {}};
 }
 
-void multiply_rows(const GemmTable& table, std::size_t rows, const float* a,
+void multiply_rows(KernelContext& ctx, const GemmTable& table, std::size_t rows, const float* a,
                    const RecurrentWeight::Matrix<float>& matrix, float* c, std::size_t ldc, bool accumulate,
-                   std::size_t begin, std::size_t end, float* scratch) {
-  table.gemm({.m = rows,
-              .n = matrix.n,
-              .k = matrix.k,
-              .a = a,
-              .lda = matrix.k,
-              .packed_b = matrix.packed,
-              .c = c,
-              .ldc = ldc,
-              .accumulate = accumulate,
-              .epilogue = {}},
-             {begin, end, 0, matrix.n}, scratch);
+                   std::size_t begin, std::size_t end, const StepHands& hands) {
+  const microkernels::GemmArgs args{.m = rows,
+                                    .n = matrix.n,
+                                    .k = matrix.k,
+                                    .a = a,
+                                    .lda = matrix.k,
+                                    .packed_b = matrix.packed,
+                                    .c = c,
+                                    .ldc = ldc,
+                                    .accumulate = accumulate,
+                                    .epilogue = {}};
+  const std::size_t panels = ceil_div(matrix.n, table.nr), parts = std::min(hands.threads, panels);
+  if (parts < 2) return table.gemm(args, {begin, end, 0, matrix.n}, hands.scratch);
+  // Few rows wait for the weights, which each thread then has in a cache of its own.
+  constexpr double kProductsPerNs = 35;
+  const double cost = static_cast<double>((end - begin) * matrix.n) * static_cast<double>(matrix.k) /
+                      static_cast<double>(parts) / kProductsPerNs;
+  ctx.parallel_for(parts, cost, [&](std::size_t first, std::size_t last, std::size_t slot) {
+    table.gemm(args,
+               {begin, end, first * panels / parts * table.nr, std::min(matrix.n, last * panels / parts * table.nr)},
+               hands.scratch + slot * hands.stride);
+  });
 }
 
-void multiply_rows(const GemmTable& table, std::size_t rows, const double* a,
+void multiply_rows(KernelContext&, const GemmTable& table, std::size_t rows, const double* a,
                    const RecurrentWeight::Matrix<double>& matrix, double* c, std::size_t ldc, bool accumulate,
-                   std::size_t begin, std::size_t end, float* scratch) {
+                   std::size_t begin, std::size_t end, const StepHands& hands) {
   table.dgemm({.m = rows,
                .n = matrix.n,
                .k = matrix.k,
@@ -222,7 +232,7 @@ void multiply_rows(const GemmTable& table, std::size_t rows, const double* a,
                .c = c,
                .ldc = ldc,
                .accumulate = accumulate},
-              {begin, end, 0, matrix.n}, scratch);
+              {begin, end, 0, matrix.n}, hands.scratch);
 }
 
 void project_rows(KernelContext& ctx, const GemmTable& table, std::size_t rows, const float* x,

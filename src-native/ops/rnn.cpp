@@ -46,10 +46,10 @@ class Rnn final : public kernel::Kernel {
       r.push_back(r_.template matrix<T>(ctx, d));
     }
     walk_steps(ctx, gemm_, attributes_, s,
-               [&](std::size_t d, std::size_t step, std::size_t first, std::size_t last, float* scratch) {
+               [&](std::size_t d, std::size_t step, std::size_t first, std::size_t last, const StepHands& hands) {
                  T* base = sums + d * rows * n;
-                 multiply_rows(gemm_, s.batch, static_cast<const T*>(h.row(d, 0)), r[d], base + s.row(step, 0) * n,
-                               (s.row(step, 1) - s.row(step, 0)) * n, true, first, last, scratch);
+                 multiply_rows(ctx, gemm_, s.batch, static_cast<const T*>(h.row(d, 0)), r[d], base + s.row(step, 0) * n,
+                               (s.row(step, 1) - s.row(step, 0)) * n, true, first, last, hands);
                  for (std::size_t b = first; b < last; ++b) {
                    T* to = y ? y + s.y_row(step, d, b) : nullptr;
                    if (step < s.lengths[b]) {

@@ -47,6 +47,9 @@ bool separate_dequantizers(graph::Graph& graph, const PassOptions& options);
 /// Products with weights that are dequantized from 2, 4 or, in blocks, 8 bits become MatMulNBits. Takes nodes of the
 /// CPU and of no provider.
 bool fuse_dequantized_products(graph::Graph& graph, const PassOptions& options);
+/// Two convolutions of one input whose weights are the cosines and the sines of a Fourier transform become one with
+/// both and a Split: the CPU's transform makes both at once. Takes nodes of the CPU and of no provider.
+bool merge_transforms(graph::Graph& graph, const PassOptions& options);
 /// Convolutions, and what stands between them, work on channels in blocks of 16 where that takes less time than it does
 /// to convert what goes in and out. Takes nodes of the CPU and of no provider, last of all: no other rewrite knows
 /// them.

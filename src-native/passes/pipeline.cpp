@@ -20,6 +20,7 @@ constexpr Pass kCleanup{"QDQFinalCleanupTransformer", drop_quantization};
 constexpr Pass kWeights{"WeightBiasQuantization", quantize_weights};
 constexpr Pass kWhere{"WhereDummyDq", quantize_where_constants};
 constexpr Pass kSeparate{"EnsureUniqueDQForNodeUnit", separate_dequantizers};
+constexpr Pass kTransforms{"ConvDftMerge", merge_transforms};
 constexpr Pass kBlocks{"NchwcTransformer", block_channels};
 constexpr Pass kRoundedBlocks{"NchwcTransformer", round_blocks};
 /// Level basic runs these where options.enabled has them.
@@ -195,7 +196,7 @@ std::vector<std::string> run_extended(graph::Model& model, std::string_view prov
   std::vector<std::string> applied;
   const bool cpu = provider.empty() || provider == "cpu";
   if (cpu) {
-    for (const Pass& pass : {kDequantizedProducts, kUnits}) {
+    for (const Pass& pass : {kDequantizedProducts, kUnits, kTransforms}) {
       if (run_pass(*model.graph, pass, options, applied)) clean(*model.graph, options);
     }
   }

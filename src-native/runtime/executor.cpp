@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "runtime/parallel_walk.h"
 #include "runtime/step_runner.h"
 
@@ -31,8 +30,8 @@ void set_up(const Execution& execution) {
   for (const auto& [id, value] : execution.shapes.known) frame.values[static_cast<std::size_t>(id)] = value;
 }
 
-/// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be written
-/// if it fits there; anything else is as it is.
+/// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be
+/// written if it fits there; anything else is as it is.
 tensor::Value leave_frame(const Execution& execution, std::size_t output, const tensor::Value& value, bool lasting) {
   if (!value.is_tensor() || !value.tensor().device().is_host()) return value;
   const tensor::Tensor& from = value.tensor();
@@ -54,11 +53,40 @@ tensor::Value leave_frame(const Execution& execution, std::size_t output, const 
   return to;
 }
 
-/// The arena counts in the budget of each run that uses it.
+/// The step whose outputs take most of the arena; null where nothing lies there.
+const Step* largest_in_arena(const Execution& execution) {
+  const ShapePlan& shapes = execution.shapes;
+  const Step* largest = nullptr;
+  std::size_t most = 0;
+  for (const Step& step : execution.plan.steps()) {
+    std::size_t bytes = 0;
+    for (const ValueId id : step.outputs) {
+      const auto at = static_cast<std::size_t>(id);
+      if (id != graph::kNoValue && shapes.offsets[at] != ShapePlan::kNowhere) bytes += shapes.sizes[at];
+    }
+    if (bytes > most) most = bytes, largest = &step;
+  }
+  return largest;
+}
+
+/// The arena counts in the budget of each run that uses it. A budget that is too small for it is an error of the node
+/// that needs most of it.
 class ArenaCharge {
  public:
-  ArenaCharge(kernel::MemoryBudget* budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {
-    if (budget_ != nullptr) budget_->reserve(bytes_);
+  explicit ArenaCharge(const Execution& execution)
+      : budget_(execution.run.budget), bytes_(execution.shapes.arena_bytes) {
+    if (budget_ == nullptr) return;
+    try {
+      budget_->reserve(bytes_);
+    } catch (Error& error) {
+      if (const Step* step = largest_in_arena(execution); step != nullptr) {
+        const graph::Node& node = execution.plan.graph().node(step->node);
+        error.context().op_type = node.op_type;
+        error.context().node = node.name;
+        error.prepend(cat("memory for what the nodes compute, most of it for ", execution.plan.describe(*step), ": "));
+      }
+      throw;
+    }
   }
   ~ArenaCharge() {
     if (budget_ != nullptr) budget_->release(bytes_);
@@ -70,15 +98,6 @@ class ArenaCharge {
   kernel::MemoryBudget* budget_;
   std::size_t bytes_;
 };
-
-/// An arena that was too small once grows by an eighth more than is needed: shapes that grow from run to run then
-/// seldom ask for memory.
-void fit_arena(tensor::Buffer& arena, std::size_t bytes) {
-  if (arena.size() >= bytes) return;
-  const std::size_t slack = arena ? bytes / 8 : 0;
-  arena = {};
-  arena = tensor::host_allocator().allocate(checked_add(bytes, slack));
-}
 
 std::vector<tensor::Value> collect(const Execution& execution) {
   std::vector<tensor::Value> results;
@@ -111,8 +130,8 @@ std::vector<tensor::Value> execute(const Execution& execution) {
   if (execution.inter_op_threads > 1 && execution.run.pool != nullptr) {
     walk_parallel(execution);
   } else {
-    const ArenaCharge charge(execution.run.budget, execution.shapes.arena_bytes);
-    fit_arena(execution.frame.arena, execution.shapes.arena_bytes);
+    const ArenaCharge charge(execution);
+    tensor::grow_host_buffer(execution.frame.arena, execution.shapes.arena_bytes);
     StepRunner runner(execution, true);
     for (std::size_t s = 0; s < execution.plan.steps().size(); ++s) {
       if (execution.runs(s)) runner.run(s);

@@ -28,6 +28,9 @@ class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPa
  private:
   tensor::Buffer pack(const graph::Node& node, std::size_t input, std::string_view format,
                       FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) override;
+  void done_with(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) override {
+    environment_.weights->release_pages(weight, offset, bytes);
+  }
 
   const graph::Graph& graph_;
   const graph::Node& node_;

@@ -38,7 +38,7 @@ tensor::Buffer WeightStore::pack(const tensor::Tensor& weight, std::string_view 
   }
   auto entry = std::make_shared<Packed>(Packed{weight.buffer(), make(weight)});
   const std::lock_guard lock(mutex_);
-  release_pages(weight);
+  release_pages_locked(weight, 0, weight.bytes());  // its packed form is read from now on
   std::erase_if(packed_, [](const auto& item) { return item.second.expired(); });
   auto& slot = packed_[key];
   if (auto other = slot.lock()) {
@@ -62,11 +62,17 @@ std::shared_ptr<const MappedFile> WeightStore::find_locked(const void* address) 
   return nullptr;
 }
 
-void WeightStore::release_pages(const tensor::Tensor& weight) const {
+void WeightStore::release_pages(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) {
+  if (weight.buffer().writable()) return;
+  const std::lock_guard lock(mutex_);
+  release_pages_locked(weight, offset, bytes);
+}
+
+void WeightStore::release_pages_locked(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) const {
   const auto file = find_locked(weight.raw());
   if (!file) return;
-  file->advise(MappedFile::Advice::DontNeed,
-               static_cast<std::size_t>(static_cast<const std::byte*>(weight.raw()) - file->data()), weight.bytes());
+  const auto begin = static_cast<std::size_t>(static_cast<const std::byte*>(weight.raw()) - file->data());
+  file->advise(MappedFile::Advice::DontNeed, begin + offset, bytes);
 }
 
 }  // namespace infernode::runtime

@@ -25,12 +25,14 @@ class WeightStore {
   /// where they lie), for each caller anew otherwise. `format` names transformation and packing.
   tensor::Buffer pack(const tensor::Tensor& weight, std::string_view format,
                       FunctionRef<tensor::Buffer(const tensor::Tensor&)> make);
+  /// Lets go of the resident pages of a mapping of this store that hold nothing but these bytes of a weight: who reads
+  /// them again gets them from the file. Nothing where the weight lies elsewhere.
+  void release_pages(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes);
 
  private:
   struct Packed;
   std::shared_ptr<const MappedFile> find_locked(const void* address) const;
-  /// Lets go of the resident pages of a mapping that hold a weight: its packed form is read from now on.
-  void release_pages(const tensor::Tensor& weight) const;
+  void release_pages_locked(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) const;
   std::mutex mutex_;
   std::vector<std::weak_ptr<const MappedFile>> files_;
   std::map<std::string, std::weak_ptr<Packed>> packed_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "base/content_hash.h"
 #include "base/path.h"
@@ -106,8 +107,28 @@ void drop_constant_inputs(Model& model) {
   });
 }
 
+/// The names that dims of inputs have, for messages: the first twenty.
+std::string dimension_names(const Graph& graph) {
+  std::set<std::string> names;
+  for (const graph::ValueId id : graph.inputs()) {
+    if (const auto& shape = graph.value(id).type.shape) {
+      for (const Dim& dim : *shape) names.insert(dim.symbol_name());
+    }
+  }
+  names.erase("");
+  if (names.empty()) return "no dimension of an input has a name";
+  constexpr std::size_t kMost = 20;
+  std::string text;
+  std::size_t shown = 0;
+  for (const std::string& name : names) {
+    if (shown++ < kMost) text += cat(text.empty() ? "the names are '" : ", '", name, "'");
+  }
+  return shown > kMost ? cat(text, " and ", shown - kMost, " more") : text;
+}
+
 void override_dimensions(Graph& graph, const SessionOptions& options, const Logger& logger) {
   std::map<std::string, std::int64_t, std::less<>> unused = options.free_dimensions;
+  const std::string names = unused.empty() ? std::string() : dimension_names(graph);
   for (std::size_t i = 0; i < graph.values().size(); ++i) {
     auto& shape = graph.value(static_cast<graph::ValueId>(i)).type.shape;
     if (!shape) continue;
@@ -119,7 +140,8 @@ void override_dimensions(Graph& graph, const SessionOptions& options, const Logg
     }
   }
   for (const auto& [name, size] : unused) {
-    logger.write(LogSeverity::Warning, "load", "freeDimensionOverrides: no input has a dimension named '", name, "'");
+    logger.write(LogSeverity::Warning, "load", "freeDimensionOverrides: no input has a dimension named '", name, "'; ",
+                 names);
   }
 }
 

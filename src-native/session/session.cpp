@@ -153,17 +153,26 @@ std::vector<tensor::Value> or_not_brief(const Execute& execute, runtime::RunHist
   throw runtime::NotBrief{};
 }
 
-/// Symbols that two inputs give different sizes: allowed, each then stands for itself.
+/// A symbol that two inputs, or two dims of one, give different sizes, in words; empty where there is none. It is
+/// allowed: each then stands for itself.
 std::string disagreement(const LoadedModel& model, std::span<const tensor::Value> feeds) {
-  std::map<std::string, std::int64_t> sizes;
+  struct Given {
+    std::int64_t size;
+    std::string_view input;
+  };
+  std::map<std::string, Given> sizes;
   for (std::size_t i = 0; i < model.feeds.size() && i < feeds.size(); ++i) {
     const auto& shape = model.feeds[i].type.shape;
     if (!shape || !feeds[i].is_tensor() || feeds[i].tensor().rank() != shape->size()) continue;
     for (std::size_t d = 0; d < shape->size(); ++d) {
       const std::string name = (*shape)[d].symbol_name();
       if (name.empty()) continue;
-      const auto [at, fresh] = sizes.emplace(name, feeds[i].tensor().dim(d));
-      if (!fresh && at->second != feeds[i].tensor().dim(d)) return name;
+      const Given given{feeds[i].tensor().dim(d), model.feeds[i].name};
+      const auto [at, fresh] = sizes.emplace(name, given);
+      const Given& first = at->second;
+      if (fresh || first.size == given.size) continue;
+      return cat("inputs give dimension '", name, "' different sizes: ", first.size, " in '", first.input, "', ",
+                 given.size, " in '", given.input, "'; each is taken as it is");
     }
   }
   return {};
@@ -199,11 +208,9 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   const LoadedModel& model = state_->model;
   check_feeds(model, request.feeds);
   if (!state_->warned_symbols) {
-    const std::string name = disagreement(model, request.feeds);
-    if (!name.empty() && !state_->warned_symbols.exchange(true)) {
-      state_->logger.write(LogSeverity::Warning, "run", "inputs give dimension '", name,
-                           "' different sizes; each is taken as it is");
-    }
+    const std::string warning = disagreement(model, request.feeds);
+    if (!warning.empty() && !state_->warned_symbols.exchange(true))
+      state_->logger.write(LogSeverity::Warning, "run", warning);
   }
   if (request.options.terminate) fail(ErrorCode::Aborted, "the run was asked to terminate");
 

@@ -152,15 +152,24 @@ INFERNODE_SIMD VecF mish(VecF x) {
   const VecF t = e * (e + set(2.0f));
   return select(x > set(20.0f), x, max(set(-200.0f), x) * (t / (t + set(2.0f))));
 }
+// x P(X < x) of the normal distribution: max(x, 0) - |x| P(X < -|x|), whose second factor is 2^-p(|x|) of a polynomial
+// p, which from 10 on says nothing.
 template <std::size_t kCount>
 INFERNODE_SIMD Several<kCount> gelu(const Several<kCount>& x) {
-  const auto e = erf(each<kCount>([&](std::size_t i) { return x.v[i] * set(0.70710678118654752f); }));
-  return each<kCount>([&](std::size_t i) { return set(0.5f) * x.v[i] * (set(1.0f) + e.v[i]); });
+  const auto a = each<kCount>([&](std::size_t i) { return min(set(10.0f), abs(x.v[i])); });
+  const auto p = polynomial(a, -1.0f, -0x1.26aee4p+0f, -0x1.d63786p-2f, -0x1.ae7176p-5f, 0x1.d4a01p-8f,
+                            -0x1.c8e724p-13f, -0x1.33534ap-13f, 0x1.f21818p-16f, -0x1.00346cp-19f);
+  const auto n = each<kCount>([&](std::size_t i) { return round_even(p.v[i]); });
+  const auto r = each<kCount>([&](std::size_t i) { return p.v[i] - n.v[i]; });
+  const auto power = polynomial(r, 1.0f, 0x1.62e43p-1f, 0x1.ebfbdcp-3f, 0x1.c6aee8p-5f, 0x1.3b2d4cp-7f, 0x1.5f3e52p-10f,
+                                0x1.41fbbcp-13f);
+  const auto tail = each<kCount>([&](std::size_t i) { return scale(power.v[i], n.v[i]); });
+  return each<kCount>([&](std::size_t i) { return fnma(a.v[i], tail.v[i], max(zero(), x.v[i])); });
 }
 INFERNODE_SIMD VecF gelu(VecF x) { return gelu(Several<1>{{x}}).v[0]; }
+// x (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)).
 INFERNODE_SIMD VecF gelu_tanh(VecF x) {
-  const VecF inner = set(0.79788456080286536f) * fma(set(0.044715f) * x * x, x, x);
-  return set(0.5f) * x * (set(1.0f) + tanh(inner));
+  return x / (set(1.0f) + exp(set(-1.59576912160573071f) * fma(set(0.044715f) * x * x, x, x)));
 }
 INFERNODE_SIMD VecF hard_sigmoid(VecF x, VecF alpha, VecF beta) {
   return clamp(fma(x, alpha, beta), zero(), set(1.0f));

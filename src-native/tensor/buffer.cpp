@@ -137,6 +137,13 @@ Allocator& host_allocator() {
   return allocator.value;
 }
 
+void grow_host_buffer(Buffer& block, size_t bytes) {
+  if (block.size() >= bytes) return;
+  const size_t slack = block ? bytes / 8 : 0;
+  block = {};
+  block = host_allocator().allocate(checked_add(bytes, slack));
+}
+
 Buffer zeroed_host_buffer(size_t bytes) {
   Buffer out = host_allocator().allocate(bytes);
   if (bytes > 0 && bytes < kPagesFrom) std::memset(out.data(), 0, bytes);

@@ -58,5 +58,8 @@ class Allocator {
 Allocator& host_allocator();
 /// Host memory of zeros; large blocks take no physical memory until they are written.
 Buffer zeroed_host_buffer(std::size_t bytes);
+/// Gives `block` at least so many bytes; what was in a smaller one is lost. One that was too small once grows by an
+/// eighth more than is needed: shapes that grow from run to run then seldom ask for memory.
+void grow_host_buffer(Buffer& block, std::size_t bytes);
 
 }  // namespace infernode::tensor

@@ -53,6 +53,20 @@ describe('the example that reads a picture', () => {
     expect(existsSync(join(folder, 'photo.jpg-read.png'))).toBe(true);
   });
 
+  it.each(['--help', '-h'])('says how it is used: %s', (option) => {
+    const { status, stdout, stderr } = read(option);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toContain('usage: node examples/ocr/main.mjs [PICTURE]');
+  });
+
+  it('refuses options that it does not have', () => {
+    const { status, stderr } = read('--langs');
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "ocr: unknown option '--langs'; --help says what there is\n",
+    });
+  });
+
   it('says what is wrong with a file that is no picture', () => {
     writeFileSync(join(folder, 'notes.txt'), 'no picture');
     const { status, stderr } = read('notes.txt');

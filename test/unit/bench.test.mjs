@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { costMarkdown, costText, goalText, holds } from '../../bench/models/cost-report.mjs';
+import { accuracyTests, costs } from '../../bench/models/costs.mjs';
 import { encodeFrame, readFrames } from '../../bench/models/frames.mjs';
-import { machineWords } from '../../bench/models/machine.mjs';
+import { machineWords, parseRates } from '../../bench/models/machine.mjs';
 import { commandLine, parseOptions, tableName } from '../../bench/models/options.mjs';
 import { markdown, problem, replaceTable, rowText, streaming, summarize } from '../../bench/models/report.mjs';
 import { boundByReading, weightBytes } from '../../bench/models/weights.mjs';
@@ -46,7 +49,7 @@ describe('the options of the benchmark', () => {
 
   it.each([
     ['--peer tvm', '--peer tvm: use ort, openvino or none'],
-    ['--set small', '--set small: use architectures, real, trees or all'],
+    ['--set small', '--set small: use architectures, real, trees, costs or all'],
     ['--level high', '--level high: use disabled, basic, extended, layout or all'],
     ['--cpu sse', '--cpu sse: use baseline, avx2, avx512, vnni, bf16, amx, neon, dotprod or i8mm'],
     ['--precision low', '--precision low: use highest, high or medium'],
@@ -59,6 +62,9 @@ describe('the options of the benchmark', () => {
     ['--only (', '--only (: Invalid regular expression: /(/: Unterminated group'],
     ['--json=', '--json=: name a file, or give --json alone'],
     ['--readme --peer none', '--readme needs a peer to compare with'],
+    ['--set costs --threads 1', '--threads is not for --set costs'],
+    ['--set costs --cpu=avx2', '--cpu is not for --set costs'],
+    ['--set costs --peer openvino', '--peer openvino is not for --set costs: use ort or none'],
     ['--thread 1', "Unknown option '--thread'; --help says what there is"],
     ['gpt2', "Unexpected argument 'gpt2'; --help says what there is"],
     ['--peer', "Option '--peer <value>' argument missing; --help says what there is"],
@@ -71,6 +77,7 @@ describe('the options of the benchmark', () => {
     expect(tableName(parseOptions([]))).toBe('ort');
     expect(tableName(parseOptions(['--peer', 'openvino', '--precision', 'medium']))).toBe('openvino medium');
     expect(tableName(parseOptions(['--level', 'basic', '--cpu', 'avx2']))).toBe('ort level basic cpu avx2');
+    expect(tableName(parseOptions(['--set', 'costs']))).toBe('costs');
   });
 
   it('are said again without the file of JSON, and as a shell takes them', () => {
@@ -200,6 +207,82 @@ M; V.
     );
     expect(replaceTable(once, 'ort', 'new')).toBe(once);
     expect(() => replaceTable(text, 'openvino', 'new')).toThrow("no table 'openvino': give it a place between");
+  });
+});
+
+const costRows = [
+  { name: 'call', unit: 'µs', ours: 2.5, goal: { most: 3 } },
+  {
+    ...{ name: 'load', unit: 'ms', ours: 20, theirs: 38, goal: { times: 2 } },
+    ...{ ratio: 1.9, lowest: 1.8, highest: 2.1 },
+  },
+  { name: 'load alone', unit: 'ms', ours: 20, goal: { times: 2 } },
+  { name: 'memory', unit: 'times', ours: 1.04, theirs: 1.5, goal: { most: 1.1 } },
+  { name: 'kernel', unit: 'share', ours: 0.87, goal: { least: 0.8 } },
+  { name: 'exactness', test: 'a.cpp: a test' },
+  { name: 'decode', failed: 'no such\nmodel' },
+];
+
+describe('the costs', () => {
+  it('are held against their goals, where something says so', () => {
+    expect(costRows.map(holds)).toEqual([true, false, undefined, true, true, undefined, false]);
+    expect(costRows.slice(0, 5).map(goalText)).toEqual([
+      'at most 3.00 µs',
+      "2 times the peer's speed",
+      "2 times the peer's speed",
+      'at most 1.10',
+      'at least 80 %',
+    ]);
+  });
+
+  it('have a line each', () => {
+    expect(costRows.map((row) => costText(row).replace(/ +/g, ' '))).toEqual([
+      'call 2.50 µs at most 3.00 µs: yes',
+      "load 20.0 ms 38.0 ms 1.90 (1.80 to 2.10) 2 times the peer's speed: no",
+      "load alone 20.0 ms 2 times the peer's speed",
+      'memory 1.04 1.50 at most 1.10: yes',
+      'kernel 87 % at least 80 %: yes',
+      'exactness test: a.cpp: a test',
+      'decode failed: no such',
+    ]);
+  });
+
+  it('are a table in Markdown', () => {
+    const text = costMarkdown({ command: 'npm run bench --', machine: 'M', versions: 'V', rows: costRows });
+    expect(text).toBe(`\`npm run bench --\`
+
+M; V.
+
+| what | ours | peer | ratio | goal | holds |
+| --- | ---: | ---: | ---: | --- | --- |
+| call | 2.50 µs |  |  | at most 3.00 µs | yes |
+| load | 20.0 ms | 38.0 ms | 1.90 (1.80 to 2.10) | 2 times the peer's speed | **no** |
+| load alone | 20.0 ms |  |  | 2 times the peer's speed |  |
+| memory | 1.04 | 1.50 |  | at most 1.10 | yes |
+| kernel | 87 % |  |  | at least 80 % | yes |
+| exactness |  |  |  |  | test: a.cpp: a test |
+| decode |  |  |  |  | failed: no such |
+
+3 of 5 goals hold.`);
+  });
+
+  it('have names for --only, a load of each architecture among them', () => {
+    const names = costs.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { model } of workloads) expect(names).toContain(`load ${model}`);
+  });
+
+  it.each(accuracyTests)('name tests that there are: $test', ({ file, test }) => {
+    const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+    expect(text).toContain(`TEST_CASE("${test}")`);
+  });
+
+  it('take rates from what the program prints', () => {
+    expect(parseRates('avx2 multiply-add 137.4 product 118.8\namx multiply-add 390.0 product 287.5\n')).toEqual({
+      avx2: { peak: 137.4, gemm: 118.8 },
+      amx: { peak: 390, gemm: 287.5 },
+    });
+    expect(() => parseRates('no such CPU\n')).toThrow('bench_rates said: no such CPU');
   });
 });
 

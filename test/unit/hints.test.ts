@@ -40,6 +40,38 @@ describe('what to do is said', () => {
     expect(await failureOf(async () => InferenceSession.createSync(path))).toMatchObject(expected);
   });
 
+  it.each([
+    ['base64', 'CAg6'.repeat(5000), " It looks like base64: give the bytes, Buffer.from(text, 'base64')."],
+    ['text', 'ir_version: 8 '.repeat(1000), ''],
+  ])('of a model passed as %s, which is cut short', async (_, text, hint) => {
+    addon.failure = { code: 'IO', message: `Load model from ${text} failed: Load model ${text} failed.`, path: text };
+    const shown = `${text.slice(0, 60)}... (${text.length} characters)`;
+    expect(await failureOf(() => InferenceSession.create(text))).toMatchObject({
+      message: `Load model from ${shown} failed: Load model ${shown} failed.${hint}`,
+      path: shown,
+    });
+  });
+
+  it.each(['modelCacheDir', 'optimizedModelFilePath', 'profileFilePrefix'])('of ~ in %s', async (key) => {
+    const create = (path: string) =>
+      InferenceSession.create('m', { enableProfiling: true, profileFilePrefix: 'p', [key]: path } as any);
+    const error = await failureOf(() => create('~/models'));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message:
+        `Invalid session options: '${key}' begins with '~'. The shell expands ~, Node.js does not: ` +
+        "give os.homedir() and the rest. A folder of that name is './~/models'.",
+    });
+    await create('./~/models');
+    await create('~models');
+  });
+
+  it('of a long text for an option, which is cut short', async () => {
+    const message = await messageOf(() => InferenceSession.create('m', { executionMode: 'x'.repeat(1000) } as any));
+    expect(message).toContain(`got '${'x'.repeat(60)}... (1000 characters)'.`);
+  });
+
   it('of a load that was aborted', async () => {
     addon.failure = { code: 'ABORTED', message: 'the run was cancelled' };
     expect(await messageOf(() => InferenceSession.create('m'))).toBe('The load was aborted.');

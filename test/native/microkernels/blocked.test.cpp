@@ -99,7 +99,8 @@ void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar,
   run(Activation::kClip);
   CHECK(c.worst(sum, kClamped) < tolerance);
   run(Activation::kSilu);
-  CHECK(c.worst(sum, [](double x) { return x / (1 + std::exp(-x)); }) < 2 * tolerance);
+  const double quick = bfloat16 ? 1e-3 : 0;  // activations beside such products are less exact
+  CHECK(c.worst(sum, [](double x) { return x / (1 + std::exp(-x)); }) < 2 * tolerance + quick);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -369,7 +370,9 @@ TEST_CASE("blocked conv applies every activation") {
             : kind == Activation::kGeluTanh
                 ? 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)))
                 : x / (1 + std::exp(-x));
-        wrong += std::abs(out[i] - expected) < 1e-4 ? 0 : 1;
+        // Activations of medium precision are quick ones.
+        const double most = precision == Float32Precision::kMedium ? 3e-4 * std::max(1.0, std::abs(expected)) : 1e-4;
+        wrong += std::abs(out[i] - expected) < most ? 0 : 1;
       }
       CHECK(wrong == 0);
     }

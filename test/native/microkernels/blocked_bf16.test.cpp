@@ -36,9 +36,10 @@ class Problem {
     args.bias = bias_.data();
   }
 
-  // How many outputs differ with some of the blocks in bfloat16; bit 0: input, 1: residual, 2: output.
+  // How many outputs differ with some of the blocks in bfloat16; bit 0: input, 1: residual, 2: output. `quick`: they
+  // may be off by as much as quick activations are, and so rounded to the next number.
   template <typename Run>
-  std::size_t wrong(unsigned kinds, const Run& run) {
+  std::size_t wrong(unsigned kinds, const Run& run, bool quick = false) {
     run(with(0));
     std::vector<float> expected(y_.begin(), y_.end());
     std::fill(y_.begin(), y_.end(), -7.0f);
@@ -48,7 +49,8 @@ class Problem {
       const bool narrow = (kinds & 4u) != 0;
       const float value = narrow ? rounded(expected[i]) : expected[i];
       const float made = narrow ? static_cast<float>(BFloat16::from_bits(y16_[i])) : y_[i];
-      count += std::isnan(value) ? !std::isnan(made) : made != value;
+      const bool near = quick && std::abs(made - value) <= 2e-4f + std::abs(value) / 128;
+      count += std::isnan(value) ? !std::isnan(made) : made != value && !near;
     }
     return count;
   }
@@ -160,10 +162,13 @@ TEST_CASE("blocked depthwise conv takes and makes bfloat16 as it does float32") 
       }
       problem.args.packed_weight = packed.data();
       problem.args.activation = kActivations[index % std::size(kActivations)];
-      CHECK(problem.wrong(7, [&](const BlockedConvArgs& args) {
-        table.depthwise(args, 0, 1);
-        table.depthwise(args, 1, channel_blocks(s.in_channels));
-      }) == 0);
+      CHECK(problem.wrong(
+                7,
+                [&](const BlockedConvArgs& args) {
+                  table.depthwise(args, 0, 1);
+                  table.depthwise(args, 1, channel_blocks(s.in_channels));
+                },
+                true) == 0);
     }
   });
 }

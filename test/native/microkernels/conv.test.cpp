@@ -72,6 +72,25 @@ TEST_CASE("conv of many channels agrees with the definition for many shapes") {
   });
 }
 
+TEST_CASE("conv to few positions agrees with the definition") {
+  for_each_target([](CpuRung rung) {
+    for (std::size_t positions = 1; positions <= 9; ++positions) {
+      CAPTURE(positions);
+      check_definition(conv_table(rung), make_shape(129, 13, {1, 1, positions}, {1, 1, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
+                       positions, false, false);
+      check_definition(conv_table(rung),
+                       make_shape(300, 18, {1, 1, 3 * positions}, {1, 1, 4}, {1, 1, 3}, {1, 1, 2}, 2, 2), positions,
+                       false, false);
+      check_definition(conv_table(rung), make_shape(70, 7, {1, 4, positions}, {1, 3, 2}, {1, 3, 1}, {1, 1, 1}, 1, 0),
+                       positions, false, false);
+      check_definition(conv_table(rung), make_shape(65, 5, {1, 1, positions}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
+                       positions, false, false);
+    }
+    check_definition(conv_table(rung), make_shape(40, 9, {2, 3, 2}, {3, 3, 3}, {1, 2, 1}, {1, 1, 1}, 1, 1), 1, false,
+                     false);
+  });
+}
+
 TEST_CASE("conv sums K in blocks, and gives the same bits however it is cut") {
   for_each_target([](CpuRung rung) {
     const ConvTable& table = conv_table(rung);

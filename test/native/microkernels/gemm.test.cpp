@@ -141,8 +141,8 @@ TEST_CASE("gemm expands an 8-bit B with one scale and zero point, or one for eac
 
 TEST_CASE("gemm is as exact as its precision says, whatever the numbers") {
   const std::size_t m = 70, n = 70, k = 500;
-  enum Kind { kRandom, kCancelling, kWide, kTiny };
-  for (const Kind kind : {kRandom, kCancelling, kWide, kTiny}) {
+  enum Kind { kRandom, kCancelling, kWide, kTiny, kDenormal };
+  for (const Kind kind : {kRandom, kCancelling, kWide, kTiny, kDenormal}) {
     CAPTURE(static_cast<int>(kind));
     Random random(static_cast<std::uint32_t>(kind) + 1);
     std::vector<float> a(m * k), b(k * n), spread(m * k + k * n), out(m * n);
@@ -153,6 +153,7 @@ TEST_CASE("gemm is as exact as its precision says, whatever the numbers") {
       for (std::size_t i = 0; i < x.size(); ++i) {
         if (kind == kWide) x[i] = std::ldexp(x[i], static_cast<int>(spread[offset + i] * 60));
         if (kind == kTiny) x[i] = std::ldexp(x[i], -110);
+        if (kind == kDenormal) x[i] = std::ldexp(x[i], -130);
       }
     };
     stretch(a, 0);

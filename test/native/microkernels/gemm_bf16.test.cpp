@@ -134,6 +134,128 @@ TEST_CASE("gemm of medium precision rounds both operands to the nearest bfloat16
   });
 }
 
+TEST_CASE("gemm of medium precision ends with residuals, biases and activations") {
+  with_table([](const GemmTable& table) {
+    const auto silu = [](double x) { return x / (1 + std::exp(-x)); };
+    const auto value = [&](Activation kind, double x) {
+      switch (kind) {
+        case Activation::kRelu:
+          return std::max(x, 0.0);
+        case Activation::kSigmoid:
+          return 1 / (1 + std::exp(-x));
+        case Activation::kSilu:
+          return silu(x);
+        case Activation::kGelu:
+          return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+        case Activation::kTanh:
+          return std::tanh(x);
+        default:
+          return x;
+      }
+    };
+    std::size_t index = 0;
+    for (const Activation kind : {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kSilu,
+                                  Activation::kGelu, Activation::kTanh}) {
+      for (const std::size_t k : {40u, 1601u}) {  // in one block and in several
+        for (unsigned with = 0; with < 16; ++with) {
+          CAPTURE(++index);
+          const std::size_t m = 25, n = 77;
+          Random random(index);
+          std::vector<float> a(m * k), b(k * n), bias_n(n), bias_m(m), residual(m * n), before(m * n), c(m * n);
+          random.fill(a);
+          random.fill(b, -0.2f, 0.2f);
+          for (std::vector<float>* x : {&bias_n, &bias_m, &residual, &before}) random.fill(*x, -3, 3);
+          c = before;
+          GemmArgs args{.m = m, .n = n, .k = k, .alpha = 0.5f, .a = a.data(), .lda = k, .epilogue = {}};
+          std::vector<float> packed(table.packed_b_floats(n, k));
+          table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+          args.packed_b = packed.data();
+          args.c = c.data();
+          args.ldc = n;
+          args.accumulate = (with & 1u) != 0;
+          if ((with & 2u) != 0) args.epilogue.bias_n = bias_n.data();
+          if ((with & 4u) != 0) args.epilogue.bias_m = bias_m.data();
+          if ((with & 8u) != 0) args.epilogue.residual = residual.data();
+          args.epilogue.ld_residual = n;
+          args.epilogue.residual_scale = 0.75f;
+          args.epilogue.activation.kind = kind;
+          Scratch<float> scratch(table.scratch_floats);
+          table.gemm(args, {0, m, 0, n}, scratch.data());
+          double worst = 0;
+          for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+              double sum = 0;
+              for (std::size_t p = 0; p < k; ++p)
+                sum += static_cast<double>(rounded(a[i * k + p])) * rounded(b[p * n + j]);
+              double x = sum / 2;
+              if ((with & 1u) != 0) x += before[i * n + j];
+              if ((with & 2u) != 0) x += bias_n[j];
+              if ((with & 4u) != 0) x += bias_m[i];
+              if ((with & 8u) != 0) x += 0.75 * residual[i * n + j];
+              x = value(kind, x);
+              worst = std::max(worst, std::abs(x - c[i * n + j]) / (1 + std::abs(x)));
+            }
+          }
+          CHECK(worst < 2e-4);
+        }
+      }
+    }
+    // Far out, and NaN.
+    const std::size_t k = 32, n = 32;
+    std::vector<float> b(k * n), packed(table.packed_b_floats(n, k)), c(6 * n);
+    for (std::size_t j = 0; j < n; ++j) b[j] = j == 31 ? std::nanf("") : static_cast<float>(j) * 20 - 300;
+    b[0] = -INFINITY;
+    b[1] = INFINITY;
+    table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+    std::vector<float> a(6 * k);
+    for (std::size_t i = 0; i < 6; ++i) a[i * k] = 1;
+    GemmArgs args{.m = 6, .n = n, .k = k, .a = a.data(), .lda = k, .epilogue = {}};
+    args.packed_b = packed.data();
+    args.c = c.data();
+    args.ldc = n;
+    Scratch<float> scratch(table.scratch_floats);
+    for (const Activation kind : {Activation::kSigmoid, Activation::kSilu, Activation::kGelu}) {
+      args.epilogue.activation.kind = kind;
+      table.gemm(args, {0, 6, 0, n}, scratch.data());
+      CHECK(c[1] == (kind == Activation::kSigmoid ? 1.0f : INFINITY));
+      CHECK(std::isnan(c[31]));
+      for (std::size_t j = 2; j < 31; ++j)
+        CHECK(c[j] == doctest::Approx(value(kind, static_cast<double>(rounded(b[j])))).epsilon(2e-4));
+    }
+  });
+}
+
+TEST_CASE("gemm of medium precision takes an A of bfloat16") {
+  with_table([](const GemmTable& table) {
+    for (const std::size_t m : {1u, 3u, 50u}) {
+      for (const std::size_t k : {33u, 64u, 1999u}) {
+        const std::size_t n = 70, lda = k + 3;
+        Random random(k);
+        std::vector<float> a(m * lda), b(k * n), packed(table.packed_b_floats(n, k)), c(m * n), expected(m * n);
+        random.fill(a);
+        random.fill(b);
+        std::vector<std::uint16_t> bits(a.size());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+          if (i % lda >= k) a[i] = std::nanf("");
+          bits[i] = BFloat16(a[i]).bits;
+        }
+        table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+        GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = lda, .epilogue = {}};
+        args.packed_b = packed.data();
+        args.ldc = n;
+        Scratch<float> scratch(table.scratch_floats);
+        args.c = expected.data();
+        table.gemm(args, {0, m, 0, n}, scratch.data());
+        args.c = c.data();
+        args.a = bits.data();
+        args.a_type = FloatType::kBf16;
+        table.gemm(args, {0, m, 0, n}, scratch.data());
+        CHECK(c == expected);
+      }
+    }
+  });
+}
+
 TEST_CASE("gemm of medium precision gives the same bits however C is cut") {
   with_table([](const GemmTable& table) {
     for (const std::size_t m : {1u, 4u, 5u, 100u, 400u}) {

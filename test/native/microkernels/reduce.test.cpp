@@ -1,5 +1,7 @@
 #include "microkernels/reduce.h"
 
+#include "microkernels/elementwise.h"
+
 #include "support.h"
 
 namespace infernode::microkernels::test {
@@ -150,6 +152,30 @@ TEST_CASE("softmax and log_softmax rows") {
   });
 }
 
+TEST_CASE("exponentials of rows, and their sums") {
+  for_each_target([](CpuRung rung) {
+    const ReduceTable& table = reduce_table(rung);
+    for (const float scale : {1.0f, 0.125f, 3.0f}) {
+      for (const std::size_t n : kLengths) {
+        if (n == 0) continue;
+        Guarded<float> x(n), y(n);
+        Random random(n);
+        random.fill(x, -20, 20);
+        if (n > 3) x[n / 2] = -INFINITY;
+        double top = -INFINITY, sum = 0, worst = 0;
+        for (const float v : x) top = std::max<double>(top, v);
+        for (const float v : x) sum += std::exp(scale * (v - top));
+        const float total = table.exponentials(x.data(), y.data(), n, scale);
+        for (std::size_t i = 0; i < n; ++i) worst = std::max(worst, std::abs(y[i] - std::exp(scale * (x[i] - top))));
+        CHECK(worst < 3e-7);
+        CHECK(std::abs(total - sum) <= 3e-6 * sum);
+      }
+    }
+    std::vector<float> x = {-INFINITY, -INFINITY, -INFINITY};
+    CHECK(std::isnan(table.exponentials(x.data(), x.data(), 3, 0.5f)));
+  });
+}
+
 TEST_CASE("softmax of extreme rows") {
   for_each_target([](CpuRung rung) {
     const ReduceTable& table = reduce_table(rung);
@@ -198,6 +224,74 @@ TEST_CASE("layer_norm and rms_norm rows, also far from zero") {
         }
         CHECK(worst < (offset == 0 ? 1e-5 : 1e-3) * (n == 1 ? 1e3 : 1));
         CHECK(worst_rms < 1e-5);
+      }
+    }
+  });
+}
+
+TEST_CASE("softmax, normalisations and gelu are no worse than plain float32 code") {
+  // Largest error over the largest number expected.
+  const auto error = [](const std::vector<float>& actual, const std::vector<double>& expected) {
+    double worst = 0, largest = 0;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      worst = std::max(worst, std::abs(actual[i] - expected[i]));
+      largest = std::max(largest, std::abs(expected[i]));
+    }
+    return worst / largest;
+  };
+  // As the definitions read, in the arithmetic of `T`, one number after another.
+  const auto softmax = [](const std::vector<float>& x, auto one) {
+    using T = decltype(one);
+    std::vector<T> y(x.size());
+    T sum = 0;
+    const T most = *std::max_element(x.begin(), x.end());
+    for (std::size_t i = 0; i < x.size(); ++i) sum += y[i] = std::exp(static_cast<T>(x[i]) - most);
+    for (T& value : y) value /= sum;
+    return y;
+  };
+  const auto normal = [](const std::vector<float>& x, auto one) {
+    using T = decltype(one);
+    T mean = 0, variance = 0;
+    for (const float value : x) mean += value;
+    mean /= static_cast<T>(x.size());
+    for (const float value : x) variance += (value - mean) * (value - mean);
+    const T scale = one / std::sqrt(variance / static_cast<T>(x.size()) + static_cast<T>(1e-5f));
+    std::vector<T> y;
+    for (const float value : x) y.push_back((value - mean) * scale);
+    return y;
+  };
+  const auto gelu = [](const std::vector<float>& x, auto one) {
+    using T = decltype(one);
+    std::vector<T> y;
+    for (const T value : x)
+      y.push_back(static_cast<T>(0.5) * value * (one + std::erf(value / std::sqrt(static_cast<T>(2)))));
+    return y;
+  };
+  for_each_target([&](CpuRung rung) {
+    const ReduceTable& table = reduce_table(rung);
+    for (const std::size_t n : {100u, 768u, 4096u}) {
+      for (const float offset : {0.0f, 30.0f}) {
+        CAPTURE(n);
+        CAPTURE(offset);
+        double ours[3] = {}, plain[3] = {};  // the worst of many draws
+        for (std::uint32_t draw = 0; draw < 20; ++draw) {
+          Random random(draw + 1);
+          std::vector<float> x(n), y(n);
+          random.fill(x, offset - 8, offset + 8);
+          const auto compare = [&](std::size_t what, const auto& definition) {
+            ours[what] = std::max(ours[what], error(y, definition(x, 1.0)));
+            plain[what] = std::max(plain[what], error(definition(x, 1.0f), definition(x, 1.0)));
+          };
+          table.softmax(x.data(), y.data(), n);
+          compare(0, softmax);
+          table.layer_norm(x.data(), nullptr, nullptr, y.data(), n, 1e-5f, nullptr, nullptr);
+          compare(1, normal);
+          elementwise_table(rung)[UnaryOp::kGelu](x.data(), y.data(), n, 0, 0);
+          compare(2, gelu);
+        }
+        CHECK(ours[0] <= plain[0]);
+        CHECK(ours[1] <= plain[1]);
+        CHECK(ours[2] <= plain[2]);
       }
     }
   });

@@ -107,6 +107,17 @@ TEST_CASE("data given by the caller is used instead of files") {
   const Error absent = read_error(model_of({external("w", 1, {4}, "other.bin")}), options);
   CHECK(absent.code() == ErrorCode::InvalidArgument);
   CHECK(contains(absent, "not found from the table user provided"));
+  CHECK(contains(absent, "The paths in externalData are 'w.bin'."));
+}
+
+TEST_CASE("a file of data that is not there is set against those that are") {
+  const TemporaryFolder folder;
+  folder.write("weights.bin", kWeights);
+  const std::string path = folder.write("m.onnx", model_of({external("w", 1, {4}, "weight.bin")}));
+  CHECK(contains(file_error(path), "does not exist"));
+  CHECK(contains(file_error(path), "The folder holds 'm.onnx', 'weights.bin'."));
+  for (int i = 10; i < 20; ++i) folder.write(cat("part", i), kWeights);
+  CHECK(contains(file_error(path), "'part18' and 2 more."));
 }
 
 TEST_CASE("a model in memory finds its data in the folder that is named") {

@@ -20,6 +20,18 @@ TEST_CASE("BlockChannels and UnblockChannels undo each other") {
   CHECK(infer_op("(float[N,33,H,W] X) => (Y) { Y = infernode.BlockChannels(X) }", 17) == "tensor(float)[N,3,H,W,16]");
 }
 
+TEST_CASE("BlockChannels rounds to bfloat16 where asked, and UnblockChannels takes such blocks") {
+  for (const std::int64_t channels : {1, 15, 16, 40}) {
+    const Tensor x = noise({2, channels, 13, 11});
+    const std::vector<Value> expected = run_op("(X) => (Y) { H = Cast<to=16>(X)  Y = Cast<to=1>(H) }", 17, {x});
+    check_op(cat("(X) => (Y) { B = infernode.BlockChannels<to=16>(X)  Y = infernode.UnblockChannels<channels=",
+                 channels, ">(B) }"),
+             17, {x}, expected);
+  }
+  CHECK(infer_op("(float[N,33,H,W] X) => (Y) { Y = infernode.BlockChannels<to=16>(X) }", 17) ==
+        "tensor(bfloat16)[N,3,H,W,16]");
+}
+
 TEST_CASE("BlockedConv agrees with Conv over strides, dilations, pads and groups") {
   const struct {
     Shape x, w;
@@ -85,6 +97,9 @@ TEST_CASE("BlockedConv refuses what does not fit") {
                  {noise({1, 1, 3, 3, 16}), w, noise({1, 1, 3, 2, 16})}, ErrorCode::ShapeMismatch, "adds Z");
   check_op_fails("(X, W) => (Y) { Y = infernode.BlockedConv<group=2>(X, W) }", 17, {b, noise({4, 16, 1, 1})},
                  ErrorCode::UnsupportedOperator, "one channel a group");
+  // The loops of the highest precision take float32 only.
+  check_op_fails("(X, W) => (Y) { B = infernode.BlockChannels<to=16>(X)  Y = infernode.BlockedConv(B, W) }", 17,
+                 {noise({1, 16, 3, 3}), w}, ErrorCode::UnsupportedOperator, "does not take these blocks of bfloat16");
   check_op_fails("(X) => (Y) { Y = infernode.UnblockChannels<channels=40>(X) }", 17, {b}, ErrorCode::ShapeMismatch,
                  "does not hold 40 channels");
 }

@@ -1,3 +1,5 @@
+#include <numbers>
+
 #include "ops/float_types.h"
 
 namespace infernode::test {
@@ -61,6 +63,71 @@ TEST_CASE("Conv agrees with plain loops over 1 to 3 axes, groups, strides, dilat
     CAPTURE(text);
     check_float_types(text, 22, {noise(c.x), noise(c.w, 1, 2), noise({c.w[0]}, 1, 3)});
   }
+}
+
+/// Rows of a windowed Fourier transform: cosines, sines with the sign, or both.
+Tensor transform_rows(std::int64_t length, std::int64_t bins, bool cosines, double sine_sign) {
+  const Tensor w = Tensor::make(DType::Float32, {(cosines ? bins : 0) + (sine_sign != 0 ? bins : 0), 1, length});
+  float* at = w.mutable_data<float>();
+  for (const bool sine : {false, true}) {
+    if (sine ? sine_sign == 0 : !cosines) continue;
+    for (std::int64_t k = 0; k < bins; ++k) {
+      for (std::int64_t n = 0; n < length; ++n) {
+        const double angle = 2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(length);
+        const double window = 0.5 - 0.5 * std::cos(angle), turn = angle * static_cast<double>(k);
+        *at++ = static_cast<float>(window * (sine ? sine_sign * std::sin(turn) : std::cos(turn)));
+      }
+    }
+  }
+  return w;
+}
+
+/// X [N,1,L] convolved by W [M,1,K].
+Tensor convolve(const Tensor& x, const Tensor& w, std::int64_t stride, std::int64_t pad) {
+  const std::int64_t length = x.dim(2), kernel = w.dim(2), frames = (length + 2 * pad - kernel) / stride + 1;
+  const Tensor y = Tensor::make(DType::Float32, {x.dim(0), w.dim(0), frames});
+  float* at = y.mutable_data<float>();
+  for (std::int64_t i = 0; i < x.dim(0); ++i) {
+    for (std::int64_t m = 0; m < w.dim(0); ++m) {
+      for (std::int64_t f = 0; f < frames; ++f) {
+        double sum = 0;
+        for (std::int64_t n = 0; n < kernel; ++n) {
+          const std::int64_t from = f * stride - pad + n;
+          if (from < 0 || from >= length) continue;
+          sum += static_cast<double>(x.data<float>()[i * length + from]) *
+                 static_cast<double>(w.data<float>()[m * kernel + n]);
+        }
+        *at++ = static_cast<float>(sum);
+      }
+    }
+  }
+  return y;
+}
+
+TEST_CASE("Conv by rows of a Fourier transform") {
+  const Tensor cosines = transform_rows(128, 65, true, 0), sines = transform_rows(128, 65, false, 1),
+               both = transform_rows(64, 33, true, -1), some = transform_rows(64, 10, true, 1);
+  const std::string plain = "(X, W) => (Y) { Y = Conv<strides = [40]>(X, W) }",
+                    padded = "(X, W) => (Y) { Y = Conv<strides = [16], pads = [20, 20]>(X, W) }";
+  for (const Tensor& w : {cosines, sines, both, some}) {
+    const Tensor x = noise({2, 1, 900}, 1, 3);
+    check_op(plain, 17, {x, w}, {convolve(x, w, 40, 0)}, 2e-5);
+    check_op(padded, 17, {x, w}, {convolve(x, w, 16, 20)}, 2e-5);
+    check_threads(padded, 17, {noise({3, 1, 20000}), w});
+  }
+  // Silence, a click, and numbers that are not finite.
+  const Tensor x = noise({1, 1, 400}, 1, 4);
+  std::fill_n(x.mutable_data<float>(), 300, 0.0f);
+  check_op(plain, 17, {x, cosines}, {convolve(x, cosines, 40, 0)}, 2e-5);
+  for (const float odd : {1.0f, 1e30f, kInf, kNaN}) {
+    x.mutable_data<float>()[101] = odd;
+    check_op(plain, 17, {x, cosines}, {convolve(x, cosines, 40, 0)}, 2e-5);
+  }
+  // One weight is another.
+  const Tensor changed = cosines.clone();
+  changed.mutable_data<float>()[5 * 128 + 50] += 1e-3f;
+  const Tensor y = noise({1, 1, 400}, 1, 5);
+  check_op(plain, 17, {y, changed}, {convolve(y, changed, 40, 0)}, 2e-5);
 }
 
 TEST_CASE("Conv does not depend on the number of threads") {

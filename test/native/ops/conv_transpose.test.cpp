@@ -38,6 +38,10 @@ TEST_CASE("ConvTranspose agrees with plain loops over 1 to 3 axes, groups, strid
       {{1, 2, 3, 4, 3}, {2, 2, 2, 3, 2}, "strides=[1,2,2]", 2},
       {{1, 8, 9, 9}, {8, 4, 2, 2}, "strides=[2,2]", 4},
       {{1, 3, 6, 6}, {3, 2, 1, 1}, "strides=[1,1]", 2},
+      {{2, 24, 70, 75}, {24, 24, 2, 2}, "strides=[2,2]", 24},
+      {{1, 6, 5, 19}, {6, 2, 2, 3}, "group=3, strides=[2,3]", 6},
+      {{1, 6, 33}, {6, 5, 2}, "strides=[2]", 5},
+      {{1, 3, 6, 6}, {3, 2, 2, 2}, "strides=[2,2], output_padding=[1,0]", 2},
   };
   for (const auto& c : cases) {
     const std::string text = cat("(X, W, B) => (Y) { Y = ConvTranspose<", c.attributes, ">(X, W, B) }");

@@ -13,6 +13,14 @@ TEST_CASE("LSTM's gates stand in the order input, output, forget, cell") {
            {f32({1, 1, 1, 1}, {hidden}), f32({1, 1, 1}, {hidden}), f32({1, 1, 1}, {cell})});
 }
 
+TEST_CASE("LSTM's threads share the products of a step") {
+  for (const char* direction : {"forward", "bidirectional"}) {
+    const std::int64_t directions = direction == std::string("forward") ? 1 : 2;
+    check_threads(cat("(X, W, R) => (Y) { Y = LSTM<hidden_size=200, direction=\"", direction, "\">(X, W, R) }"), 14,
+                  {noise({7, 1, 12}), noise({directions, 800, 12}, 0.3f, 2), noise({directions, 800, 200}, 0.1f, 3)});
+  }
+}
+
 TEST_CASE("LSTM's peepholes see the cell") {
   const Tensor x = f32({1, 1, 1}, {0}), w = f32({1, 4, 1}, {0, 0, 0, 0}), r = f32({1, 4, 1}, {0, 0, 0, 0});
   // P holds input, output, forget; the output gate sees the new cell.

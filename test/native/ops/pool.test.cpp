@@ -91,6 +91,26 @@ TEST_CASE("Poolings agree in all floating types over 1 to 3 axes") {
   }
 }
 
+TEST_CASE("MaxPool over places of 16 elements gives what it gives of planes") {
+  const Tensor x = noise({2, 32, 9, 10});
+  for (const char* type : {"1", "16"}) {
+    for (const auto& [plane, places] :
+         {std::pair("kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]",
+                    "kernel_shape=[3,3,1], strides=[2,2,1], pads=[1,1,0,1,1,0]"),
+          {"kernel_shape=[5,5], pads=[2,2,2,2]", "kernel_shape=[5,5,1], pads=[2,2,0,2,2,0]"},
+          {"kernel_shape=[2,3], dilations=[2,1], ceil_mode=1", "kernel_shape=[2,3,1], dilations=[2,1,1], ceil_mode=1"},
+          {"auto_pad=\"SAME_UPPER\", kernel_shape=[3,2]", "auto_pad=\"SAME_UPPER\", kernel_shape=[3,2,1]"},
+          {"kernel_shape=[20000,1], pads=[10000,0,10000,0]", "kernel_shape=[20000,1,1], pads=[10000,0,0,10000,0,0]"}}) {
+      CAPTURE(plane);
+      const std::vector<Value> expected = run_op(
+          cat("(X) => (Y) { H = Cast<to=", type, ">(X)  M = MaxPool<", plane, ">(H)  Y = Cast<to=1>(M) }"), 22, {x});
+      const std::string back = cat("(X) => (Y) { B = infernode.BlockChannels<to=", type, ">(X)  M = MaxPool<", places,
+                                   ">(B)  Y = infernode.UnblockChannels<channels=32>(M) }");
+      check_op(back, 22, {x}, expected);
+    }
+  }
+}
+
 TEST_CASE("A window far larger than its input sees the input") {
   const Tensor x = f32({1, 1, 3}, {1, 5, 3});
   const char* window = "kernel_shape=[1000000000], pads=[500000000,500000000]";

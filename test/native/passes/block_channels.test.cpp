@@ -64,7 +64,7 @@ TEST_CASE("rows that may be too long for pairs of bfloat16 numbers are multiplie
     passes::run_layout(model, options);
     return nodes(*model.graph);
   };
-  CHECK(made("30").find("BlockedConv <pads = [1, 1, 1, 1]>") != std::string::npos);
+  CHECK(made("30").find("BlockedConv <pads = [1, 1, 1, 1], to = 16>") != std::string::npos);
   for (const char* width : {"W", "60000"}) {
     const std::string all = made(width);
     CAPTURE(all);
@@ -161,4 +161,13 @@ TEST_CASE("nothing works on blocks where that would not pay or is not known to")
   unchanged(one("float[1,3,8100,1]", "Conv<strides = [2,1], pads = [0,1,0,1]>(x, e)", kExpand));
   // A matrix unit.
   unchanged(one("float[1,3,90,90]", "Conv<strides = [2,2]>(x, e)", kExpand), CpuRung::Amx);
+}
+
+TEST_CASE("pools stay in blocks between convolutions") {
+  const std::string made = blocked(cat("(float[N,3,30,30] x) => (y) <", kExpand, ", ", kProject,
+                                       "> { t = Conv<pads = [1,1,1,1]>(x, e)  "
+                                       "u = MaxPool<kernel_shape = [3,3], strides = [2,2], pads = [1,1,0,0]>(t)  "
+                                       "y = Conv(u, p) }"));
+  CHECK(made.find("u_blocked = MaxPool <kernel_shape = [3, 3, 1], pads = [1, 1, 0, 0, 0, 0], strides = [2, 2, 1]> "
+                  "(t_blocked)") != std::string::npos);
 }

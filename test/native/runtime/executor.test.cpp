@@ -48,6 +48,18 @@ TEST_CASE("the arena and what is allocated beside it count in the budget") {
   CHECK_THROWS_WITH_AS(p.run(inputs, {.budget = &little}), doctest::Contains("of the 1000 bytes of its memoryLimit"),
                        Error);
   CHECK(little.used() == 0);
+  const Planned named(
+      "(float[N] x) => (y) { [\"small\"] a = ReduceSum <keepdims = 1> (x)  [\"large\"] b = Add(x, a)  "
+      "c = ReduceSum <keepdims = 1> (b)  y = Mul(c, a) }");
+  try {
+    (void)named.run(inputs, {.budget = &little});
+    FAIL("it ran");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::OutOfMemory);
+    CHECK(error.context().node == "large");
+    CHECK(error.context().op_type == "Add");
+    CHECK(error.message().find("large") != std::string::npos);
+  }
   (void)p.run(inputs, {.budget = &enough});
   CHECK(enough.used() == 0);
 }

@@ -57,6 +57,21 @@ TEST_CASE("a file that was replaced is mapped anew") {
   CHECK(store.map(file.path) != before);
 }
 
+TEST_CASE("a weight whose pages are let go of is read again from its file") {
+  const TemporaryFile file(4 * page_size());
+  WeightStore store;
+  const auto mapped = store.map(file.path);
+  const auto count = static_cast<std::int64_t>(mapped->size());
+  const Tensor weight(tensor::DType::Int8, {count},
+                      tensor::Buffer(const_cast<std::byte*>(mapped->data()), mapped->size(), mapped, {}, false));
+  store.release_pages(weight, 1, mapped->size() - 1);
+  store.release_pages(weight, 0, mapped->size());
+  for (const std::byte byte : weight.byte_span()) REQUIRE(byte == std::byte{'w'});
+  const Tensor own = weight.clone();  // lies in no file: nothing to let go of
+  store.release_pages(own, 0, own.bytes());
+  for (const std::byte byte : own.byte_span()) REQUIRE(byte == std::byte{'w'});
+}
+
 TEST_CASE("a mapped weight is packed once for each format, as long as somebody holds it") {
   const TemporaryFile file(64);
   WeightStore store;

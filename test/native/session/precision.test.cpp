@@ -51,6 +51,28 @@ std::vector<Model> models() {
            "> { t = Conv <pads = [1,1,1,1]> (x, v)  u = Relu(t)  y = Conv <pads = [1,1,1,1]> (u, w) }"),
        {noise(DType::Float32, {1, 3, 20, 20}, 3)},
        288 * 4});
+  // Blocks between nodes: residuals, windows of 3x3, depthwise ones, pools, channels that fill no block.
+  all.push_back({"blocks",
+                 cat("(float[2,3,37,35] x) => (y) <", weight("a", {24, 3, 3, 3}, 1), ", ", weight("b", {24}, 2), ", ",
+                     weight("d", {24, 1, 3, 3}, 3), ", ", weight("e", {40, 24, 1, 1}, 4), ", ",
+                     weight("f", {40, 40, 3, 3}, 5), ", ", weight("g", {32, 40, 1, 1}, 6), ", ",
+                     weight("h", {32, 32, 3, 3}, 7), ", ", weight("i", {40, 64, 3, 3}, 8),
+                     "> { s = Conv <pads = [1,1,1,1], strides = [2,2]> (x, a, b)  t = Relu(s) "
+                     "p = MaxPool <kernel_shape = [3,3], pads = [1,1,1,1]> (t) "
+                     "u = Conv <group = 24, pads = [1,1,1,1]> (p, d)  k = Relu(u)  v = Conv(k, e) "
+                     "w = Conv <pads = [1,1,1,1]> (v, f)  z = Add(w, v)  c = Relu(z)  m = Conv(c, g) "
+                     "n = Conv <pads = [1,1,1,1]> (m, h)  o = Sigmoid(n)  l = Mul(n, o)  q = Add(l, m) "
+                     "r = Concat <axis = 1> (l, q)  y = Conv <strides = [2,2]> (r, i) }"),
+                 {noise(DType::Float32, {2, 3, 37, 35}, 3)},
+                 std::int64_t{1} << 34});  // each sum is of numbers larger than the one before
+  all.push_back(
+      {"along a line",
+       cat("(float[2,20,75] x) => (y) <", weight("w", {40, 20, 3}, 1), ", ", weight("b", {40}, 2), ", ",
+           weight("v", {40, 40, 5}, 3), ", ", weight("u", {40, 40, 2}, 4),
+           "> { t = Conv <pads = [1,1]> (x, w, b)  g = Relu(t)  r = Conv <pads = [2,2]> (g, v)  a = Add(r, t) "
+           "s = Conv <pads = [-1,4], strides = [3]> (a, u)  y = Relu(s) }"),
+       {noise(DType::Float32, {2, 20, 75}, 3)},
+       20000});
   all.push_back({"few positions",
                  cat("(float[1,64,4,4] x) => (y) <", weight("w", {64, 64, 1, 1}, 1), "> { y = Conv(x, w) }"),
                  {noise(DType::Float32, {1, 64, 4, 4}, 3)},

@@ -12,6 +12,19 @@
 using namespace infernode;
 using namespace infernode::tensor;
 
+TEST_CASE("a block that was too small once is larger than needed for a while") {
+  Buffer block;
+  grow_host_buffer(block, 800);
+  CHECK(block.size() == 800);
+  grow_host_buffer(block, 80);
+  CHECK(block.size() == 800);
+  grow_host_buffer(block, 808);
+  CHECK(block.size() == 909);
+  const std::byte* data = block.data();
+  grow_host_buffer(block, 909);
+  CHECK(block.data() == data);
+}
+
 TEST_CASE("host memory is aligned, writable at its ends, and zero bytes are a valid buffer") {
   for (size_t bytes :
        {size_t{1}, size_t{63}, size_t{4096}, (size_t{1} << 20) - 1, size_t{1} << 20, (size_t{3} << 20) + 5}) {

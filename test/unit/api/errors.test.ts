@@ -56,6 +56,21 @@ describe('feeds', () => {
     expect(error.message).toBe("input 'b' is missing in 'feeds'.");
   });
 
+  it.runIf(ours)('that lack several inputs name them all', async () => {
+    const three = await InferenceSession.create(
+      oneNode(
+        'Sum',
+        ['p', 'q', 'r'].map((name) => ({ ...x, name })),
+        [y],
+        { model: {} },
+      ),
+    );
+    const message = async (feeds: object) => (await failureOf(() => three.run(feeds))).message;
+    expect(await message({})).toBe("input 'p' is missing in 'feeds'. So are 'q', 'r'.");
+    expect(await message({ q: b() })).toBe("input 'p' is missing in 'feeds'. So is 'r'.");
+    expect(await message({ p: b(), qq: b() })).toMatch(/^input 'q' is missing in 'feeds'\. So is 'r'\./);
+  });
+
   it('may have more than the model asks for', async () => {
     const { c } = await session.run({ a: b(), b: b(), other: 'not even a tensor' });
     expect([...c.data]).toEqual([6, 8]);
@@ -597,10 +612,19 @@ describe('a warning', () => {
 
   it.runIf(ours)('comes once where inputs give a symbol different sizes, however many runs there are', () => {
     expect(messages({}, joined, { a: [1, 2], b: [3, 2] })).toEqual([
-      "[infernode:warning, run] inputs give dimension 'N' different sizes; each is taken as it is",
+      "[infernode:warning, run] inputs give dimension 'N' different sizes: 1 in 'a', 3 in 'b'; each is taken as it is",
     ]);
     expect(messages({}, joined, { a: [3, 2], b: [3, 2] })).toEqual([]);
     expect(messages({ logSeverityLevel: 3 }, joined, { a: [1, 2], b: [3, 2] })).toEqual([]);
+  });
+
+  it.runIf(ours)('comes of an override of a dimension that is not there, with those that are', () => {
+    const options = { freeDimensionOverrides: { batch: 2 } };
+    const warning = "[infernode:warning, load] freeDimensionOverrides: no input has a dimension named 'batch'; ";
+    const square = oneNode('Neg', [symbolic('a', ['N', 'channels', 2])], [symbolic('y', ['N', 'channels', 2])]);
+    expect(messages(options, square, { a: [1, 1, 2] })).toEqual([`${warning}the names are 'N', 'channels'`]);
+    const fixed = oneNode('Neg', [symbolic('a', [2])], [symbolic('y', [2])]);
+    expect(messages(options, fixed, { a: [2] })).toEqual([`${warning}no dimension of an input has a name`]);
   });
 
   it.runIf(ours)('comes where an output is declared with another shape than it has', async () => {
