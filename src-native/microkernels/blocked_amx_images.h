@@ -64,19 +64,28 @@ struct Plan {
         steps(s, planar) {
     rows = blocked_conv_table_avx512.grid(s).rows;
     width = flat ? divide_up(s.positions(), rows) : s.out_w;
-    pitch = flat     ? width
-            : planar ? (s.out_w - 1) * s.stride_w + steps.columns * steps.width
-                     : (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
-    column_tiles = divide_up(width, kTileRows);
-    tile_rows = divide_up(width, column_tiles);
-    runs = !flat && s.stride_h == 1 && s.stride_w == 1 && pitch < column_tiles * larger(tile_rows, kFewestCycles);
+    const std::size_t all_tiles = divide_up(width, kTileRows);
+    tile_rows = divide_up(width, all_tiles);
+    cut(all_tiles);
+    runs = !flat && s.stride_h == 1 && s.stride_w == 1 && pitch < all_tiles * larger(tile_rows, kFewestCycles);
     if (runs) tile_rows = kTileRows;
     row_bytes = (flat ? 1 : s.stride_w) * steps.place_bytes;
+    for (std::size_t tiles = all_tiles; !flat && !runs && tiles > 1 && !holds(kImageBytes, 1);)
+      cut(tiles = divide_up(tiles, std::size_t{2}));
     while (band < rows && holds(kImageBytes, 2 * band)) band *= 2;
     for (std::size_t more = band / 2; more > 0; more /= 2) {
       if (band + more <= rows && holds(kImageBytes, band + more)) band += more;
     }
     fits = holds(kImageBytes, band);
+  }
+
+  // Strips of so many tiles of columns.
+  void cut(std::size_t tiles) noexcept {
+    column_tiles = tiles;
+    strip = tiles * tile_rows;
+    strips = divide_up(width, strip);
+    const std::size_t before = (smaller(strip, width) - 1) * s.stride_w;
+    pitch = flat ? width : planar ? before + steps.columns * steps.width : before + (s.kernel_w - 1) * s.dilation_w + 1;
   }
 
   std::size_t seen_rows(std::size_t out_rows) const noexcept {
@@ -103,8 +112,9 @@ struct Plan {
   std::size_t pairs, pieces;
   Steps steps;
   std::size_t rows, width;  // of the grid
-  std::size_t pitch;        // places of an image's row
-  std::size_t column_tiles, tile_rows;
+  // Images are of a strip of the columns at a time: of how many of those and tiles; places of an image's row.
+  std::size_t strips, strip, column_tiles, pitch;
+  std::size_t tile_rows;
   bool runs;              // whether tiles run through the image's rows, with the places between them
   std::size_t row_bytes;  // between rows of a tile
   std::size_t band = 1;   // rows of the grid whose image is small enough
@@ -301,7 +311,7 @@ class ImageSplit {
  public:
   ImageSplit() = default;
   // Of rows [begin, end) of the grid.
-  ImageSplit(const Plan& plan, const BlockedConvArgs& args, std::size_t begin, std::size_t end,
+  ImageSplit(const Plan& plan, const BlockedConvArgs& args, std::size_t begin, std::size_t end, std::size_t strip,
              std::uint8_t* out) noexcept
       : s_(&plan.s),
         input_(args.input),
@@ -316,7 +326,8 @@ class ImageSplit {
         length_(plan.flat ? plan.position(end) - plan.position(begin) : plan.pitch),
         left_(plan.pairs * lines_ * length_),
         first_(static_cast<std::ptrdiff_t>(plan.flat ? plan.position(begin) : begin * plan.s.stride_h) -
-               (plan.flat ? 0 : plan.s.pad_top)) {
+               (plan.flat ? 0 : plan.s.pad_top)),
+        first_column_(static_cast<std::ptrdiff_t>(strip * plan.strip * plan.s.stride_w) - plan.s.pad_left) {
     enter();
   }
 
@@ -368,7 +379,7 @@ class ImageSplit {
   // `n` places of a padded row of the input.
   void split_columns(std::ptrdiff_t row, std::size_t n, std::uint8_t* to) noexcept {
     const auto width = static_cast<std::ptrdiff_t>(s_->in_w);
-    const std::ptrdiff_t begin = static_cast<std::ptrdiff_t>(column_) - s_->pad_left,
+    const std::ptrdiff_t begin = static_cast<std::ptrdiff_t>(column_) + first_column_,
                          end = begin + static_cast<std::ptrdiff_t>(n);
     if (row < 0 || row >= static_cast<std::ptrdiff_t>(s_->in_h) || begin >= width || end <= 0) return clear(n, to);
     const auto before = static_cast<std::size_t>(begin < 0 ? -begin : 0),
@@ -496,7 +507,7 @@ class ImageSplit {
   std::size_t even_ = 0, odd_ = 0;  // where the pair's blocks begin
   bool flat_ = false;
   std::size_t lines_ = 0, length_ = 0, left_ = 0;
-  std::ptrdiff_t first_ = 0;  // position, or row of the input
+  std::ptrdiff_t first_ = 0, first_column_ = 0;  // position, or row and column of the input
   std::size_t pair_ = 0, line_ = 0, column_ = 0;
   __mmask16 even_lanes_ = 0, odd_lanes_ = 0;  // channels that exist
   RangeWatch watch_;

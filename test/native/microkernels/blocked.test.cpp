@@ -207,11 +207,14 @@ TEST_CASE("blocked conv gives the same bits however it is cut") {
         make_shape(300, 33, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
         make_shape(70, 20, {1, 28, 9}, {1, 5, 3}, {1, 1, 1}, {1, 2, 1}, 2, 1),
         make_shape(64, 160, {1, 40, 26}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0),
+        make_shape(520, 3, {1, 3, 700}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
+        make_shape(520, 33, {1, 4, 1201}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2),
         make_shape(1024, 300, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
     };
     std::size_t index = 0;
     for (const ConvShape& s : shapes) {
       CAPTURE(index);
+      if (!table.fits(s)) continue;  // some tables take whole rows
       Problem problem(table, s, ++index);
       problem.run();
     }
