@@ -16,7 +16,6 @@ constexpr std::size_t kPlaceBytes = 64;
 constexpr std::size_t kImageBytes = 768 << 10;       // two images fit the second-level cache
 constexpr std::size_t kSplitWeightFloats = 1 << 18;  // weights up to this size are split when they are packed
 constexpr std::size_t kFewestCycles = 13;            // that products of four tiles take each, however few their rows
-constexpr std::size_t kMostPlanes = 8;               // of an input that is not in blocks
 
 // A kernel of one point without borders: rows of positions are cut anywhere, as the AVX-512 loops do.
 bool is_flat(const ConvShape& s) noexcept {
