@@ -71,12 +71,14 @@ class Product {
       const std::size_t tiles_in_row = plan.runs ? divide_up(plan.pitch, kTileRows) : plan.column_tiles;
       band_ = smaller(band_, larger(divide_up(rows, kWorkingBands), divide_up(2 * kLeastGroups, tiles_in_row)));
     }
+    // Weights that are split on the way are read once, where an image fits the place of two.
+    if (!layout_.split && plan.strips == 1 && plan.holds(2 * kImageBytes, rows)) band_ = rows;
     band_ = divide_up(rows, divide_up(rows, band_));
     chunk_ = divide_up(plan.steps.count, divide_up(plan.steps.count, kMostSteps<kPieces>));
   }
 
   void multiply() noexcept {
-    Part part{range_.row_begin, smaller(range_.row_begin + band_, range_.row_end), range_.panel_begin, 0};
+    Part part{range_.row_begin, smaller(range_.row_begin + band_, range_.row_end), 0, range_.panel_begin, 0};
     bool odd_image = false, odd_weights = false, splits = true, fresh = true;
     next_ = split_rows(part, odd_image);
     coming_ = split_weights(part, odd_weights);
@@ -85,9 +87,7 @@ class Product {
         next_.advance(next_.left());
         splits = splits && next_.splits();
         Part behind = part;
-        behind.row_begin = part.row_end;
-        behind.row_end = smaller(part.row_end + band_, range_.row_end);
-        next_ = behind.row_begin < range_.row_end ? split_rows(behind, !odd_image) : ImageSplit<kPieces>();
+        next_ = forward_band(behind) ? split_rows(behind, !odd_image) : ImageSplit<kPieces>();
         enter_band(part);
       }
       coming_.advance(coming_.left());
@@ -97,7 +97,7 @@ class Product {
       multiply_part(part, last ? nullptr : &following, images_ + (odd_image ? kImageBytes : 0),
                     layout_.split ? tiles_at(part) : weights_ + (odd_weights ? kWeightBytes<kPieces> : 0));
       if (last) break;
-      fresh = following.row_begin != part.row_begin;
+      fresh = following.row_begin != part.row_begin || following.strip != part.strip;
       if (fresh) odd_image = !odd_image;
       odd_weights = !odd_weights;
       part = following;
@@ -107,9 +107,9 @@ class Product {
   }
 
  private:
-  // Rows of the grid by a panel, summed over some steps.
+  // Rows of the grid, or a strip of them, by a panel, summed over some steps.
   struct Part {
-    std::size_t row_begin, row_end, panel, step;
+    std::size_t row_begin, row_end, strip, panel, step;
   };
   // Sums of positions that follow each other.
   struct Run {
@@ -131,13 +131,20 @@ class Product {
     part.step = 0;
     if (++part.panel < range_.panel_end) return true;
     part.panel = range_.panel_begin;
+    return forward_band(part);
+  }
+  bool forward_band(Part& part) const noexcept {
     part.row_begin = part.row_end;
+    if (part.row_begin == range_.row_end) {
+      part.row_begin = range_.row_begin;
+      ++part.strip;
+    }
     part.row_end = smaller(part.row_begin + band_, range_.row_end);
-    return part.row_begin < range_.row_end;
+    return part.strip < plan_.strips;
   }
 
   ImageSplit<kPieces> split_rows(const Part& part, bool odd) const noexcept {
-    return {plan_, args_, part.row_begin, part.row_end, images_ + (odd ? kImageBytes : 0)};
+    return {plan_, args_, part.row_begin, part.row_end, part.strip, images_ + (odd ? kImageBytes : 0)};
   }
   WeightSplit<kPieces> split_weights(const Part& part, bool odd) const noexcept {
     if (layout_.split) return {};
@@ -151,7 +158,8 @@ class Product {
     if (plan_.runs) {
       tiles_ = divide_up((rows - 1) * plan_.pitch + plan_.width, kTileRows);
     } else {
-      const std::size_t last = plan_.position(part.row_end) - plan_.position(part.row_end - 1);
+      const std::size_t last =
+          plan_.flat ? plan_.position(part.row_end) - plan_.position(part.row_end - 1) : plan_.strip;
       tiles_ = (rows - 1) * plan_.column_tiles + divide_up(last, plan_.tile_rows);
     }
     const std::size_t panels = range_.panel_end - range_.panel_begin;
@@ -230,7 +238,8 @@ class Product {
   void add_runs(const Part& part, std::size_t tile, const float* sums) noexcept {
     if (!plan_.runs) {
       const std::size_t row = part.row_begin + tile / plan_.column_tiles,
-                        begin = plan_.position(row) + tile % plan_.column_tiles * plan_.tile_rows,
+                        begin = plan_.position(row) + part.strip * plan_.strip +
+                                tile % plan_.column_tiles * plan_.tile_rows,
                         end = smaller(begin + plan_.tile_rows, plan_.position(row + 1));
       if (begin < end) run_at_[runs_++] = {sums, end - begin, begin};
       return;
@@ -308,9 +317,13 @@ class Product {
   // Rows that read what cannot be split.
   void compute_plain_rows() noexcept {
     for (std::size_t row = range_.row_begin; row < range_.row_end; ++row) {
-      ImageSplit<kPieces> image(plan_, args_, row, row + 1, images_);
-      image.advance(image.left());
-      if (image.splits()) continue;
+      bool splits = true;
+      for (std::size_t strip = 0; strip < plan_.strips; ++strip) {
+        ImageSplit<kPieces> image(plan_, args_, row, row + 1, strip, images_);
+        image.advance(image.left());
+        splits = splits && image.splits();
+      }
+      if (splits) continue;
       kVectorTable<kPieces>.conv(args_, {row, row + 1, range_.panel_begin, range_.panel_end},
                                  reinterpret_cast<float*>(images_));
     }
@@ -342,7 +355,8 @@ template <int kPieces>
 bool fits(const ConvShape& s) noexcept {
   if constexpr (kPieces > 1) return blocked_conv_table_avx512.fits(s);
   constexpr std::size_t kMostChannels = 1 << 16;
-  return blocked_conv_table_bf16.fits(s) && s.in_channels <= kMostChannels && Plan(s, false, kPieces).fits;
+  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 && s.in_channels <= kMostChannels &&
+         (s.in_channels > kMostPlanes || blocked_conv_table_bf16.fits(s)) && Plan(s, false, kPieces).fits;
 }
 
 BlockedGrid grid(const ConvShape& s) noexcept { return blocked_conv_table_avx512.grid(s); }
@@ -353,7 +367,9 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const ConvShape& s = args.shape;
   const Plan plan(s, args.planar, kPieces);
   const WeightLayout<kPieces> layout(s, args.planar);
-  if ((args.planar && !is_thin(s)) || !plan.fits || *layout.mark(const_cast<float*>(args.packed_weight)) == 0) {
+  // Six products of half a tile take longer than what it holds takes the vector loops.
+  const bool sparse = kPieces == 3 && s.depth() <= kTileDepth && (s.in_channels <= 16 || s.out_channels <= 16);
+  if ((args.planar ? !is_thin(s) : sparse) || !plan.fits || *layout.mark(const_cast<float*>(args.packed_weight)) == 0) {
     // The same part of a grid that may be another.
     const std::size_t rows = kVectorTable<kPieces>.grid(s).rows, of = plan.rows;
     return kVectorTable<kPieces>.conv(

@@ -11,6 +11,8 @@
 namespace infernode::microkernels {
 
 inline constexpr std::size_t kChannelBlock = 16;
+// Channels of an input that is not in blocks: of more, `fits` does not say whether they do.
+inline constexpr std::size_t kMostPlanes = 8;
 
 constexpr std::size_t channel_blocks(std::size_t channels) noexcept {
   return (channels + kChannelBlock - 1) / kChannelBlock;

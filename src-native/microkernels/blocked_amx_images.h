@@ -16,7 +16,6 @@ constexpr std::size_t kPlaceBytes = 64;
 constexpr std::size_t kImageBytes = 768 << 10;       // two images fit the second-level cache
 constexpr std::size_t kSplitWeightFloats = 1 << 18;  // weights up to this size are split when they are packed
 constexpr std::size_t kFewestCycles = 13;            // that products of four tiles take each, however few their rows
-constexpr std::size_t kMostPlanes = 8;               // of an input that is not in blocks
 
 // A kernel of one point without borders: rows of positions are cut anywhere, as the AVX-512 loops do.
 bool is_flat(const ConvShape& s) noexcept {
@@ -56,44 +55,65 @@ bool is_thin(const ConvShape& s) noexcept {
 // What does not depend on the range.
 struct Plan {
   Plan(const ConvShape& s, bool planar, std::size_t pieces) noexcept
-      : s(s), planar(planar), flat(!planar && is_flat(s)), pairs(planar ? 1 : pairs_of_blocks(s)), steps(s, planar) {
+      : s(s),
+        planar(planar),
+        flat(!planar && is_flat(s)),
+        pairs(planar ? 1 : pairs_of_blocks(s)),
+        pieces(pieces),
+        steps(s, planar) {
     rows = blocked_conv_table_avx512.grid(s).rows;
     width = flat ? divide_up(s.positions(), rows) : s.out_w;
-    pitch = flat     ? width
-            : planar ? (s.out_w - 1) * s.stride_w + steps.columns * steps.width
-                     : (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
-    column_tiles = divide_up(width, kTileRows);
-    tile_rows = divide_up(width, column_tiles);
-    runs = !flat && s.stride_h == 1 && s.stride_w == 1 && pitch < column_tiles * larger(tile_rows, kFewestCycles);
+    const std::size_t all_tiles = divide_up(width, kTileRows);
+    tile_rows = divide_up(width, all_tiles);
+    cut(all_tiles);
+    runs = !flat && s.stride_h == 1 && s.stride_w == 1 && pitch < all_tiles * larger(tile_rows, kFewestCycles);
     if (runs) tile_rows = kTileRows;
     row_bytes = (flat ? 1 : s.stride_w) * steps.place_bytes;
-    const auto small = [&](std::size_t count) { return pairs * pieces * piece_bytes(count) <= kImageBytes; };
-    while (band < rows && small(2 * band)) band *= 2;
+    for (std::size_t tiles = all_tiles; !flat && !runs && tiles > 1 && !holds(kImageBytes, 1);)
+      cut(tiles = divide_up(tiles, std::size_t{2}));
+    while (band < rows && holds(kImageBytes, 2 * band)) band *= 2;
     for (std::size_t more = band / 2; more > 0; more /= 2) {
-      if (band + more <= rows && small(band + more)) band += more;
+      if (band + more <= rows && holds(kImageBytes, band + more)) band += more;
     }
-    fits = small(band);
+    fits = holds(kImageBytes, band);
+  }
+
+  // Strips of so many tiles of columns.
+  void cut(std::size_t tiles) noexcept {
+    column_tiles = tiles;
+    strip = tiles * tile_rows;
+    strips = divide_up(width, strip);
+    const std::size_t before = (smaller(strip, width) - 1) * s.stride_w;
+    pitch = flat ? width : planar ? before + steps.columns * steps.width : before + (s.kernel_w - 1) * s.dilation_w + 1;
   }
 
   std::size_t seen_rows(std::size_t out_rows) const noexcept {
     return (out_rows - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
   }
-  // Of an image of so many rows of the grid, with what tiles read behind it that are not full. An odd number of lines:
-  // images of pairs of blocks lie in different sets of the cache.
+  // Of an image of so many rows of the grid, with what tiles read behind it that are not full. Pieces and pairs of
+  // blocks that are read together lie in different sets of the cache.
   std::size_t piece_bytes(std::size_t count) const noexcept {
+    constexpr std::size_t kSets = 64, kShift = 17;
     const std::size_t places = flat ? count * width : seen_rows(count) * pitch;
-    return (divide_up(places * steps.place_bytes + kTileRows * row_bytes + kPlaceBytes, kPlaceBytes) | 1) * kPlaceBytes;
+    std::size_t lines = divide_up(places * steps.place_bytes + kTileRows * row_bytes + kPlaceBytes, kPlaceBytes) | 1;
+    if (lines > 2 * kSets) lines += (kSets + kShift - lines % kSets) % kSets;
+    return lines * kPlaceBytes;
+  }
+  // Whether an image of so many rows takes no more.
+  bool holds(std::size_t bytes, std::size_t count) const noexcept {
+    return pairs * pieces * piece_bytes(count) <= bytes;
   }
   // Positions before a row.
   std::size_t position(std::size_t row) const noexcept { return smaller(row * width, s.positions()); }
 
   const ConvShape& s;
   bool planar, flat;
-  std::size_t pairs;
+  std::size_t pairs, pieces;
   Steps steps;
   std::size_t rows, width;  // of the grid
-  std::size_t pitch;        // places of an image's row
-  std::size_t column_tiles, tile_rows;
+  // Images are of a strip of the columns at a time: of how many of those and tiles; places of an image's row.
+  std::size_t strips, strip, column_tiles, pitch;
+  std::size_t tile_rows;
   bool runs;              // whether tiles run through the image's rows, with the places between them
   std::size_t row_bytes;  // between rows of a tile
   std::size_t band = 1;   // rows of the grid whose image is small enough
@@ -158,12 +178,12 @@ class WeightSplit {
         const float *even = even_ + row_ * columns + block * 16, *odd = odd_ + row_ * columns + block * 16;
         const __m512 x = row_ < even_rows_ ? _mm512_loadu_ps(even) : _mm512_setzero_ps(),
                      y = row_ < odd_rows_ ? _mm512_loadu_ps(odd) : _mm512_setzero_ps();
+        _mm_prefetch(reinterpret_cast<const char*>(even) + kAhead, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(odd) + kAhead, _MM_HINT_T0);
         watch_.see(_mm512_castps_si512(x));
         watch_.see(_mm512_castps_si512(y));
         split_pair<kPieces>(x, y, out_ + block * kPieces * kTileBytes + row_ * 64);
       }
-      _mm_prefetch(reinterpret_cast<const char*>(even_ + row_ * columns) + kAhead, _MM_HINT_T0);
-      _mm_prefetch(reinterpret_cast<const char*>(odd_ + row_ * columns) + kAhead, _MM_HINT_T0);
       if (++row_ < kChannelBlock) continue;
       row_ = 0;
       out_ += blocks_ * kPieces * kTileBytes;
@@ -290,7 +310,7 @@ class ImageSplit {
  public:
   ImageSplit() = default;
   // Of rows [begin, end) of the grid.
-  ImageSplit(const Plan& plan, const BlockedConvArgs& args, std::size_t begin, std::size_t end,
+  ImageSplit(const Plan& plan, const BlockedConvArgs& args, std::size_t begin, std::size_t end, std::size_t strip,
              std::uint8_t* out) noexcept
       : s_(&plan.s),
         input_(args.input),
@@ -305,7 +325,8 @@ class ImageSplit {
         length_(plan.flat ? plan.position(end) - plan.position(begin) : plan.pitch),
         left_(plan.pairs * lines_ * length_),
         first_(static_cast<std::ptrdiff_t>(plan.flat ? plan.position(begin) : begin * plan.s.stride_h) -
-               (plan.flat ? 0 : plan.s.pad_top)) {
+               (plan.flat ? 0 : plan.s.pad_top)),
+        first_column_(static_cast<std::ptrdiff_t>(strip * plan.strip * plan.s.stride_w) - plan.s.pad_left) {
     enter();
   }
 
@@ -357,7 +378,7 @@ class ImageSplit {
   // `n` places of a padded row of the input.
   void split_columns(std::ptrdiff_t row, std::size_t n, std::uint8_t* to) noexcept {
     const auto width = static_cast<std::ptrdiff_t>(s_->in_w);
-    const std::ptrdiff_t begin = static_cast<std::ptrdiff_t>(column_) - s_->pad_left,
+    const std::ptrdiff_t begin = static_cast<std::ptrdiff_t>(column_) + first_column_,
                          end = begin + static_cast<std::ptrdiff_t>(n);
     if (row < 0 || row >= static_cast<std::ptrdiff_t>(s_->in_h) || begin >= width || end <= 0) return clear(n, to);
     const auto before = static_cast<std::size_t>(begin < 0 ? -begin : 0),
@@ -485,7 +506,7 @@ class ImageSplit {
   std::size_t even_ = 0, odd_ = 0;  // where the pair's blocks begin
   bool flat_ = false;
   std::size_t lines_ = 0, length_ = 0, left_ = 0;
-  std::ptrdiff_t first_ = 0;  // position, or row of the input
+  std::ptrdiff_t first_ = 0, first_column_ = 0;  // position, or row and column of the input
   std::size_t pair_ = 0, line_ = 0, column_ = 0;
   __mmask16 even_lanes_ = 0, odd_lanes_ = 0;  // channels that exist
   RangeWatch watch_;

@@ -96,6 +96,8 @@ class BlockedConv final : public kernel::Kernel {
       fresh = pack(ctx.input(1).data<float>(), w, planar);
     }
     args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
+    if (planar && p.shape.in_channels > microkernels::kMostPlanes)
+      fail(ErrorCode::UnsupportedOperator, cat("BlockedConv takes ", channels, " channels in blocks only"));
     if (groups_ == 1 && !table_.fits(p.shape))
       fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
     check_types(x, z, out);

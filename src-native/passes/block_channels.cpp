@@ -30,7 +30,7 @@ using transposes::MinCut;
 constexpr const char* kOwn = "infernode";
 constexpr auto kBlock = static_cast<std::int64_t>(kChannelBlock);
 /// An input of few channels is better read plane by plane: a block of it would be empty for the most part.
-constexpr std::int64_t kFewChannels = 8;
+constexpr auto kFewChannels = static_cast<std::int64_t>(microkernels::kMostPlanes);
 /// Where positions are fewer, an operator is not worth a conversion, and matrix products are better at it.
 constexpr std::int64_t kFewPositions = 8;
 

@@ -159,8 +159,6 @@ TEST_CASE("nothing works on blocks where that would not pay or is not known to")
   unchanged(one("float[1,6,40,40]", "Conv<group = 2>(x, e)", kExpand));
   // Images of one column.
   unchanged(one("float[1,3,8100,1]", "Conv<strides = [2,1], pads = [0,1,0,1]>(x, e)", kExpand));
-  // A matrix unit.
-  unchanged(one("float[1,3,90,90]", "Conv<strides = [2,2]>(x, e)", kExpand), CpuRung::Amx);
 }
 
 TEST_CASE("pools stay in blocks between convolutions") {
