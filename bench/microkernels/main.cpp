@@ -265,6 +265,9 @@ int main(int argc, char** argv) {
     gemm(bench, 1024, 1024, 1024, false, false);
     gemm(bench, 128, 3072, 768, true, false);
     gemm(bench, 128, 768, 3072, true, false);
+    gemm(bench, 197, 3072, 768, true, false);
+    gemm(bench, 1500, 2048, 512, true, false);
+    gemm(bench, 256, 50257, 768, true, false);
     gemm(bench, 128, 128, 64, false, true);
     gemm(bench, 128, 64, 128, false, false);
     gemm(bench, 48, 1500, 64, true, true);

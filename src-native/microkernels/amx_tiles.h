@@ -236,6 +236,25 @@ class TileFinish {
   bool quick_ = false;
 };
 
+// Fetches where a tile of sums goes, some of its rows at a time: written at once, lines that are far are waited for.
+class OutputFetch {
+ public:
+  explicit OutputFetch(const TileOutput& output) noexcept
+      : c_(output.c), ldc_(output.ldc), cols_(output.cols), rows_(output.rows) {}
+
+  void advance(std::size_t count) noexcept {
+    for (count = smaller(count, rows_), rows_ -= count; count > 0; --count, c_ += ldc_) {
+      __builtin_prefetch(c_, 1);
+      if (cols_ > 16) __builtin_prefetch(c_ + 16, 1);
+      __builtin_prefetch(c_ + cols_ - 1, 1);
+    }
+  }
+
+ private:
+  const float* c_;
+  std::size_t ldc_, cols_, rows_;  // left
+};
+
 // Splits up to 32 rows of A, `lda` apart, a tile of 16 after the other; rows that are missing are 0. A few at a time
 // too.
 template <int kPieces>

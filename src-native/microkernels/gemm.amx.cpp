@@ -130,11 +130,6 @@ class RowBlock {
       a_splits_ = 0;
       rows = rows_at(p, 0);
     }
-    const auto beside = [&]() __attribute__((always_inline)) {
-      finish_.advance(larger(finished, finish_.portion()));
-      rows.advance(slices);
-      next_.advance(pairs);
-    };
     for (std::size_t row = 0; row < rows_; row += 2 * kTileRows) {
       const std::size_t pair = row / (2 * kTileRows), count = smaller(2 * kTileRows, rows_ - row);
       if (first) {
@@ -145,6 +140,13 @@ class RowBlock {
       const std::uint8_t *a0 = split_a_ + 2 * pair * tile_bytes, *a1 = a0 + tile_bytes;
       const TileOutput output = output_at(g_, m0_ + row, count, p.n0, p.cols, p.k0 == 0, p.k0 + p.k == g_.k);
       float* const sums = sums_[pair % 2];
+      OutputFetch fetch(output);
+      const auto beside = [&]() __attribute__((always_inline)) {
+        finish_.advance(larger(finished, finish_.portion()));
+        rows.advance(slices);
+        next_.advance(pairs);
+        fetch.advance(finished);
+      };
       if (!splits || (a_splits_ & bit(pair)) == 0) {
         multiply_plain(p, row, count, sums);
       } else if (is_plain(output)) {

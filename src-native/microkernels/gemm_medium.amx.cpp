@@ -44,7 +44,7 @@ INFERNODE_SIMD void sum_tiles(std::size_t steps, const std::uint32_t* a, std::si
 class TilePairs {
  public:
   static constexpr std::size_t kRows = 2 * kTileRows, kUnitK = kTileDepth;
-  static constexpr std::size_t kBlockK = 512;  // a panel fits the first-level cache, and rows pass through it
+  static constexpr std::size_t kBlockK = 1024;  // more, and less of C is read and written; less, and a panel stays near
 
   void multiply(const PairsPanel& p) noexcept {
     const std::size_t steps = p.pairs / kStepPairs, rest = p.pairs % kStepPairs;
@@ -56,6 +56,7 @@ class TilePairs {
     }
     const std::size_t calls = divide_up(p.rows, kRows) * steps, lines = p.next ? 2 * p.pairs : 0;
     const std::size_t share = calls > 0 ? divide_up(lines, calls) : 0;
+    const std::size_t rows_share = steps > 0 ? divide_up(kRows, steps) : 0;
     std::size_t fetched = 0;
     for (std::size_t row = 0; row < p.rows; row += kRows) {
       const std::size_t count = smaller(kRows, p.rows - row), finished = finish_.portion();
@@ -63,8 +64,10 @@ class TilePairs {
       const bool plain = is_plain(output);
       float* const sums = plain ? output.c : sums_[current_];
       const std::size_t ld = plain ? output.ldc : kPanelColumns;
+      OutputFetch fetch(output);
       const auto beside = [&]() __attribute__((always_inline)) {
         finish_.advance(finished);
+        fetch.advance(rows_share);
         for (const std::size_t end = smaller(lines, fetched + share); fetched < end; ++fetched)
           _mm_prefetch(reinterpret_cast<const char*>(p.next + fetched * 16), _MM_HINT_T1);
       };
