@@ -1,8 +1,7 @@
-#include "microkernels/blocked_winograd.h"
+#include "microkernels/blocked_winograd.simd.h"
+
 #include "microkernels/bf16_pairs.h"
 #include "microkernels/blocked_pairs.h"
-#include "microkernels/register_tile.simd.h"
-#include "microkernels/winograd_transforms.simd.h"
 
 // Winograd's F(2x2, 3x3) with products of bfloat16: inputs and weights are transformed in float32 and then rounded.
 namespace infernode::microkernels {
@@ -12,52 +11,18 @@ extern const BlockedConvTable blocked_conv_table_bf16;
 namespace {
 
 constexpr std::size_t kBandFloats = 128 * 1024;  // transformed inputs and sums of a band
-constexpr std::size_t kMostRows = 64;            // rows of tiles in a band
 constexpr std::size_t kBlockWords = kChannelBlock / 2;
 constexpr std::size_t kFinished = 8;  // tiles of a row whose outputs are made at a time
 
 static_assert(kNr == 2 * kChannelBlock && kLanes == kChannelBlock);
 
-std::size_t out_floats(const ConvShape& s) noexcept { return channel_blocks(s.out_channels) * kChannelBlock; }
-std::size_t tile_columns(const ConvShape& s) noexcept { return divide_up(s.out_w, 2); }
-std::size_t tile_rows_of(const ConvShape& s) noexcept { return divide_up(s.out_h, 2); }
-std::size_t input_words(const ConvShape& s) noexcept { return channel_blocks(s.in_channels) * kBlockWords; }
+bool pays(const ConvShape& s) noexcept { return pays_from(s, 32); }
+std::size_t band_rows(const ConvShape& s) noexcept { return rows_of_band(s, kBlockWords, kBandFloats); }
 
-BlockedGrid grid(const ConvShape& s) noexcept { return {tile_rows_of(s), divide_up(out_floats(s), kNr)}; }
-
-bool pays(const ConvShape& s) noexcept {
-  return s.out_channels >= 32 && s.in_channels >= 32 && tile_rows_of(s) * tile_columns(s) >= 16;
+Layout layout_of(const ConvShape& s, std::size_t rows) noexcept {
+  const std::size_t tiles = rows * tile_columns(s);
+  return {s, rows, divide_up(tiles, divide_up(tiles, kMr)), kBlockWords};
 }
-
-std::size_t band_rows(const ConvShape& s) noexcept {
-  const std::size_t row = kPoints * tile_columns(s) * (input_words(s) + kNr);
-  const std::size_t most = smaller(larger(kBandFloats / row, std::size_t{1}), kMostRows), all = tile_rows_of(s);
-  return divide_up(all, divide_up(all, most));
-}
-
-// Memory of a band of `rows` rows of tiles. Transformed inputs: [point][piece of tiles][block][tile][kBlockWords];
-// sums of a panel: [point][tile][kNr].
-struct Layout {
-  Layout(const ConvShape& s, std::size_t rows) noexcept
-      : rows(rows),
-        columns(tile_columns(s)),
-        tiles(rows * columns),
-        piece(divide_up(tiles, divide_up(tiles, kMr))),
-        blocks(channel_blocks(s.in_channels)),
-        input_point(spread(blocks * tiles * kBlockWords)),
-        sum_point(spread(tiles * kNr)),
-        seen(2 * columns + 2) {}
-
-  std::size_t rows, columns, tiles;
-  std::size_t piece;  // tiles of a register tile
-  std::size_t blocks;
-  std::size_t input_point, sum_point;  // words and floats of a point
-  std::size_t seen;                    // columns of input
-
-  std::size_t measures() const noexcept { return rows * seen * 2 * kLanes; }
-  std::size_t inputs() const noexcept { return kPoints * input_point; }
-  std::size_t sums() const noexcept { return kPoints * sum_point; }
-};
 
 // ---- Weights: those of the direct loops, then a panel of channels after the other, each [point][word][channels] ----
 
@@ -99,53 +64,19 @@ void pack_weight(const ConvShape& s, const float* weight, float* out) noexcept {
 
 // ---- Inputs ----
 
-// Two columns of a row of tiles, transformed down them, and what they add to the measures.
-struct Columns {
-  VecF v[2][4];
-};
-
-template <typename T>
-INFERNODE_SIMD void read_columns(const T* const* rows, std::ptrdiff_t w, std::ptrdiff_t width, __mmask16 lanes,
-                                 float* measures, Columns& out) {
-  INFERNODE_UNROLL
-  for (std::size_t i = 0; i < 2; ++i, ++w, measures += 2 * kLanes) {
-    if (w < 0 || w >= width) {
-      INFERNODE_UNROLL
-      for (std::size_t r = 0; r < 4; ++r) out.v[i][r] = zero();
-      continue;
-    }
-    VecF x[4];
-    const std::size_t at = static_cast<std::size_t>(w) * kChannelBlock;
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < 4; ++r) x[r] = {_mm512_maskz_mov_ps(lanes, load(rows[r] + at).v)};
-    transform4(x[0], x[1], x[2], x[3], out.v[i]);
-    store(measures, load(measures) + ((abs(x[0]) + abs(x[1])) + (abs(x[2]) + abs(x[3]))));
-    store(measures + kLanes, fma(x[0], x[0], fma(x[1], x[1], load(measures + kLanes))) + fma(x[2], x[2], x[3] * x[3]));
-  }
-}
-
 // A block of a row of tiles, the first of which is number `tile` of its band.
 template <typename T>
 void transform_row(const Layout& l, const T* const* rows, std::ptrdiff_t w0, std::ptrdiff_t width, __mmask16 lanes,
                    std::size_t block, std::size_t tile, float* measures, std::uint32_t* inputs) noexcept {
-  Columns left, right;
-  read_columns(rows, w0, width, lanes, measures, left);
-  for (std::size_t j = 0; j < l.columns; ++j, ++tile) {
-    measures += 4 * kLanes;
-    w0 += 2;
-    read_columns(rows, w0, width, lanes, measures, right);
-    const std::size_t piece = tile / l.piece, first = piece * l.piece, count = smaller(l.piece, l.tiles - first);
-    std::uint32_t* const to = inputs + (first * l.blocks + block * count + tile - first) * kBlockWords;
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < 4; ++r) {
-      VecF v[4];
-      transform4(left.v[0][r], left.v[1][r], right.v[0][r], right.v[1][r], v);
-      INFERNODE_UNROLL
-      for (std::size_t i = 0; i < 4; ++i)
-        store(reinterpret_cast<std::uint16_t*>(to + (4 * r + i) * l.input_point), v[i]);
-    }
-    left = right;
-  }
+  const std::size_t step = l.input_point;
+  transform_tiles(
+      l, block, tile, w0, width, measures,
+      [&](std::size_t r, std::size_t w) __attribute__((always_inline)) {
+        return VecF{_mm512_maskz_mov_ps(lanes, load(rows[r] + w * kChannelBlock).v)};
+      },
+      [=](std::size_t place, std::size_t point, VecF v) __attribute__((always_inline)) {
+        store(reinterpret_cast<std::uint16_t*>(inputs + place + point * step), v);
+      });
 }
 
 // `empty` holds a row of zeros.
@@ -166,22 +97,6 @@ void transform_inputs(const ConvShape& s, const T* input, std::size_t row_begin,
                     r * l.columns, measures + r * l.seen * 2 * kLanes, inputs);
     }
   }
-}
-
-// Whether in each tile of a row enough numbers matter, by (sum |x|)^2 / sum x^2 over the channels, and all are finite.
-bool is_even(const float* measures, std::size_t columns) noexcept {
-  for (std::size_t j = 0; j < columns; ++j, measures += 4 * kLanes) {
-    VecF sums = zero(), squares = zero();
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < 4; ++i) {
-      sums = sums + load(measures + 2 * i * kLanes);
-      squares = squares + load(measures + (2 * i + 1) * kLanes);
-    }
-    const float sum = reduce_add(sums), square = reduce_add(squares);
-    const bool even = sum * sum >= static_cast<float>(kEvenInputs) * square && square > 1e-30f && sum < 1e15f;
-    if (!even && sum != 0) return false;
-  }
-  return true;
 }
 
 // ---- Products ----
@@ -244,7 +159,7 @@ void multiply_panel(const ConvShape& s, const Layout& l, const std::uint32_t* we
 
 // ---- Outputs ----
 
-// Some tiles of a row by a vector of channels, A^T m A for A^T = [1 1 1 0; 0 1 -1 -1].
+// Some tiles of a row by a vector of channels.
 struct Finish {
   const float* sums;
   std::size_t point;          // floats between points
@@ -258,19 +173,12 @@ void finish_tiles(const BlockedConvArgs& args, const Finish& f, VecF bias, const
   alignas(64) float made[2][2 * kFinished * kLanes];
   const float* sums = f.sums;
   for (std::size_t w = 0; w < f.columns; w += 2, sums += kNr) {
-    VecF half[2][4];
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < 4; ++i) {
-      const VecF m0 = load(sums + i * f.point), m1 = load(sums + (4 + i) * f.point);
-      const VecF m2 = load(sums + (8 + i) * f.point), m3 = load(sums + (12 + i) * f.point);
-      half[0][i] = m0 + (m1 + m2);
-      half[1][i] = (m1 - m2) - m3;
-    }
+    VecF x[2][2];
+    positions_of(sums, f.point, bias, x);
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < 2; ++r) {
-      const VecF* const t = half[r];
-      store(made[r] + w * kLanes, t[0] + (t[1] + t[2]) + bias);
-      store(made[r] + (w + 1) * kLanes, (t[1] - t[2]) - t[3] + bias);
+      store(made[r] + w * kLanes, x[r][0]);
+      store(made[r] + (w + 1) * kLanes, x[r][1]);
     }
   }
   for (std::size_t r = 0; r < f.rows; ++r) {
@@ -323,10 +231,8 @@ void finish_panel(const BlockedConvArgs& args, std::size_t row_begin, const Layo
 
 // ---- All of it ----
 
-std::size_t empty_floats(const ConvShape& s) noexcept { return s.in_w * kChannelBlock; }
-
 std::size_t scratch_floats(const ConvShape& s) noexcept {
-  const Layout l(s, band_rows(s));
+  const Layout l = layout_of(s, band_rows(s));
   return larger(empty_floats(s) + l.measures() + l.inputs() + l.sums(), blocked_conv_table_bf16.scratch_floats);
 }
 
@@ -336,7 +242,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const auto* const weight =
       reinterpret_cast<const std::uint32_t*>(args.packed_weight + blocked_conv_table_bf16.packed_weight_floats(s));
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
-    const Layout l(s, smaller(band, range.row_end - r0));
+    const Layout l = layout_of(s, smaller(band, range.row_end - r0));
     auto* const inputs = reinterpret_cast<std::uint32_t*>(scratch);
     float* const sums = scratch + l.inputs();
     float* const measures = sums + l.sums();

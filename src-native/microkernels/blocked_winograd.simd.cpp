@@ -1,10 +1,7 @@
-#include "microkernels/blocked_winograd.h"
+#include "microkernels/blocked_winograd.simd.h"
 
 #include "microkernels/activate.simd.h"
 #include "microkernels/conv_columns.simd.h"
-#include "microkernels/register_tile.simd.h"
-#include "microkernels/simd_file.h"
-#include "microkernels/winograd_transforms.simd.h"
 
 namespace infernode::microkernels {
 
@@ -14,47 +11,13 @@ namespace {
 
 constexpr std::size_t kBandFloats = 256 * 1024;  // transformed inputs and sums of a band
 constexpr std::size_t kGroupBlocks = 8;          // of channels whose weights are transformed at a time
-constexpr std::size_t kMostRows = 64;            // rows of tiles in a band
 
-std::size_t out_floats(const ConvShape& s) noexcept { return channel_blocks(s.out_channels) * kChannelBlock; }
-std::size_t tile_columns(const ConvShape& s) noexcept { return divide_up(s.out_w, 2); }
-std::size_t tile_rows_of(const ConvShape& s) noexcept { return divide_up(s.out_h, 2); }
+bool pays(const ConvShape& s) noexcept { return pays_from(s, 24); }
+std::size_t band_rows(const ConvShape& s) noexcept { return rows_of_band(s, kChannelBlock, kBandFloats); }
 
-BlockedGrid grid(const ConvShape& s) noexcept { return {tile_rows_of(s), divide_up(out_floats(s), kNr)}; }
-
-bool pays(const ConvShape& s) noexcept {
-  return s.out_channels >= 24 && s.in_channels >= 24 && tile_rows_of(s) * tile_columns(s) >= 16;
+Layout layout_of(const ConvShape& s, std::size_t rows) noexcept {
+  return {s, rows, tile_rows(rows * tile_columns(s)), kChannelBlock};
 }
-
-std::size_t band_rows(const ConvShape& s) noexcept {
-  const std::size_t row = kPoints * tile_columns(s) * (channel_blocks(s.in_channels) * kChannelBlock + kNr);
-  const std::size_t most = smaller(larger(kBandFloats / row, std::size_t{1}), kMostRows), all = tile_rows_of(s);
-  return divide_up(all, divide_up(all, most));
-}
-
-// Memory of a band of `rows` rows of tiles. Transformed inputs: [point][piece of tiles][block][tile][kChannelBlock];
-// sums of a panel: [point][tile][kNr].
-struct Layout {
-  Layout(const ConvShape& s, std::size_t rows) noexcept
-      : rows(rows),
-        columns(tile_columns(s)),
-        tiles(rows * columns),
-        piece(tile_rows(tiles)),
-        blocks(channel_blocks(s.in_channels)),
-        input_point(spread(blocks * tiles * kChannelBlock)),
-        sum_point(spread(tiles * kNr)),
-        seen(2 * columns + 2) {}
-
-  std::size_t rows, columns, tiles;
-  std::size_t piece;  // tiles of a register tile
-  std::size_t blocks;
-  std::size_t input_point, sum_point;  // floats of a point
-  std::size_t seen;                    // columns of input
-
-  std::size_t measures() const noexcept { return rows * seen * 2 * kLanes; }
-  std::size_t inputs() const noexcept { return kPoints * input_point; }
-  std::size_t sums() const noexcept { return kPoints * sum_point; }
-};
 
 // ---- Weights: [point][channel][channels of the panel], of some blocks ----
 
@@ -86,52 +49,19 @@ void transform_weight(const float* packed, std::size_t channels, std::size_t col
 
 // ---- Inputs ----
 
-// Two columns of a row of tiles, transformed down them, and what they add to the measures.
-struct Columns {
-  VecF v[2][4];
-};
-
-template <bool kWhole>
-INFERNODE_SIMD void read_columns(const float* const* rows, std::ptrdiff_t w, std::ptrdiff_t width, std::size_t lanes,
-                                 float* measures, Columns& out) {
-  INFERNODE_UNROLL
-  for (std::size_t i = 0; i < 2; ++i, ++w, measures += 2 * kLanes) {
-    if (w < 0 || w >= width) {
-      INFERNODE_UNROLL
-      for (std::size_t r = 0; r < 4; ++r) out.v[i][r] = zero();
-      continue;
-    }
-    VecF x[4];
-    const std::size_t at = static_cast<std::size_t>(w) * kChannelBlock;
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < 4; ++r) x[r] = kWhole ? load(rows[r] + at) : load_partial(rows[r] + at, lanes);
-    transform4(x[0], x[1], x[2], x[3], out.v[i]);
-    store(measures, load(measures) + ((abs(x[0]) + abs(x[1])) + (abs(x[2]) + abs(x[3]))));
-    store(measures + kLanes, fma(x[0], x[0], fma(x[1], x[1], load(measures + kLanes))) + fma(x[2], x[2], x[3] * x[3]));
-  }
-}
-
 // Some lanes of a block of a row of tiles, the first of which is number `tile` of its band.
 template <bool kWhole>
 void transform_row(const Layout& l, const float* const* rows, std::ptrdiff_t w0, std::ptrdiff_t width,
                    std::size_t lanes, std::size_t block, std::size_t tile, float* measures, float* inputs) noexcept {
-  Columns left, right;
-  read_columns<kWhole>(rows, w0, width, lanes, measures, left);
-  for (std::size_t j = 0; j < l.columns; ++j, ++tile) {
-    measures += 4 * kLanes;
-    w0 += 2;
-    read_columns<kWhole>(rows, w0, width, lanes, measures, right);
-    const std::size_t piece = tile / l.piece, first = piece * l.piece, count = smaller(l.piece, l.tiles - first);
-    float* const to = inputs + (first * l.blocks + block * count + tile - first) * kChannelBlock;
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < 4; ++r) {
-      VecF v[4];
-      transform4(left.v[0][r], left.v[1][r], right.v[0][r], right.v[1][r], v);
-      INFERNODE_UNROLL
-      for (std::size_t i = 0; i < 4; ++i) store(to + (4 * r + i) * l.input_point, v[i]);
-    }
-    left = right;
-  }
+  const std::size_t step = l.input_point;
+  transform_tiles(
+      l, block, tile, w0, width, measures,
+      [&](std::size_t r, std::size_t w) __attribute__((always_inline)) {
+        const float* const at = rows[r] + w * kChannelBlock;
+        return kWhole ? load(at) : load_partial(at, lanes);
+      },
+      [=](std::size_t place, std::size_t point, VecF v)
+          __attribute__((always_inline)) { store(inputs + place + point * step, v); });
 }
 
 // `empty` holds a row of zeros.
@@ -158,22 +88,6 @@ void transform_inputs(const BlockedConvArgs& args, std::size_t row_begin, const 
       }
     }
   }
-}
-
-// Whether in each tile of a row enough numbers matter, by (sum |x|)^2 / sum x^2 over the channels, and all are finite.
-bool is_even(const float* measures, std::size_t columns) noexcept {
-  for (std::size_t j = 0; j < columns; ++j, measures += 4 * kLanes) {
-    VecF sums = zero(), squares = zero();
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < 4; ++i) {
-      sums = sums + load(measures + 2 * i * kLanes);
-      squares = squares + load(measures + (2 * i + 1) * kLanes);
-    }
-    const float sum = reduce_add(sums), square = reduce_add(squares);
-    const bool even = sum * sum >= static_cast<float>(kEvenInputs) * square && square > 1e-30f && sum < 1e15f;
-    if (!even && sum != 0) return false;
-  }
-  return true;
 }
 
 // ---- Products ----
@@ -239,8 +153,7 @@ void multiply_panel(const ConvShape& s, const Layout& l, const float* packed, st
 
 // ---- Outputs ----
 
-// Two rows of a vector of channels, A^T m A for A^T = [1 1 1 0; 0 1 -1 -1]; `out` and `residual` (or null) point at the
-// first position.
+// Two rows of a vector of channels; `out` and `residual` (or null) point at the first position.
 struct Finish {
   const float* sums;
   std::size_t point;          // floats between points
@@ -254,25 +167,17 @@ void finish_row(const Finish& f, VecF bias, const ClampBounds& bounds) noexcept 
   const VecF low = set(bounds.low), high = set(bounds.high);
   const float* sums = f.sums;
   for (std::size_t w = 0; w < f.columns; w += 2, sums += kNr) {
-    VecF half[2][4];
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < 4; ++i) {
-      const VecF m0 = load(sums + i * f.point), m1 = load(sums + (4 + i) * f.point);
-      const VecF m2 = load(sums + (8 + i) * f.point), m3 = load(sums + (12 + i) * f.point);
-      half[0][i] = m0 + (m1 + m2);
-      half[1][i] = (m1 - m2) - m3;
-    }
+    VecF value[2][2];
+    positions_of(sums, f.point, bias, value);
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < 2; ++r) {
       if (r >= f.rows) break;
-      const VecF* const t = half[r];
-      VecF value[2] = {t[0] + (t[1] + t[2]) + bias, (t[1] - t[2]) - t[3] + bias};
       INFERNODE_UNROLL
       for (std::size_t i = 0; i < 2; ++i) {
         if (w + i >= f.columns) break;
         const std::size_t at = r * f.pitch + (w + i) * kChannelBlock;
-        if (f.residual) value[i] = value[i] + load(f.residual + at);
-        store(f.out + at, clamp(value[i], low, high));
+        if (f.residual) value[r][i] = value[r][i] + load(f.residual + at);
+        store(f.out + at, clamp(value[r][i], low, high));
       }
     }
   }
@@ -308,10 +213,8 @@ void finish_panel(const BlockedConvArgs& args, std::size_t row_begin, const Layo
 
 // ---- All of it ----
 
-std::size_t empty_floats(const ConvShape& s) noexcept { return s.in_w * kChannelBlock; }
-
 std::size_t scratch_floats(const ConvShape& s) noexcept {
-  const Layout l(s, band_rows(s));
+  const Layout l = layout_of(s, band_rows(s));
   const std::size_t floats = empty_floats(s) + l.measures() + l.inputs() + l.sums() + kPoints * weight_point(s);
   return larger(floats, INFERNODE_TABLE(blocked_conv_table).scratch_floats);
 }
@@ -320,7 +223,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const ConvShape& s = args.shape;
   const std::size_t band = band_rows(s);
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
-    const Layout l(s, smaller(band, range.row_end - r0));
+    const Layout l = layout_of(s, smaller(band, range.row_end - r0));
     float* const inputs = scratch;
     float* const sums = inputs + l.inputs();
     float* const weight = sums + l.sums();

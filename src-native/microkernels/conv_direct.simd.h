@@ -29,8 +29,8 @@ struct DirectLayout {
 };
 
 bool is_direct(const ConvShape& s) noexcept {
-  if (s.kernel_points() == 1 || s.in_d != 1 || s.kernel_d != 1 || s.out_d != 1 || s.stride_h != 1 || s.stride_w != 1 ||
-      s.pad_front != 0)
+  if (s.in_channels == 0 || s.kernel_points() == 1 || s.in_d != 1 || s.kernel_d != 1 || s.out_d != 1 ||
+      s.stride_h != 1 || s.stride_w != 1 || s.pad_front != 0)
     return false;
   const DirectLayout layout(s);
   return layout.band >= smaller(s.out_h, larger(layout.reach, std::size_t{2})) && 4 * layout.pitch <= 5 * s.out_w + 16;

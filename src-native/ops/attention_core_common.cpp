@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "base/checked.h"
+#include "base/half.h"
 #include "microkernels/elementwise.h"
 #include "microkernels/gemm.h"
 #include "microkernels/powers.h"
@@ -61,6 +63,18 @@ class Loops<float> {
   /// The same powers, in the first half of x.
   float powers(float* x, std::size_t n, double scale) const {
     return powers_->powers(x, reinterpret_cast<std::uint16_t*>(x), n, static_cast<float>(scale));
+  }
+  /// Powers in the first half of x become float32.
+  static void widen(float* x, std::size_t n) {
+    for (std::size_t i = n; i-- > 0;) {
+      std::uint16_t bits;
+      std::memcpy(&bits, reinterpret_cast<const std::uint16_t*>(x) + i, sizeof bits);
+      x[i] = static_cast<float>(BFloat16::from_bits(bits));
+    }
+  }
+  /// The sum of magnitudes: not finite where an element is not, or if they are very large.
+  float magnitude(const float* x, std::size_t n) const {
+    return reduce_.row[static_cast<std::size_t>(microkernels::ReduceOp::kSumAbs)](x, n);
   }
   /// c[m, n] = powers[m, k] * packed, the rows of powers `lda` floats apart.
   void multiply_powers(std::size_t m, std::size_t n, std::size_t k, const float* powers, std::size_t lda,
@@ -138,6 +152,12 @@ class Loops<double> {
   }
   static bool makes_powers() { return false; }
   static float powers(double*, std::size_t, double) { return 0; }
+  static void widen(double*, std::size_t) {}
+  static double magnitude(const double* x, std::size_t n) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += std::abs(x[i]);
+    return sum;
+  }
   static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t, const double*,
                               std::size_t, double*, std::size_t, float*) {}
   static void scale(double* x, std::size_t n, double factor) {
@@ -271,15 +291,15 @@ class Attention {
   void open_rows(const Block& b, std::size_t n, const T* values, T* scores, T* y, float* scratch) const {
     const bool powers = values != nullptr && loops_.makes_powers();
     const double scale = scales_late_ ? c_.scale : 1;
-    std::array<T, kMostRows> sums{};  // 0: of no key
+    std::array<T, kMostRows> sums{};  // 0: no key counts
     for (std::size_t r = 0; r < b.rows; ++r) {
       T* const row = scores + r * n;
       cap(row, n);
       if (add_bias(b, b.first + r, n, row)) {
         sums[r] = powers ? loops_.powers(row, n, scale) : loops_.exponentials(row, n, scale);
-      } else {
-        std::fill_n(row, n, T{0});
+        if (c_.zero_nan && std::isnan(sums[r])) sums[r] = 0;
       }
+      if (sums[r] == 0) std::fill_n(row, n, T{0});
     }
     if (powers) {
       loops_.multiply_powers(b.rows, c_.v_head, n, scores, n, values, c_.kv_len, y, c_.y.row, scratch);
@@ -290,12 +310,20 @@ class Attention {
     for (std::size_t r = 0; r < b.rows; ++r) {
       T* const row = y + r * c_.y.row;
       if (sums[r] == 0) {
-        std::fill_n(row, c_.v_head, c_.shut_row);
-      } else if (c_.zero_nan && std::isnan(sums[r])) {
-        std::fill_n(row, c_.v_head, T{0});
-      } else {
-        loops_.scale(row, c_.v_head, 1 / static_cast<double>(sums[r]));
+        if (std::isnan(c_.shut_row)) std::fill_n(row, c_.v_head, c_.shut_row);
+        continue;
       }
+      const double factor = 1 / static_cast<double>(sums[r]);
+      if (std::isfinite(loops_.magnitude(row, c_.v_head))) {
+        loops_.scale(row, c_.v_head, factor);
+        continue;
+      }
+      // The product alone may be too large: of probabilities it is not.
+      T* const row_scores = scores + r * n;
+      if (powers) loops_.widen(row_scores, n);
+      loops_.scale(row_scores, n, factor);
+      loops_.multiply(1, c_.v_head, n, 1, row_scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
+                      c_.kv_len, row, c_.y.row, scratch);
     }
   }
 

@@ -164,7 +164,10 @@ INFERNODE_SIMD Several<kCount> gelu(const Several<kCount>& x) {
   const auto power = polynomial(r, 1.0f, 0x1.62e43p-1f, 0x1.ebfbdcp-3f, 0x1.c6aee8p-5f, 0x1.3b2d4cp-7f, 0x1.5f3e52p-10f,
                                 0x1.41fbbcp-13f);
   const auto tail = each<kCount>([&](std::size_t i) { return scale(power.v[i], n.v[i]); });
-  return each<kCount>([&](std::size_t i) { return fnma(a.v[i], tail.v[i], max(zero(), x.v[i])); });
+  return each<kCount>([&](std::size_t i) {
+    // Below, nothing is left of x, and NaN of minus infinity.
+    return select(set(-10.0f) > x.v[i], x.v[i] * zero(), fnma(a.v[i], tail.v[i], max(zero(), x.v[i])));
+  });
 }
 INFERNODE_SIMD VecF gelu(VecF x) { return gelu(Several<1>{{x}}).v[0]; }
 // x (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)).

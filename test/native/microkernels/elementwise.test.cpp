@@ -134,6 +134,16 @@ TEST_CASE("unary loops accept every magnitude, NaN, infinities, zeros and denorm
   });
 }
 
+TEST_CASE("Gelu far below zero is zero, and NaN of minus infinity") {
+  for_each_target([](CpuRung rung) {
+    const float x[] = {-10.5f, -60.0f, -3.4e38f, -INFINITY};
+    float y[4];
+    elementwise_table(rung)[UnaryOp::kGelu](x, y, 4, 0, 0);
+    for (int i = 0; i < 3; ++i) CHECK(y[i] == 0);
+    CHECK(std::isnan(y[3]));
+  });
+}
+
 TEST_CASE("unary loops stay inside arrays of every length and work in place") {
   for_each_target([](CpuRung rung) {
     const ElementwiseTable& table = elementwise_table(rung);

@@ -30,6 +30,23 @@ TEST_CASE("Attention masks by booleans, numbers and causality; rows without keys
            {f32({1, 1, 2, 1}, {2, 2})});
 }
 
+TEST_CASE("Attention of values so large that their sum is not finite") {
+  for (const std::int64_t rows : {1, 70}) {
+    CAPTURE(rows);
+    const Tensor q = iota(DType::Float32, {1, 1, rows, 1}, 0, 0), k = f32({1, 1, 3, 1}, {0, 0, 0});
+    check_op("(Q, K, V) => (Y) { Y = Attention(Q, K, V) }", 23, {q, k, f32({1, 1, 3, 1}, {3e38, 3e38, 3e38})},
+             {iota(DType::Float32, {1, 1, rows, 1}, 3e38, 0)});
+    check_op("(Q, K, V) => (Y) { Y = Attention(Q, K, V) }", 23, {q, k, f32({1, 1, 3, 1}, {3e38, 1, INFINITY})},
+             {iota(DType::Float32, {1, 1, rows, 1}, INFINITY, 0)});
+  }
+}
+
+TEST_CASE("Attention of a row without keys over values that are not finite") {
+  const Tensor q = f32({1, 1, 1, 1}, {0}), k = f32({1, 1, 2, 1}, {0, 0}), none = b8({1, 2}, {false, false});
+  check_op("(Q, K, V, M) => (Y) { Y = Attention(Q, K, V, M) }", 23, {q, k, f32({1, 1, 2, 1}, {1, INFINITY}), none},
+           {f32({1, 1, 1, 1}, {NAN})});
+}
+
 TEST_CASE("Attention joins the past and gives it back") {
   check_op(
       "(float[1,1,1,1] Q, float[1,1,1,1] K, float[1,1,1,1] V, float[1,1,P,1] A, float[1,1,P,1] B) => "

@@ -140,6 +140,13 @@ TEST_CASE("Conv does not depend on the number of threads") {
 TEST_CASE("Conv of an empty batch or of no channels") {
   check_op("(float[0,1,3,3] X, float[2,1,2,2] W) => (float[0,2,2,2] Y) { Y = Conv(X, W) }", 11,
            {f32({0, 1, 3, 3}, {}), noise({2, 1, 2, 2})}, {f32({0, 2, 2, 2}, {})});
+  for (const Shape& w : {Shape{4, 0, 3}, Shape{4, 0, 3, 2}, Shape{17, 0, 1, 5}}) {
+    CAPTURE(w.to_string());
+    const bool line = w.rank() == 3;
+    const Tensor x = iota(DType::Float32, line ? Shape{3, 0, 6} : Shape{3, 0, 6, 7});
+    const Shape out = line ? Shape{3, w[0], 4} : Shape{3, w[0], 7 - w[2], 8 - w[3]};
+    check_op("(X, W) => (Y) { Y = Conv(X, W) }", 11, {x, iota(DType::Float32, w)}, {iota(DType::Float32, out, 0, 0)});
+  }
 }
 
 TEST_CASE("Conv infers symbolic sizes") {
