@@ -67,6 +67,7 @@ class ByteWeight {
   /// out[rows, n] = x[rows, k] * weight of direction `d`, x quantized to bytes by its own range. `bytes` holds them.
   void multiply(KernelContext& ctx, const microkernels::ConvertTable& convert, const Use& w, std::size_t d,
                 const float* x, std::size_t rows, std::vector<std::uint8_t>& bytes, float* out) const {
+    if (rows == 0 || w.n == 0) return;
     float low = 0, high = 0;
     convert.min_max(x, rows * w.k, &low, &high);
     const DynamicScale range(low, high);

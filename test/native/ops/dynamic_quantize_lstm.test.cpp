@@ -18,5 +18,15 @@ TEST_CASE("DynamicQuantizeLSTM refuses weights and scales that do not fit") {
   check_op_fails(call, 21, {x, iota(DType::Int8, {3, 4}), r, s, z}, ErrorCode::ShapeMismatch, "");
 }
 
+TEST_CASE("DynamicQuantizeLSTM of nothing gives nothing") {
+  const std::string call =
+      cat(kHeader,
+          "(X, W, R, s, z) => (Y) { Y = com.microsoft.DynamicQuantizeLSTM<hidden_size=0>(X, W, R, , , "
+          ", , , s, z, s, z) }");
+  const Tensor x = noise({2, 1, 3}), w = iota(DType::Int8, {1, 3, 0}), r = iota(DType::Int8, {1, 0, 0});
+  CHECK(run_op(call, 21, {x, w, r, f32({1}, {0.1f}), i8({1}, {0})})[0].tensor().shape() == Shape{2, 1, 1, 0});
+  CHECK(run_op(call, 21, {x, w, r, f32({0}, {}), i8({0}, {})})[0].tensor().shape() == Shape{2, 1, 1, 0});
+}
+
 }  // namespace
 }  // namespace infernode::test
