@@ -73,7 +73,7 @@ export class EngineProcess {
         action(value);
       };
       this.#pending.set(serial, { resolve: settle(resolve), reject: settle(reject) });
-      this.#child.send({ serial, operation, argument });
+      this.#child.send({ serial, operation, argument }, () => {}); // what cannot be sent any more, `exit` rejects
     });
   }
 

@@ -109,8 +109,8 @@ describe('judging', () => {
 
   it('reports the end of an engine process to whoever waits for it', async () => {
     const engine = await EngineProcess.start(engineName());
+    engine.kill(); // before it is asked, so that it cannot answer
     const waiting = engine.time(0, 1);
-    engine.kill();
     await expect(waiting).rejects.toBeInstanceOf(EngineCrash);
     await expect(engine.create('x.onnx')).rejects.toBeInstanceOf(EngineCrash);
   });
