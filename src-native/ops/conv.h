@@ -44,6 +44,14 @@ struct ConvProblem {
   bool depthwise() const { return shape.in_channels == 1 && groups > 1; }
 };
 
+/// What the ways of convolving that are products read and write.
+struct ConvOperands {
+  const float* x;         ///< [images, channels, ...]
+  const float* bias;      ///< [out_channels], or null
+  const float* residual;  ///< like y, or null
+  float* y;
+};
+
 /// Throws ShapeMismatch where X and W do not fit each other or the window.
 ConvProblem plan_conv(Window window, std::int64_t groups, const tensor::Shape& x, const tensor::Shape& w);
 

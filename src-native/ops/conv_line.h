@@ -16,13 +16,7 @@ class ConvLine {
   ConvLine(kernel::KernelInfo& info, const Window& window, std::int64_t groups);
   explicit operator bool() const { return static_cast<bool>(packed_); }
 
-  struct Operands {
-    const float* x;         ///< [images, channels, width]
-    const float* bias;      ///< [out_channels], or null
-    const float* residual;  ///< like y, or null
-    float* y;
-  };
-  void run(kernel::KernelContext& ctx, const ConvProblem& problem, const Operands& operands,
+  void run(kernel::KernelContext& ctx, const ConvProblem& problem, const ConvOperands& operands,
            const microkernels::ActivationArgs& activation) const;
 
  private:

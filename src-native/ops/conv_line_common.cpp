@@ -54,7 +54,7 @@ ConvLine::ConvLine(kernel::KernelInfo& info, const Window& window, std::int64_t 
   info.release_constant(1);
 }
 
-void ConvLine::run(kernel::KernelContext& ctx, const ConvProblem& p, const Operands& o,
+void ConvLine::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
                    const microkernels::ActivationArgs& activation) const {
   const microkernels::ConvShape& s = p.shape;
   const std::size_t positions = s.positions(), channels = s.in_channels, made = s.out_channels;

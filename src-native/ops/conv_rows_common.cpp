@@ -78,7 +78,7 @@ ConvRows::ConvRows(kernel::KernelInfo& info, std::int64_t groups) : rung_(info.c
   packed_ = PackedMatrix(info, *table_, 1, true);
 }
 
-void ConvRows::run(kernel::KernelContext& ctx, const ConvProblem& p, const Operands& o,
+void ConvRows::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
                    const microkernels::ActivationArgs& activation) const {
   const ConvShape& s = p.shape;
   const std::size_t positions = s.positions(), depth = s.depth(), channels = s.out_channels;

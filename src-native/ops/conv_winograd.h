@@ -2,9 +2,9 @@
 // Planar 3x3 convolutions of stride 1 by Winograd's transformation, where that is fewer multiplications at no loss of
 // accuracy.
 
+#include "kernel/kernel.h"
 #include "microkernels/winograd.h"
 #include "ops/conv.h"
-#include "ops/conv_rows.h"
 
 namespace infernode::ops {
 
@@ -16,7 +16,7 @@ class ConvWinograd {
   ConvWinograd(kernel::KernelInfo& info, std::int64_t groups);
   explicit operator bool() const { return static_cast<bool>(packed_); }
 
-  void run(kernel::KernelContext& ctx, const ConvProblem& problem, const ConvRows::Operands& operands,
+  void run(kernel::KernelContext& ctx, const ConvProblem& problem, const ConvOperands& operands,
            const microkernels::ActivationArgs& activation) const;
 
  private:

@@ -55,7 +55,7 @@ ConvWinograd::ConvWinograd(kernel::KernelInfo& info, std::int64_t groups) {
   info.release_constant(1);
 }
 
-void ConvWinograd::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvRows::Operands& o,
+void ConvWinograd::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
                        const microkernels::ActivationArgs& activation) const {
   const ConvShape& s = p.shape;
   const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), images = size(p.images);
