@@ -401,11 +401,13 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
                        const kernel::CancelToken* cancel, runtime::Profiler* profiler) {
   kernel::RunContext load;
   load.cancel = cancel;
+  load.pool = &engine.pool();
+  load.max_threads = load.pool->size();
+  if (options.intra_op_threads != 0) load.max_threads = std::min(load.max_threads, options.intra_op_threads);
   std::optional<runtime::WeightCache> cache;
   if (!options.model_cache_dir.empty()) {
-    const std::size_t most = engine.pool().size(), threads = options.intra_op_threads;
-    cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(),
-                  threads == 0 ? most : std::min(threads, most), logger);
+    cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(), load.max_threads,
+                  logger);
   }
   LoadedModel loaded;
   Model model;
