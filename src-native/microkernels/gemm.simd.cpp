@@ -23,6 +23,20 @@ void accumulate(std::size_t k, const float* a, std::size_t lda, const float* b, 
       k, a, lda, [=](std::size_t p) { return b + p * ldb; }, true, tile);
 }
 
+// The same of a whole panel of packed weights, while lines of the next one, which begins at `ahead`, are fetched: with
+// each row of B every kEvery-th of them from there on.
+constexpr std::size_t kLine = 16;
+template <std::size_t kRows, std::size_t kEvery>
+void accumulate_ahead(std::size_t k, const float* a, std::size_t lda, const float* b, const float* ahead,
+                      float* tile) noexcept {
+  sum_tile<kRows, kNv>(
+      k, a, lda, [=](std::size_t p) { return b + p * kNr; }, true, tile, kNr,
+      [=](std::size_t p) {
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kNr; i += kEvery * kLine) __builtin_prefetch(ahead + p * kNr + i, 0, 2);
+      });
+}
+
 // Tiles of whole vectors: most of them. Activations that are no clamp are applied to all of the tile
 // at once, in place.
 template <bool kLoad, bool kLast, bool kResidual>
@@ -101,6 +115,26 @@ constexpr GemmTiles make_tiles() {
   return tiles;
 }
 constexpr GemmTiles kTiles = make_tiles();
+
+// By rows - 1, and whether it fetches every line or every other one.
+struct AheadTiles {
+  void (*accumulate[kMr][2])(std::size_t k, const float* a, std::size_t lda, const float* b, const float* ahead,
+                             float* tile) noexcept;
+};
+template <std::size_t kRows = kMr>
+constexpr void fill_ahead(AheadTiles& tiles) {
+  if constexpr (kRows > 0) {
+    tiles.accumulate[kRows - 1][0] = accumulate_ahead<kRows, 1>;
+    tiles.accumulate[kRows - 1][1] = accumulate_ahead<kRows, 2>;
+    fill_ahead<kRows - 1>(tiles);
+  }
+}
+constexpr AheadTiles make_ahead() {
+  AheadTiles tiles{};
+  fill_ahead(tiles);
+  return tiles;
+}
+constexpr AheadTiles kAheadTiles = make_ahead();
 
 // ---- Reading operands of any type ----
 
@@ -306,7 +340,13 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
       const std::size_t vectors = divide_up(cols, kLanes);
       for (std::size_t t = 0; t < tiles; ++t) {
         const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
-        kTiles.accumulate[r1 - r0 - 1][vectors - 1](k, packed_a + r0 * kLda, kLda, b, ldb, tile);
+        // The next panel comes from far away: the first tiles, that read this one from near, fetch it.
+        if (g.packed_b && n0 + kNr < n_end && t < 2 && (t == 0 || kNr > kLine)) {
+          const float* const ahead = b + kNr * g.packed_depth() + t * kLine;
+          kAheadTiles.accumulate[r1 - r0 - 1][tiles > 1](k, packed_a + r0 * kLda, kLda, b, ahead, tile);
+        } else {
+          kTiles.accumulate[r1 - r0 - 1][vectors - 1](k, packed_a + r0 * kLda, kLda, b, ldb, tile);
+        }
         finish(output_at(g, m0 + r0, r1 - r0, n0, cols, first, last), tile);
       }
     }
