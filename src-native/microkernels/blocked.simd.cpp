@@ -39,7 +39,8 @@ std::size_t input_floats(const ConvShape& s) noexcept { return channel_blocks(s.
 std::size_t row_length(const ConvShape& s) noexcept {
   if (!is_flat(s)) return s.out_w;
   const std::size_t most = is_whole(s) ? kFlatRow : smaller(kFlatRow, kScratchFloats / input_floats(s));
-  return divide_up(s.positions(), divide_up(s.positions(), most));
+  const std::size_t rows = divide_up(s.positions(), most);
+  return divide_up(s.positions(), rows > 1 ? rows + rows % 2 : rows);  // for two threads to share
 }
 
 // Columns of the output that are worked on at a time: all of them where scratch holds the rows of input they need.
