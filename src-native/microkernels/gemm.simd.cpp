@@ -479,12 +479,56 @@ void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
   }
 }
 
+// Lanes of sums of a's in the even places, of b's in the odd ones, each of two as reduce_add adds them first.
+INFERNODE_SIMD VecF fold(VecF a, VecF b) { return zip_low(a, b) + zip_high(a, b); }
+
+// Dot products of one row with rows [n0, n_end) of a transposed B, as many at a time as a vector has lanes, whose sums
+// are added up together, in reduce_add's order. Returns the first row that is left over.
+template <Stored kType>
+std::size_t dots_of_row(const GemmArgs& g, std::size_t n0, std::size_t n_end) noexcept {
+  const float* const a = static_cast<const float*>(g.a);
+  const std::size_t whole = g.k / kLanes * kLanes, left = g.k - whole;
+  const VecF alpha = set(g.alpha), rest = left ? load_partial(a + whole, left) : zero();
+  for (; n0 + kLanes <= n_end; n0 += kLanes) {
+    VecF eighths[2][2];
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < 4; ++i) {
+      VecF sum[4];
+      std::size_t start[4];
+      INFERNODE_UNROLL
+      for (std::size_t c = 0; c < 4; ++c) {
+        sum[c] = zero();
+        start[c] = (n0 + i + c % 2 * 8 + c / 2 * 4) * g.ldb;
+      }
+      for (std::size_t p = 0; p < whole; p += kLanes) {
+        const VecF x = load(a + p);
+        INFERNODE_UNROLL
+        for (std::size_t c = 0; c < 4; ++c) {
+          if constexpr (kType == Stored::kF32)
+            __builtin_prefetch(static_cast<const float*>(g.b) + start[c] + p + 2 * kLanes * g.ldb);
+          sum[c] = fma(x, load_as<kType>(g.b, start[c] + p), sum[c]);
+        }
+      }
+      INFERNODE_UNROLL
+      for (std::size_t c = 0; left && c < 4; ++c)
+        sum[c] = fma(rest, load_partial_as<kType>(g.b, start[c] + whole, left), sum[c]);
+      eighths[i % 2][i / 2] = fold(fold(sum[0], sum[1]), fold(sum[2], sum[3]));
+    }
+    const VecF dots = fold(fold(eighths[0][0], eighths[0][1]), fold(eighths[1][0], eighths[1][1]));
+    const VecF value = alpha * dots;
+    store(g.c + n0, g.accumulate ? load(g.c + n0) + value : value);
+  }
+  return n0;
+}
+
 // C = dot products with rows of a transposed B, four rows at a time.
 template <Stored kType, std::size_t kRows>
 void skinny_dots(const GemmArgs& g, const GemmRange& range) noexcept {
   constexpr std::size_t kColumns = 4;
   const float* a = static_cast<const float*>(g.a);
-  for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kColumns) {
+  std::size_t n0 = range.n_begin;
+  if constexpr (kRows == 1 && kLanes == 16 && !kIsCode<kType>) n0 = dots_of_row<kType>(g, n0, range.n_end);
+  for (; n0 < range.n_end; n0 += kColumns) {
     const std::size_t columns = smaller(kColumns, range.n_end - n0);
     VecF sum[kRows][kColumns];
     INFERNODE_UNROLL
