@@ -106,10 +106,10 @@ INFERNODE_SIMD void round_columns(const float* b, std::size_t ldb, std::size_t k
   }
 }
 
-// The products' sums over `pairs` words of rows of A, `lda` apart, and a panel.
-template <std::size_t kRows, std::size_t kVectors>
+// The products' sums over `pairs` words of rows of A, `lda` apart, and a panel. `beside` is called with each word.
+template <std::size_t kRows, std::size_t kVectors, typename Beside>
 INFERNODE_SIMD void sum_registers(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
-                                  VecF (&out)[kRows][kVectors]) noexcept {
+                                  VecF (&out)[kRows][kVectors], const Beside& beside) noexcept {
   __m512 sum[kRows][kVectors];
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
@@ -117,6 +117,7 @@ INFERNODE_SIMD void sum_registers(std::size_t pairs, const std::uint32_t* a, std
     for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_ps();
   }
   for (std::size_t p = 0; p < pairs; ++p, ++a, b += kPairColumns) {
+    beside();
     __m512i row[kVectors];
     INFERNODE_UNROLL
     for (std::size_t v = 0; v < kVectors; ++v) row[v] = _mm512_loadu_si512(b + v * 16);
@@ -139,7 +140,7 @@ template <std::size_t kRows, std::size_t kVectors>
 INFERNODE_SIMD void sum_pairs(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
                               float* tile) noexcept {
   VecF sum[kRows][kVectors];
-  sum_registers<kRows, kVectors>(pairs, a, lda, b, sum);
+  sum_registers<kRows, kVectors>(pairs, a, lda, b, sum, []() __attribute__((always_inline)){});
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INFERNODE_UNROLL

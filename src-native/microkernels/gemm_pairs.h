@@ -26,9 +26,10 @@ namespace {
 
 static_assert(kNr == kPairColumns);
 
-constexpr std::size_t kSkinny = 4;             // up to this many rows the product is bound by reading B
-constexpr std::size_t kLeastK = 32;            // of a sum that is worth it
-constexpr std::size_t kMostRows = 384;         // however short they are
+constexpr std::size_t kSkinny = 4;          // up to this many rows the product is bound by reading B
+constexpr std::size_t kSkinnyAhead = 2048;  // words of B, whose panels follow each other, that are fetched ahead then
+constexpr std::size_t kLeastK = 32;         // of a sum that is worth it
+constexpr std::size_t kMostRows = 384;      // however short they are
 constexpr std::size_t kMostWords = 192 * 784;  // of A, rounded at a time
 
 // Of words of A: whole vectors, and an odd number of them spreads rows over the cache sets.
@@ -75,7 +76,9 @@ void skinny_panel(std::size_t pairs, const std::uint32_t* a, std::size_t lda, co
   const auto add = [&](std::size_t p, __m512(&to)[kRows][kNv]) __attribute__((always_inline)) {
     INFERNODE_UNROLL
     for (std::size_t v = 0; v < kNv; ++v) {
-      const __m512i row = _mm512_loadu_si512(b + p * kPairColumns + v * 16);
+      const std::uint32_t* const words = b + p * kPairColumns + v * 16;
+      _mm_prefetch(reinterpret_cast<const char*>(words + kSkinnyAhead), _MM_HINT_T0);
+      const __m512i row = _mm512_loadu_si512(words);
       INFERNODE_UNROLL
       for (std::size_t r = 0; r < kRows; ++r)
         to[r][v] = multiply_pairs(to[r][v], _mm512_set1_epi32(static_cast<int>(a[r * lda + p])), row);
