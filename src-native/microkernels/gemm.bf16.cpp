@@ -25,12 +25,6 @@ constexpr SumTable make_sums() {
 }
 constexpr SumTable kSums = make_sums();
 
-// What is fetched while a tile is made: with each word of K so many bytes of the panel that comes next.
-struct Ahead {
-  const char* from;
-  std::size_t step;
-};
-
 // A whole tile of C straight from the registers, where its activation is a clamp or quick.
 template <std::size_t kRows>
 void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
@@ -45,11 +39,7 @@ void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const
   }
   VecF sum[kRows][kNv];
   sum_registers<kRows, kNv>(
-      pairs, a, lda, b, sum, [&]() __attribute__((always_inline)) {
-        _mm_prefetch(ahead.from, _MM_HINT_T1);  // a row of a panel is two lines
-        _mm_prefetch(ahead.from + 64, _MM_HINT_T1);
-        ahead.from += ahead.step;
-      });
+      pairs, a, lda, b, sum, [&]() __attribute__((always_inline)) { fetch(ahead); });
   const VecF alpha = set(out.alpha);
   VecF bias[kNv];
   INFERNODE_UNROLL
@@ -115,15 +105,12 @@ struct VectorPairs {
     alignas(64) float tile[GemmTiles::kMaxFloats];
     const bool direct = is_clamp(p.g.epilogue.activation) || is_quick(p.g.epilogue.activation);
     const std::size_t tiles = divide_up(p.rows, kMr);  // rows are dealt out evenly over tiles
-    // Each tile fetches an equal part; where there is no panel to come, the first row of this one again and again.
-    const std::size_t part = p.next ? kPairColumns * sizeof(std::uint32_t) / tiles : 0;
-    const char* const coming = reinterpret_cast<const char*>(p.next ? p.next : p.b);
     for (std::size_t t = 0; t < tiles; ++t) {
       const std::size_t r0 = t * p.rows / tiles, r1 = (t + 1) * p.rows / tiles;
       const TileOutput out = output_at(p.g, p.m + r0, r1 - r0, p.n, p.cols, p.first, p.last);
       if (p.cols == kPairColumns && (direct || !p.last)) {
         kWholeTiles.by_rows[r1 - r0 - 1](p.pairs, p.a + r0 * p.lda, p.lda, p.b, out,
-                                         {coming + t * part * p.pairs, part});
+                                         ahead_of(p.next, p.b, p.pairs, kPairColumns, t, tiles));
         continue;
       }
       kSums.by_size[r1 - r0 - 1][divide_up(p.cols, std::size_t{16}) - 1](p.pairs, p.a + r0 * p.lda, p.lda, p.b, tile);
