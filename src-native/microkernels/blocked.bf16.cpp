@@ -21,7 +21,7 @@ extern const BlockedDepthwiseTable blocked_depthwise_table_bf16;
 namespace {
 
 constexpr std::size_t kScratchWords = 98304;  // rounded rows of input: they fit a second-level cache
-constexpr std::size_t kFlatRow = 4 * kMr;     // positions of a row where rows may be cut anywhere
+constexpr std::size_t kFlatRow = 5 * kMr;     // positions of a row where rows may be cut anywhere
 constexpr std::size_t kBlockWords = kChannelBlock / 2;
 
 static_assert(kNr == kPairColumns && kNr == 2 * kChannelBlock && kLanes == kChannelBlock);
