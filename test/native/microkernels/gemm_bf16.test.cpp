@@ -147,6 +147,8 @@ TEST_CASE("gemm of medium precision ends with residuals, biases and activations"
           return silu(x);
         case Activation::kGelu:
           return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+        case Activation::kGeluTanh:
+          return x / (1 + std::exp(-2 * std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)));
         case Activation::kTanh:
           return std::tanh(x);
         default:
@@ -155,7 +157,7 @@ TEST_CASE("gemm of medium precision ends with residuals, biases and activations"
     };
     std::size_t index = 0;
     for (const Activation kind : {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kSilu,
-                                  Activation::kGelu, Activation::kTanh}) {
+                                  Activation::kGelu, Activation::kGeluTanh, Activation::kTanh}) {
       for (const std::size_t k : {40u, 1601u}) {  // in one block and in several
         for (unsigned with = 0; with < 16; ++with) {
           CAPTURE(++index);
@@ -214,7 +216,7 @@ TEST_CASE("gemm of medium precision ends with residuals, biases and activations"
     args.c = c.data();
     args.ldc = n;
     Scratch<float> scratch(table.scratch_floats);
-    for (const Activation kind : {Activation::kSigmoid, Activation::kSilu, Activation::kGelu}) {
+    for (const Activation kind : {Activation::kSigmoid, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh}) {
       args.epilogue.activation.kind = kind;
       table.gemm(args, {0, 6, 0, n}, scratch.data());
       CHECK(c[1] == (kind == Activation::kSigmoid ? 1.0f : INFINITY));
