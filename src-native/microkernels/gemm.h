@@ -47,7 +47,8 @@ struct GemmArgs {
   const QuantizedB* b_quantized = nullptr;  // B holds 8-bit codes, whatever b_type says
   const float* packed_b = nullptr;          // from pack_b of the same table
   std::size_t packed_k = 0;                 // that it was packed with, where k, then even, takes fewer; 0: k
-  float* c = nullptr;                       // [m][ldc]
+  bool a_again = false;  // the call before had the same arguments and scratch, and a range of the same rows
+  float* c = nullptr;    // [m][ldc]
   std::size_t ldc = 0;
   bool accumulate = false;  // C is added to instead of overwritten
   Float32Precision precision = Float32Precision::kHighest;
