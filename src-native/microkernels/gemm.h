@@ -48,6 +48,7 @@ struct GemmArgs {
   const float* packed_b = nullptr;          // from pack_b of the same table
   const std::uint8_t* split_b = nullptr;    // beside b: from split_b of the same table and precision
   std::size_t packed_k = 0;                 // that it was packed or split with, where k, then even, takes fewer; 0: k
+  bool a_again = false;                     // the call before had the same arguments and scratch, a range of these rows
   float* c = nullptr;                       // [m][ldc]
   std::size_t ldc = 0;
   bool accumulate = false;  // C is added to instead of overwritten
