@@ -90,6 +90,8 @@ int RunRequest::keep(napi_value value) {
   return kept_count_++;
 }
 
+std::size_t RunRequest::copied_bytes() const { return borrowed_bytes(feeds_); }
+
 void RunRequest::forecast() { forecasts_ = session_->forecast(feeds_, wanted_); }
 
 void RunRequest::allocate_outputs() {
@@ -109,7 +111,7 @@ Tensor RunRequest::allocate(Output& output, DType dtype, const tensor::Shape& sh
 }
 
 void RunRequest::detach(StagingMemory& staging) {
-  if (const std::size_t bytes = borrowed_bytes(feeds_); bytes > 0) {
+  if (const std::size_t bytes = copied_bytes(); bytes > 0) {
     const std::size_t most = session_->options().intra_op_threads;
     ThreadPool& pool = session_->engine().pool();
     own(feeds_, staging.take(bytes), pool, most == 0 ? pool.size() : std::min(most, pool.size()));
