@@ -40,7 +40,7 @@ class WeightPacker {
 };
 
 /// What a kernel's constructor sees of its node. References are valid only during construction, but the constants'
-/// tensors may be kept (shared).
+/// tensors may be kept (shared). Constructors of a plan's kernels run on several threads at once.
 class KernelInfo {
  public:
   virtual ~KernelInfo() = default;

@@ -1,5 +1,6 @@
 #include "napi/run_request.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -110,7 +111,11 @@ Tensor RunRequest::allocate(Output& output, DType dtype, const tensor::Shape& sh
 }
 
 void RunRequest::detach(StagingMemory& staging) {
-  if (const std::size_t bytes = copied_bytes(); bytes > 0) own(feeds_, staging.take(bytes));
+  if (const std::size_t bytes = copied_bytes(); bytes > 0) {
+    const std::size_t most = session_->options().intra_op_threads;
+    ThreadPool& pool = session_->engine().pool();
+    own(feeds_, staging.take(bytes), pool, most == 0 ? pool.size() : std::min(most, pool.size()));
+  }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].in_javascript) preallocated_[i] = {};  // JavaScript can reach it: written when the run is over
   }

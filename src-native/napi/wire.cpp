@@ -252,7 +252,7 @@ std::size_t copy_bytes(const Value& value) {
   return total;
 }
 
-/// Copies borrowed tensors one behind another into a block.
+/// Places copies of borrowed tensors one behind another in a block; finish() fills them.
 class BlockCopier {
  public:
   explicit BlockCopier(Buffer block) : block_(std::move(block)) {}
@@ -272,17 +272,38 @@ class BlockCopier {
     return value;
   }
 
+  void finish(ThreadPool& pool, std::size_t threads) const {
+    constexpr std::size_t kMuch = std::size_t{2} << 20;
+    constexpr double kBytesPerNs = 15;
+    const auto fill = [this](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t i = begin; i < end; ++i) std::memcpy(parts_[i].to, parts_[i].from, parts_[i].bytes);
+    };
+    if (offset_ < kMuch || threads < 2) return fill(0, parts_.size(), 0);
+    const double cost = static_cast<double>(offset_) / kBytesPerNs / static_cast<double>(parts_.size());
+    pool.parallel_for(parts_.size(), cost, threads, fill);
+  }
+
  private:
+  struct Part {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+  };
+  static constexpr std::size_t kPart = std::size_t{256} << 10;
+
   Tensor copy(const Tensor& from) {
     const std::size_t bytes = from.bytes();
     const Tensor to(from.dtype(), from.shape(), block_.slice(offset_, bytes));
-    if (bytes > 0) std::memcpy(to.mutable_raw(), from.raw(), bytes);
+    auto* const data = static_cast<std::byte*>(to.mutable_raw());
+    for (std::size_t at = 0; at < bytes; at += kPart)
+      parts_.push_back({data + at, static_cast<const std::byte*>(from.raw()) + at, std::min(kPart, bytes - at)});
     offset_ += align_up(bytes, kAlignment);
     return to;
   }
 
   Buffer block_;
   std::size_t offset_ = 0;
+  std::vector<Part> parts_;
 };
 
 }  // namespace
@@ -293,9 +314,10 @@ std::size_t borrowed_bytes(std::span<const Value> values) {
   return total;
 }
 
-void own(std::span<Value> values, const Buffer& block) {
+void own(std::span<Value> values, const Buffer& block, ThreadPool& pool, std::size_t threads) {
   BlockCopier copier(block);
   for (Value& value : values) value = copier.copy(value);
+  copier.finish(pool, threads);
 }
 
 napi_value make_array_buffer(napi_env env, std::size_t bytes, void*& data) {

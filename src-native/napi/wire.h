@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "tensor/value.h"
 
 namespace infernode::napi {
@@ -55,8 +56,9 @@ tensor::Tensor view_data(napi_env env, tensor::DType dtype, const tensor::Shape&
 
 /// Bytes of a block that copies of all borrowed tensors within fit into.
 std::size_t borrowed_bytes(std::span<const tensor::Value> values);
-/// Replaces all borrowed tensors within by copies in `block`, which has at least borrowed_bytes().
-void own(std::span<tensor::Value> values, const tensor::Buffer& block);
+/// Replaces all borrowed tensors within by copies in `block`, which has at least borrowed_bytes(). Up to `threads`, the
+/// caller's among them, copy where there is much.
+void own(std::span<tensor::Value> values, const tensor::Buffer& block, ThreadPool& pool, std::size_t threads);
 
 /// Fresh memory of JavaScript, large blocks with whatever stood there before; `data` receives its address.
 napi_value make_array_buffer(napi_env env, std::size_t bytes, void*& data);

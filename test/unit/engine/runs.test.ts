@@ -127,6 +127,16 @@ describe('memory that JavaScript owns', () => {
     expect(new Set((await running).y.data)).toEqual(new Set([6]));
   });
 
+  it('may be changed at once, however large: threads share its copy', async () => {
+    for (const large of [500_001, 3_000_017]) {
+      const data = new Float32Array(large).map((_, i) => i);
+      const running = session.run({ x: new Tensor('float32', data) });
+      data.fill(-1);
+      const { y } = await running;
+      expect(y.data.findIndex((value: number, i: number) => value !== 2 * i)).toBe(-1);
+    }
+  });
+
   it('that an output goes to is checked again at the end', async () => {
     const fresh = await InferenceSession.create(double()); // its first run is not known to be short
     const target = new Tensor('float32', new Float32Array(size));
