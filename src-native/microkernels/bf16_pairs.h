@@ -106,10 +106,31 @@ INFERNODE_SIMD void round_columns(const float* b, std::size_t ldb, std::size_t k
   }
 }
 
-// The products' sums over `pairs` words of rows of A, `lda` apart, and a panel.
-template <std::size_t kRows, std::size_t kVectors>
+// Weights that are read next are fetched beside products, a part of them with each word that is multiplied.
+struct Ahead {
+  const char* from;
+  std::size_t step;  // bytes
+};
+
+// The `part`th of `parts` equal parts of `rows` rows of `row` words, as many rows as are multiplied meanwhile. Where
+// nothing is to come (null), the first row of what is read now again and again.
+INFERNODE_SIMD Ahead ahead_of(const std::uint32_t* next, const std::uint32_t* now, std::size_t rows, std::size_t row,
+                              std::size_t part, std::size_t parts) noexcept {
+  const std::size_t step = next ? row * sizeof(std::uint32_t) / parts : 0;
+  return {reinterpret_cast<const char*>(next ? next : now) + part * step * rows, step};
+}
+
+// A row has two lines at most.
+INFERNODE_SIMD void fetch(Ahead& ahead) noexcept {
+  _mm_prefetch(ahead.from, _MM_HINT_T1);
+  _mm_prefetch(ahead.from + 64, _MM_HINT_T1);
+  ahead.from += ahead.step;
+}
+
+// The products' sums over `pairs` words of rows of A, `lda` apart, and a panel; beside() is called with each word.
+template <std::size_t kRows, std::size_t kVectors, typename Beside>
 INFERNODE_SIMD void sum_registers(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
-                                  VecF (&out)[kRows][kVectors]) noexcept {
+                                  VecF (&out)[kRows][kVectors], const Beside& beside) noexcept {
   __m512 sum[kRows][kVectors];
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
@@ -117,6 +138,7 @@ INFERNODE_SIMD void sum_registers(std::size_t pairs, const std::uint32_t* a, std
     for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_ps();
   }
   for (std::size_t p = 0; p < pairs; ++p, ++a, b += kPairColumns) {
+    beside();
     __m512i row[kVectors];
     INFERNODE_UNROLL
     for (std::size_t v = 0; v < kVectors; ++v) row[v] = _mm512_loadu_si512(b + v * 16);
@@ -139,7 +161,7 @@ template <std::size_t kRows, std::size_t kVectors>
 INFERNODE_SIMD void sum_pairs(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
                               float* tile) noexcept {
   VecF sum[kRows][kVectors];
-  sum_registers<kRows, kVectors>(pairs, a, lda, b, sum);
+  sum_registers<kRows, kVectors>(pairs, a, lda, b, sum, []() __attribute__((always_inline)){});
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     INFERNODE_UNROLL

@@ -21,7 +21,7 @@ extern const BlockedDepthwiseTable blocked_depthwise_table_bf16;
 namespace {
 
 constexpr std::size_t kScratchWords = 98304;  // rounded rows of input: they fit a second-level cache
-constexpr std::size_t kFlatRow = 4 * kMr;     // positions of a row where rows may be cut anywhere
+constexpr std::size_t kFlatRow = 5 * kMr;     // positions of a row where rows may be cut anywhere
 constexpr std::size_t kBlockWords = kChannelBlock / 2;
 
 static_assert(kNr == kPairColumns && kNr == 2 * kChannelBlock && kLanes == kChannelBlock);
@@ -227,6 +227,7 @@ struct Tile {
   bool clamps;        // to the bounds
   float low, high;
   const ActivationArgs* activation;  // null: the bounds are all of it
+  Ahead ahead;
 };
 
 template <std::size_t kRows, std::size_t kVectors>
@@ -240,6 +241,7 @@ void blocked_tile(const Tile& t) noexcept {
   }
   const std::uint32_t *w = t.weight, *from = t.x;
   const std::size_t step = t.step;
+  Ahead ahead = t.ahead;
   for (std::size_t b = 0; b < t.blocks; ++b, from += t.block_step) {
     const std::size_t length = b + 1 == t.blocks ? t.last_length : t.length;
     for (std::size_t h = 0; h < t.rows; ++h) {
@@ -247,6 +249,7 @@ void blocked_tile(const Tile& t) noexcept {
         const std::uint32_t* x = from + h * t.row_step + c * t.column_step;
         INFERNODE_UNROLL_4
         for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * 16) {
+          fetch(ahead);
           __m512i row[kVectors];
           INFERNODE_UNROLL
           for (std::size_t v = 0; v < kVectors; ++v) row[v] = _mm512_loadu_si512(w + v * 16);
@@ -348,6 +351,8 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
       const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
       t.weight = reinterpret_cast<const std::uint32_t*>(args.packed_weight) + n0 * depth;
       t.bias = args.bias ? args.bias + n0 : nullptr;
+      const std::uint32_t* const next = panel + 1 < range.panel_end ? t.weight + cols * depth : nullptr;
+      const std::size_t tiles = (r1 - r0) * divide_up(width, kMr);
       for (std::size_t r = r0; r < r1; ++r) {
         const std::size_t count = smaller(width, positions - r * width), pieces = divide_up(count, kMr);
         const std::uint32_t* const row = base + (r - r0) * (flat ? width : s.stride_h * pitch) * words;
@@ -355,6 +360,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
           const std::size_t w0 = i * count / pieces, w1 = (i + 1) * count / pieces;
           const std::size_t at = n0 / kChannelBlock * t.plane + (r * width + w0) * kChannelBlock;
           t.x = row + w0 * t.step;
+          t.ahead = ahead_of(next, t.weight, depth, cols, (r - r0) * pieces + i, tiles);
           t.y = args.output_bf16 ? nullptr : args.output + at;
           t.y_bf16 = args.output_bf16 ? args.output_bf16 + at : nullptr;
           t.residual = args.residual ? args.residual + at : nullptr;

@@ -103,7 +103,8 @@ void transform_inputs(const ConvShape& s, const T* input, std::size_t row_begin,
 
 // sums[row][vector] over `pairs` words of kRows tiles, of which x holds block after block.
 template <std::size_t kRows, std::size_t kVectors>
-void multiply(std::size_t pairs, const std::uint32_t* x, const std::uint32_t* weight, float* sums) noexcept {
+void multiply(std::size_t pairs, const std::uint32_t* x, const std::uint32_t* weight, float* sums,
+              Ahead ahead) noexcept {
   __m512 sum[kRows][kVectors];
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
@@ -114,6 +115,7 @@ void multiply(std::size_t pairs, const std::uint32_t* x, const std::uint32_t* we
     const std::size_t count = smaller(kBlockWords, pairs);
     pairs -= count;
     for (std::size_t i = 0; i < count; ++i, weight += kVectors * 16) {
+      fetch(ahead);
       __m512i row[kVectors];
       INFERNODE_UNROLL
       for (std::size_t v = 0; v < kVectors; ++v) row[v] = _mm512_loadu_si512(weight + v * 16);
@@ -133,8 +135,8 @@ void multiply(std::size_t pairs, const std::uint32_t* x, const std::uint32_t* we
 }
 
 struct Products {
-  void (*multiply[kMr][kNv])(std::size_t pairs, const std::uint32_t* x, const std::uint32_t* weight,
-                             float* sums) noexcept;
+  void (*multiply[kMr][kNv])(std::size_t pairs, const std::uint32_t* x, const std::uint32_t* weight, float* sums,
+                             Ahead ahead) noexcept;
 };
 constexpr Products make_products() {
   Products products{};
@@ -143,16 +145,16 @@ constexpr Products make_products() {
 }
 constexpr Products kProducts = make_products();
 
-// All sums of a panel.
+// All sums of a panel. Weights of the point that follows, or of the next panel, lie behind those of each point.
 void multiply_panel(const ConvShape& s, const Layout& l, const std::uint32_t* weight, std::size_t cols,
                     const std::uint32_t* inputs, float* sums) noexcept {
-  const std::size_t pairs = pairs_of(s.in_channels);
-  for (std::size_t point = 0; point < kPoints; ++point) {
-    for (std::size_t t = 0; t < l.tiles; t += l.piece) {
-      const std::size_t count = smaller(l.piece, l.tiles - t);
+  const std::size_t pairs = pairs_of(s.in_channels), pieces = divide_up(l.tiles, l.piece);
+  for (std::size_t point = 0; point < kPoints; ++point, weight += pairs * cols) {
+    for (std::size_t i = 0; i < pieces; ++i) {
+      const std::size_t t = i * l.piece, count = smaller(l.piece, l.tiles - t);
       kProducts.multiply[count - 1][cols / kLanes - 1](
-          pairs, inputs + point * l.input_point + t * l.blocks * kBlockWords, weight + point * pairs * cols,
-          sums + point * l.sum_point + t * kNr);
+          pairs, inputs + point * l.input_point + t * l.blocks * kBlockWords, weight,
+          sums + point * l.sum_point + t * kNr, ahead_of(weight + pairs * cols, weight, pairs, cols, i, pieces));
     }
   }
 }

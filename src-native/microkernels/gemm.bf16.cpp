@@ -28,18 +28,18 @@ constexpr SumTable kSums = make_sums();
 // A whole tile of C straight from the registers, where its activation is a clamp or quick.
 template <std::size_t kRows>
 void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
-               const TileOutput& out) noexcept {
+               const TileOutput& out, Ahead ahead) noexcept {
   const float* const residual = out.last ? out.residual : nullptr;
-  if (residual || out.load_c) {  // what is read after the sums is fetched meanwhile
-    for (std::size_t r = 0; r < kRows; ++r) {
-      for (std::size_t v = 0; v < kNv; ++v) {
-        if (residual) __builtin_prefetch(residual + r * out.ld_residual + v * kLanes);
-        if (out.load_c) __builtin_prefetch(out.c + r * out.ldc + v * kLanes);
-      }
+  // What is read or written after the sums is fetched meanwhile.
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t v = 0; v < kNv; ++v) {
+      if (residual) __builtin_prefetch(residual + r * out.ld_residual + v * kLanes);
+      __builtin_prefetch(out.c + r * out.ldc + v * kLanes, 1);
     }
   }
   VecF sum[kRows][kNv];
-  sum_registers<kRows, kNv>(pairs, a, lda, b, sum);
+  sum_registers<kRows, kNv>(
+      pairs, a, lda, b, sum, [&]() __attribute__((always_inline)) { fetch(ahead); });
   const VecF alpha = set(out.alpha);
   VecF bias[kNv];
   INFERNODE_UNROLL
@@ -89,7 +89,7 @@ void make_tile(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const
 
 struct TileTable {
   void (*by_rows[kMr])(std::size_t pairs, const std::uint32_t* a, std::size_t lda, const std::uint32_t* b,
-                       const TileOutput& out) noexcept;
+                       const TileOutput& out, Ahead ahead) noexcept;
 };
 template <std::size_t... kIndex>
 constexpr TileTable make_tile_table(std::index_sequence<kIndex...>) {
@@ -109,7 +109,8 @@ struct VectorPairs {
       const std::size_t r0 = t * p.rows / tiles, r1 = (t + 1) * p.rows / tiles;
       const TileOutput out = output_at(p.g, p.m + r0, r1 - r0, p.n, p.cols, p.first, p.last);
       if (p.cols == kPairColumns && (direct || !p.last)) {
-        kWholeTiles.by_rows[r1 - r0 - 1](p.pairs, p.a + r0 * p.lda, p.lda, p.b, out);
+        kWholeTiles.by_rows[r1 - r0 - 1](p.pairs, p.a + r0 * p.lda, p.lda, p.b, out,
+                                         ahead_of(p.next, p.b, p.pairs, kPairColumns, t, tiles));
         continue;
       }
       kSums.by_size[r1 - r0 - 1][divide_up(p.cols, std::size_t{16}) - 1](p.pairs, p.a + r0 * p.lda, p.lda, p.b, tile);

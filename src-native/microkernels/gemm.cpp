@@ -12,7 +12,8 @@ namespace infernode::microkernels {
 GemmSplit split_gemm(const GemmTable& table, std::size_t m, std::size_t n, std::size_t k,
                      std::size_t workers) noexcept {
   // Cutting rows repeats the reading of B, cutting columns the packing of A: the squarest ranges do least of both.
-  return split_grid(table.mr, table.nr, m, n, k, workers, {8, 8});
+  // Products of pairs (gemm_pairs.h) multiply faster than they round, unless rows are few enough to be kept rounded.
+  return split_grid(table.mr, table.nr, m, n, k, workers, {table.tiles ? 8.0 : 14.0, 8});
 }
 
 GemmSplit split_grid(std::size_t mr, std::size_t nr, std::size_t m, std::size_t n, std::size_t k, std::size_t workers,
@@ -30,7 +31,7 @@ GemmSplit split_grid(std::size_t mr, std::size_t nr, std::size_t m, std::size_t 
   double best_cost = -1;
   for (std::size_t i = 1; i <= std::min(row_tiles, wanted); ++i) {
     const std::size_t j = std::min(panels, (wanted + i - 1) / i);
-    const double rows = static_cast<double>((row_tiles + i - 1) / i * mr);
+    const double rows = static_cast<double>(std::min(m, (row_tiles + i - 1) / i * mr));
     const double columns = static_cast<double>((panels + j - 1) / j * nr);
     // The slowest thread decides; ranges are dealt out evenly.
     const double rounds = static_cast<double>((i * j + workers - 1) / std::max<std::size_t>(workers, 1));

@@ -26,10 +26,12 @@ namespace {
 
 static_assert(kNr == kPairColumns);
 
-constexpr std::size_t kSkinny = 4;             // up to this many rows the product is bound by reading B
-constexpr std::size_t kLeastK = 32;            // of a sum that is worth it
-constexpr std::size_t kMostRows = 384;         // however short they are
+constexpr std::size_t kSkinny = 4;          // up to this many rows the product is bound by reading B
+constexpr std::size_t kSkinnyAhead = 2048;  // words of B, whose panels follow each other, that are fetched ahead then
+constexpr std::size_t kLeastK = 32;         // of a sum that is worth it
+constexpr std::size_t kMostRows = 384;      // however short they are
 constexpr std::size_t kMostWords = 192 * 784;  // of A, rounded at a time
+constexpr std::size_t kKeptWords = 288 * 784;  // of all blocks of K, kept for the next range of the same rows
 
 // Of words of A: whole vectors, and an odd number of them spreads rows over the cache sets.
 constexpr std::size_t row_words(std::size_t k) noexcept { return (divide_up(pairs_of(k), std::size_t{16}) | 1) * 16; }
@@ -75,7 +77,9 @@ void skinny_panel(std::size_t pairs, const std::uint32_t* a, std::size_t lda, co
   const auto add = [&](std::size_t p, __m512(&to)[kRows][kNv]) __attribute__((always_inline)) {
     INFERNODE_UNROLL
     for (std::size_t v = 0; v < kNv; ++v) {
-      const __m512i row = _mm512_loadu_si512(b + p * kPairColumns + v * 16);
+      const std::uint32_t* const words = b + p * kPairColumns + v * 16;
+      _mm_prefetch(reinterpret_cast<const char*>(words + kSkinnyAhead), _MM_HINT_T0);
+      const __m512i row = _mm512_loadu_si512(words);
       INFERNODE_UNROLL
       for (std::size_t r = 0; r < kRows; ++r)
         to[r][v] = multiply_pairs(to[r][v], _mm512_set1_epi32(static_cast<int>(a[r * lda + p])), row);
@@ -109,7 +113,7 @@ struct GemmOfPairs {
   static constexpr std::size_t kPanelWords = Kernel::kBlockK / 2 * kPairColumns;
   // The AVX-512 kernel's among them.
   static constexpr std::size_t kScratchFloats =
-      larger(kMostWords + kPanelWords, 192 * (kGemmBlockK + 16) + kGemmBlockK * kNr);
+      larger(kKeptWords + kPanelWords, 192 * (kGemmBlockK + 16) + kGemmBlockK * kNr);
 
   static std::size_t block_of(std::size_t k) noexcept {
     if (k <= Kernel::kBlockK) return larger(k, std::size_t{1});
@@ -179,17 +183,19 @@ struct GemmOfPairs {
     return reinterpret_cast<const std::uint32_t*>(g.packed_b);
   }
 
-  static void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::size_t n_begin, std::size_t n_end,
-                            std::uint32_t* scratch) noexcept {
-    std::uint32_t* const a = scratch;
-    std::uint32_t* const panel = scratch + kMostWords;
+  // `only`: these are all rows of the range.
+  static void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, bool only, std::size_t n_begin,
+                            std::size_t n_end, std::uint32_t* scratch) noexcept {
+    std::uint32_t* a = scratch;
+    std::uint32_t* const panel = scratch + kKeptWords;
     const std::size_t block = block_of(g.k), lda = row_words(block);
+    const bool kept = only && divide_up(g.k, block) * rows * lda <= kKeptWords;
     Kernel kernel;
     std::size_t k0 = 0;
     do {
       const std::size_t k = smaller(block, g.k - k0), panel_step = pairs_of(g.packed_depth()) * kPairColumns;
       const bool last = k0 + k == g.k;
-      pack_a(g, m0, rows, k0, k, a, lda);
+      if (!kept || !g.a_again) pack_a(g, m0, rows, k0, k, a, lda);
       for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPairColumns) {
         const std::size_t cols = smaller(kPairColumns, n_end - n0);
         const std::uint32_t *b = panel, *next = nullptr;
@@ -201,6 +207,7 @@ struct GemmOfPairs {
         }
         kernel.multiply({g, m0, rows, n0, cols, k0 == 0, last, pairs_of(k), a, lda, b, next});
       }
+      if (kept) a += rows * lda;
       k0 += k;
     } while (k0 < g.k);
     kernel.complete();
@@ -240,7 +247,7 @@ struct GemmOfPairs {
     const std::size_t rows = range.m_end - range.m_begin, blocks = divide_up(rows, rows_at_once(block_of(g.k)));
     for (std::size_t i = 0; i < blocks; ++i) {
       const std::size_t m0 = range.m_begin + i * rows / blocks, m1 = range.m_begin + (i + 1) * rows / blocks;
-      multiply_rows(g, m0, m1 - m0, range.n_begin, range.n_end, words);
+      multiply_rows(g, m0, m1 - m0, blocks == 1, range.n_begin, range.n_end, words);
     }
   }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/checked.h"
 #include "base/system.h"
@@ -21,8 +23,9 @@ const void* advance(const void* pointer, std::int64_t elements, std::size_t byte
   return static_cast<const std::byte*>(pointer) + elements * static_cast<std::int64_t>(bytes);
 }
 
-/// Cuts each product into ranges and runs call(product, range, scratch) for all of them. Small products are not cut:
-/// then only the batch is split.
+/// Cuts each product into ranges and runs call(product, range, scratch, again) for all of them; `again`: the call
+/// before with this scratch was one of the same product's same rows. Small products are not cut: then only the batch is
+/// split.
 template <class Call>
 void split_work(kernel::KernelContext& ctx, const GemmTable& table, std::size_t m, std::size_t n, std::size_t k,
                 std::size_t count, double flops_per_ns, const Call& call) {
@@ -35,9 +38,14 @@ void split_work(kernel::KernelContext& ctx, const GemmTable& table, std::size_t 
   const double cost = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
                       static_cast<double>(std::max<std::size_t>(k, 1)) / static_cast<double>(split.count()) /
                       flops_per_ns;
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> rows_before(threads, kNone);  // by slot: of all products' rows of ranges, the last
   ctx.parallel_for(count * split.count(), cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
     auto* memory = reinterpret_cast<float*>(scratch.data() + slot * stride);
-    for (std::size_t i = begin; i < end; ++i) call(i / split.count(), split.range(i % split.count(), m, n), memory);
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t rows = i / split.count_n, before = std::exchange(rows_before[slot], rows);
+      call(i / split.count(), split.range(i % split.count(), m, n), memory, rows == before);
+    }
   });
 }
 
@@ -94,8 +102,9 @@ PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std
 void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs& args, const GemmBatch& batch) {
   constexpr double kFlopsPerNs = 60;
   split_work(ctx, table, args.m, args.n, args.k, batch.count, kFlopsPerNs,
-             [&](std::size_t product, const microkernels::GemmRange& range, float* scratch) {
+             [&](std::size_t product, const microkernels::GemmRange& range, float* scratch, bool again) {
                GemmArgs one = args;
+               one.a_again = again;
                one.precision = ctx.run().precision;
                one.a = advance(args.a, offset_at(batch.a_offsets, product), type_bytes(args.a_type));
                if (args.b != nullptr)
@@ -110,7 +119,7 @@ void run_dgemm(kernel::KernelContext& ctx, const GemmTable& table, const microke
                const GemmBatch& batch) {
   constexpr double kFlopsPerNs = 20;
   split_work(ctx, table, args.m, args.n, args.k, batch.count, kFlopsPerNs,
-             [&](std::size_t product, const microkernels::GemmRange& range, float* scratch) {
+             [&](std::size_t product, const microkernels::GemmRange& range, float* scratch, bool) {
                microkernels::DgemmArgs one = args;
                one.a = args.a + offset_at(batch.a_offsets, product);
                one.b = args.b + offset_at(batch.b_offsets, product);

@@ -147,6 +147,8 @@ TEST_CASE("gemm of medium precision ends with residuals, biases and activations"
           return silu(x);
         case Activation::kGelu:
           return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+        case Activation::kGeluTanh:
+          return x / (1 + std::exp(-2 * std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)));
         case Activation::kTanh:
           return std::tanh(x);
         default:
@@ -155,7 +157,7 @@ TEST_CASE("gemm of medium precision ends with residuals, biases and activations"
     };
     std::size_t index = 0;
     for (const Activation kind : {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kSilu,
-                                  Activation::kGelu, Activation::kTanh}) {
+                                  Activation::kGelu, Activation::kGeluTanh, Activation::kTanh}) {
       for (const std::size_t k : {40u, 1601u}) {  // in one block and in several
         for (unsigned with = 0; with < 16; ++with) {
           CAPTURE(++index);
@@ -214,7 +216,7 @@ TEST_CASE("gemm of medium precision ends with residuals, biases and activations"
     args.c = c.data();
     args.ldc = n;
     Scratch<float> scratch(table.scratch_floats);
-    for (const Activation kind : {Activation::kSigmoid, Activation::kSilu, Activation::kGelu}) {
+    for (const Activation kind : {Activation::kSigmoid, Activation::kSilu, Activation::kGelu, Activation::kGeluTanh}) {
       args.epilogue.activation.kind = kind;
       table.gemm(args, {0, 6, 0, n}, scratch.data());
       CHECK(c[1] == (kind == Activation::kSigmoid ? 1.0f : INFINITY));
@@ -251,6 +253,38 @@ TEST_CASE("gemm of medium precision takes an A of bfloat16") {
         args.a_type = FloatType::kBf16;
         table.gemm(args, {0, m, 0, n}, scratch.data());
         CHECK(c == expected);
+      }
+    }
+  });
+}
+
+TEST_CASE("gemm of medium precision finds rows that the call before packed") {
+  with_table([](const GemmTable& table) {
+    for (const std::size_t m : {3u, 17u, 128u, 200u, 400u}) {
+      for (const std::size_t k : {20u, 65u, 1600u, 3300u}) {  // short, in one block, in two and in three or four
+        for (const bool trans_a : {false, true}) {
+          const std::size_t n = 4 * table.nr + 3, lda = trans_a ? m : k;
+          Random random(m + k);
+          std::vector<float> a(m * k), b(k * n), packed(table.packed_b_floats(n, k)), c(m * n), expected(m * n);
+          random.fill(a);
+          random.fill(b);
+          table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+          GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = lda, .trans_a = trans_a, .epilogue = {}};
+          args.packed_b = packed.data();
+          args.ldc = n;
+          Scratch<float> scratch(table.scratch_floats);
+          args.c = expected.data();
+          table.gemm(args, {0, m, 0, n}, scratch.data());
+          args.c = c.data();
+          for (const auto& [begin, end] : {std::pair{std::size_t{0}, m / 2}, std::pair{m / 2, m}}) {
+            args.a_again = false;
+            for (std::size_t j = 0; j < n; j += 2 * table.nr) {
+              table.gemm(args, {begin, end, j, std::min(n, j + 2 * table.nr)}, scratch.data());
+              args.a_again = true;
+            }
+          }
+          CHECK(c == expected);
+        }
       }
     }
   });
