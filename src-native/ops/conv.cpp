@@ -10,6 +10,7 @@
 #include "ops/conv_dft.h"
 #include "ops/conv_line.h"
 #include "ops/conv_rows.h"
+#include "ops/conv_toom.h"
 #include "ops/conv_winograd.h"
 #include "ops/gemm.h"
 #include "tensor/dispatch.h"
@@ -44,6 +45,8 @@ class Conv final : public kernel::Kernel {
     if (rows_) return;
     line_ = ConvLine(info, window_, groups_);
     if (line_) return;
+    toom_ = ConvToom(info, window_, groups_);
+    if (toom_) return;
     winograd_ = ConvWinograd(info, groups_);
     if (winograd_) return;
     if (w == nullptr || w->rank() < 3 || w->dtype() != DType::Float32 || w->numel() == 0 || groups_ < 1 ||
@@ -64,7 +67,7 @@ class Conv final : public kernel::Kernel {
     tensor::Buffer x_hold, w_hold, b_hold, z_hold, y_hold;
     Operands o;
     o.x = as_float(ctx, x, x_hold);
-    if (!packed_ && !rows_ && !line_ && !winograd_) o.w = as_float(ctx, ctx.input(1), w_hold);
+    if (!packed_ && !rows_ && !line_ && !toom_ && !winograd_) o.w = as_float(ctx, ctx.input(1), w_hold);
     if (const Tensor* b = ctx.optional_input(2)) {
       if (b->numel() != p.out_channels) {
         fail(ErrorCode::ShapeMismatch,
@@ -84,6 +87,8 @@ class Conv final : public kernel::Kernel {
       rows_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (line_) {
       line_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
+    } else if (toom_) {
+      toom_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (winograd_) {
       winograd_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
     } else if (p.depthwise()) {
@@ -246,6 +251,7 @@ class Conv final : public kernel::Kernel {
   tensor::Buffer packed_;
   ConvRows rows_;
   ConvLine line_;
+  ConvToom toom_;
   ConvWinograd winograd_;
   ConvDft dft_;
 };

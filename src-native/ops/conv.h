@@ -6,6 +6,7 @@
 
 #include "graph/attributes.h"
 #include "kernel/infer_context.h"
+#include "kernel/kernel.h"
 #include "microkernels/conv.h"
 #include "tensor/shape.h"
 
@@ -54,6 +55,10 @@ struct ConvOperands {
 
 /// Throws ShapeMismatch where X and W do not fit each other or the window.
 ConvProblem plan_conv(Window window, std::int64_t groups, const tensor::Shape& x, const tensor::Shape& w);
+
+/// y[c][r] = x[r][c], in parallel by columns of x; rows of x and y are `ld_x` and `ld_y` apart.
+void transpose_rows(kernel::KernelContext& ctx, CpuRung rung, const float* x, std::size_t ld_x, float* y,
+                    std::size_t ld_y, std::size_t rows, std::size_t cols);
 
 /// Shape of output 0 of a convolution of input `x` by input `w`.
 void infer_conv_shape(kernel::InferContext& ctx, std::size_t x, std::size_t w);

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/error.h"
+#include "microkernels/transpose.h"
 #include "ops/conv.h"
 
 namespace infernode::ops {
@@ -153,6 +155,18 @@ ConvProblem plan_conv(Window window, std::int64_t groups, const tensor::Shape& x
   drop_thin_axes(s);
   p.window = std::move(window);
   return p;
+}
+
+void transpose_rows(kernel::KernelContext& ctx, CpuRung rung, const float* x, std::size_t ld_x, float* y,
+                    std::size_t ld_y, std::size_t rows, std::size_t cols) {
+  const auto move = microkernels::transpose_table(rung).bytes4;
+  constexpr std::size_t kColumns = 64;  // at a time
+  ctx.parallel_for(ceil_div(cols, kColumns), static_cast<double>(kColumns * rows) * 0.25,
+                   [&](std::size_t begin, std::size_t end, std::size_t) {
+                     const std::size_t c0 = begin * kColumns, c1 = std::min(cols, end * kColumns);
+                     move(reinterpret_cast<const std::uint32_t*>(x + c0), ld_x,
+                          reinterpret_cast<std::uint32_t*>(y + c0 * ld_y), ld_y, rows, c1 - c0);
+                   });
 }
 
 void infer_conv_shape(kernel::InferContext& ctx, std::size_t x_input, std::size_t w_input) {

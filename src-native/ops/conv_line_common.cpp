@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "microkernels/transpose.h"
 #include "ops/conv_line.h"
 
 namespace infernode::ops {
@@ -12,19 +11,6 @@ namespace {
 using tensor::Tensor;
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
-
-/// y[c][r] = x[r][c], in parallel by columns of x; rows of x and y are `ld_x` and `ld_y` apart.
-void transpose(kernel::KernelContext& ctx, CpuRung rung, const float* x, std::size_t ld_x, float* y, std::size_t ld_y,
-               std::size_t rows, std::size_t cols) {
-  const auto move = microkernels::transpose_table(rung).bytes4;
-  constexpr std::size_t kColumns = 64;  // at a time
-  ctx.parallel_for(ceil_div(cols, kColumns), static_cast<double>(kColumns * rows) * 0.25,
-                   [&](std::size_t begin, std::size_t end, std::size_t) {
-                     const std::size_t c0 = begin * kColumns, c1 = std::min(cols, end * kColumns);
-                     move(reinterpret_cast<const std::uint32_t*>(x + c0), ld_x,
-                          reinterpret_cast<std::uint32_t*>(y + c0 * ld_y), ld_y, rows, c1 - c0);
-                   });
-}
 
 }  // namespace
 
@@ -78,11 +64,11 @@ void ConvLine::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvO
     ctx.run().check();
     std::fill_n(rows, left * channels, 0.0f);
     std::fill(rows + (left + count) * channels, rows + input, 0.0f);
-    transpose(ctx, rung_, o.x + i * channels * s.in_w + skipped, s.in_w, rows + left * channels, channels, channels,
-              count);
-    if (args.accumulate) transpose(ctx, rung_, o.residual + i * output, positions, args.c, made, made, positions);
+    transpose_rows(ctx, rung_, o.x + i * channels * s.in_w + skipped, s.in_w, rows + left * channels, channels,
+                   channels, count);
+    if (args.accumulate) transpose_rows(ctx, rung_, o.residual + i * output, positions, args.c, made, made, positions);
     run_gemm(ctx, *table_, args);
-    transpose(ctx, rung_, args.c, made, o.y + i * output, positions, positions, made);
+    transpose_rows(ctx, rung_, args.c, made, o.y + i * output, positions, positions, made);
   }
 }
 

@@ -1,5 +1,8 @@
+#include <cmath>
+#include <functional>
 #include <numbers>
 
+#include "microkernels/toom.h"
 #include "ops/float_types.h"
 
 namespace infernode::test {
@@ -57,6 +60,12 @@ TEST_CASE("Conv agrees with plain loops over 1 to 3 axes, groups, strides, dilat
       {{2, 33, 14, 19}, {25, 33, 3, 3}, "pads=[1,0,2,1]"},
       {{1, 24, 30, 11}, {24, 24, 3, 3}, "auto_pad=\"SAME_UPPER\""},
       {{1, 40, 3, 3}, {30, 40, 3, 3}, "pads=[1,1,1,1]"},
+      {{2, 48, 75}, {41, 48, 5}, "pads=[2,1]"},
+      {{1, 64, 70, 1}, {32, 64, 3, 1}, "pads=[1,0,2,0]"},
+      {{2, 48, 1, 90}, {37, 48, 1, 5}, "pads=[0,-1,0,3]"},
+      {{1, 64, 20}, {40, 64, 3}, "pads=[25,30]"},
+      {{1, 64, 101}, {40, 64, 3}, "auto_pad=\"SAME_UPPER\""},
+      {{1, 48, 60, 1}, {32, 48, 5, 1}, "pads=[0,1,0,1]"},
   };
   for (const auto& c : cases) {
     const std::string text = cat("(X, W, B) => (Y) { Y = Conv<", c.attributes, ">(X, W, B) }");
@@ -130,7 +139,68 @@ TEST_CASE("Conv by rows of a Fourier transform") {
   check_op(plain, 17, {y, changed}, {convolve(y, changed, 40, 0)}, 2e-5);
 }
 
+/// How far y is from the convolution of x by w, as the largest error over the sum of absolute products.
+double error_of(const Value& y, const Tensor& x, const Tensor& w) {
+  const auto exact = [](const Tensor& a, const Tensor& b) {
+    return run_op("(X, W) => (Y) { Y = Conv(X, W) }", 22, {as_type(a, DType::Float64), as_type(b, DType::Float64)})[0];
+  };
+  const auto absolute = [](const Tensor& t) {
+    const Tensor out = t.clone();
+    for (float& v : out.mutable_span<float>()) v = std::abs(v);
+    return out;
+  };
+  const Value sums = exact(x, w), magnitudes = exact(absolute(x), absolute(w));
+  double worst = 0;
+  for (std::int64_t i = 0; i < sums.tensor().numel(); ++i) {
+    const double most = magnitudes.tensor().data<double>()[i];
+    const double error = std::abs(static_cast<double>(y.tensor().data<float>()[i]) - sums.tensor().data<double>()[i]);
+    if (most > 0) worst = std::max(worst, error / most);
+  }
+  return worst;
+}
+
+TEST_CASE("Conv along one axis is as exact by pairs of positions, relative to the terms of each sum") {
+  std::uint32_t state = 1;
+  const auto uniform = [&] { return static_cast<float>((state = state * 1664525u + 1013904223u) >> 8) * 0x1p-24f; };
+  const auto scale = [&](float most) { return std::exp2((2 * uniform() - 1) * most); };
+  using Change = std::function<float(float v, std::int64_t position)>;
+  const std::pair<const char*, Change> inputs[] = {
+      {"normal", [](float v, std::int64_t) { return v; }},
+      {"positive", [](float v, std::int64_t) { return std::abs(v); }},
+      {"sparse", [&](float v, std::int64_t) { return uniform() < 0.1f ? v : 0.0f; }},
+      {"very sparse", [&](float v, std::int64_t) { return uniform() < 0.01f ? v : 0.0f; }},
+      {"wide", [&](float v, std::int64_t) { return v * scale(20); }},
+      {"spikes", [&](float v, std::int64_t) { return uniform() < 0.003f ? v * 1e6f : v; }},
+      {"steep", [](float v, std::int64_t position) { return v * std::exp2(static_cast<float>(position % 40)); }},
+      {"tiny", [](float v, std::int64_t) { return v * 0x1p-90f; }},
+      {"huge", [](float v, std::int64_t) { return v * 0x1p90f; }},
+  };
+  const std::string_view text = "(X, W) => (Y) { Y = Conv(X, W) }";
+  for (const auto& [channels, points] : {std::pair<std::int64_t, std::int64_t>{64, 3}, {48, 5}, {256, 5}}) {
+    const Tensor w = noise({40, channels, points}, 1, 7);
+    REQUIRE(microkernels::toom_holds(40, static_cast<std::size_t>(channels * points), w.data<float>()));
+    for (const auto& [name, change] : inputs) {
+      CAPTURE(std::string(name));
+      CAPTURE(channels);
+      const Tensor x = noise({1, channels, 131}, 1, 8);
+      for (std::int64_t i = 0; i < x.numel(); ++i) x.mutable_data<float>()[i] = change(x.data<float>()[i], i % 131);
+      const Value plain = run_op(text, 22, {x, w})[0], fast = run_op(text, 22, {x, w}, true)[0];
+      CHECK(error_of(fast, x, w) <= 2 * error_of(plain, x, w));
+    }
+  }
+}
+
+TEST_CASE("Conv along one axis leaves what is not finite where it is") {
+  const Tensor w = noise({40, 48, 5}, 1, 9), x = noise({1, 48, 90}, 1, 10);
+  for (const float odd : {kInf, -kInf, kNaN}) {
+    x.mutable_data<float>()[7 * 90 + 33] = odd;
+    check_float_types("(X, W) => (Y) { Y = Conv<pads=[2,2]>(X, W) }", 22, {x, w}, {});
+  }
+}
+
 TEST_CASE("Conv does not depend on the number of threads") {
+  check_threads("(X, W) => (Y) { Y = Conv<pads=[2,2]>(X, W) }", 11, {noise({2, 64, 301}), noise({70, 64, 5}, 1, 2)});
+  check_threads("(X, W) => (Y) { Y = Conv<pads=[1,1]>(X, W) }", 11, {noise({1, 64, 300}), noise({70, 64, 3}, 1, 2)});
   check_threads("(X, W) => (Y) { Y = Conv<pads=[1,1,1,1]>(X, W) }", 11,
                 {noise({1, 32, 30, 30}), noise({48, 32, 3, 3}, 1, 2)});
   check_threads("(X, W) => (Y) { Y = Conv<group=64, pads=[1,1,1,1]>(X, W) }", 11,

@@ -27,13 +27,23 @@ std::vector<Value> cast(const std::vector<Value>& list, DType from, DType to) {
   return out;
 }
 
-std::vector<Value> run_with(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
-                            std::size_t threads) {
+/// `constant`: all inputs but the first are initializers.
+std::vector<Value> run_with(std::string_view text, std::int64_t opset, std::vector<Value> inputs, std::size_t threads,
+                            bool constant) {
   auto graph = graph::parse_model(cat("g ", text), opset).graph;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].is_tensor()) continue;
     const Tensor& t = inputs[i].tensor();
     graph->value(graph->inputs()[i]).type = graph::ValueType::tensor(t.dtype(), graph::to_sym(t.shape()));
+  }
+  for (std::size_t i = 1; constant && i < inputs.size(); ++i) {
+    graph::ValueInfo& value = graph->value(graph->inputs()[i]);
+    value.constant = inputs[i];
+    value.is_input = false;
+  }
+  if (constant) {
+    graph->mutable_inputs().resize(1);
+    inputs.resize(1);
   }
   kernel::infer_graph(*graph, registry());
   ThreadPool pool(threads);
@@ -62,12 +72,16 @@ void check_float_types(std::string_view text, std::int64_t opset, const std::vec
 }
 
 void check_threads(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs) {
-  const std::vector<Value> one = run_with(text, opset, inputs, 1), three = run_with(text, opset, inputs, 3);
-  REQUIRE(one.size() == three.size());
-  for (std::size_t o = 0; o < one.size(); ++o) {
-    const Tensor &a = one[o].tensor(), &b = three[o].tensor();
-    REQUIRE(a.to_string() == b.to_string());
-    CHECK_MESSAGE(std::memcmp(a.raw(), b.raw(), a.bytes()) == 0, text, ": output ", o, " depends on the threads");
+  for (const bool constant : {false, true}) {
+    CAPTURE(constant);
+    const std::vector<Value> one = run_with(text, opset, inputs, 1, constant),
+                             three = run_with(text, opset, inputs, 3, constant);
+    REQUIRE(one.size() == three.size());
+    for (std::size_t o = 0; o < one.size(); ++o) {
+      const Tensor &a = one[o].tensor(), &b = three[o].tensor();
+      REQUIRE(a.to_string() == b.to_string());
+      CHECK_MESSAGE(std::memcmp(a.raw(), b.raw(), a.bytes()) == 0, text, ": output ", o, " depends on the threads");
+    }
   }
 }
 

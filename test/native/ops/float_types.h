@@ -18,7 +18,7 @@ void check_float_types(std::string_view text, std::int64_t opset, const std::vec
                        std::initializer_list<DType> narrow = {DType::Float16, DType::BFloat16},
                        double tolerance = kTolerance);
 
-/// One thread and three give the same bits.
+/// One thread and three give the same bits, whether all inputs but the first are constant or not.
 void check_threads(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs);
 
 }  // namespace infernode::test

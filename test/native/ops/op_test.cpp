@@ -279,10 +279,11 @@ void check_op_fails(std::string_view text, std::int64_t opset, const std::vector
   }
 }
 
-std::vector<Value> run_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs) {
-  auto graph = parse(text, opset, inputs, false);
+std::vector<Value> run_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+                          bool as_constants) {
+  auto graph = parse(text, opset, inputs, as_constants);
   prepare(*graph);
-  return evaluate(*graph, inputs);
+  return evaluate(*graph, as_constants ? std::vector<Value>{} : inputs);
 }
 
 std::string infer_op(std::string_view text, std::int64_t opset, const std::vector<Value>& constants) {

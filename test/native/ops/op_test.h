@@ -46,7 +46,8 @@ void check_op(std::string_view text, std::int64_t opset, const std::vector<Value
 void check_op_fails(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, ErrorCode code,
                     std::string_view fragment);
 /// The outputs, for tests that look at them in their own way.
-std::vector<Value> run_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs);
+std::vector<Value> run_op(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+                          bool as_constants = false);
 /// Inferred type of output 0 without running: "tensor(float)[N,4]"; inputs given here (not empty) count as
 /// initializers.
 std::string infer_op(std::string_view text, std::int64_t opset, const std::vector<Value>& constants = {});

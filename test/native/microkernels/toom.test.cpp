@@ -1,0 +1,63 @@
+#include "microkernels/toom.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "support.h"
+
+namespace infernode::microkernels::test {
+namespace {
+
+TEST_CASE("what pairs of positions are made of, for any count") {
+  for_each_target([](CpuRung rung) {
+    const ToomTable& table = toom_table(rung);
+    for (const std::size_t n : {0u, 1u, 3u, 4u, 15u, 16u, 17u, 48u, 101u}) {
+      CAPTURE(n);
+      Guarded<float> a(n), b(n), c(n), sum(n), difference(n);
+      Random random(n + 1);
+      random.fill(a);
+      random.fill(b);
+      random.fill(c);
+      table.add(a.data(), b.data(), n, sum.data());
+      table.subtract(a.data(), b.data(), n, difference.data());
+      for (std::size_t i = 0; i < n; ++i) CHECK((sum[i] == a[i] + b[i] && difference[i] == a[i] - b[i]));
+      table.middle(a.data(), b.data(), c.data(), n, sum.data(), difference.data());
+      for (std::size_t i = 0; i < n; ++i) {
+        CHECK(sum[i] == (a[i] + c[i] + b[i]) * 0.5f);
+        CHECK(difference[i] == (a[i] + c[i] - b[i]) * 0.5f);
+      }
+      float magnitude = -1, square = -1;
+      table.measure(a.data(), n, magnitude, square);
+      double magnitudes = 0, squares = 0;
+      for (const float v : a) {
+        magnitudes += std::abs(static_cast<double>(v));
+        squares += static_cast<double>(v) * v;
+      }
+      CHECK(std::abs(magnitude - magnitudes) <= 1e-5 * magnitudes);
+      CHECK(std::abs(square - squares) <= 1e-5 * squares);
+      const std::vector<float> p(a.begin(), a.end()), q(b.begin(), b.end());
+      table.butterfly(a.data(), b.data(), n);
+      for (std::size_t i = 0; i < n; ++i) CHECK((a[i] == p[i] + q[i] && b[i] == p[i] - q[i]));
+    }
+  });
+}
+
+TEST_CASE("pairs of positions take numbers of which enough matter") {
+  CHECK(toom_even(0, 0));
+  CHECK(toom_even(100, 100));
+  CHECK_FALSE(toom_even(10, 2));
+  CHECK_FALSE(toom_even(1e16f, 1e28f));
+  CHECK_FALSE(toom_even(std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()));
+  CHECK_FALSE(toom_even(std::numeric_limits<float>::quiet_NaN(), 1));
+  std::vector<float> weight(2 * 300, 0.5f);
+  CHECK(toom_holds(2, 300, weight.data()));
+  weight[400] = 1e3f;
+  CHECK_FALSE(toom_holds(2, 300, weight.data()));
+  weight[400] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_FALSE(toom_holds(2, 300, weight.data()));
+  CHECK_FALSE(toom_holds(2, 100, weight.data()));  // too few to be sure
+}
+
+}  // namespace
+}  // namespace infernode::microkernels::test
