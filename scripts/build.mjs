@@ -44,6 +44,15 @@ function augmentation() {
   return text;
 }
 
+/** In the bundle, onnxruntime-common is what src/common.ts takes of it. */
+const common = {
+  name: 'onnxruntime-common',
+  setup(build) {
+    const path = at('src', 'common.ts');
+    build.onResolve({ filter: /^onnxruntime-common$/ }, ({ importer }) => (importer === path ? null : { path }));
+  },
+};
+
 async function bundle() {
   const { build } = await import('esbuild');
   await build({
@@ -56,8 +65,8 @@ async function bundle() {
     format: 'cjs',
     packages: 'external',
     sourcemap: true,
-    banner: { js: `'use strict';\nconst importMetaUrl = require('node:url').pathToFileURL(__filename).href;` },
-    define: { 'import.meta.url': 'importMetaUrl' },
+    banner: { js: `'use strict';` },
+    plugins: [common],
     logLevel: 'warning',
   });
 }

@@ -1,3 +1,5 @@
+import './start.js';
+
 import { registerBackends } from './backend.js';
 import { warmUp } from './warm-up.js';
 

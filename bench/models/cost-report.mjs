@@ -1,8 +1,7 @@
 // What the set `costs` says: rows of one number with the goal that it is held against.
 //
 // A row holds { name, unit, ours } and, where there is a peer, { theirs, ratio } (theirs over ours, the median of the
-// rounds' ratios), or { name, failed }, or { name, test } where a test holds what the name says, or
-// `instead` of it a number that is no goal. `goal` is one of { most },
+// rounds' ratios), or { name, failed }, or { name, test } where a test holds what the name says. `goal` is one of { most },
 // { least } and { times }: at least so many times as good as the peer.
 
 import { gist } from './report.mjs';
@@ -23,16 +22,16 @@ export function goalText({ unit, goal }) {
 }
 
 /** Whether a row's goal holds; undefined where nothing says so. */
-export function holds({ ours, ratio, goal, failed, test, instead }) {
+export function holds({ ours, ratio, goal, failed, test }) {
   if (failed) return false;
-  if (test) return instead === undefined ? undefined : false;
+  if (test) return undefined;
   if (goal.times !== undefined) return ratio === undefined ? undefined : ratio >= goal.times;
   return goal.most !== undefined ? ours <= goal.most : ours >= goal.least;
 }
 
 const verdict = (row) => {
   if (row.failed) return `failed: ${gist(row.failed)}`;
-  if (row.test) return `${row.instead === undefined ? '' : `**no**, ${row.instead}: `}test: ${row.test}`;
+  if (row.test) return `test: ${row.test}`;
   return { true: 'yes', false: '**no**', undefined: '' }[holds(row)];
 };
 

@@ -5,8 +5,9 @@
 // it leave: three hold it exactly, two hold about 16 bits. Of the products of pieces i and j those with i + j < pieces
 // are summed; the others lie below the last bit of float32 (three pieces) or of the precision asked for.
 //
-// Sizes: a tile of A is 16 rows by 32 k, one of B 32 k (in pairs) by 16 columns; both are 1 KiB of bfloat16. What is
-// split is laid out in the order in which it is loaded: for each step of 32 k, for each tile, for each piece.
+// Sizes: a tile of A is 16 rows by 32 k, one of B 32 k by 16 columns; both are 1 KiB of bfloat16, k and k + 16 side by
+// side. What is split is laid out in the order in which it is loaded: for each step of 32 k, for each tile, for each
+// piece.
 
 #include <immintrin.h>
 
@@ -102,12 +103,12 @@ INFERNODE_SIMD __m512i next_piece(__m512& x, int piece) noexcept {
   return piece == 2 ? _mm512_castps_si512(x) : take_piece(x);
 }
 
-// Splits two rows of B, k and k + 1: pairs per column, 64 bytes to each piece's tile.
+// Splits two rows of numbers that are multiplied in one step: pairs of pieces, 64 bytes to each piece's tile.
 template <int kPieces>
-INFERNODE_SIMD void split_pair(__m512 even, __m512 odd, std::uint8_t* out) noexcept {
+INFERNODE_SIMD void split_pair(__m512 first, __m512 second, std::uint8_t* out) noexcept {
   INFERNODE_UNROLL
   for (int piece = 0; piece < kPieces; ++piece) {
-    const __m512i low = _mm512_srli_epi32(next_piece(even, piece), 16), high = next_piece(odd, piece);
+    const __m512i low = _mm512_srli_epi32(next_piece(first, piece), 16), high = next_piece(second, piece);
     _mm512_storeu_si512(out + static_cast<std::size_t>(piece) * kTileBytes, _mm512_or_si512(low, high));
   }
 }
@@ -117,9 +118,19 @@ template <int kPieces>
 class PanelSplit {
  public:
   PanelSplit() = default;
-  // Rows of 32 floats, `ldb` apart.
-  PanelSplit(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* out) noexcept
-      : b_(b), out_(out), ldb_(ldb), k_(k), left_(steps_of(k) * (kTileDepth / 2)) {}
+  // Rows of 32 floats, `ldb` apart, or of fewer.
+  PanelSplit(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* out,
+             std::size_t columns = kPanelColumns) noexcept
+      : b_(b), out_(out), ldb_(ldb), k_(k), left_(steps_of(k) * kPairs) {
+    for (std::size_t tile = 0; tile < kPanelTiles; ++tile)
+      lanes_[tile] = columns > tile * 16 ? first_lanes(columns - tile * 16) : static_cast<__mmask16>(0);
+  }
+  // Rows of 32 floats, all of which are known to split.
+  static PanelSplit known(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* out) noexcept {
+    PanelSplit split(b, ldb, k, out);
+    split.known_ = true;
+    return split;
+  }
   // Columns of k floats, `ldb` apart: `columns` of them.
   static PanelSplit transposed(const float* b, std::size_t ldb, std::size_t k, std::size_t columns,
                                std::uint8_t* out) noexcept {
@@ -132,59 +143,104 @@ class PanelSplit {
   void advance(std::size_t count) noexcept {
     if (left_ == 0) return;
     if (columns_ > 0) return advance_transposed(count);
-    count = smaller(count, left_);
-    left_ -= count;
-    for (; count > 0; --count, ++at_) {
-      const std::size_t row = 2 * at_;
-      const float* from = b_ + row * ldb_;
-      std::uint8_t* to =
-          out_ + at_ / (kTileDepth / 2) * (kPanelTiles * kPieces * kTileBytes) + at_ % (kTileDepth / 2) * 64;
-      INFERNODE_UNROLL
-      for (std::size_t tile = 0; tile < kPanelTiles; ++tile) {
-        _mm_prefetch(reinterpret_cast<const char*>(from + tile * 16) + kAhead, _MM_HINT_T0);
-        _mm_prefetch(reinterpret_cast<const char*>(from + ldb_ + tile * 16) + kAhead, _MM_HINT_T0);
-        const __m512 none = _mm512_setzero_ps();
-        const __m512 even = row < k_ ? _mm512_loadu_ps(from + tile * 16) : none,
-                     odd = row + 1 < k_ ? _mm512_loadu_ps(from + ldb_ + tile * 16) : none;
-        watch_.see(_mm512_castps_si512(even));
-        watch_.see(_mm512_castps_si512(odd));
-        split_pair<kPieces>(even, odd, to + tile * kPieces * kTileBytes);
-      }
-    }
+    known_ ? advance_rows<false>(count) : advance_rows<true>(count);
   }
   std::size_t left() const noexcept { return left_; }
   // Of all that was split so far.
   bool splits() const noexcept { return watch_.splits(); }
 
  private:
-  static constexpr std::size_t kAhead = 4096;  // bytes: weights come from memory
-  static constexpr std::size_t kSquare = 4;    // pairs of rows that 16 rows of 16 columns count as
+  static constexpr std::size_t kPairs = kTileDepth / 2;  // of a step: rows 16 apart
+  static constexpr std::size_t kAhead = 4096;            // bytes: weights come from memory
+  static constexpr std::size_t kUnit = 8;                // pairs of rows that 32 rows of 16 columns count as
+
+  template <bool kWatch>
+  void advance_rows(std::size_t count) noexcept {
+    count = smaller(count, left_);
+    left_ -= count;
+    while (count > 0) {
+      const std::size_t row = at_ / kPairs * kTileDepth + at_ % kPairs;
+      const std::size_t run = smaller(count, kPairs - at_ % kPairs);
+      const float* from = b_ + row * ldb_;
+      std::uint8_t* to = out_ + at_ / kPairs * (kPanelTiles * kPieces * kTileBytes) + at_ % kPairs * 64;
+      const std::size_t pairs = row + kPairs < k_ ? smaller(run, k_ - row - kPairs) : 0;  // of two rows
+      const std::size_t rows = row < k_ ? smaller(run, k_ - row) : 0;                     // first ones
+      std::size_t i = 0;
+      for (; i < pairs; ++i, from += ldb_, to += 64) split_rows_of<2, kWatch>(from, to);
+      for (; i < rows; ++i, from += ldb_, to += 64) split_rows_of<1, kWatch>(from, to);
+      for (; i < run; ++i, to += 64) split_rows_of<0, kWatch>(from, to);
+      at_ += run;
+      count -= run;
+    }
+  }
+
+  // A row and the one 16 rows on, of which kRows exist.
+  template <int kRows, bool kWatch>
+  void split_rows_of(const float* from, std::uint8_t* to) noexcept {
+    INFERNODE_UNROLL
+    for (std::size_t tile = 0; tile < kPanelTiles; ++tile) {
+      __m512 first = _mm512_setzero_ps(), second = _mm512_setzero_ps();
+      if constexpr (kRows > 0) {
+        const float* const x = from + tile * 16;
+        _mm_prefetch(reinterpret_cast<const char*>(x) + kAhead, _MM_HINT_T0);
+        first = _mm512_maskz_loadu_ps(lanes_[tile], x);
+        if constexpr (kWatch) watch_.see(_mm512_castps_si512(first));
+      }
+      if constexpr (kRows > 1) {
+        const float* const y = from + kPairs * ldb_ + tile * 16;
+        _mm_prefetch(reinterpret_cast<const char*>(y) + kAhead, _MM_HINT_T0);
+        second = _mm512_maskz_loadu_ps(lanes_[tile], y);
+        if constexpr (kWatch) watch_.see(_mm512_castps_si512(second));
+      }
+      split_pair<kPieces>(first, second, to + tile * kPieces * kTileBytes);
+    }
+  }
 
   void advance_transposed(std::size_t count) noexcept {
-    for (credit_ += smaller(count, left_); credit_ >= kSquare; credit_ -= kSquare, left_ -= kSquare, ++at_) {
-      const std::size_t tile = at_ % kPanelTiles, k0 = at_ / kPanelTiles * 16;
+    for (credit_ += smaller(count, left_); credit_ >= kUnit; credit_ -= kUnit, left_ -= kUnit, ++at_) {
+      const std::size_t tile = at_ % kPanelTiles, k0 = at_ / kPanelTiles * kTileDepth;
       const float* from = b_ + tile * 16 * ldb_ + k0;
       const std::size_t columns = columns_ > tile * 16 ? smaller(columns_ - tile * 16, std::size_t{16}) : 0;
-      const __mmask16 mask = k0 < k_ ? first_lanes(k_ - k0) : static_cast<__mmask16>(0);
+      alignas(64) float first[16][16];
       __m512 x[16];
+      transpose_square(from, columns, k_ - k0, x);
       INFERNODE_UNROLL
-      for (std::size_t i = 0; i < 16; ++i) {
-        x[i] = i < columns ? _mm512_maskz_loadu_ps(mask, from + i * ldb_) : _mm512_setzero_ps();
-        watch_.see(_mm512_castps_si512(x[i]));
-      }
-      transpose16(x);
-      std::uint8_t* to = out_ + (k0 / kTileDepth * kPanelTiles + tile) * (kPieces * kTileBytes) + k0 % kTileDepth * 32;
+      for (std::size_t i = 0; i < 16; ++i) _mm512_store_ps(first[i], x[i]);
+      transpose_square(from + 16, columns, k_ > k0 + 16 ? k_ - k0 - 16 : 0, x);
+      std::uint8_t* to = out_ + (k0 / kTileDepth * kPanelTiles + tile) * (kPieces * kTileBytes);
       INFERNODE_UNROLL
-      for (std::size_t pair = 0; pair < 8; ++pair) split_pair<kPieces>(x[2 * pair], x[2 * pair + 1], to + pair * 64);
+      for (std::size_t i = 0; i < 16; ++i) split_pair<kPieces>(_mm512_load_ps(first[i]), x[i], to + i * 64);
     }
+  }
+
+  // x[i]: number i of each of up to 16 columns, of which `numbers` exist.
+  void transpose_square(const float* from, std::size_t columns, std::size_t numbers, __m512 (&x)[16]) noexcept {
+    const __mmask16 mask = first_lanes(numbers);
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < 16; ++i) {
+      x[i] = i < columns ? _mm512_maskz_loadu_ps(mask, from + i * ldb_) : _mm512_setzero_ps();
+      watch_.see(_mm512_castps_si512(x[i]));
+    }
+    transpose16(x);
   }
 
   const float* b_ = nullptr;
   std::uint8_t* out_ = nullptr;
-  std::size_t ldb_ = 0, k_ = 0, left_ = 0, at_ = 0;  // left: pairs of rows; at: the next pair or square
+  std::size_t ldb_ = 0, k_ = 0, left_ = 0, at_ = 0;  // left: pairs of rows; at: the next pair or unit
   std::size_t columns_ = 0, credit_ = 0;             // of a transposed panel
+  __mmask16 lanes_[kPanelTiles] = {};                // columns of each tile that there are
+  bool known_ = false;
   RangeWatch watch_;
 };
+
+// Whether n numbers can be split.
+inline bool all_split(const float* x, std::size_t n) noexcept {
+  RangeWatch watch;
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16) watch.see(_mm512_loadu_si512(x + i));
+  if (i < n) watch.see(_mm512_maskz_loadu_epi32(first_lanes(n - i), x + i));
+  return watch.splits();
+}
 
 template <int kPieces>
 bool split_panel(const float* b, std::size_t ldb, std::size_t k, std::uint8_t* out) noexcept {
@@ -266,32 +322,26 @@ class RowsSplit {
 
   // Splits up to `count` more rows' steps of 32 k; none are left afterwards where `count` is left().
   void advance(std::size_t count) noexcept {
-    const __m512i upper_halves = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31,
-                                                  29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
     count = smaller(count, left_);
     left_ -= count;
-    for (; count > 0; --count) {
-      __m512 x = _mm512_setzero_ps(), y = _mm512_setzero_ps();
-      if (first_ + row_ < rows_) {
-        const float* from = a_ + (first_ + row_) * lda_ + at_;
-        const std::size_t width = k_ - at_;
-        if (width >= kTileDepth) {
-          x = _mm512_loadu_ps(from);
-          y = _mm512_loadu_ps(from + 16);
-        } else {
-          x = _mm512_maskz_loadu_ps(first_lanes(width), from);
-          if (width > 16) y = _mm512_maskz_loadu_ps(first_lanes(width - 16), from + 16);
-        }
+    while (count > 0) {
+      const std::size_t run = smaller(count, kTileRows - row_), before = first_ + row_;
+      const std::size_t there = before < rows_ ? smaller(run, rows_ - before) : 0;
+      const std::size_t width = k_ - at_;
+      const __mmask16 low = first_lanes(width), high = width > 16 ? first_lanes(width - 16) : static_cast<__mmask16>(0);
+      const float* from = a_ + before * lda_ + at_;
+      std::uint8_t* to = out_ + row_ * 64;
+      for (std::size_t i = 0; i < there; ++i, from += lda_, to += 64) {
+        const __m512 x = _mm512_maskz_loadu_ps(low, from), y = _mm512_maskz_loadu_ps(high, from + 16);
         watch_.see(_mm512_castps_si512(x));
         watch_.see(_mm512_castps_si512(y));
+        split_pair<kPieces>(x, y, to);
       }
-      INFERNODE_UNROLL
-      for (int piece = 0; piece < kPieces; ++piece) {
-        const __m512i low = next_piece(x, piece), high = next_piece(y, piece);
-        _mm512_storeu_si512(out_ + static_cast<std::size_t>(piece) * kTileBytes + row_ * 64,
-                            _mm512_permutex2var_epi16(low, upper_halves, high));
-      }
-      if (++row_ < kTileRows) continue;
+      for (std::size_t i = there; i < run; ++i, to += 64)
+        split_pair<kPieces>(_mm512_setzero_ps(), _mm512_setzero_ps(), to);
+      row_ += run;
+      count -= run;
+      if (row_ < kTileRows) continue;
       row_ = 0;
       out_ += kPieces * kTileBytes;
       if ((at_ += kTileDepth) < k_) continue;
@@ -319,9 +369,10 @@ bool split_rows(const float* a, std::size_t lda, std::size_t rows, std::size_t k
 }
 
 // One step: the tiles of A in registers 4 and 5, those of B in 6 and 7, sums in 0 to 3. Tile numbers must be constants.
-#define INFERNODE_LOAD_A(piece)                \
-  _tile_loadd(4, a0 + (piece)*kTileBytes, 64); \
-  if constexpr (kRowTiles == 2) _tile_loadd(5, a1 + (piece)*kTileBytes, 64)
+// A passes through; B is read again for the next rows.
+#define INFERNODE_LOAD_A(piece)                       \
+  _tile_stream_loadd(4, a0 + (piece)*kTileBytes, 64); \
+  if constexpr (kRowTiles == 2) _tile_stream_loadd(5, a1 + (piece)*kTileBytes, 64)
 #define INFERNODE_LOAD_B(i)                   \
   _tile_loadd(6, tiles + (i)*b.piece, b.row); \
   _tile_loadd(7, tiles + (i)*b.piece + b.tile, b.row)

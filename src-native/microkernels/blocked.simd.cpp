@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kScratchFloats = 98304;  // padded rows of input: they fit a second-level cache
 constexpr std::size_t kGroupFloats = 65536;    // of input that panels of channels pass over at a time
 constexpr std::size_t kFlatRow = 4 * kMr;      // positions of a row where rows may be cut anywhere
+constexpr std::size_t kLine = 16;              // floats that are fetched at a time
 
 static_assert(kChannelBlock % kLanes == 0 && (kNr % kChannelBlock == 0 || kChannelBlock % kNr == 0));
 
@@ -39,7 +40,8 @@ std::size_t input_floats(const ConvShape& s) noexcept { return channel_blocks(s.
 std::size_t row_length(const ConvShape& s) noexcept {
   if (!is_flat(s)) return s.out_w;
   const std::size_t most = is_whole(s) ? kFlatRow : smaller(kFlatRow, kScratchFloats / input_floats(s));
-  return divide_up(s.positions(), divide_up(s.positions(), most));
+  const std::size_t rows = divide_up(s.positions(), most);
+  return divide_up(s.positions(), rows > 1 ? rows + rows % 2 : rows);  // for two threads to share
 }
 
 // Columns of the output that are worked on at a time: all of them where scratch holds the rows of input they need.
@@ -99,6 +101,11 @@ struct Tile {
   std::size_t plane;      // floats between the output's blocks
   float low, high;
   const ActivationArgs* activation;  // null: the bounds are all of it
+  // What later tiles read, fetched while this one computes: lines from `ahead` on with each block, and the input of
+  // the next tile of its row.
+  const float* ahead;
+  std::size_t ahead_lines;
+  bool ahead_rows;
 };
 
 // kStep: t.step where it is known, so that no register need hold a row's place.
@@ -107,6 +114,7 @@ void blocked_tile(const Tile& t) noexcept {
   VecF sum[kRows][kVectors];
   alignas(64) float before[kRows * kVectors * kLanes];  // sums of earlier groups
   const float *w = t.weight, *from = t.x;
+  const float* ahead = t.ahead;
   const std::size_t step = kStep > 0 ? kStep : t.step;
   for (std::size_t b = 0; b < t.blocks;) {
     const bool first = b == 0;
@@ -118,6 +126,8 @@ void blocked_tile(const Tile& t) noexcept {
     }
     for (; b < end; ++b, from += t.block_step) {
       const std::size_t length = b + 1 == t.blocks ? t.last_length : t.length;
+      for (std::size_t i = 0; i < t.ahead_lines; ++i, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
+      for (std::size_t r = 0; t.ahead_rows && r < kRows; ++r) __builtin_prefetch(from + (kRows + r) * step, 0, 3);
       for (std::size_t h = 0; h < t.rows; ++h) {
         for (std::size_t c = 0; c < t.columns; ++c) {
           const float* x = from + h * t.row_step + c * t.column_step;
@@ -284,6 +294,11 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
         t.bias = args.bias ? args.bias + n0 : nullptr;
         const bool narrow = cols == kLanes && t.step == kChannelBlock;
         const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
+        // The next panel's weights, evenly over this one's tiles.
+        const std::size_t lines = panel + 1 < range.panel_end ? divide_up(cols * depth, kLine) : 0;
+        t.ahead = t.weight + cols * depth;
+        t.ahead_lines = divide_up(lines, (r1 - r0) * divide_up(width, kMr) * t.blocks);
+        t.ahead_rows = panel == range.panel_begin && flat && !copies;
         for (std::size_t r = r0; r < r1; ++r) {
           const std::size_t count = smaller(c1, positions - r * width) - c0;
           const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
@@ -295,6 +310,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
             t.y = args.output + at;
             t.residual = args.residual ? args.residual + at : nullptr;
             (narrow ? kBlockedTiles.narrow[w1 - w0 - 1] : kBlockedTiles.sum[w1 - w0 - 1][cols / kLanes - 1])(t);
+            t.ahead += t.ahead_lines * t.blocks * kLine;
           }
         }
       }

@@ -88,7 +88,8 @@ void pack_weight(std::size_t out_channels, std::size_t in_channels, std::size_t 
         float tile[kTileRows][kBlockChannels];
         for (std::size_t r = 0; r < kTileRows; ++r) {
           for (std::size_t c = 0; c < kBlockChannels; ++c)
-            tile[r][c] = r < rows && c < channels ? from[r * layout.depth + (c0 + c) * points + point] : 0.0f;
+            tile[r][c % 2 * 16 + c / 2] =  // channels that images pair
+                r < rows && c < channels ? from[r * layout.depth + (c0 + c) * points + point] : 0.0f;
         }
         if (!split_rows<3>(tile[0], kBlockChannels, kTileRows, kBlockChannels, to)) splits = false;
       }

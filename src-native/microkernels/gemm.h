@@ -46,9 +46,10 @@ struct GemmArgs {
   FloatType b_type = FloatType::kF32;
   const QuantizedB* b_quantized = nullptr;  // B holds 8-bit codes, whatever b_type says
   const float* packed_b = nullptr;          // from pack_b of the same table
-  std::size_t packed_k = 0;                 // that it was packed with, where k, then even, takes fewer; 0: k
-  bool a_again = false;  // the call before had the same arguments and scratch, and a range of the same rows
-  float* c = nullptr;    // [m][ldc]
+  const std::uint8_t* split_b = nullptr;    // beside b: from split_b of the same table and precision
+  std::size_t packed_k = 0;                 // that it was packed or split with, where k, then even, takes fewer; 0: k
+  bool a_again = false;                     // the call before had the same arguments and scratch, a range of these rows
+  float* c = nullptr;                       // [m][ldc]
   std::size_t ldc = 0;
   bool accumulate = false;  // C is added to instead of overwritten
   Float32Precision precision = Float32Precision::kHighest;
@@ -78,6 +79,14 @@ struct DgemmArgs {
 
 struct GemmTiles;
 
+// For a B that several calls multiply by: its numbers split into the pieces that the matrix unit multiplies.
+struct GemmSplitting {
+  std::size_t (*bytes)(std::size_t n, std::size_t k, Float32Precision precision) noexcept;
+  // B of float32 numbers; `out` is 64-byte aligned.
+  void (*split_b)(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b,
+                  Float32Precision precision, std::uint8_t* out) noexcept;
+};
+
 struct GemmTable {
   const char* name;            // target, for logs and benchmarks
   std::size_t mr, nr;          // register tile
@@ -91,6 +100,7 @@ struct GemmTable {
   void (*gemm)(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept;
   void (*dgemm)(const DgemmArgs& args, const GemmRange& range, float* scratch) noexcept;
   const GemmTiles* tiles;  // for other families' drivers (gemm_tiles.h); null in a table that has none of its own
+  const GemmSplitting* splitting = nullptr;  // null where numbers are multiplied whole
 };
 
 // The fastest that is as exact as asked. Tables of different names pack B differently.

@@ -23,6 +23,20 @@ void accumulate(std::size_t k, const float* a, std::size_t lda, const float* b, 
       k, a, lda, [=](std::size_t p) { return b + p * ldb; }, true, tile);
 }
 
+// The same of a whole panel of packed weights, while lines of the next one, which begins at `ahead`, are fetched: with
+// each row of B every kEvery-th of them from there on.
+constexpr std::size_t kLine = 16;
+template <std::size_t kRows, std::size_t kEvery>
+void accumulate_ahead(std::size_t k, const float* a, std::size_t lda, const float* b, const float* ahead,
+                      float* tile) noexcept {
+  sum_tile<kRows, kNv>(
+      k, a, lda, [=](std::size_t p) { return b + p * kNr; }, true, tile, kNr,
+      [=](std::size_t p) {
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kNr; i += kEvery * kLine) __builtin_prefetch(ahead + p * kNr + i, 0, 2);
+      });
+}
+
 // Tiles of whole vectors: most of them. Activations that are no clamp are applied to all of the tile
 // at once, in place.
 template <bool kLoad, bool kLast, bool kResidual>
@@ -101,6 +115,26 @@ constexpr GemmTiles make_tiles() {
   return tiles;
 }
 constexpr GemmTiles kTiles = make_tiles();
+
+// By rows - 1, and whether it fetches every line or every other one.
+struct AheadTiles {
+  void (*accumulate[kMr][2])(std::size_t k, const float* a, std::size_t lda, const float* b, const float* ahead,
+                             float* tile) noexcept;
+};
+template <std::size_t kRows = kMr>
+constexpr void fill_ahead(AheadTiles& tiles) {
+  if constexpr (kRows > 0) {
+    tiles.accumulate[kRows - 1][0] = accumulate_ahead<kRows, 1>;
+    tiles.accumulate[kRows - 1][1] = accumulate_ahead<kRows, 2>;
+    fill_ahead<kRows - 1>(tiles);
+  }
+}
+constexpr AheadTiles make_ahead() {
+  AheadTiles tiles{};
+  fill_ahead(tiles);
+  return tiles;
+}
+constexpr AheadTiles kAheadTiles = make_ahead();
 
 // ---- Reading operands of any type ----
 
@@ -306,7 +340,13 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
       const std::size_t vectors = divide_up(cols, kLanes);
       for (std::size_t t = 0; t < tiles; ++t) {
         const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
-        kTiles.accumulate[r1 - r0 - 1][vectors - 1](k, packed_a + r0 * kLda, kLda, b, ldb, tile);
+        // The next panel comes from far away: the first tiles, that read this one from near, fetch it.
+        if (g.packed_b && n0 + kNr < n_end && t < 2 && (t == 0 || kNr > kLine)) {
+          const float* const ahead = b + kNr * g.packed_depth() + t * kLine;
+          kAheadTiles.accumulate[r1 - r0 - 1][tiles > 1](k, packed_a + r0 * kLda, kLda, b, ahead, tile);
+        } else {
+          kTiles.accumulate[r1 - r0 - 1][vectors - 1](k, packed_a + r0 * kLda, kLda, b, ldb, tile);
+        }
         finish(output_at(g, m0 + r0, r1 - r0, n0, cols, first, last), tile);
       }
     }
@@ -439,12 +479,56 @@ void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
   }
 }
 
+// Lanes of sums of a's in the even places, of b's in the odd ones, each of two as reduce_add adds them first.
+INFERNODE_SIMD VecF fold(VecF a, VecF b) { return zip_low(a, b) + zip_high(a, b); }
+
+// Dot products of one row with rows [n0, n_end) of a transposed B, as many at a time as a vector has lanes, whose sums
+// are added up together, in reduce_add's order. Returns the first row that is left over.
+template <Stored kType>
+std::size_t dots_of_row(const GemmArgs& g, std::size_t n0, std::size_t n_end) noexcept {
+  const float* const a = static_cast<const float*>(g.a);
+  const std::size_t whole = g.k / kLanes * kLanes, left = g.k - whole;
+  const VecF alpha = set(g.alpha), rest = left ? load_partial(a + whole, left) : zero();
+  for (; n0 + kLanes <= n_end; n0 += kLanes) {
+    VecF eighths[2][2];
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < 4; ++i) {
+      VecF sum[4];
+      std::size_t start[4];
+      INFERNODE_UNROLL
+      for (std::size_t c = 0; c < 4; ++c) {
+        sum[c] = zero();
+        start[c] = (n0 + i + c % 2 * 8 + c / 2 * 4) * g.ldb;
+      }
+      for (std::size_t p = 0; p < whole; p += kLanes) {
+        const VecF x = load(a + p);
+        INFERNODE_UNROLL
+        for (std::size_t c = 0; c < 4; ++c) {
+          if constexpr (kType == Stored::kF32)
+            __builtin_prefetch(static_cast<const float*>(g.b) + start[c] + p + 2 * kLanes * g.ldb);
+          sum[c] = fma(x, load_as<kType>(g.b, start[c] + p), sum[c]);
+        }
+      }
+      INFERNODE_UNROLL
+      for (std::size_t c = 0; left && c < 4; ++c)
+        sum[c] = fma(rest, load_partial_as<kType>(g.b, start[c] + whole, left), sum[c]);
+      eighths[i % 2][i / 2] = fold(fold(sum[0], sum[1]), fold(sum[2], sum[3]));
+    }
+    const VecF dots = fold(fold(eighths[0][0], eighths[0][1]), fold(eighths[1][0], eighths[1][1]));
+    const VecF value = alpha * dots;
+    store(g.c + n0, g.accumulate ? load(g.c + n0) + value : value);
+  }
+  return n0;
+}
+
 // C = dot products with rows of a transposed B, four rows at a time.
 template <Stored kType, std::size_t kRows>
 void skinny_dots(const GemmArgs& g, const GemmRange& range) noexcept {
   constexpr std::size_t kColumns = 4;
   const float* a = static_cast<const float*>(g.a);
-  for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kColumns) {
+  std::size_t n0 = range.n_begin;
+  if constexpr (kRows == 1 && kLanes == 16 && !kIsCode<kType>) n0 = dots_of_row<kType>(g, n0, range.n_end);
+  for (; n0 < range.n_end; n0 += kColumns) {
     const std::size_t columns = smaller(kColumns, range.n_end - n0);
     VecF sum[kRows][kColumns];
     INFERNODE_UNROLL

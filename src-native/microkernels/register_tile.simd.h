@@ -18,10 +18,11 @@ constexpr std::size_t kMr = 4, kNv = 2;
 #endif
 constexpr std::size_t kNr = kNv * kLanes;
 
-// tile[r * ld + c] = (start ? 0 : tile) + sum over p < k of a[r * lda + p] * row_of(p)[c].
-template <std::size_t kRows, std::size_t kVectors, typename RowOf>
+// tile[r * ld + c] = (start ? 0 : tile) + sum over p < k of a[r * lda + p] * row_of(p)[c]; meanwhile(p) is called
+// before each.
+template <std::size_t kRows, std::size_t kVectors, typename RowOf, typename Meanwhile>
 INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, RowOf row_of, bool start, float* tile,
-                             std::size_t ld = kNr) {
+                             std::size_t ld, Meanwhile meanwhile) {
   VecF sum[kRows][kVectors];
   INFERNODE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
@@ -29,6 +30,7 @@ INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, Row
     for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = start ? zero() : load(tile + r * ld + v * kLanes);
   }
   for (std::size_t p = 0; p < k; ++p, ++a) {
+    meanwhile(p);
     const float* from = row_of(p);
     VecF row[kVectors];
     INFERNODE_UNROLL
@@ -45,6 +47,12 @@ INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, Row
     INFERNODE_UNROLL
     for (std::size_t v = 0; v < kVectors; ++v) store(tile + r * ld + v * kLanes, sum[r][v]);
   }
+}
+
+template <std::size_t kRows, std::size_t kVectors, typename RowOf>
+INFERNODE_SIMD void sum_tile(std::size_t k, const float* a, std::size_t lda, RowOf row_of, bool start, float* tile,
+                             std::size_t ld = kNr) {
+  sum_tile<kRows, kVectors>(k, a, lda, row_of, start, tile, ld, [](std::size_t) {});
 }
 
 // How many of `count` rows a tile takes, which are `most` at most: even parts, but neither they nor what is left over

@@ -33,6 +33,7 @@ std::shared_ptr<session::Engine> acquire_engine() {
   if (!engine) {
     engine = session::Engine::create();
     shared.engine = engine;
+    engine->prepare();
   }
   return engine;
 }

@@ -89,6 +89,8 @@ int RunRequest::keep(napi_value value) {
   return kept_count_++;
 }
 
+std::size_t RunRequest::copied_bytes() const { return borrowed_bytes(feeds_); }
+
 void RunRequest::forecast() { forecasts_ = session_->forecast(feeds_, wanted_); }
 
 void RunRequest::allocate_outputs() {
@@ -108,7 +110,7 @@ Tensor RunRequest::allocate(Output& output, DType dtype, const tensor::Shape& sh
 }
 
 void RunRequest::detach(StagingMemory& staging) {
-  if (const std::size_t bytes = borrowed_bytes(feeds_); bytes > 0) own(feeds_, staging.take(bytes));
+  if (const std::size_t bytes = copied_bytes(); bytes > 0) own(feeds_, staging.take(bytes));
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].in_javascript) preallocated_[i] = {};  // JavaScript can reach it: written when the run is over
   }

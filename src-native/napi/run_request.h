@@ -34,6 +34,8 @@ class RunRequest {
 
   /// Microseconds that a run is expected to take; nullopt where shapes like these are new.
   std::optional<double> expected_us() const { return session_->expected_run_us(feeds_, wanted_); }
+  /// What `detach` copies.
+  std::size_t copied_bytes() const;
   /// Finds the shapes of the outputs, on any thread; takes long where the feeds' shapes are new.
   void forecast();
   /// Gives outputs whose shapes were forecast memory of JavaScript's to be written into, where a copy would cost more.

@@ -1,5 +1,8 @@
 #include "napi/session_wrap.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "napi/errors.h"
 #include "napi/metadata.h"
 #include "napi/options.h"
@@ -11,6 +14,9 @@ namespace {
 
 /// Runs that are expected to be shorter stay on the calling thread: the way to another one and back costs more.
 constexpr double kShortUs = 250;
+/// So do runs that are over before copies of their inputs, without which JavaScript could change them meanwhile, would
+/// have held that thread twice: this many bytes are copied in a microsecond.
+constexpr double kCopiedPerUs = 20000;
 /// What such a run may take at most where its control flow takes another way than before: then it moves to another
 /// thread after all.
 constexpr std::chrono::microseconds kMostHere{500};
@@ -172,9 +178,11 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
     ensure_open();
     auto request = std::make_unique<RunRequest>(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
     const auto expected_us = request->expected_us();
-    if (expected_us && *expected_us < kShortUs) {
+    const double short_us = std::max(kShortUs, 2 * static_cast<double>(request->copied_bytes()) / kCopiedPerUs);
+    if (expected_us && *expected_us < short_us) {
       request->part_overlaps();
-      if (request->execute_briefly(kMostHere)) return {info.Env(), request->result(info[0])};
+      if (request->execute_briefly(std::max(kMostHere, std::chrono::microseconds(std::llround(2 * short_us)))))
+        return {info.Env(), request->result(info[0])};
     }
     if (expected_us) {
       request->forecast();

@@ -36,13 +36,26 @@ class Loops<float> {
         powers_(microkernels::power_table(rung, precision)) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
   std::size_t tile_rows() const { return gemm_.mr; }
-  std::size_t packed_size(std::size_t n, std::size_t k) const { return gemm_.packed_b_floats(n, k); }
+  /// Elements of the form in which operands are kept that several blocks multiply by.
+  std::size_t packed_size(std::size_t n, std::size_t k) const {
+    if (gemm_.splitting == nullptr) return gemm_.packed_b_floats(n, k);
+    return align_up(gemm_.splitting->bytes(n, k, precision_), 64) / sizeof(float);
+  }
   void pack(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b, float* out) const {
-    gemm_.pack_b(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
+    if (gemm_.splitting == nullptr) {
+      gemm_.pack_b(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
+    } else {
+      gemm_.splitting->split_b(n, k, b, ldb, trans_b, precision_, reinterpret_cast<std::uint8_t*>(out));
+    }
+  }
+
+  /// Whether what is packed of `packed_k` rows serves for the first k of them.
+  bool takes_depth(std::size_t k, std::size_t packed_k) const {
+    return gemm_.splitting != nullptr || k % 2 == 0 || k == packed_k;
   }
 
   /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, unless null, is b of `packed_k`
-  /// rows packed, of which k, then even, may take fewer.
+  /// rows packed.
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
                 const float* b, std::size_t ldb, bool trans_b, const float* packed, std::size_t packed_k, float* c,
                 std::size_t ldc, float* scratch) const {
@@ -52,7 +65,11 @@ class Loops<float> {
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
-    args.packed_b = packed;
+    if (gemm_.splitting == nullptr) {
+      args.packed_b = packed;
+    } else {
+      args.split_b = reinterpret_cast<const std::uint8_t*>(packed);
+    }
     args.packed_k = packed_k;
     args.c = c;
     args.ldc = ldc;
@@ -133,6 +150,7 @@ class Loops<double> {
   static std::size_t tile_rows() { return 1; }
   static std::size_t packed_size(std::size_t, std::size_t) { return 0; }
   static void pack(std::size_t, std::size_t, const double*, std::size_t, bool, double*) {}
+  static bool takes_depth(std::size_t, std::size_t) { return true; }
 
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
                 const double* b, std::size_t ldb, bool trans_b, const double*, std::size_t, double* c, std::size_t ldc,
@@ -202,12 +220,15 @@ class Attention {
     // Each block reads keys and values anew; the matrix unit splits float32, too, and gains by more rows.
     const bool tiles = std::is_same_v<T, float> && rung == CpuRung::Amx &&
                        (rounds_ || precision != microkernels::Float32Precision::kMedium);
-    const std::size_t scores = tiles ? 192 << 10 : 64 << 10;  // elements of the scores of a block
+    const std::size_t scores = tiles ? 96 << 10 : 64 << 10;  // elements of the scores of a block
     const std::size_t most = !tiles ? 64 : call.causal ? 128 : kMostRows;
     rows_ = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
     if (tiles && rows_ > 32) rows_ = rows_ / 32 * 32;  // rows of two tiles
     rows_ = std::min(rows_, std::max<std::size_t>(1, c_.q_len));
-    if (tiles || rounds_ || std::is_same_v<T, double> || rows_ == c_.q_len) return;
+    // Rows of scores start on lines of memory, and not all of them on the same lines of a cache.
+    ld_ = std::is_same_v<T, float> ? align_up(c_.kv_len, 16) : c_.kv_len;
+    if (ld_ % 256 == 0) ld_ += 16;
+    if (rounds_ || std::is_same_v<T, double> || rows_ == c_.q_len) return;
     // Blocks of about the same number of rows, in whole tiles.
     rows_ = std::min(align_up(ceil_div(c_.q_len, ceil_div(c_.q_len, rows_)), loops_.tile_rows()), c_.q_len);
     constexpr std::size_t kMost = 2 << 20;  // elements
@@ -220,7 +241,7 @@ class Attention {
     const std::size_t blocks = ceil_div(c_.q_len, rows_), group = c_.q_heads / c_.kv_heads;
     const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
     // Beside the GEMM's own scratch: scores, and 16-bit operands after their scaling.
-    const std::size_t scores = checked_mul(rows_, c_.kv_len);
+    const std::size_t scores = checked_mul(rows_, ld_);
     const std::size_t copies = rounds_ ? checked_mul(rows_ + c_.kv_len, c_.head) : 0;
     const std::size_t before = align_up(checked_mul(checked_add(scores, copies), sizeof(T)), 64);
     const std::size_t own = checked_add(before, align_up((packed_k_ + packed_v_) * sizeof(T), 64));
@@ -280,10 +301,10 @@ class Attention {
       return;
     }
     products(b, n, work, scratch);
-    const T* const values = b.packed != nullptr && (n % 2 == 0 || n == c_.kv_len) ? b.packed + packed_k_ : nullptr;
+    const T* const values = b.packed != nullptr && loops_.takes_depth(n, c_.kv_len) ? b.packed + packed_k_ : nullptr;
     if (open_) return open_rows(b, n, values, work, y, scratch);
-    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * n);
-    loops_.multiply(b.rows, c_.v_head, n, 1, work, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
+    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * ld_);
+    loops_.multiply(b.rows, c_.v_head, n, 1, work, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
                     y, c_.y.row, scratch);
   }
 
@@ -293,7 +314,7 @@ class Attention {
     const double scale = scales_late_ ? c_.scale : 1;
     std::array<T, kMostRows> sums{};  // 0: no key counts
     for (std::size_t r = 0; r < b.rows; ++r) {
-      T* const row = scores + r * n;
+      T* const row = scores + r * ld_;
       cap(row, n);
       if (add_bias(b, b.first + r, n, row)) {
         sums[r] = powers ? loops_.powers(row, n, scale) : loops_.exponentials(row, n, scale);
@@ -302,9 +323,9 @@ class Attention {
       if (sums[r] == 0) std::fill_n(row, n, T{0});
     }
     if (powers) {
-      loops_.multiply_powers(b.rows, c_.v_head, n, scores, n, values, c_.kv_len, y, c_.y.row, scratch);
+      loops_.multiply_powers(b.rows, c_.v_head, n, scores, ld_, values, c_.kv_len, y, c_.y.row, scratch);
     } else {
-      loops_.multiply(b.rows, c_.v_head, n, 1, scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
+      loops_.multiply(b.rows, c_.v_head, n, 1, scores, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
                       c_.kv_len, y, c_.y.row, scratch);
     }
     for (std::size_t r = 0; r < b.rows; ++r) {
@@ -319,7 +340,7 @@ class Attention {
         continue;
       }
       // The product alone may be too large: of probabilities it is not.
-      T* const row_scores = scores + r * n;
+      T* const row_scores = scores + r * ld_;
       if (powers) loops_.widen(row_scores, n);
       loops_.scale(row_scores, n, factor);
       loops_.multiply(1, c_.v_head, n, 1, row_scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
@@ -332,12 +353,12 @@ class Attention {
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
       return loops_.multiply(b.rows, n, c_.head, scales_late_ ? 1 : c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed,
-                             c_.head, scores, n, scratch);
+                             c_.head, scores, ld_, scratch);
     }
     // Each operand takes the root of the scale.
     T root = static_cast<T>(std::sqrt(c_.scale));
     loops_.round(c_.precision, &root, 1);
-    T* const copies = scores + rows_ * c_.kv_len;
+    T* const copies = scores + rows_ * ld_;
     const auto scaled = [&](const T* from, std::size_t stride, std::size_t rows, T* to) {
       for (std::size_t r = 0; r < rows; ++r) std::copy_n(from + r * stride, c_.head, to + r * c_.head);
       loops_.scale(to, rows * c_.head, static_cast<double>(root));
@@ -346,8 +367,8 @@ class Attention {
     };
     const T* left = scaled(q, c_.q.row, b.rows, copies);
     const T* right = scaled(k, c_.k.row, n, copies + rows_ * c_.head);
-    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, nullptr, 0, scores, n, scratch);
-    loops_.round(c_.precision, scores, b.rows * n);
+    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, nullptr, 0, scores, ld_, scratch);
+    for (std::size_t r = 0; r < b.rows; ++r) loops_.round(c_.precision, scores + r * ld_, n);
   }
 
   static bool is_16_bit(DType type) { return type == DType::Float16 || type == DType::BFloat16; }
@@ -434,7 +455,8 @@ class Attention {
   bool rounds_;
   bool open_;         ///< rows of the result are divided by the sums of exponentials, not the probabilities
   bool scales_late_;  ///< nothing is added to scores, so that they are scaled where exponentials are made
-  std::size_t rows_;
+  std::size_t rows_;  ///< of a block
+  std::size_t ld_;    ///< elements from one row of scores to the next
   std::size_t packed_k_ = 0, packed_v_ = 0;  ///< elements of a head's packed keys and values; 0: they are not
 };
 

@@ -8,6 +8,7 @@
 #include "microkernels/blocked.h"
 #include "microkernels/blocked_winograd.h"
 #include "microkernels/convert.h"
+#include "microkernels/gemm_tiles.h"
 #include "microkernels/transpose.h"
 #include "microkernels/winograd.h"
 #include "ops/activation.h"
@@ -228,10 +229,12 @@ class BlockedConv final : public kernel::Kernel {
                         const Tensor* residual, const Tensor& out, const BlockedGrid& grid, std::size_t scratch_floats,
                         void (*conv)(const BlockedConvArgs&, const BlockedRange&, float*) noexcept) {
     const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), images = size(p.images);
-    // Few parts for each thread; cut by channels where they are many, as then nobody copies rows that another does.
-    const std::size_t wanted = threads == 1 ? 1 : ceil_div(4 * threads, images);
-    const std::size_t by_panel = grid.panels >= wanted && grid.rows < wanted ? wanted : 1;
-    const std::size_t by_row = std::min(grid.rows, ceil_div(wanted, by_panel));
+    // Each part of rows reads all weights, each part of channels the input, so that both are cut as a product's are.
+    const std::size_t channels = align_up(p.shape.out_channels, kChannelBlock), positions = p.shape.positions();
+    const microkernels::GemmSplit split =
+        microkernels::split_grid(ceil_div(positions, grid.rows), ceil_div(channels, grid.panels), positions, channels,
+                                 p.shape.depth(), images >= 4 * threads ? 1 : threads, {8, 8});
+    const std::size_t by_row = std::min(split.count_m, grid.rows), by_panel = std::min(split.count_n, grid.panels);
     const std::size_t parts = by_panel * by_row;
     const std::size_t stride = align_up(checked_mul(scratch_floats, sizeof(float)), 64);
     const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));

@@ -1,6 +1,8 @@
 #include "runtime/execution_plan.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <functional>
 
 #include "graph/captures.h"
@@ -54,10 +56,12 @@ tensor::DType absent_type(const graph::Graph& graph, const graph::Node& node, co
 /// one error.
 class StepBuilder {
  public:
-  StepBuilder(graph::Graph& graph, const PlanEnvironment& environment, std::vector<int>& releases)
-      : graph_(graph), environment_(environment), releases_(releases) {}
+  StepBuilder(graph::Graph& graph, const PlanEnvironment& environment,
+              const std::vector<const kernel::OpSchema*>& schemas, std::vector<std::atomic<int>>& releases)
+      : graph_(graph), environment_(environment), schemas_(schemas), releases_(releases) {}
 
-  Step build(graph::NodeId id, const kernel::OpSchema* schema) {
+  /// All but the kernel.
+  Step describe(graph::NodeId id) const {
     const graph::Node& node = graph_.node(id);
     Step step;
     step.node = id;
@@ -73,23 +77,74 @@ class StepBuilder {
       if (output != kNoValue)
         step.output_dtypes.push_back(graph_.value(output).type.elem);
       else
-        step.output_dtypes.push_back(schema ? absent_type(graph_, node, *schema, o) : tensor::DType::Undefined);
+        step.output_dtypes.push_back(schema(id) ? absent_type(graph_, node, *schema(id), o) : tensor::DType::Undefined);
       if (!tensor) step.holds_inputs = true;
-    }
-    try {
-      make_kernel(step, node, schema);
-    } catch (Error& error) {
-      if (error.code() != ErrorCode::UnsupportedOperator) {
-        name_node(error, node);
-        throw;
-      }
-      missing_.push_back(error.message());
-      if (first_missing_.node.empty()) first_missing_ = {.node = node.name, .op_type = node.op_type};
     }
     return step;
   }
 
-  void finish() {
+  /// The kernels of all steps, on the load's threads; those that have bodies or are not the CPU's come one by one after
+  /// the others.
+  void make_kernels(std::vector<Step>& steps) {
+    constexpr double kOneNs = 5000;  // without weights
+    std::vector<Step*> shared, alone;
+    for (Step& step : steps) {
+      const std::string& provider = graph_.node(step.node).provider;
+      (step.control_flow || !(provider.empty() || provider == "cpu") ? alone : shared).push_back(&step);
+    }
+    failures_.resize(steps.size());
+    const auto make = [&](Step& step) {
+      make_kernel_or_fail(step, failures_[static_cast<std::size_t>(&step - steps.data())]);
+    };
+    std::atomic<std::size_t> next{0};
+    const auto work = [&](std::size_t, std::size_t, std::size_t) {  // weights are of any size: one step after another
+      for (std::size_t i; !failed_ && (i = next++) < shared.size();) make(*shared[i]);
+    };
+    const std::size_t threads = environment_.load == nullptr ? 1 : environment_.load->max_threads;
+    if (threads > 1 && shared.size() > 1) {
+      const kernel::RunContext& load = *environment_.load;
+      load.parallel_for(threads, kOneNs * static_cast<double>(shared.size()) / static_cast<double>(threads), work);
+    } else {
+      work(0, 1, 0);
+    }
+    for (auto step = alone.begin(); !failed_ && step != alone.end(); ++step) make(**step);
+    report(steps);
+  }
+
+ private:
+  const kernel::OpSchema* schema(graph::NodeId id) const { return schemas_[static_cast<std::size_t>(id)]; }
+
+  void make_kernel_or_fail(Step& step, std::exception_ptr& failure) {
+    const graph::Node& node = graph_.node(step.node);
+    try {
+      if (environment_.load != nullptr) environment_.load->check();
+      make_kernel(step, node, schema(step.node));
+    } catch (Error& error) {
+      const bool unsupported = error.code() == ErrorCode::UnsupportedOperator;
+      if (!unsupported) {
+        name_node(error, node);
+        failed_ = true;
+      }
+      failure = std::current_exception();
+    } catch (...) {
+      failed_ = true;
+      failure = std::current_exception();
+    }
+  }
+
+  /// Throws what went wrong first, unless it is only that operators are missing: then all of those.
+  void report(const std::vector<Step>& steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (!failures_[i]) continue;
+      try {
+        std::rethrow_exception(failures_[i]);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::UnsupportedOperator) throw;
+        const graph::Node& node = graph_.node(steps[i].node);
+        missing_.push_back(error.message());
+        if (first_missing_.node.empty()) first_missing_ = {.node = node.name, .op_type = node.op_type};
+      }
+    }
     if (missing_.empty()) return;
     std::string message =
         missing_.size() == 1 ? missing_[0] : cat("the model has ", missing_.size(), " operators that cannot run:");
@@ -100,7 +155,6 @@ class StepBuilder {
     fail(ErrorCode::UnsupportedOperator, std::move(message), std::move(first_missing_));
   }
 
- private:
   void make_kernel(Step& step, const graph::Node& node, const kernel::OpSchema* schema) {
     const std::string provider_name = node.provider.empty() ? "cpu" : node.provider;
     if (is_copy(node) || is_compiled(node)) {
@@ -152,7 +206,10 @@ class StepBuilder {
 
   graph::Graph& graph_;
   const PlanEnvironment& environment_;
-  std::vector<int>& releases_;
+  const std::vector<const kernel::OpSchema*>& schemas_;  ///< by NodeId
+  std::vector<std::atomic<int>>& releases_;
+  std::vector<std::exception_ptr> failures_;  ///< by step
+  std::atomic<bool> failed_{false};           ///< other than by missing operators
   std::vector<std::string> missing_;
   ErrorContext first_missing_;
 };
@@ -167,7 +224,8 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   graph::adopt_constants(g);
   plan->order_ = g.topological_order();
   plan->schemas_.resize(g.node_count(), nullptr);
-  std::vector<int> releases(g.values().size(), 0), uses(g.values().size(), 0);
+  std::vector<std::atomic<int>> releases(g.values().size());
+  std::vector<int> uses(g.values().size(), 0);
   for (const graph::NodeId id : plan->order_) {
     const graph::Node& node = g.node(id);
     plan->schemas_[static_cast<std::size_t>(id)] =
@@ -179,19 +237,18 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   }
   for (const ValueId output : g.outputs()) ++uses[index(output)];
 
-  std::map<const void*, std::size_t> held;
+  HeldBytes held;
   if (environment.held == nullptr) plan->environment_.held = &held;
-  StepBuilder builder(g, plan->environment_, releases);
+  StepBuilder builder(g, plan->environment_, plan->schemas_, releases);
   for (const graph::NodeId id : plan->order_) {
-    if (environment.load != nullptr) environment.load->check();
-    Step step = builder.build(id, plan->schemas_[static_cast<std::size_t>(id)]);
+    Step step = builder.describe(id);
     step.wanted = std::make_unique<bool[]>(step.outputs.size());
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       step.wanted[o] = step.outputs[o] != kNoValue && uses[index(step.outputs[o])] > 0;
     }
     plan->steps_.push_back(std::move(step));
   }
-  builder.finish();
+  builder.make_kernels(plan->steps_);
   plan->environment_.load = nullptr;
   plan->environment_.cache = nullptr;
 
@@ -204,11 +261,11 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
     } else {
       plan->constants_[i] = value.constant;
       const void* at = value.constant.is_tensor() ? value.constant.tensor().raw() : &plan->constants_[i];
-      (*plan->environment_.held)[at] = value.constant.bytes();
+      plan->environment_.held->add(at, value.constant.bytes());
     }
   }
   plan->environment_.held = nullptr;
-  for (const auto& [at, bytes] : held) plan->held_bytes_ += bytes;
+  for (const auto& [at, bytes] : held.sizes) plan->held_bytes_ += bytes;
 
   plan->pinned_.resize(g.values().size(), false);
   const auto pin = [&](ValueId id) {

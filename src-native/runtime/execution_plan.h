@@ -23,6 +23,17 @@ namespace infernode::runtime {
 /// others like it. Runs fail where the two contradict, with Complete also where substitution knows less.
 enum class ShapeCheck : std::uint8_t { Off, Contradictions, Complete };
 
+/// Sizes of packed weights and constants by where they lie. Kernels are made on several threads.
+struct HeldBytes {
+  std::mutex mutex;
+  std::map<const void*, std::size_t> sizes;
+
+  void add(const void* at, std::size_t bytes) {
+    const std::lock_guard lock(mutex);
+    sizes[at] = bytes;
+  }
+};
+
 /// What building a plan needs; outlives the plan.
 struct PlanEnvironment {
   const kernel::Registry* registry = nullptr;
@@ -36,9 +47,9 @@ struct PlanEnvironment {
   bool lay_out_memory = true;  ///< one arena laid out by lifetimes where shapes are known
   bool keep_memory = true;     ///< frames keep their memory between runs
   ShapeCheck check_shapes = ShapeCheck::Off;
-  const kernel::RunContext* load = nullptr;  ///< asked at each node whether to go on; the plan does not keep it
-  /// Sizes of packed weights and constants by where they lie, of the plan that this one is a body of; not kept.
-  std::map<const void*, std::size_t>* held = nullptr;
+  /// Asked at each node whether to go on, and for threads to make kernels on; the plan does not keep it.
+  const kernel::RunContext* load = nullptr;
+  HeldBytes* held = nullptr;  ///< of the plan that this one is a body of; not kept
 };
 
 /// One node, ready to run.

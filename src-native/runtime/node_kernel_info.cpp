@@ -43,7 +43,7 @@ tensor::Buffer NodeKernelInfo::pack(const graph::Node& node, std::size_t input, 
   const tensor::Tensor& weight = graph_.value(node.inputs.at(input)).constant.tensor();
   tensor::Buffer packed = environment_.cache != nullptr ? environment_.cache->pack(weight, format, make)
                                                         : environment_.weights->pack(weight, format, make);
-  (*environment_.held)[packed.data()] = packed.size();
+  environment_.held->add(packed.data(), packed.size());
   return packed;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "kernel/kernel.h"
@@ -11,7 +12,7 @@ namespace infernode::runtime {
 class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPacker {
  public:
   NodeKernelInfo(const graph::Graph& graph, const graph::Node& node, const kernel::OpSchema& schema,
-                 const PlanEnvironment& environment, std::vector<int>& releases)
+                 const PlanEnvironment& environment, std::vector<std::atomic<int>>& releases)
       : graph_(graph), node_(node), schema_(schema), environment_(environment), releases_(releases) {}
 
   const graph::Node& node() const override { return node_; }
@@ -36,7 +37,7 @@ class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPa
   const graph::Node& node_;
   const kernel::OpSchema& schema_;
   const PlanEnvironment& environment_;
-  std::vector<int>& releases_;  ///< by ValueId: how many uses gave the constant up
+  std::vector<std::atomic<int>>& releases_;  ///< by ValueId: how many uses gave the constant up
 };
 
 }  // namespace infernode::runtime

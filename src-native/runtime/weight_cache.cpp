@@ -172,7 +172,7 @@ void WeightCache::check_in_background() {
   }
 }
 
-void WeightCache::finish_check() {
+void WeightCache::finish_check_locked() {
   if (!check_) return;
   const auto check = std::exchange(check_, nullptr);
   check->work();
@@ -184,16 +184,24 @@ void WeightCache::finish_check() {
 
 tensor::Buffer WeightCache::pack(const tensor::Tensor& weight, std::string_view format,
                                  FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) {
-  finish_check();
-  std::string key = cat(source_of(weight), " ", weight.to_string(), " ", format);
+  std::unique_lock lock(mutex_);
+  finish_check_locked();
+  std::string key = cat(source_of_locked(weight), " ", weight.to_string(), " ", format);
   const auto found = entries_.find(key);
-  ++(found == entries_.end() ? misses_ : hits_);
-  const tensor::Buffer packed = found == entries_.end() ? weights_.pack(weight, format, make) : found->second;
+  if (found != entries_.end()) {
+    ++hits_;
+    given_.insert_or_assign(std::move(key), found->second);
+    return found->second;
+  }
+  ++misses_;
+  lock.unlock();
+  tensor::Buffer packed = weights_.pack(weight, format, make);
+  lock.lock();
   given_.insert_or_assign(std::move(key), packed);
   return packed;
 }
 
-std::string WeightCache::source_of(const tensor::Tensor& weight) {
+std::string WeightCache::source_of_locked(const tensor::Tensor& weight) {
   const auto file = weight.buffer().writable() ? nullptr : weights_.find(weight.raw());
   if (!file) return content_hash(weight.byte_span()).to_string();
   std::string& stamp = stamps_[file];

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +19,7 @@ namespace infernode::runtime {
 
 /// The packed weights of a model in a file, so that the next process maps them instead of packing anew. An entry is
 /// known by its weight (the bytes, or their place in a file that has not changed) and by how it is packed, the file by
-/// the build of the engine: one that does not fit the model costs time and changes no answer. Used by the one thread
-/// that builds a plan.
+/// the build of the engine: one that does not fit the model costs time and changes no answer.
 class WeightCache {
  public:
   /// Maps the file; up to `threads`, the caller's among them, read all of it once and compare check sums while the
@@ -27,7 +27,7 @@ class WeightCache {
   /// build counts as such, which is logged. All arguments outlive this.
   WeightCache(std::string path, WeightStore& weights, ThreadPool& pool, std::size_t threads, const Logger& logger);
 
-  /// As WeightStore::pack, which packs what the file lacks.
+  /// As WeightStore::pack, which packs what the file lacks. From any thread.
   tensor::Buffer pack(const tensor::Tensor& weight, std::string_view format,
                       FunctionRef<tensor::Buffer(const tensor::Tensor&)> make);
 
@@ -46,17 +46,18 @@ class WeightCache {
   struct Check;
   void read(const std::shared_ptr<const MappedFile>& file);
   void check_in_background();
-  void finish_check();
+  void finish_check_locked();
   void warn(std::string_view why) const;
   void write(const std::string& path) const;
   /// What tells the weight's bytes from others.
-  std::string source_of(const tensor::Tensor& weight);
+  std::string source_of_locked(const tensor::Tensor& weight);
 
   std::string path_;
   WeightStore& weights_;
   ThreadPool& pool_;
   std::size_t threads_;
   const Logger& logger_;
+  std::mutex mutex_;                                                    ///< guards what follows
   std::shared_ptr<Check> check_;                                        ///< null when it is over
   std::map<std::string, tensor::Buffer, std::less<>> entries_, given_;  ///< of the file; of this load
   std::map<std::shared_ptr<const MappedFile>, std::string> stamps_;     ///< of files that weights lie in

@@ -24,6 +24,17 @@ std::shared_ptr<Engine> Engine::create(std::size_t threads) {
 
 Engine::~Engine() = default;
 
+void Engine::prepare() noexcept {
+  if (pool_->size() < 2) return;
+  try {
+    pool_->submit([this] {
+      registry();
+      fusions();
+    });
+  } catch (...) {  // no thread to be had
+  }
+}
+
 const kernel::Registry& Engine::registry() const {
   std::call_once(registry_made_, [this] {
     kernel::Registry made;  // whole or not at all

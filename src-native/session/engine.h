@@ -27,7 +27,9 @@ class Engine {
   ~Engine();
 
   ThreadPool& pool() { return *pool_; }
-  /// Filled at the first use, by the thread that loads the first model.
+  /// Has a thread make what the first load needs; where there is no processor for it, that load makes it.
+  void prepare() noexcept;
+  /// Filled at the first use.
   const kernel::Registry& registry() const;
   runtime::WeightStore& weights() { return *weights_; }
   /// Read from their texts at the first use, as the registry is.
@@ -44,8 +46,8 @@ class Engine {
   mutable kernel::Registry registry_;
   std::vector<provider::ProviderFactory> providers_;
   std::unique_ptr<runtime::WeightStore> weights_;
-  std::unique_ptr<ThreadPool> pool_;
   mutable std::unique_ptr<const passes::Fusions> fusions_;
+  std::unique_ptr<ThreadPool> pool_;  ///< ends first: its threads may be making the others
 };
 
 }  // namespace infernode::session

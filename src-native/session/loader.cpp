@@ -24,13 +24,16 @@ using graph::Dim;
 using graph::Graph;
 using graph::Model;
 
+using Files = std::vector<std::shared_ptr<const MappedFile>>;
+
+/// `files`: those that were mapped.
 Model read(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
-           const kernel::RunContext& load) {
+           const kernel::RunContext& load, Files& files) {
   onnx::ReadOptions read_options;
   read_options.external_data = options.external_data;
   read_options.logger = &logger;
   read_options.format = stated_format(options);
-  read_options.map = [&engine](const std::string& path) { return engine.weights().map(path); };
+  read_options.map = [&](const std::string& path) { return files.emplace_back(engine.weights().map(path)); };
   read_options.checkpoint = [&load] { load.check(); };
   read_options.external_folder = text_of(options.config, "session.model_external_initializers_file_folder_path");
   return source.path.empty() ? onnx::read_model_bytes(source.bytes, read_options)
@@ -401,17 +404,20 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
                        const kernel::CancelToken* cancel, runtime::Profiler* profiler) {
   kernel::RunContext load;
   load.cancel = cancel;
+  load.pool = &engine.pool();
+  load.max_threads = load.pool->size();
+  if (options.intra_op_threads != 0) load.max_threads = std::min(load.max_threads, options.intra_op_threads);
   std::optional<runtime::WeightCache> cache;
   if (!options.model_cache_dir.empty()) {
-    const std::size_t most = engine.pool().size(), threads = options.intra_op_threads;
-    cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(),
-                  threads == 0 ? most : std::min(threads, most), logger);
+    cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(), load.max_threads,
+                  logger);
   }
   LoadedModel loaded;
   Model model;
+  Files files;
   {
     const Stage stage(profiler, source.path.empty() ? "model_loading_array" : "model_loading_uri");
-    model = read(engine, source, options, logger, load);
+    model = read(engine, source, options, logger, load, files);
   }
   load.check();
   const Stage stage(profiler, "session_initialization");
@@ -445,6 +451,8 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
                                                   .check_shapes = shape_check(options),
                                                   .load = &load});
   if (cache) cache->save();
+  // What runs read of the files comes back when they do; much of what loading read is packed now, or next to it.
+  for (const auto& file : files) file->advise(MappedFile::Advice::DontNeed);
   return loaded;
 }
 

@@ -190,6 +190,8 @@ std::shared_ptr<Session> Session::create(std::shared_ptr<Engine> engine, ModelSo
   if (state->options.profiling) state->profiler = std::make_shared<Profiler>();
   state->model = load_model(*state->engine, source, state->options, state->logger, cancel, state->profiler.get());
   state->may_never_end = has_loop(state->model.plan->graph());
+  constexpr std::size_t kMuch = std::size_t{1} << 20;
+  if (state->model.plan->held_bytes() >= kMuch) return_freed_memory();
   return std::shared_ptr<Session>(new Session(std::move(state)));
 }
 

@@ -68,6 +68,24 @@ describe('entries', () => {
   });
 });
 
+describe('onnxruntime-common', () => {
+  it('has the same classes and tables for whoever requires it', async () => {
+    const [same, index] = await runConsumer(
+      'common.cjs',
+      `const infernode = require('infernode');
+      const load = require('node:module').createRequire(require.resolve('infernode'));
+      const index = load.resolve('onnxruntime-common');
+      const loaded = index in require.cache;
+      const common = load('onnxruntime-common');
+      const same = ['env', 'registerBackend', 'TRACE', 'TRACE_FUNC_END'].every((key) => infernode[key] === common[key])
+        && infernode.Tensor.prototype === common.Tensor.prototype;
+      console.log(JSON.stringify([same, loaded]));`,
+    );
+    expect(same).toBe(true);
+    expect(index).toBe(false); // src/common.ts has found the files that it needs; otherwise it loads the index
+  });
+});
+
 describe('the README', () => {
   const readme = readFileSync(at('README.md'), 'utf8');
 

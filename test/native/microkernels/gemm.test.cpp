@@ -295,6 +295,120 @@ TEST_CASE("gemm takes the first rows of a B that was packed with more") {
   });
 }
 
+// As float64 sums it, and bit for bit what the same call makes of a B that is split as it goes.
+TEST_CASE("gemm multiplies by a B that was split beforehand") {
+  const auto try_table = [](const GemmTable& table, Float32Precision precision) {
+    if (table.splitting == nullptr) return;
+    for (const std::size_t m : {8u, 17u, 32u, 33u, 70u}) {
+      for (const std::size_t all : {33u, 90u, 1500u}) {
+        for (int bits = 0; bits < 8; ++bits) {
+          const bool trans = bits & 1, shorter = bits & 2, residual = bits & 4;
+          const std::size_t columns = 75, ldb = (trans ? all : columns) + 3;
+          const std::size_t n = shorter ? 40 : columns, k = shorter ? std::max<std::size_t>(32, all / 2 - 1) : all;
+          CAPTURE(m);
+          CAPTURE(k);
+          CAPTURE(bits);
+          Random random(m + all);
+          Guarded<float> a(m * k), b(((trans ? columns : all) - 1) * ldb + (trans ? all : columns)), out(m * n);
+          std::vector<float> same(m * n), bias(m * n);
+          random.fill(a);
+          random.fill(b);
+          random.fill(bias);
+          Scratch<std::uint8_t> split(table.splitting->bytes(columns, all, precision));
+          table.splitting->split_b(columns, all, b.data(), ldb, trans, precision, split.data());
+          Scratch<float> scratch(table.scratch_floats);
+          GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .epilogue = {}};
+          args.b = b.data();
+          args.ldb = ldb;
+          args.trans_b = trans;
+          args.precision = precision;
+          args.ldc = n;
+          if (residual) args.epilogue.residual = bias.data();
+          args.epilogue.ld_residual = n;
+          args.c = same.data();
+          table.gemm(args, {0, m, 0, n}, scratch.data());
+          args.split_b = split.data();
+          args.packed_k = all;
+          args.c = out.data();
+          table.gemm(args, {0, m, 0, n}, scratch.data());
+          double worst = 0;
+          for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+              double sum = residual ? bias[i * n + j] : 0, terms = 1;
+              for (std::size_t p = 0; p < k; ++p) {
+                const double term = static_cast<double>(a[i * k + p]) * b[trans ? j * ldb + p : p * ldb + j];
+                sum += term;
+                terms += std::abs(term);
+              }
+              worst = std::max(worst, std::abs(sum - out[i * n + j]) / terms);
+            }
+          }
+          CHECK(worst < (precision == Float32Precision::kHighest ? 6e-7 : 0x1p-15));
+          if (m >= 32) CHECK(std::equal(out.begin(), out.end(), same.begin()));
+        }
+      }
+    }
+  };
+  for_each_target([&](CpuRung rung) {
+    for (const Float32Precision precision : {Float32Precision::kHighest, Float32Precision::kHigh})
+      try_table(gemm_table(rung, precision), precision);
+  });
+}
+
+TEST_CASE("gemm multiplies whole what cannot be split, also where B was packed or split beforehand") {
+  for_each_target([](CpuRung rung) {
+    const GemmTable& table = gemm_table(rung);
+    const std::size_t m = 70, n = 75, k = 100;
+    for (const float odd : {0x1p-120f, 0x1.fffffep+127f, 0x1p-149f, std::numeric_limits<float>::infinity()}) {
+      for (int bits = 0; bits < 6; ++bits) {
+        const bool in_a = bits & 1;
+        CAPTURE(odd);
+        CAPTURE(bits);
+        Random random(7);
+        Guarded<float> a(m * k), b(n * k), out(m * n);
+        random.fill(a);
+        random.fill(b);
+        (in_a ? a : b)[40 * (in_a ? k : n) + 60] = odd;
+        std::vector<float> packed(table.packed_b_floats(n, k));
+        table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+        const std::size_t bytes =
+            table.splitting ? table.splitting->bytes(n, k, Float32Precision::kHighest) : std::size_t{64};
+        Scratch<std::uint8_t> split(bytes);
+        if (table.splitting)
+          table.splitting->split_b(n, k, b.data(), n, false, Float32Precision::kHighest, split.data());
+        Scratch<float> scratch(table.scratch_floats);
+        GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .epilogue = {}};
+        args.b = b.data();
+        args.ldb = n;
+        if (bits / 2 == 1) args.packed_b = packed.data();
+        if (bits / 2 == 2 && table.splitting) args.split_b = split.data();
+        args.c = out.data();
+        args.ldc = n;
+        table.gemm(args, {0, m, 0, n}, scratch.data());
+        double worst = 0;
+        bool infinite = true;
+        for (std::size_t i = 0; i < m; ++i) {
+          for (std::size_t j = 0; j < n; ++j) {
+            double sum = 0, terms = 0;
+            for (std::size_t p = 0; p < k; ++p) {
+              const double term = static_cast<double>(a[i * k + p]) * b[p * n + j];
+              sum += term;
+              terms += std::abs(term);
+            }
+            if (terms > 3e38) {  // beyond float32
+              infinite = infinite && (!std::isfinite(sum) ? out[i * n + j] == static_cast<float>(sum) : true);
+            } else {
+              worst = std::max(worst, std::abs(sum - out[i * n + j]) / terms);
+            }
+          }
+        }
+        CHECK(worst < 6e-7);
+        CHECK(infinite);
+      }
+    }
+  });
+}
+
 TEST_CASE("split_gemm covers C exactly once") {
   for_each_target([](CpuRung rung) {
     const GemmTable& table = gemm_table(rung);

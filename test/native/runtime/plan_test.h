@@ -15,6 +15,7 @@ class Planned {
     int level = 0;
     bool lay_out_memory = true;
     std::span<const std::shared_ptr<provider::Provider>> providers = {};
+    const kernel::RunContext* load = nullptr;
   };
   explicit Planned(std::string_view text) : Planned(text, Options()) {}
   Planned(std::string_view text, const Options& options) : Planned(model_of(text, options), options) {}
@@ -26,7 +27,8 @@ class Planned {
                                                        .providers = options.providers,
                                                        .logger = nullptr,
                                                        .lay_out_memory = options.lay_out_memory,
-                                                       .keep_memory = true});
+                                                       .keep_memory = true,
+                                                       .load = options.load});
   }
 
   std::shared_ptr<const runtime::ShapePlan> shapes(const std::vector<Value>& inputs) const {

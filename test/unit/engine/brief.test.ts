@@ -109,6 +109,24 @@ describe('a run that was short before', () => {
     await session.release();
   });
 
+  it('stays where copies of its inputs would hold the calling thread about as long', async () => {
+    const count = 1 << 23;
+    const session = await InferenceSession.create(
+      model({
+        nodes: [node('ReduceMax', ['x'], ['y'])],
+        inputs: [info('float32', 'x', ['n'])],
+        outputs: [info('float32', 'y', [1])],
+      }),
+    );
+    const x = new Tensor(
+      'float32',
+      Float32Array.from({ length: count }, (_, i) => i % 1000),
+      [count],
+    );
+    expect([...(await expectHere(session, { x })).y.data]).toEqual([999]);
+    await session.release();
+  });
+
   it('writes preallocated outputs once, when it is over', async () => {
     const session = await InferenceSession.create(choice(2));
     await expectHere(session, feeds(true, 2));

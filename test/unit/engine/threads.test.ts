@@ -33,8 +33,8 @@ function helpersOf(command: readonly string[]): number {
 }
 
 describe.runIf(process.platform === 'linux')('the process', () => {
-  it('has a thread for each processor that it may use, the calling one among them', () => {
-    expect(helpersOf([])).toBeLessThan(availableParallelism());
+  it('has a thread for each processor that it may use, the calling one among them, and one that prepared loads', () => {
+    expect(helpersOf([])).toBeLessThanOrEqual(availableParallelism());
   });
 
   it('has no helpers where it may use one processor', (context) => {
