@@ -5,7 +5,7 @@
 #include "microkernels/gemm_tiles.h"
 #include "microkernels/targets.h"
 
-INFERNODE_TABLE_CHOICE_WITH_BF16_AND_AMX(GemmTable, gemm_table)
+INFERNODE_TABLE_CHOICE_WITH_AMX_HIGH(GemmTable, gemm_table, gemm_table_amx_high)
 
 namespace infernode::microkernels {
 

@@ -47,15 +47,19 @@
     return INFERNODE_PICK_TABLE(name, rung);                                                 \
   }                                                                                          \
   }  // namespace infernode::microkernels
-#define INFERNODE_TABLE_CHOICE_WITH_BF16_AND_AMX(Type, name)             \
-  namespace infernode::microkernels {                                    \
-  INFERNODE_DECLARE_TABLES_AND_AMX(Type, name)                           \
-  extern const Type name##_bf16, name##_amx_medium;                      \
-  const Type& name(CpuRung rung, Float32Precision precision) noexcept {  \
-    if (precision == Float32Precision::kMedium && rung >= CpuRung::Bf16) \
-      return rung == CpuRung::Bf16 ? name##_bf16 : name##_amx_medium;    \
-    return INFERNODE_PICK_TABLE_OR_AMX(name, rung);                      \
-  }                                                                      \
+#define INFERNODE_TABLE_CHOICE_WITH_BF16_AND_AMX(Type, name) \
+  INFERNODE_TABLE_CHOICE_WITH_AMX_HIGH(Type, name, name##_amx)
+// `high`: the matrix unit's table of that precision.
+#define INFERNODE_TABLE_CHOICE_WITH_AMX_HIGH(Type, name, high)                     \
+  namespace infernode::microkernels {                                              \
+  INFERNODE_DECLARE_TABLES_AND_AMX(Type, name)                                     \
+  extern const Type name##_bf16, name##_amx_medium, high;                          \
+  const Type& name(CpuRung rung, Float32Precision precision) noexcept {            \
+    if (precision == Float32Precision::kMedium && rung >= CpuRung::Bf16)           \
+      return rung == CpuRung::Bf16 ? name##_bf16 : name##_amx_medium;              \
+    if (precision == Float32Precision::kHigh && rung >= CpuRung::Amx) return high; \
+    return INFERNODE_PICK_TABLE_OR_AMX(name, rung);                                \
+  }                                                                                \
   }  // namespace infernode::microkernels
 #else
 #define INFERNODE_TABLE_CHOICE_WITH_BF16(Type, name)                                                     \
@@ -64,6 +68,7 @@
   const Type& name(CpuRung rung, Float32Precision) noexcept { return INFERNODE_PICK_TABLE(name, rung); } \
   }  // namespace infernode::microkernels
 #define INFERNODE_TABLE_CHOICE_WITH_BF16_AND_AMX INFERNODE_TABLE_CHOICE_WITH_BF16
+#define INFERNODE_TABLE_CHOICE_WITH_AMX_HIGH(Type, name, high) INFERNODE_TABLE_CHOICE_WITH_BF16(Type, name)
 #endif
 
 // Defines `const Type& name(CpuRung)`.

@@ -30,7 +30,7 @@ std::vector<float> product(const GemmTable& table, GemmArgs args, bool packed, s
 
 TEST_CASE("tables of other precisions and rungs stay what they were") {
   for_each_target([](CpuRung rung) {
-    CHECK(&gemm_table(rung, Float32Precision::kHigh) == &gemm_table(rung));
+    CHECK((&gemm_table(rung, Float32Precision::kHigh) == &gemm_table(rung)) == (rung != CpuRung::Amx));
     const bool own = rung == CpuRung::Bf16 || rung == CpuRung::Amx;
     CHECK((&gemm_table(rung, Float32Precision::kMedium) == &gemm_table(rung)) == !own);
   });
