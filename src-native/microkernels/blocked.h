@@ -30,6 +30,7 @@ struct BlockedConvArgs {
   // In their place, where not null: blocks of bfloat16 numbers. For tables that take them.
   const std::uint16_t *input_bf16 = nullptr, *residual_bf16 = nullptr;
   std::uint16_t* output_bf16 = nullptr;
+  bool again = false;  // the call before had the same arguments and scratch, and a range of the same rows
 };
 
 // Part of an output: rows of positions and panels of channels, as BlockedConvTable::grid counts them.

@@ -213,15 +213,19 @@ void finish_panel(const BlockedConvArgs& args, std::size_t row_begin, const Layo
 
 // ---- All of it ----
 
-std::size_t scratch_floats(const ConvShape& s) noexcept {
+// Behind all else lies a number that says whether scratch still holds the transformed inputs of the last band.
+std::size_t kept_at(const ConvShape& s) noexcept {
   const Layout l = layout_of(s, band_rows(s));
   const std::size_t floats = empty_floats(s) + l.measures() + l.inputs() + l.sums() + kPoints * weight_point(s);
   return larger(floats, INFERNODE_TABLE(blocked_conv_table).scratch_floats);
 }
+std::size_t scratch_floats(const ConvShape& s) noexcept { return kept_at(s) + 1; }
 
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t band = band_rows(s);
+  const bool again = args.again && range.row_end - range.row_begin <= band;
+  float& kept = scratch[kept_at(s)];
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
     const Layout l = layout_of(s, smaller(band, range.row_end - r0));
     float* const inputs = scratch;
@@ -229,8 +233,11 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
     float* const weight = sums + l.sums();
     float* const measures = weight + kPoints * weight_point(s);
     float* const empty = measures + l.measures();
-    fill_zero(empty, empty_floats(s));
-    transform_inputs(args, r0, l, empty, inputs, measures);
+    if (!again || kept == 0) {
+      fill_zero(empty, empty_floats(s));
+      transform_inputs(args, r0, l, empty, inputs, measures);
+    }
+    kept = 1;
     bool even[kMostRows], any_even = false;
     for (std::size_t r = 0; r < l.rows; ++r) {
       even[r] = is_even(measures + r * l.seen * 2 * kLanes, l.columns);
@@ -244,6 +251,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
     for (std::size_t r = 0; r < l.rows; ++r) {
       if (even[r]) continue;
       const std::size_t h = 2 * (r0 + r);
+      kept = 0;
       INFERNODE_TABLE(blocked_conv_table)
           .conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end}, scratch);
     }

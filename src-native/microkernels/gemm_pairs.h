@@ -31,7 +31,7 @@ constexpr std::size_t kSkinnyAhead = 2048;  // words of B, whose panels follow e
 constexpr std::size_t kLeastK = 32;         // of a sum that is worth it
 constexpr std::size_t kMostRows = 384;      // however short they are
 constexpr std::size_t kMostWords = 192 * 784;  // of A, rounded at a time
-constexpr std::size_t kKeptWords = 288 * 784;  // of all blocks of K, kept for the next range of the same rows
+constexpr std::size_t kKeptWords = 408 * 784;  // of all blocks of K, kept for the next range of the same rows
 
 // Of words of A: whole vectors, and an odd number of them spreads rows over the cache sets.
 constexpr std::size_t row_words(std::size_t k) noexcept { return (divide_up(pairs_of(k), std::size_t{16}) | 1) * 16; }
@@ -126,6 +126,8 @@ struct GemmOfPairs {
     return smaller(kMostRows, kMostWords / row_words(block)) / Kernel::kRows * Kernel::kRows;
   }
   static_assert(rows_at_once(Kernel::kBlockK) > 0);
+  // Rows that a tile reads behind the last one are memory, too.
+  static_assert((Kernel::kRows - 1) * row_words(Kernel::kBlockK) <= kPanelWords);
 
   // A panel of B: rows [k0, k0 + k), `cols` columns from n0 on.
   static void pack_panel(const void* b, FloatType type, std::size_t ldb, bool trans, std::size_t k0, std::size_t k,
@@ -183,25 +185,26 @@ struct GemmOfPairs {
     return reinterpret_cast<const std::uint32_t*>(g.packed_b);
   }
 
-  // `only`: these are all rows of the range.
-  static void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, bool only, std::size_t n_begin,
-                            std::size_t n_end, std::uint32_t* scratch) noexcept {
-    std::uint32_t* a = scratch;
+  // Rows [m0, m0 + rows) of the range. All of its rows are kept where they fit.
+  static void multiply_rows(const GemmArgs& g, const GemmRange& range, std::size_t m0, std::size_t rows,
+                            std::uint32_t* scratch) noexcept {
     std::uint32_t* const panel = scratch + kKeptWords;
     const std::size_t block = block_of(g.k), lda = row_words(block);
-    const bool kept = only && divide_up(g.k, block) * rows * lda <= kKeptWords;
+    const std::size_t whole_row = divide_up(larger(g.k, std::size_t{1}), block) * lda;
+    const bool kept = (range.m_end - range.m_begin) * whole_row <= kKeptWords;
+    std::uint32_t* a = kept ? scratch + (m0 - range.m_begin) * whole_row : scratch;
     Kernel kernel;
     std::size_t k0 = 0;
     do {
       const std::size_t k = smaller(block, g.k - k0), panel_step = pairs_of(g.packed_depth()) * kPairColumns;
       const bool last = k0 + k == g.k;
       if (!kept || !g.a_again) pack_a(g, m0, rows, k0, k, a, lda);
-      for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPairColumns) {
-        const std::size_t cols = smaller(kPairColumns, n_end - n0);
+      for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kPairColumns) {
+        const std::size_t cols = smaller(kPairColumns, range.n_end - n0);
         const std::uint32_t *b = panel, *next = nullptr;
         if (g.packed_b) {
           b = packed_words(g) + n0 / kPairColumns * panel_step + k0 / 2 * kPairColumns;
-          if (n0 + kPairColumns < n_end) next = b + panel_step;
+          if (n0 + kPairColumns < range.n_end) next = b + panel_step;
         } else {
           pack_panel(g.b, g.b_type, g.ldb, g.trans_b, k0, k, n0, cols, panel);
         }
@@ -247,7 +250,7 @@ struct GemmOfPairs {
     const std::size_t rows = range.m_end - range.m_begin, blocks = divide_up(rows, rows_at_once(block_of(g.k)));
     for (std::size_t i = 0; i < blocks; ++i) {
       const std::size_t m0 = range.m_begin + i * rows / blocks, m1 = range.m_begin + (i + 1) * rows / blocks;
-      multiply_rows(g, m0, m1 - m0, blocks == 1, range.n_begin, range.n_end, words);
+      multiply_rows(g, range, m0, m1 - m0, words);
     }
   }
 

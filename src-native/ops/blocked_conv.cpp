@@ -2,6 +2,8 @@
 // back: domain infernode, made by the layout pass.
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
@@ -241,11 +243,14 @@ class BlockedConv final : public kernel::Kernel {
     constexpr double kFlopsPerNs = 80;
     const double cost = 2.0 * static_cast<double>(p.shape.out_channels * p.shape.positions()) *
                         static_cast<double>(p.shape.depth()) / static_cast<double>(parts) / kFlopsPerNs;
+    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+    std::vector<std::size_t> rows_before(threads, kNone);  // by slot: of all images' parts of rows, the last
     ctx.parallel_for(images * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
       for (std::size_t i = begin; i < end; ++i) {
         const std::size_t image = i / parts, row = i % parts / by_panel, panel = i % by_panel;
         BlockedConvArgs args = all;
         set_blocks(args, image, x, residual, out);
+        args.again = std::exchange(rows_before[slot], i / by_panel) == i / by_panel;
         conv(args,
              {row * grid.rows / by_row, (row + 1) * grid.rows / by_row, panel * grid.panels / by_panel,
               (panel + 1) * grid.panels / by_panel},

@@ -51,14 +51,15 @@ class Problem {
 
   std::size_t outputs() const { return residual.size(); }
 
-  // Computes the output in `rows` by `panels` parts.
-  void run(std::size_t rows, std::size_t panels, Guarded<float>& output) {
+  // Computes the output in `rows` by `panels` parts; where `again`, parts of the same rows know of each other.
+  void run(std::size_t rows, std::size_t panels, Guarded<float>& output, bool again = false) {
     prepare(output);
     const BlockedGrid grid = table_.grid(shape);
+    Guarded<float> scratch(table_.scratch_floats(shape));
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < panels; ++j) {
-        Guarded<float> scratch(table_.scratch_floats(shape));
-        std::fill_n(scratch.data(), scratch.size(), std::numeric_limits<float>::quiet_NaN());
+        args_.again = again && j > 0;
+        if (!args_.again) std::fill_n(scratch.data(), scratch.size(), std::numeric_limits<float>::quiet_NaN());
         table_.conv(args_,
                     {i * grid.rows / rows, (i + 1) * grid.rows / rows, j * grid.panels / panels,
                      (j + 1) * grid.panels / panels},
@@ -155,6 +156,8 @@ TEST_CASE("blocked winograd agrees with the definition for many shapes, however 
       problem.run(1, 1, whole);
       problem.run(3, 2, cut);
       CHECK(same(whole, cut));
+      problem.run(2, 2, cut, true);
+      CHECK(same(whole, cut));
       CHECK(problem.worst(whole, [&](double x) {
         return clips ? std::clamp(x, -2.0, 2.0) : x < 0 ? 0.5 * x : x;
       }) < way.tolerance(s.depth()));
@@ -201,6 +204,9 @@ TEST_CASE("blocked winograd convolves rows directly in which few inputs matter")
     const ConvShape& s = problem.shape;
     problem.planes[(5 * s.in_h + 9) * s.in_w + 9] = 1e6f;
     Guarded<float> mixed(problem.outputs()), direct(mixed.size());
+    problem.run(1, 2, direct);
+    problem.run(1, 2, mixed, true);
+    CHECK(same(mixed, direct));
     problem.run(2, 2, mixed);
     problem.run_directly(direct);
     // Row 9 of the input is seen by tiles of output rows 8 to 11 (padded by one).
