@@ -6,29 +6,24 @@ const { InferenceSession, Tensor } = ort;
 const ramp = (n: number, from: number) => Array.from({ length: n }, (_, i) => from + i);
 const square = (n: number) => floats(new Array(n * n).fill(1 / n), [n, n]);
 
-/** Longest time in ms for which no timer ran while `action` was under way, and how long it took in all. */
-async function stallDuring(action: () => Promise<unknown>): Promise<{ stall: number; total: number }> {
-  let stall = 0;
-  let last = performance.now();
+/** How many timers ran while `action` was under way: none where it held the event loop all the time. */
+async function turnsDuring(action: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
   const beat = (): void => {
-    const now = performance.now();
-    stall = Math.max(stall, now - last);
-    last = now;
+    turns++;
     timer = setTimeout(beat, 0);
   };
   let timer = setTimeout(beat, 0);
-  const begin = performance.now();
   await action();
   clearTimeout(timer);
-  return { stall, total: performance.now() - begin };
+  return turns;
 }
 
 describe('the event loop', () => {
   it('goes on while a model runs', async () => {
     const session = await InferenceSession.create(slow());
     const x = square(800);
-    const { stall, total } = await stallDuring(() => session.run({ x }));
-    expect(stall).toBeLessThan(total / 2);
+    expect(await turnsDuring(() => session.run({ x }))).toBeGreaterThan(2);
     await session.release();
   });
 
@@ -37,20 +32,19 @@ describe('the event loop', () => {
     const times = (n: bigint) => ({ n: new Tensor('int64', BigInt64Array.of(n), []), x: floats([1]) });
     for (let i = 0; i < 5; i++) await session.run(times(1n));
     const signal = AbortSignal.timeout(50);
-    const { stall } = await stallDuring(() =>
+    const turns = await turnsDuring(() =>
       expectFailure(() => session.run(times(2n ** 40n), { ['y']: null }, { signal, timeout: 20_000 }), {
         message: 'the run was cancelled',
         code: 'ABORTED',
       }),
     );
-    expect(stall).toBeLessThan(5_000);
+    expect(turns).toBeGreaterThan(2);
     await session.release();
   });
 
   it('goes on while a model loads', async () => {
     const large = slow(20_000);
-    const { stall, total } = await stallDuring(() => InferenceSession.create(large));
-    expect(stall).toBeLessThan(total / 2);
+    expect(await turnsDuring(() => InferenceSession.create(large))).toBeGreaterThan(2);
   });
 });
 
