@@ -1,8 +1,8 @@
 #include "microkernels/winograd.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "microkernels/evenness.h"
 #include "microkernels/targets.h"
 
 INFERNODE_TABLE_CHOICE(WinogradTable, winograd_table)
@@ -21,20 +21,7 @@ std::size_t divide_up(std::size_t a, std::size_t b) noexcept { return (a + b - 1
 }  // namespace
 
 bool winograd_holds(std::size_t out_channels, std::size_t in_channels, const float* weight) noexcept {
-  // (sum |w|)^2 / sum w^2 counts the weights that matter.
-  const std::size_t depth = in_channels * 9;
-  const double least = std::max(128.0, static_cast<double>(depth) / 4);
-  for (std::size_t m = 0; m < out_channels; ++m, weight += depth) {
-    double sum = 0, squares = 0;
-    for (std::size_t i = 0; i < depth; ++i) {
-      const double w = std::abs(static_cast<double>(weight[i]));
-      sum += w;
-      squares += w * w;
-    }
-    if (sum == 0) continue;
-    if (!(sum * sum >= least * squares && sum > 1e-12 && sum < 1e15)) return false;
-  }
-  return true;
+  return many_weights_matter(out_channels, in_channels * 9, weight);
 }
 
 bool winograd_pays(const WinogradTable& table, const ConvShape& s) noexcept {

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
 #include "microkernels/gemm.h"
 #include "support.h"
 
@@ -111,6 +116,50 @@ inline void check(const GemmTable& table, const Case& c) {
   }
   CHECK(worst <= 2e-6 * std::sqrt(static_cast<double>(c.k) + 1) + 1e-6);
   CHECK(padding_kept);
+}
+
+// Transposes, packing, accumulation, epilogues and types together, of products of so many rows.
+inline void check_options(const GemmTable& table, std::initializer_list<std::size_t> rows) {
+  for (int bits = 0; bits < 128; ++bits) {
+    for (const std::size_t m : rows) {
+      Case c{m, 45, 37};
+      c.bfloat16 = true;
+      c.trans_a = bits & 1;
+      c.trans_b = bits & 2;
+      c.packed = bits & 4;
+      c.accumulate = bits & 8;
+      c.epilogue = bits & 16;
+      if (bits & 32) c.a_type = FloatType::kBf16;
+      if (bits & 64) c.b_type = FloatType::kBf16;
+      c.alpha = bits & 1 ? 1.0f : 0.75f;
+      c.pad = static_cast<std::size_t>(bits) % 3;
+      check(table, c);
+    }
+  }
+}
+
+// How far C of float32 operands lies from float64 sums at most, as a share of the sum of its terms' magnitudes. Where
+// float32 cannot hold these, it need not be close, but as infinite as they are.
+inline double worst_share(const GemmArgs& g, const float* b) {
+  const auto* const a = static_cast<const float*>(g.a);
+  double worst = 0;
+  for (std::size_t i = 0; i < g.m; ++i) {
+    for (std::size_t j = 0; j < g.n; ++j) {
+      double sum = g.epilogue.residual ? g.epilogue.residual[i * g.epilogue.ld_residual + j] : 0, terms = std::abs(sum);
+      for (std::size_t p = 0; p < g.k; ++p) {
+        const double term = static_cast<double>(a[i * g.lda + p]) * b[g.trans_b ? j * g.ldb + p : p * g.ldb + j];
+        sum += term;
+        terms += std::abs(term);
+      }
+      const float c = g.c[i * g.ldc + j];
+      if (terms < 3e38) {
+        if (terms > 0) worst = std::max(worst, std::abs(sum - c) / terms);
+      } else if (!std::isfinite(sum) && c != static_cast<float>(sum)) {
+        worst = std::numeric_limits<double>::infinity();
+      }
+    }
+  }
+  return worst;
 }
 
 }  // namespace infernode::microkernels::test
