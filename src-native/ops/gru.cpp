@@ -18,7 +18,7 @@ class Gru final : public kernel::Kernel {
  public:
   explicit Gru(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        gemm_(product_table(info)),
+        gemm_(recurrent_table(info)),
         cells_(microkernels::rnn_table(rung_)),
         attributes_(info.attributes(), kGates, {CellFunction::Kind::Sigmoid, CellFunction::Kind::Tanh}),
         linear_(info.attributes().get_int("linear_before_reset", 0) != 0),

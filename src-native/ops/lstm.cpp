@@ -16,7 +16,7 @@ class Lstm final : public kernel::Kernel {
  public:
   explicit Lstm(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        gemm_(product_table(info)),
+        gemm_(recurrent_table(info)),
         cells_(microkernels::rnn_table(rung_)),
         attributes_(info.attributes(), kGates,
                     {CellFunction::Kind::Sigmoid, CellFunction::Kind::Tanh, CellFunction::Kind::Tanh}),

@@ -111,6 +111,10 @@ struct RecurrentSizes {
 RecurrentSizes recurrent_sizes(const kernel::KernelContext& ctx, const RecurrentAttributes& attributes,
                                const tensor::Shape& w, const tensor::Shape& r, std::size_t states);
 
+/// The table that RecurrentWeight packs for, and that its matrices are multiplied with: steps have few rows and weights
+/// that lie near, so that pieces of `high`, which are added up first, would cost time.
+const microkernels::GemmTable& recurrent_table(const kernel::KernelInfo& info);
+
 /// Rows [first, last) of each direction's matrix in a weight [directions, rows, k], as transposed right-hand sides.
 class RecurrentWeight {
  public:

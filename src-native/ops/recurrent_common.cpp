@@ -139,15 +139,10 @@ RecurrentSizes recurrent_sizes(const KernelContext& ctx, const RecurrentAttribut
   return s;
 }
 
-namespace {
-
-/// Steps multiply few rows by weights that lie near, so that pieces of `high`, which are added up first, cost time.
-const GemmTable& step_table(const kernel::KernelInfo& info) {
+const GemmTable& recurrent_table(const kernel::KernelInfo& info) {
   return info.float32_precision() == microkernels::Float32Precision::kHigh ? microkernels::gemm_table(info.cpu_rung())
                                                                            : product_table(info);
 }
-
-}  // namespace
 
 RecurrentWeight::RecurrentWeight(kernel::KernelInfo& info, std::size_t input, std::size_t first_gate,
                                  std::size_t last_gate, std::size_t gates)
@@ -156,7 +151,7 @@ RecurrentWeight::RecurrentWeight(kernel::KernelInfo& info, std::size_t input, st
       last_(last_gate),
       gates_(gates),
       rung_(info.cpu_rung()),
-      table_(step_table(info)) {
+      table_(recurrent_table(info)) {
   const Tensor* weight = info.constant(input);
   if (weight == nullptr || weight->rank() != 3 || weight->numel() == 0 || !gemm_type(weight->dtype())) return;
   if (weight->dim(1) % static_cast<std::int64_t>(gates) != 0) return;

@@ -15,7 +15,7 @@ class Rnn final : public kernel::Kernel {
  public:
   explicit Rnn(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        gemm_(product_table(info)),
+        gemm_(recurrent_table(info)),
         elementwise_(microkernels::elementwise_table(rung_)),
         attributes_(info.attributes(), 1, {CellFunction::Kind::Tanh}),
         w_(info, 1, 0, 1, 1),
