@@ -70,7 +70,8 @@ TEST_CASE("Conv agrees with plain loops over 1 to 3 axes, groups, strides, dilat
   for (const auto& c : cases) {
     const std::string text = cat("(X, W, B) => (Y) { Y = Conv<", c.attributes, ">(X, W, B) }");
     CAPTURE(text);
-    check_float_types(text, 22, {noise(c.x), noise(c.w, 1, 2), noise({c.w[0]}, 1, 3)});
+    check_float_types(text, 22, {noise(c.x), noise(c.w, 1, 2), noise({c.w[0]}, 1, 3)},
+                      {DType::Float16, DType::BFloat16}, kLongSumTolerance);
   }
 }
 

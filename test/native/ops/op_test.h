@@ -32,6 +32,7 @@ using tensor::Tensor;
 using tensor::Value;
 
 inline constexpr double kTolerance = 1e-5;
+inline constexpr double kLongSumTolerance = 4e-5;  ///< of many products, of which some cancel others
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
 
