@@ -15,7 +15,7 @@ import type { EngineTensor } from './engine-tensor.js';
 import { InferenceError, rangeError, typeError } from './errors.js';
 import { nameHint } from './hints.js';
 import { IoBinding } from './io-binding.js';
-import { parseModelArguments } from './model-arguments.js';
+import { parseModelArguments, withOwnBytes } from './model-arguments.js';
 import type { NativeMetadata, NativePlacement } from './native.js';
 import type { ProfileSummary } from './profile-summary.js';
 import { warnOnce } from './option-names.js';
@@ -352,13 +352,14 @@ async function resolveHandler(
 ): Promise<InferenceSessionHandler> {
   const { executionProviders } = options;
   const requested = executionProviders === undefined ? [] : parseProviders(executionProviders).map(({ name }) => name);
-  if (isShadowed(requested)) return createHandler(source, options);
-  const given = options.providerFallback === false ? { ...options, [requestedProviders]: requested } : options;
+  const own = withOwnBytes(source, options); // the table, and Blobs, are read before the bytes are
+  if (isShadowed(requested)) return createHandler(own.source, own.options);
+  const given = options.providerFallback === false ? { ...own.options, [requestedProviders]: requested } : own.options;
   try {
     const session =
-      typeof source === 'string'
-        ? await CommonSession.create(source, given)
-        : await CommonSession.create(source, given);
+      typeof own.source === 'string'
+        ? await CommonSession.create(own.source, given)
+        : await CommonSession.create(own.source, given);
     return (session as unknown as { handler: InferenceSessionHandler }).handler;
   } catch (error) {
     if (!(error instanceof Error) || error instanceof InferenceError) throw error;

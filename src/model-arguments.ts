@@ -34,6 +34,29 @@ export function parseModelArguments(args: readonly unknown[]): {
   return { source: new Uint8Array(model, byteOffset, arg2), options: optionsOf(arg3) };
 }
 
+/** The same with copies of all bytes, for a load that comes to them when the caller may have changed its own. */
+export function withOwnBytes(
+  source: string | Uint8Array,
+  options: SessionOptions,
+): { source: string | Uint8Array; options: SessionOptions } {
+  const { externalData } = options;
+  return {
+    source: typeof source === 'string' ? source : source.slice(),
+    options: Array.isArray(externalData) ? { ...options, externalData: externalData.map(withOwnData) } : options,
+  };
+}
+
+function withOwnData<T>(entry: T): T {
+  if (typeof entry !== 'object' || entry === null || !('data' in entry)) return entry;
+  const { data } = entry;
+  if (!types.isAnyArrayBuffer(data) && !types.isTypedArray(data)) return entry;
+  try {
+    return { ...entry, data: data.slice(0) };
+  } catch {
+    return entry; // it is detached, which the load says
+  }
+}
+
 function wholeOf(buffer: ArrayBufferLike): Uint8Array {
   try {
     return new Uint8Array(buffer);

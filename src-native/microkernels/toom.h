@@ -35,5 +35,11 @@ const ToomTable& toom_table(CpuRung rung) noexcept;
 // `measure` says this: as for Winograd's tiles, enough of them have to matter, by (sum |x|)^2 / sum x^2.
 bool toom_holds(std::size_t out_channels, std::size_t depth, const float* weight) noexcept;
 bool toom_even(float sum, float square) noexcept;
+// Taps that are small, or inputs, must not be all that a position sees where its pair adds up large ones: shares of the
+// largest tap that each has at least, by magnitudes, whatever the output channel; and whether a position whose taps see
+// inputs with these sums of magnitudes, the largest of its pair being `most`, sees enough.
+void toom_shares(std::size_t out_channels, std::size_t channels, std::size_t taps, const float* weight,
+                 float* shares) noexcept;
+bool toom_sees_enough(std::size_t taps, const float* shares, const float* sums, float most) noexcept;
 
 }  // namespace infernode::microkernels

@@ -2,6 +2,8 @@
 // Convolutions along one axis, of stride 1 and three or five weights a channel, in fewer multiplications than the
 // definition says, at no loss of accuracy: as products whose rows are pairs of positions (microkernels/toom.h).
 
+#include <array>
+
 #include "microkernels/toom.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
@@ -33,7 +35,8 @@ class ConvToom {
   const microkernels::GemmTable* table_ = nullptr;
   const microkernels::ToomTable* toom_ = nullptr;
   std::size_t taps_ = 0;
-  tensor::Buffer packed_;  ///< of the product's right side, [taps in kOrder][channels], whole
+  std::array<float, 5> shares_{};  ///< of the taps: toom_shares
+  tensor::Buffer packed_;          ///< of the product's right side, [taps in kOrder][channels], whole
 };
 
 }  // namespace infernode::ops

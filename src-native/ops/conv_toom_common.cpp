@@ -57,6 +57,7 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const Window& window, std::int64_t 
   table_ = &microkernels::gemm_table(rung_);
   toom_ = &microkernels::toom_table(rung_);
   taps_ = points;
+  microkernels::toom_shares(made, channels, points, w->data<float>(), shares_.data());
   packed_ = info.packer().pack(info.node(), 1, cat("conv.toom.", table_->name), [&](const Tensor& weight) {
     const std::size_t k = channels * points;
     std::vector<float> rows(made * k);
@@ -75,21 +76,26 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const Window& window, std::int64_t 
   info.release_constant(1);
 }
 
-/// Whether enough numbers matter in each pair's inputs, and all are finite.
+/// Whether enough numbers matter in each pair's inputs, to both of its positions, and all are finite.
 bool ConvToom::even(kernel::KernelContext& ctx, const Line& line, const float* rows) const {
-  std::vector<float> measures(2 * line.rows);
+  std::vector<float> sums(line.rows), squares(line.rows);
   ctx.parallel_for(line.rows, 0.1 * static_cast<double>(line.channels),
                    [&](std::size_t begin, std::size_t end, std::size_t) {
                      for (std::size_t r = begin; r < end; ++r)
-                       toom_->measure(rows + r * line.channels, line.channels, measures[2 * r], measures[2 * r + 1]);
+                       toom_->measure(rows + r * line.channels, line.channels, sums[r], squares[r]);
                    });
   for (std::size_t t = 0; t < line.pairs; ++t) {
+    const float* const of_pair = sums.data() + 2 * t;
     float sum = 0, square = 0;
-    for (std::size_t r = 2 * t; r <= 2 * t + taps_; ++r) {
-      sum += measures[2 * r];
-      square += measures[2 * r + 1];
+    for (std::size_t r = 0; r <= taps_; ++r) {
+      sum += of_pair[r];
+      square += squares[2 * t + r];
     }
     if (!microkernels::toom_even(sum, square)) return false;
+    const float most = *std::max_element(of_pair, of_pair + taps_ + 1);
+    for (std::size_t i = 0; i < std::min<std::size_t>(2, line.positions - 2 * t); ++i) {
+      if (!microkernels::toom_sees_enough(taps_, shares_.data(), of_pair + i, most)) return false;
+    }
   }
   return true;
 }

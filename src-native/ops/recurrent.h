@@ -232,7 +232,9 @@ void walk_steps(kernel::KernelContext& ctx, const microkernels::GemmTable& table
   const std::size_t hands = std::max<std::size_t>(1, threads / (sizes.directions * parts));
   const std::size_t stride = align_up(table.scratch_floats * sizeof(float), 64);
   const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, std::min(threads, sizes.directions * parts) * hands));
-  const std::size_t per_part = ceil_div(sizes.batch, parts);
+  // Numbers that cannot be split decide for a whole tile, whose rows must not depend on the cut.
+  const std::size_t tile = table.splitting != nullptr ? table.mr : 1;
+  const std::size_t per_part = align_up(ceil_div(sizes.batch, parts), tile);
   const double cost = static_cast<double>(sizes.steps * per_part * attributes.gates) *
                       static_cast<double>(sizes.hidden * sizes.hidden) / 10;
   ctx.parallel_for(sizes.directions * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {

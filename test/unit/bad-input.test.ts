@@ -730,6 +730,18 @@ describe.runIf(ours)('external data given by the caller', () => {
     });
   });
 
+  it('may change right after the call, as the model may', async () => {
+    const bytes = external('w.bin');
+    const data = new Uint8Array(Float32Array.of(3, 4).buffer);
+    const loading = InferenceSession.create(bytes, { ...quiet, externalData: [{ path: 'w.bin', data }] });
+    bytes.fill(0);
+    data.fill(0);
+    const session = await loading;
+    const { y } = await session.run({ x: floats([1, 1]) });
+    expect([...y.data]).toEqual([4, 5]);
+    await session.release();
+  });
+
   it('that only looks like a Blob is refused', async () => {
     await expectFailure(() => given({ arrayBuffer: () => 5 }), {
       message: "'externalData[0].data' must give an ArrayBuffer, got number",

@@ -59,5 +59,19 @@ TEST_CASE("pairs of positions take numbers of which enough matter") {
   CHECK_FALSE(toom_holds(2, 100, weight.data()));  // too few to be sure
 }
 
+TEST_CASE("positions see enough unless small taps are all that sees inputs") {
+  const std::vector<float> weight{1, -2, 0.5f, 3, 2, -0.5f, 0, 0, 0, 0, 0, 0};  // two channels of two, three taps
+  float shares[3];
+  toom_shares(2, 2, 3, weight.data(), shares);
+  CHECK(shares[0] == 1);
+  CHECK(shares[1] == 1);
+  CHECK(shares[2] == 0.25f);
+  const float first[] = {1, 0, 0}, last[] = {0, 0, 1}, none[] = {0, 0, 0};
+  CHECK(toom_sees_enough(3, shares, first, 1));
+  CHECK(toom_sees_enough(3, shares, last, 1));
+  CHECK_FALSE(toom_sees_enough(3, shares, last, 1.1f));
+  CHECK(toom_sees_enough(3, shares, none, 1));  // zeros are exact
+}
+
 }  // namespace
 }  // namespace infernode::microkernels::test

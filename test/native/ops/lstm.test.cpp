@@ -21,6 +21,13 @@ TEST_CASE("LSTM's threads share the products of a step") {
   }
 }
 
+TEST_CASE("LSTM does not depend on the number of threads where a number cannot be split") {
+  const Tensor h = noise({1, 70, 48}, 1, 5);
+  h.mutable_data<float>()[45 * 48] = 0x1p-110f;
+  check_threads("(X, W, R, H) => (Y) { Y = LSTM<hidden_size=48>(X, W, R, , , H) }", 14,
+                {noise({3, 70, 40}, 1, 4), noise({1, 192, 40}, 1, 6), noise({1, 192, 48}, 1, 7), h});
+}
+
 TEST_CASE("LSTM's peepholes see the cell") {
   const Tensor x = f32({1, 1, 1}, {0}), w = f32({1, 4, 1}, {0, 0, 0, 0}), r = f32({1, 4, 1}, {0, 0, 0, 0});
   // P holds input, output, forget; the output gate sees the new cell.
