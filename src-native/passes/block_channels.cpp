@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -112,9 +113,10 @@ Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node&
     const double planes = 40e3 * number(out.channels), parted = strided ? 150 * number(in.elements()) : 0;
     return {made * points * 45 + planes + parted, made_blocked * points * 36};
   }
-  if (rung == CpuRung::Amx) {  // a product of one bfloat16 piece or six of three
-    const double unit = made_blocked * depth * (pairs ? 2 : 7);
-    return {1.5 * unit + 200 * made, unit + 60 * made_blocked};
+  const bool unit = rung == CpuRung::Amx;  // multiplies one bfloat16 piece, or six times pieces of three
+  if (unit && out.channels >= kBlock) {
+    const double product = made_blocked * depth * (pairs ? 2 : 7);
+    return {1.5 * product + 200 * made, product + 60 * made_blocked};
   }
   // Windows of stride 1 are rows of the padded input, others packed columns.
   const double seen = 1 + number(w.dim(3) - 1) * number(attribute(node, "dilations", 1, 1)) / number(out.width);
@@ -122,6 +124,11 @@ Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node&
                        : strided      ? made * depth * 22.2 + 200 * depth * number(out.positions())
                        : points == 1  ? made * depth * 22.2
                                       : made * (depth * 22.2 * seen + 300);
+  if (unit) {  // the others' loops do fewer channels faster than it does a block that is empty for the most part
+    const double read =
+        w.dim(1) <= kFewChannels ? depth : points * 2 * kBlock * std::ceil(number(w.dim(1)) / (2 * kBlock));
+    return {0.6 * plain + 90 * made, made_blocked * read * (pairs ? 3 : 10) + 60 * made_blocked};
+  }
   // A panel of one block waits for its reads.
   const std::int64_t blocks = (out.channels + kBlock - 1) / kBlock;
   const double panels = 18 * (blocks % 2 == 0 ? 1 : 1 + 0.25 / number(blocks));
