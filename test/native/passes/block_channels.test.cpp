@@ -73,6 +73,20 @@ TEST_CASE("rows that may be too long for pairs of bfloat16 numbers are multiplie
   CHECK(made("W").find("exact = 1") != std::string::npos);
 }
 
+TEST_CASE("the matrix unit gets no convolution into few channels") {
+  const auto made = [](std::int64_t channels) {
+    graph::Model model =
+        parse(cat("(float[1,32,40,40] x) => (y) <", weight("w", {channels, 32, 3, 3}, 1), "> { y = Conv(x, w) }"), 17);
+    passes::PassOptions options = pass_options(99);
+    options.rung = CpuRung::Amx;  // nothing is computed
+    passes::run_layout(model, options);
+    return nodes(*model.graph).find("BlockedConv") != std::string::npos;
+  };
+  CHECK(made(32));
+  CHECK_FALSE(made(8));
+  CHECK_FALSE(made(1));
+}
+
 TEST_CASE("sizes may be symbols, of which residuals and readers must agree") {
   const std::string text =
       cat("(float[N,3,H,W] x) => (y, z) <", kExpand, ", ", kDepthwise, ", ", kProject,
