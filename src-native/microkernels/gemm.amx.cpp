@@ -33,9 +33,6 @@ void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::si
   for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPanelColumns)
     marks[n0 / kPanelColumns] = all_split(out + n0 * k, k * kPanelColumns) ? 1.0f : 0.0f;
 }
-void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) noexcept {
-  gemm_table_avx512.dgemm(g, range, scratch);
-}
 
 }  // namespace
 

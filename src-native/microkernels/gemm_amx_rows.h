@@ -39,26 +39,37 @@ const std::uint8_t* split_panel_of(const GemmArgs& g, std::size_t n0) noexcept {
   return g.split_b + n0 / kPanelColumns * panel_bytes<kPieces>(g.packed_depth());
 }
 template <int kPieces>
+const std::uint8_t* split_step_of(const GemmArgs& g, std::size_t n0, std::size_t k0) noexcept {
+  return split_panel_of<kPieces>(g, n0) + k0 / kTileDepth * kStepBytes<kPieces>;
+}
+template <int kPieces>
 bool is_split(const GemmArgs& g, std::size_t n0) noexcept {
   return split_panel_of<kPieces>(g, n0)[tiles_bytes<kPieces>(g.packed_depth())] != 0;
+}
+
+// What split_pair split.
+template <int kPieces>
+INFERNODE_SIMD void join_pair(const std::uint8_t* from, __m512& first, __m512& second) noexcept {
+  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+  INFERNODE_UNROLL
+  for (int piece = kPieces - 1; piece >= 0; --piece) {
+    const __m512i words = _mm512_loadu_si512(from + static_cast<std::size_t>(piece) * kTileBytes);
+    const __m512 low = _mm512_castsi512_ps(_mm512_slli_epi32(words, 16)),
+                 high = _mm512_castsi512_ps(_mm512_and_si512(words, upper));
+    first = piece == kPieces - 1 ? low : _mm512_add_ps(first, low);
+    second = piece == kPieces - 1 ? high : _mm512_add_ps(second, high);
+  }
 }
 
 // Rows of 32 floats of what `k` rows were split into, whole steps of them.
 template <int kPieces>
 void join_panel(const std::uint8_t* split, std::size_t k, float* out) noexcept {
-  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
   for (std::size_t step = 0; step < steps_of(k);
        ++step, split += kStepBytes<kPieces>, out += kTileDepth * kPanelColumns) {
     for (std::size_t i = 0; i < kPanelTiles * 16; ++i) {
       const std::size_t tile = i % kPanelTiles, pair = i / kPanelTiles;
-      __m512 first = _mm512_setzero_ps(), second = _mm512_setzero_ps();
-      INFERNODE_UNROLL
-      for (int piece = kPieces - 1; piece >= 0; --piece) {
-        const __m512i words =
-            _mm512_loadu_si512(split + (tile * kPieces + static_cast<std::size_t>(piece)) * kTileBytes + pair * 64);
-        first = _mm512_add_ps(first, _mm512_castsi512_ps(_mm512_slli_epi32(words, 16)));
-        second = _mm512_add_ps(second, _mm512_castsi512_ps(_mm512_and_si512(words, upper)));
-      }
+      __m512 first, second;
+      join_pair<kPieces>(split + tile * kPieces * kTileBytes + pair * 64, first, second);
       _mm512_storeu_ps(out + pair * kPanelColumns + tile * 16, first);
       _mm512_storeu_ps(out + (pair + 16) * kPanelColumns + tile * 16, second);
     }
@@ -146,8 +157,9 @@ class RowBlock {
     constexpr std::size_t kCalls = kCallsBeside<kPieces>;
     const std::size_t panels = divide_up(n_end_ - n_begin_, kPanelColumns);
     std::size_t tile = 0;
-    bool odd = false;
-    RowsSplit<kPieces> rows = rows_to(0, 0, odd);
+    std::uint8_t* const rooms[2] = {split_a_, split_a_ + kSplitA / 2};
+    std::size_t turn = 0;
+    RowsSplit<kPieces> rows = rows_at(0, 0, rooms[0]);
     for (std::size_t k0 = 0; k0 < g_.k; k0 += block_) {
       const std::size_t k = smaller(block_, g_.k - k0), steps = steps_of(k), calls = steps * kCalls;
       const std::size_t finished = divide_up(2 * kTileRows, calls);
@@ -155,9 +167,9 @@ class RowBlock {
         const std::size_t count = smaller(2 * kTileRows, rows_ - row);
         rows.advance(rows.left());
         const bool splits = rows.splits();
-        const std::uint8_t *a0 = split_a_ + (odd ? kSplitA / 2 : 0), *a1 = a0 + split_bytes(k, 1, kPieces);
-        odd = !odd;
-        rows = row + 2 * kTileRows < rows_ ? rows_to(row + 2 * kTileRows, k0, odd) : rows_to(0, k0 + block_, odd);
+        const std::uint8_t *a0 = rooms[turn++ % 2], *a1 = a0 + split_bytes(k, 1, kPieces);
+        std::uint8_t* const other = rooms[turn % 2];
+        rows = row + 2 * kTileRows < rows_ ? rows_at(row + 2 * kTileRows, k0, other) : rows_at(0, k0 + block_, other);
         const std::size_t slices = divide_up(rows.left(), panels * calls);
         for (std::size_t n0 = n_begin_; n0 < n_end_; n0 += kPanelColumns) {
           const TileOutput output =
@@ -170,8 +182,7 @@ class RowBlock {
             fetch.advance(finished);
           };
           if (splits) {
-            multiply_pair(steps, a0, a1, split_panel_of<kPieces>(g_, n0) + k0 / kTileDepth * kStepBytes<kPieces>,
-                          output, sums, beside);
+            multiply_pair(steps, a0, a1, split_step_of<kPieces>(g_, n0, k0), output, sums, beside);
           } else {
             multiply_plain(in_numbers(panel_at(k0, n0)), row, count, sums);
             finish_tile(output, sums);
@@ -188,10 +199,9 @@ class RowBlock {
     std::uint8_t* const room = split_b_ + (odd_ ? kSplitB : 0);
     Panel p{k0, smaller(block_, g_.k - k0), n0, smaller(kPanelColumns, n_end_ - n0), room, room};
     if (g_.split_b) {
-      const std::uint8_t* const panel = split_panel_of<kPieces>(g_, n0);
       p.splits = is_split<kPieces>(g_, n0) ? Panel::kReady : Panel::kNever;
-      p.split = panel + k0 / kTileDepth * kStepBytes<kPieces>;
-      p.b = reinterpret_cast<const float*>(panel) + k0 * kPanelColumns;
+      p.split = split_step_of<kPieces>(g_, n0, k0);
+      p.b = reinterpret_cast<const float*>(split_panel_of<kPieces>(g_, n0)) + k0 * kPanelColumns;
     } else if (g_.packed_b) {
       const std::size_t depth = g_.packed_depth();
       p.b = g_.packed_b + n0 * depth + k0 * kPanelColumns;
@@ -241,11 +251,10 @@ class RowBlock {
                         : PanelSplit<kPieces>(p.b, p.ldb, p.k, p.room);
   }
 
-  // Rows of A from `row` on, for a pair of tiles.
-  RowsSplit<kPieces> rows_at(const Panel& p, std::size_t row) const noexcept {
-    if (row >= rows_) return {};
-    return {a_ + row * g_.lda + p.k0, g_.lda, smaller(2 * kTileRows, rows_ - row), p.k,
-            split_a_ + row / kTileRows * split_bytes(p.k, 1, kPieces)};
+  // Rows of A from `row` and `k0` on, for a pair of tiles; none where there are no more.
+  RowsSplit<kPieces> rows_at(std::size_t row, std::size_t k0, std::uint8_t* to) const noexcept {
+    if (row >= rows_ || k0 >= g_.k) return {};
+    return {a_ + row * g_.lda + k0, g_.lda, smaller(2 * kTileRows, rows_ - row), smaller(block_, g_.k - k0), to};
   }
 
   void multiply_panel(const Panel& p, bool splits) noexcept {
@@ -258,14 +267,14 @@ class RowBlock {
     RowsSplit<kPieces> rows;
     if (first) {
       a_splits_ = 0;
-      rows = rows_at(p, 0);
+      rows = rows_at(0, p.k0, split_a_);
     }
     for (std::size_t row = 0; row < rows_; row += 2 * kTileRows) {
       const std::size_t pair = row / (2 * kTileRows), count = smaller(2 * kTileRows, rows_ - row);
       if (first) {
         rows.advance(rows.left());
         if (rows.splits()) a_splits_ |= bit(pair);
-        rows = rows_at(p, row + 2 * kTileRows);
+        rows = rows_at(row + 2 * kTileRows, p.k0, split_a_ + 2 * (pair + 1) * tile_bytes);
       }
       const std::uint8_t *a0 = split_a_ + 2 * pair * tile_bytes, *a1 = a0 + tile_bytes;
       const TileOutput output = output_at(g_, m0_ + row, count, p.n0, p.cols, p.k0 == 0, p.k0 + p.k == g_.k);
@@ -308,13 +317,6 @@ class RowBlock {
   void finish_tile(const TileOutput& output, float* sums) noexcept {
     finish_.complete();
     finish_ = TileFinish(*gemm_table_avx512.tiles, output, sums);
-  }
-
-  // Rows of A from `row` and `k0` on, for a pair of tiles; none where there are no more.
-  RowsSplit<kPieces> rows_to(std::size_t row, std::size_t k0, bool odd) const noexcept {
-    if (k0 >= g_.k) return {};
-    return {a_ + row * g_.lda + k0, g_.lda, smaller(2 * kTileRows, rows_ - row), smaller(block_, g_.k - k0),
-            split_a_ + (odd ? kSplitA / 2 : 0)};
   }
 
   void multiply_plain(const Panel& p, std::size_t row, std::size_t count, float* sums) const noexcept {
@@ -362,7 +364,11 @@ void multiply(const GemmArgs& g, const GemmRange& range, float* scratch) noexcep
     RowBlock<kPieces>(g, m0, smaller(block, range.m_end - m0), range, scratch).multiply();
 }
 
-// ---- Splitting beforehand ----
+// ---- What the tables share ----
+
+inline void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) noexcept {
+  gemm_table_avx512.dgemm(g, range, scratch);
+}
 
 inline std::size_t split_b_bytes(std::size_t n, std::size_t k, Float32Precision precision) noexcept {
   std::size_t bytes = 0;

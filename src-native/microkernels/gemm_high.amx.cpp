@@ -49,7 +49,6 @@ void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::si
 template <std::size_t kRows>
 void few_rows(const GemmArgs& g, std::size_t m, std::size_t n0, std::size_t columns) noexcept {
   constexpr std::size_t kAhead = 8192;  // bytes: weights come from memory
-  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
   const std::uint8_t* at = split_panel_of<kPieces>(g, n0);
   __m512 sums[2][kRows][kPanelTiles];  // of each half of the steps
   for (auto& half : sums) {
@@ -73,11 +72,8 @@ void few_rows(const GemmArgs& g, std::size_t m, std::size_t n0, std::size_t colu
         const std::uint8_t* const from = at + tile * kPieces * kTileBytes + pair * 64;
         _mm_prefetch(reinterpret_cast<const char*>(from) + kAhead, _MM_HINT_T0);
         _mm_prefetch(reinterpret_cast<const char*>(from) + kTileBytes + kAhead, _MM_HINT_T0);
-        const __m512i most = _mm512_loadu_si512(from), rest = _mm512_loadu_si512(from + kTileBytes);
-        const __m512 first = _mm512_add_ps(_mm512_castsi512_ps(_mm512_slli_epi32(most, 16)),
-                                           _mm512_castsi512_ps(_mm512_slli_epi32(rest, 16)));
-        const __m512 second = _mm512_add_ps(_mm512_castsi512_ps(_mm512_and_si512(most, upper)),
-                                            _mm512_castsi512_ps(_mm512_and_si512(rest, upper)));
+        __m512 first, second;
+        join_pair<kPieces>(from, first, second);
         INFERNODE_UNROLL
         for (std::size_t r = 0; r < kRows; ++r) {
           sums[0][r][tile] = _mm512_fmadd_ps(_mm512_set1_ps(a[r * lda + pair]), first, sums[0][r][tile]);
@@ -97,7 +93,6 @@ void few_rows(const GemmArgs& g, std::size_t m, std::size_t n0, std::size_t colu
 // The rows of a range by one panel of numbers, with the AVX-512 kernels.
 void by_numbers(const GemmArgs& g, const GemmRange& range, std::size_t n0, std::size_t columns,
                 float* scratch) noexcept {
-  const std::uint8_t* const panel = split_panel_of<kPieces>(g, n0);
   const std::size_t bytes = g.a_type == FloatType::kF32 ? 4 : 2;
   GemmArgs part = g;
   part.split_b = nullptr;
@@ -108,10 +103,10 @@ void by_numbers(const GemmArgs& g, const GemmRange& range, std::size_t n0, std::
     part.k = smaller(kGemmBlockK, g.k - k0);
     part.a = static_cast<const std::uint8_t*>(g.a) + (g.trans_a ? k0 * g.lda : k0) * bytes;
     if (is_split<kPieces>(g, n0)) {
-      join_panel<kPieces>(panel + k0 / kTileDepth * kStepBytes<kPieces>, part.k, scratch);
+      join_panel<kPieces>(split_step_of<kPieces>(g, n0, k0), part.k, scratch);
       part.packed_b = scratch;
     } else {
-      part.packed_b = reinterpret_cast<const float*>(panel) + k0 * kPanelColumns;
+      part.packed_b = reinterpret_cast<const float*>(split_panel_of<kPieces>(g, n0)) + k0 * kPanelColumns;
     }
     part.accumulate = g.accumulate || k0 > 0;
     part.epilogue = {};
@@ -159,10 +154,6 @@ void gemm(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept
       }
     }
   }
-}
-
-void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) noexcept {
-  gemm_table_avx512.dgemm(g, range, scratch);
 }
 
 }  // namespace
