@@ -18,8 +18,6 @@ inline constexpr std::size_t kToomChannels = 32;  // so many at least are worth 
 
 struct ToomTable {
   const char* name;
-  void (*add)(const float* a, const float* b, std::size_t n, float* out) noexcept;
-  void (*subtract)(const float* a, const float* b, std::size_t n, float* out) noexcept;
   // sum = (w0 + w2 + w1) / 2, difference = (w0 + w2 - w1) / 2.
   void (*middle)(const float* w0, const float* w1, const float* w2, std::size_t n, float* sum,
                  float* difference) noexcept;
@@ -31,9 +29,8 @@ struct ToomTable {
 
 const ToomTable& toom_table(CpuRung rung) noexcept;
 
-// Whether sums with these weights [out_channels][depth] keep the accuracy of direct ones, and those of inputs of which
-// `measure` says this: as for Winograd's tiles, enough of them have to matter, by (sum |x|)^2 / sum x^2.
-bool toom_holds(std::size_t out_channels, std::size_t depth, const float* weight) noexcept;
+// Whether sums of inputs of which `measure` says this keep the accuracy of direct ones: as for Winograd's tiles, enough
+// of them have to matter, by (sum |x|)^2 / sum x^2 (and of weights: evenness.h).
 bool toom_even(float sum, float square) noexcept;
 // Taps that are small, or inputs, must not be all that a position sees where its pair adds up large ones: shares of the
 // largest tap that each has at least, by magnitudes, whatever the output channel; and whether a position whose taps see

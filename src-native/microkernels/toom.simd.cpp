@@ -5,21 +5,6 @@
 namespace infernode::microkernels {
 namespace {
 
-// out = of(a, b), element by element.
-template <typename Of>
-INFERNODE_SIMD void each(const float* a, const float* b, std::size_t n, float* out, Of of) {
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(out + i, of(load(a + i), load(b + i)));
-  if (i < n) store_partial(out + i, of(load_partial(a + i, n - i), load_partial(b + i, n - i)), n - i);
-}
-
-void add(const float* a, const float* b, std::size_t n, float* out) noexcept {
-  each(a, b, n, out, [](VecF x, VecF y) { return x + y; });
-}
-void subtract(const float* a, const float* b, std::size_t n, float* out) noexcept {
-  each(a, b, n, out, [](VecF x, VecF y) { return x - y; });
-}
-
 void middle(const float* w0, const float* w1, const float* w2, std::size_t n, float* sum, float* difference) noexcept {
   const VecF half = set(0.5f);
   std::size_t i = 0;
@@ -63,7 +48,6 @@ void measure(const float* x, std::size_t n, float& sum, float& square) noexcept 
 }  // namespace
 
 extern const ToomTable INFERNODE_TABLE(toom_table);
-constexpr ToomTable INFERNODE_TABLE(toom_table) = {
-    INFERNODE_TARGET_NAME(INFERNODE_TARGET), add, subtract, middle, butterfly, measure};
+constexpr ToomTable INFERNODE_TABLE(toom_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), middle, butterfly, measure};
 
 }  // namespace infernode::microkernels

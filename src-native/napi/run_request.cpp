@@ -112,9 +112,8 @@ Tensor RunRequest::allocate(Output& output, DType dtype, const tensor::Shape& sh
 
 void RunRequest::detach(StagingMemory& staging) {
   if (const std::size_t bytes = copied_bytes(); bytes > 0) {
-    const std::size_t most = session_->options().intra_op_threads;
     ThreadPool& pool = session_->engine().pool();
-    own(feeds_, staging.take(bytes), pool, most == 0 ? pool.size() : std::min(most, pool.size()));
+    own(feeds_, staging.take(bytes), pool, session_->options().threads_of(pool.size()));
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].in_javascript) preallocated_[i] = {};  // JavaScript can reach it: written when the run is over

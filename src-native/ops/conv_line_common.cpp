@@ -21,8 +21,8 @@ ConvLine::ConvLine(kernel::KernelInfo& info, const Window& window, std::int64_t 
   constexpr std::int64_t kShortSum = 32;  // is not rounded
   if (w->dim(0) < kFewChannels || w->dim(1) < kFewChannels || w->dim(1) * w->dim(2) < kShortSum) return;
   if (std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; })) return;
-  const microkernels::GemmTable& table = product_table(info);
   if (info.float32_precision() != microkernels::Float32Precision::kMedium) return;
+  const microkernels::GemmTable& table = product_table(info);
   if (&table == &microkernels::gemm_table(rung_)) return;
   table_ = &table;
   const std::size_t n = size(w->dim(0)), channels = size(w->dim(1)), points = size(w->dim(2)), k = channels * points;

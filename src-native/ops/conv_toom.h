@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "microkernels/elementwise.h"
 #include "microkernels/toom.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
@@ -34,6 +35,7 @@ class ConvToom {
   CpuRung rung_{};
   const microkernels::GemmTable* table_ = nullptr;
   const microkernels::ToomTable* toom_ = nullptr;
+  microkernels::BinaryLoop add_ = nullptr, subtract_ = nullptr;
   std::size_t taps_ = 0;
   std::array<float, 5> shares_{};  ///< of the taps: toom_shares
   tensor::Buffer packed_;          ///< of the product's right side, [taps in kOrder][channels], whole

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "microkernels/evenness.h"
 #include "ops/conv_toom.h"
 
 namespace infernode::ops {
@@ -52,10 +53,13 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const Window& window, std::int64_t 
   const auto seen_along = size(std::max(w->dim(2), w->dim(w->rank() - 1)));
   if ((points != 3 && points != 5) || seen_along != points || channels < kToomChannels || channels % 2 != 0 ||
       made < kToomChannels || !all_are(window.strides, 1) || !all_are(window.dilations, 1) ||
-      !is_line(info, window, *w) || !microkernels::toom_holds(made, channels * points, w->data<float>()))
+      !is_line(info, window, *w) || !microkernels::many_weights_matter(made, channels * points, w->data<float>()))
     return;
   table_ = &microkernels::gemm_table(rung_);
   toom_ = &microkernels::toom_table(rung_);
+  const microkernels::ElementwiseTable& elementwise = microkernels::elementwise_table(rung_);
+  add_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)];
+  subtract_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kSub)];
   taps_ = points;
   microkernels::toom_shares(made, channels, points, w->data<float>(), shares_.data());
   packed_ = info.packer().pack(info.node(), 1, cat("conv.toom.", table_->name), [&](const Tensor& weight) {
@@ -128,7 +132,7 @@ tensor::Buffer ConvToom::middle_weights(kernel::KernelContext& ctx, const Line& 
       const float* const w = weights() + i * taps_ * tap;
       const float *const w2 = w + (taps_ == 5 ? 2 : 1) * tap, *const w1 = w + (taps_ - 1) * tap;
       toom_->middle(w, w1, w2, tap, sums + i * segment, differences + i * tap);
-      if (taps_ == 5) toom_->add(w + tap, w + 3 * tap, tap, sums + i * segment + tap);
+      if (taps_ == 5) add_(w + tap, w + 3 * tap, sums + i * segment + tap, tap);
     }
   });
   return hold;
@@ -160,21 +164,21 @@ void ConvToom::pairs(kernel::KernelContext& ctx, const Line& line, GemmArgs args
   const bool five = taps_ == 5;
   const std::size_t panels = ceil_div(line.made, nr);
   product(segment, middle, segment, 0, false, [&](const float* x, float* to) {
-    toom_->add(x + channels, x + 2 * channels, channels, to);
+    add_(x + channels, x + 2 * channels, to, channels);
     if (five) std::copy_n(x + 4 * channels, channels, to + channels);
   });
   product(channels, middle + panels * segment * nr, channels, 1, false,
-          [&](const float* x, float* to) { toom_->subtract(x + 2 * channels, x + channels, channels, to); });
+          [&](const float* x, float* to) { subtract_(x + 2 * channels, x + channels, to, channels); });
   ctx.parallel_for(line.pairs, 0.2 * static_cast<double>(ld), [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t t = begin; t < end; ++t) toom_->butterfly(y + 2 * t * ld, y + (2 * t + 1) * ld, line.made);
   });
   product(segment, weights(), line.depth, 0, true, [&](const float* x, float* to) {
-    toom_->subtract(x, x + 2 * channels, channels, to);
-    if (five) toom_->subtract(x + 3 * channels, x + 4 * channels, channels, to + channels);
+    subtract_(x, x + 2 * channels, to, channels);
+    if (five) subtract_(x + 3 * channels, x + 4 * channels, to + channels, channels);
   });
   product(segment, weights() + segment * nr, line.depth, 1, true, [&](const float* x, float* to) {
-    toom_->subtract(x + 3 * channels, x + channels, channels, to);
-    if (five) toom_->subtract(x + 5 * channels, x + 4 * channels, channels, to + channels);
+    subtract_(x + 3 * channels, x + channels, to, channels);
+    if (five) subtract_(x + 5 * channels, x + 4 * channels, to + channels, channels);
   });
 }
 

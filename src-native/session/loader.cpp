@@ -405,8 +405,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   kernel::RunContext load;
   load.cancel = cancel;
   load.pool = &engine.pool();
-  load.max_threads = load.pool->size();
-  if (options.intra_op_threads != 0) load.max_threads = std::min(load.max_threads, options.intra_op_threads);
+  load.max_threads = options.threads_of(load.pool->size());
   std::optional<runtime::WeightCache> cache;
   if (!options.model_cache_dir.empty()) {
     cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(), load.max_threads,

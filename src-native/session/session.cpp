@@ -238,12 +238,11 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
   const bool limited = state_->options.memory_limit != SIZE_MAX;
   runtime::BudgetAllocator charged((*frame).allocator, budget), charged_outputs(tensor::host_allocator(), budget);
   ThreadPool& pool = state_->engine->pool();
-  const std::size_t threads = state_->options.intra_op_threads;
   const Logger logger =
       state_->logger.with(request.options.log_severity.value_or(state_->options.log_severity), state_->options.log_id);
   kernel::RunContext run{
       .pool = &pool,
-      .max_threads = threads == 0 ? pool.size() : std::min(threads, pool.size()),
+      .max_threads = state_->options.threads_of(pool.size()),
       .dynamic_block_base = state_->dynamic_block_base,
       .precision = state_->options.float32_precision,
       .cancel = request.cancel,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -42,6 +43,11 @@ struct SessionOptions {
       external_data{};  ///< externalData: path as the model spells it -> bytes
   Config config{};
   std::size_t memory_limit = SIZE_MAX;  ///< bytes that one run may hold
+
+  /// How many of a pool's threads the session uses.
+  std::size_t threads_of(std::size_t pool) const {
+    return intra_op_threads == 0 ? pool : std::min(intra_op_threads, pool);
+  }
 };
 
 /// Settings of one run.

@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "microkernels/elementwise.h"
+#include "microkernels/evenness.h"
 #include "support.h"
 
 namespace infernode::microkernels::test {
@@ -12,6 +14,9 @@ namespace {
 TEST_CASE("what pairs of positions are made of, for any count") {
   for_each_target([](CpuRung rung) {
     const ToomTable& table = toom_table(rung);
+    const auto pair_loop = [&](BinaryOp op) {
+      return elementwise_table(rung).vector_vector[static_cast<std::size_t>(op)];
+    };
     for (const std::size_t n : {0u, 1u, 3u, 4u, 15u, 16u, 17u, 48u, 101u}) {
       CAPTURE(n);
       Guarded<float> a(n), b(n), c(n), sum(n), difference(n);
@@ -19,8 +24,8 @@ TEST_CASE("what pairs of positions are made of, for any count") {
       random.fill(a);
       random.fill(b);
       random.fill(c);
-      table.add(a.data(), b.data(), n, sum.data());
-      table.subtract(a.data(), b.data(), n, difference.data());
+      pair_loop(BinaryOp::kAdd)(a.data(), b.data(), sum.data(), n);
+      pair_loop(BinaryOp::kSub)(a.data(), b.data(), difference.data(), n);
       for (std::size_t i = 0; i < n; ++i) CHECK((sum[i] == a[i] + b[i] && difference[i] == a[i] - b[i]));
       table.middle(a.data(), b.data(), c.data(), n, sum.data(), difference.data());
       for (std::size_t i = 0; i < n; ++i) {
@@ -51,12 +56,12 @@ TEST_CASE("pairs of positions take numbers of which enough matter") {
   CHECK_FALSE(toom_even(std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()));
   CHECK_FALSE(toom_even(std::numeric_limits<float>::quiet_NaN(), 1));
   std::vector<float> weight(2 * 300, 0.5f);
-  CHECK(toom_holds(2, 300, weight.data()));
+  CHECK(many_weights_matter(2, 300, weight.data()));
   weight[400] = 1e3f;
-  CHECK_FALSE(toom_holds(2, 300, weight.data()));
+  CHECK_FALSE(many_weights_matter(2, 300, weight.data()));
   weight[400] = std::numeric_limits<float>::quiet_NaN();
-  CHECK_FALSE(toom_holds(2, 300, weight.data()));
-  CHECK_FALSE(toom_holds(2, 100, weight.data()));  // too few to be sure
+  CHECK_FALSE(many_weights_matter(2, 300, weight.data()));
+  CHECK_FALSE(many_weights_matter(2, 100, weight.data()));  // too few to be sure
 }
 
 TEST_CASE("positions see enough unless small taps are all that sees inputs") {
