@@ -1,4 +1,5 @@
-# One library per accelerator provider: providers/<name>/*.cpp is infernode_provider_<name>. INFERNODE_PROVIDERS lists them.
+# One library per accelerator provider: providers/<name>/*.cpp is infernode_provider_<name>, unless the folder's own
+# CMakeLists.txt makes it, or nothing where the provider cannot exist. INFERNODE_PROVIDERS lists them.
 
 set(INFERNODE_PROVIDERS "")
 file(GLOB provider_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/providers/*/*.cpp)
@@ -9,6 +10,7 @@ foreach(source IN LISTS provider_sources)
   list(APPEND provider_names ${name})
 endforeach()
 list(REMOVE_DUPLICATES provider_names)
+set(registered "")
 
 foreach(name IN LISTS provider_names)
   set(target infernode_provider_${name})
@@ -26,14 +28,13 @@ foreach(name IN LISTS provider_names)
       target_link_libraries(${target} PUBLIC infernode_options)
     endif()
   endif()
-  list(APPEND INFERNODE_PROVIDERS ${target})
+  if(TARGET ${target})
+    list(APPEND INFERNODE_PROVIDERS ${target})
+    list(APPEND registered ${name}.cpp)
+  endif()
 endforeach()
 
 # provider::register_all calls register_<name> of every folder; each defines it in namespace infernode::provider.
-set(registered "")
-foreach(name IN LISTS provider_names)
-  list(APPEND registered ${name}.cpp)
-endforeach()
 infernode_registration(${CMAKE_BINARY_DIR}/generated/register_providers.cpp NAMESPACE provider
                        REGISTRY std::vector<ProviderFactory> HEADER provider/provider.h SOURCES ${registered})
 add_library(infernode_providers STATIC ${CMAKE_BINARY_DIR}/generated/register_providers.cpp)
