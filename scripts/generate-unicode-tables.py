@@ -1,4 +1,4 @@
-"""Writes src-native/ops/text/unicode_tables_common.cpp: simple case mappings, general categories and scripts.
+"""Writes src-native/ops/text/unicode_tables.cpp: simple case mappings, general categories and scripts.
 
 Run it with a Python that has fontTools (pip install fonttools), whose copy of the Scripts property it reads; the rest comes
 from Python's own unicodedata:  python3 scripts/generate-unicode-tables.py
@@ -95,7 +95,7 @@ def main():
         out.append(f"std::span<const {element}> {function}() {{ return {array}; }}")
     out += ["", "}  // namespace infernode::ops::text::tables", ""]
     root = pathlib.Path(__file__).resolve().parent.parent
-    (root / "src-native/ops/text/unicode_tables_common.cpp").write_text("\n".join(out))
+    (root / "src-native/ops/text/unicode_tables.cpp").write_text("\n".join(out))
 
 
 if __name__ == "__main__":

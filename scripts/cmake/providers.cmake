@@ -29,13 +29,9 @@ foreach(name IN LISTS provider_names)
   list(APPEND INFERNODE_PROVIDERS ${target})
 endforeach()
 
-# provider::register_all calls register_<name> of every folder; each defines it in namespace infernode::provider.
-set(registered "")
-foreach(name IN LISTS provider_names)
-  list(APPEND registered ${name}.cpp)
-endforeach()
+# provider::register_all calls every register_<name> that the folders define in namespace infernode::provider.
 infernode_registration(${CMAKE_BINARY_DIR}/generated/register_providers.cpp NAMESPACE provider
-                       REGISTRY std::vector<ProviderFactory> HEADER provider/provider.h SOURCES ${registered})
+                       REGISTRY std::vector<ProviderFactory> HEADER provider/provider.h SOURCES ${provider_sources})
 add_library(infernode_providers STATIC ${CMAKE_BINARY_DIR}/generated/register_providers.cpp)
 target_link_libraries(infernode_providers PUBLIC ${INFERNODE_PROVIDERS} infernode_options)
 if(TARGET infernode_provider)
