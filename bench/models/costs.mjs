@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { engineEnvironment, engineFolder, engineName } from '../../scripts/lib/engine.mjs';
 import { run } from '../../scripts/lib/run.mjs';
-import { addModel } from '../../scripts/models/add.mjs';
-import { architecture, workloads } from '../../scripts/models/workloads.mjs';
+import { addModel } from '../architectures/add.mjs';
+import { architecture, workloads } from '../architectures/workloads.mjs';
 import { hasMatrixUnit, rates, ratesProgram } from './machine.mjs';
 import { median } from './statistics.mjs';
 

@@ -49,18 +49,19 @@ describe('length', () => {
 });
 
 describe('places', () => {
-  const folder = ['', 'work', 'main', 'x'].join('/');
+  const home = ['', 'home', 'ada', 'x'].join('/');
   const host = ['registry', 'npmjs', 'org'].join('.');
+  const found = (line) => places(['a.json'], () => `\n${line}\n`, '/projects/main');
 
-  it.each([`// see ${folder}`, `"resolved": "https://${host}/a"`])('finds %j', (line) => {
-    expect(problems(places, { 'a.json': `\n${line}\n` })).toHaveLength(1);
+  it.each([`// see ${home}`, '// see /projects/other/x', `"resolved": "https://${host}/a"`])('finds %j', (line) => {
+    expect(found(line)).toHaveLength(1);
   });
 
-  const tail = ['', 'work', 'a'].join('/');
+  const tail = ['', 'home', 'ada', 'a'].join('/');
 
-  it.each([`import x from "..${tail}.js"`, `https://example.org${tail}`, '${root}' + tail, 'test/root/a'])(
+  it.each([`import x from "..${tail}.js"`, `https://example.org${tail}`, '${root}' + tail, 'test/root/a', '/opt/a/b'])(
     'passes %j',
-    (line) => expect(problems(places, { 'a.md': line })).toEqual([]),
+    (line) => expect(found(line)).toEqual([]),
   );
 });
 

@@ -1,4 +1,4 @@
-// Written by scripts/generate-unicode-tables.py from the Unicode character database, version 14.0.0. Do not edit.
+// Written by src-native/tools/unicode-tables.py from the Unicode character database, version 14.0.0. Do not edit.
 // clang-format off
 #include "ops/text/unicode.h"
 

@@ -1,5 +1,5 @@
 // com.microsoft's attention operators: answers of onnxruntime (test/fixtures/contrib-attention.txt, written by
-// scripts/contrib/attention_edges.py), and inputs that tell lies.
+// test/generators/contrib/attention_edges.py), and inputs that tell lies.
 
 #include <limits>
 

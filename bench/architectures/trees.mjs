@@ -1,8 +1,8 @@
 // A tree ensemble as gradient boosting makes them, with splits and leaves drawn at random.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cachePath } from '../lib/cache.mjs';
-import { folderOnce } from '../lib/download.mjs';
+import { cachePath } from '../../scripts/lib/cache.mjs';
+import { folderOnce } from '../../scripts/lib/download.mjs';
 import { attribute, bytes, floats, integer, ints, message, operatorSet, strings, value } from './onnx-messages.mjs';
 import { gaussian, randomNumbers } from './workloads.mjs';
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes one-node models of com.microsoft's operators, and models made by onnxruntime's tools, with inputs and
-onnxruntime's answers, as cases of the form that scripts/make-conformance.py writes.
+onnxruntime's answers, as cases of the form that test/generators/make-conformance.py writes.
 
 usage: make_cases.py OUT_DIR [NAME...]      (needs: pip install onnx onnxruntime, which bring numpy and ml_dtypes)
 

@@ -4,7 +4,7 @@ test/native/ops/attention/contrib_attention.test.cpp.
 
 usage: attention_edges.py > test/fixtures/contrib-attention.txt      (needs: pip install onnx onnxruntime==1.32.0)
 
-The form is that of scripts/edges/case.py: title, nodes, inputs, outputs.
+The form is that of test/generators/edges/case.py: title, nodes, inputs, outputs.
 """
 import os
 import sys

@@ -1,7 +1,7 @@
 """Writes src-native/ops/text/unicode_tables.cpp: simple case mappings, general categories and scripts.
 
 Run it with a Python that has fontTools (pip install fonttools), whose copy of the Scripts property it reads; the rest comes
-from Python's own unicodedata:  python3 scripts/generate-unicode-tables.py
+from Python's own unicodedata:  python3 src-native/tools/unicode-tables.py
 """
 
 import pathlib
@@ -64,7 +64,7 @@ def main():
     names = [properties.script_name(s).replace(" ", "_") for s in scripts]
     script_index = {s: i for i, s in enumerate(scripts)}
     out = [
-        "// Written by scripts/generate-unicode-tables.py from the Unicode character database, version "
+        "// Written by src-native/tools/unicode-tables.py from the Unicode character database, version "
         f"{unicodedata.unidata_version}. Do not edit.",
         "// clang-format off",
         '#include "ops/text/unicode.h"',
@@ -94,8 +94,13 @@ def main():
     ):
         out.append(f"std::span<const {element}> {function}() {{ return {array}; }}")
     out += ["", "}  // namespace infernode::ops::text::tables", ""]
+<<<<<<< HEAD:scripts/generate-unicode-tables.py
     root = pathlib.Path(__file__).resolve().parent.parent
     (root / "src-native/ops/text/unicode_tables.cpp").write_text("\n".join(out))
+=======
+    root = pathlib.Path(__file__).resolve().parents[2]
+    (root / "src-native/ops/text/unicode_tables.cpp").write_text("\n".join(out))
+>>>>>>> main:src-native/tools/unicode-tables.py
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 // What each weight-stripped architecture is run on: the workloads that answers and times are compared on.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { cachePath } from '../lib/cache.mjs';
-import { folderOnce } from '../lib/download.mjs';
+import { cachePath } from '../../scripts/lib/cache.mjs';
+import { folderOnce } from '../../scripts/lib/download.mjs';
 import { materialize } from './materialize.mjs';
 
 /** Numbers from 0 up to 1, the same on every machine. */
