@@ -15,12 +15,12 @@ import { ensureToolchain } from './lib/toolchain.mjs';
 const header = join('doctest', 'doctest.h');
 const systemFolders = ['/usr/include', '/usr/local/include', '/opt/homebrew/include'];
 
-/** The include folder that holds doctest, or undefined before it was fetched. */
-export const doctestFolder = () =>
-  [...systemFolders, cachePath('doctest', 'usr', 'include')].find((folder) => existsSync(join(folder, header)));
+/** Whether the header of the native tests is where CMake looks for it. */
+export const hasDoctest = () =>
+  [...systemFolders, cachePath('doctest', 'usr', 'include')].some((folder) => existsSync(join(folder, header)));
 
 async function ensureDoctest() {
-  if (doctestFolder()) return;
+  if (hasDoctest()) return;
   say("fetching doctest (the native tests' framework)");
   await folderOnce(cachePath('doctest'), (folder) => fetchPackage({ from: 'apt', spec: 'doctest-dev' }, folder)).catch(
     (error) => {

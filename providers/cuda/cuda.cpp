@@ -4,6 +4,6 @@
 
 namespace infernode::provider {
 
-void register_cuda(std::vector<ProviderFactory>&) {}
+void register_cuda(std::vector<ProviderFactory>& factories) { (void)factories; }
 
 }  // namespace infernode::provider
