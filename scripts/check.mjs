@@ -2,14 +2,14 @@
 import { isMain, runMain } from './lib/project.mjs';
 import { projectFiles, read } from './lib/source-files.mjs';
 
-const names = ['includes', 'length', 'places', 'registration'];
+const names = ['includes', 'length', 'options', 'places', 'registration'];
 
 export async function check() {
   const files = await projectFiles();
   let count = 0;
   for (const name of names) {
     const { check: find } = await import(`./checks/${name}.mjs`);
-    for (const problem of find(files, read)) {
+    for (const problem of await find(files, read)) {
       console.error(`${name}: ${problem}`);
       count += 1;
     }
