@@ -81,7 +81,7 @@ foreach(folder IN LISTS test_folders)
   add_test(NAME ${folder} COMMAND test_${folder})
 endforeach()
 
-# Tests with the matrix unit's loops emulated (microkernels/amx_emulation.h), so that CPUs without one run them too.
+# Tests with the matrix unit's loops emulated (microkernels/common/amx_emulation.h), so that CPUs without one run them too.
 if(TARGET infernode_loops_amx)
   foreach(part loops_amx base)
     get_target_property(sources_${part} infernode_${part} SOURCES)

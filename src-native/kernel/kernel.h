@@ -9,7 +9,7 @@
 #include "base/cpu_features.h"
 #include "graph/graph.h"
 #include "kernel/run_context.h"
-#include "microkernels/precision.h"
+#include "microkernels/common/precision.h"
 #include "tensor/value.h"
 
 namespace infernode::kernel {

@@ -9,7 +9,7 @@
 #include "base/function_ref.h"
 #include "base/log.h"
 #include "base/thread_pool.h"
-#include "microkernels/precision.h"
+#include "microkernels/common/precision.h"
 #include "tensor/buffer.h"
 
 namespace infernode::kernel {

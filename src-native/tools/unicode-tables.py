@@ -1,4 +1,4 @@
-"""Writes src-native/ops/text/unicode_tables_common.cpp: simple case mappings, general categories and scripts.
+"""Writes src-native/ops/text/unicode_tables.cpp: simple case mappings, general categories and scripts.
 
 Run it with a Python that has fontTools (pip install fonttools), whose copy of the Scripts property it reads; the rest comes
 from Python's own unicodedata:  python3 src-native/tools/unicode-tables.py
@@ -94,8 +94,13 @@ def main():
     ):
         out.append(f"std::span<const {element}> {function}() {{ return {array}; }}")
     out += ["", "}  // namespace infernode::ops::text::tables", ""]
+<<<<<<< HEAD:scripts/generate-unicode-tables.py
+    root = pathlib.Path(__file__).resolve().parent.parent
+    (root / "src-native/ops/text/unicode_tables.cpp").write_text("\n".join(out))
+=======
     root = pathlib.Path(__file__).resolve().parents[2]
-    (root / "src-native/ops/text/unicode_tables_common.cpp").write_text("\n".join(out))
+    (root / "src-native/ops/text/unicode_tables.cpp").write_text("\n".join(out))
+>>>>>>> main:src-native/tools/unicode-tables.py
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes small cases of com.microsoft's attention operators with onnxruntime's answers, for
-test/native/ops/contrib_attention.test.cpp.
+test/native/ops/attention/contrib_attention.test.cpp.
 
 usage: attention_edges.py > test/fixtures/contrib-attention.txt      (needs: pip install onnx onnxruntime==1.32.0)
 
