@@ -2,7 +2,7 @@
 import { isCpp, isScript } from '../lib/source-files.mjs';
 
 const mostLines = 80;
-const generated = /do not edit/;
+const written = /do not edit/i;
 
 /** The text with comments, strings, regular expressions and preprocessor lines blanked; lines and columns stay. */
 export function codeOnly(text, script) {
@@ -23,28 +23,33 @@ function opensFunction(head) {
   return /\)[^()=;]*$|=>\s*$|\)\s*(?:->|:)[^;{}]*$/.test(head) && !callback.test(head);
 }
 
+/** Whether a brace is part of the statement before it: an argument, an initializer, a type. */
+const isPart = (head, parens, script) => parens > 0 || /\S$/.test(head) || (script && /\)\s*:\s*$/.test(head));
+
 /** The functions of a file: first line (from 1) and number of lines. */
 export function functionsOf(text, script) {
   const code = codeOnly(text, script);
   const functions = [];
   const open = [];
-  let statement = 0;
+  const statement = () => ({ start: 0, line: 0, parens: 0 });
+  let now = statement();
   let line = 1;
-  let statementLine = 1;
   for (let i = 0; i < code.length; i++) {
     const c = code[i];
     if (c === '\n') line += 1;
+    if (now.line === 0 && /[^\s{};]/.test(c)) now = { start: i, line, parens: 0 };
+    if (c === '(') now.parens += 1;
+    if (c === ')') now.parens -= 1;
     if (c === '{') {
-      const head = code.slice(statement, i).trim();
-      open.push({ line: statementLine, isFunction: opensFunction(head) });
+      const head = now.line === 0 ? '' : code.slice(now.start, i);
+      const part = head !== '' && isPart(head, now.parens, script);
+      open.push({ before: now, part, isFunction: !part && opensFunction(head.trim()) });
+      now = statement();
     } else if (c === '}') {
       const block = open.pop();
-      if (block?.isFunction) functions.push({ line: block.line, lines: line - block.line + 1 });
-    }
-    if (c === '{' || c === '}' || c === ';') {
-      statement = i + 1;
-      statementLine = 0;
-    } else if (statementLine === 0 && !/\s/.test(c)) statementLine = line;
+      if (block?.isFunction) functions.push({ line: block.before.line, lines: line - block.before.line + 1 });
+      now = block?.part ? block.before : statement();
+    } else if (c === ';' && now.parens === 0) now = statement();
   }
   return functions;
 }
@@ -53,9 +58,10 @@ export function check(files, read) {
   const problems = [];
   for (const path of files.filter((name) => isCpp(name) || isScript(name))) {
     const text = read(path);
-    if (generated.test(text.slice(0, 300))) continue;
+    if (written.test(text.slice(0, 300))) continue;
     for (const { line, lines } of functionsOf(text, isScript(path))) {
-      if (lines >= mostLines) problems.push(`${path}:${line}: a function of ${lines} lines, fewer than ${mostLines} are wanted`);
+      if (lines >= mostLines)
+        problems.push(`${path}:${line}: a function of ${lines} lines, fewer than ${mostLines} are wanted`);
     }
   }
   return problems;
