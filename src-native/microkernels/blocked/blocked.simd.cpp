@@ -324,8 +324,7 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
 
 }  // namespace
 
-extern const BlockedConvTable INFERNODE_TABLE(blocked_conv_table);
-constexpr BlockedConvTable INFERNODE_TABLE(blocked_conv_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+INFERNODE_TABLE(BlockedConvTable, blocked_conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
                                                                   kScratchFloats,
                                                                   fits,
                                                                   grid,

@@ -86,8 +86,7 @@ void min_max(const float* x, std::size_t n, float* least, float* greatest) noexc
 
 }  // namespace
 
-extern const ConvertTable INFERNODE_TABLE(convert_table);
-constexpr ConvertTable INFERNODE_TABLE(convert_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+INFERNODE_TABLE(ConvertTable, convert) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
                                                          f16_to_f32,
                                                          f32_to_f16,
                                                          bf16_to_f32,

@@ -310,8 +310,7 @@ constexpr ReduceTable make_table(std::index_sequence<kOps...>) {
 
 }  // namespace
 
-extern const ReduceTable INFERNODE_TABLE(reduce_table);
-constexpr ReduceTable INFERNODE_TABLE(reduce_table) =
+INFERNODE_TABLE(ReduceTable, reduce) =
     make_table(std::make_index_sequence<static_cast<std::size_t>(ReduceOp::kCount)>());
 
 }  // namespace infernode::microkernels

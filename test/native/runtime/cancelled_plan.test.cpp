@@ -39,7 +39,7 @@ TEST_CASE("a load that is cancelled makes no other kernel, in the graph and in b
     load.cancel = &own;
     made = 0;
     return runtime::ExecutionPlan::build(model.graph, {.registry = &registry,
-                                                       .rung = detect_cpu_rung(),
+                                                       .kernels = &microkernels::kernel_set(detect_cpu_rung()),
                                                        .weights = &weights,
                                                        .providers = {},
                                                        .logger = nullptr,

@@ -33,7 +33,7 @@ struct Builder {
     load.pool = &pool;
     load.max_threads = threads;
     return runtime::ExecutionPlan::build(model.graph, {.registry = &registry,
-                                                       .rung = detect_cpu_rung(),
+                                                       .kernels = &microkernels::kernel_set(detect_cpu_rung()),
                                                        .weights = &weights,
                                                        .providers = {},
                                                        .logger = nullptr,

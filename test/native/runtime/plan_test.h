@@ -22,7 +22,7 @@ class Planned {
   Planned(graph::Model model, const Options& options) {
     model.graph->compact();
     plan = runtime::ExecutionPlan::build(model.graph, {.registry = &registry(),
-                                                       .rung = detect_cpu_rung(),
+                                                       .kernels = &microkernels::kernel_set(detect_cpu_rung()),
                                                        .weights = &weights,
                                                        .providers = options.providers,
                                                        .logger = nullptr,
