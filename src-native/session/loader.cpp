@@ -1,3 +1,4 @@
+#include "base/cpu_features.h"
 #include "session/loader.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // Convolutions work on channels in blocks where that pays.
+#include "base/cpu_features.h"
 #include "fusions/graph_test.h"
 
 using namespace infernode;

@@ -1,4 +1,5 @@
 // Blocks between convolutions are kept as bfloat16 where all that read and make them take that.
+#include "base/cpu_features.h"
 #include "fusions/graph_test.h"
 
 using namespace infernode;

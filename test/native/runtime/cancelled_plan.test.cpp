@@ -1,4 +1,5 @@
 // A load that is cancelled while kernels are made makes no other one.
+#include "base/cpu_features.h"
 #include "base/error.h"
 #include "plan_test.h"
 

@@ -1,4 +1,5 @@
 // A plan whose kernels are made on several threads is the one that a single thread makes, and fails as it does.
+#include "base/cpu_features.h"
 #include "base/error.h"
 #include "plan_test.h"
 

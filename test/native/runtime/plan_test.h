@@ -1,6 +1,7 @@
 #pragma once
 // A graph in text form made into a plan, and runs of it.
 
+#include "base/cpu_features.h"
 #include "fusions/graph_test.h"
 #include "runtime/brief_run.h"
 #include "runtime/executor.h"
