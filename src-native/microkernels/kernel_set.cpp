@@ -31,7 +31,9 @@ constexpr CpuRung kLowest = CpuRung::Neon, kGreatest = CpuRung::I8mm;
 #else
 constexpr CpuRung kLowest = CpuRung::Baseline, kGreatest = CpuRung::Amx;
 #endif
-constexpr std::size_t index_of(CpuRung rung) { return static_cast<std::size_t>(rung) - static_cast<std::size_t>(kLowest); }
+constexpr std::size_t index_of(CpuRung rung) {
+  return static_cast<std::size_t>(rung) - static_cast<std::size_t>(kLowest);
+}
 
 constexpr KernelSet make_set(CpuRung rung, Float32Precision precision) {
   return {.rung = rung,
@@ -73,9 +75,15 @@ const KernelSet& kernel_set(CpuRung rung, Float32Precision precision) noexcept {
 }
 
 // The table alone.
-const GemmTable& gemm_table(CpuRung rung, Float32Precision precision) noexcept { return kernel_set(rung, precision).gemm; }
-const BlockedConvTable& blocked_conv_table(CpuRung rung, Float32Precision precision) noexcept { return kernel_set(rung, precision).blocked_conv; }
-const BlockedWinogradTable& blocked_winograd_table(CpuRung rung, Float32Precision precision) noexcept { return kernel_set(rung, precision).blocked_winograd; }
+const GemmTable& gemm_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).gemm;
+}
+const BlockedConvTable& blocked_conv_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).blocked_conv;
+}
+const BlockedWinogradTable& blocked_winograd_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).blocked_winograd;
+}
 const QgemmTable& qgemm_table(CpuRung rung) noexcept { return kernel_set(rung).qgemm; }
 const ConvTable& conv_table(CpuRung rung) noexcept { return kernel_set(rung).conv; }
 const WinogradTable& winograd_table(CpuRung rung) noexcept { return kernel_set(rung).winograd; }
@@ -88,6 +96,8 @@ const RnnTable& rnn_table(CpuRung rung) noexcept { return kernel_set(rung).rnn; 
 const DftTable& dft_table(CpuRung rung) noexcept { return kernel_set(rung).dft; }
 const TransposeTable& transpose_table(CpuRung rung) noexcept { return kernel_set(rung).transpose; }
 const TreesTable& trees_table(CpuRung rung) noexcept { return kernel_set(rung).trees; }
-const PowerTable* power_table(CpuRung rung, Float32Precision precision) noexcept { return kernel_set(rung, precision).powers; }
+const PowerTable* power_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).powers;
+}
 
 }  // namespace infernode::microkernels

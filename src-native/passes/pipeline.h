@@ -42,7 +42,7 @@ struct PassOptions {
   /// Elements that share a scale where weights have no blocks; 0: the largest power of two from 16 to 256 that divides
   /// a column, 16 where none does.
   std::int64_t block_size = 32;
-  bool cpu_only = true;                        ///< no other provider will claim nodes
+  bool cpu_only = true;  ///< no other provider will claim nodes
   /// That the CPU's nodes will run.
   const microkernels::KernelSet* kernels = &microkernels::kernel_set({});
   /// run_basic sets it: weights that run_extended will have operators read as codes are not folded.

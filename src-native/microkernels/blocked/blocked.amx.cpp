@@ -16,7 +16,8 @@ namespace {
 
 // Whose weights are packed, too.
 template <int kPieces>
-constexpr const BlockedConvTable& kVectorTable = kPieces == 1 ? blocked_conv_table_bf16_medium : blocked_conv_table_avx512;
+constexpr const BlockedConvTable& kVectorTable =
+    kPieces == 1 ? blocked_conv_table_bf16_medium : blocked_conv_table_avx512;
 
 constexpr std::size_t kWorkingBands = 4, kLeastGroups = 4;
 

@@ -375,7 +375,7 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
 
 }  // namespace
 
-INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, medium) = {"bf16",      kScratchWords, fits,      grid, packed_weight_floats,
-                                                      pack_weight, conv,          depthwise, true};
+INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, medium) = {
+    "bf16", kScratchWords, fits, grid, packed_weight_floats, pack_weight, conv, depthwise, true};
 
 }  // namespace infernode::microkernels

@@ -325,12 +325,12 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
 }  // namespace
 
 INFERNODE_TABLE(BlockedConvTable, blocked_conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                                  kScratchFloats,
-                                                                  fits,
-                                                                  grid,
-                                                                  packed_weight_floats,
-                                                                  pack_weight,
-                                                                  conv,
-                                                                  depthwise};
+                                                   kScratchFloats,
+                                                   fits,
+                                                   grid,
+                                                   packed_weight_floats,
+                                                   pack_weight,
+                                                   conv,
+                                                   depthwise};
 
 }  // namespace infernode::microkernels

@@ -10,10 +10,10 @@
 // CMake finds these lines and writes microkernels/tables.h, which declares all tables and chooses between them.
 // INFERNODE_TABLE_NAME(gemm) is the table that the same target has for every precision.
 #define INFERNODE_TABLE_NAME(name) INFERNODE_SIMD_CAT(INFERNODE_SIMD_CAT(name, _table_), INFERNODE_LOOPS)
-#define INFERNODE_TABLE(Type, name)              \
+#define INFERNODE_TABLE(Type, name)             \
   extern const Type INFERNODE_TABLE_NAME(name); \
   constexpr Type INFERNODE_TABLE_NAME(name)
-#define INFERNODE_TABLE_OF(Type, name, precision)                                    \
+#define INFERNODE_TABLE_OF(Type, name, precision)                                 \
   extern const Type INFERNODE_SIMD_CAT(INFERNODE_TABLE_NAME(name), _##precision); \
   constexpr Type INFERNODE_SIMD_CAT(INFERNODE_TABLE_NAME(name), _##precision)
 #define INFERNODE_TARGET_NAME_(x) #x

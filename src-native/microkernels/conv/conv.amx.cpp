@@ -581,6 +581,6 @@ void col2im(const ConvShape& shape, const float* columns, float* image) noexcept
 }  // namespace
 
 INFERNODE_TABLE(ConvTable, conv) = {"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
-                                      pack_weight, conv,          depthwise,     col2im};
+                                    pack_weight, conv,          depthwise,     col2im};
 
 }  // namespace infernode::microkernels

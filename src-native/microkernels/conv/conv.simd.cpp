@@ -107,13 +107,13 @@ void col2im(const ConvShape& s, const float* columns, float* image) noexcept {
 }  // namespace
 
 INFERNODE_TABLE(ConvTable, conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                   kMr,
-                                                   kNr,
-                                                   kScratchFloats,
-                                                   packed_weight_floats,
-                                                   pack_weight,
-                                                   conv,
-                                                   depthwise,
-                                                   col2im};
+                                    kMr,
+                                    kNr,
+                                    kScratchFloats,
+                                    packed_weight_floats,
+                                    pack_weight,
+                                    conv,
+                                    depthwise,
+                                    col2im};
 
 }  // namespace infernode::microkernels

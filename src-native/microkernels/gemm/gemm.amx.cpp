@@ -37,6 +37,6 @@ void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::si
 }  // namespace
 
 INFERNODE_TABLE(GemmTable, gemm) = {"amx",  2 * kTileRows, kPanelColumns, kScratchFloats, packed_b_floats,
-                                      pack_b, gemm,          dgemm,         nullptr,        &kSplitting};
+                                    pack_b, gemm,          dgemm,         nullptr,        &kSplitting};
 
 }  // namespace infernode::microkernels

@@ -201,13 +201,13 @@ static_assert(2 * kDoubleBlockK * (kDoubleColumns + kDoubleRows) <= kScratchA);
 }  // namespace
 
 INFERNODE_TABLE(GemmTable, gemm) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                   kMr,
-                                                   kNr,
-                                                   kScratchA + kScratchB,
-                                                   packed_b_floats,
-                                                   pack_b,
-                                                   gemm,
-                                                   dgemm,
-                                                   &kTiles};
+                                    kMr,
+                                    kNr,
+                                    kScratchA + kScratchB,
+                                    packed_b_floats,
+                                    pack_b,
+                                    gemm,
+                                    dgemm,
+                                    &kTiles};
 
 }  // namespace infernode::microkernels

@@ -158,6 +158,6 @@ void gemm(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept
 
 // Scratch of the AVX-512 kernels lies behind a panel of numbers, in less than what splitting takes.
 INFERNODE_TABLE_OF(GemmTable, gemm, high) = {"amx.high", 2 * kTileRows, kPanelColumns, kScratchFloats, packed_b_floats,
-                                           pack_b,     gemm,          dgemm,         nullptr,        &kSplitting};
+                                             pack_b,     gemm,          dgemm,         nullptr,        &kSplitting};
 
 }  // namespace infernode::microkernels

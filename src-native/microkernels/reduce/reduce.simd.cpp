@@ -310,7 +310,7 @@ constexpr ReduceTable make_table(std::index_sequence<kOps...>) {
 
 }  // namespace
 
-INFERNODE_TABLE(ReduceTable, reduce) =
-    make_table(std::make_index_sequence<static_cast<std::size_t>(ReduceOp::kCount)>());
+INFERNODE_TABLE(ReduceTable,
+                reduce) = make_table(std::make_index_sequence<static_cast<std::size_t>(ReduceOp::kCount)>());
 
 }  // namespace infernode::microkernels

@@ -243,8 +243,8 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const std::size_t band = band_rows(s), pairs = pairs_of(s.in_channels);
   const bool again = args.again && range.row_end - range.row_begin <= band;
   float& kept = scratch[kept_at(s)];
-  const auto* const weight =
-      reinterpret_cast<const std::uint32_t*>(args.packed_weight + blocked_conv_table_bf16_medium.packed_weight_floats(s));
+  const auto* const weight = reinterpret_cast<const std::uint32_t*>(
+      args.packed_weight + blocked_conv_table_bf16_medium.packed_weight_floats(s));
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
     const Layout l = layout_of(s, smaller(band, range.row_end - r0));
     auto* const inputs = reinterpret_cast<std::uint32_t*>(scratch);
@@ -274,7 +274,8 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
       if (even[r]) continue;
       const std::size_t h = 2 * (r0 + r);
       kept = 0;
-      blocked_conv_table_bf16_medium.conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end}, scratch);
+      blocked_conv_table_bf16_medium.conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end},
+                                          scratch);
     }
   }
 }

@@ -340,13 +340,13 @@ void conv(const ConvArgs& args, const float* transformed, const WinogradBlock& b
 }  // namespace
 
 INFERNODE_TABLE(WinogradTable, winograd) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                           kMr,
-                                                           kLanes,
-                                                           packed_weight_floats,
-                                                           pack_weight,
-                                                           transformed_floats,
-                                                           transform_weight,
-                                                           scratch_floats,
-                                                           conv};
+                                            kMr,
+                                            kLanes,
+                                            packed_weight_floats,
+                                            pack_weight,
+                                            transformed_floats,
+                                            transform_weight,
+                                            scratch_floats,
+                                            conv};
 
 }  // namespace infernode::microkernels
