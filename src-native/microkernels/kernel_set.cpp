@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kPrecisions = 3;
 #if defined(__aarch64__) || defined(_M_ARM64)
-constexpr CpuRung kLowest = CpuRung::Neon, kGreatest = CpuRung::I8mm;
+constexpr CpuRung kLowest = CpuRung::Neon, kGreatest = CpuRung::Neon;
 #else
 constexpr CpuRung kLowest = CpuRung::Baseline, kGreatest = CpuRung::Amx;
 #endif
