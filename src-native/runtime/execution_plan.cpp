@@ -279,11 +279,15 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
     if (step.holds_inputs) {
       for (const ValueId id : step.inputs) pin(id);
     }
-    if (step.output_on_device || step.holds_inputs) {
+    if (step.provider != nullptr) {  // streams read and write late
+      for (const ValueId id : step.inputs) pin(id);
+    }
+    if (step.provider != nullptr || step.holds_inputs) {
       for (const ValueId id : step.outputs) pin(id);
     }
   }
   plan->find_frees();
+  plan->find_copies();
   return plan;
 }
 
@@ -302,6 +306,23 @@ void ExecutionPlan::find_frees() {
   for (std::size_t v = 0; v < last.size(); ++v) {
     if (last[v] >= 0 && !keep[v] && constants_[v].empty()) {
       steps_[static_cast<std::size_t>(last[v])].frees.push_back(static_cast<ValueId>(v));
+    }
+  }
+}
+
+void ExecutionPlan::find_copies() {
+  std::vector<provider::Provider*> copied_to(constants_.size(), nullptr);
+  for (const Step& step : steps_) {
+    if (step.provider == nullptr) continue;
+    if (std::ranges::find(device_providers_, step.provider) == device_providers_.end())
+      device_providers_.push_back(step.provider);
+    if (step.is_copy && step.output_on_device) copied_to[index(step.inputs[0])] = step.provider;
+  }
+  if (device_providers_.empty()) return;
+  for (Step& step : steps_) {
+    step.copied_to.resize(step.outputs.size(), nullptr);
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      if (step.outputs[o] != kNoValue) step.copied_to[o] = copied_to[index(step.outputs[o])];
     }
   }
 }

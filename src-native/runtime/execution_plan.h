@@ -62,6 +62,7 @@ struct Step {
   std::vector<kernel::IndexPair> in_place, alias;
   provider::Provider* provider = nullptr;  ///< null: the CPU
   bool output_on_device = false;           ///< outputs lie on the provider's device
+  std::vector<provider::Provider*> copied_to;  ///< by output: whose device it is copied to, else null; empty: none is
   bool holds_inputs =
       false;  ///< may keep its inputs in its outputs (control flow, sequences): they cannot lie in the arena
   bool control_flow = false;          ///< runs subgraphs, as often as the data says
@@ -109,6 +110,8 @@ class ExecutionPlan {
   /// By ValueId; empty where the value is no constant.
   const tensor::Value& constant(graph::ValueId id) const { return constants_[static_cast<std::size_t>(id)]; }
   std::size_t value_count() const { return constants_.size(); }
+  /// Those that have steps.
+  std::span<provider::Provider* const> device_providers() const { return device_providers_; }
   const PlanEnvironment& environment() const { return environment_; }
   /// "Conv 'conv1' (made from ...)" for messages, by step.
   std::string describe(const Step& step) const;
@@ -142,12 +145,14 @@ class ExecutionPlan {
   /// Which steps may take longer than earlier runs of the same shapes tell.
   void find_uncertain(const kernel::InferredGraph& inferred, ShapePlan& plan) const;
   void find_frees();
+  void find_copies();
 
   PlanEnvironment environment_;
   std::shared_ptr<graph::Graph> graph_;
   std::vector<graph::NodeId> order_;
   std::vector<const kernel::OpSchema*> schemas_;  // by NodeId
   std::vector<Step> steps_;
+  std::vector<provider::Provider*> device_providers_;
   std::vector<tensor::Value> constants_;
   std::size_t held_bytes_ = 0;
   std::vector<bool> pinned_;  // by ValueId: never in the arena (inputs, outputs, held by control flow or sequences)

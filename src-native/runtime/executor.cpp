@@ -28,6 +28,7 @@ void set_up(const Execution& execution) {
       frame.values[static_cast<std::size_t>(graph.captures()[i].inner)] = *execution.captures[i];
   }
   for (const auto& [id, value] : execution.shapes.known) frame.values[static_cast<std::size_t>(id)] = value;
+  frame.devices.prepare(execution.plan.device_providers());
 }
 
 /// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be
@@ -123,6 +124,7 @@ std::vector<tensor::Value> execute(const Execution& execution) {
   struct Clean {
     Frame& frame;
     ~Clean() {
+      frame.devices.abandon();
       for (tensor::Value& value : frame.values) value = {};
     }
   } clean{execution.frame};
@@ -138,6 +140,7 @@ std::vector<tensor::Value> execute(const Execution& execution) {
       runner.free_after(s);
     }
   }
+  execution.frame.devices.synchronize();
   return collect(execution);
 }
 

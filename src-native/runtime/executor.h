@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Execution {
   std::span<const tensor::Tensor> bound;           ///< by output: memory to write into where it fits; may be shorter
   std::span<const tensor::Device> devices;         ///< by output: where it shall stay; may be shorter (host)
   tensor::Allocator& output_allocator;             ///< of the graph's outputs, which outlive the frame
+  std::shared_ptr<kernel::MemoryBudget> budget = nullptr;  ///< of the run's memory for copies; null: no limit
   std::size_t inter_op_threads = 1;                ///< above 1: independent steps run at once
   const Demand* demand = nullptr;                  ///< null: all outputs are wanted
 
@@ -35,6 +37,7 @@ struct Execution {
 
 /// Runs every step that is needed; returns the graph's outputs (those that are not wanted empty), which share memory
 /// with nothing of the plan, the frame or the inputs (unless they stay on a device), so that they may be written to.
+/// What steps put into devices' streams is done when it returns, and when it throws.
 /// Kernel faults get the node's name and op type; the frame is left reusable either way.
 std::vector<tensor::Value> execute(const Execution& execution);
 

@@ -62,7 +62,10 @@ std::size_t size_class(std::size_t bytes) {
 
 }  // namespace
 
-FrameAllocator::FrameAllocator(std::size_t keep_bytes) : pool_(std::make_shared<Pool>()) { pool_->limit = keep_bytes; }
+FrameAllocator::FrameAllocator(std::size_t keep_bytes, tensor::Allocator& source)
+    : pool_(std::make_shared<Pool>()), source_(source) {
+  pool_->limit = keep_bytes;
+}
 
 FrameAllocator::~FrameAllocator() {
   const std::lock_guard lock(pool_->mutex);
@@ -72,7 +75,7 @@ FrameAllocator::~FrameAllocator() {
 }
 
 tensor::Buffer FrameAllocator::allocate(std::size_t bytes) {
-  if (bytes > SIZE_MAX / 2) return tensor::host_allocator().allocate(bytes);  // fails there with its message
+  if (bytes > SIZE_MAX / 2) return source_.allocate(bytes);  // fails there with its message
   struct Lease {
     std::shared_ptr<Pool> pool;
     std::size_t size;
@@ -92,7 +95,7 @@ tensor::Buffer FrameAllocator::allocate(std::size_t bytes) {
       pool_->kept -= size;
     }
   }
-  if (!lease->block) lease->block = tensor::host_allocator().allocate(size);
+  if (!lease->block) lease->block = source_.allocate(size);
   std::byte* data = lease->block.data();
   return tensor::Buffer(data, bytes, std::move(lease));
 }

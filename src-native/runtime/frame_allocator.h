@@ -7,14 +7,13 @@
 
 namespace infernode::runtime {
 
-/// Host memory for one frame's values whose shapes are not known beforehand, and for scratch: keeps freed blocks by
-/// size class for the next request, so loops and repeated runs do not go to the system each time. Blocks may outlive
-/// the allocator. Thread-safe.
+/// Host memory of one frame for what no plan lays out beforehand, and for scratch: keeps freed blocks by size class for
+/// the next request, so loops and repeated runs do not go to the system each time. Blocks may outlive the allocator.
+/// Thread-safe.
 class FrameAllocator final : public tensor::Allocator {
  public:
-  /// Keeps at most `keep_bytes` of freed memory; 0 keeps none. `budget`, if any, is charged while memory is held from
-  /// the system.
-  explicit FrameAllocator(std::size_t keep_bytes);
+  /// Keeps at most `keep_bytes` of freed memory; 0 keeps none. `source` gives host memory.
+  explicit FrameAllocator(std::size_t keep_bytes, tensor::Allocator& source = tensor::host_allocator());
   ~FrameAllocator() override;
 
   tensor::Buffer allocate(std::size_t bytes) override;
@@ -27,6 +26,7 @@ class FrameAllocator final : public tensor::Allocator {
  private:
   struct Pool;
   std::shared_ptr<Pool> pool_;
+  tensor::Allocator& source_;
 };
 
 /// Charges a MemoryBudget for what passes through it; each charge ends with its buffer.

@@ -2,6 +2,12 @@
 
 namespace infernode::runtime {
 
+void Frame::shrink() {
+  arena = {};
+  allocator.trim();
+  devices.trim();
+}
+
 std::unique_ptr<Frame> FramePool::take() {
   {
     const std::lock_guard lock(mutex_);
@@ -16,10 +22,7 @@ std::unique_ptr<Frame> FramePool::take() {
 
 void FramePool::give_back(std::unique_ptr<Frame> frame) {
   for (tensor::Value& value : frame->values) value = {};
-  if (!keep_memory_) {
-    frame->arena = {};
-    frame->allocator.trim();
-  }
+  if (!keep_memory_) frame->shrink();
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(frame));
 }

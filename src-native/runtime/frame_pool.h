@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/device_work.h"
 #include "runtime/frame_allocator.h"
 #include "tensor/value.h"
 
@@ -11,14 +12,18 @@ namespace infernode::runtime {
 
 /// One run's mutable state: the values of a plan's edges and the memory of its activations.
 struct Frame {
-  explicit Frame(bool keep_memory) : allocator(keep_memory ? kKeep : 0) {}
+  explicit Frame(bool keep_memory) : allocator(keep_memory ? kKeep : 0), devices(keep_memory ? kKeep : 0) {}
   static constexpr std::size_t kKeep = std::size_t{256} << 20;
 
   std::vector<tensor::Value> values;  ///< by ValueId
   tensor::Buffer arena;
   FrameAllocator allocator;  ///< for what is not laid out beforehand
+  DeviceWork devices;
 
-  std::size_t bytes() const { return arena.size() + allocator.kept_bytes(); }
+  /// Host bytes that it keeps.
+  std::size_t bytes() const { return arena.size() + allocator.kept_bytes() + devices.kept_bytes(); }
+  /// Returns them to the system.
+  void shrink();
 };
 
 /// Frames that no run uses at the moment. Thread-safe.

@@ -27,6 +27,32 @@ std::string type_shapes(std::span<const tensor::Value* const> values) {
   return text + "]";
 }
 
+/// A device's step has the frame's streams for itself while it puts its work into one; what it reads and writes lives on.
+class DeviceTurn {
+ public:
+  DeviceTurn(DeviceWork& devices, const Step& step, const std::vector<const tensor::Value*>& inputs,
+             const std::vector<tensor::Value>& outputs)
+      : devices_(devices),
+        inputs_(inputs),
+        outputs_(outputs),
+        turn_(devices.turn()),
+        stream_(devices.stream(*step.provider)) {
+    if (!step.output_on_device) devices_.give(stream_, step.outputs);
+  }
+  ~DeviceTurn() { devices_.keep(stream_, inputs_, outputs_); }
+  DeviceTurn(const DeviceTurn&) = delete;
+  DeviceTurn& operator=(const DeviceTurn&) = delete;
+
+  kernel::Stream& stream() const { return stream_; }
+
+ private:
+  DeviceWork& devices_;
+  const std::vector<const tensor::Value*>& inputs_;
+  const std::vector<tensor::Value>& outputs_;
+  const std::unique_lock<std::mutex> turn_;
+  kernel::Stream& stream_;
+};
+
 }  // namespace
 
 const tensor::Value* StepRunner::find(ValueId id) const {
@@ -47,6 +73,7 @@ void StepRunner::run(std::size_t index) {
   for (const ValueId id : step.inputs) inputs_.push_back(find(id));
   for (const ValueId id : step.implicit) implicit_.push_back(find(id));
   outputs_.assign(step.outputs.size(), {});
+  wait_for_inputs(step);
   std::optional<Measured> measured;
   if (execution_.run.profile != nullptr) measured.emplace(execution_.run);
   bool idle = false;
@@ -56,12 +83,7 @@ void StepRunner::run(std::size_t index) {
     if (idle) {
       outputs_[0] = *inputs_[0];
     } else {
-      kernel::KernelContext ctx(measured ? measured->run : execution_.run, inputs_, implicit_, outputs_,
-                                step.output_dtypes, std::span<const bool>(wanted, step.outputs.size()), *this);
-      std::optional<WatchedStep> watched;
-      if (execution_.shapes.any_size[index]) watched.emplace(execution_, index, inputs_);
-      step.kernel->run(ctx);
-      if (watched) watched->ended(inputs_);
+      run_kernel(step, index, measured ? measured->run : execution_.run, wanted);
     }
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
@@ -86,6 +108,27 @@ void StepRunner::run(std::size_t index) {
     if (step.outputs[o] != kNoValue && wanted[o])
       execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
   }
+}
+
+void StepRunner::wait_for_inputs(const Step& step) const {
+  if (execution_.plan.device_providers().empty()) return;
+  DeviceWork& devices = execution_.frame.devices;
+  const auto turn = devices.turn();
+  const kernel::Stream* own = step.provider == nullptr ? nullptr : &devices.stream(*step.provider);
+  devices.wait_for(step.inputs, own);
+  devices.wait_for(step.implicit, own);
+}
+
+void StepRunner::run_kernel(const Step& step, std::size_t index, kernel::RunContext& run, const bool* wanted) {
+  std::optional<DeviceTurn> turn;
+  if (step.provider != nullptr) turn.emplace(execution_.frame.devices, step, inputs_, outputs_);
+  kernel::KernelContext ctx(run, inputs_, implicit_, outputs_, step.output_dtypes,
+                            std::span<const bool>(wanted, step.outputs.size()), *this,
+                            turn ? &turn->stream() : nullptr);
+  std::optional<WatchedStep> watched;
+  if (execution_.shapes.any_size[index]) watched.emplace(execution_, index, inputs_);
+  step.kernel->run(ctx);
+  if (watched) watched->ended(inputs_);
 }
 
 /// A copy step that has nothing to do: its input was fed on the device already, or its output shall stay there and
@@ -118,6 +161,7 @@ tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, c
   if (step.output_on_device) return tensor::Tensor::make(dtype, shape, step.provider->allocator());
   if (id == kNoValue || dtype == tensor::DType::String)
     return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
+  if (step.is_copy) return allocate_for_copy(*step.provider, dtype, shape);
 
   const std::vector<ValueId>& graph_outputs = execution_.plan.graph().outputs();
   for (std::size_t i = 0; i < graph_outputs.size(); ++i) {
@@ -125,6 +169,8 @@ tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, c
     if (const tensor::Tensor* bound = execution_.bound_to(i, dtype, shape)) return *bound;
     return tensor::Tensor::make(dtype, shape, execution_.output_allocator);
   }
+  if (!step.copied_to.empty() && step.copied_to[o] != nullptr)
+    return allocate_for_copy(*step.copied_to[o], dtype, shape);
   const std::size_t bytes = tensor::byte_size(dtype, shape.numel());
   const ShapePlan& shapes = execution_.shapes;
   if (use_arena_ && shapes.offsets[index_of(id)] != ShapePlan::kNowhere && bytes <= shapes.sizes[index_of(id)]) {
@@ -132,6 +178,14 @@ tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, c
   }
   if (tensor::Tensor reused = reuse_input(step, o, dtype, shape)) return reused;
   return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
+}
+
+tensor::Tensor StepRunner::allocate_for_copy(const provider::Provider& provider, tensor::DType dtype,
+                                             const tensor::Shape& shape) const {
+  tensor::Allocator& staging = execution_.frame.devices.staging(provider);
+  if (execution_.budget == nullptr) return tensor::Tensor::make(dtype, shape, staging);
+  BudgetAllocator charged(staging, execution_.budget);
+  return tensor::Tensor::make(dtype, shape, charged);
 }
 
 /// An input's memory for output `o`, where the kernel may write in place, the input ends with this step and nobody else

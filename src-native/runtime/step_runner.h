@@ -30,6 +30,11 @@ class StepRunner final : private kernel::OutputSink {
     kernel::LoopProfile loops;
     const kernel::ProfileSink::Clock::time_point begin = kernel::ProfileSink::Clock::now();
   };
+  tensor::Tensor allocate_for_copy(const provider::Provider& provider, tensor::DType dtype,
+                                   const tensor::Shape& shape) const;
+  /// Where devices' streams give the host what the step reads.
+  void wait_for_inputs(const Step& step) const;
+  void run_kernel(const Step& step, std::size_t index, kernel::RunContext& run, const bool* wanted);
   void record(const Step& step, std::size_t index, const Measured& measured) const;
 
   const Execution& execution_;

@@ -290,6 +290,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
                              .bound = bound,
                              .devices = devices,
                              .output_allocator = limited ? charged_outputs : tensor::host_allocator(),
+                             .budget = limited ? budget : nullptr,
                              .inter_op_threads = !state_->options.parallel ? 1
                                                  : inter_op == 0           ? pool.size()
                                                                            : inter_op,
@@ -304,8 +305,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
                   begin, end);
   }
   if (!text_of(request.options.config, "memory.enable_memory_arena_shrinkage").empty()) {
-    (*frame).arena = {};
-    (*frame).allocator.trim();
+    (*frame).shrink();
   }
 
   std::vector<tensor::Value> results;
@@ -444,9 +444,9 @@ bool Session::release() {
   if (state_->released) return false;
   state_->released = true;
   state_->idle.wait(lock, [&] { return state_->running == 0; });
+  state_->frames.clear();
   state_->model.plan.reset();
   state_->model.providers.clear();
-  state_->frames.clear();
   lock.unlock();
   return_freed_memory();
   return true;
