@@ -6,17 +6,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cmakeBuild, mustNode } from './lib/live.mjs';
 import { at, bin, filesBelow, fingerprint, isMain, root, runMain, say, unlessDone } from './lib/project.mjs';
-import { doctestFolder, setup } from './setup.mjs';
+import { hasDoctest, setup } from './setup.mjs';
 
 const cmakeJs = bin('cmake-js/bin/cmake-js');
 
 async function configure() {
   const args = ['configure', '--log-level', 'warn', '--CDINFERNODE_BUILD_TESTS=ON'];
-  const doctest = doctestFolder();
-  if (doctest) args.push(`--CDDOCTEST_INCLUDE_DIR=${doctest}`);
   if (process.env.CI) args.push('--CDINFERNODE_WERROR=ON');
   const lock = at('package-lock.json');
-  const print = fingerprint([lock], root, args, process.env.CC, process.env.CXX, process.version);
+  const print = fingerprint([lock], root, args, hasDoctest(), process.env.CC, process.env.CXX, process.version);
   const cache = at('build', 'CMakeCache.txt');
   const stamp = at('build', '.configured');
   if (!existsSync(cache)) rmSync(stamp, { force: true });

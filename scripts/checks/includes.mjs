@@ -16,6 +16,7 @@ const ladder = [
   'runtime',
   'session',
   'napi',
+  'tools',
 ];
 
 export function check(files, read) {

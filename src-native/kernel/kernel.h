@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 #include "kernel/run_context.h"
 #include "kernel/stream.h"
-#include "microkernels/precision.h"
+#include "microkernels/common/precision.h"
 #include "tensor/value.h"
 
 namespace infernode::kernel {

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "graph/patch.h"
-#include "microkernels/blocked.h"
-#include "microkernels/blocked_winograd.h"
-#include "microkernels/winograd.h"
+#include "microkernels/blocked/blocked.h"
+#include "microkernels/winograd/blocked_winograd.h"
+#include "microkernels/winograd/winograd.h"
 #include "passes/pattern_passes.h"
 #include "passes/transposes/min_cut.h"
 

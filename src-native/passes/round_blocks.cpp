@@ -4,7 +4,7 @@
 #include <set>
 
 #include "graph/patch.h"
-#include "microkernels/blocked.h"
+#include "microkernels/blocked/blocked.h"
 #include "passes/pattern_passes.h"
 
 namespace infernode::passes {

@@ -43,10 +43,10 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
     fed.push_back(inputs[i].empty() ? nullptr : &inputs[i]);
   }
   const auto captured = ctx.implicit_inputs().subspan(first_capture_, plan_->graph().captures().size());
-  const bool brief = is_brief(ctx.run());
+  const bool brief = ctx.run().brief;
   const auto shapes = brief ? plan_->find_specialised(fed, captured) : plan_->specialise(fed, captured);
   const auto begin = kernel::ProfileSink::Clock::now();
-  if (brief && !ends_within(shapes.get(), *ctx.run().deadline - begin)) throw NotBrief{};
+  if (brief && !ends_within(shapes.get(), *ctx.run().deadline - begin)) give_up();
   const FrameLease frame(frames_);
   kernel::RunContext run = ctx.run();
   ++run.depth;

@@ -80,9 +80,9 @@ WatchedStep::WatchedStep(const Execution& execution, std::size_t index, std::spa
     : execution_(execution),
       index_(index),
       key_(key_of(inputs)),
-      brief_(is_brief(execution.run)),
+      brief_(execution.run.brief),
       begin_(brief_ ? Clock::time_point() : Clock::now()) {
-  if (brief_ && (!key_ || !execution.shapes.short_steps->holds(index, *key_))) throw NotBrief{};
+  if (brief_ && (!key_ || !execution.shapes.short_steps->holds(index, *key_))) give_up();
 }
 
 void WatchedStep::ended(std::span<const tensor::Value* const> inputs) const {

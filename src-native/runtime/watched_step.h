@@ -14,7 +14,7 @@ namespace infernode::runtime {
 /// follows from them; in others that is noted.
 class WatchedStep {
  public:
-  /// Just before the kernel runs. Throws NotBrief.
+  /// Just before the kernel runs. Throws Error(Aborted).
   WatchedStep(const Execution& execution, std::size_t index, std::span<const tensor::Value* const> inputs);
   /// Just after it.
   void ended(std::span<const tensor::Value* const> inputs) const;

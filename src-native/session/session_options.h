@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "microkernels/precision.h"
+#include "microkernels/common/precision.h"
 #include "passes/pipeline.h"
 #include "provider/provider.h"
 #include "session/config.h"

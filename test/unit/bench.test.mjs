@@ -7,7 +7,7 @@ import { machineWords, parseRates } from '../../bench/models/machine.mjs';
 import { commandLine, parseOptions, tableName } from '../../bench/models/options.mjs';
 import { markdown, problem, replaceTable, rowText, streaming, summarize } from '../../bench/models/report.mjs';
 import { boundByReading, weightBytes } from '../../bench/models/weights.mjs';
-import { workloads } from '../../scripts/models/workloads.mjs';
+import { workloads } from '../../bench/architectures/workloads.mjs';
 
 describe('the options of the benchmark', () => {
   it('compare everything with onnxruntime-node, with one thread and with two, unless told otherwise', () => {
