@@ -9,7 +9,7 @@
 #include "base/thread_pool.h"
 #include "kernel/registry.h"
 #include "provider/provider.h"
-#include "runtime/weight_store.h"
+#include "runtime/weights/weight_store.h"
 
 namespace infernode::passes {
 class Fusions;
