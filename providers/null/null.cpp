@@ -34,8 +34,8 @@ class NullStream final : public Stream {
 
 NullStream& of_null(Stream& stream) { return static_cast<NullStream&>(stream); }
 
-/// One claimed subgraph, interpreted node by node. Where the shapes of its results follow from those of its inputs it is
-/// put into the stream; otherwise it waits for what the stream has, and runs at once.
+/// One claimed subgraph, interpreted node by node. Where the shapes of its results follow from those of its inputs it
+/// is put into the stream; otherwise it waits for what the stream has, and runs at once.
 class NullKernel final : public kernel::Kernel {
  public:
   NullKernel(std::shared_ptr<const graph::Graph> body, const kernel::Registry& registry)
@@ -121,9 +121,8 @@ class NullProvider final : public Provider {
       fail(ErrorCode::Internal, cat("null: copy of ", from.to_string(), " to ", to.to_string()));
     }
     if (from.bytes() == 0) return;
-    of_null(stream).put([from = from.raw(), to = to.mutable_raw(), bytes = from.bytes()] {
-      std::memmove(to, from, bytes);
-    });
+    of_null(stream).put(
+        [from = from.raw(), to = to.mutable_raw(), bytes = from.bytes()] { std::memmove(to, from, bytes); });
   }
 
  private:

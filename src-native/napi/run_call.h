@@ -23,8 +23,8 @@ class StagingMemory {
   tensor::Buffer block_;
 };
 
-/// One run as JavaScript called for it: a prepared run, and where each of its outputs goes. Made, prepared and turned into
-/// a result on the JavaScript thread; `execute` may run elsewhere in between.
+/// One run as JavaScript called for it: a prepared run, and where each of its outputs goes. Made, prepared and turned
+/// into a result on the JavaScript thread; `execute` may run elsewhere in between.
 class RunCall {
  public:
   /// Reads the wire form and checks it against the model (session/feed_check.h). Feeds in JavaScript's memory are

@@ -159,9 +159,7 @@ std::vector<PreparedRun::ResultShape> PreparedRun::result_shapes() {
 
 std::vector<Value> PreparedRun::execute(const kernel::CancelToken* cancel) { return *run(cancel, std::nullopt); }
 
-std::optional<std::vector<Value>> PreparedRun::execute_briefly(Microseconds most) {
-  return run(nullptr, most);
-}
+std::optional<std::vector<Value>> PreparedRun::execute_briefly(Microseconds most) { return run(nullptr, most); }
 
 /// By output of the model: memory to write it into while the feeds are still read, and where it shall stay.
 void PreparedRun::place_outputs(std::vector<Tensor>& targets, std::vector<tensor::Device>& devices) const {
@@ -233,7 +231,9 @@ std::optional<std::vector<Value>> PreparedRun::run(const kernel::CancelToken* ca
   if (!made) return std::nullopt;
   const auto end = Profiler::Clock::now();
   history.ended(std::chrono::duration<double, std::micro>(end - begin).count(), context.brief);
-  if (profiler) profiler->add("Session", options.parallel ? "ParallelExecutor::Execute" : "SequentialExecutor::Execute", begin, end);
+  if (profiler)
+    profiler->add("Session", options.parallel ? "ParallelExecutor::Execute" : "SequentialExecutor::Execute", begin,
+                  end);
   if (!text_of(options_.config, "memory.enable_memory_arena_shrinkage").empty()) (*frame).shrink();
 
   std::vector<Value> results;

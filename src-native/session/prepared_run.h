@@ -34,8 +34,9 @@ class PreparedRun {
   /// this tensor. Otherwise it has memory of its own. An empty tensor takes that back.
   void write_into(std::size_t i, tensor::Tensor target) { wanted_.at(i).target = std::move(target); }
 
-  /// Duration in microseconds that earlier runs with these feeds' shapes and for these outputs let expect; nullopt where
-  /// there was none yet, or so long ago that its plan was dropped; infinity where they tell nothing (runtime::expected_us).
+  /// Duration in microseconds that earlier runs with these feeds' shapes and for these outputs let expect; nullopt
+  /// where there was none yet, or so long ago that its plan was dropped; infinity where they tell nothing
+  /// (runtime::expected_us).
   std::optional<double> expected_us();
   /// What is known of an output beforehand: dtype Undefined where it does not follow from the feeds' shapes.
   struct ResultShape {

@@ -55,7 +55,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Engine& engine() const;
 
   /// The first step of every run: checks the feeds (feed_check.h) and finds what earlier runs of these shapes tell. By
-  /// index into feeds(), an empty Value where not fed. Cheap. Throws Error that names the input; Disposed after release().
+  /// index into feeds(), an empty Value where not fed. Cheap. Throws Error that names the input; Disposed after
+  /// release().
   PreparedRun prepare(std::vector<tensor::Value> feeds, RunOptions options = {});
 
   /// Whether the model has a Loop: the only operator that may go on for ever.

@@ -2,10 +2,10 @@
 // Runs that the calling thread makes itself, JavaScript's in Node.js: which they are, and what they may enter. All that
 // decides it stands here.
 //
-// A brief run (RunContext::brief) must not hold its thread up, and nobody can cancel it meanwhile. Without control flow it
-// is like any other. With control flow it may take another way than those before it, so it goes on until its deadline,
-// and enters a body or a step of any size only where that was short before; else it ends as a cancelled run does, and its
-// caller begins it anew on a thread that may take its time.
+// A brief run (RunContext::brief) must not hold its thread up, and nobody can cancel it meanwhile. Without control flow
+// it is like any other. With control flow it may take another way than those before it, so it goes on until its
+// deadline, and enters a body or a step of any size only where that was short before; else it ends as a cancelled run
+// does, and its caller begins it anew on a thread that may take its time.
 
 #include <chrono>
 #include <cstddef>
@@ -33,13 +33,13 @@ std::optional<std::chrono::microseconds> time_on_caller(std::optional<double> ex
 /// given up, or has sizes that the data decides.
 bool may_be_brief(const ShapePlan& shapes, bool traced);
 
-/// Before a brief run enters a body: throws Error(Aborted) unless that is expected to end by the run's deadline. `shapes`
-/// is the body's plan, null where it did not run with these shapes yet.
+/// Before a brief run enters a body: throws Error(Aborted) unless that is expected to end by the run's deadline.
+/// `shapes` is the body's plan, null where it did not run with these shapes yet.
 void expect_brief_body(const kernel::RunContext& run, const ShapePlan* shapes);
 
 /// A step whose inputs' or outputs' sizes do not follow from the shapes of its plan's inputs (ShapePlan::any_size). A
-/// brief run enters it only where it was short with inputs of these shapes before, and where its size follows from them;
-/// other runs note whether it was.
+/// brief run enters it only where it was short with inputs of these shapes before, and where its size follows from
+/// them; other runs note whether it was.
 class WatchedStep {
  public:
   /// Just before the kernel runs. Throws Error(Aborted) where a brief run is not to enter it.

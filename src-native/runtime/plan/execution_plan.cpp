@@ -58,8 +58,7 @@ void ExecutionPlan::make_steps(const std::vector<int>& uses, std::vector<std::at
   schemas_.resize(graph_->node_count(), nullptr);
   for (const graph::NodeId id : order_) {
     const graph::Node& node = graph_->node(id);
-    schemas_[static_cast<std::size_t>(id)] =
-        environment_.registry->find_schema(node.domain, node.op_type, node.opset);
+    schemas_[static_cast<std::size_t>(id)] = environment_.registry->find_schema(node.domain, node.op_type, node.opset);
   }
   StepBuilder builder(*graph_, environment_, schemas_, releases);
   for (const graph::NodeId id : order_) {

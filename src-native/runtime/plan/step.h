@@ -18,8 +18,8 @@ struct Step {
   std::vector<tensor::DType> output_dtypes;  ///< Undefined where unknown or no tensor
   std::unique_ptr<bool[]> wanted;            ///< per output: somebody reads it
   std::vector<kernel::IndexPair> in_place, alias;
-  provider::Provider* provider = nullptr;  ///< null: the CPU
-  bool output_on_device = false;           ///< outputs lie on the provider's device
+  provider::Provider* provider = nullptr;      ///< null: the CPU
+  bool output_on_device = false;               ///< outputs lie on the provider's device
   std::vector<provider::Provider*> copied_to;  ///< by output: whose device it is copied to, else null; empty: none is
   bool holds_inputs =
       false;  ///< may keep its inputs in its outputs (control flow, sequences): they cannot lie in the arena

@@ -164,13 +164,12 @@ void StepBuilder::make_kernel(Step& step, const graph::Node& node, const kernel:
   }
   std::vector<graph::ValueType> inputs, outputs;
   for (const ValueId id : node.inputs) inputs.push_back(id == kNoValue ? graph::ValueType{} : graph_.value(id).type);
-  for (const ValueId id : node.outputs)
-    outputs.push_back(id == kNoValue ? graph::ValueType{} : graph_.value(id).type);
+  for (const ValueId id : node.outputs) outputs.push_back(id == kNoValue ? graph::ValueType{} : graph_.value(id).type);
   const kernel::KernelDef* def = environment_.registry->find_kernel(provider_name, *schema, inputs, outputs);
   if (def == nullptr) {
     fail(ErrorCode::UnsupportedOperator,
-         cat("Could not find an implementation for ", node.op_type, "(", schema->since_version, ") on ",
-             provider_name, ": ", graph::describe(graph_, node), " with inputs (", type_list(graph_, node), ")"));
+         cat("Could not find an implementation for ", node.op_type, "(", schema->since_version, ") on ", provider_name,
+             ": ", graph::describe(graph_, node), " with inputs (", type_list(graph_, node), ")"));
   }
   NodeKernelInfo info(graph_, node, *schema, environment_, releases_);
   step.kernel = def->make(info);

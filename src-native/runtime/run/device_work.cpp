@@ -40,7 +40,9 @@ DeviceWork::Device& DeviceWork::of(const kernel::Stream& stream) {
 void DeviceWork::wait_for(std::span<const graph::ValueId> values, const kernel::Stream* own) {
   for (const auto& device : devices_) {
     if (device->stream.get() == own || device->given.empty()) continue;
-    const auto is_given = [&](graph::ValueId id) { return std::ranges::find(device->given, id) != device->given.end(); };
+    const auto is_given = [&](graph::ValueId id) {
+      return std::ranges::find(device->given, id) != device->given.end();
+    };
     if (std::ranges::any_of(values, is_given)) device->synchronize();
   }
 }

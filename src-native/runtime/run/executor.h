@@ -23,8 +23,8 @@ struct Execution {
   std::span<const tensor::Device> devices;         ///< by output: where it shall stay; may be shorter (host)
   tensor::Allocator& output_allocator;             ///< of the graph's outputs, which outlive the frame
   std::shared_ptr<kernel::MemoryBudget> budget = nullptr;  ///< of the run's memory for copies; null: no limit
-  std::size_t inter_op_threads = 1;                ///< above 1: independent steps run at once
-  const Demand* demand = nullptr;                  ///< null: all outputs are wanted
+  std::size_t inter_op_threads = 1;                        ///< above 1: independent steps run at once
+  const Demand* demand = nullptr;                          ///< null: all outputs are wanted
 
   /// The memory that an output was given beforehand, where it fits; else null.
   const tensor::Tensor* bound_to(std::size_t output, tensor::DType dtype, const tensor::Shape& shape) const {

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/run/device_work.h"
 #include "runtime/memory/frame_allocator.h"
+#include "runtime/run/device_work.h"
 #include "tensor/value.h"
 
 namespace infernode::runtime {

@@ -4,8 +4,8 @@
 #include <new>
 #include <optional>
 
-#include "runtime/run/value_check.h"
 #include "runtime/brief/brief_run.h"
+#include "runtime/run/value_check.h"
 
 namespace infernode::runtime {
 
@@ -27,7 +27,8 @@ std::string type_shapes(std::span<const tensor::Value* const> values) {
   return text + "]";
 }
 
-/// A device's step has the frame's streams for itself while it puts its work into one; what it reads and writes lives on.
+/// A device's step has the frame's streams for itself while it puts its work into one; what it reads and writes lives
+/// on.
 class DeviceTurn {
  public:
   DeviceTurn(DeviceWork& devices, const Step& step, const std::vector<const tensor::Value*>& inputs,

@@ -77,7 +77,8 @@ class Planned {
   /// Of the constants that the plan keeps.
   std::size_t constant_bytes() const {
     std::size_t bytes = 0;
-    for (std::size_t v = 0; v < plan->value_count(); ++v) bytes += plan->constant(static_cast<graph::ValueId>(v)).bytes();
+    for (std::size_t v = 0; v < plan->value_count(); ++v)
+      bytes += plan->constant(static_cast<graph::ValueId>(v)).bytes();
     return bytes;
   }
 

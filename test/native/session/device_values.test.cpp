@@ -37,8 +37,7 @@ struct Bound {
   }
 
   static std::size_t index(const std::vector<session::ValueMetadata>& values, std::string_view name) {
-    return static_cast<std::size_t>(
-        std::ranges::find(values, name, &session::ValueMetadata::name) - values.begin());
+    return static_cast<std::size_t>(std::ranges::find(values, name, &session::ValueMetadata::name) - values.begin());
   }
   struct Output {
     std::size_t index;
