@@ -42,13 +42,16 @@ bool overlaps(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Buffer StagingMemory::take(std::size_t bytes) {
+Buffer StagingMemory::take(std::size_t bytes, session::Session& session) {
   if (block_.size() / 4 <= bytes && bytes <= kStagingKept && block_.use_count() == 1) {
     std::atomic_thread_fence(std::memory_order_acquire);  // with the last release of another holder
-    tensor::grow_host_buffer(block_, bytes);
+    if (block_.size() < bytes) {
+      block_ = {};
+      block_ = session.allocate_staging(bytes + bytes / 8);  // shapes that grow from run to run then seldom ask for more
+    }
     return block_;
   }
-  Buffer fresh = tensor::host_allocator().allocate(bytes);
+  Buffer fresh = session.allocate_staging(bytes);
   if (bytes <= kStagingKept) block_ = fresh;
   return fresh;
 }
@@ -118,7 +121,7 @@ Tensor RunCall::allocate(Output& output, DType dtype, const tensor::Shape& shape
 void RunCall::detach(StagingMemory& staging) {
   if (const std::size_t bytes = copied_bytes(); bytes > 0) {
     ThreadPool& pool = session_->engine().pool();
-    own(run_.feeds(), staging.take(bytes), pool, session_->options().threads_of(pool.size()));
+    own(run_.feeds(), staging.take(bytes, *session_), pool, session_->options().threads_of(pool.size()));
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].in_javascript) run_.write_into(i, {});  // JavaScript can reach it: written when the run is over

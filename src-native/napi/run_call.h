@@ -16,7 +16,7 @@ namespace infernode::napi {
 /// The memory that inputs of asynchronous runs are copied into, kept between runs while it fits.
 class StagingMemory {
  public:
-  tensor::Buffer take(std::size_t bytes);
+  tensor::Buffer take(std::size_t bytes, session::Session& session);
   void clear() { block_ = {}; }
 
  private:

@@ -101,6 +101,11 @@ tensor::Tensor Session::allocate(tensor::DType dtype, const tensor::Shape& shape
   fail(ErrorCode::InvalidArgument, cat("this session has no device '", device.to_string(), "'"));
 }
 
+tensor::Buffer Session::allocate_staging(std::size_t bytes) {
+  const auto providers = state_->providers();
+  return (providers.empty() ? tensor::host_allocator() : providers.front()->host_allocator()).allocate(bytes);
+}
+
 void Session::copy(const tensor::Tensor& from, const tensor::Tensor& to) {
   if (from.device().is_host() && to.device().is_host()) return tensor::copy_elements(from, to);
   const tensor::Device device = from.device().is_host() ? to.device() : from.device();

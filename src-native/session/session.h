@@ -64,6 +64,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Memory on a device of this session's providers, for bound inputs and outputs.
   tensor::Tensor allocate(tensor::DType dtype, const tensor::Shape& shape, tensor::Device device);
+  /// Host memory for copies of feeds, from which the session's devices read fast.
+  tensor::Buffer allocate_staging(std::size_t bytes);
   /// Copies between host and device memory, same dtype and byte count; returns when done.
   void copy(const tensor::Tensor& from, const tensor::Tensor& to);
   /// A device by name, "cpu" or one of this session's providers ("null", "cuda:1"). Throws InvalidArgument listing

@@ -7,8 +7,8 @@
 
 namespace infernode::runtime {
 
-void DeviceWork::Device::synchronize() {
-  if (!busy) return;
+bool DeviceWork::Device::synchronize() {
+  if (!busy) return false;
   struct Empty {
     Device& device;
     ~Empty() {
@@ -18,6 +18,7 @@ void DeviceWork::Device::synchronize() {
     }
   } empty{*this};
   stream->synchronize();
+  return true;
 }
 
 void DeviceWork::prepare(std::span<provider::Provider* const> providers) {
@@ -37,14 +38,16 @@ DeviceWork::Device& DeviceWork::of(const kernel::Stream& stream) {
   return **std::ranges::find_if(devices_, [&](const auto& device) { return device->stream.get() == &stream; });
 }
 
-void DeviceWork::wait_for(std::span<const graph::ValueId> values, const kernel::Stream* own) {
+bool DeviceWork::wait_for(std::span<const graph::ValueId> values, const kernel::Stream* own) {
+  bool waited = false;
   for (const auto& device : devices_) {
     if (device->stream.get() == own || device->given.empty()) continue;
     const auto is_given = [&](graph::ValueId id) {
       return std::ranges::find(device->given, id) != device->given.end();
     };
-    if (std::ranges::any_of(values, is_given)) device->synchronize();
+    if (std::ranges::any_of(values, is_given)) waited = device->synchronize() || waited;
   }
+  return waited;
 }
 
 void DeviceWork::keep(const kernel::Stream& stream, std::span<const tensor::Value* const> inputs,
@@ -66,16 +69,18 @@ void DeviceWork::give(const kernel::Stream& stream, std::span<const graph::Value
   device.given.insert(device.given.end(), values.begin(), values.end());
 }
 
-void DeviceWork::synchronize() {
+bool DeviceWork::synchronize() {
+  bool waited = false;
   std::exception_ptr fault;
   for (const auto& device : devices_) {
     try {
-      device->synchronize();
+      waited = device->synchronize() || waited;
     } catch (...) {
       if (!fault) fault = std::current_exception();
     }
   }
   if (fault) std::rethrow_exception(fault);
+  return waited;
 }
 
 void DeviceWork::abandon() noexcept {

@@ -26,16 +26,16 @@ class DeviceWork {
 
   /// Streams serve one thread at a time: whoever calls what follows, or runs a kernel with a stream, has the turn.
   std::unique_lock<std::mutex> turn() { return std::unique_lock(mutex_); }
-  /// Waits for the streams, but for `own`, whose work gives one of these values on the host.
-  void wait_for(std::span<const graph::ValueId> values, const kernel::Stream* own);
+  /// Waits for the streams, but for `own`, whose work gives one of these values on the host. False where none does.
+  bool wait_for(std::span<const graph::ValueId> values, const kernel::Stream* own);
   /// The stream got work that reads and writes these: they live until it is done.
   void keep(const kernel::Stream& stream, std::span<const tensor::Value* const> inputs,
             std::span<const tensor::Value> outputs) noexcept;
   /// The stream got work that gives these values on the host.
   void give(const kernel::Stream& stream, std::span<const graph::ValueId> values);
 
-  /// Waits for all streams. Throws what went wrong first, with all of them empty.
-  void synchronize();
+  /// Waits for all streams; false where they are empty. Throws what went wrong first, with all of them empty.
+  bool synchronize();
   /// The same for a run that has failed already.
   void abandon() noexcept;
 
@@ -54,7 +54,7 @@ class DeviceWork {
     std::vector<graph::ValueId> given;  ///< on the host, once the stream is synchronized
     bool busy = false;
 
-    void synchronize();
+    bool synchronize();
   };
   Device& of(const provider::Provider& provider);
   Device& of(const kernel::Stream& stream);

@@ -140,7 +140,8 @@ std::vector<tensor::Value> execute(const Execution& execution) {
       runner.free_after(s);
     }
   }
-  execution.frame.devices.synchronize();
+  const auto begin = kernel::ProfileSink::Clock::now();
+  if (execution.frame.devices.synchronize()) record_wait(execution.run, begin);
   return collect(execution);
 }
 

@@ -114,10 +114,11 @@ void StepRunner::run(std::size_t index) {
 void StepRunner::wait_for_inputs(const Step& step) const {
   if (execution_.plan.device_providers().empty()) return;
   DeviceWork& devices = execution_.frame.devices;
+  const auto begin = kernel::ProfileSink::Clock::now();
   const auto turn = devices.turn();
   const kernel::Stream* own = step.provider == nullptr ? nullptr : &devices.stream(*step.provider);
-  devices.wait_for(step.inputs, own);
-  devices.wait_for(step.implicit, own);
+  const bool inputs = devices.wait_for(step.inputs, own), implicit = devices.wait_for(step.implicit, own);
+  if (inputs || implicit) record_wait(execution_.run, begin);
 }
 
 void StepRunner::run_kernel(const Step& step, std::size_t index, kernel::RunContext& run, const bool* wanted) {
@@ -235,6 +236,10 @@ void StepRunner::record(const Step& step, std::size_t index, const Measured& mea
       {"output_type_shape", type_shapes(outputs)},
       {"thread_scheduling_stats", measured.loops.json()}};
   execution_.run.profile->add("Node", cat(name, "_kernel_time"), measured.begin, end, arguments);
+}
+
+void record_wait(const kernel::RunContext& run, kernel::ProfileSink::Clock::time_point begin) {
+  if (run.profile != nullptr) run.profile->add("Session", "device_wait", begin, kernel::ProfileSink::Clock::now());
 }
 
 }  // namespace infernode::runtime

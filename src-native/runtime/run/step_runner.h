@@ -7,6 +7,9 @@
 
 namespace infernode::runtime {
 
+/// Puts the time from `begin` on into the run's trace, if there is one: the run waited for devices.
+void record_wait(const kernel::RunContext& run, kernel::ProfileSink::Clock::time_point begin);
+
 /// Runs single steps of one execution. One runner per thread; the frame's values are shared.
 class StepRunner final : private kernel::OutputSink {
  public:

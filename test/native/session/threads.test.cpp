@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kModel =
     "(bool c, float[N] x) => (a, y) { a = Neg(x)  y = If<then_branch = t () => (u) { u = Exp(x) }, else_branch = e () "
     "=> (v) { w = Abs(x)  v = Neg(w) }>(c) }";
-const std::size_t kBoth[] = {0, 1};
+const std::vector<std::size_t> kBoth{0, 1};
 
 /// Calls members in a loop each, until all have ended in an Error; the codes of those.
 class Callers {
