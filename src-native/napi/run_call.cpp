@@ -121,7 +121,7 @@ Tensor RunCall::allocate(Output& output, DType dtype, const tensor::Shape& shape
 void RunCall::detach(StagingMemory& staging) {
   if (const std::size_t bytes = copied_bytes(); bytes > 0) {
     ThreadPool& pool = session_->engine().pool();
-    own(run_.feeds(), staging.take(bytes, *session_), pool, session_->options().threads_of(pool.size()));
+    own(run_.feeds(), staging.take(bytes, *session_), pool, session::threads_of(session_->options(), pool.size()));
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].in_javascript) run_.write_into(i, {});  // JavaScript can reach it: written when the run is over

@@ -187,7 +187,7 @@ std::optional<std::vector<Value>> PreparedRun::run(const kernel::CancelToken* ca
   const Logger logger = state.logger.with(options_.log_severity.value_or(options.log_severity), options.log_id);
   ThreadPool& pool = state.engine->pool();
   kernel::RunContext context{.pool = &pool,
-                             .max_threads = options.threads_of(pool.size()),
+                             .max_threads = threads_of(options, pool.size()),
                              .dynamic_block_base = state.dynamic_block_base,
                              .precision = options.float32_precision,
                              .cancel = cancel,
