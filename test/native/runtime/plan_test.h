@@ -1,6 +1,7 @@
 #pragma once
 // A graph in text form made into a plan, and runs of it.
 
+#include "base/cpu_features.h"
 #include "fusions/graph_test.h"
 #include "runtime/run/executor.h"
 #include "runtime/run/profiler.h"
@@ -21,7 +22,7 @@ class Planned {
   Planned(graph::Model model, const Options& options) {
     model.graph->compact();
     plan = runtime::ExecutionPlan::build(model.graph, {.registry = &registry(),
-                                                       .rung = detect_cpu_rung(),
+                                                       .kernels = &microkernels::kernel_set(detect_cpu_rung()),
                                                        .weights = &weights,
                                                        .providers = options.providers,
                                                        .logger = nullptr,
