@@ -1,7 +1,7 @@
 // A load that is cancelled while kernels are made makes no other one.
 #include "base/cpu_features.h"
 #include "base/error.h"
-#include "plan_test.h"
+#include "runtime/plan_test.h"
 
 using namespace infernode;
 using namespace infernode::test;

@@ -1,7 +1,7 @@
 // A plan whose kernels are made on several threads is the one that a single thread makes, and fails as it does.
 #include "base/cpu_features.h"
 #include "base/error.h"
-#include "plan_test.h"
+#include "runtime/plan_test.h"
 
 using namespace infernode;
 using namespace infernode::test;
