@@ -17,7 +17,7 @@ bool is_hard_swish(const Match& match) {
   if (!is_float(match.type("t")) || !is_scalar(match, "c_three", "t", 3) ||
       !is_scalar(match, "c_six", "t", divides ? 6.0 : 1.0 / 6.0))
     return false;
-  const std::optional<FusedActivation> clip = read_activation(match, match.maker("k"));
+  const std::optional<kernel::FusedActivation> clip = read_activation(match, match.maker("k"));
   return clip && clip->params == std::vector<float>{0, 6};
 }
 

@@ -198,16 +198,16 @@ std::vector<graph::ValueId> replace_transpose(const Match& match, graph::GraphPa
 }  // namespace
 
 void register_matmul_epilogue(FusionRegistry& registry) {
+  const std::vector<ActivationPattern> activations = activation_patterns(registry.operators());
   for (const std::string product : kProducts) {
     const std::string inputs = "(a, b, o_c, o_r, o_bs, o_bz";
     registry.add(
         {"MatMulBiasFusion", 2, inputs + ", c) => (y) { " + product + "  y = Add(t, c) }", guard_bias, replace_bias});
     registry.add({"MatMulResidualFusion", 2, inputs + ", r) => (y) { " + product + "  y = Add(t, r) }", guard_residual,
                   replace_residual});
-    for (const std::string activation : kActivations) {
-      registry.add({"MatMulActivationFusion", 2,
-                    inputs + ", o_min, o_max) => (y) { " + product + "  " + activation + " }", guard_activation,
-                    replace_activation});
+    for (const auto& [activation, more] : activations) {
+      registry.add({"MatMulActivationFusion", 2, inputs + more + ") => (y) { " + product + "  " + activation + " }",
+                    guard_activation, replace_activation});
     }
     registry.add({"MatMulScaleFusion", 2, inputs + ", c_s) => (y) { " + product + "  y = Mul(t, c_s) }", guard_scale,
                   replace_scale});
