@@ -14,7 +14,7 @@ bool is_fusable(const Match& match) {
 graph::Node fused_conv(const Match& match, std::vector<graph::ValueId> inputs,
                        const kernel::FusedActivation& activation) {
   const graph::Node& conv = match.maker("t");
-  graph::Node node = make_node(match, activation.is_published ? kMicrosoft : kOwn, "FusedConv", std::move(inputs));
+  graph::Node node = make_node(match, activation.is_published ? kMicrosoft : kOwn, kFusedConv, std::move(inputs));
   node.name = conv.name;
   node.opset = 1;
   node.attributes = conv.attributes;

@@ -16,7 +16,7 @@ constexpr const char* kProducts[] = {"t = MatMul(a, b)", "t = infernode.FusedMat
 /// The product's node `t` as a FusedMatMul with its attributes; the caller changes inputs and attributes.
 graph::Node fused_matmul(const Match& match) {
   const graph::Node& product = match.maker("t");
-  graph::Node node = make_node(match, kOwn, "FusedMatMul", product.inputs);
+  graph::Node node = make_node(match, kOwn, kFusedMatMul, product.inputs);
   node.name = product.name;
   node.opset = 1;
   node.inputs.resize(6, graph::kNoValue);
@@ -91,9 +91,7 @@ bool guard_operand_scale(const Match& match) { return takes_factor(match, "x"); 
 
 float factor_of(const Match& match) {
   const float factor = tensor::to_float_scalar(*match.constant("c_s"));
-  const bool divides = std::any_of(match.nodes().begin(), match.nodes().end(),
-                                   [&](graph::NodeId id) { return match.graph().node(id).op_type == "Div"; });
-  return divides ? 1 / factor : factor;
+  return contains(match, kDiv) ? 1 / factor : factor;
 }
 graph::Node scaled(const Match& match) {
   graph::Node node = fused_matmul(match);

@@ -85,10 +85,13 @@ class Propagation {
   bool read_once(ValueId id) const {
     return !graph_.is_output(id) && consumers_[static_cast<std::size_t>(id)].size() == 1;
   }
-  /// How the node moves what it is given; Nothing where it does anything else, or has more outputs than one.
+  /// How the node moves what it is given, codes as well as floats; Nothing where it does anything else, or has more
+  /// outputs than one.
   Moves moves(const Node& node) const {
-    const bool one = !node.removed && !node.inputs.empty() && node.inputs[0] != kNoValue && node.outputs.size() == 1;
-    return one ? kernel::traits_of(node, *options_.registry).moves : Moves::Nothing;
+    if (node.removed || node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs.size() != 1)
+      return Moves::Nothing;
+    const Moves how = kernel::traits_of(node, *options_.registry).moves;
+    return how == Moves::Converts ? Moves::Nothing : how;
   }
 
   /// Dequantizing moves from before a node to after it.

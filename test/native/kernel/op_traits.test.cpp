@@ -33,7 +33,7 @@ TEST_CASE("An operator has the traits that its registration says, others have no
     CHECK(none.axes == Axes::Fixed);
     CHECK(none.moves == Moves::Nothing);
     CHECK(none.blocks == Blocks::None);
-    CHECK_FALSE(none.activation);
+    CHECK_FALSE((none.activation != nullptr));
   }
   CHECK(traits_of(node_of("Sum2", 5, "other"), registry).axes == Axes::Fixed);
 }
