@@ -1,11 +1,11 @@
-#include "base/loop_team.h"
+#include "base/thread_pool/loop_team.h"
 
 #include <algorithm>
 #include <bit>
 #include <thread>
 
 #include "base/float_mode.h"
-#include "base/futex.h"
+#include "base/thread_pool/futex.h"
 
 namespace infernode {
 namespace {
@@ -41,7 +41,7 @@ LoopTeam::LoopTeam(size_t workers, uint32_t spin_us, const ThreadHooks& hooks)
     workers_[i] = {this, i};
     try {
       OsThread thread;
-      if (!thread.start(worker_entry, &workers_[i], hooks)) break;
+      if (!thread.start(worker_entry, &workers_[i], &hooks)) break;
       threads_.push_back(std::move(thread));
     } catch (...) {
       break;  // no memory, or a hook that throws: work with the threads there are
