@@ -71,7 +71,7 @@ void write_optimized(const Model& model, const Engine& engine, const SessionOpti
     const kernel::OpSchema* schema = registry.find_schema(node.domain, node.op_type, node.opset);
     return schema != nullptr && schema == registry.find_schema(node.domain, node.op_type, imported);
   };
-  const Model complete = fusions::with_definitions(model, write.functions);
+  const Model complete = fusions::with_definitions(model, registry, write.functions);
   graph::capture_constants(*complete.graph);
   save_model(complete, std::move(write), registry, options, logger);
 }

@@ -3,6 +3,7 @@
 
 #include "kernel/op_registrar.h"
 #include "ops/attention/attention_core.h"
+#include "ops/common/definition.h"
 #include "ops/common/reals.h"
 #include "ops/common/strided_copy.h"
 
@@ -158,13 +159,52 @@ void infer_fused_attention(InferContext& ctx) {
   ctx.set_output_shape(0, std::move(y));
 }
 
+std::string define_attention(const graph::Graph& graph, const graph::Node& node) {
+  Definition body(graph.value(node.inputs[0]).type.elem);
+  const auto exchanged = [&](const std::string& t, const char* flag) {
+    const bool other = node.attributes.get_int(flag, 0) != 0;
+    return other ? body.call("Transpose<perm = [0, 2, 1, 3]>", {t}) : t;
+  };
+  const auto dims = [&](std::size_t input, const char* flag) {
+    graph::SymShape shape = graph.value(node.inputs[input]).type.shape.value();
+    if (node.attributes.get_int(flag, 0) != 0) std::swap(shape.at(1), shape.at(2));
+    return shape;
+  };
+  const graph::SymShape q = dims(0, "q_rows_first");
+  const char* const turn = q.size() == 3 ? "Transpose<perm = [0, 2, 1]>" : "Transpose<perm = [0, 1, 3, 2]>";
+  /// Each head of a tensor of fewer heads as often as there are queries for it.
+  const auto repeated = [&](const std::string& t, const graph::SymShape& shape) {
+    if (q.size() == 3 || shape[1] == q[1]) return t;
+    if (!shape[1].known() || !q[1].known() || !shape[3].known())
+      fail(ErrorCode::Internal, "grouped attention over unknown numbers of heads has no definition");
+    const std::string alone = body.call("Unsqueeze", {t, body.integers({2})});
+    return body.call("Reshape", {body.repeat(alone, q[1].value() / shape[1].value()),
+                                 body.integers({0, q[1].value(), -1, shape[3].value()})});
+  };
+  const std::string query = exchanged(definition_input(node, 0), "q_rows_first");
+  const std::string key = repeated(exchanged(definition_input(node, 1), "k_rows_first"), dims(1, "k_rows_first"));
+  const std::string value = repeated(exchanged(definition_input(node, 2), "v_rows_first"), dims(2, "v_rows_first"));
+  std::string t = body.call("MatMul", {query, body.call(turn, {key})});
+  t = body.call("Mul", {t, body.constant(node.attributes.get_float("scale", 1))});
+  if (const std::string mask = definition_input(node, 3); !mask.empty()) t = body.call("Add", {t, mask});
+  t = body.call("Softmax<axis = -1>", {t});
+  const std::string probabilities = t;
+  if (node.attributes.get_int("zero_nan", 0) != 0)
+    t = body.call("Where", {body.call("IsNaN", {t}), body.constant(0), t});
+  t = body.call("MatMul", {t, value});
+  body.finish(exchanged(t, "y_rows_first"));
+  if (node.outputs.size() > 1) body.finish(probabilities, "p");
+  return body.text();
+}
+
 }  // namespace
 
 void register_fused_attention(kernel::OpRegistrar& r) {
   r.op("FusedAttention", "infernode")
       .version(1, "Q:T, K:T, V:T, mask:T? -> Y:T, P:T?; T = float|float16|bfloat16")
       .infer(infer_fused_attention)
-      .kernel<FusedAttention>();
+      .kernel<FusedAttention>()
+      .definition(define_attention);
 }
 
 }  // namespace infernode::ops

@@ -334,7 +334,8 @@ void register_conv_transpose(kernel::OpRegistrar& r) {
       .version(11, "X:T, W:T, B:T? -> Y:T; T = floats")
       .version(22, "X:T, W:T, B:T? -> Y:T; T = floats_bf16")
       .infer(infer_conv_transpose)
-      .kernel<ConvTranspose>();
+      .kernel<ConvTranspose>()
+      .product(kernel::Product::Convolution);
 }
 
 }  // namespace infernode::ops

@@ -115,7 +115,8 @@ void register_arg(kernel::OpRegistrar& r, std::string_view name) {
       .version(12, "data:T -> reduced:int64; T = numeric")
       .version(13, "data:T -> reduced:int64; T = numeric_bf16")
       .infer(infer_arg)
-      .template kernel<ArgReduce<Max>>();
+      .template kernel<ArgReduce<Max>>()
+      .axes(kernel::Axes::ReducedOne);
 }
 
 }  // namespace

@@ -207,7 +207,9 @@ void add(kernel::OpRegistrar& r, const char* name) {
       .version(13, "input:T -> output:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<K>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .axes(kernel::Axes::From)
+      .along_axis(-1, 13);
 }
 
 }  // namespace

@@ -117,7 +117,10 @@ void register_extreme(kernel::OpRegistrar& r, const char* name, kernel::InferFn 
       .version(12, "data_0:T* -> result:T; T = numeric")
       .version(13, "data_0:T* -> result:T; T = numeric_bf16")
       .infer(infer)
-      .kernel<K>();
+      .kernel<K>()
+      .broadcasts(6)
+      .commutative()
+      .passes_one_on();
 }
 
 template <class K>
@@ -128,7 +131,10 @@ void register_sum(kernel::OpRegistrar& r, const char* name) {
       .version(8, "data_0:T* -> result:T; T = floats")
       .version(13, "data_0:T* -> result:T; T = floats_bf16")
       .infer(infer_variadic)
-      .kernel<K>();
+      .kernel<K>()
+      .broadcasts(6)
+      .commutative()
+      .passes_one_on();
 }
 
 }  // namespace

@@ -99,7 +99,8 @@ void register_matmul_bnb4(kernel::OpRegistrar& r) {
   r.op("MatMulBnb4", "com.microsoft")
       .version(1, "A:T1, B:T2, absmax:T1 -> Y:T1; T1 = float|float16|bfloat16, T2 = uint8")
       .infer(infer_expanded_gemm)
-      .kernel<MatMulBnb4>();
+      .kernel<MatMulBnb4>()
+      .product();
 }
 
 }  // namespace infernode::ops

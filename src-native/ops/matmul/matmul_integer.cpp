@@ -208,7 +208,8 @@ void register_matmul_integer(kernel::OpRegistrar& r) {
       .version(10,
                "A:T1, B:T2, a_zero_point:T1?, b_zero_point:T2? -> Y:T3; T1 = int8|uint8, T2 = int8|uint8, T3 = int32")
       .infer(infer_matmul_integer)
-      .kernel<MatMulInteger>();
+      .kernel<MatMulInteger>()
+      .product();
   r.op("QLinearMatMul")
       .version(10,
                "a:T1, a_scale:float, a_zero_point:T1, b:T2, b_scale:float, b_zero_point:T2, y_scale:float, "
@@ -218,17 +219,20 @@ void register_matmul_integer(kernel::OpRegistrar& r) {
                "y:T3; TS = float|float16|bfloat16, T1 = int8|uint8|float8, T2 = int8|uint8|float8, "
                "T3 = int8|uint8|float8")
       .infer(infer_qlinear_matmul)
-      .kernel<QLinearMatMul>();
+      .kernel<QLinearMatMul>()
+      .product();
   r.op("DynamicQuantizeMatMul", "com.microsoft")
       .version(1, "A:T1, B:T2, b_scale:T1, b_zero_point:T2?, bias:T1? -> Y:T1; T1 = float, T2 = int8|uint8")
       .infer(infer_float_product)
-      .kernel<FloatProduct<true>>();
+      .kernel<FloatProduct<true>>()
+      .product();
   r.op("MatMulIntegerToFloat", "com.microsoft")
       .version(1,
                "A:T1, B:T2, a_scale:T3, b_scale:T3, a_zero_point:T1?, b_zero_point:T2?, bias:T3? -> Y:T3; "
                "T1 = int8|uint8, T2 = int8|uint8, T3 = float")
       .infer(infer_float_product)
-      .kernel<FloatProduct<false>>();
+      .kernel<FloatProduct<false>>()
+      .product();
 }
 
 }  // namespace infernode::ops

@@ -140,7 +140,8 @@ void register_matmul_nbits(kernel::OpRegistrar& r) {
       .infer(infer_expanded_gemm)
       .kernel<MatMulNBits>(
           {{"T2", {tensor::DType::UInt8}},
-           {"T3", {tensor::DType::UInt8, tensor::DType::Float16, tensor::DType::Float32, tensor::DType::BFloat16}}});
+           {"T3", {tensor::DType::UInt8, tensor::DType::Float16, tensor::DType::Float32, tensor::DType::BFloat16}}})
+      .product();
 }
 
 }  // namespace infernode::ops

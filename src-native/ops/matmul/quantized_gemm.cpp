@@ -160,7 +160,8 @@ void register_quantized_gemm(kernel::OpRegistrar& r) {
                "y_zero_point:TYZ? -> Y:TY; T = float, TA = int8|uint8, TB = int8|uint8, TC = int32, "
                "TYZ = int8|uint8, TY = float|int8|uint8")
       .infer(infer_quantized_gemm)
-      .kernel<QuantizedGemm>();
+      .kernel<QuantizedGemm>()
+      .product();
 }
 
 }  // namespace infernode::ops

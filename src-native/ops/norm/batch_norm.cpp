@@ -199,7 +199,8 @@ void register_batch_norm(kernel::OpRegistrar& r) {
                "X:T, scale:T1, B:T1, input_mean:T2, input_var:T2 -> Y:T, running_mean:T2?, running_var:T2?; "
                "T = floats_bf16, T1 = floats_bf16, T2 = floats_bf16")
       .infer(infer_batch_norm)
-      .kernel<BatchNorm>();
+      .kernel<BatchNorm>()
+      .axes(kernel::Axes::Channels, 7);
 }
 
 }  // namespace infernode::ops

@@ -100,7 +100,8 @@ void register_instance_norm(kernel::OpRegistrar& r) {
       .version(6, "input:T, scale:T, B:T -> output:T; T = floats")
       .version(22, "input:T, scale:T, B:T -> output:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
-      .kernel<GroupNorm<false>>();
+      .kernel<GroupNorm<false>>()
+      .axes(kernel::Axes::BatchAndChannels);
   r.op("GroupNormalization")
       .version(18, "X:T, scale:T, bias:T -> Y:T; T = floats_bf16")
       .version(21, "X:T, scale:T, bias:T -> Y:T; T = floats_bf16")

@@ -195,7 +195,8 @@ void register_normalization(kernel::OpRegistrar& r) {
       .version(1, "input:T -> output:T; T = floats")
       .version(22, "input:T -> output:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
-      .kernel<LpNormalization>();
+      .kernel<LpNormalization>()
+      .along_axis(-1);
   r.op("MeanVarianceNormalization")
       .version(1, "X:T -> Y:T; T = floats")
       .version(9, "X:T -> Y:T; T = floats")
@@ -206,7 +207,8 @@ void register_normalization(kernel::OpRegistrar& r) {
       .version(1, "X:T -> Y:T; T = floats")
       .version(13, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
-      .kernel<Lrn>();
+      .kernel<Lrn>()
+      .axes(kernel::Axes::Channels);
 }
 
 }  // namespace infernode::ops

@@ -410,7 +410,8 @@ void register_quantize(kernel::OpRegistrar& r) {
                "T2 = float|float16|bfloat16|int32|float8e8m0, "
                "T3 = int8|uint8|int16|uint16|int4|uint4|int2|uint2|float8|float4e2m1|float6e2m3|float6e3m2")
       .infer(infer_quantize)
-      .kernel<QuantizeLinear>();
+      .kernel<QuantizeLinear>()
+      .axes(kernel::Axes::Scaled);
   r.op("DequantizeLinear")
       .version(10, "x:T, x_scale:float, x_zero_point:T? -> y:float; T = int8|uint8|int32")
       .version(13, "x:T, x_scale:float, x_zero_point:T? -> y:float; T = int8|uint8|int32")
@@ -436,7 +437,8 @@ void register_quantize(kernel::OpRegistrar& r) {
                "T1 = int8|uint8|int16|uint16|int32|int4|uint4|int2|uint2|float8|float4e2m1|float6e2m3|float6e3m2, "
                "T2 = float|float16|bfloat16|float8e8m0, T3 = float|float16|bfloat16")
       .infer(infer_dequantize)
-      .kernel<DequantizeLinear>();
+      .kernel<DequantizeLinear>()
+      .axes(kernel::Axes::Scaled);
   // The forms that quantization tools wrote for onnxruntime before the standard had 16-bit types.
   r.op("QuantizeLinear", "com.microsoft")
       .version(1,

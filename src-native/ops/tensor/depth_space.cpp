@@ -108,14 +108,16 @@ void register_depth_space(kernel::OpRegistrar& r) {
       .version(13, "input:T -> output:T; T = all_ir4")
       .version(28, "input:T -> output:T; T = all_ir4")
       .infer(infer_blocks<true>)
-      .kernel<SpaceToDepth>();
+      .kernel<SpaceToDepth>()
+      .moves(kernel::Moves::Permutes);
   r.op("DepthToSpace")
       .version(1, "input:T -> output:T; T = all")
       .version(11, "input:T -> output:T; T = all")
       .version(13, "input:T -> output:T; T = all_ir4")
       .version(28, "input:T -> output:T; T = all_ir4")
       .infer(infer_blocks<false>)
-      .kernel<DepthToSpace>();
+      .kernel<DepthToSpace>()
+      .moves(kernel::Moves::Permutes);
 }
 
 }  // namespace infernode::ops

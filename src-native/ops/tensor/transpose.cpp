@@ -73,7 +73,8 @@ void register_transpose(kernel::OpRegistrar& r) {
       .version(24, "data:T -> transposed:T; T = all_ir12")
       .version(25, "data:T -> transposed:T; T = all_ir13")
       .infer(infer_transpose)
-      .kernel<Transpose>();
+      .kernel<Transpose>()
+      .moves(kernel::Moves::Permutes);
 }
 
 }  // namespace infernode::ops

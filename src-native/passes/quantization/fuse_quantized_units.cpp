@@ -24,7 +24,10 @@ using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
 
-constexpr const char* kMicrosoft = "com.microsoft";
+/// Products on codes, of com.microsoft: of matrices into floats, and of Gemm.
+constexpr const char *kMatMulToFloat = "MatMulIntegerToFloat", *kGemmOnCodes = "QGemm";
+/// Prefix of their names for all else.
+constexpr const char* kOnCodes = "QLinear";
 
 bool is_byte(DType type) { return type == DType::Int8 || type == DType::UInt8; }
 
@@ -57,9 +60,18 @@ struct Unit {
   std::optional<Codes> bias, output;  ///< output: none where floats are wanted
 };
 
+/// Inputs before it, a condition, are no numbers and stay as they are.
+std::size_t first_float(const Graph& graph, const Node& node) {
+  std::size_t i = 0;
+  while (i < node.inputs.size() && node.inputs[i] != kNoValue && graph.value(node.inputs[i]).type.elem == DType::Bool)
+    ++i;
+  return i;
+}
+
 class Finder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), consumers_(graph.consumers()) {}
+  Finder(const Graph& graph, const kernel::Registry& registry)
+      : graph_(graph), registry_(registry), consumers_(graph.consumers()) {}
 
   std::optional<Unit> find(NodeId id) const {
     const Node& node = graph_.node(id);
@@ -68,9 +80,9 @@ class Finder {
       return std::nullopt;
     Unit unit;
     unit.nodes = {id};
-    const bool conv = node.op_type == "Conv", gemm = node.op_type == "Gemm", product = gemm || node.op_type == "MatMul";
+    const bool conv = is(node, kConv), gemm = is(node, kGemm), product = gemm || is(node, kMatMul);
     if (!product && !conv && !is_simple(node)) return std::nullopt;
-    const std::size_t first = node.op_type == "Where" ? 1 : 0, last = product || conv ? 2 : node.inputs.size();
+    const std::size_t first = first_float(graph_, node), last = product || conv ? 2 : node.inputs.size();
     if (node.inputs.size() < last || graph_.value(node.outputs[0]).type.elem != DType::Float32) return std::nullopt;
     for (std::size_t i = first; i < last; ++i) {
       auto codes = dequantized(node.inputs[i]);
@@ -88,15 +100,12 @@ class Finder {
   }
 
  private:
-  /// Operators with a form for codes of one type and one scale that has the same attributes. AveragePool, LeakyRelu and
-  /// Softmax have one too, but are faster on floats.
+  /// Operators with a form for codes of one type and one scale that has the same attributes.
   bool is_simple(const Node& node) const {
-    if (node.op_type == "GlobalAveragePool") {
-      const auto& shape = graph_.value(node.inputs[0]).type.shape;
-      return shape && shape->size() >= 3;
-    }
-    constexpr std::string_view kSimple[] = {"Add", "Concat", "Mul", "Sigmoid", "Where"};
-    return std::ranges::find(kSimple, node.op_type) != std::end(kSimple);
+    const kernel::OpTraits& traits = kernel::traits_of(node, registry_);
+    if (traits.on_codes == nullptr || traits.axes != kernel::Axes::BatchAndChannels) return traits.on_codes != nullptr;
+    const auto& shape = graph_.value(node.inputs[0]).type.shape;
+    return shape && shape->size() >= 3;
   }
 
   bool fits_simple(const Unit& unit) const {
@@ -134,17 +143,14 @@ class Finder {
     if (!types_fit(unit) || !a || !b || a->size() < 2 || b->size() < 2 || !unit.inputs[0].uniform() ||
         weights == nullptr || weights->rank() != b->size() || weights->numel() == 0)
       return false;
-    if (node.op_type == "Gemm" &&
-        (node.attributes.get_int("transA", 0) != 0 || node.attributes.get_float("beta", 1) != 1))
+    if (is(node, kGemm) && (node.attributes.get_int("transA", 0) != 0 || node.attributes.get_float("beta", 1) != 1))
       return false;
     return unit.inputs[1].uniform() ||
            (weights->rank() == 2 && unit.inputs[1].fits(weights->shape(), columns_first(node) ? 0 : 1));
   }
 
   /// Whether outputs lie along the first axis of the weights, not along the second.
-  static bool columns_first(const Node& node) {
-    return node.op_type == "Conv" || node.attributes.get_int("transB", 0) != 0;
-  }
+  static bool columns_first(const Node& node) { return is(node, kConv) || node.attributes.get_int("transB", 0) != 0; }
 
   /// A bias of 32-bit codes whose step is that of the products: they are added as they are. False where it is another.
   bool take_bias(const Node& node, Unit& unit) const {
@@ -195,8 +201,7 @@ class Finder {
 
   std::optional<Codes> dequantized(ValueId value) const {
     const NodeId by = value == kNoValue ? kNoNode : graph_.value(value).producer;
-    if (by == kNoNode || !is_of_either_domain(graph_.node(by), "DequantizeLinear") ||
-        graph_.value(value).type.elem != DType::Float32)
+    if (by == kNoNode || !is_dequantizer(graph_.node(by)) || graph_.value(value).type.elem != DType::Float32)
       return std::nullopt;
     return read(by, graph_.node(by).inputs[0]);
   }
@@ -216,12 +221,11 @@ class Finder {
     std::vector<NodeId> path;
     NodeId id = kNoNode;
     const Node* reader = only_reader(value, id);
-    if (reader != nullptr && reader->domain.empty() && (reader->op_type == "Relu" || reader->op_type == "Clip") &&
-        runs_on_cpu(*reader)) {
+    if (reader != nullptr && kernel::traits_of(*reader, registry_).bounds != nullptr && runs_on_cpu(*reader)) {
       path.push_back(id);
       reader = only_reader(reader->outputs[0], id);
     }
-    if (reader == nullptr || !is_of_either_domain(*reader, "QuantizeLinear")) return std::nullopt;
+    if (reader == nullptr || !is_quantizer(*reader)) return std::nullopt;
     const auto out = read(id, reader->outputs[0]);
     if (!out || !out->uniform() || !is_byte(out->type)) return std::nullopt;
     if (!path.empty() && !is_implied(graph_.node(path[0]), *out)) return std::nullopt;
@@ -236,25 +240,20 @@ class Finder {
     const auto code = [&](float value) {
       return std::nearbyint(value / out.scale_at(0)) + static_cast<float>(out.zero_at_first());
     };
-    if (node.op_type == "Relu") return code(0) <= least;
-    const auto bound = [&](std::size_t i, const char* name, float none) -> std::optional<float> {
-      if (node.opset < 11) return node.attributes.get_float(name, none);
-      if (node.inputs.size() <= i || node.inputs[i] == kNoValue) return none;
-      const Tensor* known = constant(graph_, node.inputs[i]);
-      return known != nullptr && known->numel() == 1 ? std::optional(tensor::to_float_scalar(*known)) : std::nullopt;
-    };
-    const auto low = bound(1, "min", -INFINITY), high = bound(2, "max", INFINITY);
-    return low && high && *low <= *high && code(*low) <= least && code(*high) >= most;
+    const auto bounds = kernel::traits_of(node, registry_).bounds({graph_, node});
+    return bounds && bounds->low <= bounds->high && code(bounds->low) <= least && code(bounds->high) >= most;
   }
 
   const Graph& graph_;
+  const kernel::Registry& registry_;
   const std::vector<std::vector<NodeId>> consumers_;
 };
 
 /// Puts the operator for codes in the place of a unit.
 class Builder {
  public:
-  Builder(Graph& graph, const Unit& unit) : graph_(graph), unit_(unit), patch_(graph) {}
+  Builder(Graph& graph, const kernel::Registry& registry, const Unit& unit)
+      : graph_(graph), registry_(registry), unit_(unit), patch_(graph) {}
 
   void run() {
     const Node& old = graph_.node(unit_.nodes[0]);
@@ -264,31 +263,22 @@ class Builder {
     node.attributes = old.attributes;
     node.domain = kMicrosoft;
     node.opset = 1;
-    node.op_type = "QLinear" + old.op_type;
     node.outputs = {unit_.output ? unit_.output->codes : old.outputs[0]};
-    if (old.op_type == "Conv" || (old.op_type == "MatMul" && unit_.output)) {
+    if (is(old, kGemm)) {
+      make_gemm(node);
+    } else if (is(old, kMatMul) && !unit_.output) {
+      const Codes &a = unit_.inputs[0], &b = unit_.inputs[1];
+      node.op_type = kMatMulToFloat;
+      node.inputs = {a.codes, b.codes, a.scale, b.scale, zero(a), zero(b)};
+    } else if (is(old, kConv) || is(old, kMatMul)) {  // of the standard
       node.domain.clear();
       node.opset = old.opset;
-    }
-    if (old.op_type == "MatMul" && !unit_.output) {
-      const Codes &a = unit_.inputs[0], &b = unit_.inputs[1];
-      node.op_type = "MatMulIntegerToFloat";
-      node.inputs = {a.codes, b.codes, a.scale, b.scale, zero(a), zero(b)};
-    } else if (old.op_type == "Gemm") {
-      node.op_type = "QGemm";
-      node.attributes.erase("beta");
-      take(node, unit_.inputs);
-      node.inputs.push_back(unit_.bias ? unit_.bias->codes : kNoValue);
-      if (unit_.output) take_output(node);
-      if (node.inputs.back() == kNoValue) node.inputs.pop_back();
-    } else if (old.op_type == "Concat") {
-      take_output(node);
-      take(node, unit_.inputs);
-    } else {
-      if (old.op_type == "Where") node.inputs = {old.inputs[0]};
+      node.op_type = kOnCodes + old.op_type;
       take(node, unit_.inputs);
       take_output(node);
       if (unit_.bias) node.inputs.push_back(unit_.bias->codes);
+    } else {
+      make_simple(node, old);
     }
     patch_.add_node(std::move(node), unit_.nodes);
     for (const NodeId id : unit_.nodes) patch_.remove_node(id);
@@ -296,6 +286,24 @@ class Builder {
   }
 
  private:
+  void make_gemm(Node& node) {
+    node.op_type = kGemmOnCodes;
+    node.attributes.erase("beta");
+    take(node, unit_.inputs);
+    node.inputs.push_back(unit_.bias ? unit_.bias->codes : kNoValue);
+    if (unit_.output) take_output(node);
+    if (node.inputs.back() == kNoValue) node.inputs.pop_back();
+  }
+  /// Of any number of inputs, what is said of the output comes first.
+  void make_simple(Node& node, const Node& old) {
+    const kernel::OpTraits& traits = kernel::traits_of(old, registry_);
+    const bool joins = traits.axes == kernel::Axes::Joined;
+    node.op_type = traits.on_codes;
+    for (std::size_t i = 0; i < first_float(graph_, old); ++i) node.inputs.push_back(old.inputs[i]);
+    if (joins) take_output(node);
+    take(node, unit_.inputs);
+    if (!joins) take_output(node);
+  }
   void take(Node& node, const std::vector<Codes>& all) {
     for (const Codes& in : all) {
       for (const ValueId id : {in.codes, in.scale, zero(in)}) node.inputs.push_back(id);
@@ -314,15 +322,16 @@ class Builder {
   }
 
   Graph& graph_;
+  const kernel::Registry& registry_;
   const Unit& unit_;
   graph::GraphPatch patch_;
 };
 
 }  // namespace
 
-std::set<NodeId> dequantizers_of_units(const Graph& graph) {
+std::set<NodeId> dequantizers_of_units(const Graph& graph, const PassOptions& options) {
   std::set<NodeId> out;
-  const Finder finder(graph);
+  const Finder finder(graph, *options.registry);
   for (NodeId id = 0; id < static_cast<NodeId>(graph.node_count()); ++id) {
     const auto unit = finder.find(id);
     if (!unit) continue;
@@ -333,13 +342,14 @@ std::set<NodeId> dequantizers_of_units(const Graph& graph) {
 }
 
 bool fuse_quantized_units(Graph& graph, const PassOptions& options) {
-  const Finder finder(graph);  // a unit's nodes are no other one's: what it says of the rest stays true
+  const Finder finder(graph,
+                      *options.registry);  // a unit's nodes are no other one's: what it says of the rest stays true
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
     options.check();
     const auto unit = finder.find(id);
     if (!unit) continue;
-    Builder(graph, *unit).run();
+    Builder(graph, *options.registry, *unit).run();
     changed = true;
   }
   return changed;

@@ -24,7 +24,7 @@ using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
 
-constexpr const char* kMicrosoft = "com.microsoft";
+constexpr const char* kProduct = "MatMulNBits";
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
 bool is_signed(DType type) { return type == DType::Int2 || type == DType::Int4 || type == DType::Int8; }
@@ -114,22 +114,21 @@ std::optional<Codes> trace(const Graph& graph, ValueId factor, bool transposed, 
     if (id == kNoNode || graph.node(id).inputs.empty() || graph.node(id).inputs[0] == kNoValue) return std::nullopt;
     const Node& node = graph.node(id);
     out.from.push_back(id);
-    if (is_of_either_domain(node, "DequantizeLinear")) {
+    if (is_dequantizer(node)) {
       if (!read_scales(graph, node, out) || size(out.codes.numel()) != out.k * out.n) return std::nullopt;
       // One scale or one for each column: products of 8 bits have a form of their own.
       if (out.bits() == 8 && out.in_block == 0) return std::nullopt;
       return out.fits_blocks() ? std::optional(out) : std::nullopt;
     }
-    if (!node.domain.empty()) return std::nullopt;
     value = node.inputs[0];
-    if (node.op_type == "Cast") {
+    if (is(node, kCast)) {
       if (!tensor::is_floating(graph.value(value).type.elem)) return std::nullopt;
-    } else if (node.op_type == "Transpose" && !reshaped) {
+    } else if (is(node, kTranspose) && !reshaped) {
       const auto perm = node.attributes.get_ints("perm");
       if (!perm.empty() && perm != std::vector<std::int64_t>{1, 0} && perm != std::vector<std::int64_t>{0, 1})
         return std::nullopt;
       if (perm.empty() || perm[0] == 1) out.rows = !out.rows;
-    } else if (node.op_type == "Reshape") {
+    } else if (is(node, kReshape)) {
       reshaped = true;
     } else {
       return std::nullopt;
@@ -178,7 +177,7 @@ Packed pack(const Codes& in, DType type) {
       codes[k * bits / 8] |= static_cast<std::uint8_t>(raised(in.codes, in.at(k, n)) << (k * bits % 8));
   }
   const std::vector<float> scales = tensor::to_float_vector(in.scales);
-  tensor::dispatch<float, Float16, BFloat16>(type, "MatMulNBits", [&]<class T>(tensor::TypeTag<T>) {
+  tensor::dispatch<float, Float16, BFloat16>(type, kProduct, [&]<class T>(tensor::TypeTag<T>) {
     T* to = out.scales.mutable_data<T>();
     for (std::size_t n = 0; n < in.n; ++n) {
       for (std::size_t b = 0; b < blocks; ++b) {
@@ -214,10 +213,8 @@ class Fuser {
 
   bool fuse(NodeId id) {
     const Node& product = graph_.node(id);
-    const bool gemm = product.op_type == "Gemm";
-    if (!product.domain.empty() || (!gemm && product.op_type != "MatMul") || product.inputs.size() < 2 ||
-        !runs_on_cpu(product))
-      return false;
+    const bool gemm = is(product, kGemm);
+    if ((!gemm && !is(product, kMatMul)) || product.inputs.size() < 2 || !runs_on_cpu(product)) return false;
     const DType type = graph_.value(product.inputs[0]).type.elem;
     if (type != DType::Float32 && type != DType::Float16 && type != DType::BFloat16) return false;
     if (gemm && !is_plain(product)) return false;
@@ -234,7 +231,7 @@ class Fuser {
     Node node;
     const Node& old = graph_.node(id);
     node.name = old.name;
-    node.op_type = "MatMulNBits";
+    node.op_type = kProduct;
     node.domain = kMicrosoft;
     node.opset = 1;
     node.provider = old.provider;

@@ -25,14 +25,14 @@ using tensor::Tensor;
 
 constexpr float kLeastCode = -128, kMostCode = 127;
 
-bool is(const Node& node, std::string_view op) { return node.op_type == op && node.domain.empty(); }
-bool takes_weights(const Node& node) {
-  return (is(node, "Conv") || is(node, "ConvTranspose") || is(node, "Gemm")) && node.inputs.size() >= 2;
+bool takes_weights(const Node& node, const kernel::Registry& registry) {
+  if (!node.domain.empty() || node.inputs.size() < 2) return false;
+  return is(node, kGemm) || kernel::traits_of(node, registry).product == kernel::Product::Convolution;
 }
 /// The axis of the weights along which the node's output channels lie.
 std::int64_t channel_axis(const Node& node) {
-  if (is(node, "Conv")) return 0;
-  return is(node, "Gemm") && node.attributes.get_int("transB", 0) != 0 ? 0 : 1;
+  if (is(node, kConv)) return 0;
+  return is(node, kGemm) && node.attributes.get_int("transB", 0) != 0 ? 0 : 1;
 }
 const Tensor* floats(const Graph& graph, ValueId id) {
   const Tensor* tensor = constant(graph, id);
@@ -123,7 +123,7 @@ class Quantizer {
 
   bool quantize(NodeId id) {
     const Node& node = graph_.node(id);
-    if (!takes_weights(node) || !becomes_codes(id)) return false;
+    if (!takes_weights(node, *options_.registry) || !becomes_codes(id)) return false;
     const NodeId input = maker(node.inputs[0]), coded = maker(node.inputs[1]);
     const float* scale = input != kNoNode ? scale_of_codes(graph_.node(input)) : nullptr;
     if (scale == nullptr) return false;
@@ -173,7 +173,7 @@ class Quantizer {
 
   /// The scale, where the node makes floats of 8- or 16-bit codes with a constant one for all.
   const float* scale_of_codes(const Node& node) const {
-    if (!is_of_either_domain(node, "DequantizeLinear")) return nullptr;
+    if (!is_dequantizer(node)) return nullptr;
     const DType type = graph_.value(node.inputs[0]).type.elem;
     const Tensor* scale = floats(graph_, node.inputs[1]);
     const bool codes = type == DType::Int8 || type == DType::UInt8 || type == DType::Int16 || type == DType::UInt16;
@@ -182,8 +182,7 @@ class Quantizer {
 
   /// The scales of weights that are dequantized: one, or one for each channel of the output.
   const Tensor* scales_of_channels(const Node& node, const Node& coded) const {
-    if (!is_of_either_domain(coded, "DequantizeLinear") || coded.attributes.get_int("block_size", 0) != 0)
-      return nullptr;
+    if (!is_dequantizer(coded) || coded.attributes.get_int("block_size", 0) != 0) return nullptr;
     const Tensor* scale = floats(graph_, coded.inputs[1]);
     if (scale == nullptr || scale->rank() > 1) return nullptr;
     const auto& shape = graph_.value(coded.inputs[0]).type.shape;
@@ -192,13 +191,19 @@ class Quantizer {
     return scale->numel() == 1 || axis == channel_axis(node) ? scale : nullptr;
   }
 
-  /// Whether the output is quantized and nothing else, as it is or after Relus, Clips and MaxPools.
+  /// Cuts off elements, or takes the largest: codes would do as well.
+  bool keeps_order(const Node& node) const {
+    const kernel::OpTraits& traits = kernel::traits_of(node, *options_.registry);
+    return traits.bounds != nullptr || traits.moves == kernel::Moves::Largest;
+  }
+  /// Whether the output is quantized and nothing else, as it is or after what cuts off (Relu, Clip) or takes the
+  /// largest (MaxPool).
   bool becomes_codes(NodeId id) const {
     const Node* reader = &graph_.node(id);
     do {
       reader = only_reader(*reader);
-    } while (reader != nullptr && (is(*reader, "Relu") || is(*reader, "Clip") || is(*reader, "MaxPool")));
-    return reader != nullptr && is_of_either_domain(*reader, "QuantizeLinear");
+    } while (reader != nullptr && keeps_order(*reader));
+    return reader != nullptr && is_quantizer(*reader);
   }
   const Node* only_reader(const Node& node) const {
     if (node.outputs[0] == kNoValue) return nullptr;  // a MaxPool of which only the places are read
@@ -233,18 +238,18 @@ class Quantizer {
 
 }  // namespace
 
-bool may_quantize_weights(const Graph& graph) {
+bool may_quantize_weights(const Graph& graph, const PassOptions& options) {
   const auto coded = [&](ValueId id) {
     const NodeId maker = id == kNoValue ? kNoNode : graph.value(id).producer;
-    return id == kNoValue || (maker != kNoNode && is_of_either_domain(graph.node(maker), "DequantizeLinear"));
+    return id == kNoValue || (maker != kNoNode && is_dequantizer(graph.node(maker)));
   };
   bool quantizes = false, takes = false;
   for (NodeId id = 0; id < static_cast<NodeId>(graph.node_count()); ++id) {
     const Node& node = graph.node(id);
     if (node.removed) continue;
-    quantizes = quantizes || is_of_either_domain(node, "QuantizeLinear");
-    takes = takes || is(node, "MatMul") ||  // may become a Gemm
-            (takes_weights(node) && !std::all_of(node.inputs.begin() + 1, node.inputs.end(), coded));
+    quantizes = quantizes || is_quantizer(node);
+    takes = takes || is(node, kMatMul) ||  // may become a Gemm
+            (takes_weights(node, *options.registry) && !std::all_of(node.inputs.begin() + 1, node.inputs.end(), coded));
   }
   return quantizes && takes;
 }

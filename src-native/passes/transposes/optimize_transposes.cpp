@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "graph/patch.h"
+#include "passes/operators.h"
 #include "passes/pass.h"
 #include "passes/transposes/region.h"
 
@@ -41,7 +42,7 @@ class Sweep {
  private:
   bool turn(ValueId seed, const Order& order) {
     if (transposes::is_constant(graph_, seed) || tried_.contains({seed, order})) return false;
-    transposes::Region region(graph_, consumers_, budget_);
+    transposes::Region region(graph_, *options_.registry, consumers_, budget_);
     const bool grown = region.grow(seed, order);
     region.for_each_value([&](ValueId value, const Order& own) { tried_.emplace(value, own); });
     if (!grown || !region.choose()) return false;
@@ -67,7 +68,6 @@ bool optimize_transposes(Graph& graph, const PassOptions& options) {
 }
 
 bool reshape_transposes(Graph& graph, std::string_view provider) {
-  constexpr std::int64_t kShapeIsInput = 5;
   bool changed = false;
   for (const NodeId id : graph.topological_order()) {
     const Node old = graph.node(id);
@@ -81,7 +81,7 @@ bool reshape_transposes(Graph& graph, std::string_view provider) {
     if (dims.empty()) continue;
     graph::GraphPatch patch(graph);
     Node node = old;
-    node.op_type = "Reshape";
+    node.op_type = kReshape;
     node.attributes = {};
     node.inputs.push_back(patch.add_constant(graph.value(old.outputs[0]).name + "_shape",
                                              tensor::Tensor::of<std::int64_t>({static_cast<std::int64_t>(dims.size())},

@@ -14,7 +14,7 @@ bool separate_dequantizers(graph::Graph& graph, const PassOptions&) {
   std::map<ValueId, std::vector<std::pair<NodeId, std::size_t>>> uses;  // of what is dequantized, by nodes' inputs
   for (const NodeId id : order) {
     const graph::Node& node = graph.node(id);
-    if (is_of_either_domain(node, "DequantizeLinear") && node.outputs[0] != graph::kNoValue) uses[node.outputs[0]] = {};
+    if (is_dequantizer(node) && node.outputs[0] != graph::kNoValue) uses[node.outputs[0]] = {};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (const auto found = uses.find(node.inputs[i]); found != uses.end()) found->second.emplace_back(id, i);
     }

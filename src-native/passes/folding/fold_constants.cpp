@@ -36,7 +36,7 @@ class Folder {
 
   bool run() {
     inferred_ = kernel::infer_values(graph_, order_, {}, {}, *options_.registry, {}, options_.logger, options_.load);
-    if (options_.keep_codes) kept_ = dequantizers_of_units(graph_);
+    if (options_.keep_codes) kept_ = dequantizers_of_units(graph_, options_);
     bool changed = false;
     for (const NodeId id : order_) {
       options_.check();
@@ -79,7 +79,7 @@ class Folder {
   }
 
   bool is_large_dequantizer(const Node& node) const {
-    if (node.removed || !is_of_either_domain(node, "DequantizeLinear") || !runs_on_cpu(node)) return false;
+    if (node.removed || !is_dequantizer(node) || !runs_on_cpu(node)) return false;
     if (node.outputs.size() != 1 || graph_.is_output(node.outputs[0])) return false;
     const tensor::Tensor* codes = constant(graph_, node.inputs[0]);
     return codes != nullptr && tensor::bit_size(codes->dtype()) >= 8;
@@ -87,16 +87,14 @@ class Folder {
 
   bool foldable(NodeId id, const Node& node) const {
     if (node.outputs.empty() || !deterministic(node, *options_.registry)) return false;
-    if (options_.keep_dequantizers && node.op_type == "DequantizeLinear") return false;
+    if (options_.keep_dequantizers && node.op_type == kDequantize) return false;
     if (kept_.contains(id)) return false;
     return std::none_of(node.outputs.begin(), node.outputs.end(),
                         [&](ValueId id) { return id != kNoValue && graph_.is_output(id); });
   }
 
   /// Whether the node has all of its output in an attribute.
-  static bool holds_its_value(const Node& node) {
-    return node.op_type == "Constant" && node.domain.empty() && node.attributes.has("value");
-  }
+  static bool holds_its_value(const Node& node) { return is(node, kConstant) && node.attributes.has("value"); }
 
   /// What inference knows of all outputs, whether or not their inputs are constants.
   std::vector<tensor::Value> known_results(const Node& node) const {

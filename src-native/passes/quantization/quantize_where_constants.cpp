@@ -21,7 +21,7 @@ using tensor::Tensor;
 /// The node that makes floats of codes with one float scale, or one for each place of an axis.
 const Node* dequantizer(const Graph& graph, ValueId value) {
   const NodeId id = value == kNoValue ? kNoNode : graph.value(value).producer;
-  if (id == kNoNode || !is_of_either_domain(graph.node(id), "DequantizeLinear")) return nullptr;
+  if (id == kNoNode || !is_dequantizer(graph.node(id))) return nullptr;
   const Node& node = graph.node(id);
   const Tensor* scale = constant(graph, node.inputs[1]);
   const bool fed = node.inputs.size() > 2 && node.inputs[2] != kNoValue && constant(graph, node.inputs[2]) == nullptr;
@@ -42,7 +42,7 @@ DType quantized_type(const Graph& graph, const std::vector<std::vector<NodeId>>&
   const auto& readers = consumers[static_cast<std::size_t>(value)];
   if (readers.size() != 1) return DType::Undefined;
   const Node& reader = graph.node(readers[0]);
-  const bool quantizes = is_of_either_domain(reader, "QuantizeLinear") && reader.inputs[0] == value;
+  const bool quantizes = is_quantizer(reader) && reader.inputs[0] == value;
   return quantizes ? graph.value(reader.outputs[0]).type.elem : DType::Undefined;
 }
 
@@ -64,7 +64,7 @@ std::optional<Tensor> code(DType type, int value) {
 /// The number is its magnitude, as a scale, times a code of one step from the zero point, so that it stays what it is.
 bool quantize_constant(Graph& graph, const std::vector<std::vector<NodeId>>& consumers, NodeId id) {
   const Node& where = graph.node(id);
-  if (where.op_type != "Where" || !where.domain.empty() || where.inputs.size() != 3) return false;
+  if (!is(where, kWhere) || where.inputs.size() != 3) return false;
   const bool first = dequantizer(graph, where.inputs[1]) != nullptr;
   const ValueId value = where.inputs[first ? 2 : 1];
   const Node* like = dequantizer(graph, where.inputs[first ? 1 : 2]);

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <string_view>
 
 #include "graph/patch.h"
 #include "passes/pattern_passes.h"
+#include "passes/quantization/codes.h"
 
 namespace infernode::passes {
 
@@ -19,13 +19,7 @@ using graph::ValueId;
 using tensor::DType;
 using tensor::Tensor;
 
-using Consumers = std::vector<std::vector<NodeId>>;
-
-bool is(const Node& node, std::string_view op) { return !node.removed && is_of_either_domain(node, op); }
-bool is_code(DType type) {
-  return type == DType::Int8 || type == DType::UInt8 || type == DType::Int16 || type == DType::UInt16;
-}
-ValueId zero_point(const Node& node) { return node.inputs.size() > 2 ? node.inputs[2] : kNoValue; }
+using kernel::Moves;
 
 /// One scale and zero point for all elements, whatever their shape is.
 bool is_uniform(const Graph& graph, const Node& node) {
@@ -38,34 +32,6 @@ bool is_uniform(const Graph& graph, const Node& node) {
   }
   return true;
 }
-
-/// Whether quantizing by the second gives what the first was given. The roundings of a product and a quotient by one
-/// float32 scale cancel over 16 bits.
-bool undoes(const Graph& graph, const Node& dequantize, const Node& quantize) {
-  const Tensor *s = constant(graph, dequantize.inputs[1]), *t = constant(graph, quantize.inputs[1]);
-  if (s == nullptr || t == nullptr || s->numel() != 1 || t->numel() != 1 || s->dtype() != DType::Float32 ||
-      t->dtype() != DType::Float32 || *s->data<float>() != *t->data<float>())
-    return false;
-  if (graph.value(dequantize.inputs[0]).type.elem != graph.value(quantize.outputs[0]).type.elem) return false;
-  const auto zero = [&](const Node& node) -> std::optional<std::int64_t> {
-    if (zero_point(node) == kNoValue) return 0;
-    const Tensor* z = constant(graph, zero_point(node));
-    return z != nullptr && z->numel() == 1 ? std::optional(tensor::to_int64_scalar(*z)) : std::nullopt;
-  };
-  return zero(dequantize) && zero(dequantize) == zero(quantize);
-}
-
-bool is_view(const Node& node) {
-  return node.op_type == "Reshape" || node.op_type == "Flatten" || node.op_type == "Squeeze" ||
-         node.op_type == "Unsqueeze";
-}
-/// As many elements come out as go in, and each is one of them.
-bool rearranges(const Node& node) {
-  return is_view(node) || node.op_type == "Transpose" || node.op_type == "DepthToSpace" ||
-         node.op_type == "SpaceToDepth";
-}
-bool selects(const Node& node) { return node.op_type == "Slice" || node.op_type == "Gather"; }
-bool repeats(const Node& node) { return node.op_type == "Expand" || node.op_type == "Tile"; }
 
 /// Every window has an element, so that no code stands for "less than any".
 bool has_full_windows(const Node& pool) {
@@ -82,15 +48,16 @@ bool has_full_windows(const Node& pool) {
 bool keeps_largest(const Graph& graph, const Node& pool, const Node& dequantize) {
   const DType type = graph.value(dequantize.inputs[0]).type.elem;
   const Tensor* scale = constant(graph, dequantize.inputs[1]);
-  return pool.op_type == "MaxPool" && pool.opset >= 12 && pool.outputs.size() == 1 && has_full_windows(pool) &&
+  constexpr std::int64_t kTakesCodes = 12;
+  return pool.opset >= kTakesCodes && pool.outputs.size() == 1 && has_full_windows(pool) &&
          (type == DType::Int8 || type == DType::UInt8) && scale != nullptr && scale->numel() == 1 &&
          tensor::to_float_scalar(*scale) > 0;
 }
 
 /// No more elements come out than go in.
 bool shrinks(const Graph& graph, const Node& node) {
+  if (is(node, kSlice)) return true;
   const auto &in = graph.value(node.inputs[0]).type.shape, &out = graph.value(node.outputs[0]).type.shape;
-  if (node.op_type == "Slice") return true;
   if (!in || !out) return false;
   const graph::Dim before = graph::numel(*in), after = graph::numel(*out);
   return before == after || (before.known() && after.known() && after.value() <= before.value());
@@ -118,31 +85,36 @@ class Propagation {
   bool read_once(ValueId id) const {
     return !graph_.is_output(id) && consumers_[static_cast<std::size_t>(id)].size() == 1;
   }
-  bool movable(const Node& node) const {
-    return !node.removed && node.domain.empty() && !node.inputs.empty() && node.inputs[0] != kNoValue &&
-           node.outputs.size() == 1 &&
-           (rearranges(node) || selects(node) || repeats(node) || node.op_type == "MaxPool");
+  /// How the node moves what it is given, codes as well as floats; Nothing where it does anything else, or has more
+  /// outputs than one.
+  Moves moves(const Node& node) const {
+    if (node.removed || node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs.size() != 1)
+      return Moves::Nothing;
+    const Moves how = kernel::traits_of(node, *options_.registry).moves;
+    return how == Moves::Converts ? Moves::Nothing : how;
   }
 
   /// Dequantizing moves from before a node to after it.
   void lower(NodeId id) {
-    if (!movable(graph_.node(id))) return;
+    const Moves how = moves(graph_.node(id));
+    if (how == Moves::Nothing) return;
     const Node& node = graph_.node(id);
     const ValueId in = node.inputs[0], out = node.outputs[0];
     const NodeId before = graph_.value(in).producer;
-    if (before == kNoNode || !is(graph_.node(before), "DequantizeLinear")) return;
+    if (before == kNoNode || !dequantizes(graph_.node(before))) return;
     const Node& dequantize = graph_.node(before);
     const ValueId codes = dequantize.inputs[0];
     const DType type = graph_.value(codes).type.elem;
     if (!is_code(type) || std::count(node.inputs.begin(), node.inputs.end(), in) != 1) return;
     const bool quantized_again = read_once(out) && [&] {
       const Node& after = graph_.node(consumers_[static_cast<std::size_t>(out)][0]);
-      return is(after, "QuantizeLinear") && after.inputs[0] == out && undoes(graph_, dequantize, after);
+      return quantizes(after) && after.inputs[0] == out && undoes(graph_, dequantize, after);
     }();
     if (!quantized_again && !read_once(in)) return;
-    if (node.op_type == "MaxPool" && !keeps_largest(graph_, node, dequantize)) return;
-    if (repeats(node) && !quantized_again) return;
-    if (selects(node) && !quantized_again && (constant(graph_, codes) != nullptr || !shrinks(graph_, node))) return;
+    if (how == Moves::Largest && !keeps_largest(graph_, node, dequantize)) return;
+    if (how == Moves::Repeats && !quantized_again) return;
+    if (how == Moves::Selects && !quantized_again && (constant(graph_, codes) != nullptr || !shrinks(graph_, node)))
+      return;
     std::optional<std::int64_t> axis;
     if (!is_uniform(graph_, dequantize)) {
       axis = moved_axis(node, dequantize);
@@ -168,7 +140,7 @@ class Propagation {
   std::optional<std::int64_t> moved_axis(const Node& node, const Node& dequantize) const {
     const Tensor* scale = constant(graph_, dequantize.inputs[1]);
     const auto& shape = graph_.value(dequantize.inputs[0]).type.shape;
-    if (node.op_type != "Transpose" || scale == nullptr || scale->rank() != 1 || !shape ||
+    if (!is(node, kTranspose) || scale == nullptr || scale->rank() != 1 || !shape ||
         dequantize.attributes.get_int("block_size", 0) != 0)
       return std::nullopt;
     const auto rank = static_cast<std::int64_t>(shape->size());
@@ -187,13 +159,14 @@ class Propagation {
   /// it, nor past what takes some of them.
   void lift(NodeId id) {
     const Node& quantize = graph_.node(id);
-    if (!is(quantize, "QuantizeLinear") || !is_uniform(graph_, quantize)) return;
+    if (!quantizes(quantize) || !is_uniform(graph_, quantize)) return;
     const ValueId in = quantize.inputs[0], out = quantize.outputs[0];
     const DType type = graph_.value(out).type.elem;
     const NodeId before = graph_.value(in).producer;
     if (!is_code(type) || before == kNoNode || !read_once(in)) return;
     const Node& node = graph_.node(before);
-    if (!movable(node) || !(rearranges(node) || repeats(node))) return;
+    const Moves how = moves(node);
+    if (how != Moves::Views && how != Moves::Permutes && how != Moves::Repeats) return;
     const ValueId source = node.inputs[0];
     if (graph_.value(source).has_constant()) return;
     Node moved = node, first = quantize;
@@ -229,66 +202,8 @@ class Propagation {
   bool changed_ = false;
 };
 
-/// Whether the node has codes, of which it may be meant to make codes: behind one of its outputs (`ahead`), or in front
-/// of one of its inputs. Products make floats of codes, too.
-bool works_on_codes(const Graph& graph, const Consumers& consumers, const Node& node, bool ahead) {
-  if (!ahead) {
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-      const NodeId maker = id == kNoValue ? kNoNode : graph.value(id).producer;
-      return maker != kNoNode && is(graph.node(maker), "DequantizeLinear");
-    });
-  }
-  if (node.op_type.find("MatMul") != std::string::npos || node.op_type.find("Gemm") != std::string::npos) return true;
-  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-    const auto quantizes = [&](NodeId reader) { return is(graph.node(reader), "QuantizeLinear"); };
-    return id != kNoValue && std::ranges::any_of(consumers[static_cast<std::size_t>(id)], quantizes);
-  });
-}
-
-/// The DequantizeLinears that read what the node makes, where they undo it and nothing else reads it.
-std::vector<NodeId> undone_by(const Graph& graph, const Consumers& consumers, const Node& quantize) {
-  const ValueId codes = quantize.outputs[0];
-  if (codes == kNoValue || quantize.inputs[0] == kNoValue) return {};
-  const NodeId before = graph.value(quantize.inputs[0]).producer;
-  if (graph.is_output(codes) || !is_code(graph.value(codes).type.elem) ||
-      (before != kNoNode && works_on_codes(graph, consumers, graph.node(before), false)))
-    return {};
-  const DType type = graph.value(quantize.inputs[0]).type.elem;
-  const std::vector<NodeId>& readers = consumers[static_cast<std::size_t>(codes)];
-  const bool undone = std::ranges::all_of(readers, [&](NodeId id) {
-    const Node& reader = graph.node(id);
-    return is(reader, "DequantizeLinear") && reader.inputs[0] == codes && reader.outputs[0] != kNoValue &&
-           reader.provider == quantize.provider && graph.value(reader.outputs[0]).type.elem == type &&
-           undoes(graph, reader, quantize) &&
-           std::ranges::none_of(consumers[static_cast<std::size_t>(reader.outputs[0])], [&](NodeId after) {
-             return works_on_codes(graph, consumers, graph.node(after), true);
-           });
-  });
-  return undone ? readers : std::vector<NodeId>{};
-}
-
 }  // namespace
 
 bool propagate_quantization(Graph& graph, const PassOptions& options) { return Propagation(graph, options).run(); }
-
-bool drop_quantization(Graph& graph, const PassOptions& options) {
-  const Consumers consumers = graph.consumers();
-  bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
-    options.check();
-    if (!is(graph.node(id), "QuantizeLinear")) continue;
-    const std::vector<NodeId> undone = undone_by(graph, consumers, graph.node(id));
-    if (undone.empty()) continue;
-    graph::GraphPatch patch(graph);
-    for (const NodeId reader : undone) {
-      patch.replace_uses(graph.node(reader).outputs[0], graph.node(id).inputs[0]);
-      patch.remove_node(reader);
-    }
-    patch.remove_node(id);
-    patch.apply();
-    changed = true;
-  }
-  return changed;
-}
 
 }  // namespace infernode::passes

@@ -1,6 +1,7 @@
 #include <map>
 
 #include "graph/patch.h"
+#include "passes/operators.h"
 #include "passes/pass.h"
 
 namespace infernode::passes {
@@ -15,7 +16,7 @@ using graph::ValueId;
 
 /// The branch that an If always takes; nullptr where its condition is not known.
 std::shared_ptr<Graph> taken_branch(const Graph& graph, const Node& node) {
-  if (!node.domain.empty() || node.op_type != "If" || node.inputs.size() != 1 || node.inputs[0] == kNoValue) return {};
+  if (!is(node, kIf) || node.inputs.size() != 1 || node.inputs[0] == kNoValue) return {};
   const graph::ValueInfo& condition = graph.value(node.inputs[0]);
   if (!condition.is_constant() || !condition.constant.is_tensor()) return {};
   const tensor::Tensor& t = condition.constant.tensor();
