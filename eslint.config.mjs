@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['build/', 'dist/', 'prebuilds/', 'node_modules/', 'shared/', '**/out/'] },
+  { ignores: ['build/', 'dist/', 'prebuilds/', 'node_modules/', '**/out/'] },
   js.configs.recommended,
   {
     files: ['**/*.{js,mjs,cjs}'],

@@ -14,7 +14,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { cmakeBuild, must } from './lib/live.mjs';
 import { at, runMain, say } from './lib/project.mjs';
-import { doctestFolder, setup } from './setup.mjs';
+import { setup } from './setup.mjs';
 
 /** What one process does before the next starts: [test case, INFERNODE_FUZZ_COUNT]. */
 const rounds = [
@@ -95,7 +95,7 @@ runMain(async () => {
 
   await setup({ tests: true });
   const build = at('build', 'asan-ubsan');
-  await must('cmake', ['--preset', 'asan-ubsan', `-DDOCTEST_INCLUDE_DIR=${doctestFolder()}`]);
+  await must('cmake', ['--preset', 'asan-ubsan']);
   await cmakeBuild(build, ['--target', 'test_fuzz']);
   const folder = at('build', 'fuzz');
   mkdirSync(folder, { recursive: true });

@@ -16,6 +16,6 @@ Written by \`node scripts/operators.mjs\`.
 runMain(async () => {
   const folder = resolve(process.argv[2] ?? at('build'));
   await cmakeBuild(folder, ['--target', 'infernode_operators']);
-  const table = execFileSync(join(folder, 'scripts', 'operators', 'infernode_operators'), { encoding: 'utf8' });
+  const table = execFileSync(join(folder, 'src-native', 'tools', 'infernode_operators'), { encoding: 'utf8' });
   writeFileSync(at('docs', 'operators.md'), head + table);
 });

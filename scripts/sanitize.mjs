@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { cmakeBuild, must } from './lib/live.mjs';
 import { runNativeTests } from './lib/native-tests.mjs';
 import { at, runMain, say } from './lib/project.mjs';
-import { doctestFolder, setup } from './setup.mjs';
+import { setup } from './setup.mjs';
 
 runMain(async () => {
   const [preset, ...folders] = process.argv.slice(2);
@@ -15,7 +15,7 @@ runMain(async () => {
   const present = folders.filter((folder) => existsSync(at('test', 'native', folder)));
   say(`${preset}: ${folders.length > 0 ? present.join(' ') : 'all native tests'}`);
   const build = at('build', preset);
-  await must('cmake', ['--preset', preset, `-DDOCTEST_INCLUDE_DIR=${doctestFolder()}`]);
+  await must('cmake', ['--preset', preset]);
   const targets = present.length > 0 ? ['--target', ...present.map((folder) => `test_${folder}`)] : [];
   await cmakeBuild(build, targets);
   const { passed, failed } = await runNativeTests(build, {

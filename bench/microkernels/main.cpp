@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "base/cpu_features.h"
-#include "microkernels/blocked.h"
-#include "microkernels/conv.h"
-#include "microkernels/elementwise.h"
-#include "microkernels/gemm.h"
-#include "microkernels/qgemm.h"
-#include "microkernels/reduce.h"
-#include "microkernels/winograd.h"
+#include "microkernels/blocked/blocked.h"
+#include "microkernels/conv/conv.h"
+#include "microkernels/elementwise/elementwise.h"
+#include "microkernels/gemm/gemm.h"
+#include "microkernels/qgemm/qgemm.h"
+#include "microkernels/reduce/reduce.h"
+#include "microkernels/winograd/winograd.h"
 #include "timing.h"
 
 using namespace infernode;

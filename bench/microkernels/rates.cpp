@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/cpu_features.h"
-#include "microkernels/gemm.h"
+#include "microkernels/gemm/gemm.h"
 #include "multiply_add.h"
 #include "timing.h"
 

@@ -11,7 +11,7 @@
 //   --level LEVEL              our graphOptimizationLevel: disabled, basic, extended, layout or all
 //   --precision PRECISION      our float32MatmulPrecision: highest, high or medium; OpenVINO's hint is bf16 with medium,
 //                              else f32, and onnxruntime has no choice
-//   --cpu TARGET               our INFERNODE_CPU: baseline, avx2, avx512, vnni, bf16, amx, neon, dotprod or i8mm
+//   --cpu TARGET               our INFERNODE_CPU: baseline, avx2, avx512, vnni, bf16, amx or neon
 //   --rounds N, --seconds S    7 rounds of 0.5 s for each engine
 //   --json [FILE]              the results as JSON, to standard output unless a file is named
 //   --readme                   writes the table of this peer and precision in bench/README.md
@@ -27,8 +27,8 @@ import { worstError } from '../../scripts/lib/agreement.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
 import { peerFolder, peerVersion } from '../../scripts/lib/peer.mjs';
 import { at, helpWasAsked } from '../../scripts/lib/project.mjs';
-import { treeWorkloads } from '../../scripts/models/trees.mjs';
-import { architecture, workloads } from '../../scripts/models/workloads.mjs';
+import { treeWorkloads } from '../architectures/trees.mjs';
+import { architecture, workloads } from '../architectures/workloads.mjs';
 import { costHead, costMarkdown, costText, holds } from './cost-report.mjs';
 import { costs, measureCosts } from './costs.mjs';
 import { streamProgram, streamRate, thisMachine } from './machine.mjs';

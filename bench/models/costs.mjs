@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { engineEnvironment, engineFolder, engineName } from '../../scripts/lib/engine.mjs';
 import { run } from '../../scripts/lib/run.mjs';
-import { addModel } from '../../scripts/models/add.mjs';
-import { architecture, workloads } from '../../scripts/models/workloads.mjs';
+import { addModel } from '../architectures/add.mjs';
+import { architecture, workloads } from '../architectures/workloads.mjs';
 import { hasMatrixUnit, rates, ratesProgram } from './machine.mjs';
 import { median } from './statistics.mjs';
 
@@ -140,27 +140,27 @@ async function kernels({ rounds }) {
 export const accuracyTests = [
   {
     name: 'products, error over the sum of absolute terms: `highest` twice plain float32, `high` 2^-15',
-    file: 'test/native/microkernels/gemm.test.cpp',
+    file: 'test/native/microkernels/gemm/gemm.test.cpp',
     test: 'gemm is as exact as its precision says, whatever the numbers',
   },
   {
     name: 'products with infinities and NaN: as IEEE 754 has them',
-    file: 'test/native/microkernels/gemm.test.cpp',
+    file: 'test/native/microkernels/gemm/gemm.test.cpp',
     test: 'gemm carries NaN and infinity through, clamping included',
   },
   {
     name: 'transformed convolutions: as exact as plain ones',
-    file: 'test/native/microkernels/winograd.test.cpp',
+    file: 'test/native/microkernels/winograd/winograd.test.cpp',
     test: 'winograd is as exact as the plain kernel, relative to the terms of each sum',
   },
   {
     name: 'exp, erf, tanh, log: 2 units in the last place',
-    file: 'test/native/microkernels/elementwise.test.cpp',
+    file: 'test/native/microkernels/elementwise/elementwise.test.cpp',
     test: 'unary loops are accurate over their range',
   },
   {
     name: 'softmax, layer normalisation, GELU: no worse than plain float32 code',
-    file: 'test/native/microkernels/reduce.test.cpp',
+    file: 'test/native/microkernels/reduce/reduce.test.cpp',
     test: 'softmax, normalisations and gelu are no worse than plain float32 code',
   },
 ];

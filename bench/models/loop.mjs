@@ -10,7 +10,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { loadEngine } from '../../scripts/lib/engine.mjs';
-import { architecture, workloads } from '../../scripts/models/workloads.mjs';
+import { architecture, workloads } from '../architectures/workloads.mjs';
 import { median } from './statistics.mjs';
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, runs: { type: 'string', default: '15' } } });

@@ -10,11 +10,11 @@ const gathered = /\.(wte|wpe|embed_tokens|\w+_embeddings)\.weight$/;
 
 /**
  * Bytes of the weights that every run of an architecture reads, as float32, or as bfloat16 where precision is medium.
- * @param {string} model one of scripts/models
+ * @param {string} model one of bench/architectures
  * @param {string} [precision]
  */
 export function weightBytes(model, precision) {
-  const { tensors } = JSON.parse(readFileSync(at('scripts', 'models', `${model}.json`), 'utf8'));
+  const { tensors } = JSON.parse(readFileSync(at('bench', 'architectures', `${model}.json`), 'utf8'));
   const bytes = tensors.filter(({ name }) => !gathered.test(name)).reduce((sum, tensor) => sum + tensor.bytes, 0);
   return precision === 'medium' ? bytes / 2 : bytes;
 }

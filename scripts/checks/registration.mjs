@@ -1,30 +1,22 @@
-// Each file of an operator family or fusion defines exactly the registration that CMake calls for it: register_<stem>.
-import { basename } from 'node:path';
-
+// CMake finds registrations by their first line (scripts/cmake/registration.cmake): one that is written otherwise would
+// never be called, and neither would one of two of the same name.
 const groups = [
-  { folder: 'src-native/ops/', registry: 'kernel::OpRegistrar', exempt: /_common\.cpp$/ },
-  { folder: 'src-native/fusions/', registry: 'FusionRegistry', exempt: /(_common|\/fusion[^/]*|\/matcher[^/]*)\.cpp$/ },
+  { folder: 'src-native/ops/', registry: 'kernel::OpRegistrar' },
+  { folder: 'src-native/fusions/', registry: 'FusionRegistry' },
 ];
+const definition = /^.*\bregister_\w+\s*\(\s*[\w:]*(?:OpRegistrar|FusionRegistry)\s*&\s*\w*\s*\)\s*\{/gm;
 
 export function check(files, read) {
   const problems = [];
-  for (const { folder, registry, exempt } of groups) {
-    const sources = files.filter((path) => path.startsWith(folder) && path.endsWith('.cpp'));
-    for (const path of sources) {
-      const text = read(path);
-      const defined = [
-        ...text.matchAll(
-          /\bvoid\s+(?:ops::|fusions::)?(register_\w+)\s*\(\s*[\w:]*(?:OpRegistrar|FusionRegistry)\s*&\s*\w*\s*\)\s*\{/g,
-        ),
-      ].map((match) => match[1]);
-      const expected = `register_${basename(path).split('.')[0]}`;
-      if (exempt.test(path)) {
-        if (defined.length > 0)
-          problems.push(`${path}: a file of this name is not collected, so ${defined[0]} is never called`);
-      } else if (!defined.includes(expected)) {
-        problems.push(
-          `${path}: must define void ${expected}(${registry}&); a file without registration is named *_common.cpp`,
-        );
+  for (const { folder, registry } of groups) {
+    const seen = new Map();
+    const collected = new RegExp(`^void (register_[a-z0-9_]+)\\(${registry}& [a-z]+\\) \\{`);
+    for (const path of files.filter((name) => name.startsWith(folder) && name.endsWith('.cpp'))) {
+      for (const [line] of read(path).matchAll(definition)) {
+        const name = collected.exec(line)?.[1];
+        if (!name) problems.push(`${path}: '${line}' is not called: write void register_<name>(${registry}& r) {`);
+        else if (seen.has(name)) problems.push(`${path}: ${name} stands in ${seen.get(name)}, too`);
+        else seen.set(name, path);
       }
     }
   }

@@ -1,7 +1,12 @@
 # One executable per folder: test/native/<folder>/**/*.cpp is test_<folder>. It links the folders of the ladder that
 # its files include, so that a test builds no more of the engine than it uses.
 
-find_path(DOCTEST_INCLUDE_DIR doctest/doctest.h)
+# The system's doctest, or the one that scripts/setup.mjs keeps in the cache (scripts/lib/cache.mjs).
+set(doctest_hints "")
+foreach(cache "$ENV{INFERNODE_CACHE}" "$ENV{XDG_CACHE_HOME}/infernode" "$ENV{HOME}/.cache/infernode")
+  list(APPEND doctest_hints "${cache}/doctest/usr/include")
+endforeach()
+find_path(DOCTEST_INCLUDE_DIR doctest/doctest.h HINTS ${doctest_hints})
 if(NOT DOCTEST_INCLUDE_DIR)
   message(WARNING "doctest/doctest.h not found: native tests are not built (node scripts/setup.mjs fetches it)")
   return()
@@ -76,7 +81,7 @@ foreach(folder IN LISTS test_folders)
   add_test(NAME ${folder} COMMAND test_${folder})
 endforeach()
 
-# Tests with the matrix unit's loops emulated (microkernels/amx_emulation.h), so that CPUs without one run them too.
+# Tests with the matrix unit's loops emulated (microkernels/common/amx_emulation.h), so that CPUs without one run them too.
 if(TARGET infernode_loops_amx)
   foreach(part loops_amx base)
     get_target_property(sources_${part} infernode_${part} SOURCES)
@@ -84,6 +89,8 @@ if(TARGET infernode_loops_amx)
   endforeach()
   list(FILTER sources_base INCLUDE REGEX "/cpu_features\\.cpp$")
   add_library(infernode_emulated_loops OBJECT ${sources_loops_amx})
+  add_dependencies(infernode_emulated_loops infernode_kernel_tables)
+  target_include_directories(infernode_emulated_loops PRIVATE ${CMAKE_BINARY_DIR}/generated)
   target_compile_options(infernode_emulated_loops PRIVATE ${options_loops_amx})
   add_library(infernode_emulated_cpu OBJECT ${sources_base})
   foreach(part loops cpu)

@@ -20,7 +20,7 @@ inline constexpr const char* kActivations[] = {
     "y = Clip(t, o_min, o_max)",
 };
 
-/// Attributes `activation` and `activation_params` of a fused operator (ops/activation.h).
+/// Attributes `activation` and `activation_params` of a fused operator (ops/common/activation.h).
 struct FusedActivation {
   std::string name;
   std::vector<float> params;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fusions/rewrite.h"
-#include "ops/label_map.h"
+#include "ops/common/label_map.h"
 
 namespace infernode::fusions {
 namespace {

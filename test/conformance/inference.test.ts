@@ -15,7 +15,7 @@ import {
 } from './lib/inference.mjs';
 import { listCases, readDataSets, suiteFolder, type Case } from './lib/suite.mjs';
 
-/** Written by scripts/onnx-inference.py: of each case what the package infers, with sizes and with symbols for dims. */
+/** Written by test/generators/onnx-inference.py: what the package infers of each case, with sizes and with symbols. */
 const wheel = JSON.parse(readFileSync(new URL('../fixtures/onnx-inference.json', import.meta.url), 'utf8')) as Record<
   string,
   [sizes: string, symbols: string]

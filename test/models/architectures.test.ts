@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EngineProcess } from '../../scripts/lib/engine-process.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
 import { peerFolder } from '../../scripts/lib/peer.mjs';
-import { architecture, checks } from '../../scripts/models/workloads.mjs';
+import { architecture, checks } from '../../bench/architectures/workloads.mjs';
 import { available } from '../fixtures/available.js';
 import { type Values, withEngine, worstError } from './agreement.js';
 

@@ -13,7 +13,7 @@ import { listCases } from '../conformance/lib/suite.mjs';
 import { available } from '../fixtures/available.js';
 
 const minutes = 60_000;
-const scripts = at('scripts', 'contrib');
+const scripts = at('test', 'generators', 'contrib');
 
 /** The cases with onnxruntime's answers, made on first use and again when a script has changed. */
 async function contribCases(): Promise<string> {

@@ -10,7 +10,7 @@ import { run } from '../../scripts/lib/run.mjs';
 import { available } from '../fixtures/available.js';
 import { ort } from '../fixtures/engine.js';
 
-const scripts = at('scripts', 'contrib');
+const scripts = at('test', 'generators', 'contrib');
 const packages = [
   'lightgbm==4.7.0',
   'numpy==2.4.6',

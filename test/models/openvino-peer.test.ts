@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OpenvinoProcess, openvinoPython } from '../../bench/models/openvino.mjs';
 import { openvinoSide } from '../../bench/models/sides.mjs';
-import { architecture, checks } from '../../scripts/models/workloads.mjs';
+import { architecture, checks } from '../../bench/architectures/workloads.mjs';
 import { available } from '../fixtures/available.js';
 import { type Values, withEngine, worstError } from './agreement.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { engineName } from '../../scripts/lib/engine.mjs';
 import { peerFolder } from '../../scripts/lib/peer.mjs';
-import { architecture, checks } from '../../scripts/models/workloads.mjs';
+import { architecture, checks } from '../../bench/architectures/workloads.mjs';
 import { available } from '../fixtures/available.js';
 import { type Values, withEngine, worstError } from './agreement.js';
 

@@ -18,7 +18,7 @@ import { available } from '../fixtures/available.js';
 import { relativeDistance, type Values, withEngine, worstError } from './agreement.js';
 
 const minutes = 60_000;
-const scripts = at('scripts', 'contrib');
+const scripts = at('test', 'generators', 'contrib');
 const saved = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(saved, { recursive: true }));
 

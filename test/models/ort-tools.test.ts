@@ -10,12 +10,12 @@ import { peerFolder } from '../../scripts/lib/peer.mjs';
 import { at } from '../../scripts/lib/project.mjs';
 import { onnxTools, pythonEnvironment } from '../../scripts/lib/python.mjs';
 import { run } from '../../scripts/lib/run.mjs';
-import { architecture, checks } from '../../scripts/models/workloads.mjs';
+import { architecture, checks } from '../../bench/architectures/workloads.mjs';
 import { available } from '../fixtures/available.js';
 import { relativeDistance, type Values, withEngine, worstError } from './agreement.js';
 
 const minutes = 60_000;
-const script = at('scripts', 'contrib', 'optimize_transformer.py');
+const script = at('test', 'generators', 'contrib', 'optimize_transformer.py');
 
 /** The model as the optimizer leaves it, and the com.microsoft operators in it. */
 async function optimized(model: string, ...more: string[]): Promise<{ path: string; operators: string[] }> {

@@ -15,7 +15,7 @@ import { available } from '../fixtures/available.js';
 import { type Values, withEngine } from './agreement.js';
 
 const minutes = 60_000;
-const script = at('scripts', 'contrib', 'quantize_static.py');
+const script = at('test', 'generators', 'contrib', 'quantize_static.py');
 const saved = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(saved, { recursive: true }));
 

@@ -276,7 +276,7 @@ describe('telling kinds apart', () => {
     async (context) => {
       const [model, config] = await files(context, 'magika', 'magika-config');
       const inputs: [Buffer, Buffer] = [
-        readFileSync(projectFile('scripts/make-conformance.py')),
+        readFileSync(projectFile('test/generators/make-conformance.py')),
         readFileSync(projectFile('examples/ocr/picture.png')),
       ];
       const run = (ort: any, bytes: Buffer) =>

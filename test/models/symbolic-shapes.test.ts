@@ -1,7 +1,7 @@
 // Shapes over symbols are inferred for every architecture and say all that inference says, at other sizes too.
 import { describe, it } from 'vitest';
 import { engineName } from '../../scripts/lib/engine.mjs';
-import { architecture, checks } from '../../scripts/models/workloads.mjs';
+import { architecture, checks } from '../../bench/architectures/workloads.mjs';
 import { withEngine } from './agreement.js';
 
 const minutes = 60_000;

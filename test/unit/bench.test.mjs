@@ -7,7 +7,7 @@ import { machineWords, parseRates } from '../../bench/models/machine.mjs';
 import { commandLine, parseOptions, tableName } from '../../bench/models/options.mjs';
 import { markdown, problem, replaceTable, rowText, streaming, summarize } from '../../bench/models/report.mjs';
 import { boundByReading, weightBytes } from '../../bench/models/weights.mjs';
-import { workloads } from '../../scripts/models/workloads.mjs';
+import { workloads } from '../../bench/architectures/workloads.mjs';
 
 describe('the options of the benchmark', () => {
   it('compare everything with onnxruntime-node, with one thread and with two, unless told otherwise', () => {
@@ -51,7 +51,7 @@ describe('the options of the benchmark', () => {
     ['--peer tvm', '--peer tvm: use ort, openvino or none'],
     ['--set small', '--set small: use architectures, real, trees, costs or all'],
     ['--level high', '--level high: use disabled, basic, extended, layout or all'],
-    ['--cpu sse', '--cpu sse: use baseline, avx2, avx512, vnni, bf16, amx, neon, dotprod or i8mm'],
+    ['--cpu sse', '--cpu sse: use baseline, avx2, avx512, vnni, bf16, amx or neon'],
     ['--precision low', '--precision low: use highest, high or medium'],
     ['--threads 0', '--threads 0: use counts of threads, such as 1,2'],
     ['--threads 1,', '--threads 1,: use counts of threads, such as 1,2'],

@@ -1,6 +1,6 @@
 #pragma once
-// The parts of a JPEG decoder: the headers and coefficients (jpeg_common.cpp), the entropy-coded scans
-// (jpeg_scan_common.cpp) and the samples made of them (jpeg_samples_common.cpp). Baseline and progressive, 8 bits.
+// The parts of a JPEG decoder: the headers and coefficients (jpeg.cpp), the entropy-coded scans
+// (jpeg_scan.cpp) and the samples made of them (jpeg_samples.cpp). Baseline and progressive, 8 bits.
 
 #include <array>
 #include <optional>

@@ -1,5 +1,5 @@
 #include "kernel/op_registrar.h"
-#include "ops/broadcast.h"
+#include "ops/common/broadcast.h"
 
 namespace infernode::ops {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
-#include "ops/ml_scores.h"
+#include "ops/ml/ml_scores.h"
 
 namespace infernode::ops {
 namespace {

@@ -1,5 +1,5 @@
-// A case's model with nothing said of its results, so that inference alone can tell them. scripts/onnx-inference.py does
-// the same for the onnx package: the two must stay alike.
+// A case's model with nothing said of its results, so that inference alone can tell them.
+// test/generators/onnx-inference.py does the same for the onnx package: the two must stay alike.
 import { eachField, pushVarints, text } from './protobuf.mjs';
 
 const int32 = 6;

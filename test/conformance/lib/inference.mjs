@@ -36,7 +36,7 @@ export async function saidOf(ort, model, options) {
   }
 }
 
-/** The fixture's spelling of one output: see scripts/onnx-inference.py. */
+/** The fixture's spelling of one output: see test/generators/onnx-inference.py. */
 export function parseSaid(words) {
   const parts = /^(?:(seq|optional)\()?(?:seq\()?([a-z0-9]+)\)*(?:\[(.*)\])?$/.exec(words);
   if (!parts) return { kind: undefined, type: undefined, dims: undefined };

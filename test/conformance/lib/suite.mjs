@@ -32,7 +32,10 @@ async function fill(folder) {
       `onnx==${onnxVersion}`,
     ]);
   });
-  await run(join(venv, python), [join(projectRoot, 'scripts', 'make-conformance.py'), join(folder, 'suite')]);
+  await run(join(venv, python), [
+    join(projectRoot, 'test', 'generators', 'make-conformance.py'),
+    join(folder, 'suite'),
+  ]);
   for (const kind of readdirSync(join(folder, 'suite'))) await rename(join(folder, 'suite', kind), join(folder, kind));
   await rm(join(folder, 'suite'), { recursive: true });
 }

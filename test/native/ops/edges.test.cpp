@@ -1,4 +1,5 @@
-// Operators at the edges of their domain (test/fixtures/operator-edges.txt, written by scripts/edges/make_cases.py).
+// Operators at the edges of their domain (test/fixtures/operator-edges.txt, written by
+// test/generators/edges/make_cases.py).
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-// The registry against the standard (test/fixtures/onnx-schemas.json, written by scripts/onnx-schemas.py).
+// The registry against the standard (test/fixtures/onnx-schemas.json, written by test/generators/onnx-schemas.py).
 
 #include <algorithm>
 #include <fstream>

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "microkernels/conv/conv.h"
+
+// Float32 convolution in a plane over tensors whose channels lie in blocks: [blocks][h][w][kChannelBlock], the last
+// block filled up. Vectors hold channels, so that any number of positions fills them, windows of any stride read
+// consecutive floats, and nothing is packed. One image per call.
+namespace infernode::microkernels {
+
+inline constexpr std::size_t kChannelBlock = 16;
+// Channels of an input that is not in blocks: of more, `fits` does not say whether they do.
+inline constexpr std::size_t kMostPlanes = 8;
+
+constexpr std::size_t channel_blocks(std::size_t channels) noexcept {
+  return (channels + kChannelBlock - 1) / kChannelBlock;
+}
+
+struct BlockedConvArgs {
+  ConvShape shape;               // without depth; of a depthwise convolution in_channels = out_channels
+  const float* input = nullptr;  // blocked; planar [in_channels][in_h][in_w] where `planar` says so
+  bool planar = false;
+  const float* packed_weight = nullptr;
+  const float* bias = nullptr;      // for every channel of the output's blocks
+  const float* residual = nullptr;  // like output, added before the activation; must not alias output
+  ActivationArgs activation;
+  float* output = nullptr;  // blocked; channels beyond the last hold what the activation makes of 0
+  // In their place, where not null: blocks of bfloat16 numbers. For tables that take them.
+  const std::uint16_t *input_bf16 = nullptr, *residual_bf16 = nullptr;
+  std::uint16_t* output_bf16 = nullptr;
+  bool again = false;  // the call before had the same arguments and scratch, and a range of the same rows
+};
+
+// Part of an output: rows of positions and panels of channels, as BlockedConvTable::grid counts them.
+struct BlockedRange {
+  std::size_t row_begin, row_end, panel_begin, panel_end;
+};
+struct BlockedGrid {
+  std::size_t rows, panels;
+};
+
+struct BlockedConvTable {
+  const char* name;
+  std::size_t scratch_floats;  // per call of `conv`
+  // Whether what the kernel sees at a position fits scratch, which is all that `conv` asks for, whatever the image.
+  bool (*fits)(const ConvShape& shape) noexcept;
+  BlockedGrid (*grid)(const ConvShape& shape) noexcept;
+  // Weights [out_channels][in_channels][kernel_points].
+  std::size_t (*packed_weight_floats)(const ConvShape& shape) noexcept;
+  void (*pack_weight)(const ConvShape& shape, bool planar, const float* weight, float* out) noexcept;
+  void (*conv)(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept;
+  // Blocks [begin, end) of a depthwise convolution; weights are blocked too: [blocks][kernel points][kChannelBlock].
+  void (*depthwise)(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept;
+  // Whether blocks may be of bfloat16 numbers: of a depthwise convolution all of them or none, else any.
+  bool takes_bf16 = false;
+};
+
+// The fastest that is as exact as asked. Tables of different names pack weights differently.
+const BlockedConvTable& blocked_conv_table(CpuRung rung,
+                                           Float32Precision precision = Float32Precision::kHighest) noexcept;
+
+}  // namespace infernode::microkernels

@@ -1,0 +1,336 @@
+#include "microkernels/blocked/blocked.h"
+
+#include "microkernels/blocked/detail/depthwise.simd.h"
+#include "microkernels/common/activate.simd.h"
+#include "microkernels/common/register_tile.simd.h"
+#include "microkernels/common/simd_file.h"
+#include "microkernels/conv/detail/columns.simd.h"
+#include "microkernels/gemm/gemm_tiles.h"
+
+namespace infernode::microkernels {
+namespace {
+
+constexpr std::size_t kScratchFloats = 98304;  // padded rows of input: they fit a second-level cache
+constexpr std::size_t kGroupFloats = 65536;    // of input that panels of channels pass over at a time
+constexpr std::size_t kFlatRow = 4 * kMr;      // positions of a row where rows may be cut anywhere
+constexpr std::size_t kLine = 16;              // floats that are fetched at a time
+
+static_assert(kChannelBlock % kLanes == 0 && (kNr % kChannelBlock == 0 || kChannelBlock % kNr == 0));
+
+// What the kernel sees of the input: of each axis from the first position to the last.
+std::size_t seen_width(const ConvShape& s) noexcept { return seen_columns(s, s.out_w); }
+std::size_t seen_rows(const ConvShape& s, std::size_t out_rows) noexcept {
+  return (out_rows - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
+}
+// Whether all of that is there.
+bool is_inside(const ConvShape& s) noexcept {
+  return s.pad_top == 0 && s.pad_left == 0 && seen_width(s) <= s.in_w && seen_rows(s, s.out_h) <= s.in_h;
+}
+
+// A kernel of one point without borders: rows of positions may be cut anywhere.
+bool is_flat(const ConvShape& s) noexcept { return s.kernel_h == 1 && s.kernel_w == 1 && is_inside(s); }
+// Positions are the input's own.
+bool is_whole(const ConvShape& s) noexcept {
+  return is_flat(s) && s.stride_h == 1 && s.stride_w == 1 && s.in_h == s.out_h && s.in_w == s.out_w;
+}
+
+std::size_t input_floats(const ConvShape& s) noexcept { return channel_blocks(s.in_channels) * kChannelBlock; }
+
+// Positions of a row of the grid.
+std::size_t row_length(const ConvShape& s) noexcept {
+  if (!is_flat(s)) return s.out_w;
+  const std::size_t most = is_whole(s) ? kFlatRow : smaller(kFlatRow, kScratchFloats / input_floats(s));
+  const std::size_t rows = divide_up(s.positions(), most);
+  return divide_up(s.positions(), rows > 1 ? rows + rows % 2 : rows);  // for two threads to share
+}
+
+// Columns of the output that are worked on at a time: all of them where scratch holds the rows of input they need.
+std::size_t strip_width(const ConvShape& s) noexcept {
+  const std::size_t most = kScratchFloats / (seen_rows(s, 1) * input_floats(s)), kernel = seen_columns(s, 1);
+  if (is_inside(s) || seen_width(s) <= most) return s.out_w;
+  return divide_up(s.out_w, divide_up(s.out_w, (most - kernel) / s.stride_w + 1));
+}
+
+bool fits(const ConvShape& s) noexcept {
+  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 &&
+         seen_rows(s, 1) * seen_columns(s, 1) * input_floats(s) <= kScratchFloats;
+}
+
+BlockedGrid grid(const ConvShape& s) noexcept {
+  return {is_flat(s) ? divide_up(s.positions(), row_length(s)) : s.out_h,
+          divide_up(channel_blocks(s.out_channels) * kChannelBlock, kNr)};
+}
+
+// ---- Weights: a panel of channels after the other, each [k][channels]; k runs over what a tile reads, in its order
+// ----
+
+std::size_t packed_weight_floats(const ConvShape& s) noexcept {
+  return channel_blocks(s.out_channels) * kChannelBlock * s.depth();
+}
+
+void pack_weight(const ConvShape& s, bool planar, const float* weight, float* out) noexcept {
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, points = s.kernel_points();
+  const std::size_t block = planar ? 1 : kChannelBlock;
+  for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
+    const std::size_t cols = smaller(kNr, all - n0);
+    for (std::size_t c0 = 0; c0 < s.in_channels; c0 += block) {
+      for (std::size_t point = 0; point < points; ++point) {
+        for (std::size_t c = c0; c < smaller(c0 + block, s.in_channels); ++c, out += cols) {
+          for (std::size_t n = n0; n < n0 + cols; ++n)
+            out[n - n0] = n < s.out_channels ? weight[(n * s.in_channels + c) * points + point] : 0.0f;
+        }
+      }
+    }
+  }
+}
+
+// ---- Dense ----
+
+// Some positions of a row by a panel of channels. The input is read in runs: for each block of channels and each row
+// and column of the kernel, `length` consecutive floats from the position's place on.
+struct Tile {
+  const float* x;
+  std::size_t step;                                  // floats between positions
+  std::size_t blocks, block_step, group;             // blocks are summed up in groups, and these then
+  std::size_t rows, row_step, columns, column_step;  // of the kernel
+  std::size_t length, last_length;                   // of the last block
+  const float* weight;
+  const float* bias;      // of the panel's channels, or null
+  const float* residual;  // like y, or null
+  float* y;               // the first position's first channel, in its block
+  std::size_t plane;      // floats between the output's blocks
+  float low, high;
+  const ActivationArgs* activation;  // null: the bounds are all of it
+  // What later tiles read, fetched while this one computes: lines from `ahead` on with each block, and the input of
+  // the next tile of its row.
+  const float* ahead;
+  std::size_t ahead_lines;
+  bool ahead_rows;
+};
+
+// kStep: t.step where it is known, so that no register need hold a row's place.
+template <std::size_t kRows, std::size_t kVectors, std::size_t kStep = 0>
+void blocked_tile(const Tile& t) noexcept {
+  VecF sum[kRows][kVectors];
+  alignas(64) float before[kRows * kVectors * kLanes];  // sums of earlier groups
+  const float *w = t.weight, *from = t.x;
+  const float* ahead = t.ahead;
+  const std::size_t step = kStep > 0 ? kStep : t.step;
+  for (std::size_t b = 0; b < t.blocks;) {
+    const bool first = b == 0;
+    const std::size_t end = smaller(b + t.group, t.blocks);
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
+    }
+    for (; b < end; ++b, from += t.block_step) {
+      const std::size_t length = b + 1 == t.blocks ? t.last_length : t.length;
+      for (std::size_t i = 0; i < t.ahead_lines; ++i, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
+      for (std::size_t r = 0; t.ahead_rows && r < kRows; ++r) __builtin_prefetch(from + (kRows + r) * step, 0, 3);
+      for (std::size_t h = 0; h < t.rows; ++h) {
+        for (std::size_t c = 0; c < t.columns; ++c) {
+          const float* x = from + h * t.row_step + c * t.column_step;
+          for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * kLanes) {
+            VecF row[kVectors];
+            INFERNODE_UNROLL
+            for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(w + v * kLanes);
+            INFERNODE_UNROLL
+            for (std::size_t r = 0; r < kRows; ++r) {
+              const VecF at = set(x[r * step]);
+              INFERNODE_UNROLL
+              for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(at, row[v], sum[r][v]);
+            }
+          }
+        }
+      }
+    }
+    if (first && b == t.blocks) break;
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        float* const at = before + (r * kVectors + v) * kLanes;
+        if (!first) sum[r][v] = sum[r][v] + load(at);
+        if (b < t.blocks) store(at, sum[r][v]);
+      }
+    }
+  }
+  const VecF low = set(t.low), high = set(t.high);
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const std::size_t place = v * kLanes / kChannelBlock * t.plane + v * kLanes % kChannelBlock;
+    const VecF bias = t.bias ? load(t.bias + v * kLanes) : zero();
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      VecF value = sum[r][v] + bias;
+      if (t.residual) value = value + load(t.residual + place + r * kChannelBlock);
+      store(t.y + place + r * kChannelBlock, clamp(value, low, high));
+    }
+  }
+  if (!t.activation) return;
+  if constexpr (kNr % kChannelBlock == 0) {
+    for (std::size_t i = 0; i < kVectors * kLanes / kChannelBlock; ++i)
+      activate_row(*t.activation, t.y + i * t.plane, kRows * kChannelBlock);
+  } else {
+    for (std::size_t r = 0; r < kRows; ++r) activate_row(*t.activation, t.y + r * kChannelBlock, kVectors * kLanes);
+  }
+}
+
+// A panel of one vector has twice the rows where positions lie beside each other, so that there are as many sums to
+// work on and fewer reads of weights.
+constexpr std::size_t kNarrowMr = kNv == 2 && kLanes == kChannelBlock ? 2 * kMr : kMr;
+
+using TileFunction = void (*)(const Tile& tile) noexcept;
+struct BlockedTiles {
+  TileFunction sum[kMr][kNv];
+  TileFunction narrow[kNarrowMr];
+};
+template <std::size_t kRows>
+constexpr void fill_narrow(BlockedTiles& tiles) {
+  if constexpr (kRows > 0) {
+    tiles.narrow[kRows - 1] = blocked_tile<kRows, 1, kChannelBlock>;
+    fill_narrow<kRows - 1>(tiles);
+  }
+}
+constexpr BlockedTiles make_tiles() {
+  BlockedTiles tiles{};
+  fill_by_size(tiles.sum, []<std::size_t kRows, std::size_t kVectors>() { return blocked_tile<kRows, kVectors>; });
+  fill_narrow<kNarrowMr>(tiles);
+  return tiles;
+}
+constexpr BlockedTiles kBlockedTiles = make_tiles();
+
+// Input rows [h0, h0 + rows), of each `pitch` places from w0 on, zero where there is no input: blocks of `channels`
+// floats a place.
+void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::ptrdiff_t w0, std::size_t pitch,
+              std::size_t blocks, std::size_t channels, float* out) noexcept {
+  const ConvShape& s = args.shape;
+  const auto floats = static_cast<std::ptrdiff_t>(channels);
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const float* plane = args.input + b * s.in_h * s.in_w * channels;
+    for (std::size_t r = 0; r < rows; ++r, out += pitch * channels) {
+      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(r);
+      if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
+        fill_zero(out, pitch * channels);
+      } else {
+        copy_padded(plane + static_cast<std::size_t>(h) * s.in_w * channels,
+                    static_cast<std::ptrdiff_t>(s.in_w) * floats, w0 * floats, 1, pitch * channels, out);
+      }
+    }
+  }
+}
+
+// What a kernel of one point sees at positions [begin, end), in the same form.
+void gather_positions(const BlockedConvArgs& args, std::size_t begin, std::size_t end, std::size_t blocks,
+                      std::size_t channels, float* out) noexcept {
+  const ConvShape& s = args.shape;
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const float* plane = args.input + b * s.in_h * s.in_w * channels;
+    for (std::size_t at = begin; at < end; ++at, out += channels) {
+      const float* from = plane + (at / s.out_w * s.stride_h * s.in_w + at % s.out_w * s.stride_w) * channels;
+      if (channels == 1) {
+        *out = *from;
+      } else {
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kChannelBlock; i += kLanes) store(out + i, load(from + i));
+      }
+    }
+  }
+}
+
+void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
+  const ConvShape& s = args.shape;
+  const bool flat = is_flat(s), copies = flat ? !is_whole(s) : !is_inside(s);
+  const std::size_t channels = args.planar ? 1 : kChannelBlock;  // of a place in the input
+  const std::size_t positions = s.positions(), width = row_length(s), depth = s.depth();
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
+  const bool whole = args.planar || s.in_channels % kChannelBlock == 0, joined = whole && s.dilation_w == 1;
+  const ClampBounds bounds = clamp_bounds(args.activation);
+
+  Tile t{};
+  t.step = flat ? channels : s.stride_w * channels;
+  t.blocks = args.planar ? s.in_channels : channel_blocks(s.in_channels);
+  t.rows = s.kernel_h;
+  t.columns = joined ? 1 : s.kernel_w;
+  t.column_step = s.dilation_w * channels;
+  t.length = joined ? s.kernel_w * channels : channels;
+  t.last_length = whole ? t.length : s.in_channels % kChannelBlock;
+  t.group = larger(kGemmBlockK / (channels * s.kernel_points()), std::size_t{1});
+  t.plane = positions * kChannelBlock;
+  t.low = bounds.low;
+  t.high = bounds.high;
+  t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
+
+  // Rows of output whose input is used while it is near.
+  const std::size_t strip = flat ? width : strip_width(s), seen_floats = input_floats(s) * seen_columns(s, strip);
+  std::size_t band = larger(kGroupFloats / (input_floats(s) * width), std::size_t{1});
+  if (!flat) {
+    const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / seen_floats, kernel = seen_rows(s, 1);
+    band = seen < kernel ? 1 : (seen - kernel) / s.stride_h + 1;
+  }
+  for (std::size_t c0 = 0; c0 < width; c0 += strip) {
+    const std::size_t c1 = smaller(c0 + strip, width), pitch = copies ? seen_columns(s, c1 - c0) : s.in_w;
+    t.row_step = s.dilation_h * pitch * channels;
+    for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
+      const std::size_t r1 = smaller(range.row_end, r0 + band), rows = seen_rows(s, r1 - r0);
+      const float* base = args.input;
+      t.block_step = (copies ? rows : s.in_h) * pitch * channels;
+      if (flat && copies) {
+        const std::size_t end = smaller(r1 * width, positions);
+        t.block_step = (end - r0 * width) * channels;
+        gather_positions(args, r0 * width, end, t.blocks, channels, scratch);
+        base = scratch;
+      } else if (copies) {
+        pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows,
+                 static_cast<std::ptrdiff_t>(c0 * s.stride_w) - s.pad_left, pitch, t.blocks, channels, scratch);
+        base = scratch;
+      } else {
+        base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
+      }
+      for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
+        const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
+        t.weight = args.packed_weight + n0 * depth;
+        t.bias = args.bias ? args.bias + n0 : nullptr;
+        const bool narrow = cols == kLanes && t.step == kChannelBlock;
+        const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
+        // The next panel's weights, evenly over this one's tiles.
+        const std::size_t lines = panel + 1 < range.panel_end ? divide_up(cols * depth, kLine) : 0;
+        t.ahead = t.weight + cols * depth;
+        t.ahead_lines = divide_up(lines, (r1 - r0) * divide_up(width, kMr) * t.blocks);
+        t.ahead_rows = panel == range.panel_begin && flat && !copies;
+        for (std::size_t r = r0; r < r1; ++r) {
+          const std::size_t count = smaller(c1, positions - r * width) - c0;
+          const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
+          const std::size_t piece = tile_rows(count, narrow ? kNarrowMr : kMr);
+          for (std::size_t w0 = 0; w0 < count; w0 += piece) {
+            const std::size_t w1 = smaller(w0 + piece, count);
+            const std::size_t at = block + (r * width + c0 + w0) * kChannelBlock;
+            t.x = row + w0 * t.step;
+            t.y = args.output + at;
+            t.residual = args.residual ? args.residual + at : nullptr;
+            (narrow ? kBlockedTiles.narrow[w1 - w0 - 1] : kBlockedTiles.sum[w1 - w0 - 1][cols / kLanes - 1])(t);
+            t.ahead += t.ahead_lines * t.blocks * kLine;
+          }
+        }
+      }
+    }
+  }
+}
+
+void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
+  depthwise_blocks<float>(args, args.input, args.residual, args.output, begin, end);
+}
+
+}  // namespace
+
+INFERNODE_TABLE(BlockedConvTable, blocked_conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                                   kScratchFloats,
+                                                   fits,
+                                                   grid,
+                                                   packed_weight_floats,
+                                                   pack_weight,
+                                                   conv,
+                                                   depthwise};
+
+}  // namespace infernode::microkernels

@@ -1,0 +1,33 @@
+#include "microkernels/blocked/detail/pairs.h"
+#include "microkernels/common/bf16_pairs.h"
+
+// After what it calls: `load` of bfloat16 numbers.
+#include "microkernels/blocked/detail/depthwise.simd.h"
+
+// Depthwise convolutions between blocks of bfloat16 numbers: computed in float32.
+namespace infernode::microkernels {
+namespace {
+
+template <std::size_t kCount>
+INFERNODE_SIMD void put_outputs(const Taps<std::uint16_t>& t, std::size_t, const VecF* sum) {
+  const VecF low = set(t.low), high = set(t.high);
+  VecF made[kCount];
+  INFERNODE_UNROLL
+  for (std::size_t i = 0; i < kCount; ++i) {
+    VecF value = sum[i];
+    if (t.residual) value = value + load(t.residual + i * kChannelBlock);
+    made[i] = clamp(value, low, high);
+  }
+  if (t.activation) activate_tile<kCount>(*t.activation, made);
+  store_rows<kCount>(t.y, made);
+}
+
+void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
+  depthwise_blocks<std::uint16_t>(args, args.input_bf16, args.residual_bf16, args.output_bf16, begin, end);
+}
+
+}  // namespace
+
+INFERNODE_TABLE_OF(BlockedDepthwiseTable, blocked_depthwise, medium) = {depthwise};
+
+}  // namespace infernode::microkernels

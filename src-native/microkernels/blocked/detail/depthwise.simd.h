@@ -1,0 +1,198 @@
+#pragma once
+
+#include <type_traits>
+
+#include "microkernels/blocked/blocked.h"
+#include "microkernels/common/activate.simd.h"
+#include "microkernels/common/simd_file.h"
+
+// Depthwise convolutions over channels in blocks, inside *.simd.cpp files. T is what blocks hold: float, or what the
+// file that includes this has `load` and `put_outputs` for.
+namespace infernode::microkernels {
+namespace {
+
+#if INFERNODE_SIMD_ID == 3 || INFERNODE_SIMD_ID == 4
+constexpr std::size_t kOutputs =
+    14;  // positions at once: what sums, a row of the kernel and an input leave registers for
+#else
+constexpr std::size_t kOutputs = 8;
+#endif
+
+// Some positions of a row; kernel rows [h0, h1) have input, and columns [w0, w1) from the first that the positions see.
+template <typename T>
+struct Taps {
+  const T* plane;
+  std::size_t offset;  // of the first position and the kernel's first row and column, before the plane (wrapped) too
+  std::size_t row_step;
+  std::size_t h0, h1, w0, w1, kernel_w, stride, dilation;
+  const float* weight;
+  const float* bias;  // or null
+  const T* residual;  // or null
+  T* y;
+  float low, high;
+  const ActivationArgs* activation;  // null: the bounds are all of it
+};
+
+template <std::size_t kCount>
+INFERNODE_SIMD void put_outputs(const Taps<float>& t, std::size_t lane, const VecF* sum) {
+  const VecF low = set(t.low), high = set(t.high);
+  INFERNODE_UNROLL
+  for (std::size_t i = 0; i < kCount; ++i) {
+    VecF value = sum[i];
+    if (t.residual) value = value + load(t.residual + lane + i * kChannelBlock);
+    store(t.y + lane + i * kChannelBlock, clamp(value, low, high));
+  }
+}
+
+// kCount positions of a window of kKernel columns: each column of input is read once.
+template <typename T, std::size_t kKernel, std::size_t kStride, std::size_t kCount>
+void depthwise_outputs(const Taps<T>& t) noexcept {
+  constexpr std::size_t kSeen = (kCount - 1) * kStride + kKernel;
+  for (std::size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+    VecF sum[kCount];
+    const VecF bias = t.bias ? load(t.bias + lane) : zero();
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < kCount; ++i) sum[i] = bias;
+    for (std::size_t h = t.h0; h < t.h1; ++h) {
+      VecF tap[kKernel];
+      INFERNODE_UNROLL
+      for (std::size_t k = 0; k < kKernel; ++k) tap[k] = load(t.weight + (h * kKernel + k) * kChannelBlock + lane);
+      const std::size_t row = t.offset + h * t.row_step + lane;
+      INFERNODE_UNROLL
+      for (std::size_t j = 0; j < kSeen; ++j) {
+        if (j < t.w0 || j >= t.w1) continue;
+        const VecF x = load(t.plane + (row + j * kChannelBlock));
+        INFERNODE_UNROLL
+        for (std::size_t k = 0; k < kKernel; ++k) {
+          if (j >= k && (j - k) % kStride == 0 && (j - k) / kStride < kCount)
+            sum[(j - k) / kStride] = fma(x, tap[k], sum[(j - k) / kStride]);
+        }
+      }
+    }
+    put_outputs<kCount>(t, lane, sum);
+  }
+}
+
+template <typename T, std::size_t kKernel, std::size_t kStride, std::size_t kCount = kOutputs>
+void depthwise_some(const Taps<T>& t, std::size_t count) noexcept {
+  if constexpr (kCount > 1) {
+    if (count < kCount) return depthwise_some<T, kKernel, kStride, kCount - 1>(t, count);
+  }
+  depthwise_outputs<T, kKernel, kStride, kCount>(t);
+}
+
+// kCount positions of any window.
+template <typename T, std::size_t kCount>
+void depthwise_any(const Taps<T>& t) noexcept {
+  for (std::size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+    VecF sum[kCount];
+    const VecF bias = t.bias ? load(t.bias + lane) : zero();
+    INFERNODE_UNROLL
+    for (std::size_t i = 0; i < kCount; ++i) sum[i] = bias;
+    for (std::size_t h = t.h0; h < t.h1; ++h) {
+      const std::size_t row = t.offset + h * t.row_step + lane;
+      for (std::size_t k = 0; k < t.kernel_w; ++k) {
+        const VecF tap = load(t.weight + (h * t.kernel_w + k) * kChannelBlock + lane);
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kCount; ++i) {
+          const std::size_t j = i * t.stride + k * t.dilation;
+          if (j >= t.w0 && j < t.w1) sum[i] = fma(load(t.plane + (row + j * kChannelBlock)), tap, sum[i]);
+        }
+      }
+    }
+    put_outputs<kCount>(t, lane, sum);
+  }
+}
+
+template <typename T, std::size_t kCount = 8>
+void depthwise_some_of_any(const Taps<T>& t, std::size_t count) noexcept {
+  if constexpr (kCount > 1) {
+    if (count < kCount) return depthwise_some_of_any<T, kCount - 1>(t, count);
+  }
+  depthwise_any<T, kCount>(t);
+}
+
+// How the outputs of a row are made, and how many at once.
+template <typename T>
+struct DepthwiseWay {
+  void (*some)(const Taps<T>& t, std::size_t count) noexcept;
+  std::size_t most;
+};
+template <typename T>
+DepthwiseWay<T> depthwise_way(const ConvShape& s) noexcept {
+  const bool strided = s.stride_w == 2;
+  const DepthwiseWay<T> any{depthwise_some_of_any<T>, 8};
+  if (s.dilation_w != 1 || s.stride_w > 2) return any;
+  if (s.kernel_w == 3) return {strided ? depthwise_some<T, 3, 2> : depthwise_some<T, 3, 1>, kOutputs};
+  if (s.kernel_w == 5) return {strided ? depthwise_some<T, 5, 2> : depthwise_some<T, 5, 1>, kOutputs};
+  if (s.kernel_w == 7 && !strided) return {depthwise_some<T, 7, 1>, kOutputs};
+  return any;
+}
+
+// Columns of input from the first that `count` positions see to the last.
+std::size_t seen_columns(const ConvShape& s, std::size_t count) noexcept {
+  return (count - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+}
+
+// Kernel points [first, end) of one axis that have input at an output.
+struct Reach {
+  std::size_t first, end;
+};
+Reach reach(std::size_t out, std::size_t stride, std::size_t kernel, std::size_t dilation, std::ptrdiff_t pad,
+            std::size_t size) noexcept {
+  const auto start = static_cast<std::ptrdiff_t>(out * stride) - pad, step = static_cast<std::ptrdiff_t>(dilation),
+             most = static_cast<std::ptrdiff_t>(kernel), limit = static_cast<std::ptrdiff_t>(size);
+  const std::ptrdiff_t first = start >= 0 ? 0 : smaller(most, (-start + step - 1) / step);
+  const std::ptrdiff_t end = start >= limit ? first : larger(first, smaller(most, (limit - 1 - start) / step + 1));
+  return {static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
+}
+
+// Blocks [begin, end). Where T is float, the activation is applied to whole rows; other outputs get it before they are
+// rounded.
+template <typename T>
+void depthwise_blocks(const BlockedConvArgs& args, const T* input, const T* residual, T* output, std::size_t begin,
+                      std::size_t end) noexcept {
+  const ConvShape& s = args.shape;
+  const ClampBounds bounds = clamp_bounds(args.activation);
+  const bool activates = !is_clamp(args.activation);
+  const DepthwiseWay<T> way = depthwise_way<T>(s);
+  const std::size_t tiles = divide_up(s.out_w, way.most);
+  Taps<T> t{};
+  t.activation = activates ? &args.activation : nullptr;
+  t.row_step = s.dilation_h * s.in_w * kChannelBlock;
+  t.stride = s.stride_w;
+  t.dilation = s.dilation_w;
+  t.kernel_w = s.kernel_w;
+  t.low = bounds.low;
+  t.high = bounds.high;
+  for (std::size_t block = begin; block < end; ++block) {
+    t.plane = input + block * s.in_h * s.in_w * kChannelBlock;
+    t.weight = args.packed_weight + block * s.kernel_points() * kChannelBlock;
+    t.bias = args.bias ? args.bias + block * kChannelBlock : nullptr;
+    for (std::size_t h = 0; h < s.out_h; ++h) {
+      const Reach rows = reach(h, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
+      const std::ptrdiff_t top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
+      t.h0 = rows.first;
+      t.h1 = rows.end;
+      const std::size_t out = (block * s.positions() + h * s.out_w) * kChannelBlock;
+      for (std::size_t i = 0; i < tiles; ++i) {
+        const std::size_t w = i * s.out_w / tiles, count = (i + 1) * s.out_w / tiles - w;
+        const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
+        const Reach columns = reach(w, s.stride_w, seen_columns(s, count), 1, s.pad_left, s.in_w);
+        t.w0 = columns.first;
+        t.w1 = columns.end;
+        const std::ptrdiff_t at = top * static_cast<std::ptrdiff_t>(s.in_w) + left;
+        t.offset = static_cast<std::size_t>(at) * kChannelBlock;
+        t.y = output + out + w * kChannelBlock;
+        t.residual = residual ? residual + out + w * kChannelBlock : nullptr;
+        way.some(t, count);
+      }
+      if constexpr (std::is_same_v<T, float>) {
+        if (activates) activate_row(args.activation, output + out, s.out_w * kChannelBlock);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infernode::microkernels

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+
+#include "base/cpu_rung.h"
+#include "microkernels/gemm/gemm.h"
+
+// Float32 convolution in plain NCDHW layout, one image and one group per call.
+// A convolution is the product  weight [out_channels][K] * columns [K][P],  K = in_channels * kernel_d * kernel_h *
+// kernel_w, P = out_d * out_h * out_w; columns are packed a panel at a time and never stored as a whole. 1-D and 2-D
+// convolutions leave the outer dimensions at 1.
+namespace infernode::microkernels {
+
+struct ConvShape {
+  std::size_t in_channels = 1, out_channels = 1;  // of one group
+  std::size_t in_d = 1, in_h = 1, in_w = 1;
+  std::size_t out_d = 1, out_h = 1, out_w = 1;
+  std::size_t kernel_d = 1, kernel_h = 1, kernel_w = 1;
+  std::size_t stride_d = 1, stride_h = 1, stride_w = 1;
+  std::size_t dilation_d = 1, dilation_h = 1, dilation_w = 1;
+  std::ptrdiff_t pad_front = 0, pad_top = 0, pad_left = 0;  // pads at the begin; may be negative
+
+  std::size_t kernel_points() const noexcept { return kernel_d * kernel_h * kernel_w; }
+  std::size_t depth() const noexcept { return in_channels * kernel_points(); }
+  std::size_t positions() const noexcept { return out_d * out_h * out_w; }
+};
+
+struct ConvArgs {
+  ConvShape shape;
+  const float* input = nullptr;          // [in_channels][in_d][in_h][in_w]
+  const float* packed_weight = nullptr;  // from pack_weight of the same table
+  const float* bias = nullptr;           // [out_channels]
+  const float* residual = nullptr;       // like output, added before the activation; must not alias output
+  ActivationArgs activation;
+  float* output = nullptr;  // [out_channels][out_d][out_h][out_w]
+  Float32Precision precision = Float32Precision::kHighest;
+};
+
+struct DepthwiseArgs {
+  ConvShape shape;                // in_channels = out_channels = 1
+  const float* input = nullptr;   // [planes][in_d][in_h][in_w]
+  const float* weight = nullptr;  // [planes][kernel_d][kernel_h][kernel_w]
+  float bias = 0.0f;
+  const float* residual = nullptr;  // like output, or null
+  ActivationArgs activation;
+  float* output = nullptr;        // [planes][out_d][out_h][out_w]
+  std::size_t planes = 1;         // consecutive channels; several at once save preparations
+  const float* biases = nullptr;  // [planes]; overrides bias
+};
+
+struct ConvTable {
+  const char* name;
+  std::size_t mr, nr;          // register tile; ranges of output positions start at multiples of nr
+  std::size_t scratch_floats;  // per call
+  // Weights [out_channels][in_channels][kernel_points] of one group.
+  std::size_t (*packed_weight_floats)(std::size_t out_channels, std::size_t in_channels,
+                                      std::size_t kernel_points) noexcept;
+  void (*pack_weight)(std::size_t out_channels, std::size_t in_channels, std::size_t kernel_points, const float* weight,
+                      float* out) noexcept;
+  // Computes output channels [m_begin, m_end) at positions [n_begin, n_end); cut with split_conv.
+  void (*conv)(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept;
+  // Consecutive channels of a depthwise convolution, all of their output planes.
+  void (*depthwise)(const DepthwiseArgs& args) noexcept;
+  // Adds columns [channels * kernel_points][positions] into an image (transposed convolution). `shape` describes the
+  // forward convolution whose input is `image`; channels = shape.in_channels.
+  void (*col2im)(const ConvShape& shape, const float* columns, float* image) noexcept;
+};
+
+const ConvTable& conv_table(CpuRung rung) noexcept;
+
+GemmSplit split_conv(const ConvTable& table, const ConvShape& shape, std::size_t workers) noexcept;
+
+}  // namespace infernode::microkernels

@@ -1,0 +1,124 @@
+#pragma once
+
+#include "microkernels/common/register_tile.simd.h"
+#include "microkernels/common/simd_file.h"
+#include "microkernels/conv/conv.h"
+
+// The columns of a convolution: for each position of the output, what the kernel sees there.
+namespace infernode::microkernels {
+namespace {
+
+// A run of output positions of one output row inside a panel.
+struct Segment {
+  std::size_t column, length;
+  std::size_t d, h, w;  // first output position
+};
+
+std::size_t find_segments(const ConvShape& s, std::size_t n0, std::size_t cols, Segment* segments) noexcept {
+  std::size_t count = 0, w = n0 % s.out_w, h = n0 / s.out_w % s.out_h, d = n0 / s.out_w / s.out_h;
+  for (std::size_t column = 0; column < cols; ++count) {
+    const std::size_t length = smaller(s.out_w - w, cols - column);
+    segments[count] = {column, length, d, h, w};
+    column += length;
+    w = 0;
+    if (++h == s.out_h) {
+      h = 0;
+      ++d;
+    }
+  }
+  return count;
+}
+
+INFERNODE_SIMD void fill_zero(float* out, std::size_t n) {
+  for (; n >= kLanes; n -= kLanes, out += kLanes) store(out, zero());
+  if (n) store_partial(out, zero(), n);
+}
+// out[i] = x[i * stride]
+INFERNODE_SIMD void copy_strided(const float* x, std::size_t stride, std::size_t n, float* out) {
+  if (stride == 1) {
+    for (; n >= kLanes; n -= kLanes, x += kLanes, out += kLanes) store(out, load(x));
+    if (n) store_partial(out, load_partial(x, n), n);
+    return;
+  }
+  if (stride == 2) {
+    const bool long_enough = n >= kLanes;
+    for (; n >= kLanes; n -= kLanes, x += 2 * kLanes, out += kLanes) store(out, load_stride2(x));
+    if (long_enough && n > 0) {  // the last vector once more, ending with the last element
+      store(out + n - kLanes, load_stride2(x + 2 * n - 2 * kLanes));
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) out[i] = x[i * stride];
+}
+// out[i] = row[start + i * stride], zero where that is outside of [0, width).
+INFERNODE_SIMD void copy_padded(const float* row, std::ptrdiff_t width, std::ptrdiff_t start, std::ptrdiff_t stride,
+                                std::size_t n, float* out) {
+  const auto length = static_cast<std::ptrdiff_t>(n);
+  if (start >= 0 && start + (length - 1) * stride < width) {
+    copy_strided(row + start, static_cast<std::size_t>(stride), n, out);
+    return;
+  }
+  const std::ptrdiff_t first = start >= 0 ? 0 : smaller(length, (-start + stride - 1) / stride);
+  const std::ptrdiff_t end = start >= width ? first : larger(first, smaller(length, (width - 1 - start) / stride + 1));
+  fill_zero(out, static_cast<std::size_t>(first));
+  if (end > first) {
+    copy_strided(row + start + first * stride, static_cast<std::size_t>(stride), static_cast<std::size_t>(end - first),
+                 out + first);
+  }
+  fill_zero(out + end, static_cast<std::size_t>(length - end));
+}
+
+// Rows [k0, k0 + k) of the columns at positions [n0, n0 + cols): out[p * kNr + c].
+[[maybe_unused]] void pack_columns(const ConvShape& s, const float* input, std::size_t k0, std::size_t k,
+                                   std::size_t n0, std::size_t cols, float* out) noexcept {
+  if (cols < kNr) {
+    for (std::size_t p = 0; p < k; ++p) {
+      for (std::size_t c = cols; c < kNr; ++c) out[p * kNr + c] = 0.0f;
+    }
+  }
+  const std::size_t plane = s.in_d * s.in_h * s.in_w;
+  if (s.kernel_points() == 1 && s.pad_front == 0 && s.pad_top == 0 && s.pad_left == 0 && s.stride_d == 1 &&
+      s.stride_h == 1 && s.stride_w == 1 && plane == s.positions()) {
+    for (std::size_t p = 0; p < k; ++p) copy_strided(input + (k0 + p) * plane + n0, 1, cols, out + p * kNr);
+    return;
+  }
+  Segment segments[kNr];
+  const std::size_t count = find_segments(s, n0, cols, segments);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Segment& segment = segments[i];
+    std::size_t kw = k0 % s.kernel_w, kh = k0 / s.kernel_w % s.kernel_h;
+    std::size_t kd = k0 / s.kernel_w / s.kernel_h % s.kernel_d, c = k0 / s.kernel_points();
+    const auto d0 = static_cast<std::ptrdiff_t>(segment.d * s.stride_d) - s.pad_front;
+    const auto h0 = static_cast<std::ptrdiff_t>(segment.h * s.stride_h) - s.pad_top;
+    const auto w0 = static_cast<std::ptrdiff_t>(segment.w * s.stride_w) - s.pad_left;
+    float* to = out + segment.column;
+    for (std::size_t p = 0; p < k;) {
+      const std::ptrdiff_t d = d0 + static_cast<std::ptrdiff_t>(kd * s.dilation_d);
+      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(kh * s.dilation_h);
+      const bool inside =
+          d >= 0 && d < static_cast<std::ptrdiff_t>(s.in_d) && h >= 0 && h < static_cast<std::ptrdiff_t>(s.in_h);
+      const float* row =
+          inside ? input + c * plane + (static_cast<std::size_t>(d) * s.in_h + static_cast<std::size_t>(h)) * s.in_w
+                 : nullptr;
+      for (; kw < s.kernel_w && p < k; ++kw, ++p, to += kNr) {
+        if (row) {
+          copy_padded(row, static_cast<std::ptrdiff_t>(s.in_w), w0 + static_cast<std::ptrdiff_t>(kw * s.dilation_w),
+                      static_cast<std::ptrdiff_t>(s.stride_w), segment.length, to);
+        } else {
+          fill_zero(to, segment.length);
+        }
+      }
+      kw = 0;
+      if (++kh == s.kernel_h) {
+        kh = 0;
+        if (++kd == s.kernel_d) {
+          kd = 0;
+          ++c;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace infernode::microkernels

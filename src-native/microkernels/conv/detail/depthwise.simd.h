@@ -1,0 +1,310 @@
+#pragma once
+
+#include "microkernels/common/activate.simd.h"
+#include "microkernels/common/simd_file.h"
+#include "microkernels/conv/conv.h"
+#include "microkernels/conv/detail/columns.simd.h"
+#include "microkernels/conv/detail/depthwise_rows.simd.h"
+
+// Convolutions of one channel each, in three ways: planes that fit the first-level cache lie there zero-padded and
+// parted by phase (`depthwise_flat`), wider ones pass through a buffer of rows (`depthwise_strip`), and the rest are
+// computed one output at a time.
+namespace infernode::microkernels {
+namespace {
+
+constexpr std::size_t kRowFloats = 16384;  // all buffered input rows of a depthwise strip
+constexpr std::size_t kMaxTaps = 64;       // kernel width
+
+// Input rows are kept zero-padded and parted by phase: column w goes to phase w % stride, place w / stride, so that a
+// kernel tap reads consecutive places whatever the stride.
+struct RowBuffer {
+  float* data;
+  std::size_t phase_width;  // floats of one phase
+  std::size_t row_width;    // floats of one row: stride * phase_width
+};
+
+// out[v] for kVectors vectors of output columns from `at` on.
+template <std::size_t kVectors>
+INFERNODE_SIMD void depthwise_block(const float* const* rows, const float* const* weights, std::size_t row_count,
+                                    const std::size_t* taps, std::size_t tap_count, std::size_t at, VecF bias,
+                                    VecF* out) {
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) out[v] = bias;
+  for (std::size_t r = 0; r < row_count; ++r) {
+    for (std::size_t i = 0; i < tap_count; ++i) {
+      const float* x = rows[r] + taps[i] + at;
+      const VecF w = set(weights[r][i]);
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) out[v] = fma(load(x + v * kLanes), w, out[v]);
+    }
+  }
+}
+
+// Any shape, one output at a time.
+void depthwise_scalar(const DepthwiseArgs& args) noexcept {
+  const ConvShape& s = args.shape;
+  std::size_t at = 0;
+  for (std::size_t d = 0; d < s.out_d; ++d) {
+    for (std::size_t h = 0; h < s.out_h; ++h) {
+      for (std::size_t w = 0; w < s.out_w; ++w, ++at) {
+        float sum = args.bias;
+        for (std::size_t i = 0; i < s.kernel_points(); ++i) {
+          const std::size_t kd = i / s.kernel_w / s.kernel_h, kh = i / s.kernel_w % s.kernel_h, kw = i % s.kernel_w;
+          const auto z = static_cast<std::ptrdiff_t>(d * s.stride_d + kd * s.dilation_d) - s.pad_front;
+          const auto y = static_cast<std::ptrdiff_t>(h * s.stride_h + kh * s.dilation_h) - s.pad_top;
+          const auto x = static_cast<std::ptrdiff_t>(w * s.stride_w + kw * s.dilation_w) - s.pad_left;
+          const bool inside = z >= 0 && z < static_cast<std::ptrdiff_t>(s.in_d) && y >= 0 &&
+                              y < static_cast<std::ptrdiff_t>(s.in_h) && x >= 0 &&
+                              x < static_cast<std::ptrdiff_t>(s.in_w);
+          if (inside)
+            sum += args.weight[i] *
+                   args.input[(static_cast<std::size_t>(z) * s.in_h + static_cast<std::size_t>(y)) * s.in_w +
+                              static_cast<std::size_t>(x)];
+        }
+        args.output[at] = sum + (args.residual ? args.residual[at] : 0.0f);
+      }
+    }
+  }
+  const ClampBounds bounds = clamp_bounds(args.activation);
+  if (is_clamp(args.activation)) {
+    map_row(args.output, at, [&](VecF v) { return clamp(v, set(bounds.low), set(bounds.high)); });
+  } else {
+    activate_row(args.activation, args.output, at);
+  }
+}
+
+// Output columns [w0, w0 + count) of all rows.
+void depthwise_strip(const DepthwiseArgs& args, const RowBuffer& buffer, std::size_t w0, std::size_t count) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t span = (s.kernel_h - 1) * s.dilation_h + 1;  // slots; input row h lies in slot h % span
+  std::size_t taps[kMaxTaps];
+  for (std::size_t i = 0; i < s.kernel_w; ++i) {
+    const std::size_t column = i * s.dilation_w;
+    taps[i] = column % s.stride_w * buffer.phase_width + column / s.stride_w;
+  }
+  const auto start = static_cast<std::ptrdiff_t>(w0 * s.stride_w) - s.pad_left;
+  const std::size_t places = count + (s.kernel_w - 1) * s.dilation_w / s.stride_w;
+  const ClampBounds bounds = clamp_bounds(args.activation);
+  const VecF bias = set(args.bias), low = set(bounds.low), high = set(bounds.high);
+
+  std::ptrdiff_t loaded = 0;  // rows below are in the buffer or no longer wanted
+  for (std::size_t h = 0; h < s.out_h; ++h) {
+    const auto top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
+    const auto bottom = smaller(top + static_cast<std::ptrdiff_t>(span), static_cast<std::ptrdiff_t>(s.in_h));
+    for (std::ptrdiff_t y = larger(larger(top, loaded), std::ptrdiff_t{0}); y < bottom; ++y) {
+      if ((y - top) % static_cast<std::ptrdiff_t>(s.dilation_h) != 0 && s.stride_h % s.dilation_h == 0) continue;
+      const float* row = args.input + static_cast<std::size_t>(y) * s.in_w;
+      float* slot = buffer.data + static_cast<std::size_t>(y) % span * buffer.row_width;
+      for (std::size_t phase = 0; phase < s.stride_w; ++phase) {
+        copy_padded(row, static_cast<std::ptrdiff_t>(s.in_w), start + static_cast<std::ptrdiff_t>(phase),
+                    static_cast<std::ptrdiff_t>(s.stride_w), places, slot + phase * buffer.phase_width);
+      }
+    }
+    loaded = larger(loaded, bottom);
+
+    const float* rows[kMaxTaps];
+    const float* weights[kMaxTaps];
+    std::size_t row_count = 0;
+    for (std::size_t i = 0; i < s.kernel_h; ++i) {
+      const std::ptrdiff_t y = top + static_cast<std::ptrdiff_t>(i * s.dilation_h);
+      if (y < 0 || y >= static_cast<std::ptrdiff_t>(s.in_h)) continue;
+      rows[row_count] = buffer.data + static_cast<std::size_t>(y) % span * buffer.row_width;
+      weights[row_count++] = args.weight + i * s.kernel_w;
+    }
+    float* out = args.output + h * s.out_w + w0;
+    const float* residual = args.residual ? args.residual + h * s.out_w + w0 : nullptr;
+    for (std::size_t at = 0; at < count;) {
+      const std::size_t left = count - at, vectors = smaller(divide_up(left, kLanes), std::size_t{4});
+      VecF sum[4];
+      switch (vectors) {
+        case 1:
+          depthwise_block<1>(rows, weights, row_count, taps, s.kernel_w, at, bias, sum);
+          break;
+        case 2:
+          depthwise_block<2>(rows, weights, row_count, taps, s.kernel_w, at, bias, sum);
+          break;
+        case 3:
+          depthwise_block<3>(rows, weights, row_count, taps, s.kernel_w, at, bias, sum);
+          break;
+        default:
+          depthwise_block<4>(rows, weights, row_count, taps, s.kernel_w, at, bias, sum);
+      }
+      for (std::size_t v = 0; v < vectors; ++v, at += kLanes) {
+        const std::size_t n = smaller(kLanes, count - at);
+        VecF value = sum[v];
+        if (residual) value = value + load_partial(residual + at, n);
+        store_partial(out + at, clamp(value, low, high), n);
+      }
+    }
+    if (!is_clamp(args.activation)) activate_row(args.activation, out, count);
+  }
+}
+
+// The zero-padded input lies flat, parted by row and column phase, with a pitch that outputs share; all outputs are
+// then one run of consecutive floats, and vectors do not end with rows. The few outputs between rows are computed and
+// dropped.
+constexpr std::size_t kFlatFloats = 8192;  // input
+constexpr std::size_t kFlatOutputs = 4096;
+constexpr std::size_t kFlatTaps = 128;
+constexpr std::size_t kFlatPhases = kFlatFloats / (4 * kLanes);
+
+struct FlatLayout {
+  std::size_t pitch, rows;   // of one phase
+  std::size_t phase_floats;  // with room for what the last vectors read too much
+  std::size_t outputs;       // flat outputs of a plane
+
+  explicit FlatLayout(const ConvShape& s)
+      : pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w),
+        rows(s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h),
+        phase_floats(rows * pitch + 4 * kLanes),
+        outputs(s.out_h * pitch) {}
+  bool fits(const ConvShape& s) const {
+    return s.kernel_d == 1 && s.in_d == 1 && s.out_d == 1 && s.kernel_h * s.kernel_w <= kFlatTaps &&
+           phase_floats * s.stride_h * s.stride_w <= kFlatFloats && outputs + 4 * kLanes <= kFlatOutputs;
+  }
+};
+
+template <std::size_t kVectors>
+INFERNODE_SIMD void flat_block(const float* data, const std::size_t* taps, const float* weight, std::size_t count,
+                               VecF bias, float* out) {
+  VecF sum[kVectors];
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) sum[v] = bias;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* x = data + taps[i];
+    const VecF w = set(weight[i]);
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[v] = fma(load(x + v * kLanes), w, sum[v]);
+  }
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) store(out + v * kLanes, sum[v]);
+}
+
+void flat_outputs(const FlatLayout& layout, const float* data, const std::size_t* taps, const float* weight,
+                  std::size_t count, VecF bias, float* flat) noexcept {
+  std::size_t at = 0;
+  for (; at + 4 * kLanes <= layout.outputs; at += 4 * kLanes)
+    flat_block<4>(data + at, taps, weight, count, bias, flat + at);
+  for (; at < layout.outputs; at += kLanes) flat_block<1>(data + at, taps, weight, count, bias, flat + at);
+}
+
+// The rows of one phase that have input: how they are copied, the same for every plane.
+struct PhaseCopy {
+  std::size_t from, from_step, to, length, rows;  // in floats
+};
+
+PhaseCopy phase_copy(const ConvShape& s, const FlatLayout& layout, std::size_t phase_h, std::size_t phase_w) noexcept {
+  // Places [first, end) of one axis whose input, place * stride + phase - pad, exists.
+  struct Range {
+    std::size_t first, end;
+  };
+  const auto range = [](std::size_t places, std::size_t stride, std::size_t phase, std::ptrdiff_t pad,
+                        std::size_t size) {
+    const auto start = static_cast<std::ptrdiff_t>(phase) - pad, step = static_cast<std::ptrdiff_t>(stride),
+               most = static_cast<std::ptrdiff_t>(places), limit = static_cast<std::ptrdiff_t>(size);
+    const std::ptrdiff_t first = start >= 0 ? 0 : smaller(most, (-start + step - 1) / step);
+    const std::ptrdiff_t end = start >= limit ? first : larger(first, smaller(most, (limit - 1 - start) / step + 1));
+    return Range{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
+  };
+  const Range h = range(layout.rows, s.stride_h, phase_h, s.pad_top, s.in_h);
+  const Range w = range(layout.pitch, s.stride_w, phase_w, s.pad_left, s.in_w);
+  const std::size_t y = h.first * s.stride_h + phase_h, x = w.first * s.stride_w + phase_w;
+  const std::size_t rows = w.first < w.end ? h.end - h.first : 0;
+  return {rows ? static_cast<std::size_t>(static_cast<std::ptrdiff_t>(y * s.in_w + x) -
+                                          s.pad_top * static_cast<std::ptrdiff_t>(s.in_w) - s.pad_left)
+               : 0,
+          s.stride_h * s.in_w,
+          (phase_h * s.stride_w + phase_w) * layout.phase_floats + h.first * layout.pitch + w.first, w.end - w.first,
+          rows};
+}
+
+// Output rows [h0, h0 + s.out_h) of every plane; `s` is the shape cut to them.
+void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h0) noexcept {
+  const FlatLayout layout(s);
+  alignas(64) float data[kFlatFloats];
+  alignas(64) float flat[kFlatOutputs];
+  const std::size_t count = s.kernel_h * s.kernel_w, phases = s.stride_h * s.stride_w, in_size = s.in_h * s.in_w;
+  std::size_t taps[kFlatTaps];
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t h = i / s.kernel_w * s.dilation_h, w = i % s.kernel_w * s.dilation_w;
+    taps[i] = (h % s.stride_h * s.stride_w + w % s.stride_w) * layout.phase_floats + h / s.stride_h * layout.pitch +
+              w / s.stride_w;
+  }
+  PhaseCopy copies[kFlatPhases];
+  for (std::size_t i = 0; i < phases; ++i) copies[i] = phase_copy(s, layout, i / s.stride_w, i % s.stride_w);
+  const DepthwiseRows rows = depthwise_rows_of(s);
+  // Padding is the same for every plane: zeroed once, and the copies below leave it alone.
+  fill_zero(data, phases * layout.phase_floats);
+  const ClampBounds bounds = clamp_bounds(args.activation);
+  const VecF low = set(bounds.low), high = set(bounds.high);
+  for (std::size_t plane = 0; plane < args.planes; ++plane) {
+    for (const PhaseCopy* copy = copies; copy != copies + phases; ++copy) {
+      const float* from = args.input + plane * in_size + copy->from;
+      float* to = data + copy->to;
+      for (std::size_t r = 0; r < copy->rows; ++r, from += copy->from_step, to += layout.pitch)
+        copy_strided(from, s.stride_w, copy->length, to);
+    }
+    const float* weight = args.weight + plane * count;
+    const VecF bias = set(args.biases ? args.biases[plane] : args.bias);
+    const std::size_t offset = plane * args.shape.positions() + h0 * s.out_w;
+    float* out = args.output + offset;
+    const float* residual = args.residual ? args.residual + offset : nullptr;
+    if (rows) {
+      rows({data, layout.pitch, weight, bias, low, high, residual, out, s.out_h, s.out_w});
+    } else {
+      flat_outputs(layout, data, taps, weight, count, bias, flat);
+      for (std::size_t h = 0; h < s.out_h; ++h) {
+        for (std::size_t i = 0; i < s.out_w; i += kLanes) {
+          const std::size_t n = smaller(kLanes, s.out_w - i), to = h * s.out_w + i;
+          finish_outputs(load(flat + h * layout.pitch + i), n, low, high, residual ? residual + to : nullptr, out + to);
+        }
+      }
+    }
+    if (!is_clamp(args.activation)) activate_row(args.activation, out, s.out_h * s.out_w);
+  }
+}
+
+void depthwise_plane(const DepthwiseArgs& args) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t span = (s.kernel_h - 1) * s.dilation_h + 1, reach = (s.kernel_w - 1) * s.dilation_w / s.stride_w;
+  // Places of one phase: the outputs, what the kernel reaches beyond them, and what the last vectors read too much.
+  const std::size_t slack = reach + 4 * kLanes, fit = kRowFloats / span / s.stride_w;
+  if (s.kernel_d > 1 || s.in_d > 1 || s.out_d > 1 || s.kernel_w > kMaxTaps || s.kernel_h > kMaxTaps ||
+      fit < slack + kLanes) {
+    depthwise_scalar(args);
+    return;
+  }
+  alignas(64) float storage[kRowFloats];
+  const std::size_t width = smaller(s.out_w, fit - slack);
+  RowBuffer buffer{storage, width + slack, (width + slack) * s.stride_w};
+  fill_zero(storage, span * buffer.row_width);
+  for (std::size_t w0 = 0; w0 < s.out_w; w0 += width) depthwise_strip(args, buffer, w0, smaller(width, s.out_w - w0));
+}
+
+void depthwise(const DepthwiseArgs& args) noexcept {
+  const ConvShape& s = args.shape;
+  // Bands of rows that lie flat in the first-level cache.
+  ConvShape band = s;
+  while (band.out_h > 1 && !FlatLayout(band).fits(band)) band.out_h = (band.out_h + 1) / 2;
+  if (FlatLayout(band).fits(band)) {
+    const std::size_t rows = band.out_h;
+    for (std::size_t h0 = 0; h0 < s.out_h; h0 += rows) {
+      band.out_h = smaller(rows, s.out_h - h0);
+      band.pad_top = s.pad_top - static_cast<std::ptrdiff_t>(h0 * s.stride_h);
+      depthwise_flat(args, band, h0);
+    }
+    return;
+  }
+  DepthwiseArgs plane = args;
+  for (std::size_t i = 0; i < args.planes; ++i) {
+    if (args.biases) plane.bias = args.biases[i];
+    depthwise_plane(plane);
+    plane.input += s.in_d * s.in_h * s.in_w;
+    plane.weight += s.kernel_points();
+    plane.output += s.positions();
+    if (plane.residual) plane.residual += s.positions();
+  }
+}
+
+}  // namespace
+}  // namespace infernode::microkernels

@@ -1,0 +1,130 @@
+#pragma once
+
+#include "microkernels/conv/detail/columns.simd.h"
+#include "microkernels/gemm/gemm_tiles.h"
+
+// Convolutions of stride 1 in a plane, without columns: some rows of the padded input are laid out once, and what a
+// kernel point sees of consecutive output positions are consecutive floats there. Positions are counted along the
+// padded rows; sums at a row's end that belong to no position are dropped.
+namespace infernode::microkernels {
+namespace {
+
+constexpr std::size_t kDirectFloats = 65536;   // padded rows and offsets: they fit a second-level cache
+constexpr std::size_t kDirectSlack = 2 * kNr;  // floats that the last tile reads too many
+
+struct DirectLayout {
+  explicit DirectLayout(const ConvShape& s) noexcept
+      : reach((s.kernel_h - 1) * s.dilation_h),
+        pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w),
+        offset_floats(divide_up(s.depth(), std::size_t{16}) * 16) {
+    const std::size_t rest = kDirectFloats - smaller(kDirectFloats, offset_floats + kDirectSlack);
+    const std::size_t rows = rest / (s.in_channels * pitch);
+    band = rows > reach ? rows - reach : 0;
+  }
+
+  std::size_t reach;          // input rows that a kernel covers beyond its first
+  std::size_t pitch;          // of padded rows
+  std::size_t offset_floats;  // memory for the kernel points' offsets
+  std::size_t band;           // output rows whose input fits; 0: none
+};
+
+bool is_direct(const ConvShape& s) noexcept {
+  if (s.in_channels == 0 || s.kernel_points() == 1 || s.in_d != 1 || s.kernel_d != 1 || s.out_d != 1 ||
+      s.stride_h != 1 || s.stride_w != 1 || s.pad_front != 0)
+    return false;
+  const DirectLayout layout(s);
+  return layout.band >= smaller(s.out_h, larger(layout.reach, std::size_t{2})) && 4 * layout.pitch <= 5 * s.out_w + 16;
+}
+
+// tile[r * kNr + c] = (start ? 0 : tile) + sum over p < k of a[r * lda + p] * b[offsets[p] + c].
+template <std::size_t kRows, std::size_t kVectors>
+void accumulate_shifted(std::size_t k, const float* a, std::size_t lda, const float* b, const std::int32_t* offsets,
+                        bool start, float* tile) noexcept {
+  sum_tile<kRows, kVectors>(
+      k, a, lda, [=](std::size_t p) { return b + offsets[p]; }, start, tile);
+}
+
+struct ShiftedTiles {
+  void (*accumulate[kMr][kNv])(std::size_t k, const float* a, std::size_t lda, const float* b,
+                               const std::int32_t* offsets, bool start, float* tile) noexcept;
+};
+constexpr ShiftedTiles make_shifted() {
+  ShiftedTiles tiles{};
+  fill_by_size(tiles.accumulate,
+               []<std::size_t kRows, std::size_t kVectors>() { return accumulate_shifted<kRows, kVectors>; });
+  return tiles;
+}
+constexpr ShiftedTiles kShifted = make_shifted();
+
+// Writes output rows [h0, h1), of which only positions [range.n_begin, range.n_end) count. `weights` are packed in
+// blocks of `block` k, rows `lda` apart.
+void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayout& layout, const GemmRange& range,
+                 std::size_t h0, std::size_t h1, std::size_t block, std::size_t lda, std::int32_t* offsets,
+                 float* rows) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t pitch = layout.pitch, in_rows = h1 - h0 + layout.reach, plane = in_rows * pitch;
+  const std::size_t depth = s.depth(), positions = s.positions();
+  for (std::size_t c = 0; c < s.in_channels; ++c) {
+    for (std::size_t r = 0; r < in_rows; ++r) {
+      const auto h = static_cast<std::ptrdiff_t>(h0 + r) - s.pad_top;
+      float* to = rows + c * plane + r * pitch;
+      if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
+        fill_zero(to, pitch);
+      } else {
+        copy_padded(args.input + (c * s.in_h + static_cast<std::size_t>(h)) * s.in_w,
+                    static_cast<std::ptrdiff_t>(s.in_w), -s.pad_left, 1, pitch, to);
+      }
+    }
+  }
+  fill_zero(rows + s.in_channels * plane, kDirectSlack);
+  std::size_t i = 0;
+  for (std::size_t c = 0; c < s.in_channels; ++c) {
+    for (std::size_t kh = 0; kh < s.kernel_h; ++kh) {
+      for (std::size_t kw = 0; kw < s.kernel_w; ++kw, ++i)
+        offsets[i] = static_cast<std::int32_t>(c * plane + kh * s.dilation_h * pitch + kw * s.dilation_w);
+    }
+  }
+  const std::size_t count = (h1 - h0 - 1) * pitch + s.out_w;
+  const std::size_t channels = range.m_end - range.m_begin, row_tiles = divide_up(channels, kMr);
+  alignas(64) float tile[GemmTiles::kMaxFloats + 2 * kNr];
+  for (std::size_t t = 0; t < row_tiles; ++t) {
+    const std::size_t m0 = range.m_begin + t * channels / row_tiles,
+                      m1 = range.m_begin + (t + 1) * channels / row_tiles;
+    for (std::size_t q0 = 0; q0 < count; q0 += kNr) {
+      const std::size_t cols = smaller(kNr, count - q0);
+      const auto accumulate = kShifted.accumulate[m1 - m0 - 1][divide_up(cols, kLanes) - 1];
+      const float* weight = args.packed_weight;
+      for (std::size_t k0 = 0; k0 < depth; k0 += block, weight += s.out_channels * lda)
+        accumulate(smaller(block, depth - k0), weight + m0 * lda, lda, rows + q0, offsets + k0, k0 == 0, tile);
+      for (std::size_t q = q0; q < q0 + cols;) {
+        const std::size_t h = q / pitch, w = q % pitch, end = smaller(q0 + cols, (h + 1) * pitch);
+        const std::size_t first = (h0 + h) * s.out_w + w;
+        const std::size_t from = larger(first, range.n_begin);
+        const std::size_t to = smaller(smaller(first + (end - q), (h0 + h + 1) * s.out_w), range.n_end);
+        if (from < to) {
+          const std::size_t at = m0 * positions + from;
+          tiles.finish(
+              {args.output + at, positions, m1 - m0, to - from, 1.0f, false, true, args.bias ? args.bias + m0 : nullptr,
+               nullptr, args.residual ? args.residual + at : nullptr, positions, 1.0f, args.activation},
+              tile + (q - q0) + (from - first));
+        }
+        q = end;
+      }
+    }
+  }
+}
+
+void direct(const ConvArgs& args, const GemmTiles& tiles, const GemmRange& range, std::size_t block, std::size_t lda,
+            float* scratch) noexcept {
+  const ConvShape& s = args.shape;
+  const DirectLayout layout(s);
+  const std::size_t begin = range.n_begin / s.out_w, end = divide_up(range.n_end, s.out_w);
+  const std::size_t bands = divide_up(end - begin, layout.band);
+  for (std::size_t i = 0; i < bands; ++i) {
+    direct_band(args, tiles, layout, range, begin + i * (end - begin) / bands, begin + (i + 1) * (end - begin) / bands,
+                block, lda, reinterpret_cast<std::int32_t*>(scratch), scratch + layout.offset_floats);
+  }
+}
+
+}  // namespace
+}  // namespace infernode::microkernels

@@ -1,5 +1,0 @@
-#include "microkernels/reduce.h"
-
-#include "microkernels/targets.h"
-
-INFERNODE_TABLE_CHOICE(ReduceTable, reduce_table)

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+
+#include "microkernels/blocked/blocked.h"
+
+// Winograd's F(2x2, 3x3) over channels in blocks: 3x3 windows of stride 1, from blocks to blocks, with the weights as
+// BlockedConvTable packs them, or in a form of their own. Rows of tiles in which few inputs matter are convolved by
+// that table; see winograd.h.
+namespace infernode::microkernels {
+
+struct BlockedWinogradTable {
+  const char* name;
+  // Whether it is the faster of the two, for shapes of its kind.
+  bool (*pays)(const ConvShape& shape) noexcept;
+  // Weights [out_channels][in_channels][9] in the table's own form; null: as the BlockedConvTable of the same name
+  // packs them.
+  std::size_t (*packed_weight_floats)(const ConvShape& shape) noexcept;
+  void (*pack_weight)(const ConvShape& shape, const float* weight, float* out) noexcept;
+  // Of the whole output: rows of tiles, each two rows of positions, and panels of channels.
+  BlockedGrid (*grid)(const ConvShape& shape) noexcept;
+  std::size_t (*scratch_floats)(const ConvShape& shape) noexcept;  // per call of `conv`
+  // The range counts as `grid` does. Weights that are not packed transformed are so on the way, once for all of the
+  // rows that fit a cache.
+  void (*conv)(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept;
+};
+
+// The fastest that is as exact as asked.
+const BlockedWinogradTable& blocked_winograd_table(CpuRung rung,
+                                                   Float32Precision precision = Float32Precision::kHighest) noexcept;
+
+}  // namespace infernode::microkernels

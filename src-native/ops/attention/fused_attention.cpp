@@ -1,0 +1,170 @@
+#include <limits>
+#include <utility>
+
+#include "kernel/op_registrar.h"
+#include "ops/attention/attention_core.h"
+#include "ops/common/reals.h"
+#include "ops/common/strided_copy.h"
+
+namespace infernode::ops {
+namespace {
+
+using kernel::InferContext;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+
+/// infernode.FusedAttention: Y = softmax(scale * Q * K' + mask) * V over [batch, heads, rows, columns]; where attribute
+/// `q_rows_first` (k_, v_, y_) is set, that operand is [batch, rows, heads, columns]. K and V may have fewer heads than
+/// Q: each then serves a group of neighbours. Scores and mask broadcast to each other in their last two dims; to the
+/// scores' first two the mask broadcasts. Rows of probabilities that are NaN become zeros where `zero_nan` is set.
+/// Operands may all be [batch, rows, columns], too: heads of which each is a batch of its own. The second output holds
+/// the probabilities.
+class FusedAttention final : public kernel::Kernel {
+ public:
+  explicit FusedAttention(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        scale_(info.attributes().get_float("scale", 1)),
+        zero_nan_(info.attributes().get_int("zero_nan", 0) != 0) {
+    constexpr const char* kNames[] = {"q_rows_first", "k_rows_first", "v_rows_first", "y_rows_first"};
+    for (std::size_t i = 0; i < 4; ++i) rows_first_[i] = info.attributes().get_int(kNames[i], 0) != 0;
+  }
+
+  void run(KernelContext& ctx) const override {
+    Shape q = dims(ctx, 0), k = dims(ctx, 1);
+    const Shape v = dims(ctx, 2);
+    const Tensor* given = ctx.optional_input(3);
+    const bool one_query = q[2] == 1 && given != nullptr && given->rank() >= 2 && given->dim(given->rank() - 2) > 1;
+    const bool one_key = k[2] == 1 && given != nullptr && v[2] > 1;
+    const Shape stored_q = q, stored_k = k;
+    if (one_query) q[2] = given->dim(given->rank() - 2);
+    if (one_key) k[2] = v[2];
+    if (k[0] != q[0] || v[0] != q[0] || k[3] != q[3] || v[2] != k[2] || k[1] != v[1] || k[1] == 0 || q[1] % k[1] != 0) {
+      fail(ErrorCode::ShapeMismatch, cat("attention over Q ", q.to_string(), ", K ", k.to_string(), " and V ",
+                                         v.to_string(), " of [batch, heads, rows, columns]"));
+    }
+    Shape out{q[0], q[1], q[2], v[3]};
+    if (rows_first_[3]) std::swap(out[1], out[2]);
+    const Tensor y = ctx.output(0, ctx.input(0).rank() == 3 ? Shape{out[0], out[2], out[3]} : out);
+    const Shape scores = ctx.input(0).rank() == 3 ? Shape{q[0], q[2], k[2]} : Shape{q[0], q[1], q[2], k[2]};
+    const Tensor kept = ctx.wants_output(1) ? ctx.output(1, scores) : Tensor();
+    if (y.numel() == 0 && kept.numel() == 0) return;
+    const RealInput<float> query(ctx, rung_, ctx.input(0)), key(ctx, rung_, ctx.input(1)),
+        value(ctx, rung_, ctx.input(2));
+    const RealOutput<float> result(ctx, rung_, y);
+    const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+    AttentionCall<float> call;
+    call.batch = size(q[0]);
+    call.q_heads = size(q[1]);
+    call.kv_heads = size(k[1]);
+    call.q_len = size(q[2]);
+    call.kv_len = size(k[2]);
+    call.head = size(q[3]);
+    call.v_head = size(v[3]);
+    call.q = heads(query.data(), stored_q, rows_first_[0]);
+    call.k = heads(key.data(), stored_k, rows_first_[1]);
+    if (one_query) call.q.row = 0;
+    if (one_key) call.k.row = 0;
+    call.v = heads(value.data(), v, rows_first_[2]);
+    call.y = heads(result.data(), {q[0], q[1], q[2], v[3]}, rows_first_[3]);
+    call.scale = static_cast<double>(scale_);
+    call.zero_nan = zero_nan_;
+    if (!zero_nan_) call.shut_row = std::numeric_limits<float>::quiet_NaN();  // as Softmax gives
+    const RealOutput<float> probabilities(ctx, rung_, kept);
+    call.scores = probabilities.data();
+    call.stage = AttentionCall<float>::Stage::Probabilities;
+    const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);
+    run_attention(ctx, rung_, call);
+    result.store();
+    probabilities.store();
+  }
+
+ private:
+  /// [batch, heads, rows, columns] of input `i`.
+  Shape dims(KernelContext& ctx, std::size_t i) const {
+    Shape shape = ctx.input(i).shape();
+    if (shape.rank() == 3 && ctx.input(0).rank() == 3) return with_one_head(shape);
+    if (shape.rank() != 4) fail(ErrorCode::ShapeMismatch, cat("attention takes rank 4, got ", shape.to_string()));
+    if (rows_first_[i]) std::swap(shape[1], shape[2]);
+    return shape;
+  }
+
+  static Shape with_one_head(const Shape& shape) { return Shape{shape[0], 1, shape[1], shape[2]}; }
+
+  template <class T>
+  static Heads<T> heads(T* data, const Shape& shape, bool rows_first) {
+    const auto h = static_cast<std::size_t>(shape[1]), r = static_cast<std::size_t>(shape[2]),
+               c = static_cast<std::size_t>(shape[3]);
+    return rows_first ? Heads<T>::bsnh(data, h, r, c) : Heads<T>::bnsh(data, h, r, c);
+  }
+
+  /// The mask as float32 whose last dim is whole; the returned tensor holds its memory.
+  Tensor read_mask(KernelContext& ctx, const Shape& scores, AttentionCall<float>& call) const {
+    const Tensor* given = ctx.optional_input(3);
+    if (given == nullptr) return {};
+    Tensor mask =
+        ctx.input(0).rank() == 3 && given->rank() == 3 ? given->reshaped(with_one_head(given->shape())) : *given;
+    Shape strides = tensor::broadcast_strides(mask.shape(), scores);
+    if (strides[3] == 0 && scores[3] > 1) {
+      Shape whole = scores;
+      for (std::size_t i = 0; i < 3; ++i) whole[i] = strides[i] == 0 ? 1 : scores[i];
+      const Tensor copy = Tensor::make(mask.dtype(), whole, *ctx.run().allocator);
+      strided_copy(ctx.run(), whole, {mask, 0, strides}, {copy, 0, whole.strides()});
+      mask = copy;
+      strides = tensor::broadcast_strides(whole, scores);
+    }
+    if (mask.dtype() != DType::Float32) {
+      const Tensor wide = Tensor::make(DType::Float32, mask.shape(), *ctx.run().allocator);
+      convert_reals(ctx.run(), rung_, mask.dtype(), mask.raw(), wide.dtype(), wide.mutable_raw(),
+                    static_cast<std::size_t>(mask.numel()));
+      mask = wide;
+    }
+    call.mask = {mask.data<float>(), static_cast<std::size_t>(strides[0]), static_cast<std::size_t>(strides[1]),
+                 static_cast<std::size_t>(strides[2])};
+    call.mask_columns = call.kv_len;
+    return mask;
+  }
+
+  CpuRung rung_;
+  float scale_;
+  bool zero_nan_;
+  bool rows_first_[4];
+};
+
+void infer_fused_attention(InferContext& ctx) {
+  const graph::SymShape *q = ctx.input_shape(0), *v = ctx.input_shape(2);
+  if (q == nullptr || v == nullptr || q->size() != v->size() || (q->size() != 4 && q->size() != 3)) return;
+  graph::SymShape y = *q;
+  const std::size_t rows = q->size() - 2;
+  if (ctx.attributes().get_int("q_rows_first", 0) != 0) std::swap(y[1], y[2]);
+  y[rows + 1] = (*v)[rows + 1];
+  if (ctx.has_input(3)) {
+    const graph::SymShape* mask = ctx.input_shape(3);
+    const graph::SymShape queries{y[rows]};
+    const graph::SymShape mask_rows{mask == nullptr    ? graph::Dim::unknown()
+                                    : mask->size() < 2 ? graph::Dim(1)
+                                                       : mask->end()[-2]};
+    const graph::SymShape* both[] = {&queries, &mask_rows};
+    y[rows] = kernel::broadcast_shapes(both)[0];
+  }
+  if (const graph::SymShape* k = ctx.input_shape(1); k != nullptr && k->size() == y.size() && ctx.has_output(1)) {
+    graph::SymShape p = y;
+    p[rows + 1] = (*v)[ctx.attributes().get_int("v_rows_first", 0) != 0 ? rows - 1 : rows];
+    ctx.set_output_shape(1, std::move(p));
+  }
+  if (ctx.attributes().get_int("y_rows_first", 0) != 0) std::swap(y[1], y[2]);
+  ctx.set_output_shape(0, std::move(y));
+}
+
+}  // namespace
+
+void register_fused_attention(kernel::OpRegistrar& r) {
+  r.op("FusedAttention", "infernode")
+      .version(1, "Q:T, K:T, V:T, mask:T? -> Y:T, P:T?; T = float|float16|bfloat16")
+      .infer(infer_fused_attention)
+      .kernel<FusedAttention>();
+}
+
+}  // namespace infernode::ops

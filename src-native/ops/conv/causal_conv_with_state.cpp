@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/checked.h"
+#include "kernel/op_registrar.h"
+#include "ops/common/arguments.h"
+#include "ops/common/contents.h"
+#include "ops/common/reals.h"
+
+namespace infernode::ops {
+namespace {
+
+using graph::Dim;
+using kernel::InferContext;
+using kernel::Kernel;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+
+/// Each channel of [batch, channels, length] convolved with its own kernel over itself and what lies before: the past
+/// state's width - 1 columns, or zeros. The present state is the last width - 1 columns of both together.
+class CausalConvWithState final : public Kernel {
+ public:
+  explicit CausalConvWithState(KernelInfo& info) : rung_(info.cpu_rung()) {
+    const std::string activation = info.attributes().get_string("activation", "none");
+    silu_ = activation == "silu" || activation == "swish";
+    if (!silu_ && activation != "none") {
+      fail(ErrorCode::InvalidModel,
+           cat("CausalConvWithState: activation is '", activation, "' instead of 'none', 'silu' or 'swish'"));
+    }
+  }
+
+  void run(KernelContext& ctx) const override {
+    const Tensor &in = ctx.input(0), &weight = ctx.input(1);
+    if (in.rank() != 3) fail(ErrorCode::ShapeMismatch, cat("CausalConvWithState: input is ", in.to_string()));
+    const std::int64_t batch = in.dim(0), channels = in.dim(1), length = in.dim(2);
+    if (weight.rank() != 3 || weight.dim(0) != channels || weight.dim(1) != 1 || weight.dim(2) < 1)
+      unfit(weight, "weight", in);
+    const std::int64_t width = weight.dim(2);
+    const Tensor *bias = ctx.optional_input(2), *past = ctx.optional_input(3);
+    if (bias != nullptr && bias->shape() != Shape{channels}) unfit(*bias, "bias", in);
+    const Shape state{batch, channels, width - 1};
+    if (past != nullptr && past->shape() != state) unfit(*past, "past_state", in);
+
+    const Tensor y = ctx.output(0, in.dtype(), in.shape());
+    const Tensor present = ctx.wants_output(1) ? ctx.output(1, in.dtype(), state) : Tensor();
+    const RealInput<float> x(ctx, rung_, in), w(ctx, rung_, weight), b(ctx, rung_, bias), before(ctx, rung_, past);
+    const RealOutput<float> out(ctx, rung_, y), after(ctx, rung_, present);
+    const auto n = static_cast<std::size_t>(length), k = static_cast<std::size_t>(width);
+    ctx.parallel_for(static_cast<std::size_t>(batch * channels),
+                     static_cast<double>(n * k) + (silu_ ? 10.0 * static_cast<double>(n) : 0),
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       std::vector<float> line(checked_add(n, k - 1));
+                       for (std::size_t row = begin; row < end; ++row) {
+                         const std::size_t channel = row % static_cast<std::size_t>(channels);
+                         if (before.data() != nullptr) {
+                           std::copy_n(before.data() + row * (k - 1), k - 1, line.begin());
+                         } else {
+                           std::fill_n(line.begin(), k - 1, 0.0f);
+                         }
+                         std::copy_n(x.data() + row * n, n, line.begin() + static_cast<std::ptrdiff_t>(k - 1));
+                         float* to = out.data() + row * n;
+                         std::fill_n(to, n, b.data() != nullptr ? b.data()[channel] : 0.0f);
+                         for (std::size_t tap = 0; tap < k; ++tap) {
+                           const float factor = w.data()[channel * k + tap];
+                           for (std::size_t i = 0; i < n; ++i) to[i] += factor * line[i + tap];
+                         }
+                         if (silu_) activate(in.dtype(), to, n);
+                         if (after.data() != nullptr)
+                           std::copy_n(line.end() - static_cast<std::ptrdiff_t>(k - 1), k - 1,
+                                       after.data() + row * (k - 1));
+                       }
+                     });
+    out.store();
+    after.store();
+  }
+
+ private:
+  [[noreturn]] static void unfit(const Tensor& t, const char* what, const Tensor& input) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("CausalConvWithState: ", what, " ", t.to_string(), " does not fit input ", input.to_string()));
+  }
+
+  /// The convolution's result has the tensor's type before it is activated.
+  static void activate(DType type, float* x, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      if (type == DType::Float16) x[i] = static_cast<float>(Float16(x[i]));
+      if (type == DType::BFloat16) x[i] = static_cast<float>(BFloat16(x[i]));
+      x[i] = x[i] / (1 + std::exp(-x[i]));
+    }
+  }
+
+  CpuRung rung_;
+  bool silu_ = false;
+};
+
+void infer_causal_conv(InferContext& ctx) {
+  ctx.set_output_dtype(0, ctx.input_dtype(0));
+  if (ctx.has_output(1)) ctx.set_output_dtype(1, ctx.input_dtype(0));
+  const graph::SymShape *in = ctx.input_shape(0), *weight = ctx.input_shape(1);
+  if (in == nullptr) return;
+  if (in->size() != 3) fail(ErrorCode::ShapeMismatch, "CausalConvWithState: the input must have rank 3");
+  ctx.set_output_shape(0, *in);
+  if (!ctx.has_output(1)) return;
+  Dim columns = weight != nullptr && weight->size() == 3 ? (*weight)[2] - Dim(1) : Dim::unknown();
+  const graph::SymShape* past = ctx.input_shape(3);  // of the same shape
+  if (!is_told(columns) && past != nullptr && past->size() == 3) columns = (*past)[2];
+  ctx.set_output_shape(1, graph::SymShape{(*in)[0], (*in)[1], columns});
+}
+
+}  // namespace
+
+void register_causal_conv_with_state(kernel::OpRegistrar& r) {
+  r.op("CausalConvWithState")
+      .version(27, "input:T, weight:T, bias:T?, past_state:T? -> output:T, present_state:T; T = bfloat16|float16|float")
+      .infer(infer_causal_conv)
+      .kernel<CausalConvWithState>();
+}
+
+}  // namespace infernode::ops

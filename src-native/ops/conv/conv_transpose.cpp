@@ -1,0 +1,340 @@
+#include <algorithm>
+#include <array>
+
+#include "base/checked.h"
+#include "kernel/op_registrar.h"
+#include "microkernels/conv/conv.h"
+#include "microkernels/transforms/transpose.h"
+#include "ops/common/reals.h"
+#include "ops/conv/window.h"
+#include "ops/matmul/product.h"
+
+namespace infernode::ops {
+namespace {
+
+using graph::Dim;
+using kernel::InferContext;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using microkernels::ConvShape;
+using tensor::Shape;
+using tensor::Tensor;
+
+constexpr std::size_t kMostAxes = 3;
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
+/// The attributes: those of a forward convolution from Y to X, and how large Y is.
+struct Geometry {
+  Window window;
+  std::vector<std::int64_t> output_shape, output_padding;
+
+  explicit Geometry(const graph::Attributes& attributes)
+      : window(attributes),
+        output_shape(attributes.get_ints("output_shape")),
+        output_padding(attributes.get_ints("output_padding")) {
+    for (const auto* list : {&output_shape, &output_padding}) {
+      for (const std::int64_t v : *list) {
+        if (v < 0 || v > std::int64_t{1} << 40)
+          fail(ErrorCode::InvalidModel, cat("ConvTranspose's attributes hold the size ", v));
+      }
+    }
+  }
+  void complete(std::size_t axes, std::span<const std::int64_t> kernel) {
+    window.complete(axes, kernel);
+    if (output_padding.empty()) output_padding.assign(axes, 0);
+    if (output_shape.size() == axes + 2) output_shape.erase(output_shape.begin(), output_shape.begin() + 2);
+    if (output_padding.size() != axes || (!output_shape.empty() && output_shape.size() != axes)) {
+      fail(ErrorCode::ShapeMismatch,
+           cat("ConvTranspose: output_padding (", output_padding.size(), ") and output_shape (", output_shape.size(),
+               ") do not fit ", axes, " spatial axes"));
+    }
+  }
+  bool same() const {
+    return window.auto_pad == Window::AutoPad::SameUpper || window.auto_pad == Window::AutoPad::SameLower;
+  }
+  /// Sum of output_padding and of what the kernel reaches beyond one step.
+  std::int64_t reach(std::size_t i) const {
+    return output_padding[i] + (window.kernel[i] - 1) * window.dilations[i] + 1;
+  }
+  /// Size of Y along an axis and the pads at its begin.
+  std::pair<std::int64_t, std::int64_t> axis(std::size_t i, std::int64_t in) const {
+    const std::int64_t full = checked_add(checked_mul(std::max<std::int64_t>(in - 1, 0), window.strides[i]), reach(i));
+    if (output_shape.empty() && !same()) {
+      const std::int64_t out = full - window.pads[i] - window.pads[i + window.kernel.size()];
+      if (out < 0) fail(ErrorCode::ShapeMismatch, cat("ConvTranspose's pads leave ", out, " elements of ", full));
+      return {out, window.pads[i]};
+    }
+    const std::int64_t out = output_shape.empty() ? checked_mul(in, window.strides[i]) : output_shape[i];
+    const std::int64_t total = std::max<std::int64_t>(0, full - out);
+    return {out, window.auto_pad == Window::AutoPad::SameUpper ? total / 2 : total - total / 2};
+  }
+  Dim infer_axis(std::size_t i, const Dim& in) const {
+    if (!output_shape.empty()) return output_shape[i];
+    if (in.known()) return axis(i, in.value()).first;
+    if (same()) return in * Dim(window.strides[i]);
+    return (in - Dim(1)) * Dim(window.strides[i]) +
+           Dim(reach(i) - window.pads[i] - window.pads[i + window.kernel.size()]);
+  }
+};
+
+struct Problem {
+  std::int64_t images, channels, out_channels, groups;
+  Shape out;
+  ConvShape shape;  ///< of the forward convolution of one group, from Y's channels to X's
+};
+
+Problem plan(Geometry geometry, std::int64_t groups, const Shape& x, const Shape& w) {
+  if (x.rank() < 3 || w.rank() != x.rank()) {
+    fail(ErrorCode::ShapeMismatch, cat("ConvTranspose takes X [N,C,...] and W [C,M/group,...] of equal rank, got ",
+                                       x.to_string(), " and ", w.to_string()));
+  }
+  const std::size_t axes = x.rank() - 2;
+  if (axes > kMostAxes) {
+    fail(ErrorCode::UnsupportedOperator,
+         cat("ConvTranspose over ", axes, " spatial axes; up to ", kMostAxes, " are supported"));
+  }
+  if (groups < 1 || x[1] != w[0] || x[1] % groups != 0) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("ConvTranspose's channels do not fit: X ", x.to_string(), ", W ", w.to_string(), ", group ", groups));
+  }
+  geometry.complete(axes, w.dims().subspan(2));
+  if (!std::equal(geometry.window.kernel.begin(), geometry.window.kernel.end(), w.begin() + 2))
+    fail(ErrorCode::ShapeMismatch, cat("kernel_shape does not match W ", w.to_string()));
+  Problem p{.images = x[0],
+            .channels = x[1],
+            .out_channels = checked_mul(w[1], groups),
+            .groups = groups,
+            .out = {},
+            .shape = {}};
+  ConvShape& s = p.shape;
+  s.in_channels = size(w[1]);
+  s.out_channels = size(x[1] / groups);
+  p.out = Shape{p.images, p.out_channels};
+  struct Fields {
+    std::size_t *in, *out, *kernel, *stride, *dilation;
+    std::ptrdiff_t* pad;
+  };
+  const Fields fields[kMostAxes] = {
+      {&s.in_d, &s.out_d, &s.kernel_d, &s.stride_d, &s.dilation_d, &s.pad_front},
+      {&s.in_h, &s.out_h, &s.kernel_h, &s.stride_h, &s.dilation_h, &s.pad_top},
+      {&s.in_w, &s.out_w, &s.kernel_w, &s.stride_w, &s.dilation_w, &s.pad_left},
+  };
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Fields& f = fields[kMostAxes - axes + i];
+    const auto [out, pad] = geometry.axis(i, x[i + 2]);
+    p.out.push_back(out);
+    *f.in = size(out);
+    *f.out = size(x[i + 2]);
+    *f.kernel = size(geometry.window.kernel[i]);
+    *f.stride = size(geometry.window.strides[i]);
+    *f.dilation = size(geometry.window.dilations[i]);
+    *f.pad = pad;
+  }
+  return p;
+}
+
+class ConvTranspose final : public kernel::Kernel {
+ public:
+  explicit ConvTranspose(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        gemm_(product_table(info)),
+        conv_(microkernels::conv_table(rung_)),
+        geometry_(info.attributes()),
+        groups_(info.attributes().get_int("group", 1)) {}
+
+  void run(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    const Tensor& w = ctx.input(1);
+    const Problem p = plan(geometry_, groups_, x.shape(), w.shape());
+    const Tensor* bias = ctx.optional_input(2);
+    if (bias != nullptr && bias->numel() != p.out_channels) {
+      fail(ErrorCode::ShapeMismatch,
+           cat("ConvTranspose's bias has ", bias->numel(), " elements for ", p.out_channels, " output channels"));
+    }
+    const Tensor y = ctx.output(0, p.out);
+    if (y.numel() == 0) return;
+    dispatch_reals(x.dtype(), "ConvTranspose", [&]<class T>(tensor::TypeTag<T>) {
+      const RealInput<T> in(ctx, rung_, x), weight(ctx, rung_, w), add(ctx, rung_, bias);
+      const RealOutput<T> out(ctx, rung_, y);
+      for (std::size_t i = 0; i < size(p.images * p.groups); ++i) {
+        ctx.run().check();
+        const std::size_t group = i % size(p.groups), channels = p.shape.in_channels;
+        const T* x_part = in + i * p.shape.out_channels * p.shape.positions();
+        const T* w_part = weight + group * p.shape.out_channels * p.shape.depth();
+        const T* bias_part = add ? add + group * channels : nullptr;
+        T* y_part = out + i * channels * image_size(p.shape);
+        if constexpr (std::is_same_v<T, float>) {
+          if (is_apart(p.shape)) {
+            place(ctx, p.shape, x_part, w_part, bias_part, y_part);
+            continue;
+          }
+        }
+        spread(ctx, p.shape, x_part, w_part, bias_part, y_part);
+      }
+      out.store();
+    });
+  }
+
+ private:
+  static std::size_t image_size(const ConvShape& s) { return s.in_d * s.in_h * s.in_w; }
+
+  /// Whether windows lie beside each other and fill the image.
+  static bool is_apart(const ConvShape& s) {
+    return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.pad_front == 0 && s.pad_top == 0 && s.pad_left == 0 &&
+           s.kernel_h == s.stride_h && s.kernel_w == s.stride_w && s.dilation_h == 1 && s.dilation_w == 1 &&
+           s.in_h == s.out_h * s.stride_h && s.in_w == s.out_w * s.stride_w;
+  }
+
+  /// One image and group of windows that do not overlap: some rows of W' * X at a time go to their places.
+  void place(KernelContext& ctx, const ConvShape& s, const float* x, const float* w, const float* bias,
+             float* y) const {
+    constexpr std::size_t kColumnFloats = 65536;  // they fit a second-level cache
+    const std::size_t depth = s.depth(), points = s.kernel_points();
+    const std::size_t band = std::clamp<std::size_t>(kColumnFloats / std::max<std::size_t>(1, depth * s.out_w), 1,
+                                                     std::max<std::size_t>(1, s.out_h));
+    std::vector<float> biases(depth);
+    for (std::size_t i = 0; i < depth && bias != nullptr; ++i) biases[i] = bias[i / points];
+    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
+    const std::size_t columns_size = align_up(checked_mul(checked_mul(depth, band * s.out_w), sizeof(float)), 64);
+    const std::size_t stride = columns_size + align_up(gemm_.scratch_floats * sizeof(float), 64);
+    const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
+    const auto transpose = microkernels::transpose_table(rung_).bytes4;
+    constexpr double kProductsPerNs = 50;
+    const double cost = static_cast<double>(depth * band) * static_cast<double>(s.out_w * s.out_channels);
+    ctx.parallel_for(
+        ceil_div(s.out_h, band), cost / kProductsPerNs, [&](std::size_t begin, std::size_t end, std::size_t slot) {
+          std::byte* const own = memory.data() + slot * stride;
+          auto* const columns = reinterpret_cast<float*>(own);
+          for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t h0 = i * band, rows = std::min(band, s.out_h - h0), count = rows * s.out_w;
+            gemm_.gemm({.m = depth,
+                        .n = count,
+                        .k = s.out_channels,
+                        .a = w,
+                        .lda = depth,
+                        .trans_a = true,
+                        .b = x + h0 * s.out_w,
+                        .ldb = s.positions(),
+                        .c = columns,
+                        .ldc = count,
+                        .epilogue = {.bias_m = biases.data(), .activation = {}}},
+                       {0, depth, 0, count}, reinterpret_cast<float*>(own + columns_size));
+            for (std::size_t c = 0; c < s.in_channels; ++c) {
+              for (std::size_t h = 0; h < rows * s.kernel_h; ++h) {
+                const float* from =
+                    columns + (c * points + h % s.kernel_h * s.kernel_w) * count + h / s.kernel_h * s.out_w;
+                transpose(reinterpret_cast<const std::uint32_t*>(from), count,
+                          reinterpret_cast<std::uint32_t*>(y + (c * s.in_h + h0 * s.kernel_h + h) * s.in_w), s.kernel_w,
+                          s.kernel_w, s.out_w);
+              }
+            }
+          }
+        });
+  }
+
+  /// One image and group: columns = W' * X, added up where they overlap.
+  template <class T>
+  void spread(KernelContext& ctx, const ConvShape& s, const T* x, const T* w, const T* bias, T* y) const {
+    const std::size_t depth = s.depth(), positions = s.positions(), plane = image_size(s), points = s.kernel_points();
+    const tensor::Buffer memory = ctx.scratch(checked_mul(checked_mul(depth, positions), sizeof(T)));
+    T* columns = reinterpret_cast<T*>(memory.data());
+    multiply(ctx, s, x, w, columns);
+    ConvShape one = s;
+    one.in_channels = 1;
+    ctx.parallel_for(s.in_channels, static_cast<double>(points * positions + plane),
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t c = begin; c < end; ++c) {
+                         std::fill_n(y + c * plane, plane, bias == nullptr ? T{0} : bias[c]);
+                         add_columns(one, columns + c * points * positions, y + c * plane);
+                       }
+                     });
+  }
+
+  void multiply(KernelContext& ctx, const ConvShape& s, const float* x, const float* w, float* columns) const {
+    run_gemm(ctx, gemm_,
+             {.m = s.depth(),
+              .n = s.positions(),
+              .k = s.out_channels,
+              .a = w,
+              .lda = s.depth(),
+              .trans_a = true,
+              .b = x,
+              .ldb = s.positions(),
+              .c = columns,
+              .ldc = s.positions(),
+              .epilogue = {}});
+  }
+  void multiply(KernelContext& ctx, const ConvShape& s, const double* x, const double* w, double* columns) const {
+    run_dgemm(ctx, gemm_,
+              {.m = s.depth(),
+               .n = s.positions(),
+               .k = s.out_channels,
+               .a = w,
+               .lda = s.depth(),
+               .trans_a = true,
+               .b = x,
+               .ldb = s.positions(),
+               .c = columns,
+               .ldc = s.positions()});
+  }
+
+  void add_columns(const ConvShape& s, const float* columns, float* image) const { conv_.col2im(s, columns, image); }
+  static void add_columns(const ConvShape& s, const double* columns, double* image) {
+    const auto at = [](std::size_t out, std::size_t stride, std::size_t k, std::size_t dilation, std::ptrdiff_t pad) {
+      return static_cast<std::ptrdiff_t>(out * stride + k * dilation) - pad;
+    };
+    const auto inside = [](std::ptrdiff_t i, std::size_t n) { return i >= 0 && i < static_cast<std::ptrdiff_t>(n); };
+    for (std::size_t k = 0; k < s.kernel_points(); ++k) {
+      const std::size_t kw = k % s.kernel_w, kh = k / s.kernel_w % s.kernel_h, kd = k / s.kernel_w / s.kernel_h;
+      for (std::size_t o = 0; o < s.positions(); ++o, ++columns) {
+        const std::ptrdiff_t w = at(o % s.out_w, s.stride_w, kw, s.dilation_w, s.pad_left);
+        const std::ptrdiff_t h = at(o / s.out_w % s.out_h, s.stride_h, kh, s.dilation_h, s.pad_top);
+        const std::ptrdiff_t d = at(o / s.out_w / s.out_h, s.stride_d, kd, s.dilation_d, s.pad_front);
+        if (!inside(d, s.in_d) || !inside(h, s.in_h) || !inside(w, s.in_w)) continue;
+        image[(static_cast<std::size_t>(d) * s.in_h + static_cast<std::size_t>(h)) * s.in_w +
+              static_cast<std::size_t>(w)] += *columns;
+      }
+    }
+  }
+
+  CpuRung rung_;
+  const microkernels::GemmTable& gemm_;
+  const microkernels::ConvTable& conv_;
+  Geometry geometry_;
+  std::int64_t groups_;
+};
+
+void infer_conv_transpose(InferContext& ctx) {
+  const graph::SymShape* x = ctx.input_shape(0);
+  const graph::SymShape* w = ctx.input_shape(1);
+  if (x == nullptr || w == nullptr) return;
+  if (x->size() < 3 || x->size() != w->size()) {
+    fail(ErrorCode::ShapeMismatch, cat("ConvTranspose takes X [N,C,...] and W [C,M/group,...] of equal rank, got ",
+                                       graph::to_string(*x), " and ", graph::to_string(*w)));
+  }
+  Geometry geometry(ctx.attributes());
+  graph::SymShape out{(*x)[0], (*w)[1] * Dim(ctx.attributes().get_int("group", 1))};
+  std::vector<std::int64_t> kernel;
+  for (std::size_t i = 2; i < w->size() && (*w)[i].known(); ++i) kernel.push_back((*w)[i].value());
+  if (geometry.window.kernel.empty() && kernel.size() + 2 != w->size()) {
+    while (out.size() < x->size()) out.push_back(Dim::unknown());
+  } else {
+    geometry.complete(x->size() - 2, kernel);
+    for (std::size_t i = 0; i + 2 < x->size(); ++i) out.push_back(geometry.infer_axis(i, (*x)[i + 2]));
+  }
+  ctx.set_output_shape(0, std::move(out));
+}
+
+}  // namespace
+
+void register_conv_transpose(kernel::OpRegistrar& r) {
+  r.op("ConvTranspose")
+      .version(1, "X:T, W:T, B:T? -> Y:T; T = floats")
+      .version(11, "X:T, W:T, B:T? -> Y:T; T = floats")
+      .version(22, "X:T, W:T, B:T? -> Y:T; T = floats_bf16")
+      .infer(infer_conv_transpose)
+      .kernel<ConvTranspose>();
+}
+
+}  // namespace infernode::ops

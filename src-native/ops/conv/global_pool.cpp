@@ -1,0 +1,102 @@
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "kernel/op_registrar.h"
+#include "microkernels/reduce/reduce.h"
+#include "ops/common/reals.h"
+
+namespace infernode::ops {
+namespace {
+
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using tensor::Shape;
+using tensor::Tensor;
+
+enum class Kind { Max, Average, Lp };
+
+/// Pools each plane [N,C] of X to one element.
+template <Kind K>
+class GlobalPool final : public kernel::Kernel {
+ public:
+  explicit GlobalPool(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        table_(microkernels::reduce_table(rung_)),
+        p_(K == Kind::Lp ? info.attributes().get_float("p", 2) : 0) {}
+
+  void run(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    if (x.rank() < 2) fail(ErrorCode::ShapeMismatch, cat("global pooling takes X [N,C,...], got ", x.to_string()));
+    Shape shape = x.shape();
+    for (std::size_t i = 2; i < shape.rank(); ++i) shape[i] = 1;
+    const Tensor y = ctx.output(0, shape);
+    const auto n = static_cast<std::size_t>(x.shape().numel(2, x.rank()));
+    dispatch_reals(x.dtype(), "global pooling", [&]<class T>(tensor::TypeTag<T>) {
+      const RealInput<T> in(ctx, rung_, x);
+      const RealOutput<T> out(ctx, rung_, y);
+      ctx.parallel_for(static_cast<std::size_t>(y.numel()), static_cast<double>(n) * (K == Kind::Lp ? 4 : 0.2),
+                       [&](std::size_t begin, std::size_t end, std::size_t) {
+                         for (std::size_t i = begin; i < end; ++i) out[i] = pool(in + i * n, n);
+                       });
+      out.store();
+    });
+  }
+
+ private:
+  template <class T>
+  T pool(const T* x, std::size_t n) const {
+    using microkernels::ReduceOp;
+    if constexpr (K == Kind::Lp) {
+      double sum = 0;
+      const auto p = static_cast<double>(p_);
+      for (std::size_t i = 0; i < n; ++i) {
+        const double v = std::abs(static_cast<double>(x[i]));
+        sum += p_ == 2 ? v * v : p_ == 1 ? v : std::pow(v, p);
+      }
+      return static_cast<T>(p_ == 2 ? std::sqrt(sum) : p_ == 1 ? sum : std::pow(sum, 1 / p));
+    } else if constexpr (std::is_same_v<T, float>) {
+      const float v = table_.row[static_cast<std::size_t>(K == Kind::Max ? ReduceOp::kMax : ReduceOp::kSum)](x, n);
+      return K == Kind::Max ? v : v / static_cast<float>(n);
+    } else {
+      T v = K == Kind::Max ? -std::numeric_limits<T>::infinity() : 0;
+      for (std::size_t i = 0; i < n; ++i) v = K != Kind::Max ? v + x[i] : !(x[i] <= v) ? x[i] : v;
+      return K == Kind::Max ? v : v / static_cast<T>(n);
+    }
+  }
+
+  CpuRung rung_;
+  const microkernels::ReduceTable& table_;
+  float p_;
+};
+
+void infer_global_pool(kernel::InferContext& ctx) {
+  const graph::SymShape* x = ctx.input_shape(0);
+  if (x == nullptr) return;
+  graph::SymShape out = *x;
+  for (std::size_t i = 2; i < out.size(); ++i) out[i] = 1;
+  ctx.set_output_shape(0, std::move(out));
+}
+
+}  // namespace
+
+void register_global_pool(kernel::OpRegistrar& r) {
+  r.op("GlobalMaxPool")
+      .version(1, "X:T -> Y:T; T = floats")
+      .version(22, "X:T -> Y:T; T = floats_bf16")
+      .infer(infer_global_pool)
+      .kernel<GlobalPool<Kind::Max>>();
+  r.op("GlobalAveragePool")
+      .version(1, "X:T -> Y:T; T = floats")
+      .version(22, "X:T -> Y:T; T = floats_bf16")
+      .infer(infer_global_pool)
+      .kernel<GlobalPool<Kind::Average>>();
+  r.op("GlobalLpPool")
+      .version(1, "X:T -> Y:T; T = floats")
+      .version(2, "X:T -> Y:T; T = floats")
+      .version(22, "X:T -> Y:T; T = floats_bf16")
+      .infer(infer_global_pool)
+      .kernel<GlobalPool<Kind::Lp>>();
+}
+
+}  // namespace infernode::ops

@@ -1,0 +1,144 @@
+#include "ops/image/interpolation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace infernode::ops {
+
+Coordinates parse_coordinates(std::string_view name) {
+  if (name == "half_pixel") return Coordinates::HalfPixel;
+  if (name == "half_pixel_symmetric") return Coordinates::HalfPixelSymmetric;
+  if (name == "pytorch_half_pixel") return Coordinates::PytorchHalfPixel;
+  if (name == "align_corners") return Coordinates::AlignCorners;
+  if (name == "asymmetric") return Coordinates::Asymmetric;
+  if (name == "tf_half_pixel_for_nn") return Coordinates::TfHalfPixelForNn;
+  if (name == "tf_crop_and_resize") return Coordinates::TfCropAndResize;
+  fail(ErrorCode::InvalidModel, cat("unknown coordinate_transformation_mode '", name, "'"));
+}
+
+Rounding parse_rounding(std::string_view name) {
+  if (name == "round_prefer_floor") return Rounding::PreferFloor;
+  if (name == "round_prefer_ceil") return Rounding::PreferCeil;
+  if (name == "floor") return Rounding::Floor;
+  if (name == "ceil") return Rounding::Ceil;
+  fail(ErrorCode::InvalidModel, cat("unknown nearest_mode '", name, "'"));
+}
+
+float ResizedAxis::source(std::int64_t i) const {
+  const auto x = static_cast<float>(i), length = static_cast<float>(in);
+  const float resized = scale * length;  // may have a fraction that `out` lacks
+  const auto unscaled = [this](float place) {
+    return exact ? static_cast<float>(static_cast<double>(place) * static_cast<double>(in) / static_cast<double>(out))
+                 : place / scale;
+  };
+  switch (coordinates) {
+    case Coordinates::HalfPixel:
+      return unscaled(x + 0.5f) - 0.5f;
+    case Coordinates::HalfPixelSymmetric: {
+      const float offset = length / 2 * (1.0f - static_cast<float>(out) / resized);
+      return offset + unscaled(x + 0.5f) - 0.5f;
+    }
+    case Coordinates::PytorchHalfPixel:
+      return out > 1 ? unscaled(x + 0.5f) - 0.5f : 0.0f;
+    case Coordinates::AlignCorners:
+      return resized == 1.0f ? 0.0f : x * (length - 1) / (resized - 1);
+    case Coordinates::Asymmetric:
+      return unscaled(x);
+    case Coordinates::TfHalfPixelForNn:
+      return unscaled(x + 0.5f);
+    case Coordinates::TfCropAndResize:
+      if (resized == 1.0f) return 0.5f * (roi_begin + roi_end) * (length - 1);
+      return roi_begin * (length - 1) + x * (roi_end - roi_begin) * (length - 1) / (resized - 1);
+  }
+  return x;
+}
+
+namespace {
+
+/// A place as an index that fits; what lies far beyond the axis is as good as its edge.
+std::int64_t to_index(double place, std::int64_t length) {
+  if (std::isnan(place)) return 0;
+  return static_cast<std::int64_t>(
+      std::clamp(place, -2.0 * static_cast<double>(length) - 8, 3.0 * static_cast<double>(length) + 8));
+}
+
+double cubic(double x, double a) {
+  x = std::abs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((x - 5) * x + 8) * x * a - 4 * a;
+  return 0;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> nearest_map(const ResizedAxis& axis, Rounding rounding) {
+  std::vector<std::int64_t> map(static_cast<std::size_t>(axis.out));
+  for (std::int64_t i = 0; i < axis.out; ++i) {
+    const float place = axis.identity() ? static_cast<float>(i) : axis.source(i);
+    float rounded = place;
+    switch (rounding) {
+      case Rounding::PreferFloor:
+        rounded = std::ceil(place - 0.5f);
+        break;
+      case Rounding::PreferCeil:
+        rounded = std::floor(place + 0.5f);
+        break;
+      case Rounding::Floor:
+        rounded = std::floor(place);
+        break;
+      case Rounding::Ceil:
+        rounded = std::ceil(place);
+        break;
+    }
+    map[static_cast<std::size_t>(i)] =
+        axis.outside(place) ? -1 : std::clamp<std::int64_t>(to_index(rounded, axis.in), 0, axis.in - 1);
+  }
+  return map;
+}
+
+std::array<double, 4> cubic_weights(double ratio, double a) {
+  return {cubic(1 + ratio, a), cubic(ratio, a), cubic(1 - ratio, a), cubic(2 - ratio, a)};
+}
+
+Taps<double> make_taps(const ResizedAxis& axis, const TapOptions& options) {
+  const double reach = options.cubic_a ? 2.0 : 1.0;  // of the filter on each side
+  const double stretch = options.antialias ? std::min<double>(axis.scale, 1.0) : 1.0;
+  // The filter covers elements begin .. 1 - begin around the element to the left of the place.
+  const auto begin =
+      static_cast<std::int64_t>(std::max(std::floor(-reach / stretch), -2.0 * static_cast<double>(axis.in) - 8)) + 1;
+  Taps<double> taps;
+  taps.count = static_cast<std::size_t>(2 - 2 * begin);
+  taps.index.reserve(static_cast<std::size_t>(axis.out) * taps.count);
+  taps.weight.reserve(taps.index.capacity());
+  std::vector<double> weights(taps.count);
+  for (std::int64_t i = 0; i < axis.out; ++i) {
+    const float place = axis.source(i);
+    if (axis.outside(place)) {
+      taps.outside.resize(static_cast<std::size_t>(axis.out), false);
+      taps.outside[static_cast<std::size_t>(i)] = true;
+    }
+    // A place on an element counts as the far end of the step before it.
+    const std::int64_t left = to_index(std::ceil(static_cast<double>(place)) - 1, axis.in);
+    const double ratio = std::clamp(static_cast<double>(place) - static_cast<double>(left), 0.0, 1.0);
+    double sum = 0;
+    for (std::size_t k = 0; k < taps.count; ++k) {
+      const std::int64_t at = begin + static_cast<std::int64_t>(k), index = left + at;
+      const double distance = (static_cast<double>(at) - ratio) * stretch;
+      double w = options.cubic_a ? cubic(distance, *options.cubic_a) : std::max(0.0, 1.0 - std::abs(distance));
+      if (options.exclude_outside && (index < 0 || index >= axis.in)) w = 0;
+      weights[k] = w;
+      sum += w;
+    }
+    const bool normalize = options.antialias || options.exclude_outside;
+    for (std::size_t k = 0; k < taps.count; ++k) {
+      const std::int64_t index = left + begin + static_cast<std::int64_t>(k);
+      taps.index.push_back(std::clamp<std::int64_t>(index, 0, axis.in - 1));
+      taps.weight.push_back(normalize && sum != 0 ? weights[k] / sum : weights[k]);
+    }
+  }
+  return taps;
+}
+
+}  // namespace infernode::ops

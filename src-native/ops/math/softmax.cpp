@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernel/op_registrar.h"
+#include "microkernels/elementwise/elementwise.h"
+#include "microkernels/reduce/reduce.h"
+#include "ops/common/reals.h"
+#include "ops/math/softmax16.h"
+
+namespace infernode::ops {
+namespace {
+
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using microkernels::BinaryOp;
+using microkernels::UnaryOp;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+
+/// The input as [outer, n, inner], the operator working along n.
+struct Axis {
+  std::size_t outer, n, inner;
+};
+
+/// Attribute `axis`: before version 13 it splits the dims into rows and columns of a matrix, since then it is the one
+/// axis that counts.
+class AxisAttribute {
+ public:
+  explicit AxisAttribute(const KernelInfo& info)
+      : flatten_(info.since_version() < 13), axis_(info.attributes().get_int("axis", flatten_ ? 1 : -1)) {}
+  Axis of(const Shape& shape) const {
+    const std::size_t rank = shape.rank();
+    const bool whole = flatten_ && axis_ == static_cast<std::int64_t>(rank);  // rows of one element
+    const std::size_t at = whole ? rank : tensor::normalize_axis(axis_, rank);
+    const auto part = [&](std::size_t from, std::size_t to) { return static_cast<std::size_t>(shape.numel(from, to)); };
+    if (flatten_) return {part(0, at), part(at, rank), 1};
+    return {part(0, at), part(at, at + 1), part(at + 1, rank)};
+  }
+
+ private:
+  bool flatten_;
+  std::int64_t axis_;
+};
+
+/// Softmax and LogSoftmax.
+template <bool Log>
+class SoftmaxKernel final : public kernel::Kernel {
+ public:
+  explicit SoftmaxKernel(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        reduce_(microkernels::reduce_table(rung_)),
+        elementwise_(microkernels::elementwise_table(rung_)),
+        axis_(info) {}
+
+  void run(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    const Axis axis = axis_.of(x.shape());
+    const Tensor y = ctx.output(0, x.shape());
+    if (x.numel() == 0) return;
+    dispatch_reals(x.dtype(), "Softmax", [&]<class T>(tensor::TypeTag<T>) {
+      const RealInput<T> in(ctx, rung_, x);
+      const RealOutput<T> out(ctx, rung_, y);
+      if (!Log && (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16)) {
+        if constexpr (std::is_same_v<T, float>) steps16(ctx, axis, Softmax16(rung_, x.dtype()), in, out);
+      } else if (axis.inner == 1) {
+        rows<T>(ctx, axis, in, out);
+      } else {
+        columns<T>(ctx, axis, in, out);
+      }
+      out.store();
+    });
+  }
+
+ private:
+  template <class T>
+  void rows(KernelContext& ctx, const Axis& axis, const T* x, T* y) const {
+    constexpr double kCost = std::is_same_v<T, float> ? 1 : 10;
+    ctx.parallel_for(axis.outer, static_cast<double>(axis.n) * kCost,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t row = begin; row < end; ++row) {
+                         const std::size_t at = row * axis.n;
+                         if constexpr (std::is_same_v<T, float>) {
+                           (Log ? reduce_.log_softmax : reduce_.softmax)(x + at, y + at, axis.n);
+                         } else {
+                           strided(x + at, y + at, axis.n, 1);
+                         }
+                       }
+                     });
+  }
+
+  static void steps16(KernelContext& ctx, const Axis& axis, const Softmax16& softmax, const float* x, float* y) {
+    ctx.parallel_for(axis.outer * axis.inner, static_cast<double>(axis.n) * 4,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       std::vector<float> row(axis.n);
+                       for (std::size_t i = begin; i < end; ++i) {
+                         const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
+                         for (std::size_t k = 0; k < axis.n; ++k) row[k] = x[at + k * axis.inner];
+                         softmax(row.data(), axis.n);
+                         for (std::size_t k = 0; k < axis.n; ++k) y[at + k * axis.inner] = row[k];
+                       }
+                     });
+  }
+
+  /// Columns in blocks that stay in the first-level cache together with their running maximum and sum.
+  template <class T>
+  void columns(KernelContext& ctx, const Axis& axis, const T* x, T* y) const {
+    constexpr std::size_t kBlock = 256;
+    const std::size_t blocks = (axis.inner + kBlock - 1) / kBlock;
+    constexpr double kCost = std::is_same_v<T, float> ? 1 : 10;
+    ctx.parallel_for(axis.outer * blocks, static_cast<double>(axis.n * std::min(kBlock, axis.inner)) * kCost,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t i = begin; i < end; ++i) {
+                         const std::size_t first = i % blocks * kBlock, count = std::min(kBlock, axis.inner - first);
+                         const std::size_t at = i / blocks * axis.n * axis.inner + first;
+                         if constexpr (std::is_same_v<T, float>) {
+                           block<kBlock>(x + at, y + at, axis, count);
+                         } else {
+                           for (std::size_t c = 0; c < count; ++c) strided(x + at + c, y + at + c, axis.n, axis.inner);
+                         }
+                       }
+                     });
+  }
+
+  template <std::size_t Block>
+  void block(const float* x, float* y, const Axis& axis, std::size_t count) const {
+    const auto binary = [&](BinaryOp op) { return elementwise_.vector_vector[static_cast<std::size_t>(op)]; };
+    float most[Block], sum[Block], power[Block];
+    reduce_.columns[static_cast<std::size_t>(microkernels::ReduceOp::kMax)](x, axis.n, axis.inner, count, most);
+    std::fill(sum, sum + count, 0.0f);
+    for (std::size_t r = 0; r < axis.n; ++r) {
+      float* out = y + r * axis.inner;
+      binary(BinaryOp::kSub)(x + r * axis.inner, most, out, count);
+      float* terms = Log ? power : out;
+      elementwise_[UnaryOp::kExp](out, terms, count, 0, 0);
+      binary(BinaryOp::kAdd)(sum, terms, sum, count);
+    }
+    if (Log) elementwise_[UnaryOp::kLog](sum, sum, count, 0, 0);
+    for (std::size_t r = 0; r < axis.n; ++r) {
+      float* out = y + r * axis.inner;
+      binary(Log ? BinaryOp::kSub : BinaryOp::kDiv)(out, sum, out, count);
+    }
+  }
+
+  static void strided(const double* x, double* y, std::size_t n, std::size_t stride) {
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!(x[i * stride] <= most)) most = x[i * stride];
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const double shifted = x[i * stride] - most, power = std::exp(shifted);
+      sum += power;
+      y[i * stride] = Log ? shifted : power;
+    }
+    const double total = Log ? std::log(sum) : sum;
+    for (std::size_t i = 0; i < n; ++i) y[i * stride] = Log ? y[i * stride] - total : y[i * stride] / total;
+  }
+
+  CpuRung rung_;
+  const microkernels::ReduceTable& reduce_;
+  const microkernels::ElementwiseTable& elementwise_;
+  AxisAttribute axis_;
+};
+
+/// 1 for the first greatest element along the axis, 0 for the others; NaN is greater than any number.
+class Hardmax final : public kernel::Kernel {
+ public:
+  explicit Hardmax(KernelInfo& info) : axis_(info) {}
+
+  void run(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    const Axis axis = axis_.of(x.shape());
+    const Tensor y = ctx.output(0, x.shape());
+    if (x.numel() == 0) return;
+    tensor::dispatch_floats(x.dtype(), "Hardmax", [&]<class T>(tensor::TypeTag<T>) {
+      using Wide = tensor::ComputeTypeOf<T>;
+      const T* from = x.data<T>();
+      T* to = y.mutable_data<T>();
+      ctx.parallel_for(axis.outer * axis.inner, static_cast<double>(axis.n),
+                       [&](std::size_t begin, std::size_t end, std::size_t) {
+                         for (std::size_t i = begin; i < end; ++i) {
+                           const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
+                           std::size_t best = 0;
+                           for (std::size_t k = 1; k < axis.n; ++k) {
+                             const auto v = static_cast<Wide>(from[at + k * axis.inner]),
+                                        most = static_cast<Wide>(from[at + best * axis.inner]);
+                             if (v > most || (v != v && most == most)) best = k;
+                           }
+                           for (std::size_t k = 0; k < axis.n; ++k)
+                             to[at + k * axis.inner] = static_cast<T>(static_cast<Wide>(k == best ? 1 : 0));
+                         }
+                       });
+    });
+  }
+
+ private:
+  AxisAttribute axis_;
+};
+
+template <class K>
+void add(kernel::OpRegistrar& r, const char* name) {
+  r.op(name)
+      .version(1, "input:T -> output:T; T = floats")
+      .version(11, "input:T -> output:T; T = floats")
+      .version(13, "input:T -> output:T; T = floats_bf16")
+      .infer(kernel::infer_same_as_first)
+      .kernel<K>()
+      .in_place(0, 0);
+}
+
+}  // namespace
+
+void register_softmax(kernel::OpRegistrar& r) {
+  add<SoftmaxKernel<false>>(r, "Softmax");
+  add<SoftmaxKernel<true>>(r, "LogSoftmax");
+  add<Hardmax>(r, "Hardmax");
+}
+
+}  // namespace infernode::ops

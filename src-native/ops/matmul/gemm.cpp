@@ -1,0 +1,278 @@
+#include "ops/matmul/product.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/op_registrar.h"
+#include "microkernels/elementwise/elementwise.h"
+#include "ops/common/activation.h"
+#include "tensor/dispatch.h"
+
+namespace infernode::ops {
+namespace {
+
+using kernel::InferContext;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using microkernels::GemmArgs;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+using tensor::TypeTag;
+
+/// Element of C for row i, column j, where C broadcasts to [m, n] from the right (numpy) or, in old versions, as its
+/// shape says.
+struct Addend {
+  const Tensor* tensor = nullptr;
+  std::int64_t row_stride = 0, column_stride = 0;
+
+  Addend(const Tensor* c, const Shape& out) : tensor(c) {
+    if (c == nullptr) return;
+    const Shape strides = tensor::broadcast_strides(c->shape(), out);
+    row_stride = strides[0];
+    column_stride = strides[1];
+  }
+};
+
+/// The activation of com.microsoft's FusedGemm, with parameters of its own spelling: part of the product's epilogue, or
+/// a loop over the result for those that no epilogue knows.
+struct FusedActivation {
+  microkernels::ActivationArgs epilogue;
+  std::optional<microkernels::UnaryOp> loop;
+  float a = 0, b = 0;
+
+  explicit FusedActivation(const graph::Attributes& attributes) {
+    using microkernels::UnaryOp;
+    struct Known {
+      const char* name;
+      UnaryOp op;
+      float alpha, beta;  // defaults of the parameters
+    };
+    constexpr Known kKnown[] = {
+        {"Elu", UnaryOp::kElu, 1, 0},           {"Selu", UnaryOp::kSelu, 1.67326319f, 1.05070102f},
+        {"Celu", UnaryOp::kCelu, 1, 0},         {"Softplus", UnaryOp::kSoftplus, 0, 0},
+        {"Softsign", UnaryOp::kSoftsign, 0, 0}, {"ThresholdedRelu", UnaryOp::kThresholdedRelu, 1, 0},
+    };
+    const std::string name = attributes.get_string("activation", "");
+    for (const Known& known : kKnown) {
+      if (name != known.name) continue;
+      loop = known.op;
+      a = attributes.get_float("activation_alpha", known.alpha);
+      b = attributes.get_float(known.op == UnaryOp::kSelu ? "activation_gamma" : "activation_beta", known.beta);
+      return;
+    }
+    epilogue = read_activation(attributes);
+    epilogue.a = attributes.get_float("activation_alpha", epilogue.a);
+    epilogue.b = attributes.get_float("activation_beta", epilogue.b);
+  }
+};
+
+/// Y = alpha * A' * B' + beta * C; com.microsoft's FusedGemm applies an activation to it.
+class Gemm final : public kernel::Kernel {
+ public:
+  explicit Gemm(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        table_(product_table(info)),
+        alpha_(info.attributes().get_float("alpha", 1)),
+        beta_(info.attributes().get_float("beta", 1)),
+        trans_a_(info.attributes().get_int("transA", 0) != 0),
+        trans_b_(info.attributes().get_int("transB", 0) != 0),
+        elementwise_(microkernels::elementwise_table(rung_)),
+        activation_(info.attributes()) {
+    const Tensor* b = info.constant(1);
+    if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
+    b_shape_ = b->shape();
+    packed_ = PackedMatrix(info, table_, 1, trans_b_);
+  }
+
+  void run(KernelContext& ctx) const override {
+    const Tensor& a = ctx.input(0);
+    const Shape& b_shape = packed_ ? b_shape_ : ctx.input(1).shape();
+    if (a.rank() != 2 || b_shape.rank() != 2) {
+      fail(ErrorCode::ShapeMismatch,
+           cat("Gemm takes matrices, got ", a.shape().to_string(), " x ", b_shape.to_string()));
+    }
+    const std::int64_t m = a.dim(trans_a_ ? 1 : 0), k = a.dim(trans_a_ ? 0 : 1);
+    const std::int64_t n = b_shape[trans_b_ ? 0 : 1], b_k = b_shape[trans_b_ ? 1 : 0];
+    if (k != b_k) {
+      fail(ErrorCode::ShapeMismatch,
+           cat("Gemm dimension mismatch: A ", a.shape().to_string(), trans_a_ ? " transposed" : "", " x B ",
+               b_shape.to_string(), trans_b_ ? " transposed" : ""));
+    }
+    const Tensor out = ctx.output(0, Shape{m, n});
+    if (out.numel() == 0) return;
+    const Addend addend(beta_ == 0 ? nullptr : ctx.optional_input(2), out.shape());
+    if (gemm_type(a.dtype())) {
+      run_floats(ctx, a, out, addend, static_cast<std::size_t>(k));
+    } else if (a.dtype() == DType::Float64) {
+      run_double(ctx, a, out, addend, static_cast<std::size_t>(k));
+    } else {
+      tensor::dispatch<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>(
+          a.dtype(), "Gemm", [&]<class T>(TypeTag<T>) { run_integers<T>(ctx, a, out, addend, k); });
+    }
+  }
+
+ private:
+  void run_floats(KernelContext& ctx, const Tensor& a, const Tensor& out, const Addend& addend, std::size_t k) const {
+    const auto m = static_cast<std::size_t>(out.dim(0)), n = static_cast<std::size_t>(out.dim(1));
+    GemmArgs args{.m = m,
+                  .n = n,
+                  .k = k,
+                  .alpha = alpha_,
+                  .a = a.raw(),
+                  .lda = static_cast<std::size_t>(a.dim(1)),
+                  .trans_a = trans_a_,
+                  .epilogue = {}};
+    args.a_type = *gemm_type(a.dtype());
+    if (packed_) {
+      args.packed_b = packed_.data();
+    } else {
+      const Tensor& b = ctx.input(1);
+      args.b = b.raw();
+      args.ldb = static_cast<std::size_t>(b.dim(1));
+      args.trans_b = trans_b_;
+      args.b_type = args.a_type;
+    }
+    tensor::Buffer hold;
+    args.c = float_target(ctx, out, hold);
+    args.ldc = n;
+    std::vector<float> expanded;
+    add_to_epilogue(args, addend, expanded);
+    args.epilogue.activation = activation_.epilogue;
+    run_gemm(ctx, table_, args);
+    if (activation_.loop) {
+      ctx.parallel_for(m * n, 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+        elementwise_[*activation_.loop](args.c + begin, args.c + begin, end - begin, activation_.a, activation_.b);
+      });
+    }
+    if (out.dtype() != DType::Float32) narrow(rung_, args.c, out);
+  }
+
+  /// C as the epilogue's row vector, column vector or whole matrix; `expanded` holds what had to be converted or
+  /// scaled.
+  void add_to_epilogue(GemmArgs& args, const Addend& addend, std::vector<float>& expanded) const {
+    if (addend.tensor == nullptr) return;
+    const Tensor& c = *addend.tensor;
+    if (addend.row_stride != 0 && addend.column_stride != 0 && c.dtype() == DType::Float32) {
+      args.epilogue.residual = c.data<float>();
+      args.epilogue.ld_residual = args.n;
+      args.epilogue.residual_scale = beta_;
+      return;
+    }
+    const std::vector<float> values = tensor::to_float_vector(c);
+    if (addend.row_stride != 0 && addend.column_stride != 0) {
+      expanded = values;
+      args.epilogue.residual = expanded.data();
+      args.epilogue.ld_residual = args.n;
+      args.epilogue.residual_scale = beta_;
+      return;
+    }
+    const bool by_row = addend.row_stride != 0;
+    expanded.resize(by_row ? args.m : args.n);
+    const std::int64_t stride = by_row ? addend.row_stride : addend.column_stride;
+    for (std::size_t i = 0; i < expanded.size(); ++i)
+      expanded[i] = beta_ * values[i * static_cast<std::size_t>(stride)];
+    (by_row ? args.epilogue.bias_m : args.epilogue.bias_n) = expanded.data();
+  }
+
+  void run_double(KernelContext& ctx, const Tensor& a, const Tensor& out, const Addend& addend, std::size_t k) const {
+    const auto m = static_cast<std::size_t>(out.dim(0)), n = static_cast<std::size_t>(out.dim(1));
+    const Tensor& b = ctx.input(1);
+    double* y = out.mutable_data<double>();
+    for (std::size_t i = 0; i < m * n; ++i) y[i] = 0;
+    if (addend.tensor != nullptr) {
+      const double* c = addend.tensor->data<double>();
+      for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+          y[i * n + j] =
+              static_cast<double>(beta_) *
+              c[static_cast<std::int64_t>(i) * addend.row_stride + static_cast<std::int64_t>(j) * addend.column_stride];
+        }
+      }
+    }
+    run_dgemm(ctx, table_,
+              {.m = m,
+               .n = n,
+               .k = k,
+               .alpha = static_cast<double>(alpha_),
+               .a = a.data<double>(),
+               .lda = static_cast<std::size_t>(a.dim(1)),
+               .trans_a = trans_a_,
+               .b = b.data<double>(),
+               .ldb = static_cast<std::size_t>(b.dim(1)),
+               .trans_b = trans_b_,
+               .c = y,
+               .ldc = n,
+               .accumulate = true});
+  }
+
+  template <class T>
+  void run_integers(KernelContext& ctx, const Tensor& a, const Tensor& out, const Addend& addend,
+                    std::int64_t k) const {
+    using U = std::make_unsigned_t<T>;
+    const Tensor& b = ctx.input(1);
+    const std::int64_t m = out.dim(0), n = out.dim(1);
+    const T* x = a.data<T>();
+    const T* w = b.data<T>();
+    T* y = out.mutable_data<T>();
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        U sum = 0;
+        for (std::int64_t p = 0; p < k; ++p) {
+          sum +=
+              static_cast<U>(x[trans_a_ ? p * m + i : i * k + p]) * static_cast<U>(w[trans_b_ ? j * k + p : p * n + j]);
+        }
+        double value = static_cast<double>(alpha_) * static_cast<double>(static_cast<T>(sum));
+        const bool exact = alpha_ == 1;
+        U total = exact ? sum : static_cast<U>(static_cast<T>(value));
+        if (addend.tensor != nullptr) {
+          const T c = addend.tensor->data<T>()[i * addend.row_stride + j * addend.column_stride];
+          total += beta_ == 1 ? static_cast<U>(c)
+                              : static_cast<U>(static_cast<T>(static_cast<double>(beta_) * static_cast<double>(c)));
+        }
+        y[i * n + j] = static_cast<T>(total);
+      }
+    }
+  }
+
+  CpuRung rung_;
+  const microkernels::GemmTable& table_;
+  float alpha_, beta_;
+  bool trans_a_, trans_b_;
+  const microkernels::ElementwiseTable& elementwise_;
+  FusedActivation activation_;
+  Shape b_shape_;
+  PackedMatrix packed_;
+};
+
+void infer_gemm(InferContext& ctx) {
+  const graph::SymShape* a = ctx.input_shape(0);
+  const graph::SymShape* b = ctx.input_shape(1);
+  if (a == nullptr || b == nullptr) return;
+  if (a->size() != 2 || b->size() != 2) {
+    fail(ErrorCode::ShapeMismatch, cat("Gemm takes matrices, got ", graph::to_string(*a), " x ", graph::to_string(*b)));
+  }
+  const bool trans_a = ctx.attributes().get_int("transA", 0) != 0, trans_b = ctx.attributes().get_int("transB", 0) != 0;
+  ctx.set_output_shape(0, {(*a)[trans_a ? 1 : 0], (*b)[trans_b ? 0 : 1]});
+}
+
+}  // namespace
+
+void register_gemm(kernel::OpRegistrar& r) {
+  r.op("Gemm")
+      .version(1, "A:T, B:T, C:T -> Y:T; T = floats")
+      .version(6, "A:T, B:T, C:T -> Y:T; T = floats")
+      .version(7, "A:T, B:T, C:T -> Y:T; T = floats")
+      .version(9, "A:T, B:T, C:T -> Y:T; T = floats|uint32|uint64|int32|int64")
+      .version(11, "A:T, B:T, C:T? -> Y:T; T = floats|uint32|uint64|int32|int64")
+      .version(13, "A:T, B:T, C:T? -> Y:T; T = floats|uint32|uint64|int32|int64|bfloat16")
+      .infer(infer_gemm)
+      .kernel<Gemm>();
+  r.op("FusedGemm", "com.microsoft")
+      .version(1, "A:T, B:T, C:T? -> Y:T; T = float|float16")
+      .infer(infer_gemm)
+      .kernel<Gemm>();
+}
+
+}  // namespace infernode::ops

@@ -1,0 +1,105 @@
+#include <array>
+#include <cstdint>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "kernel/op_registrar.h"
+#include "ops/common/reals.h"
+#include "ops/matmul/expanded_gemm.h"
+
+namespace infernode::ops {
+namespace {
+
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using tensor::Shape;
+using tensor::Tensor;
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
+/// Values of the codes, as the bitsandbytes project defines its types: sign and a small float, and the quantiles of a
+/// normal distribution.
+constexpr std::array<float, 16> kFp4{
+    0.0f, 0.00520833333f,  0.66666667f,  1.0f,  0.33333333f,  0.5f,  0.16666667f,  0.25f,
+    0.0f, -0.00520833333f, -0.66666667f, -1.0f, -0.33333333f, -0.5f, -0.16666667f, -0.25f};
+constexpr std::array<float, 16> kNf4{-1.0f,
+                                     -0.6961928009986877f,
+                                     -0.5250730514526367f,
+                                     -0.39491748809814453f,
+                                     -0.28444138169288635f,
+                                     -0.18477343022823334f,
+                                     -0.09105003625154495f,
+                                     0.0f,
+                                     0.07958029955625534f,
+                                     0.16093020141124725f,
+                                     0.24611230194568634f,
+                                     0.33791524171829224f,
+                                     0.44070982933044434f,
+                                     0.5626170039176941f,
+                                     0.7229568362236023f,
+                                     1.0f};
+
+/// com.microsoft's MatMulBnb4: A [..., K] by a weight of 4-bit codes, [N, K] (transB, the default) or [K, N] flattened,
+/// the first code in the high bits; blocks of block_size elements share their greatest magnitude.
+class MatMulBnb4 final : public kernel::Kernel {
+ public:
+  explicit MatMulBnb4(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        table_(microkernels::gemm_table(rung_)),
+        k_(info.attributes().get_int("K")),
+        n_(info.attributes().get_int("N")),
+        block_(info.attributes().get_int("block_size")),
+        trans_b_(info.attributes().get_int("transB", 1) != 0) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 31;
+    if (k_ < 1 || n_ < 1 || k_ > kMost || n_ > kMost || block_ < 16 || block_ > kMost || (block_ & (block_ - 1)) != 0)
+      fail(ErrorCode::InvalidModel, cat("MatMulBnb4: K ", k_, ", N ", n_, ", block_size ", block_));
+    const std::int64_t type = info.attributes().get_int("quant_type");
+    if (type != 0 && type != 1)
+      fail(ErrorCode::InvalidModel, cat("MatMulBnb4: quant_type is ", type, "; 0 is FP4, 1 is NF4"));
+    values_ = type == 0 ? &kFp4 : &kNf4;
+  }
+
+  void run(KernelContext& ctx) const override {
+    const Tensor &a = ctx.input(0), &codes = ctx.input(1), &absmax = ctx.input(2);
+    const std::int64_t count = checked_mul(k_, n_);
+    if (a.rank() == 0 || a.shape().back() != k_)
+      fail(ErrorCode::ShapeMismatch, cat("MatMulBnb4: A is ", a.to_string(), " for K = ", k_));
+    if (codes.numel() != ceil_div(count, 2) || absmax.numel() != ceil_div(count, block_)) {
+      fail(ErrorCode::ShapeMismatch, cat("MatMulBnb4: B ", codes.to_string(), " and absmax ", absmax.to_string(),
+                                         " do not fit K = ", k_, ", N = ", n_, " and blocks of ", block_));
+    }
+    Shape shape = a.shape();
+    shape[shape.rank() - 1] = n_;
+    const Tensor y = ctx.output(0, shape);
+    if (y.numel() == 0) return;
+    const RealInput<float> in(ctx, rung_, a), scales(ctx, rung_, absmax);
+    const RealOutput<float> out(ctx, rung_, y);
+    const auto* bytes = codes.data<std::uint8_t>();
+    const std::size_t k = size(k_), n = size(n_), block = size(block_);
+    multiply_expanded(ctx, table_, size(a.numel()) / k, n, k, in, nullptr, out, [&](std::size_t row, float* to) {
+      for (std::size_t i = 0; i < k; ++i) {
+        const std::size_t at = trans_b_ ? row * k + i : i * n + row;
+        to[i] = (*values_)[at % 2 == 0 ? bytes[at / 2] >> 4 : bytes[at / 2] & 15] * scales[at / block];
+      }
+    });
+    out.store();
+  }
+
+ private:
+  CpuRung rung_;
+  const microkernels::GemmTable& table_;
+  std::int64_t k_, n_, block_;
+  bool trans_b_;
+  const std::array<float, 16>* values_;
+};
+
+}  // namespace
+
+void register_matmul_bnb4(kernel::OpRegistrar& r) {
+  r.op("MatMulBnb4", "com.microsoft")
+      .version(1, "A:T1, B:T2, absmax:T1 -> Y:T1; T1 = float|float16|bfloat16, T2 = uint8")
+      .infer(infer_expanded_gemm)
+      .kernel<MatMulBnb4>();
+}
+
+}  // namespace infernode::ops

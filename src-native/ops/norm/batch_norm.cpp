@@ -1,0 +1,205 @@
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/op_registrar.h"
+#include "microkernels/elementwise/elementwise.h"
+#include "ops/common/reals.h"
+
+namespace infernode::ops {
+namespace {
+
+using kernel::InferContext;
+using kernel::KernelContext;
+using kernel::KernelInfo;
+using tensor::Tensor;
+
+/// How the outputs behind Y read, by version.
+enum class Style {
+  Saved,   ///< 1 to 13: mean, var, saved_mean, saved_var; training where the node has them (or, before 7, by is_test)
+  Running  ///< 14 on: running_mean, running_var; training by training_mode
+};
+
+class BatchNorm final : public kernel::Kernel {
+ public:
+  explicit BatchNorm(KernelInfo& info)
+      : rung_(info.cpu_rung()),
+        elementwise_(microkernels::elementwise_table(rung_)),
+        style_(info.since_version() < 14 ? Style::Saved : Style::Running),
+        epsilon_(info.attributes().get_float("epsilon", 1e-5f)),
+        momentum_(info.attributes().get_float("momentum", 0.9f)),
+        spatial_(info.attributes().get_int("spatial", 1) != 0) {
+    if (style_ == Style::Running) {
+      training_ = info.attributes().get_int("training_mode", 0) != 0;
+    } else {
+      bool more = false;
+      for (std::size_t o = 1; o < info.output_count(); ++o) more = more || info.has_output(o);
+      training_ = more && info.attributes().get_int("is_test", 0) == 0;
+    }
+  }
+
+  void run(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    if (x.rank() == 0) fail(ErrorCode::ShapeMismatch, "BatchNormalization takes X [N,C,...], got a scalar");
+    Layout at;
+    at.images = x.rank() == 1 ? 1 : static_cast<std::size_t>(x.dim(0));
+    const std::size_t channel_axis = x.rank() == 1 ? 0 : 1, after = spatial_ ? channel_axis + 1 : x.rank();
+    at.channels = static_cast<std::size_t>(x.shape().numel(channel_axis, after));
+    at.plane = static_cast<std::size_t>(x.shape().numel(after, x.rank()));
+    for (std::size_t i = 1; i < 5; ++i) {
+      if (ctx.input(i).numel() != static_cast<std::int64_t>(at.channels)) {
+        fail(ErrorCode::ShapeMismatch, cat("BatchNormalization: input ", i, " is ", ctx.input(i).to_string(), " for ",
+                                           at.channels, " channels of X ", x.to_string()));
+      }
+    }
+    const Tensor y = ctx.output(0, x.shape());
+    Tensor statistics[4];
+    for (std::size_t o = 1; o < ctx.output_count() && o <= 4; ++o) {
+      if (ctx.wants_output(o)) statistics[o - 1] = ctx.output(o, ctx.input(3).shape());
+    }
+    dispatch_reals(x.dtype(), "BatchNormalization",
+                   [&]<class T>(tensor::TypeTag<T>) { compute<T>(ctx, at, x, y, statistics); });
+  }
+
+ private:
+  struct Layout {
+    std::size_t images, channels, plane;
+  };
+
+  template <class T>
+  void compute(KernelContext& ctx, const Layout& at, const Tensor& x, const Tensor& y, Tensor (&statistics)[4]) const {
+    const RealInput<T> in(ctx, rung_, x);
+    const RealInput<double> scale(ctx, rung_, ctx.input(1)), bias(ctx, rung_, ctx.input(2)),
+        mean(ctx, rung_, ctx.input(3)), variance(ctx, rung_, ctx.input(4));
+    std::vector<double> means(mean.data(), mean.data() + at.channels);
+    std::vector<double> variances(variance.data(), variance.data() + at.channels);
+    if (training_) {
+      measure<T>(ctx, at, in, means, variances);
+      save(ctx, statistics, mean, variance, means, variances);
+    } else {
+      save(ctx, statistics, mean, variance, {mean.data(), mean.data() + at.channels},
+           {variance.data(), variance.data() + at.channels});
+    }
+    std::vector<T> factor(at.channels), offset(at.channels);
+    for (std::size_t c = 0; c < at.channels; ++c) {
+      const double f = scale[c] / std::sqrt(variances[c] + static_cast<double>(epsilon_));
+      factor[c] = static_cast<T>(f);
+      offset[c] = static_cast<T>(bias[c] - means[c] * f);
+    }
+    const RealOutput<T> out(ctx, rung_, y);
+    if (at.plane == 1) {
+      rows(ctx, at, in.data(), out.data(), factor, offset);
+    } else {
+      planes(ctx, at, in.data(), out.data(), factor, offset);
+    }
+    out.store();
+  }
+
+  template <class T>
+  void planes(KernelContext& ctx, const Layout& at, const T* x, T* y, const std::vector<T>& factor,
+              const std::vector<T>& offset) const {
+    const std::size_t count = at.plane == 0 ? 0 : at.images * at.channels;
+    ctx.parallel_for(count, static_cast<double>(at.plane) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const T a = factor[i % at.channels], b = offset[i % at.channels];
+        const T* from = x + i * at.plane;
+        T* to = y + i * at.plane;
+        if constexpr (std::is_same_v<T, float>) {
+          elementwise_[microkernels::UnaryOp::kAffine](from, to, at.plane, a, b);
+        } else {
+          for (std::size_t k = 0; k < at.plane; ++k) to[k] = a * from[k] + b;
+        }
+      }
+    });
+  }
+
+  template <class T>
+  void rows(KernelContext& ctx, const Layout& at, const T* x, T* y, const std::vector<T>& factor,
+            const std::vector<T>& offset) const {
+    ctx.parallel_for(at.images, static_cast<double>(at.channels) * 0.3,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t i = begin; i < end; ++i) {
+                         const T* from = x + i * at.channels;
+                         T* to = y + i * at.channels;
+                         if constexpr (std::is_same_v<T, float>) {
+                           elementwise_.multiply_add(from, factor.data(), offset.data(), to, at.channels);
+                         } else {
+                           for (std::size_t c = 0; c < at.channels; ++c) to[c] = factor[c] * from[c] + offset[c];
+                         }
+                       }
+                     });
+  }
+
+  /// Mean and population variance of each channel over images and places.
+  template <class T>
+  void measure(KernelContext& ctx, const Layout& at, const T* x, std::vector<double>& means,
+               std::vector<double>& variances) const {
+    const auto count = static_cast<double>(at.images * at.plane);
+    ctx.parallel_for(at.channels, count * 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t c = begin; c < end; ++c) {
+        const auto sum = [&](auto f) {
+          double total = 0;
+          for (std::size_t n = 0; n < at.images; ++n) {
+            const T* plane = x + (n * at.channels + c) * at.plane;
+            for (std::size_t k = 0; k < at.plane; ++k) total += f(static_cast<double>(plane[k]));
+          }
+          return total / count;
+        };
+        const double mean = sum([](double v) { return v; });
+        means[c] = mean;
+        variances[c] = sum([mean](double v) { return (v - mean) * (v - mean); });
+      }
+    });
+  }
+
+  /// running = old * momentum + current * (1 - momentum); before version 14 also the current ones.
+  void save(KernelContext& ctx, Tensor (&statistics)[4], const double* old_mean, const double* old_variance,
+            const std::vector<double>& mean, const std::vector<double>& variance) const {
+    const double keep = static_cast<double>(momentum_);
+    for (std::size_t o = 0; o < 4; ++o) {
+      if (!statistics[o]) continue;
+      const RealOutput<double> out(ctx, rung_, statistics[o]);
+      const double* old = o % 2 == 0 ? old_mean : old_variance;
+      const std::vector<double>& current = o % 2 == 0 ? mean : variance;
+      for (std::size_t c = 0; c < current.size(); ++c)
+        out[c] = o < 2 && training_ ? old[c] * keep + current[c] * (1 - keep) : current[c];
+      out.store();
+    }
+  }
+
+  CpuRung rung_;
+  const microkernels::ElementwiseTable& elementwise_;
+  Style style_;
+  float epsilon_, momentum_;
+  bool spatial_, training_ = false;
+};
+
+void infer_batch_norm(InferContext& ctx) {
+  if (const graph::SymShape* x = ctx.input_shape(0)) ctx.set_output_shape(0, *x);
+  for (std::size_t o = 1; o < ctx.output_count(); ++o) {
+    if (!ctx.has_output(o)) continue;
+    if (const graph::SymShape* mean = ctx.input_shape(3)) ctx.set_output_shape(o, *mean);
+  }
+}
+
+}  // namespace
+
+void register_batch_norm(kernel::OpRegistrar& r) {
+  constexpr const char* kSaved =
+      "X:T, scale:T, B:T, mean:T, var:T -> Y:T, mean:T?, var:T?, saved_mean:T?, saved_var:T?; T = floats";
+  r.op("BatchNormalization")
+      .version(1, kSaved)
+      .version(6, kSaved)
+      .version(7, kSaved)
+      .version(9, kSaved)
+      .version(14,
+               "X:T, scale:T, B:T, input_mean:U, input_var:U -> Y:T, running_mean:U?, running_var:U?; "
+               "T = floats_bf16, U = floats_bf16")
+      .version(15,
+               "X:T, scale:T1, B:T1, input_mean:T2, input_var:T2 -> Y:T, running_mean:T2?, running_var:T2?; "
+               "T = floats_bf16, T1 = floats_bf16, T2 = floats_bf16")
+      .infer(infer_batch_norm)
+      .kernel<BatchNorm>();
+}
+
+}  // namespace infernode::ops

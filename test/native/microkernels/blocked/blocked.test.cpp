@@ -1,0 +1,431 @@
+#include "microkernels/blocked/blocked.h"
+
+#include <cstring>
+
+#include "microkernels/conv/conv_shapes.h"
+#include "microkernels/support.h"
+
+namespace infernode::microkernels::test {
+namespace {
+
+// Index of channel c at a position.
+std::size_t place(std::size_t c, std::size_t position, std::size_t positions) {
+  return (c / kChannelBlock * positions + position) * kChannelBlock + c % kChannelBlock;
+}
+
+// Blocks of `channels` planes; what lies in the last block beyond them must not matter.
+std::vector<float> to_blocks(const float* planes, std::size_t channels, std::size_t positions) {
+  std::vector<float> out(channel_blocks(channels) * kChannelBlock * positions, std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t i = 0; i < positions; ++i) out[place(c, i, positions)] = planes[c * positions + i];
+  }
+  return out;
+}
+
+struct Case {
+  std::vector<float> planes, weight;
+  Guarded<float> input, bias, residual, output;
+  BlockedConvArgs args;
+
+  Case(const ConvShape& s, std::size_t depth, bool planar, std::size_t seed, bool bfloat16 = false)
+      : planes(s.in_channels * s.in_h * s.in_w),
+        weight(s.out_channels * depth),
+        input(planar ? planes.size() : channel_blocks(s.in_channels) * kChannelBlock * s.in_h * s.in_w),
+        bias(channel_blocks(s.out_channels) * kChannelBlock),
+        residual(bias.size() * s.positions()),
+        output(residual.size()) {
+    Random random(seed);
+    random.fill(planes);
+    random.fill(weight);
+    random.fill(bias);
+    random.fill(residual);
+    if (bfloat16) {
+      for (float& x : planes) x = rounded(x);
+      for (float& x : weight) x = rounded(x);
+    }
+    const std::vector<float> laid_out = planar ? planes : to_blocks(planes.data(), s.in_channels, s.in_h * s.in_w);
+    std::copy(laid_out.begin(), laid_out.end(), input.data());
+    args.shape = s;
+    args.planar = planar;
+    args.input = input.data();
+    args.bias = bias.data();
+    args.residual = residual.data();
+    args.output = output.data();
+  }
+
+  // Largest error of an output against `value` of what is summed up.
+  template <typename Sum, typename Value>
+  double worst(Sum sum, Value value) const {
+    const std::size_t positions = args.shape.positions();
+    double error = 0;
+    for (std::size_t m = 0; m < args.shape.out_channels; ++m) {
+      for (std::size_t p = 0; p < positions; ++p) {
+        const std::size_t at = place(m, p, positions);
+        error = std::max(error, std::abs(output[at] - value(sum(m, p) + bias[m] + residual[at])));
+      }
+    }
+    return error;
+  }
+};
+
+const auto kClamped = [](double x) { return std::clamp(x, -1.0, 1.0); };
+
+void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar, std::size_t seed,
+                 bool bfloat16 = false, double slack = 1) {
+  REQUIRE(table.fits(s) == (s.in_d == 1));
+  if (s.in_d > 1) return;
+  Case c(s, s.depth(), planar, seed, bfloat16);
+  Guarded<float> packed(table.packed_weight_floats(s));
+  table.pack_weight(s, planar, c.weight.data(), packed.data());
+  c.args.packed_weight = packed.data();
+  Scratch<float> scratch(table.scratch_floats);
+  const BlockedGrid grid = table.grid(s);
+  const auto run = [&](Activation kind) {
+    c.args.activation = {kind, -1.0f, 1.0f};
+    const std::size_t row = grid.rows / 2, panel = grid.panels / 2;
+    for (const BlockedRange& range :
+         {BlockedRange{0, row, 0, grid.panels}, {row, grid.rows, 0, panel}, {row, grid.rows, panel, grid.panels}})
+      table.conv(c.args, range, scratch.data());
+  };
+  const auto sum = [&](std::size_t m, std::size_t p) {
+    double total = 0;
+    for (std::size_t i = 0; i < s.depth(); ++i) {
+      total += static_cast<double>(c.weight[m * s.depth() + i]) *
+               input_at(s, c.planes.data(), i / s.kernel_points(), i % s.kernel_points(), p);
+    }
+    return total;
+  };
+  const double tolerance = slack * 5e-8 * static_cast<double>(std::max<std::size_t>(200, s.depth()));
+  run(Activation::kClip);
+  CHECK(c.worst(sum, kClamped) < tolerance);
+  run(Activation::kSilu);
+  const double quick = bfloat16 ? 1e-3 : 0;  // activations beside such products are less exact
+  CHECK(c.worst(sum, [](double x) { return x / (1 + std::exp(-x)); }) < 2 * tolerance + quick);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kStep = 16;  // all of them take minutes
+#else
+constexpr std::size_t kStep = 1;
+#endif
+
+void check_many(const BlockedConvTable& table, bool bfloat16, double tolerance = 1) {
+  std::size_t index = 0;
+  for (const auto& [in, out] : {std::pair<std::size_t, std::size_t>{3, 16}, {16, 7}, {45, 51}, {64, 97}}) {
+    for (ConvShape s : shapes(in, out)) {
+      if (++index % (in * out > 1000 ? 7 * kStep : kStep) != 0) continue;
+      if (s.kernel_points() > 30) s.in_channels = std::min<std::size_t>(in, 24);
+      CAPTURE(index);
+      check_dense(table, s, false, index, bfloat16, tolerance);
+      check_dense(table, s, true, index, bfloat16, tolerance);
+    }
+  }
+  check_dense(table, make_shape(1700, 40, {1, 3, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0), false, 1, bfloat16,
+              tolerance);
+  if (kStep == 1)
+    check_dense(table, make_shape(48, 7, {1, 40, 60}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, 2, 2), false, 2, bfloat16,
+                tolerance);
+}
+
+TEST_CASE("blocked conv agrees with the definition for many shapes") {
+  for_each_target([](CpuRung rung) {
+    const BlockedConvTable& table = blocked_conv_table(rung);
+    check_many(table, false);
+    // In strips of columns.
+    check_dense(table, make_shape(520, 3, {1, 3, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
+    check_dense(table, make_shape(520, 3, {1, 4, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2), false, 7);
+    // Of every second position of an input, some of them at a time.
+    check_dense(table, make_shape(40, 33, {1, 29, 31}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 3);
+    check_dense(table, make_shape(1800, 33, {1, 14, 13}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 4);
+    check_dense(table, make_shape(17, 16, {1, 12, 13}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, -2), false, 5);
+  });
+}
+
+TEST_CASE("blocked conv of bfloat16 numbers agrees with the definition for many shapes") {
+  for_each_bfloat16_target([](CpuRung rung) { check_many(blocked_conv_table(rung, Float32Precision::kMedium), true); });
+}
+
+TEST_CASE("blocked conv of high precision agrees with the definition for many shapes") {
+  for_each_target([](CpuRung rung) {
+    if (rung == CpuRung::Amx) check_many(blocked_conv_table(rung, Float32Precision::kHigh), false, 16);
+  });
+}
+
+// A convolution with an output of its own: as a whole and in the smallest parts, whose bits must be the same.
+class Problem {
+ public:
+  Problem(const BlockedConvTable& table, const ConvShape& s, std::size_t seed, bool planar = false)
+      : c(s, s.depth(), planar, seed), table_(table), packed_(table.packed_weight_floats(s)) {}
+
+  std::vector<float> run() {
+    const ConvShape& s = c.args.shape;
+    const BlockedGrid grid = table_.grid(s);
+    Scratch<float> scratch(table_.scratch_floats);
+    table_.pack_weight(s, c.args.planar, c.weight.data(), packed_.data());
+    c.args.packed_weight = packed_.data();
+    table_.conv(c.args, {0, grid.rows, 0, grid.panels}, scratch.data());
+    std::vector<float> whole(c.output.begin(), c.output.end());
+    std::fill(c.output.begin(), c.output.end(), 0.0f);
+    for (std::size_t row = 0; row < grid.rows; ++row) {
+      for (std::size_t panel = 0; panel < grid.panels; ++panel)
+        table_.conv(c.args, {row, row + 1, panel, panel + 1}, scratch.data());
+    }
+    CHECK(std::memcmp(whole.data(), c.output.data(), whole.size() * sizeof(float)) == 0);
+    return whole;
+  }
+  float& input(std::size_t channel, std::size_t position) {
+    const std::size_t plane = c.args.shape.in_h * c.args.shape.in_w;
+    return c.input[c.args.planar ? channel * plane + position : place(channel, position, plane)];
+  }
+
+  Case c;
+
+ private:
+  const BlockedConvTable& table_;
+  Guarded<float> packed_;
+};
+
+template <typename Fn>
+void for_each_precision(Fn fn) {
+  for_each_target([&](CpuRung rung) {
+    for (const Float32Precision precision :
+         {Float32Precision::kHighest, Float32Precision::kHigh, Float32Precision::kMedium}) {
+      const int number = static_cast<int>(precision);
+      CAPTURE(number);
+      fn(rung, precision);
+    }
+  });
+}
+
+TEST_CASE("blocked conv gives the same bits however it is cut") {
+  for_each_precision([](CpuRung rung, Float32Precision precision) {
+    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const ConvShape shapes[] = {
+        make_shape(100, 70, {1, 31, 29}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
+        make_shape(100, 70, {1, 31, 29}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
+        make_shape(40, 49, {1, 14, 14}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1),
+        make_shape(300, 33, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
+        make_shape(70, 20, {1, 28, 9}, {1, 5, 3}, {1, 1, 1}, {1, 2, 1}, 2, 1),
+        make_shape(64, 160, {1, 40, 26}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0),
+        make_shape(520, 3, {1, 3, 700}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
+        make_shape(520, 33, {1, 4, 1201}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2),
+        make_shape(1024, 300, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
+    };
+    std::size_t index = 0;
+    for (const ConvShape& s : shapes) {
+      CAPTURE(index);
+      if (!table.fits(s)) continue;  // some tables take whole rows
+      Problem problem(table, s, ++index);
+      problem.run();
+    }
+    for (const std::size_t channels : {1u, 3u, 8u}) {
+      for (const std::size_t stride : {1u, 2u}) {
+        Problem problem(table, make_shape(channels, 40, {1, 33, 41}, {1, 3, 5}, {1, stride, stride}, {1, 1, 1}, 1, 1),
+                        3, true);
+        problem.run();
+      }
+    }
+  });
+}
+
+TEST_CASE("blocked conv of planes gives the same numbers for any count of them") {
+  for_each_precision([](CpuRung rung, Float32Precision precision) {
+    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const bool halves = precision == Float32Precision::kHigh && rung == CpuRung::Amx;
+    std::size_t index = 0;
+    for (std::size_t channels = 1; channels <= 9; ++channels) {
+      for (const std::size_t kernel : {1u, 2u, 3u, 7u, 11u, 17u}) {
+        ++index;
+        const ConvShape s = make_shape(channels, 20, {1, 19, 43}, {1, kernel > 11 ? 3 : kernel, kernel},
+                                       {1, 1 + index % 3, 1 + index % 3}, {1, 1 + index % 5 / 4, 1}, 1, 2);
+        CAPTURE(channels);
+        CAPTURE(kernel);
+        check_dense(table, s, true, index, true, halves ? 16 : 1);
+      }
+    }
+  });
+}
+
+TEST_CASE("blocked conv of planes makes bfloat16 as it does float32") {
+  for_each_bfloat16_target([](CpuRung rung) {
+    const BlockedConvTable& table = blocked_conv_table(rung, Float32Precision::kMedium);
+    for (const Activation kind : {Activation::kRelu, Activation::kSilu, Activation::kNone}) {
+      Problem problem(table, make_shape(3, 40, {1, 33, 41}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1), 3, true);
+      problem.c.args.activation = {kind, 0, 0};
+      const std::vector<float> expected = problem.run();
+      Guarded<std::uint16_t> out(expected.size());
+      problem.c.args.output = nullptr;
+      problem.c.args.output_bf16 = out.data();
+      Scratch<float> scratch(table.scratch_floats);
+      const BlockedGrid grid = table.grid(problem.c.args.shape);
+      table.conv(problem.c.args, {0, grid.rows, 0, grid.panels}, scratch.data());
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < out.size(); ++i)
+        wrong += static_cast<float>(BFloat16::from_bits(out[i])) == rounded(expected[i]) ? 0 : 1;
+      CHECK(wrong == 0);
+    }
+  });
+}
+
+TEST_CASE("blocked conv keeps infinities, NaN and tiny numbers where the definition has them, and the rest as it was") {
+  for_each_precision([](CpuRung rung, Float32Precision precision) {
+    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const bool rounds = precision == Float32Precision::kMedium && rung >= CpuRung::Bf16;
+    for (const ConvShape& s : {make_shape(4, 35, {1, 12, 18}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1),
+                               make_shape(40, 35, {1, 12, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
+                               make_shape(40, 20, {1, 12, 18}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1),
+                               make_shape(40, 35, {1, 12, 18}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
+                               make_shape(700, 35, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1)}) {
+      const bool planar = s.in_channels < kChannelBlock;
+      Problem problem(table, s, 3, planar);
+      problem.c.args.residual = nullptr;
+      const std::vector<float> before = problem.run();
+      const std::size_t plane = s.in_h * s.in_w;
+      const auto put = [&](std::size_t channel, std::size_t position, float x) {
+        problem.input(channel, position) = problem.c.planes[channel * plane + position] = x;
+      };
+      put(3, plane / 2, std::numeric_limits<float>::infinity());
+      put(planar ? 1 : 33, plane - 1, std::numeric_limits<float>::quiet_NaN());
+      put(planar ? 0 : 17, 2, 1e-40f);
+      put(planar ? 1 : 18, 2, 0x1p-110f);
+      const std::vector<float> after = problem.run();
+      std::size_t finite = 0, wrong = 0;
+      for (std::size_t m = 0; m < s.out_channels; ++m) {
+        for (std::size_t p = 0; p < s.positions(); ++p) {
+          double sum = problem.c.bias[m];
+          for (std::size_t i = 0; i < s.depth(); ++i) {
+            sum += static_cast<double>(problem.c.weight[m * s.depth() + i]) *
+                   input_at(s, problem.c.planes.data(), i / s.kernel_points(), i % s.kernel_points(), p);
+          }
+          const std::size_t at = place(m, p, s.positions());
+          if (std::isfinite(sum)) {
+            ++finite;
+            wrong += std::abs(after[at] - sum) < (rounds ? 0.5 : 1e-3) ? 0 : 1;
+            wrong += std::abs(after[at] - before[at]) < 3 ? 0 : 1;
+          } else {
+            wrong += std::isnan(sum) ? !std::isnan(after[at]) : after[at] != static_cast<float>(sum);
+          }
+        }
+      }
+      CHECK(finite > 0);
+      CHECK(wrong == 0);
+    }
+  });
+}
+
+TEST_CASE("blocked conv takes weights and inputs of any size") {
+  for_each_precision([](CpuRung rung, Float32Precision precision) {
+    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const bool rounds = precision == Float32Precision::kMedium && rung >= CpuRung::Bf16;
+    const double tolerance = rounds ? 2e-2 : precision == Float32Precision::kHigh && rung == CpuRung::Amx ? 1e-4 : 2e-6;
+    for (const auto& [input, weight] : {std::pair{0x1p-120f, 0x1p60f}, {0x1p60f, 0x1p-120f}, {0x1p100f, 0x1p-90f}}) {
+      const ConvShape s = make_shape(40, 35, {1, 5, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1);
+      Problem problem(table, s, 3);
+      problem.c.args.residual = problem.c.args.bias = nullptr;
+      for (float& x : problem.c.planes) x *= input;
+      for (float& x : problem.c.input) x *= input;
+      for (float& x : problem.c.weight) x *= weight;
+      const std::vector<float> out = problem.run();
+      double most = 0, worst = 0;
+      for (std::size_t m = 0; m < s.out_channels; ++m) {
+        for (std::size_t p = 0; p < s.positions(); ++p) {
+          double sum = 0;
+          for (std::size_t i = 0; i < s.depth(); ++i) {
+            sum += static_cast<double>(problem.c.weight[m * s.depth() + i]) *
+                   input_at(s, problem.c.planes.data(), i / s.kernel_points(), i % s.kernel_points(), p);
+          }
+          most = std::max(most, std::abs(sum));
+          worst = std::max(worst, std::abs(out[place(m, p, s.positions())] - sum));
+        }
+      }
+      CHECK(worst < tolerance * most);
+    }
+  });
+}
+
+TEST_CASE("blocked conv applies every activation") {
+  constexpr Activation kAll[] = {Activation::kNone,      Activation::kRelu,        Activation::kLeakyRelu,
+                                 Activation::kClip,      Activation::kSigmoid,     Activation::kTanh,
+                                 Activation::kHardSwish, Activation::kHardSigmoid, Activation::kGelu,
+                                 Activation::kGeluTanh,  Activation::kSilu};
+  for_each_precision([&](CpuRung rung, Float32Precision precision) {
+    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    Problem problem(table, make_shape(40, 35, {1, 5, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), 3);
+    const std::vector<float> plain = problem.run();
+    for (const Activation kind : kAll) {
+      const int number = static_cast<int>(kind);
+      CAPTURE(number);
+      problem.c.args.activation = {kind, 0.2f, 0.5f};
+      const std::vector<float> out = problem.run();
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const double x = plain[i], a = 0.2f, b = 0.5f;
+        const double expected =
+            kind == Activation::kNone          ? x
+            : kind == Activation::kRelu        ? std::max(x, 0.0)
+            : kind == Activation::kLeakyRelu   ? (x < 0 ? a * x : x)
+            : kind == Activation::kClip        ? std::clamp(x, a, b)
+            : kind == Activation::kSigmoid     ? 1 / (1 + std::exp(-x))
+            : kind == Activation::kTanh        ? std::tanh(x)
+            : kind == Activation::kHardSwish   ? x * std::clamp(x / 6 + 0.5, 0.0, 1.0)
+            : kind == Activation::kHardSigmoid ? std::clamp(a * x + b, 0.0, 1.0)
+            : kind == Activation::kGelu        ? 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)))
+            : kind == Activation::kGeluTanh
+                ? 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)))
+                : x / (1 + std::exp(-x));
+        // Activations of medium precision are quick ones.
+        const double most = precision == Float32Precision::kMedium ? 3e-4 * std::max(1.0, std::abs(expected)) : 1e-4;
+        wrong += std::abs(out[i] - expected) < most ? 0 : 1;
+      }
+      CHECK(wrong == 0);
+    }
+  });
+}
+
+TEST_CASE("a window that does not fit scratch is refused") {
+  for_each_target([](CpuRung rung) {
+    const BlockedConvTable& table = blocked_conv_table(rung);
+    CHECK(table.fits(make_shape(512, 16, {1, 20, 20}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1)));
+    CHECK_FALSE(table.fits(make_shape(512, 16, {1, 20, 20}, {1, 15, 15}, {1, 1, 1}, {1, 1, 1}, 7, 7)));
+    CHECK_FALSE(table.fits(make_shape(16, 16, {4, 20, 20}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1)));
+  });
+}
+
+TEST_CASE("blocked depthwise conv agrees with the definition for many shapes") {
+  for_each_target([](CpuRung rung) {
+    const BlockedConvTable& table = blocked_conv_table(rung);
+    std::size_t index = 0;
+    std::vector<ConvShape> all = shapes(37, 37);
+    for (const std::size_t kernel : {3, 5, 7}) {
+      const auto pad = static_cast<std::ptrdiff_t>(kernel / 2);
+      for (const std::size_t width : {1, 5, 7, 14, 15, 29, 43}) {
+        for (const std::size_t stride : {1, 2})
+          all.push_back(
+              make_shape(37, 37, {1, 9, width}, {1, kernel, kernel}, {1, stride, stride}, {1, 1, 1}, pad, pad));
+      }
+    }
+    for (const ConvShape& s : all) {
+      if (s.in_d > 1) continue;
+      CAPTURE(index);
+      const std::size_t points = s.kernel_points();
+      Case c(s, points, false, ++index);
+      Guarded<float> packed(channel_blocks(s.in_channels) * points * kChannelBlock);
+      const std::vector<float> blocks = to_blocks(c.weight.data(), s.in_channels, points);
+      std::copy(blocks.begin(), blocks.end(), packed.data());
+      c.args.packed_weight = packed.data();
+      c.args.activation = {Activation::kClip, -1.0f, 1.0f};
+      table.depthwise(c.args, 0, 1);
+      table.depthwise(c.args, 1, channel_blocks(s.in_channels));
+      const auto sum = [&](std::size_t m, std::size_t p) {
+        double total = 0;
+        for (std::size_t i = 0; i < points; ++i)
+          total += static_cast<double>(c.weight[m * points + i]) * input_at(s, c.planes.data(), m, i, p);
+        return total;
+      };
+      CHECK(c.worst(sum, kClamped) < 1e-5);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace infernode::microkernels::test

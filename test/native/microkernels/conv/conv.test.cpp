@@ -1,0 +1,245 @@
+#include "microkernels/conv/conv.h"
+
+#include "conv_shapes.h"
+#include "microkernels/support.h"
+
+namespace infernode::microkernels::test {
+namespace {
+
+// Compares with the definition; `tiny` numbers among the operands are such as the matrix unit cannot split.
+void check_definition(const ConvTable& table, const ConvShape& s, std::size_t seed, bool tiny_input, bool tiny_weight) {
+  const std::size_t depth = s.depth(), positions = s.positions();
+  Guarded<float> input(s.in_channels * s.in_d * s.in_h * s.in_w), weight(s.out_channels * depth), bias(s.out_channels);
+  Guarded<float> residual(s.out_channels * positions), output(s.out_channels * positions);
+  Guarded<float> packed(table.packed_weight_floats(s.out_channels, s.in_channels, s.kernel_points()));
+  Random random(seed);
+  random.fill(input);
+  random.fill(weight);
+  random.fill(bias);
+  random.fill(residual);
+  if (tiny_input) input[input.size() / 2] = 1e-36f;
+  if (tiny_weight) weight[weight.size() / 3] = -1e-37f;
+  table.pack_weight(s.out_channels, s.in_channels, s.kernel_points(), weight.data(), packed.data());
+  Scratch<float> scratch(table.scratch_floats);
+  ConvArgs args;
+  args.shape = s;
+  args.input = input.data();
+  args.packed_weight = packed.data();
+  args.bias = bias.data();
+  args.residual = residual.data();
+  args.activation = {Activation::kClip, -1.0f, 1.0f};
+  args.output = output.data();
+  const GemmSplit split = split_conv(table, s, 3);
+  for (std::size_t i = 0; i < split.count(); ++i)
+    table.conv(args, split.range(i, s.out_channels, positions), scratch.data());
+  double worst = 0;
+  for (std::size_t m = 0; m < s.out_channels; ++m) {
+    for (std::size_t p = 0; p < positions; ++p) {
+      double sum = static_cast<double>(bias[m]) + residual[m * positions + p];
+      for (std::size_t c = 0; c < s.in_channels; ++c) {
+        for (std::size_t k = 0; k < s.kernel_points(); ++k) {
+          sum +=
+              static_cast<double>(weight[m * depth + c * s.kernel_points() + k]) * input_at(s, input.data(), c, k, p);
+        }
+      }
+      worst = std::max(worst, std::abs(output[m * positions + p] - std::clamp(sum, -1.0, 1.0)));
+    }
+  }
+  CHECK(worst < 5e-8 * static_cast<double>(std::max<std::size_t>(200, depth)));
+}
+
+TEST_CASE("conv agrees with the definition for many shapes") {
+  for_each_target([](CpuRung rung) {
+    std::size_t index = 0;
+    for (const ConvShape& s : shapes(5, 7)) {
+      CAPTURE(index);
+      check_definition(conv_table(rung), s, ++index, false, false);
+    }
+  });
+}
+
+TEST_CASE("conv of many channels agrees with the definition for many shapes") {
+  for_each_target([](CpuRung rung) {
+    std::size_t index = 0;
+    for (ConvShape s : shapes(45, 51)) {
+      if (s.kernel_points() > 30) s.in_channels = 24;
+      CAPTURE(index);
+      ++index;
+      check_definition(conv_table(rung), s, index, index % 3 == 1, index % 4 == 2);
+    }
+    const auto wide = make_shape(33, 40, {1, 3, 200}, {1, 3, 5}, {1, 1, 1}, {1, 1, 40}, 2, 3);  // a long way around
+    check_definition(conv_table(rung), wide, 7, true, false);
+  });
+}
+
+TEST_CASE("conv to few positions agrees with the definition") {
+  for_each_target([](CpuRung rung) {
+    for (std::size_t positions = 1; positions <= 9; ++positions) {
+      CAPTURE(positions);
+      check_definition(conv_table(rung), make_shape(129, 13, {1, 1, positions}, {1, 1, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
+                       positions, false, false);
+      check_definition(conv_table(rung),
+                       make_shape(300, 18, {1, 1, 3 * positions}, {1, 1, 4}, {1, 1, 3}, {1, 1, 2}, 2, 2), positions,
+                       false, false);
+      check_definition(conv_table(rung), make_shape(70, 7, {1, 4, positions}, {1, 3, 2}, {1, 3, 1}, {1, 1, 1}, 1, 0),
+                       positions, false, false);
+      check_definition(conv_table(rung), make_shape(65, 5, {1, 1, positions}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
+                       positions, false, false);
+    }
+    check_definition(conv_table(rung), make_shape(40, 9, {2, 3, 2}, {3, 3, 3}, {1, 2, 1}, {1, 1, 1}, 1, 1), 1, false,
+                     false);
+  });
+}
+
+TEST_CASE("conv sums K in blocks, and gives the same bits however it is cut") {
+  for_each_target([](CpuRung rung) {
+    const ConvTable& table = conv_table(rung);
+    const ConvShape s = make_shape(120, 50, {1, 13, 14}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1);
+    const std::size_t depth = s.depth(), positions = s.positions();
+    std::vector<float> input(s.in_channels * s.in_h * s.in_w), weight(s.out_channels * depth);
+    std::vector<float> packed(table.packed_weight_floats(s.out_channels, s.in_channels, s.kernel_points())),
+        one(s.out_channels * positions), many(one.size());
+    Random random(2);
+    random.fill(input);
+    random.fill(weight);
+    table.pack_weight(s.out_channels, s.in_channels, s.kernel_points(), weight.data(), packed.data());
+    Scratch<float> scratch(table.scratch_floats);
+    ConvArgs args;
+    args.shape = s;
+    args.input = input.data();
+    args.packed_weight = packed.data();
+    args.activation = {Activation::kSilu, 0, 0};
+    args.output = one.data();
+    table.conv(args, {0, s.out_channels, 0, positions}, scratch.data());
+    args.output = many.data();
+    const GemmSplit split = split_conv(table, s, 5);
+    CHECK(split.count() > 1);
+    for (std::size_t i = 0; i < split.count(); ++i)
+      table.conv(args, split.range(i, s.out_channels, positions), scratch.data());
+    CHECK(one == many);
+    double worst = 0;
+    for (std::size_t m = 0; m < s.out_channels; m += 7) {
+      for (std::size_t p = 0; p < positions; p += 5) {
+        double sum = 0;
+        for (std::size_t k = 0; k < depth; ++k) {
+          sum += static_cast<double>(weight[m * depth + k]) * input_at(s, input.data(), k / 9, k % 9, p);
+        }
+        worst = std::max(worst, std::abs(one[m * positions + p] - sum / (1 + std::exp(-sum))));
+      }
+    }
+    CHECK(worst < 1e-4);
+  });
+}
+
+TEST_CASE("depthwise agrees with the definition for many shapes") {
+  for_each_target([](CpuRung rung) {
+    const ConvTable& table = conv_table(rung);
+    std::vector<ConvShape> all = shapes(1, 1);
+    all.push_back(make_shape(1, 1, {1, 3, 9000}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1));  // more than one strip
+    all.push_back(make_shape(1, 1, {1, 5, 3000}, {1, 5, 7}, {1, 3, 4}, {1, 1, 2}, 2, 2));
+    all.push_back(make_shape(1, 1, {1, 100, 40}, {1, 70, 3}, {1, 1, 1}, {1, 1, 1}, 3, 3));  // too tall for the buffer
+    all.push_back(make_shape(1, 1, {1, 40, 40}, {1, 31, 31}, {1, 1, 1}, {1, 1, 1}, 15, 15));
+    for (const std::size_t kernel : {3, 5}) {  // rows in groups of every size, whole and partial vectors, bands
+      for (const std::size_t h : {5, 6, 7, 8, 12, 13, 14, 22, 90}) {
+        for (const std::size_t w : {7, 16, 17, 112})
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, kernel / 2, kernel / 2));
+      }
+      all.push_back(make_shape(1, 1, {1, 5, 5}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, 0, 3));
+    }
+    std::size_t index = 0;
+    for (const ConvShape& s : all) {
+      CAPTURE(index);
+      ++index;
+      const std::size_t positions = s.positions();
+      Guarded<float> input(s.in_d * s.in_h * s.in_w), weight(s.kernel_points()), residual(positions), output(positions);
+      Random random(index);
+      random.fill(input);
+      random.fill(weight);
+      random.fill(residual);
+      for (const bool leaky : {false, true}) {
+        DepthwiseArgs args;
+        args.shape = s;
+        args.input = input.data();
+        args.weight = weight.data();
+        args.bias = 0.25f;
+        args.residual = leaky ? nullptr : residual.data();
+        args.activation =
+            leaky ? ActivationArgs{Activation::kLeakyRelu, 0.1f, 0} : ActivationArgs{Activation::kRelu, 0, 0};
+        args.output = output.data();
+        table.depthwise(args);
+        double worst = 0;
+        for (std::size_t p = 0; p < positions; ++p) {
+          double sum = 0.25 + (leaky ? 0.0 : residual[p]);
+          for (std::size_t k = 0; k < s.kernel_points(); ++k)
+            sum += static_cast<double>(weight[k]) * input_at(s, input.data(), 0, k, p);
+          worst = std::max(worst, std::abs(output[p] - (sum > 0 ? sum : leaky ? 0.1 * sum : 0.0)));
+        }
+        CHECK(worst < 3e-5);
+      }
+    }
+  });
+}
+
+TEST_CASE("depthwise of several planes gives what each plane alone does") {
+  for_each_target([](CpuRung rung) {
+    const ConvTable& table = conv_table(rung);
+    for (const ConvShape& s : shapes(1, 1)) {
+      const std::size_t planes = 3, in_size = s.in_d * s.in_h * s.in_w, positions = s.positions();
+      Guarded<float> input(planes * in_size), weight(planes * s.kernel_points()), biases(planes);
+      Guarded<float> residual(planes * positions), together(planes * positions), alone(planes * positions);
+      Random random(11);
+      random.fill(input);
+      random.fill(weight);
+      random.fill(biases);
+      random.fill(residual);
+      DepthwiseArgs args;
+      args.shape = s;
+      args.activation = {Activation::kSilu, 0, 0};
+      for (std::size_t i = 0; i < planes; ++i) {
+        args.input = input.data() + i * in_size;
+        args.weight = weight.data() + i * s.kernel_points();
+        args.bias = biases[i];
+        args.residual = residual.data() + i * positions;
+        args.output = alone.data() + i * positions;
+        table.depthwise(args);
+      }
+      args.input = input.data();
+      args.weight = weight.data();
+      args.biases = biases.data();
+      args.residual = residual.data();
+      args.output = together.data();
+      args.planes = planes;
+      table.depthwise(args);
+      CHECK(std::equal(alone.begin(), alone.end(), together.begin()));
+    }
+  });
+}
+
+TEST_CASE("col2im adds every column where conv read it") {
+  for_each_target([](CpuRung rung) {
+    for (const ConvShape& s : shapes(2, 1)) {
+      const std::size_t plane = s.in_d * s.in_h * s.in_w, points = s.kernel_points(), positions = s.positions();
+      Guarded<float> columns(s.in_channels * points * positions), image(s.in_channels * plane);
+      Random random(4);
+      random.fill(columns);
+      for (float& x : image) x = 0;
+      conv_table(rung).col2im(s, columns.data(), image.data());
+      // <columns, im2col(probe)> = <col2im(columns), probe> for any probe image.
+      Guarded<float> probe(image.size());
+      random.fill(probe);
+      double left = 0, right = 0;
+      for (std::size_t c = 0; c < s.in_channels; ++c) {
+        for (std::size_t k = 0; k < points; ++k) {
+          for (std::size_t p = 0; p < positions; ++p) {
+            left += columns[(c * points + k) * positions + p] * input_at(s, probe.data(), c, k, p);
+          }
+        }
+      }
+      for (std::size_t i = 0; i < image.size(); ++i) right += static_cast<double>(image[i]) * probe[i];
+      CHECK(std::abs(left - right) < 1e-4);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace infernode::microkernels::test
