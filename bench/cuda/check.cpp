@@ -104,8 +104,8 @@ void Tally::add(const Difference& d, double limit, const std::string& group, con
   g.second = std::max(g.second, d.error);
   if (d.error < limit && d.missing == 0 && d.trampled == 0) return;
   if (failures_++ < 12) {
-    std::printf("  WRONG %s: error %.2e (allowed %.0e), %.0f not finite, %.0f between rows\n", what.c_str(), d.error, limit,
-                d.missing, d.trampled);
+    std::printf("  WRONG %s: error %.2e (allowed %.0e), %.0f not finite, %.0f between rows\n", what.c_str(), d.error,
+                limit, d.missing, d.trampled);
   }
 }
 

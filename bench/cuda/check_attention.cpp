@@ -11,12 +11,13 @@ namespace {
 
 std::string describe(const AttentionProblem& a, const AttentionChoice& c) {
   char text[256];
-  std::snprintf(text, sizeof(text),
-                "batch %d heads %d/%d queries %d keys %d d %d dv %d type %d bias %d lengths %d causal %d offset %d window %d: "
-                "%s %d %dx%d group %d splits %d",
-                int(a.batch), int(a.heads), int(a.kv_heads), int(a.queries), int(a.keys), int(a.d), int(a.dv), int(a.type),
-                a.bias.address != 0, a.lengths != 0, a.causal, int(a.causal_offset), int(a.window),
-                c.tensor_cores ? "mma" : "simt", c.head, c.rows, c.keys, c.group, c.splits);
+  std::snprintf(
+      text, sizeof(text),
+      "batch %d heads %d/%d queries %d keys %d d %d dv %d type %d bias %d lengths %d causal %d offset %d window %d: "
+      "%s %d %dx%d group %d splits %d",
+      int(a.batch), int(a.heads), int(a.kv_heads), int(a.queries), int(a.keys), int(a.d), int(a.dv), int(a.type),
+      a.bias.address != 0, a.lengths != 0, a.causal, int(a.causal_offset), int(a.window),
+      c.tensor_cores ? "mma" : "simt", c.head, c.rows, c.keys, c.group, c.splits);
   return text;
 }
 
@@ -92,7 +93,8 @@ bool check_attention(Device& device, Arena& arena, int problems, std::uint32_t s
     device.launch(elementwise("reference_attention", ref, a.batch * a.heads * a.queries));
     const std::vector<AttentionChoice> choices = attention_choices(device.target(), a);
     for (int j = 0; j < 4; j++) {
-      const AttentionChoice k = choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, std::int64_t(choices.size()) - 1))];
+      const AttentionChoice k =
+          choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, std::int64_t(choices.size()) - 1))];
       const std::size_t bytes = attention_workspace(device.target(), a, k);
       if (bytes) {
         a.workspace = arena.take(bytes);
@@ -116,12 +118,15 @@ void time_attention(Device& device, Arena& arena) {
     std::int64_t batch, heads, kv_heads, queries, keys, d;
     bool causal;
   };
-  static constexpr Shape kShapes[] = {
-      {"1x12x128x64", "2.3", 1, 12, 12, 128, 128, 64, false},  {"8x12x128x64", "6.15t", 8, 12, 12, 128, 128, 64, false},
-      {"1x12x197x64", "3.4", 1, 12, 12, 197, 197, 64, false},  {"1x12x256x64 causal", "4.1", 1, 12, 12, 256, 256, 64, true},
-      {"8x12x197x64", "-", 8, 12, 12, 197, 197, 64, false},    {"1x12x1500x64", "36.8c", 1, 12, 12, 1500, 1500, 64, false},
-      {"1x32x4096x128 causal", "-", 1, 32, 8, 4096, 4096, 128, true}, {"decode 12x256", "1.9", 1, 12, 12, 1, 256, 64, false},
-      {"decode 32/8x4096x128", "-", 1, 32, 8, 1, 4096, 128, false}};
+  static constexpr Shape kShapes[] = {{"1x12x128x64", "2.3", 1, 12, 12, 128, 128, 64, false},
+                                      {"8x12x128x64", "6.15t", 8, 12, 12, 128, 128, 64, false},
+                                      {"1x12x197x64", "3.4", 1, 12, 12, 197, 197, 64, false},
+                                      {"1x12x256x64 causal", "4.1", 1, 12, 12, 256, 256, 64, true},
+                                      {"8x12x197x64", "-", 8, 12, 12, 197, 197, 64, false},
+                                      {"1x12x1500x64", "36.8c", 1, 12, 12, 1500, 1500, 64, false},
+                                      {"1x32x4096x128 causal", "-", 1, 32, 8, 4096, 4096, 128, true},
+                                      {"decode 12x256", "1.9", 1, 12, 12, 1, 256, 64, false},
+                                      {"decode 32/8x4096x128", "-", 1, 32, 8, 1, 4096, 128, false}};
   std::printf("attention, us each in a chain of 12\n");
   for (const Shape& s : kShapes) {
     arena.reset();

@@ -8,14 +8,15 @@ namespace {
 std::string describe(const ConvProblem& c, const ConvChoice& k) {
   static const char* const kernels[] = {"block", "gemv", "mma", "simt"};
   char text[320];
-  std::snprintf(text, sizeof(text),
-                "images %d groups %d channels %d outputs %d in %dx%dx%d out %dx%dx%d kernel %dx%dx%d stride %d,%d,%d pad "
-                "%d,%d,%d dilation %d,%d,%d%s type %d precision %d pixel %d: %s %dx%dx%d stages %d split %d",
-                int(c.images), int(c.groups), int(c.channels), int(c.outputs), int(c.in[0]), int(c.in[1]), int(c.in[2]),
-                int(c.out[0]), int(c.out[1]), int(c.out[2]), int(c.kernel[0]), int(c.kernel[1]), int(c.kernel[2]),
-                int(c.stride[0]), int(c.stride[1]), int(c.stride[2]), int(c.pad[0]), int(c.pad[1]), int(c.pad[2]),
-                int(c.dilation[0]), int(c.dilation[1]), int(c.dilation[2]), c.transposed ? " transposed" : "",
-                int(c.type), int(c.precision), int(c.pixel), kernels[int(k.kernel)], k.bm, k.bn, k.kw, k.stages, k.split);
+  std::snprintf(
+      text, sizeof(text),
+      "images %d groups %d channels %d outputs %d in %dx%dx%d out %dx%dx%d kernel %dx%dx%d stride %d,%d,%d pad "
+      "%d,%d,%d dilation %d,%d,%d%s type %d precision %d pixel %d: %s %dx%dx%d stages %d split %d",
+      int(c.images), int(c.groups), int(c.channels), int(c.outputs), int(c.in[0]), int(c.in[1]), int(c.in[2]),
+      int(c.out[0]), int(c.out[1]), int(c.out[2]), int(c.kernel[0]), int(c.kernel[1]), int(c.kernel[2]),
+      int(c.stride[0]), int(c.stride[1]), int(c.stride[2]), int(c.pad[0]), int(c.pad[1]), int(c.pad[2]),
+      int(c.dilation[0]), int(c.dilation[1]), int(c.dilation[2]), c.transposed ? " transposed" : "", int(c.type),
+      int(c.precision), int(c.pixel), kernels[int(k.kernel)], k.bm, k.bn, k.kw, k.stages, k.split);
   return text;
 }
 
@@ -80,8 +81,7 @@ bool check_conv(Device& device, Arena& arena, int problems, std::uint32_t seed) 
     c.weights = weight_layout(device.target(), c.type, c.precision, c.groups * c.outputs, taps, c.channels, c.groups);
     c.weights_address = arena.take(c.weights.bytes);
     device.fill(c.weights_address, 0xff, c.weights.bytes);
-    device.launch(
-        plan_pack_weight(c.weights, {weights, c.type, taps * c.channels, c.channels, 1}, c.weights_address));
+    device.launch(plan_pack_weight(c.weights, {weights, c.type, taps * c.channels, c.channels, 1}, c.weights_address));
     const Element out = r.chance(80) ? c.type : r.of({Element::f16, Element::bf16, Element::f32});
     const Output o = make_output(arena, out, c.images * c.out[0] * c.out[1] * c.out[2], c.groups * c.outputs,
                                  r.of<std::int64_t>({0, 0, 0, 8, 5}), 1, 1, 0);
@@ -90,7 +90,8 @@ bool check_conv(Device& device, Arena& arena, int problems, std::uint32_t seed) 
     device.launch(elementwise("reference_conv", ref, ref.pixels * c.groups * c.outputs));
     const std::vector<ConvChoice> choices = conv_choices(device.target(), c);
     for (int j = 0; j < 4; j++) {
-      const ConvChoice k = choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, static_cast<std::int64_t>(choices.size()) - 1))];
+      const ConvChoice k =
+          choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, static_cast<std::int64_t>(choices.size()) - 1))];
       const std::size_t bytes = conv_workspace(device.target(), c, k);
       if (bytes) {
         c.workspace = arena.take(bytes);
@@ -101,7 +102,8 @@ bool check_conv(Device& device, Arena& arena, int problems, std::uint32_t seed) 
       static const char* const kernels[] = {"block", "gemv", "mma", "simt"};
       static const char* const types[] = {"f16", "bf16", "f32"};
       const std::string group = std::string(kernels[int(k.kernel)]) + "/" + types[int(c.type)] +
-                                (c.type == Element::f32 ? "-" + std::to_string(int(c.precision)) : "") + ">" + types[int(out)];
+                                (c.type == Element::f32 ? "-" + std::to_string(int(c.precision)) : "") + ">" +
+                                types[int(out)];
       tally.add(compare(device, o), allowed(c.type, out, static_cast<int>(c.precision)), group, describe(c, k));
     }
   }

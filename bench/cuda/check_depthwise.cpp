@@ -59,7 +59,8 @@ bool check_depthwise(Device& device, Arena& arena, int problems, std::uint32_t s
     const std::vector<Launch> launches = plan_depthwise(device.target(), d);
     device.launch(launches);
     char what[160];
-    std::snprintf(what, sizeof(what), "%s images %d channels %d in %dx%d out %dx%d kernel %dx%d pixel %d type %d out %d",
+    std::snprintf(what, sizeof(what),
+                  "%s images %d channels %d in %dx%d out %dx%d kernel %dx%d pixel %d type %d out %d",
                   launches[0].kernel.c_str(), int(d.images), int(d.channels), int(d.in[0]), int(d.in[1]), int(d.out[0]),
                   int(d.out[1]), int(d.kernel[0]), int(d.kernel[1]), int(d.pixel), int(d.type), int(out));
     tally.add(compare(device, o), allowed(d.type, out, 0), launches[0].kernel, what);
@@ -72,8 +73,14 @@ void time_depthwise(Device& device, Arena& arena) {
   struct Shape {
     std::int64_t images, size, channels, kernel, stride;
   };
-  for (const Shape& s : {Shape{1, 190, 48, 3, 1}, {1, 190, 144, 3, 2}, {1, 95, 192, 3, 1}, {1, 48, 336, 5, 1},
-                         {1, 24, 960, 5, 1}, {1, 12, 1632, 5, 1}, {1, 56, 96, 7, 1}, {8, 56, 144, 3, 1}}) {
+  for (const Shape& s : {Shape{1, 190, 48, 3, 1},
+                         {1, 190, 144, 3, 2},
+                         {1, 95, 192, 3, 1},
+                         {1, 48, 336, 5, 1},
+                         {1, 24, 960, 5, 1},
+                         {1, 12, 1632, 5, 1},
+                         {1, 56, 96, 7, 1},
+                         {8, 56, 144, 3, 1}}) {
     arena.reset();
     Random r(3);
     DepthwiseProblem d;

@@ -8,14 +8,15 @@ namespace {
 std::string describe(const GemmProblem& g, const GemmChoice& c) {
   static const char* const kernels[] = {"block", "gemv", "mma", "simt"};
   char text[256];
-  std::snprintf(text, sizeof(text),
-                "m %lld n %lld k %lld batch %lldx%lld type %d out %d precision %d act %d a_k %lld b_k %lld packed %d: %s "
-                "%dx%dx%d stages %d split %d",
-                static_cast<long long>(g.m), static_cast<long long>(g.n), static_cast<long long>(g.k),
-                static_cast<long long>(g.batch[0]), static_cast<long long>(g.batch[1]), static_cast<int>(g.a.type),
-                static_cast<int>(g.epilogue.out_type), static_cast<int>(g.precision), static_cast<int>(g.epilogue.activation),
-                static_cast<long long>(g.a.k_stride), static_cast<long long>(g.b.k_stride), g.b_packed != nullptr,
-                kernels[static_cast<int>(c.kernel)], c.bm, c.bn, c.kw, c.stages, c.split);
+  std::snprintf(
+      text, sizeof(text),
+      "m %lld n %lld k %lld batch %lldx%lld type %d out %d precision %d act %d a_k %lld b_k %lld packed %d: %s "
+      "%dx%dx%d stages %d split %d",
+      static_cast<long long>(g.m), static_cast<long long>(g.n), static_cast<long long>(g.k),
+      static_cast<long long>(g.batch[0]), static_cast<long long>(g.batch[1]), static_cast<int>(g.a.type),
+      static_cast<int>(g.epilogue.out_type), static_cast<int>(g.precision), static_cast<int>(g.epilogue.activation),
+      static_cast<long long>(g.a.k_stride), static_cast<long long>(g.b.k_stride), g.b_packed != nullptr,
+      kernels[static_cast<int>(c.kernel)], c.bm, c.bn, c.kw, c.stages, c.split);
   return text;
 }
 
@@ -25,7 +26,8 @@ std::string group_of(const GemmProblem& g, const GemmChoice& c) {
   static const char* const precisions[] = {"", "-high", "-medium"};
   const bool is_float = g.a.type == Element::f32;
   return std::string(kernels[static_cast<int>(c.kernel)]) + "/" + types[static_cast<int>(g.a.type)] +
-         (is_float ? precisions[static_cast<int>(g.precision)] : "") + ">" + types[static_cast<int>(g.epilogue.out_type)];
+         (is_float ? precisions[static_cast<int>(g.precision)] : "") + ">" +
+         types[static_cast<int>(g.epilogue.out_type)];
 }
 
 /// A matrix of rows by k in one of the ways it may lie in memory.
@@ -77,14 +79,27 @@ bool check_gemm(Device& device, Arena& arena, int problems, std::uint32_t seed) 
       g.b_packed = &layout;
       g.b_address = arena.take(layout.bytes);
       device.fill(g.b_address, 0xff, layout.bytes);
-      device.launch(
-          plan_pack_weight(layout, {g.b.address, type, g.b.row_stride, 0, g.b.k_stride}, g.b_address));
+      device.launch(plan_pack_weight(layout, {g.b.address, type, g.b.row_stride, 0, g.b.k_stride}, g.b_address));
     }
     const Element out = r.chance(70) ? type : r.of({Element::f16, Element::bf16, Element::f32});
-    const Output o = make_output(arena, out, g.m, g.n, r.of<std::int64_t>({0, 0, 0, 8, 5}), g.batch[0], g.batch[1],
-                                 r.chance(8));
-    ReferenceGemm ref{g.a.address, g.b.address, o.compare.ref, type, type, g.a.row_stride, g.a.k_stride, {}, g.b.row_stride,
-                      g.b.k_stride, {}, g.m, g.n, g.k, {}, {}};
+    const Output o =
+        make_output(arena, out, g.m, g.n, r.of<std::int64_t>({0, 0, 0, 8, 5}), g.batch[0], g.batch[1], r.chance(8));
+    ReferenceGemm ref{g.a.address,
+                      g.b.address,
+                      o.compare.ref,
+                      type,
+                      type,
+                      g.a.row_stride,
+                      g.a.k_stride,
+                      {},
+                      g.b.row_stride,
+                      g.b.k_stride,
+                      {},
+                      g.m,
+                      g.n,
+                      g.k,
+                      {},
+                      {}};
     for (int j = 0; j < 2; j++) {
       ref.a_batch[j] = g.a.batch_stride[j];
       ref.b_batch[j] = g.b.batch_stride[j];
@@ -94,7 +109,8 @@ bool check_gemm(Device& device, Arena& arena, int problems, std::uint32_t seed) 
     device.launch(elementwise("reference_gemm", ref, g.m * g.n * g.batch[0] * g.batch[1]));
     const std::vector<GemmChoice> choices = gemm_choices(device.target(), g);
     for (int j = 0; j < 4; j++) {
-      const GemmChoice c = choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, static_cast<std::int64_t>(choices.size()) - 1))];
+      const GemmChoice c =
+          choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, static_cast<std::int64_t>(choices.size()) - 1))];
       const std::size_t bytes = gemm_workspace(device.target(), g, c);
       if (bytes) {
         g.workspace = arena.take(bytes);

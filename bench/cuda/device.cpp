@@ -108,7 +108,8 @@ void Device::launch(const Launch& l) {
   const auto found = functions_.find(l.kernel);
   if (found == functions_.end()) die("no kernel " + l.kernel);
   if (l.shared_bytes > 48 * 1024) {
-    check(api_.function_set_attribute(found->second, driver::kMaxDynamicSharedSizeBytes, static_cast<int>(l.shared_bytes)),
+    check(api_.function_set_attribute(found->second, driver::kMaxDynamicSharedSizeBytes,
+                                      static_cast<int>(l.shared_bytes)),
           l.kernel.c_str());
   }
   driver::LaunchAttribute attributes[2] = {};

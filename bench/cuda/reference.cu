@@ -6,18 +6,30 @@ namespace {
 
 __device__ double activated(double x, Activation act, double a, double b) {
   switch (act) {
-    case Activation::none: return x;
-    case Activation::relu: return fmax(x, 0.0);
-    case Activation::gelu: return 0.5 * x * (1 + erf(x * 0.70710678118654752));
-    case Activation::gelu_tanh: return 0.5 * x * (1 + ::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
-    case Activation::silu: return x / (1 + exp(-x));
-    case Activation::sigmoid: return 1 / (1 + exp(-x));
-    case Activation::tanh: return ::tanh(x);
-    case Activation::hard_swish: return x * fmin(fmax(x / 6 + 0.5, 0.0), 1.0);
-    case Activation::hard_sigmoid: return fmin(fmax(a * x + b, 0.0), 1.0);
-    case Activation::leaky_relu: return x < 0 ? a * x : x;
-    case Activation::clip: return fmin(fmax(x, a), b);
-    case Activation::elu: return x < 0 ? a * (exp(x) - 1) : x;
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return fmax(x, 0.0);
+    case Activation::gelu:
+      return 0.5 * x * (1 + erf(x * 0.70710678118654752));
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1 + ::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
+    case Activation::silu:
+      return x / (1 + exp(-x));
+    case Activation::sigmoid:
+      return 1 / (1 + exp(-x));
+    case Activation::tanh:
+      return ::tanh(x);
+    case Activation::hard_swish:
+      return x * fmin(fmax(x / 6 + 0.5, 0.0), 1.0);
+    case Activation::hard_sigmoid:
+      return fmin(fmax(a * x + b, 0.0), 1.0);
+    case Activation::leaky_relu:
+      return x < 0 ? a * x : x;
+    case Activation::clip:
+      return fmin(fmax(x, a), b);
+    case Activation::elu:
+      return x < 0 ? a * (exp(x) - 1) : x;
   }
   return x;
 }
@@ -27,10 +39,11 @@ __device__ double finished(double sum, const ReferenceEpilogue& e, std::int64_t 
   const std::int64_t c = column + part0 * std::int64_t{e.column_batch};
   double v = sum * e.alpha * (e.scale ? load_element(e.scale, Element::f32, c) : 1.f);
   if (e.bias) v += load_element(e.bias, Element::f32, c);
-  const double r = e.residual ? load_element(e.residual, e.residual_type,
-                                             part0 * e.residual_batch[0] + part1 * e.residual_batch[1] +
-                                                 row * e.residual_row + column)
-                              : 0.0;
+  const double r =
+      e.residual
+          ? load_element(e.residual, e.residual_type,
+                         part0 * e.residual_batch[0] + part1 * e.residual_batch[1] + row * e.residual_row + column)
+          : 0.0;
   if (!e.residual_last) v += r;
   v = activated(v, e.activation, e.a, e.b);
   return e.residual_last ? v + r : v;

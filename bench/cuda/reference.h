@@ -56,7 +56,7 @@ struct CompareParams {
   Element type;
   std::int64_t rows, columns, out_row, batch[2], out_batch[2];
   std::int64_t ref_row, ref_batch[2];  ///< as out_row and out_batch, of the reference
-  std::int32_t gaps;  ///< whether elements between rows must still be poison
+  std::int32_t gaps;                   ///< whether elements between rows must still be poison
 };
 
 }  // namespace infernode::cuda::bench

@@ -13,15 +13,15 @@ namespace {
 std::string text_of(const ProductChoice& c) {
   static const char* const kernels[] = {"block", "gemv", "mma", "simt"};
   char text[96];
-  std::snprintf(text, sizeof(text), "%s %dx%dx%d stages %d split %d (model %.1f)", kernels[static_cast<int>(c.kernel)], c.bm,
-                c.bn, c.kw, c.stages, c.split, c.microseconds);
+  std::snprintf(text, sizeof(text), "%s %dx%dx%d stages %d split %d (model %.1f)", kernels[static_cast<int>(c.kernel)],
+                c.bm, c.bn, c.kw, c.stages, c.split, c.microseconds);
   return text;
 }
 
 /// Times `plan(layer, choice)` in chains of `layers` dependent launches, over the choices that the model thinks best.
 template <class Plan>
-void time_choices(Device& device, const char* name, const char* before, int layers, const std::vector<ProductChoice>& choices,
-                  Plan plan, double work, const std::string& key) {
+void time_choices(Device& device, const char* name, const char* before, int layers,
+                  const std::vector<ProductChoice>& choices, Plan plan, double work, const std::string& key) {
   const char* file = std::getenv("TIMES");
   std::FILE* csv = file ? std::fopen(file, "a") : nullptr;
   std::vector<std::pair<double, ProductChoice>> times;
@@ -33,8 +33,8 @@ void time_choices(Device& device, const char* name, const char* before, int laye
     times.emplace_back(device.time(chain, 11) / layers, choices[i]);
     const ProductChoice& c = choices[i];
     if (csv) {
-      std::fprintf(csv, "%s,%d,%d,%d,%d,%d,%d,%.3f,%.3f\n", key.c_str(), static_cast<int>(c.kernel), c.bm, c.bn, c.kw, c.stages,
-                   c.split, times.back().first, c.microseconds);
+      std::fprintf(csv, "%s,%d,%d,%d,%d,%d,%d,%.3f,%.3f\n", key.c_str(), static_cast<int>(c.kernel), c.bm, c.bn, c.kw,
+                   c.stages, c.split, times.back().first, c.microseconds);
     }
   }
   if (csv) std::fclose(csv);
@@ -81,8 +81,8 @@ void time_gemm(Device& device, Arena& arena, const char* name, const char* befor
       },
       2.0 * static_cast<double>(m * n) * static_cast<double>(k),
       std::to_string(m) + "," + std::to_string(n) + "," + std::to_string(k) + ",0," +
-          std::to_string(static_cast<int>(activation)) + "," + std::to_string(residual) + "," + std::to_string(layout.pieces) +
-          "," + std::to_string(element_size(type)));
+          std::to_string(static_cast<int>(activation)) + "," + std::to_string(residual) + "," +
+          std::to_string(layout.pieces) + "," + std::to_string(element_size(type)));
 }
 
 void time_conv(Device& device, Arena& arena, const char* before, std::int64_t size, std::int64_t channels,
@@ -123,15 +123,16 @@ void time_conv(Device& device, Arena& arena, const char* before, std::int64_t si
         return plan_conv(device.target(), c, k);
       },
       2.0 * static_cast<double>(rows * outputs) * static_cast<double>(taps * channels),
-      std::to_string(rows) + "," + std::to_string(outputs) + "," + std::to_string(taps * c.weights.channels_padded) + "," +
-          std::to_string(taps) + ",1," + std::to_string(residual) + ",1,2");
+      std::to_string(rows) + "," + std::to_string(outputs) + "," + std::to_string(taps * c.weights.channels_padded) +
+          "," + std::to_string(taps) + ",1," + std::to_string(residual) + ",1,2");
 }
 
 }  // namespace
 
 void time_products(Device& device, Arena& arena) {
   const auto gemm = [&](const char* name, const char* before, std::int64_t m, std::int64_t n, std::int64_t k,
-                        Activation act, bool residual, Element type = Element::f16, Precision precision = Precision::highest) {
+                        Activation act, bool residual, Element type = Element::f16,
+                        Precision precision = Precision::highest) {
     time_gemm(device, arena, name, before, m, n, k, type, precision, act, residual);
   };
   std::printf("matrix products, us each in a chain of 12 with cold weights\n");

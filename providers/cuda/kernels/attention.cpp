@@ -26,9 +26,8 @@ constexpr Tile kTiles[] = {{64, 16, 128, 3, 32}, {64, 64, 64, 3, 64},  {64, 128,
                            {128, 64, 64, 2, 64}, {256, 16, 64, 2, 16}, {256, 64, 32, 2, 32}};
 
 const Tile& tile_of(const AttentionChoice& c) {
-  return *std::find_if(std::begin(kTiles), std::end(kTiles), [&](const Tile& t) {
-    return t.head == c.head && t.rows == c.rows && t.keys == c.keys;
-  });
+  return *std::find_if(std::begin(kTiles), std::end(kTiles),
+                       [&](const Tile& t) { return t.head == c.head && t.rows == c.rows && t.keys == c.keys; });
 }
 
 struct SharedSizes {
@@ -52,7 +51,8 @@ SharedSizes shared_of(const AttentionProblem& a, const AttentionChoice& c) {
 
 double model(const Target& target, const AttentionProblem& a, const AttentionChoice& c, std::size_t shared) {
   const double sms = std::max(1, target.sm_count);
-  const double blocks = static_cast<double>(ceil_div(a.queries * c.group, c.rows) * (a.heads / c.group) * a.batch * c.splits);
+  const double blocks =
+      static_cast<double>(ceil_div(a.queries * c.group, c.rows) * (a.heads / c.group) * a.batch * c.splits);
   const double per_sm = std::ceil(blocks / sms);
   const double resident = std::min({std::floor(233472.0 / (static_cast<double>(shared) + 1024)), 4.0, per_sm});
   double keys = static_cast<double>(ceil_div(a.keys, c.splits));
@@ -143,8 +143,8 @@ std::vector<Launch> plan_attention(const Target& target, const AttentionProblem&
   const AttentionParams p = params_of(a, c);
   const std::string head = std::to_string(c.head);
   Launch launch;
-  launch.kernel = c.tensor_cores ? std::string("attention_") + (a.type == Element::f16 ? "f16_" : "bf16_") + head + "_" +
-                                       std::to_string(c.rows) + "x" + std::to_string(c.keys)
+  launch.kernel = c.tensor_cores ? std::string("attention_") + (a.type == Element::f16 ? "f16_" : "bf16_") + head +
+                                       "_" + std::to_string(c.rows) + "x" + std::to_string(c.keys)
                                  : "attention_simt_" + head;
   launch.grid = {static_cast<std::uint32_t>(ceil_div(a.queries * c.group, c.rows)),
                  static_cast<std::uint32_t>(a.heads / c.group), static_cast<std::uint32_t>(a.batch * c.splits)};

@@ -129,10 +129,12 @@ __device__ __forceinline__ void attention_simt(const AttentionParams& p) {
   const int r = threadIdx.x / 8 * 2, c = threadIdx.x % 8 * 4;
 #pragma unroll 1
   for (int i = threadIdx.x; i < kRows * p.d; i += kThreads) {
-    const int row = at.tile + i / p.d, column = i % p.d, query = query_of(p, row), head = at.head + row - query * p.group;
+    const int row = at.tile + i / p.d, column = i % p.d, query = query_of(p, row),
+              head = at.head + row - query * p.group;
     shared.q[column][i / p.d] =
-        query < p.queries ? load_element(p.q, p.type, at.batch * p.q_at.batch + head * p.q_at.head + query * p.q_at.row + column)
-                          : 0.f;
+        query < p.queries
+            ? load_element(p.q, p.type, at.batch * p.q_at.batch + head * p.q_at.head + query * p.q_at.row + column)
+            : 0.f;
   }
   Rows<D> rows = {};
   rows.most[0] = rows.most[1] = -INFINITY;
@@ -166,10 +168,10 @@ __device__ __forceinline__ void attention_simt(const AttentionParams& p) {
 }  // namespace
 }  // namespace infernode::cuda
 
-#define ATTENTION_SIMT(D)                                                                          \
-  extern "C" __global__ void __launch_bounds__(128)                                                \
-      attention_simt_##D(const __grid_constant__ infernode::cuda::AttentionParams p) {             \
-    infernode::cuda::attention_simt<D>(p);                                                         \
+#define ATTENTION_SIMT(D)                                                              \
+  extern "C" __global__ void __launch_bounds__(128)                                    \
+      attention_simt_##D(const __grid_constant__ infernode::cuda::AttentionParams p) { \
+    infernode::cuda::attention_simt<D>(p);                                             \
   }
 ATTENTION_SIMT(64)
 ATTENTION_SIMT(128)

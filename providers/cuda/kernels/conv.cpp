@@ -77,8 +77,7 @@ Prepared prepare(const ConvProblem& c) {
   p.groups = c.groups;
   p.precision = c.precision;
   p.a = {c.input, c.type, c.pixel, {c.groups > 1 ? c.channels : 0, 0}, 1, 0};
-  p.b = {c.weights_address, c.weights.type,
-         c.weights.row,     {c.groups > 1 ? c.outputs * c.weights.row : 0, 0},
+  p.b = {c.weights_address, c.weights.type, c.weights.row, {c.groups > 1 ? c.outputs * c.weights.row : 0, 0},
          c.weights.pieces,  c.weights.plane};
   if (plain(c)) {
     p.k = c.channels;

@@ -16,7 +16,8 @@ struct Kernel {
 Kernel kernel_of(const DepthwiseProblem& d) {
   const std::int64_t k = d.kernel[0], s = d.stride[0];
   const bool square = k == d.kernel[1] && s == d.stride[1] && d.dilation[0] == 1 && d.dilation[1] == 1;
-  const bool vectors = d.type != Element::f32 && d.input % 16 == 0 && d.pixel % 8 == 0 && d.pixel >= ceil_div(d.channels, 8) * 8;
+  const bool vectors =
+      d.type != Element::f32 && d.input % 16 == 0 && d.pixel % 8 == 0 && d.pixel >= ceil_div(d.channels, 8) * 8;
   if (!square || !vectors || (k != 3 && k != 5 && k != 7) || s > 2 || (k == 7 && s == 2)) return {"depthwise_any", 1};
   return {"depthwise_" + std::to_string(k) + "x" + std::to_string(k) + "_s" + std::to_string(s), 2};
 }

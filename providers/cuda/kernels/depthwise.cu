@@ -30,7 +30,8 @@ __device__ __forceinline__ void load_weights(float (&w)[8], const DepthwiseParam
 }
 
 template <int W>
-__device__ __forceinline__ void finish(float (&sums)[W][8], const DepthwiseParams& p, const Spot& s, const Columns& columns) {
+__device__ __forceinline__ void finish(float (&sums)[W][8], const DepthwiseParams& p, const Spot& s,
+                                       const Columns& columns) {
   const EpilogueBatch batch(p.e, 0, 0);
 #pragma unroll 1
   for (int i = 0; i < W; i++) {
@@ -58,8 +59,8 @@ __device__ __forceinline__ void depthwise_square(const DepthwiseParams& p) {
   if (!(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
   if (s.exists) columns.load(p.e, s.channel, s.count, 0);
   const int x0 = s.x * S - p.pad_w, y0 = s.y * S - p.pad_h;
-  const char* image = reinterpret_cast<const char*>(p.in) +
-                      ((std::int64_t{s.image} * p.in_h * p.in_w + x0) * p.pixel + s.channel) * 2;
+  const char* image =
+      reinterpret_cast<const char*>(p.in) + ((std::int64_t{s.image} * p.in_h * p.in_w + x0) * p.pixel + s.channel) * 2;
   wait_for_previous();
   if (!s.exists) return;
   float sums[W][8] = {};
@@ -106,7 +107,8 @@ __device__ __forceinline__ void depthwise_square(const DepthwiseParams& p) {
 __device__ __forceinline__ void load_pixel(float (&v)[8], const DepthwiseParams& p, const Spot& s, int y, int x) {
 #pragma unroll
   for (int i = 0; i < 8; i++) v[i] = 0;
-  if (static_cast<unsigned>(y) >= static_cast<unsigned>(p.in_h) || static_cast<unsigned>(x) >= static_cast<unsigned>(p.in_w)) {
+  if (static_cast<unsigned>(y) >= static_cast<unsigned>(p.in_h) ||
+      static_cast<unsigned>(x) >= static_cast<unsigned>(p.in_w)) {
     return;
   }
   Raw8 raw;
@@ -117,10 +119,10 @@ __device__ __forceinline__ void load_pixel(float (&v)[8], const DepthwiseParams&
 }  // namespace
 }  // namespace infernode::cuda
 
-#define DEPTHWISE(K, S, W)                                                                        \
-  extern "C" __global__ void __launch_bounds__(128)                                               \
-      depthwise_##K##x##K##_s##S(const __grid_constant__ infernode::cuda::DepthwiseParams p) {    \
-    infernode::cuda::depthwise_square<K, S, W>(p);                                                \
+#define DEPTHWISE(K, S, W)                                                                     \
+  extern "C" __global__ void __launch_bounds__(128)                                            \
+      depthwise_##K##x##K##_s##S(const __grid_constant__ infernode::cuda::DepthwiseParams p) { \
+    infernode::cuda::depthwise_square<K, S, W>(p);                                             \
   }
 DEPTHWISE(3, 1, 2)
 DEPTHWISE(3, 2, 2)
@@ -145,7 +147,8 @@ extern "C" __global__ void __launch_bounds__(128)
     for (int kx = 0; kx < p.kernel_w; kx++) {
       float v[8], w[8];
       load_weights(w, p, ky * p.kernel_w + kx, s.channel);
-      load_pixel(v, p, s, s.y * p.stride_h - p.pad_h + ky * p.dilation_h, s.x * p.stride_w - p.pad_w + kx * p.dilation_w);
+      load_pixel(v, p, s, s.y * p.stride_h - p.pad_h + ky * p.dilation_h,
+                 s.x * p.stride_w - p.pad_w + kx * p.dilation_w);
 #pragma unroll
       for (int c = 0; c < 8; c++) sums[0][c] = fmaf(v[c], w[c], sums[0][c]);
     }

@@ -12,9 +12,9 @@ struct DepthwiseProblem {
   std::int64_t stride[2] = {1, 1}, pad[2] = {0, 0}, dilation[2] = {1, 1};  ///< pad: before the first element
   DevicePtr input = 0;
   Element type = Element::f16;
-  std::int64_t pixel = 0;     ///< elements between pixels of the input
-  DevicePtr weights = 0;      ///< as depthwise_weights lays them out
-  Epilogue epilogue;          ///< rows are output pixels
+  std::int64_t pixel = 0;  ///< elements between pixels of the input
+  DevicePtr weights = 0;   ///< as depthwise_weights lays them out
+  Epilogue epilogue;       ///< rows are output pixels
 };
 
 /// Weights as kernels read them: float32, a row of channels for each tap. Pack them with a source whose rows are taps.

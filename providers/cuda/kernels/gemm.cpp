@@ -17,8 +17,8 @@ struct Prepared {
 
 bool legal(const Matrix& m) {
   const std::int64_t size = element_size(m.type);
-  return m.k_stride == 1 && m.address % 16 == 0 && m.row_stride * size % 16 == 0 && m.batch_stride[0] * size % 16 == 0 &&
-         m.batch_stride[1] * size % 16 == 0;
+  return m.k_stride == 1 && m.address % 16 == 0 && m.row_stride * size % 16 == 0 &&
+         m.batch_stride[0] * size % 16 == 0 && m.batch_stride[1] * size % 16 == 0;
 }
 
 /// Copies a matrix into scratch memory, in rows padded to 64 elements.

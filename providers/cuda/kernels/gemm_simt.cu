@@ -15,7 +15,8 @@ struct Operands {
 __device__ __forceinline__ void load_step(Operands& to, const GemmMmaParams& p, int k0, int m0, int n0, int batch0,
                                           int batch1, const Pixel (&pixels)[4]) {
   const int k = k0 + (threadIdx.x & 15), row = threadIdx.x >> 4;
-  const std::int64_t a = batch0 * p.a_batch[0] + batch1 * p.a_batch[1], b = batch0 * p.b_batch[0] + batch1 * p.b_batch[1];
+  const std::int64_t a = batch0 * p.a_batch[0] + batch1 * p.a_batch[1],
+                     b = batch0 * p.b_batch[0] + batch1 * p.b_batch[1];
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const int r = row + i * 16;
@@ -36,8 +37,7 @@ __device__ __forceinline__ void load_step(Operands& to, const GemmMmaParams& p, 
 }  // namespace
 }  // namespace infernode::cuda
 
-extern "C" __global__ void __launch_bounds__(256)
-    gemm_simt(const __grid_constant__ infernode::cuda::GemmMmaParams p) {
+extern "C" __global__ void __launch_bounds__(256) gemm_simt(const __grid_constant__ infernode::cuda::GemmMmaParams p) {
   using namespace infernode::cuda;
   __shared__ union {
     Operands operands;
@@ -105,7 +105,8 @@ extern "C" __global__ void __launch_bounds__(256)
   load_residual(residual, p.e, batch, m, column, count);
   float v[8] = {};
   const std::int64_t part = std::int64_t{p.batch} * p.m * chunks * 8;
-  const float* from = reinterpret_cast<const float*>(p.partial) + (std::int64_t{blockIdx.y} * p.m + m) * chunks * 8 + column;
+  const float* from =
+      reinterpret_cast<const float*>(p.partial) + (std::int64_t{blockIdx.y} * p.m + m) * chunks * 8 + column;
 #pragma unroll 4
   for (int q = 0; q < p.parts; q++, from += part) {
     const uint4 lo = load16(from), hi = load16(from + 4);

@@ -124,7 +124,8 @@ Launch plan_gemv(const Product& p, const ProductChoice& c) {
   q.k = static_cast<std::int32_t>(p.k);
   q.batch_inner = static_cast<std::int32_t>(p.batch[0]);
   q.b_constant = p.b_constant;
-  return launch_of("gemv_" + kind_name(p), grid_of(p, c), static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c), q);
+  return launch_of("gemv_" + kind_name(p), grid_of(p, c), static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c),
+                   q);
 }
 
 Launch plan_reduce(const Product& p, const ProductChoice& c, DevicePtr partial) {
@@ -136,8 +137,8 @@ Launch plan_reduce(const Product& p, const ProductChoice& c, DevicePtr partial) 
   r.parts = c.split;
   r.batch = static_cast<std::int32_t>(batches(p));
   r.batch_inner = static_cast<std::int32_t>(p.batch[0]);
-  const Dim3 grid{static_cast<std::uint32_t>(ceil_div(p.m * ceil_div(p.n, 8), 256)), static_cast<std::uint32_t>(r.batch),
-                  1};
+  const Dim3 grid{static_cast<std::uint32_t>(ceil_div(p.m * ceil_div(p.n, 8), 256)),
+                  static_cast<std::uint32_t>(r.batch), 1};
   return launch_of("gemm_reduce", grid, 256, 0, r);
 }
 
@@ -158,10 +159,13 @@ std::size_t product_shared(const Product& p, const ProductChoice& c) {
     case ProductKernel::block:
       return static_cast<std::size_t>(1024 + ceil_div(std::max(c.stages * stage, c.kw * tile), 128) * 128 +
                                       (c.split > 1 ? tile : 0));
-    case ProductKernel::mma: return static_cast<std::size_t>(std::max(c.stages * stage, tile));
+    case ProductKernel::mma:
+      return static_cast<std::size_t>(std::max(c.stages * stage, tile));
     // Blocks that hold some memory spread over the SMs, and leave room for the next kernel's only.
-    case ProductKernel::gemv: return tiles(p, c) * batches(p) <= 264 ? 40 * 1024 : 0;
-    case ProductKernel::simt: break;
+    case ProductKernel::gemv:
+      return tiles(p, c) * batches(p) <= 264 ? 40 * 1024 : 0;
+    case ProductKernel::simt:
+      break;
   }
   return 0;
 }
@@ -189,7 +193,8 @@ void plan_product(const Target& target, const Product& p, const ProductChoice& c
   if (c.split > 1) q.partial = workspace;
   const std::string family = p.conv.taps ? "conv_mma_" : "gemm_mma_";
   const std::uint32_t threads = c.bm * c.bn >= 128 * 64 ? 256 : 128;
-  launches.push_back(launch_of(family + kind_name(p) + "_" + tile_name(c), grid_of(p, c), threads, product_shared(p, c), q));
+  launches.push_back(
+      launch_of(family + kind_name(p) + "_" + tile_name(c), grid_of(p, c), threads, product_shared(p, c), q));
   if (c.split > 1) launches.push_back(plan_reduce(p, c, workspace));
 }
 

@@ -116,36 +116,86 @@ std::vector<ProductChoice> product_choices(const Target& target, const Product& 
   return choices;
 }
 
-float product_microseconds(const Target& target, const Product& p, const ProductChoice& c) {
+namespace {
+
+/// ns, fitted to measurements on an H200 over tiles, splits and stages of the products of encoders and of a ResNet.
+struct BlockModel {
+  double launch = 1024;               ///< from the kernel before to the first wait's end, and the last store
+  double wave = 1392;                 ///< of a set of resident blocks: first bytes, drain
+  double exchange = 730, part = 135;  ///< of a split, and each part
+  double finish = 173;                ///< eight columns for every thread
+  double slow = 1.66;                 ///< times that where the activation takes an exponential
+  double tensor = 64;                 ///< a step of 64 x 64
+  double narrow = 13.5;               ///< columns' worth of time that every step takes
+  double step = 144;                  ///< no step of a block is shorter
+  double fetch = 328, kilobyte = 24;  ///< from asking for a stage to its arrival
+  double bytes_ns = 9250;             ///< of all SMs together from the cache
+};
+
+double slow_of(const BlockModel& m, Activation a) {
+  return a == Activation::none || a == Activation::relu || a == Activation::clip || a == Activation::leaky_relu
+             ? 1
+             : m.slow;
+}
+
+double block_ns(const Target& target, const Product& p, const ProductChoice& c) {
+  static constexpr BlockModel m;
+  const double sms = std::max(1, target.sm_count), split = c.split;
+  const double tiles = static_cast<double>(ceil_div(p.m, c.bm) * ceil_div(p.n, c.bn) * p.batch[0] * p.batch[1]);
+  const double per_sm = std::ceil(tiles * split / sms),
+               steps = static_cast<double>(ceil_div(product_steps(p), c.split));
+  const double products = p.b.pieces == 3 ? 6 : p.b.pieces == 2 ? 3 : 1;
+  const double stage = 128.0 * (c.bm * (p.b.pieces > 1 ? 2 : 1) + c.bn * p.b.pieces);
+  const double fit =
+      c.bn >= 192 ? 1 : std::max(1.0, std::floor(233472.0 / (static_cast<double>(product_shared(p, c)) + 1296)));
+  const double waves = std::ceil(per_sm / std::min(fit, per_sm));
+  const double tensor = per_sm * steps * products * m.tensor * (c.bm / 64.0) * (c.bn + m.narrow) / 64;
+  const double bytes = tiles * split * steps * stage / m.bytes_ns * 132 / sms;
+  const double refill = c.stages < steps ? (m.fetch + m.kilobyte * stage / 1024) / c.stages : 0;
+  const double chain = waves * steps * std::max(m.step * products, refill);
+  const double work = std::cbrt(tensor * tensor * tensor + bytes * bytes * bytes + chain * chain * chain);
+  const double chunks = std::ceil(c.bm * c.bn / 8.0 / split / (c.bm / 64 * c.kw * 128));
+  const double exchange = c.split > 1 ? m.exchange + m.part * split : 0;
+  return m.launch + waves * (m.wave + exchange) + per_sm * chunks * m.finish * slow_of(m, p.epilogue.activation) + work;
+}
+
+/// mma.sync: rougher, for there are few choices.
+double mma_ns(const Target& target, const Product& p, const ProductChoice& c) {
   const double sms = std::max(1, target.sm_count);
   const double blocks =
       static_cast<double>(ceil_div(p.m, c.bm) * ceil_div(p.n, c.bn) * p.batch[0] * p.batch[1] * c.split);
-  const double per_sm = std::ceil(blocks / sms);
-  if (c.kernel == ProductKernel::simt) return static_cast<float>(5 + per_sm * static_cast<double>(p.k) * 0.035);
-  if (c.kernel == ProductKernel::gemv) {
-    const double rounds = std::ceil(static_cast<double>(p.k) / (c.kw * 192));
-    const double bytes = static_cast<double>(p.n * p.k * p.batch[0] * p.batch[1]) * 2;
-    return static_cast<float>(1.3 + 0.3 * rounds + 0.02 * c.kw + bytes / 3.4e6);
-  }
-  const double steps = static_cast<double>(ceil_div(product_steps(p), c.split));
-  const bool block = c.kernel != ProductKernel::mma;
+  const double per_sm = std::ceil(blocks / sms), steps = static_cast<double>(ceil_div(product_steps(p), c.split));
   const double products = p.b.pieces == 3 ? 6 : p.b.pieces == 2 ? 3 : 1;
-  // ns: a step of 64 x 64 x 128 bytes takes the tensor cores 65; mma.sync reaches half of that.
-  const double tensor = steps * products * (block ? 65.0 : 150.0) * c.bm / 64 * std::max(c.bn, 32) / 64;
-  const double bytes = steps * 128.0 * (c.bm * (p.b.pieces > 1 ? 2 : 1) + c.bn * p.b.pieces);
-  const double shared = static_cast<double>(product_shared(p, c)) + 2048;
-  const double resident = std::min(std::max(1.0, std::floor(233472.0 / shared)), per_sm);
-  const double threads = block ? c.bm / 64 * c.kw * 128 : c.bm * c.bn >= 8192 ? 256 : 128;
-  const double chunks = c.bm * c.bn / 8.0 / (block ? c.split : 1);
-  const bool slow = p.epilogue.activation == Activation::gelu || p.epilogue.activation == Activation::tanh;
-  const double finish = 150 + std::ceil(chunks / threads) * (slow ? 130 : 70);
-  const double exchange = c.split == 1 ? 0 : block ? 650 : 1200 + bytes / 100;
-  const double ring = block && c.stages < steps ? 1.08 : 1;
-  const double first = 550 + 0.004 * std::min(bytes, 131072.0);
-  // Blocks that share an SM overlap their latencies; their products and copies add up.
-  const double waves = std::ceil(per_sm / resident);
-  const double work = per_sm * std::max(tensor * ring * (c.kw == 1 && resident < 2 ? 1.15 : 1), bytes / 190);
-  return static_cast<float>((650 + work + waves * (first + finish + exchange)) / 1000);
+  const double tensor = steps * products * 150 * c.bm / 64 * c.bn / 64;
+  return 3500 + per_sm * tensor + (c.split > 1 ? 2000 + 50 * per_sm : 0);
+}
+
+double gemv_ns(const Product& p, const ProductChoice& c) {
+  const double rounds = std::ceil(static_cast<double>(p.k) / (c.kw * 192));
+  const double bytes = static_cast<double>(p.n * p.k * p.batch[0] * p.batch[1]) * 2;
+  return 1200 + 300 * rounds + 30 * c.kw + bytes / 3400;
+}
+
+}  // namespace
+
+float product_microseconds(const Target& target, const Product& p, const ProductChoice& c) {
+  double ns = 0;
+  switch (c.kernel) {
+    case ProductKernel::block:
+      ns = block_ns(target, p, c);
+      break;
+    case ProductKernel::gemv:
+      ns = gemv_ns(p, c);
+      break;
+    case ProductKernel::mma:
+      ns = mma_ns(target, p, c);
+      break;
+    case ProductKernel::simt: {
+      const double blocks = static_cast<double>(ceil_div(p.m, 64) * ceil_div(p.n, 64) * p.batch[0] * p.batch[1]);
+      ns = 5000 + std::ceil(blocks / std::max(1, target.sm_count)) * static_cast<double>(p.k) * 35;
+    }
+  }
+  return static_cast<float>(ns / 1000);
 }
 
 }  // namespace infernode::cuda

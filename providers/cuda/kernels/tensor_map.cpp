@@ -13,9 +13,7 @@ namespace {
 constexpr int kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9;
 constexpr int kNoInterleave = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
 
-int map_type(Element type) {
-  return type == Element::f16 ? kFloat16 : type == Element::bf16 ? kBfloat16 : kFloat32;
-}
+int map_type(Element type) { return type == Element::f16 ? kFloat16 : type == Element::bf16 ? kBfloat16 : kFloat32; }
 
 TensorMap finished(driver::Result result, const driver::TensorMapBytes& bytes, const char* what) {
   if (result != driver::kSuccess) {
@@ -41,10 +39,9 @@ TensorMap tiled_map(const Target& target, const TiledView& view, int box_rows) {
   const std::uint32_t box[4] = {static_cast<std::uint32_t>(128 / size), static_cast<std::uint32_t>(box_rows), 1, 1};
   const std::uint32_t ones[4] = {1, 1, 1, 1};
   driver::TensorMapBytes bytes;
-  return finished(
-      target.api->encode_tiled(&bytes, map_type(view.type), 4, reinterpret_cast<void*>(view.address), dims, strides, box,
-                               ones, kNoInterleave, kSwizzle128, kPromote256, kFillZeros),
-      bytes, "a matrix");
+  return finished(target.api->encode_tiled(&bytes, map_type(view.type), 4, reinterpret_cast<void*>(view.address), dims,
+                                           strides, box, ones, kNoInterleave, kSwizzle128, kPromote256, kFillZeros),
+                  bytes, "a matrix");
 }
 
 TensorMap pixel_map(const Target& target, DevicePtr address, Element type, std::int64_t channels, std::int64_t images,
@@ -62,11 +59,11 @@ TensorMap pixel_map(const Target& target, DevicePtr address, Element type, std::
   const std::uint32_t steps[4] = {1, static_cast<std::uint32_t>(conv.stride_w),
                                   static_cast<std::uint32_t>(conv.stride_h), 1};
   driver::TensorMapBytes bytes;
-  return finished(target.api->encode_im2col(&bytes, map_type(type), 4, reinterpret_cast<void*>(address), dims, strides,
-                                            low, high, static_cast<std::uint32_t>(128 / size),
-                                            static_cast<std::uint32_t>(pixels), steps, kNoInterleave, kSwizzle128,
-                                            kPromote256, kFillZeros),
-                  bytes, "an image");
+  return finished(
+      target.api->encode_im2col(&bytes, map_type(type), 4, reinterpret_cast<void*>(address), dims, strides, low, high,
+                                static_cast<std::uint32_t>(128 / size), static_cast<std::uint32_t>(pixels), steps,
+                                kNoInterleave, kSwizzle128, kPromote256, kFillZeros),
+      bytes, "an image");
 }
 
 }  // namespace infernode::cuda

@@ -10,8 +10,8 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + t
 
 }  // namespace
 
-WeightLayout weight_layout(const Target& target, Element type, Precision precision, std::int64_t rows, std::int64_t taps,
-                           std::int64_t channels, std::int64_t groups) {
+WeightLayout weight_layout(const Target& target, Element type, Precision precision, std::int64_t rows,
+                           std::int64_t taps, std::int64_t channels, std::int64_t groups) {
   WeightLayout w;
   w.type = type;
   // Groups whose channels do not begin at multiples of 16 bytes are read element by element, as they are.

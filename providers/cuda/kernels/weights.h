@@ -20,8 +20,8 @@ struct WeightLayout {
 
 /// The layout that the kernels of `target` want; `type` is that of the first operand. A matrix has one tap.
 /// `groups` counts those of a convolution: rows are all output channels, channels those of a group.
-WeightLayout weight_layout(const Target& target, Element type, Precision precision, std::int64_t rows, std::int64_t taps,
-                           std::int64_t channels, std::int64_t groups = 1);
+WeightLayout weight_layout(const Target& target, Element type, Precision precision, std::int64_t rows,
+                           std::int64_t taps, std::int64_t channels, std::int64_t groups = 1);
 
 /// Where weights come from: element (row, tap, channel) at the sum of its strides.
 struct WeightSource {

@@ -133,13 +133,13 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
 }  // namespace infernode::cuda
 
 /// attention_<kind>_<largest head>_<queries of a block>x<keys of a block>
-#define ATTENTION(KIND, D, WQ, WK, MI, KW, ST, ROWS, KEYS)                                                          \
-  extern "C" __global__ void __launch_bounds__(WQ* WK * 32)                                                         \
-      attention_##KIND##_##D##_##ROWS##x##KEYS(const __grid_constant__ infernode::cuda::AttentionParams p) {        \
-    using namespace infernode::cuda;                                                                                \
-    using T = AttentionTile<MmaKind::KIND, D, WQ, WK, MI, KW, ST>;                                                  \
-    static_assert(T::kRows == ROWS && T::kKeys == KEYS);                                                            \
-    attention<T>(p);                                                                                                \
+#define ATTENTION(KIND, D, WQ, WK, MI, KW, ST, ROWS, KEYS)                                                   \
+  extern "C" __global__ void __launch_bounds__(WQ* WK * 32)                                                  \
+      attention_##KIND##_##D##_##ROWS##x##KEYS(const __grid_constant__ infernode::cuda::AttentionParams p) { \
+    using namespace infernode::cuda;                                                                         \
+    using T = AttentionTile<MmaKind::KIND, D, WQ, WK, MI, KW, ST>;                                           \
+    static_assert(T::kRows == ROWS && T::kKeys == KEYS);                                                     \
+    attention<T>(p);                                                                                         \
   }
 
 #define ATTENTION_KERNELS(KIND)                \

@@ -56,7 +56,8 @@ __device__ __forceinline__ float bias_of(const AttentionParams& p, int batch, in
   return fmaxf(load_element(p.bias, p.bias_type, at) * kLog2E, kMaskedScore);
 }
 
-/// Where a row's part of the keys is kept until attention_combine: dv sums, then the largest score and the weights' sum.
+/// Where a row's part of the keys is kept until attention_combine: dv sums, then the largest score and the weights'
+/// sum.
 __device__ __forceinline__ float* partial_of(const AttentionParams& p, int split, int batch, int head, int query) {
   const std::int64_t row = ((std::int64_t{split} * p.batch + batch) * p.heads + head) * p.queries + query;
   return reinterpret_cast<float*>(p.partial) + row * (p.dv + 2);

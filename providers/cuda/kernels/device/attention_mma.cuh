@@ -13,7 +13,7 @@ struct AttentionTile {
   static constexpr int kD = D, kWarpsQ = WQ, kWarpsK = WK, kMI = MI, kKeysWarp = KW, kStages = ST;
   static constexpr int kThreads = WQ * WK * 32, kRows = WQ * MI * 16, kKeys = WK * KW, kBoxes = D / 64;
   static constexpr int kBytesQ = kRows * D * 2, kBytesKV = kKeys * D * 2;  ///< K and V: one each a stage
-  static constexpr int kOutPitch = D + 4, kBiasPitch = KW + 8;  ///< floats
+  static constexpr int kOutPitch = D + 4, kBiasPitch = KW + 8;             ///< floats
 };
 
 /// The state of a warp: sums of 16 MI rows, the largest scores and the sums of the weights.
@@ -33,8 +33,8 @@ struct AttentionRows {
   }
 };
 
-/// Copies blocks of keys or values into boxes of 64 elements a row; a thread copies one 16-byte column of every kStep-th
-/// row.
+/// Copies blocks of keys or values into boxes of 64 elements a row; a thread copies one 16-byte column of every
+/// kStep-th row.
 template <class T>
 struct KeyCopies {
   static constexpr int kChunks = T::kD / 8, kStep = T::kThreads / kChunks, kCopies = T::kKeys / kStep;
@@ -80,8 +80,8 @@ __device__ __forceinline__ void copy_queries(std::uint32_t to, const AttentionPa
 
 /// Scores of the warp's rows and its keys of a stage.
 template <class T>
-__device__ __forceinline__ void score(float (&s)[T::kMI][T::kKeysWarp / 8][4], std::uint32_t q, std::uint32_t k, int row,
-                                      int key, int lane) {
+__device__ __forceinline__ void score(float (&s)[T::kMI][T::kKeysWarp / 8][4], std::uint32_t q, std::uint32_t k,
+                                      int row, int key, int lane) {
 #pragma unroll
   for (int i = 0; i < T::kMI; i++) {
 #pragma unroll
@@ -92,8 +92,8 @@ __device__ __forceinline__ void score(float (&s)[T::kMI][T::kKeysWarp / 8][4], s
     std::uint32_t a[T::kMI][4];
 #pragma unroll
     for (int i = 0; i < T::kMI; i++) {
-      load_matrix4(a[i], q + (c >> 2) * T::kRows * 128 +
-                             swizzled(row + i * 16 + (lane & 15), (c & 3) * 2 + (lane >> 4)));
+      load_matrix4(a[i],
+                   q + (c >> 2) * T::kRows * 128 + swizzled(row + i * 16 + (lane & 15), (c & 3) * 2 + (lane >> 4)));
     }
 #pragma unroll
     for (int j = 0; j < T::kKeysWarp / 16; j++) {
@@ -111,8 +111,8 @@ __device__ __forceinline__ void score(float (&s)[T::kMI][T::kKeysWarp / 8][4], s
 
 /// The masks of the warp's rows and keys, [MI * 16][kBiasPitch].
 template <class T>
-__device__ __forceinline__ void load_bias(float* to, const AttentionParams& p, const AttentionPlace& at, int row, int key,
-                                          int lane) {
+__device__ __forceinline__ void load_bias(float* to, const AttentionParams& p, const AttentionPlace& at, int row,
+                                          int key, int lane) {
   __syncwarp();
 #pragma unroll 4
   for (int i = lane; i < T::kMI * 16 * T::kKeysWarp; i += 32) {
@@ -147,7 +147,8 @@ __device__ __forceinline__ void mask(float (&s)[T::kMI][T::kKeysWarp / 8][4], co
 
 /// Scales the scores and adds masks.
 template <class T>
-__device__ __forceinline__ void add_bias(float (&s)[T::kMI][T::kKeysWarp / 8][4], const float* bias, float scale, int lane) {
+__device__ __forceinline__ void add_bias(float (&s)[T::kMI][T::kKeysWarp / 8][4], const float* bias, float scale,
+                                         int lane) {
 #pragma unroll
   for (int i = 0; i < T::kMI; i++) {
 #pragma unroll
@@ -215,8 +216,8 @@ __device__ __forceinline__ void add_values(const float (&s)[T::kMI][T::kKeysWarp
 #pragma unroll
     for (int j = 0; j < T::kD / 16; j++) {
       std::uint32_t b[4];
-      load_matrix4_transposed(b, v + (j >> 2) * T::kKeys * 128 +
-                                     swizzled(key + c * 16 + (lane & 15), (j & 3) * 2 + (lane >> 4)));
+      load_matrix4_transposed(
+          b, v + (j >> 2) * T::kKeys * 128 + swizzled(key + c * 16 + (lane & 15), (j & 3) * 2 + (lane >> 4)));
 #pragma unroll
       for (int i = 0; i < T::kMI; i++) {
         mma<T::kKind>(rows.out[i][2 * j], a[i], b[0], b[1]);

@@ -23,7 +23,8 @@ inline constexpr float kLog2E = 1.44269504f;
 /// erf by Abramowitz and Stegun 7.1.26, |error| < 1.5e-7.
 __device__ __forceinline__ float gelu(float x) {
   const float z = fabsf(x) * 0.70710678f, t = fast_reciprocal(fmaf(0.3275911f, z, 1.f));
-  const float s = fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f), 0.254829592f);
+  const float s =
+      fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f), 0.254829592f);
   const float erf = fmaf(-s * t, fast_exp2(z * z * -kLog2E), 1.f);
   return 0.5f * x * (1.f + copysignf(erf, x));
 }
@@ -170,8 +171,8 @@ struct Raw8 {
   }
 };
 
-__device__ __forceinline__ void store8(const float (&v)[8], std::uint64_t base, Element type, std::int64_t at, int count,
-                                       bool vector) {
+__device__ __forceinline__ void store8(const float (&v)[8], std::uint64_t base, Element type, std::int64_t at,
+                                       int count, bool vector) {
   std::uint32_t u[4];
 #pragma unroll
   for (int i = 0; i < 4; i++) {

@@ -28,55 +28,74 @@ struct Ring {
 template <class C>
 __device__ __forceinline__ void fill_stages(C& copies, const GemmTmaParams& p, std::uint32_t empty) {
   const int count = copies.at.count, ahead = min(p.stages, count);
-  if (p.b_constant) {
+  copies.begin();
+  if (!p.b_constant) wait_for_previous();
 #pragma unroll 1
-    for (int i = 0; i < ahead; i++) copies.load_b(i, i);
-  }
-  copies.find_pixel();
+  for (int i = 0; i < ahead; i++) copies.load_b(i, i);
   wait_for_previous();
-  int stage = 0, phase = 1;
+  std::uint32_t barrier = copies.full, to = copies.a;
 #pragma unroll 1
-  for (int i = 0; i < count; i++) {
-    if (i >= p.stages) barrier_wait(empty + stage * 8, phase);
-    if (i >= ahead || !p.b_constant) copies.load_b(i, stage);
-    copies.load_a(i, stage);
+  for (int i = 0; i < ahead; i++, barrier += 8, to += C::kA) copies.load_a(barrier, to);
+  int stage = 0, phase = 0;
+#pragma unroll 1
+  for (int i = ahead; i < count; i++) {
+    barrier_wait(empty + stage * 8, phase);
+    copies.load_b(i, stage);
+    copies.load_a(stage);
     if (++stage == p.stages) stage = 0, phase ^= 1;
   }
 }
 
-/// Operands in shared memory; a and b are the operands of the first stage, `part` the warpgroup's share of K.
+/// Begins the products of one step; a and b are operand words.
+template <TensorKind kind, int BN, int KW, bool add>
+__device__ __forceinline__ void multiply(float (&sums)[BN / 2], std::uint32_t a, std::uint32_t b) {
+  wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < 4 / KW; k++) {
+    Wgmma<kind, BN>::product(sums, wgmma_descriptor(a + k * 2), wgmma_descriptor(b + k * 2), add || k > 0);
+  }
+  wgmma_commit();
+}
+
+/// Operands in shared memory; a and b are the operands of the first stage, `part` the warpgroup's share of K. Operands
+/// and barriers stay in registers that grow by constants: left to itself the compiler computes them anew in every step.
 template <TensorKind kind, class C, int BN, int KW>
 __device__ __forceinline__ void run_plain(float (&sums)[BN / 2], Ring ring, int count, std::uint32_t a, std::uint32_t b,
                                           int part) {
   a = wgmma_operand(a) + part * (8 / KW);
   b = wgmma_operand(b) + part * (8 / KW);
-  // Operands and barriers stay in registers: left to itself the compiler computes them anew in every step.
-  asm volatile("" : "+r"(a), "+r"(b), "+r"(ring.full));
-  const bool reuse = count > ring.stages;
-  int before = 0;
+  std::uint32_t full = ring.full;
+  asm volatile("" : "+r"(a), "+r"(b), "+r"(full));
+  barrier_wait(full, 0);
+  multiply<kind, BN, KW, false>(sums, a, b);
+  if (count <= ring.stages) {
 #pragma unroll 1
-  for (int i = 0; i < count; i++) {
-    ring.wait();
-    const std::uint32_t at = a + ring.stage * (C::kA / 16), bt = b + ring.stage * (C::kB / 16);
-    wgmma_fence();
-#pragma unroll
-    for (int k = 0; k < 4 / KW; k++) {
-      Wgmma<kind, BN>::product(sums, wgmma_descriptor(at + k * 2), wgmma_descriptor(bt + k * 2), k > 0 || i > 0);
+    for (int i = 1; i < count; i++) {
+      a += C::kA / 16, b += C::kB / 16, full += 8;
+      barrier_wait(full, 0);
+      multiply<kind, BN, KW, true>(sums, a, b);
     }
-    wgmma_commit();
-    if (reuse) {
+  } else {
+    const std::uint32_t a0 = a, b0 = b, full0 = full, end = full + ring.stages * 8;
+    const std::uint32_t to_empty = ring.empty - ring.full;
+    int phase = 0;
+#pragma unroll 1
+    for (int i = 1; i < count; i++) {
+      const std::uint32_t before = full;
+      a += C::kA / 16, b += C::kB / 16, full += 8;
+      if (full == end) a = a0, b = b0, full = full0, phase ^= 1;
+      barrier_wait(full, phase);
+      multiply<kind, BN, KW, true>(sums, a, b);
       wgmma_wait<1>();
-      if (i > 0) ring.release(before);
-      before = ring.stage;
+      if ((threadIdx.x & 31) == 0) barrier_arrive(before + to_empty);
     }
-    ring.next();
   }
   wgmma_wait<0>();
   wgmma_settle(sums);
 }
 
-/// float32 A: `a` is the address of the warp's rows. Every step is summed apart, so that the tensor cores' rounding does
-/// not grow with K, while the next step's A is split.
+/// float32 A: `a` is the address of the warp's rows. Every step is summed apart, so that the tensor cores' rounding
+/// does not grow with K, while the next step's A is split.
 template <int pieces, class C, int BM, int BN, int KW>
 __device__ __forceinline__ void run_split(float (&sums)[BN / 2], Ring ring, int count, std::uint32_t a, std::uint32_t b,
                                           int part) {
@@ -141,7 +160,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   const std::uint32_t empty = full + kMostStages * 8, exchanged = empty + kMostStages * 8;
   float* staged = reinterpret_cast<float*>(raw + (base - shared_address(raw)));
   const float* received = reinterpret_cast<const float*>(reinterpret_cast<const char*>(staged) + p.receive_offset);
-  C copies{p, at, base, base + p.stages * C::kA, full, 0, 0, 0};
+  C copies{p, at, base, base + p.stages * C::kA, full};
   let_next_start();
   if (thread == kConsumers) init_barriers<kConsumers>(p, full, (blocks - 1) * (BM >> p.log_split) * H::kPitch * 4);
   __syncthreads();
@@ -188,21 +207,21 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
 }  // namespace infernode::cuda
 
 /// gemm_block_<name>_<rows>x<columns>x<warpgroups that share K>; `BLOCKS` of them are to fit an SM.
-#define GEMM_BLOCK_IN(NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)                                            \
-  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + 32, BLOCKS)                                \
-      gemm_block_##NAME##_##BM##x##BN##x##KW(const __grid_constant__ infernode::cuda::GemmTmaParams p) {       \
-    infernode::cuda::gemm_block<infernode::cuda::TensorKind::KIND, PIECES, BM, BN, KW, LATE>(p);               \
+#define GEMM_BLOCK_IN(NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)                                      \
+  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + 32, BLOCKS)                          \
+      gemm_block_##NAME##_##BM##x##BN##x##KW(const __grid_constant__ infernode::cuda::GemmTmaParams p) { \
+    infernode::cuda::gemm_block<infernode::cuda::TensorKind::KIND, PIECES, BM, BN, KW, LATE>(p);         \
   }
 #define GEMM_BLOCK(NAME, KIND, PIECES, BM, BN, KW) GEMM_BLOCK_IN(NAME, KIND, PIECES, BM, BN, KW, false, 1)
 
 /// The tiles of the 16-bit types.
-#define GEMM_BLOCK_KERNELS(KIND)                             \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 32, 2)                       \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 48, 2)                       \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 64, 1)                       \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 64, 2)                       \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 96, 2)                       \
-  GEMM_BLOCK(KIND, KIND, 1, 128, 64, 1)                      \
-  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 128, 1, true, 2)         \
-  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 192, 1, true, 1)         \
+#define GEMM_BLOCK_KERNELS(KIND)                     \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 32, 2)               \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 48, 2)               \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 64, 1)               \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 64, 2)               \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 96, 2)               \
+  GEMM_BLOCK(KIND, KIND, 1, 128, 64, 1)              \
+  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 128, 1, true, 2) \
+  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 192, 1, true, 1) \
   GEMM_BLOCK_IN(KIND, KIND, 1, 128, 256, 1, true, 1)

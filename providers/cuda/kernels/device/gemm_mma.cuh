@@ -20,7 +20,7 @@ struct MmaTile {
   static constexpr int kSizeA = pieces > 1 || kind == MmaKind::tf32 ? 4 : 2, kSizeB = kind == MmaKind::tf32 ? 4 : 2;
   static constexpr int kStep = kBoxes * 128 / kSizeA;  ///< elements of K
   static constexpr int kBytesA = BM * 128 * kBoxes, kBytesB = BN * 128 * pieces;
-  static constexpr int kShared = ST * (kBytesA + kBytesB) > BM * kPitch * 4 ? ST * (kBytesA + kBytesB) : BM * kPitch * 4;
+  static constexpr int kShared = ST * (kBytesA + kBytesB) > BM* kPitch * 4 ? ST*(kBytesA + kBytesB) : BM* kPitch * 4;
   static constexpr int kRowsA = BM * 8 / kThreads, kRowsB = (BN * 8 + kThreads - 1) / kThreads;
 };
 
@@ -128,7 +128,8 @@ __device__ __forceinline__ void mma_finish(const GemmMmaParams& p, const float* 
     const float4* s = reinterpret_cast<const float4*>(staged + r * T::kPitch + c);
     if (p.partial) {
       const std::int64_t part = std::int64_t{blockIdx.z} * gridDim.y + blockIdx.y;
-      float4* to = reinterpret_cast<float4*>(reinterpret_cast<float*>(p.partial) + (part * p.m + m0 + r) * pitch + column);
+      float4* to =
+          reinterpret_cast<float4*>(reinterpret_cast<float*>(p.partial) + (part * p.m + m0 + r) * pitch + column);
       to[0] = s[0];
       to[1] = s[1];
       continue;
@@ -203,9 +204,9 @@ __device__ __forceinline__ void gemm_mma(const GemmMmaParams& p) {
 }  // namespace infernode::cuda
 
 /// gemm_mma_<name>_<rows>x<columns>, conv_mma_...
-#define GEMM_MMA(PREFIX, NAME, KIND, PIECES, BM, BN, WM, WN, ST, CONV)                                        \
-  extern "C" __global__ void __launch_bounds__(BM / WM*(BN / WN) * 32)                                        \
-      PREFIX##_mma_##NAME##_##BM##x##BN(const __grid_constant__ infernode::cuda::GemmMmaParams p) {           \
-    using namespace infernode::cuda;                                                                          \
-    gemm_mma<MmaTile<MmaKind::KIND, PIECES, BM, BN, WM, WN, ST, CONV>>(p);                                    \
+#define GEMM_MMA(PREFIX, NAME, KIND, PIECES, BM, BN, WM, WN, ST, CONV)                              \
+  extern "C" __global__ void __launch_bounds__(BM / WM * (BN / WN) * 32)                            \
+      PREFIX##_mma_##NAME##_##BM##x##BN(const __grid_constant__ infernode::cuda::GemmMmaParams p) { \
+    using namespace infernode::cuda;                                                                \
+    gemm_mma<MmaTile<MmaKind::KIND, PIECES, BM, BN, WM, WN, ST, CONV>>(p);                          \
   }

@@ -35,22 +35,36 @@ struct Place {
   }
 };
 
-/// The copies of a block's stages, issued by one thread.
+/// The copies of a block's stages, issued by one thread, those of A in order.
 template <class S, int BM, int BN, int pieces>
 struct Copies {
   static constexpr int kA = BM * 128 * S::kBoxes, kB = BN * 128 * pieces;
   const GemmTmaParams& p;
   const Place at;
   std::uint32_t a, b, full;  ///< the first stage of A, of B, its barrier
-  int w, h, n;               ///< first pixel of the block
+  int w, h, n;               ///< a convolution's first pixel of the block
+  int k;                     ///< the next element of K, or channel of the tap
+  int tap_w, tap_h, end_w;   ///< offsets of the tap; of a row's last tap and one more
+  int a0, a1, b0, b1;        ///< batch coordinates
 
-  __device__ __forceinline__ void find_pixel() {
+  /// Before the wait: divisions take long.
+  __device__ __forceinline__ void begin() {
+    k = at.first * S::kElements;
+    a0 = at.batch0 * p.a_batch[0], a1 = at.batch1 * p.a_batch[1];
+    b0 = at.batch0 * p.b_batch[0], b1 = at.batch1 * p.b_batch[1];
+    // Registers of their own: parameters are read while there is time.
+    asm volatile("" : "+r"(a), "+r"(b), "+r"(full), "+r"(a0), "+r"(a1), "+r"(b0), "+r"(b1), "+r"(k));
     if (!p.conv.taps) return;
     const int image = p.conv.out_h * p.conv.out_w;
     n = at.m0 / image;
     const int pixel = at.m0 - n * image, y = pixel / p.conv.out_w, x = pixel - y * p.conv.out_w;
     h = y * p.conv.stride_h - p.conv.pad_h;
     w = x * p.conv.stride_w - p.conv.pad_w;
+    const int tap = k / p.conv.channels_padded, r = tap / p.conv.kernel_w;
+    k -= tap * p.conv.channels_padded;
+    tap_w = (tap - r * p.conv.kernel_w) * p.conv.dilation_w;
+    tap_h = r * p.conv.dilation_h;
+    end_w = p.conv.kernel_w * p.conv.dilation_w;
   }
 
   __device__ __forceinline__ void load_b(int step, int stage) const {
@@ -58,28 +72,31 @@ struct Copies {
     barrier_expect(barrier, kA + kB);
 #pragma unroll
     for (int i = 0; i < pieces; i++) {
-      copy_tile(b + stage * kB + i * BN * 128, &p.b, (at.first + step) * S::kElements + i * p.b_plane, at.n0,
-                at.batch0 * p.b_batch[0], at.batch1 * p.b_batch[1], barrier);
+      copy_tile(b + stage * kB + i * BN * 128, &p.b, (at.first + step) * S::kElements + i * p.b_plane, at.n0, b0, b1,
+                barrier);
     }
   }
 
-  __device__ __forceinline__ void load_a(int step, int stage) const {
-    const std::uint32_t barrier = full + stage * 8, to = a + stage * kA;
-    const int k = at.first + step;
+  __device__ __forceinline__ void load_a(int stage) { load_a(full + stage * 8, a + stage * kA); }
+
+  __device__ __forceinline__ void load_a(std::uint32_t barrier, std::uint32_t to) {
     if (p.conv.taps) {
-      const int blocks = p.conv.channels_padded / S::kElements, tap = k / blocks, r = tap / p.conv.kernel_w;
-      const int channel = (k - tap * blocks) * S::kElements + at.batch0 * p.conv.channels;
+      const int channel = k + at.batch0 * p.conv.channels;
 #pragma unroll
       for (int i = 0; i < S::kBoxes; i++) {
-        copy_pixels(to + i * BM * 128, &p.a, channel + i * S::kBoxElements, w, h, n,
-                    (tap - r * p.conv.kernel_w) * p.conv.dilation_w, r * p.conv.dilation_h, barrier);
+        copy_pixels(to + i * BM * 128, &p.a, channel + i * S::kBoxElements, w, h, n, tap_w, tap_h, barrier);
       }
+      k += S::kElements;
+      if (k < p.conv.channels_padded) return;
+      k = 0;
+      tap_w += p.conv.dilation_w;
+      if (tap_w == end_w) tap_w = 0, tap_h += p.conv.dilation_h;
     } else {
 #pragma unroll
       for (int i = 0; i < S::kBoxes; i++) {
-        copy_tile(to + i * BM * 128, &p.a, k * S::kElements + i * S::kBoxElements, at.m0, at.batch0 * p.a_batch[0],
-                  at.batch1 * p.a_batch[1], barrier);
+        copy_tile(to + i * BM * 128, &p.a, k + i * S::kBoxElements, at.m0, a0, a1, barrier);
       }
+      k += S::kElements;
     }
   }
 };
@@ -100,7 +117,8 @@ __device__ __forceinline__ void add8(float (&v)[8], const float* from) {
   v[0] += a.x, v[1] += a.y, v[2] += a.z, v[3] += a.w, v[4] += b.x, v[5] += b.y, v[6] += b.z, v[7] += b.w;
 }
 
-/// How a block of BM x BN sums, held KW times in parts, is handed to threads: eight columns each, the same in every row.
+/// How a block of BM x BN sums, held KW times in parts, is handed to threads: eight columns each, the same in every
+/// row.
 template <int BM, int BN, int KW>
 struct Handout {
   static constexpr int kThreads = BM / 64 * KW * 128, kPitch = BN + 8, kChunks = BN / 8, kRows = kThreads / kChunks;

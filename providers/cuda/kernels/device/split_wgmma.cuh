@@ -29,9 +29,9 @@ struct SplitStep {
       for (int rank = pieces - 1; rank >= 0; rank--) {
 #pragma unroll
         for (int i = 0; i <= rank; i++) {
-          WgmmaFromRegisters<BN>::product(
-              sums, fragment[k][i], wgmma_descriptor(b + (rank - i) * (BN * 8) + (part * kSteps + k) * 2),
-              k > 0 || rank < pieces - 1 || i > 0);
+          WgmmaFromRegisters<BN>::product(sums, fragment[k][i],
+                                          wgmma_descriptor(b + (rank - i) * (BN * 8) + (part * kSteps + k) * 2),
+                                          k > 0 || rank < pieces - 1 || i > 0);
         }
       }
     }

@@ -24,8 +24,8 @@ __device__ __forceinline__ void barrier_arrive(std::uint32_t barrier) {
 
 __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, int phase) {
   asm volatile(
-      "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(
-          barrier),
+      "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::
+          "r"(barrier),
       "r"(phase)
       : "memory");
 }
@@ -34,11 +34,11 @@ __device__ __forceinline__ void prefetch_map(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-__device__ __forceinline__ void copy_tile(std::uint32_t to, const TensorMap* map, int k, int row, int batch0, int batch1,
-                                          std::uint32_t barrier) {
+__device__ __forceinline__ void copy_tile(std::uint32_t to, const TensorMap* map, int k, int row, int batch0,
+                                          int batch1, std::uint32_t barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(
-          to),
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
+      "[%6];" ::"r"(to),
       "l"(map), "r"(k), "r"(row), "r"(batch0), "r"(batch1), "r"(barrier)
       : "memory");
 }
@@ -47,7 +47,8 @@ __device__ __forceinline__ void copy_tile(std::uint32_t to, const TensorMap* map
 __device__ __forceinline__ void copy_pixels(std::uint32_t to, const TensorMap* map, int channel, int w, int h, int n,
                                             int offset_w, int offset_h, std::uint32_t barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, "
+      "%5}], "
       "[%6], {%7, %8};" ::"r"(to),
       "l"(map), "r"(channel), "r"(w), "r"(h), "r"(n), "r"(barrier), "h"(static_cast<unsigned short>(offset_w)),
       "h"(static_cast<unsigned short>(offset_h))
@@ -71,7 +72,9 @@ __device__ __forceinline__ void copy_to_block(std::uint32_t to, std::uint32_t fr
 }
 
 /// Relaxed: the plain form is a release and compiles to a fence of the whole GPU.
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
 }  // namespace infernode::cuda

@@ -7,7 +7,9 @@
 namespace infernode::cuda {
 
 /// The low word of the descriptor of an operand whose rows of 128 bytes begin at `address`; 2 more a step of K.
-__device__ __forceinline__ std::uint32_t wgmma_operand(std::uint32_t address) { return (address & 0x3ffff) >> 4 | 1 << 16; }
+__device__ __forceinline__ std::uint32_t wgmma_operand(std::uint32_t address) {
+  return (address & 0x3ffff) >> 4 | 1 << 16;
+}
 
 /// The whole descriptor: 128-byte swizzle, 1024 bytes between groups of eight rows.
 __device__ __forceinline__ std::uint64_t wgmma_descriptor(std::uint32_t low) { return 0x40000040ull << 32 | low; }

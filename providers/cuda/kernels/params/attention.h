@@ -22,7 +22,7 @@ struct AttentionParams {
   float per_group;      ///< 1 / group
   std::int32_t splits;  ///< parts of the keys
   std::int32_t batch;
-  std::int32_t causal;         ///< query i sees keys up to i + causal_offset (less what lengths cut off)
+  std::int32_t causal;  ///< query i sees keys up to i + causal_offset (less what lengths cut off)
   std::int32_t causal_offset;
   std::int32_t window;  ///< keys before that many are not seen; 0: all are
   float scale_log2e;

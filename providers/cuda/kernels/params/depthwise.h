@@ -4,8 +4,8 @@
 
 namespace infernode::cuda {
 
-/// A convolution of every channel with its own kernel, channels last. Threads: eight channels of a few output pixels of a
-/// row, channels fastest.
+/// A convolution of every channel with its own kernel, channels last. Threads: eight channels of a few output pixels of
+/// a row, channels fastest.
 struct DepthwiseParams {
   std::uint64_t in, weights;  ///< weights float32 [tap][weights_row]
   EpilogueParams e;

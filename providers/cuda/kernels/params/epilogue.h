@@ -39,9 +39,9 @@ struct EpilogueParams {
   std::int64_t out_batch[2], residual_batch[2];
 };
 
-inline constexpr std::uint32_t kEpilogueOutVector = 1;       ///< rows of out allow 16-byte stores
-inline constexpr std::uint32_t kEpilogueResidualVector = 2;  ///< rows of the residual allow 16-byte loads
-inline constexpr std::uint32_t kEpilogueResidualLast = 4;    ///< the residual is added after the activation
+inline constexpr std::uint32_t kEpilogueOutVector = 1;        ///< rows of out allow 16-byte stores
+inline constexpr std::uint32_t kEpilogueResidualVector = 2;   ///< rows of the residual allow 16-byte loads
+inline constexpr std::uint32_t kEpilogueResidualLast = 4;     ///< the residual is added after the activation
 inline constexpr std::uint32_t kEpilogueColumnsConstant = 8;  ///< bias and scale are constants: read before the wait
 inline constexpr std::uint32_t kEpilogueColumnsVector = 16;   ///< eight columns of bias and scale allow 16-byte loads
 
