@@ -11,7 +11,7 @@ for f in providers/cuda/kernels/*.cu bench/cuda/*.cu; do
   case $f in *.sm90.cu) arch=90a ;; *) arch=90 ;; esac
   echo "$nvcc $flags -gencode=arch=compute_$arch,code=sm_$arch -o $build/$(basename "$f" .cu).cubin $f"
 done >"$build/jobs"
-for f in bench/cuda/*.cpp providers/cuda/kernels/*.cpp src-native/base/error.cpp; do
+for f in bench/cuda/*.cpp providers/cuda/kernels/*.cpp providers/cuda/kernels/products/*.cpp src-native/base/error.cpp; do
   echo "${CXX:-g++} -std=c++20 -O1 -I. -Isrc-native -c -o $build/$(echo "$f" | tr / _).o $f"
 done >>"$build/jobs"
 tr '\n' '\0' <"$build/jobs" | xargs -0 -n 1 -P "$(nproc)" sh -c

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "providers/cuda/kernels/product.h"
+#include "providers/cuda/kernels/products/product.h"
 
 namespace infernode::cuda {
 

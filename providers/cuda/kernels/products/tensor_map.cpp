@@ -1,4 +1,4 @@
-#include "providers/cuda/kernels/tensor_map.h"
+#include "providers/cuda/kernels/products/tensor_map.h"
 
 #include <cstring>
 

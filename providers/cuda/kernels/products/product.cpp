@@ -1,10 +1,10 @@
-#include "providers/cuda/kernels/product.h"
+#include "providers/cuda/kernels/products/product.h"
 
 #include <algorithm>
 
 #include "providers/cuda/kernels/params/gemv.h"
+#include "providers/cuda/kernels/products/tensor_map.h"
 #include "providers/cuda/kernels/shared_request.h"
-#include "providers/cuda/kernels/tensor_map.h"
 
 namespace infernode::cuda {
 

@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "providers/cuda/kernels/product.h"
+#include "providers/cuda/kernels/products/product.h"
 
 // Which kernels can compute a product, and how long each should take.
 namespace infernode::cuda {
