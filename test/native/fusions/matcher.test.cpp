@@ -121,5 +121,5 @@ TEST_CASE("a value that may be shared may have other readers and be an output") 
 }
 
 TEST_CASE("a pattern that does not parse is a fault of ours") {
-  CHECK_THROWS_WITH_AS(Pattern("(p) => (s) { s = "), doctest::Contains("pattern does not parse"), Error);
+  CHECK_THROWS_WITH_AS(Pattern("(p) => (s) { s = ", registry()), doctest::Contains("pattern does not parse"), Error);
 }
