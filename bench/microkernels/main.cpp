@@ -39,12 +39,11 @@ struct Bench {
 
 void gemm(const Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool packed, bool trans_b) {
   const GemmTable& table = gemm_table(bench.rung, bench.precision);
-  Buffer a(m * k), b(n * k), c(m * n), scratch(table.scratch_floats), pack(table.packed_b_floats(n, k));
+  Buffer a(m * k), b(n * k), c(m * n), scratch(table.scratch_floats), pack(table.weights.bytes(n, k) / sizeof(float));
   GemmArgs args;
   args.m = m;
   args.n = n;
   args.k = k;
-  args.precision = bench.precision;
   args.a = a.data();
   args.lda = k;
   args.b = b.data();
@@ -53,8 +52,9 @@ void gemm(const Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool 
   args.c = c.data();
   args.ldc = n;
   if (packed) {
-    table.pack_b(n, k, args.b, FloatType::kF32, args.ldb, trans_b, pack.data(), 0, n);
-    args.packed_b = pack.data();
+    table.weights.pack(n, k, args.b, FloatType::kF32, args.ldb, trans_b, pack.data(), 0, n);
+    args.packed_b = table.weights.packed(n, k, pack.data());
+    args.b = nullptr;
   }
   const std::string name = "gemm " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
                            (packed    ? " packed"
@@ -64,8 +64,8 @@ void gemm(const Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool 
   bench.run(name, 2.0 * static_cast<double>(m * n) * static_cast<double>(k), "GFLOP/s", call);
   if (m <= 4)
     bench.run(name + " (read B)",
-              (packed ? 4.0 * static_cast<double>(table.packed_b_floats(n, k)) : 4.0 * static_cast<double>(n * k)),
-              "GB/s", call);
+              (packed ? static_cast<double>(table.weights.bytes(n, k)) : 4.0 * static_cast<double>(n * k)), "GB/s",
+              call);
 }
 
 // Of square windows on square images, padded on all sides by half a window.

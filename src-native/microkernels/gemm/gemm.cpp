@@ -9,8 +9,7 @@ namespace infernode::microkernels {
 GemmSplit split_gemm(const GemmTable& table, std::size_t m, std::size_t n, std::size_t k,
                      std::size_t workers) noexcept {
   // Cutting rows repeats the reading of B, cutting columns the packing of A: the squarest ranges do least of both.
-  // Products of pairs (gemm_pairs.h) multiply faster than they round, unless rows are few enough to be kept rounded.
-  return split_grid(table.mr, table.nr, m, n, k, workers, {table.tiles ? 8.0 : 14.0, 8});
+  return split_grid(table.mr, table.nr, m, n, k, workers, {table.row_cost, 8});
 }
 
 GemmSplit split_grid(std::size_t mr, std::size_t nr, std::size_t m, std::size_t n, std::size_t k, std::size_t workers,

@@ -164,20 +164,19 @@ TEST_CASE("gemm is as exact as its precision says, whatever the numbers") {
       for (std::size_t p = 0; p + 1 < k; p += 2)
         for (std::size_t j = 0; j < n; ++j) b[(p + 1) * n + j] = b[p * n + j] * (1 + spread[j] * 1e-5f);
     }
-    const auto error = [&](const GemmTable& table, Float32Precision precision) {
+    const auto error = [&](const GemmTable& table) {
       GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .epilogue = {}};
       args.c = out.data();
       args.ldc = n;
-      args.precision = precision;
       Scratch<float> scratch(table.scratch_floats);
       table.gemm(args, {0, m, 0, n}, scratch.data());
       return worst_share(args, b.data());
     };
-    const double plain = error(gemm_table(CpuRung::Baseline), Float32Precision::kHighest);
+    const double plain = error(kernel_set(CpuRung::Baseline).gemm);
     for_each_target([&](CpuRung rung) {
-      CHECK(error(gemm_table(rung), Float32Precision::kHighest) <= 2 * plain);
-      CHECK(error(gemm_table(rung), Float32Precision::kHigh) <= std::ldexp(1.0, -15));
-      CHECK(error(gemm_table(rung), Float32Precision::kMedium) <= std::ldexp(1.0, -7));
+      CHECK(error(kernel_set(rung).gemm_float32) <= 2 * plain);
+      CHECK(error(kernel_set(rung, Float32Precision::kHigh).gemm_float32) <= std::ldexp(1.0, -15));
+      CHECK(error(kernel_set(rung, Float32Precision::kMedium).gemm_float32) <= std::ldexp(1.0, -7));
     });
   }
 }
@@ -218,12 +217,13 @@ TEST_CASE("gemm gives the same bits where few rows are cut") {
     const std::size_t n = 70, k = 101;
     for (const std::size_t m : {2u, 3u, 4u}) {
       Random random(m);
-      std::vector<float> a(m * k), b(k * n), packed(table.packed_b_floats(n, k)), residual(m * n), bias(m);
+      std::vector<float> a(m * k), b(k * n), packed(table.weights.bytes(n, k) / sizeof(float)), residual(m * n),
+          bias(m);
       for (std::vector<float>* numbers : {&a, &b, &residual, &bias}) random.fill(*numbers);
       Scratch<float> scratch(table.scratch_floats);
       for (const bool trans_b : {false, true}) {
-        table.pack_b(n, k, b.data(), FloatType::kF32, trans_b ? k : n, trans_b, packed.data(), 0, n);
-        for (const float* packed_b : {static_cast<const float*>(nullptr), static_cast<const float*>(packed.data())}) {
+        table.weights.pack(n, k, b.data(), FloatType::kF32, trans_b ? k : n, trans_b, packed.data(), 0, n);
+        for (const PackedB& packed_b : {PackedB(), table.weights.packed(n, k, packed.data())}) {
           std::vector<float> whole(m * n), cut(m * n);
           GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .epilogue = {}};
           args.ldb = trans_b ? k : n;
@@ -250,17 +250,16 @@ TEST_CASE("gemm takes the first rows of a B that was packed with more") {
       for (const std::size_t all : {20u, 101u, 1701u}) {
         const std::size_t n = 70;
         Random random(all);
-        std::vector<float> a(m * all), b(n * all), packed(table.packed_b_floats(n, all)), c(m * n);
+        std::vector<float> a(m * all), b(n * all), packed(table.weights.bytes(n, all) / sizeof(float)), c(m * n);
         random.fill(a);
         random.fill(b);
         for (float& x : a) x = rounded(x);
         for (float& x : b) x = rounded(x);
-        table.pack_b(n, all, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+        table.weights.pack(n, all, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
         Scratch<float> scratch(table.scratch_floats);
         for (const std::size_t k : {std::size_t{2}, std::size_t{18}, all / 4 * 2}) {
           GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = all, .epilogue = {}};
-          args.packed_b = packed.data();
-          args.packed_k = all;
+          args.packed_b = table.weights.packed(n, all, packed.data());
           args.c = c.data();
           args.ldc = n;
           table.gemm(args, {0, m, 0, n}, scratch.data());
