@@ -37,7 +37,7 @@ double peak(const Target& target) {
 
 double product(const Target& target) {
   constexpr std::size_t kSize = 1024;
-  const GemmTable& table = gemm_table(target.rung);
+  const GemmTable& table = kernel_set(target.rung).gemm;
   Buffer a(kSize * kSize), b(kSize * kSize), c(kSize * kSize), scratch(table.scratch_floats);
   Buffer packed(table.weights.bytes(kSize, kSize) / sizeof(float));
   table.weights.pack(kSize, kSize, b.data(), FloatType::kF32, kSize, false, packed.data(), 0, kSize);

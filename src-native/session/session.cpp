@@ -244,7 +244,6 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
       .pool = &pool,
       .max_threads = threads_of(state_->options, pool.size()),
       .dynamic_block_base = state_->dynamic_block_base,
-      .precision = state_->options.float32_precision,
       .cancel = request.cancel,
       .deadline = {},
       .budget = limited ? budget.get() : nullptr,

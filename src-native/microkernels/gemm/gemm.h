@@ -6,6 +6,7 @@
 #include "base/cpu_rung.h"
 #include "microkernels/common/activation.h"
 #include "microkernels/common/precision.h"
+#include "microkernels/common/split.h"
 
 // Dense matrix products. All matrices are row-major with a leading dimension counted in elements.
 // The caller owns parallelism: it cuts C into ranges (split_gemm) and calls `gemm` for each of them, from any
@@ -99,11 +100,6 @@ struct GemmArgs {
   GemmEpilogue epilogue;
 };
 
-// Part of C. n_begin is a multiple of the table's nr.
-struct GemmRange {
-  std::size_t m_begin, m_end, n_begin, n_end;
-};
-
 struct DgemmArgs {
   std::size_t m = 0, n = 0, k = 0;
   double alpha = 1.0;
@@ -135,24 +131,12 @@ struct GemmTable {
   // `scratch` is 64-byte aligned and not shared between threads.
   void (*gemm)(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept;
   void (*dgemm)(const DgemmArgs& args, const GemmRange& range, float* scratch) noexcept;
-  const GemmTiles* tiles;  // for other families' drivers (gemm_tiles.h); null in a table that has none of its own
+  const GemmTiles* tiles;  // for other families' drivers (common/tiles.h); null in a table that has none of its own
 };
 
 const GemmTable& gemm_table(CpuRung rung, Float32Precision precision = Float32Precision::kHighest) noexcept;
 
-// A grid of equal ranges over C for `workers` threads: ranges [i * tile_m, ...) x [j * tile_n, ...).
-struct GemmSplit {
-  std::size_t tile_m, tile_n;    // rows and columns of one range; tile_n is a multiple of nr
-  std::size_t count_m, count_n;  // ranges along each side
-
-  std::size_t count() const noexcept { return count_m * count_n; }
-  GemmRange range(std::size_t index, std::size_t m, std::size_t n) const noexcept {
-    const std::size_t i = index / count_n, j = index % count_n;
-    const std::size_t m_end = (i + 1) * tile_m, n_end = (j + 1) * tile_n;
-    return {i * tile_m, m_end < m ? m_end : m, j * tile_n, n_end < n ? n_end : n};
-  }
-};
-
+// For `workers` threads.
 GemmSplit split_gemm(const GemmTable& table, std::size_t m, std::size_t n, std::size_t k, std::size_t workers) noexcept;
 
 }  // namespace infernode::microkernels

@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
-#include "microkernels/attention/powers.h"
+#include "microkernels/attention/attention.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/gemm/gemm.h"
 #include "microkernels/reduce/reduce.h"

@@ -2,7 +2,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "microkernels/gemm/gemm_tiles.h"
 #include "ops/matmul/integer_gemm.h"
 
 namespace infernode::ops {

@@ -14,9 +14,9 @@
 
 #include "microkernels/common/bf16_pairs.h"
 #include "microkernels/common/register_tile.simd.h"
+#include "microkernels/common/tiles.h"
 #include "microkernels/gemm/detail/output.simd.h"
 #include "microkernels/gemm/gemm.h"
-#include "microkernels/gemm/gemm_tiles.h"
 
 namespace infernode::microkernels {
 

@@ -9,7 +9,7 @@ namespace {
 
 template <typename Fn>
 void with_table(Fn fn) {
-  for_each_bfloat16_target([&](CpuRung rung) { fn(gemm_table(rung, Float32Precision::kMedium)); });
+  for_each_bfloat16_target([&](CpuRung rung) { fn(kernel_set(rung, Float32Precision::kMedium).gemm); });
 }
 
 // C of a whole product, cut for so many workers; B packed or as it is.
@@ -31,9 +31,9 @@ std::vector<float> product(const GemmTable& table, GemmArgs args, bool packed, s
 
 TEST_CASE("tables of other precisions and rungs stay what they were") {
   for_each_target([](CpuRung rung) {
-    CHECK((&gemm_table(rung, Float32Precision::kHigh) == &gemm_table(rung)) == (rung != CpuRung::Amx));
+    CHECK((&kernel_set(rung, Float32Precision::kHigh).gemm == &kernel_set(rung).gemm) == (rung != CpuRung::Amx));
     const bool own = rung == CpuRung::Bf16 || rung == CpuRung::Amx;
-    CHECK((&gemm_table(rung, Float32Precision::kMedium) == &gemm_table(rung)) == !own);
+    CHECK((&kernel_set(rung, Float32Precision::kMedium).gemm == &kernel_set(rung).gemm) == !own);
   });
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("gemm of medium precision keeps rows that a call before prepared") {
             args.prepared_a = &prepared;
             for (std::size_t j = 0; j < n; j += 2 * table.nr) {
               table.gemm(args, {begin, end, j, std::min(n, j + 2 * table.nr)}, scratch.data());
-              CHECK((prepared.ready || k < 32 || m <= 4 || (end - begin) * k > 400 * 1600));
+              CHECK(prepared.ready == (m > 4 && k >= 32 && (end - begin) * k < 400 * 1600));
             }
           }
           CHECK(c == expected);
