@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "microkernels/attention/powers.h"
+#include "microkernels/attention/attention.h"
 #include "microkernels/blocked/blocked.h"
 #include "microkernels/conv/conv.h"
 #include "microkernels/elementwise/convert.h"
@@ -85,7 +85,9 @@ const BlockedWinogradTable& blocked_winograd_table(CpuRung rung, Float32Precisio
   return kernel_set(rung, precision).blocked_winograd;
 }
 const QgemmTable& qgemm_table(CpuRung rung) noexcept { return kernel_set(rung).qgemm; }
-const ConvTable& conv_table(CpuRung rung) noexcept { return kernel_set(rung).conv; }
+const ConvTable& conv_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).conv;
+}
 const WinogradTable& winograd_table(CpuRung rung) noexcept { return kernel_set(rung).winograd; }
 const ToomTable& toom_table(CpuRung rung) noexcept { return kernel_set(rung).toom; }
 const ConvertTable& convert_table(CpuRung rung) noexcept { return kernel_set(rung).convert; }

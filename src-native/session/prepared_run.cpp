@@ -189,7 +189,6 @@ std::optional<std::vector<Value>> PreparedRun::run(const kernel::CancelToken* ca
   kernel::RunContext context{.pool = &pool,
                              .max_threads = threads_of(options, pool.size()),
                              .dynamic_block_base = state.dynamic_block_base,
-                             .precision = options.float32_precision,
                              .cancel = cancel,
                              .deadline = {},
                              .budget = memory.budget().get(),

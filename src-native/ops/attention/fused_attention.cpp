@@ -26,7 +26,7 @@ using tensor::Tensor;
 class FusedAttention final : public kernel::Kernel {
  public:
   explicit FusedAttention(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         scale_(info.attributes().get_float("scale", 1)),
         zero_nan_(info.attributes().get_int("zero_nan", 0) != 0) {
     constexpr const char* kNames[] = {"q_rows_first", "k_rows_first", "v_rows_first", "y_rows_first"};
@@ -52,9 +52,9 @@ class FusedAttention final : public kernel::Kernel {
     const Shape scores = ctx.input(0).rank() == 3 ? Shape{q[0], q[2], k[2]} : Shape{q[0], q[1], q[2], k[2]};
     const Tensor kept = ctx.wants_output(1) ? ctx.output(1, scores) : Tensor();
     if (y.numel() == 0 && kept.numel() == 0) return;
-    const RealInput<float> query(ctx, rung_, ctx.input(0)), key(ctx, rung_, ctx.input(1)),
-        value(ctx, rung_, ctx.input(2));
-    const RealOutput<float> result(ctx, rung_, y);
+    const RealInput<float> query(ctx, kernels_, ctx.input(0)), key(ctx, kernels_, ctx.input(1)),
+        value(ctx, kernels_, ctx.input(2));
+    const RealOutput<float> result(ctx, kernels_, y);
     const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
     AttentionCall<float> call;
     call.batch = size(q[0]);
@@ -73,11 +73,11 @@ class FusedAttention final : public kernel::Kernel {
     call.scale = static_cast<double>(scale_);
     call.zero_nan = zero_nan_;
     if (!zero_nan_) call.shut_row = std::numeric_limits<float>::quiet_NaN();  // as Softmax gives
-    const RealOutput<float> probabilities(ctx, rung_, kept);
+    const RealOutput<float> probabilities(ctx, kernels_, kept);
     call.scores = probabilities.data();
     call.stage = AttentionCall<float>::Stage::Probabilities;
     const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);
-    run_attention(ctx, rung_, call);
+    run_attention(ctx, kernels_, call);
     result.store();
     probabilities.store();
   }
@@ -118,7 +118,7 @@ class FusedAttention final : public kernel::Kernel {
     }
     if (mask.dtype() != DType::Float32) {
       const Tensor wide = Tensor::make(DType::Float32, mask.shape(), *ctx.run().allocator);
-      convert_reals(ctx.run(), rung_, mask.dtype(), mask.raw(), wide.dtype(), wide.mutable_raw(),
+      convert_reals(ctx.run(), kernels_, mask.dtype(), mask.raw(), wide.dtype(), wide.mutable_raw(),
                     static_cast<std::size_t>(mask.numel()));
       mask = wide;
     }
@@ -128,7 +128,7 @@ class FusedAttention final : public kernel::Kernel {
     return mask;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   float scale_;
   bool zero_nan_;
   bool rows_first_[4];

@@ -34,7 +34,7 @@ class Conv final : public kernel::Kernel {
  public:
   explicit Conv(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        table_(microkernels::conv_table(rung_)),
+        table_(info.kernels().conv),
         convert_(microkernels::convert_table(rung_)),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
@@ -160,7 +160,6 @@ class Conv final : public kernel::Kernel {
             .residual = o.residual == nullptr ? nullptr : o.residual + product * out_size,
             .activation = activation_,
             .output = o.y + product * out_size,
-            .precision = ctx.run().precision,
         };
         table_.conv(args, split.range(i % split.count(), p.shape.out_channels, positions), memory);
       }

@@ -112,7 +112,7 @@ struct Swish {
 template <class A>
 class ActivationKernel final : public Kernel {
  public:
-  explicit ActivationKernel(KernelInfo& info) : loops_(info.cpu_rung()), parameters_(A::read(info.attributes())) {}
+  explicit ActivationKernel(KernelInfo& info) : loops_(info.kernels()), parameters_(A::read(info.attributes())) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const auto loop = loops_.elementwise[A::kLoop];
@@ -129,7 +129,7 @@ class ActivationKernel final : public Kernel {
 
 class Relu final : public Kernel {
  public:
-  explicit Relu(KernelInfo& info) : loops_(info.cpu_rung()) {}
+  explicit Relu(KernelInfo& info) : loops_(info.kernels()) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const Tensor out = ctx.output(0, in.shape());
@@ -183,7 +183,7 @@ struct PReluOp {
 
 class PRelu final : public Kernel {
  public:
-  explicit PRelu(KernelInfo& info) : loops_(info.cpu_rung()), by_channel_(info.since_version() < 7) {}
+  explicit PRelu(KernelInfo& info) : loops_(info.kernels()), by_channel_(info.since_version() < 7) {}
   void run(KernelContext& ctx) const override {
     const Tensor &in = ctx.input(0), &slope = ctx.input(1);
     Shape slopes = slope.shape();

@@ -63,7 +63,7 @@ struct DivOp {
 template <class Op>
 class Arithmetic final : public Kernel {
  public:
-  explicit Arithmetic(KernelInfo& info) : loops_(info.cpu_rung()) {
+  explicit Arithmetic(KernelInfo& info) : loops_(info.kernels()) {
     if (info.since_version() < 7) legacy_.emplace(info.attributes());
   }
 

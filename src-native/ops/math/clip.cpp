@@ -17,7 +17,7 @@ using tensor::TypeTag;
 /// inputs of one element since.
 class Clip final : public Kernel {
  public:
-  explicit Clip(KernelInfo& info) : loops_(info.cpu_rung()), by_input_(info.since_version() >= 11) {
+  explicit Clip(KernelInfo& info) : loops_(info.kernels()), by_input_(info.since_version() >= 11) {
     if (by_input_) return;
     low_ = info.attributes().get_float("min", low_);
     high_ = info.attributes().get_float("max", high_);

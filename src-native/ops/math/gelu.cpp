@@ -32,7 +32,7 @@ double gelu(Form form, double x, double alpha) {
 /// gelu(x + bias): the bias, where there is one, runs along the last axis.
 class Gelu final : public Kernel {
  public:
-  explicit Gelu(KernelInfo& info) : loops_(info.cpu_rung()) {
+  explicit Gelu(KernelInfo& info) : loops_(info.kernels()) {
     const std::string& op = info.node().op_type;
     if (op == "FastGelu") form_ = Form::kTanh;
     if (op == "QuickGelu") {

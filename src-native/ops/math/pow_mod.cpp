@@ -59,7 +59,7 @@ T power(T base, E exponent) {
 
 class Pow final : public Kernel {
  public:
-  explicit Pow(KernelInfo& info) : loops_(info.cpu_rung()) {
+  explicit Pow(KernelInfo& info) : loops_(info.kernels()) {
     if (info.since_version() < 7) legacy_.emplace(info.attributes());
   }
 

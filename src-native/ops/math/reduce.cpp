@@ -55,7 +55,7 @@ template <ReduceKind Kind>
 class Reduce : public Kernel {
  public:
   explicit Reduce(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         keep_dims_(info.attributes().get_int("keepdims", 1) != 0),
         noop_(info.attributes().get_int("noop_with_empty_axes", 0) != 0),
         axes_(info, "axes", 1) {}
@@ -63,11 +63,11 @@ class Reduce : public Kernel {
     const Tensor& in = ctx.input(0);
     const Ints axes = resolve_axes(axes_.read(ctx), noop_, in.rank());
     const Tensor out = ctx.output(0, reduced_shape(in.shape(), axes.span(), keep_dims_));
-    reduce(ctx.run(), rung_, Kind, axes.span(), in, out);
+    reduce(ctx.run(), kernels_, Kind, axes.span(), in, out);
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   bool keep_dims_, noop_;
   IntsArgument axes_;
 };

@@ -39,7 +39,7 @@ constexpr auto kNeg = [](auto x) {
 template <UnaryOp Op, auto F>
 class TableUnary final : public Kernel {
  public:
-  explicit TableUnary(KernelInfo& info) : loops_(info.cpu_rung()), name_(info.node().op_type) {}
+  explicit TableUnary(KernelInfo& info) : loops_(info.kernels()), name_(info.node().op_type) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const auto loop = loops_.elementwise[Op];
@@ -57,7 +57,7 @@ class TableUnary final : public Kernel {
 template <auto F>
 class ScalarUnary final : public Kernel {
  public:
-  explicit ScalarUnary(KernelInfo& info) : loops_(info.cpu_rung()), name_(info.node().op_type) {}
+  explicit ScalarUnary(KernelInfo& info) : loops_(info.kernels()), name_(info.node().op_type) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     map_floats(
@@ -77,7 +77,7 @@ class ScalarUnary final : public Kernel {
 template <UnaryOp Op, auto F>
 class NumericUnary final : public Kernel {
  public:
-  explicit NumericUnary(KernelInfo& info) : loops_(info.cpu_rung()), name_(info.node().op_type) {}
+  explicit NumericUnary(KernelInfo& info) : loops_(info.kernels()), name_(info.node().op_type) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const Tensor out = ctx.output(0, in.shape());

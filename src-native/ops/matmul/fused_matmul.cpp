@@ -21,7 +21,7 @@ using tensor::Tensor;
 class FusedMatMul final : public kernel::Kernel {
  public:
   explicit FusedMatMul(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         table_(product_table(info)),
         alpha_(info.attributes().get_float("alpha", 1)),
         trans_b_(info.attributes().get_int("transB", 0) != 0),
@@ -43,14 +43,14 @@ class FusedMatMul final : public kernel::Kernel {
     if (residual != nullptr && residual->shape() != g.out)
       fail(ErrorCode::ShapeMismatch,
            cat("FusedMatMul adds ", residual->shape().to_string(), " to ", g.out.to_string()));
-    const RealInput<float> row(ctx, rung_, bias), sum(ctx, rung_, residual);
+    const RealInput<float> row(ctx, kernels_, bias), sum(ctx, kernels_, residual);
     const QuantizedColumns codes = packed_ ? QuantizedColumns() : QuantizedColumns(ctx, g.n);
     tensor::Buffer hold;
     const auto type = *gemm_type(a.dtype());
     microkernels::GemmArgs args{
         .m = g.m, .n = g.n, .k = g.k, .alpha = alpha_, .a = a.raw(), .lda = g.k, .a_type = type, .epilogue = {}};
     if (packed_) {
-      args.packed_b = packed_.data();
+      args.packed_b = packed_.b();
     } else {
       args.b = ctx.input(1).raw();
       args.trans_b = trans_b_;
@@ -72,7 +72,7 @@ class FusedMatMul final : public kernel::Kernel {
     } else {
       run_with_residual(ctx, g, args, sum.data());
     }
-    if (out.dtype() != DType::Float32) narrow(rung_, args.c, out);
+    if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
   }
 
  private:
@@ -128,7 +128,7 @@ class FusedMatMul final : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   float alpha_;
   bool trans_b_;

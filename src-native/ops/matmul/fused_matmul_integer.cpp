@@ -23,9 +23,7 @@ using tensor::Tensor;
 class FusedMatMulInteger final : public kernel::Kernel {
  public:
   explicit FusedMatMulInteger(KernelInfo& info)
-      : convert_(microkernels::convert_table(info.cpu_rung())),
-        product_(info, 1),
-        activation_(read_activation(info.attributes())) {}
+      : convert_(info.kernels().convert), product_(info, 1), activation_(read_activation(info.attributes())) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& a = ctx.input(0);

@@ -44,8 +44,8 @@ constexpr std::array<float, 16> kNf4{-1.0f,
 class MatMulBnb4 final : public kernel::Kernel {
  public:
   explicit MatMulBnb4(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::gemm_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.gemm_float32),
         k_(info.attributes().get_int("K")),
         n_(info.attributes().get_int("N")),
         block_(info.attributes().get_int("block_size")),
@@ -72,8 +72,8 @@ class MatMulBnb4 final : public kernel::Kernel {
     shape[shape.rank() - 1] = n_;
     const Tensor y = ctx.output(0, shape);
     if (y.numel() == 0) return;
-    const RealInput<float> in(ctx, rung_, a), scales(ctx, rung_, absmax);
-    const RealOutput<float> out(ctx, rung_, y);
+    const RealInput<float> in(ctx, kernels_, a), scales(ctx, kernels_, absmax);
+    const RealOutput<float> out(ctx, kernels_, y);
     const auto* bytes = codes.data<std::uint8_t>();
     const std::size_t k = size(k_), n = size(n_), block = size(block_);
     multiply_expanded(ctx, table_, size(a.numel()) / k, n, k, in, nullptr, out, [&](std::size_t row, float* to) {
@@ -86,7 +86,7 @@ class MatMulBnb4 final : public kernel::Kernel {
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   std::int64_t k_, n_, block_;
   bool trans_b_;

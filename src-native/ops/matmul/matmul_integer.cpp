@@ -54,7 +54,7 @@ const float* bias_of(const KernelContext& ctx, std::size_t input, std::size_t n)
 template <bool Dynamic>
 class FloatProduct final : public kernel::Kernel {
  public:
-  explicit FloatProduct(KernelInfo& info) : convert_(microkernels::convert_table(info.cpu_rung())), product_(info, 1) {}
+  explicit FloatProduct(KernelInfo& info) : convert_(info.kernels().convert), product_(info, 1) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& given = ctx.input(0);
@@ -97,7 +97,7 @@ class FloatProduct final : public kernel::Kernel {
 /// y = quantize(dequantize(a) * dequantize(b)).
 class QLinearMatMul final : public kernel::Kernel {
  public:
-  explicit QLinearMatMul(KernelInfo& info) : rung_(info.cpu_rung()), product_(info, 3) {}
+  explicit QLinearMatMul(KernelInfo& info) : kernels_(info.kernels()), product_(info, 3) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& a = ctx.input(0);
@@ -153,7 +153,7 @@ class QLinearMatMul final : public kernel::Kernel {
       const std::size_t column = i / (g.k * g.n) * g.n + i % g.n;
       right[i] = (right[i] - static_cast<float>(pick(b_zeros, column))) * pick(b_scales, column);
     }
-    run_gemm(ctx, microkernels::gemm_table(rung_),
+    run_gemm(ctx, kernels_.gemm_float32,
              {.m = g.m,
               .n = g.n,
               .k = g.k,
@@ -187,7 +187,7 @@ class QLinearMatMul final : public kernel::Kernel {
         });
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   IntegerMatMul product_;
 };
 

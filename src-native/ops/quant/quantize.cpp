@@ -181,8 +181,8 @@ void check_zero_point(const Tensor* zero, const Tensor& scale, const char* what)
 class QuantizeLinear final : public kernel::Kernel {
  public:
   explicit QuantizeLinear(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::convert_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.convert),
         axis_(info.attributes().get_int("axis", 1)),
         block_(info.attributes().get_int("block_size", 0)),
         saturate_(info.attributes().get_int("saturate", 1) != 0) {}
@@ -267,7 +267,7 @@ class QuantizeLinear final : public kernel::Kernel {
         });
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ConvertTable& table_;
   std::int64_t axis_, block_;
   bool saturate_;
@@ -277,8 +277,8 @@ class QuantizeLinear final : public kernel::Kernel {
 class DequantizeLinear final : public kernel::Kernel {
  public:
   explicit DequantizeLinear(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::convert_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.convert),
         axis_(info.attributes().get_int("axis", 1)),
         block_(info.attributes().get_int("block_size", 0)) {}
 
@@ -323,7 +323,7 @@ class DequantizeLinear final : public kernel::Kernel {
     for (std::size_t i = 0; i < count; ++i) y[i] = (y[i] - static_cast<float>(zeros[i * step])) * scales[i * step];
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ConvertTable& table_;
   std::int64_t axis_, block_;
 };
@@ -331,7 +331,7 @@ class DequantizeLinear final : public kernel::Kernel {
 /// Quantizes to uint8 with the range of the input itself, widened to hold 0.
 class DynamicQuantizeLinear final : public kernel::Kernel {
  public:
-  explicit DynamicQuantizeLinear(KernelInfo& info) : table_(microkernels::convert_table(info.cpu_rung())) {}
+  explicit DynamicQuantizeLinear(KernelInfo& info) : table_(info.kernels().convert) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);

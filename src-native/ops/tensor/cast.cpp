@@ -40,7 +40,7 @@ E8M0Rounding rounding_of(const graph::Attributes& attributes) {
 
 class Cast final : public Kernel {
  public:
-  explicit Cast(KernelInfo& info) : table_(microkernels::convert_table(info.cpu_rung())) {
+  explicit Cast(KernelInfo& info) : table_(info.kernels().convert) {
     options_.saturate = info.attributes().get_int("saturate", 1) != 0;
     options_.e8m0_rounding = rounding_of(info.attributes());
     if (info.node().op_type == "Cast") target_ = target_of(info.attributes(), info.since_version(), "Cast");

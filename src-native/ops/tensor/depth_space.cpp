@@ -58,7 +58,7 @@ class Blocks : public Kernel {
   explicit Blocks(KernelInfo& info)
       : block_(block_size(info.attributes())),
         depth_first_(depth_first(info.attributes())),
-        table_(microkernels::transpose_table(info.cpu_rung())) {}
+        table_(info.kernels().transpose) {}
 
  protected:
   std::int64_t block_;

@@ -43,7 +43,7 @@ class Transpose : public Kernel {
   explicit Transpose(KernelInfo& info)
       : perm_(info.attributes().get_ints("perm")),
         given_(info.attributes().has("perm")),
-        table_(microkernels::transpose_table(info.cpu_rung())) {}
+        table_(info.kernels().transpose) {}
   void run(KernelContext& ctx) const override {
     const tensor::Tensor& in = ctx.input(0);
     const Shape in_strides = in.shape().strides();

@@ -1,4 +1,4 @@
-#include "microkernels/attention/powers.h"
+#include "microkernels/attention/attention.h"
 
 #include <cstring>
 
@@ -25,9 +25,9 @@ std::vector<float> powers(const PowerTable& table, const std::vector<float>& x, 
 
 TEST_CASE("powers for products of bfloat16 agree with exp") {
   for_each_bfloat16_target([](CpuRung rung) {
-    CHECK(power_table(rung, Float32Precision::kHighest) == nullptr);
-    CHECK(power_table(rung, Float32Precision::kHigh) == nullptr);
-    const PowerTable* const table = power_table(rung, Float32Precision::kMedium);
+    CHECK(kernel_set(rung, Float32Precision::kHighest).powers == nullptr);
+    CHECK(kernel_set(rung, Float32Precision::kHigh).powers == nullptr);
+    const PowerTable* const table = kernel_set(rung, Float32Precision::kMedium).powers;
     REQUIRE(table != nullptr);
     for (const std::size_t n : {1u, 2u, 15u, 16u, 17u, 63u, 64u, 65u, 200u, 1500u}) {
       CAPTURE(n);
@@ -53,7 +53,7 @@ TEST_CASE("powers for products of bfloat16 agree with exp") {
 
 TEST_CASE("powers of rows with infinities and NaN") {
   for_each_bfloat16_target([](CpuRung rung) {
-    const PowerTable& table = *power_table(rung, Float32Precision::kMedium);
+    const PowerTable& table = *kernel_set(rung, Float32Precision::kMedium).powers;
     float sum = 0;
     std::vector<float> x(70, 1.0f);
     x[40] = -kInfinity;

@@ -1,4 +1,4 @@
-#include "microkernels/attention/powers.h"
+#include "microkernels/attention/attention.h"
 
 #include "microkernels/common/bf16_pairs.h"
 #include "microkernels/common/quick_activations.h"

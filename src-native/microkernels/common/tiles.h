@@ -3,9 +3,8 @@
 #include <cstddef>
 
 #include "microkernels/common/activation.h"
-#include "microkernels/gemm/gemm.h"
 
-// The register tile of a GEMM, shared by the drivers of several families through GemmTable::tiles.
+// The register tile of float32 products, which the drivers of several families call through GemmTable::tiles.
 namespace infernode::microkernels {
 
 // Where a tile of sums goes:  v = alpha * sum (+ C when load_c); and when `last`, the epilogue of GemmEpilogue.
@@ -48,12 +47,5 @@ constexpr std::size_t gemm_block_k(std::size_t k, std::size_t most = kGemmBlockK
   const std::size_t blocks = (k + most - 1) / most;
   return ((k + blocks - 1) / blocks + 7) / 8 * 8;
 }
-
-// Weights of a row and a column of a range, in multiply-adds per element of K, beside its area.
-struct SplitCost {
-  double per_row, per_column;
-};
-GemmSplit split_grid(std::size_t mr, std::size_t nr, std::size_t m, std::size_t n, std::size_t k, std::size_t workers,
-                     SplitCost cost) noexcept;
 
 }  // namespace infernode::microkernels
