@@ -139,7 +139,7 @@ class ConvTranspose final : public kernel::Kernel {
   explicit ConvTranspose(KernelInfo& info)
       : rung_(info.cpu_rung()),
         gemm_(product_table(info)),
-        conv_(microkernels::conv_table(rung_)),
+        conv_(info.kernels().exact().conv),
         geometry_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)) {}
 

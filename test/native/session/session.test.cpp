@@ -286,7 +286,7 @@ TEST_CASE("release waits for runs that have begun and refuses later ones") {
   CHECK_FALSE(s->release());
   CHECK(error_of([&] { run(*s, forever()); }).code() == ErrorCode::Disposed);
   CHECK(s->memory_bytes() == 0);
-  CHECK_FALSE(expected_us(*s, forever()));
+  CHECK(error_of([&] { expected_us(*s, forever()); }).code() == ErrorCode::Disposed);
   CHECK(error_of([&] { s->end_profiling(); }).code() == ErrorCode::Disposed);
   CHECK(s->feeds().size() == 3);
 }
