@@ -47,7 +47,8 @@ Buffer StagingMemory::take(std::size_t bytes, session::Session& session) {
     std::atomic_thread_fence(std::memory_order_acquire);  // with the last release of another holder
     if (block_.size() < bytes) {
       block_ = {};
-      block_ = session.allocate_staging(bytes + bytes / 8);  // shapes that grow from run to run then seldom ask for more
+      block_ =
+          session.allocate_staging(bytes + bytes / 8);  // shapes that grow from run to run then seldom ask for more
     }
     return block_;
   }

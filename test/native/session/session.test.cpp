@@ -265,6 +265,7 @@ TEST_CASE("what a loop gathers counts in the memory limit") {
 
 TEST_CASE("release waits for runs that have begun and refuses later ones") {
   const auto s = open(kLong);
+  session::PreparedRun late = prepare(*s, forever(), all_outputs(*s));
   kernel::CancelToken token;
   std::atomic<bool> started{false}, ended{false};
   std::thread runner([&] {
@@ -286,7 +287,8 @@ TEST_CASE("release waits for runs that have begun and refuses later ones") {
   CHECK_FALSE(s->release());
   CHECK(error_of([&] { run(*s, forever()); }).code() == ErrorCode::Disposed);
   CHECK(s->memory_bytes() == 0);
-  CHECK(error_of([&] { expected_us(*s, forever()); }).code() == ErrorCode::Disposed);
+  CHECK_FALSE(late.expected_us());
+  CHECK(error_of([&] { late.execute(); }).code() == ErrorCode::Disposed);
   CHECK(error_of([&] { s->end_profiling(); }).code() == ErrorCode::Disposed);
   CHECK(s->feeds().size() == 3);
 }
