@@ -2,6 +2,7 @@
 
 #include "microkernels/common/simd_file.h"
 #include "microkernels/common/tiles.h"
+#include "microkernels/gemm/gemm.h"
 
 namespace infernode::microkernels {
 namespace {
