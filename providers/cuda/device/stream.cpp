@@ -13,7 +13,9 @@ Stream::~Stream() { device_->api().stream_destroy(handle_); }
 
 void Stream::synchronize() {
   device_->use();
-  device_->check(device_->api().stream_synchronize(handle_), "cuStreamSynchronize");
+  const driver::Result result = device_->api().stream_synchronize(handle_);
+  held_.clear();
+  device_->check(result, "waiting for a run");
 }
 
 std::vector<ReadyLaunch> ready(Device& device, std::vector<Launch> launches) {
@@ -67,12 +69,11 @@ void enqueue(Device& device, std::span<const ReadyLaunch> launches, driver::Stre
   for (const ReadyLaunch& launch : launches) enqueue_one(device, launch, stream);
 }
 
-CapturedGraph::CapturedGraph(std::shared_ptr<Device> device, std::span<const ReadyLaunch> launches,
-                             const Stream& stream)
+CapturedGraph::CapturedGraph(std::shared_ptr<Device> device, std::span<const ReadyLaunch> launches)
     : device_(std::move(device)) {
   const driver::Api& api = device_->api();
+  Stream stream(device_);
   driver::Graph graph = nullptr;
-  device_->use();
   device_->check(api.capture_begin(stream.handle(), driver::kCaptureThreadLocal), "cuStreamBeginCapture");
   try {
     enqueue(*device_, launches, stream.handle());
@@ -86,6 +87,7 @@ CapturedGraph::CapturedGraph(std::shared_ptr<Device> device, std::span<const Rea
   api.graph_destroy(graph);
   device_->check(made, "cuGraphInstantiate");
   device_->check(api.graph_upload(exec_, stream.handle()), "cuGraphUpload");
+  stream.synchronize();
 }
 
 CapturedGraph::~CapturedGraph() { device_->api().graph_exec_destroy(exec_); }

@@ -1,0 +1,165 @@
+// infernode.FusedAttention: Y = softmax(scale * Q * K' + mask) * V.
+
+#include <utility>
+
+#include "base/error.h"
+#include "providers/cuda/kernels/movement.h"
+#include "providers/cuda/kernels/rows.h"
+#include "providers/cuda/lowering/products.h"
+
+namespace infernode::cuda {
+namespace {
+
+using tensor::DType;
+using tensor::Shape;
+
+/// An operand as [batch, heads, rows, columns], with strides in elements.
+struct Heads {
+  DevicePtr at = 0;
+  DType dtype{};
+  std::int64_t batch = 1, heads = 1, rows = 1, columns = 1;
+  std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
+};
+
+Heads heads_of(const DeviceTensor& t, bool rows_first) {
+  Heads h{.at = t.at, .dtype = t.dtype};
+  const Shape& s = t.shape;
+  if (s.rank() == 3) {
+    h.batch = s[0], h.rows = s[1], h.columns = s[2];
+    h.batch_stride = s[1] * s[2], h.head_stride = 0, h.row_stride = s[2];
+    return h;
+  }
+  h.batch = s[0], h.heads = s[rows_first ? 2 : 1], h.rows = s[rows_first ? 1 : 2], h.columns = s[3];
+  h.batch_stride = s[1] * s[2] * s[3];
+  h.head_stride = rows_first ? s[3] : s[2] * s[3];
+  h.row_stride = rows_first ? s[2] * s[3] : s[3];
+  return h;
+}
+
+bool can_attend(const NodeView& node) {
+  return kProductTypes.contains(node.input_dtype(0)) && node.all_of({node.input_dtype(0)}) && !node.has_output(1) &&
+         node.attributes().get_int("zero_nan", 0) == 0;
+}
+
+/// The mask with strides for [batch, heads, queries, keys]; its last dim is whole.
+Heads mask_of(Builder& b, const Shape& scores) {
+  if (!b.has_input(3)) return {};
+  DeviceTensor mask = b.input(3);
+  if (b.input_shape(0).rank() == 3 && mask.shape.rank() == 3) {
+    mask.shape = Shape{mask.shape[0], 1, mask.shape[1], mask.shape[2]};
+  }
+  Shape strides = tensor::broadcast_strides(mask.shape, scores);
+  Heads h{.at = mask.at, .dtype = mask.dtype};
+  if (strides[3] == 0 && scores[3] > 1) {
+    Shape whole = scores;
+    for (std::size_t d = 0; d < 3; ++d) whole[d] = strides[d] == 0 ? 1 : scores[d];
+    const Shape dense = whole.strides();
+    h.at = b.scratch(tensor::byte_size(mask.dtype, whole.numel()));
+    b.launch(plan_strided_copy(b.target(), {.from = mask.at,
+                                            .to = h.at,
+                                            .element_bytes = mask.element_bytes(),
+                                            .dims = whole,
+                                            .from_stride = {strides.begin(), strides.end()},
+                                            .to_stride = {dense.begin(), dense.end()}}));
+    strides = tensor::broadcast_strides(whole, scores);
+  }
+  h.batch_stride = strides[0], h.head_stride = strides[1], h.row_stride = strides[2];
+  return h;
+}
+
+Matrix matrix_of(const Heads& h, bool columns_are_rows) {
+  Matrix m{.address = h.at,
+           .type = element_of(h.dtype),
+           .row_stride = columns_are_rows ? 1 : h.row_stride,
+           .k_stride = columns_are_rows ? h.row_stride : 1};
+  m.batch_stride[0] = h.head_stride;
+  m.batch_stride[1] = h.batch_stride;
+  return m;
+}
+
+/// Scores, their softmax and the product with V, one after the other.
+void attend_in_steps(Builder& b, const Heads& q, const Heads& k, const Heads& v, const Heads& mask, const Heads& y) {
+  Heads p{.dtype = q.dtype, .batch = q.batch, .heads = q.heads, .rows = q.rows, .columns = k.rows};
+  p.row_stride = p.columns, p.head_stride = p.rows * p.columns, p.batch_stride = p.heads * p.head_stride;
+  const std::int64_t count = p.batch * p.batch_stride;
+  p.at = b.scratch(tensor::byte_size(p.dtype, count));
+
+  GemmProblem scores{.m = q.rows, .n = k.rows, .k = q.columns, .batch = {q.heads, q.batch}};
+  scores.a = matrix_of(q, false);
+  scores.b = matrix_of(k, false);
+  scores.b_constant = false;
+  scores.precision = precision_of(b);
+  scores.epilogue.out = p.at;
+  scores.epilogue.out_type = element_of(p.dtype);
+  scores.epilogue.out_row = p.row_stride;
+  scores.epilogue.out_batch[0] = p.head_stride;
+  scores.epilogue.out_batch[1] = p.batch_stride;
+  scores.epilogue.alpha = b.attributes().get_float("scale", 1);
+  if (mask.at != 0) {
+    scores.epilogue.residual = mask.at;
+    scores.epilogue.residual_type = element_of(mask.dtype);
+    scores.epilogue.residual_row = mask.row_stride;
+    scores.epilogue.residual_batch[0] = mask.head_stride;
+    scores.epilogue.residual_batch[1] = mask.batch_stride;
+  }
+  launch_gemm(b, scores);
+
+  b.launch(plan_softmax(b.target(), p.dtype, {.in = p.at,
+                                              .out = p.at,
+                                              .rows = count / p.columns,
+                                              .columns = static_cast<std::int32_t>(p.columns),
+                                              .inner = 1,
+                                              .logarithm = 0}));
+
+  GemmProblem sums{.m = q.rows, .n = v.columns, .k = k.rows, .batch = {q.heads, q.batch}};
+  sums.a = matrix_of(p, false);
+  sums.b = matrix_of(v, true);
+  sums.b_constant = false;
+  sums.precision = scores.precision;
+  sums.epilogue.out = y.at;
+  sums.epilogue.out_type = element_of(y.dtype);
+  sums.epilogue.out_row = y.row_stride;
+  sums.epilogue.out_batch[0] = y.head_stride;
+  sums.epilogue.out_batch[1] = y.batch_stride;
+  launch_gemm(b, sums);
+}
+
+/// Keys or values whose heads serve groups of queries, one for each query head.
+Heads repeat_heads(Builder& b, const Heads& h, std::int64_t heads) {
+  if (h.heads == heads) return h;
+  const std::int64_t group = heads / h.heads;
+  Heads all{.dtype = h.dtype, .batch = h.batch, .heads = heads, .rows = h.rows, .columns = h.columns};
+  all.row_stride = h.columns, all.head_stride = h.rows * h.columns, all.batch_stride = heads * all.head_stride;
+  const Shape dims{h.batch, h.heads, group, h.rows, h.columns};
+  const Shape dense = dims.strides();
+  all.at = b.scratch(tensor::byte_size(h.dtype, dims.numel()));
+  b.launch(plan_strided_copy(b.target(), {.from = h.at,
+                                          .to = all.at,
+                                          .element_bytes = tensor::bit_size(h.dtype) / 8,
+                                          .dims = dims,
+                                          .from_stride = {h.batch_stride, h.head_stride, 0, h.row_stride, 1},
+                                          .to_stride = {dense.begin(), dense.end()}}));
+  return all;
+}
+
+void lower_attention(Builder& b) {
+  const auto flag = [&](const char* name) { return b.attributes().get_int(name, 0) != 0; };
+  const Heads q = heads_of(b.input(0), flag("q_rows_first")), k = heads_of(b.input(1), flag("k_rows_first")),
+              v = heads_of(b.input(2), flag("v_rows_first"));
+  if (k.heads == 0 || q.heads % k.heads != 0 || v.rows != k.rows || v.heads != k.heads || q.columns != k.columns) {
+    fail(ErrorCode::ShapeMismatch, "Q, K and V do not fit together");
+  }
+  const Heads mask = mask_of(b, Shape{q.batch, q.heads, q.rows, k.rows});
+  const DeviceTensor out = b.output(0);
+  if (out.numel() == 0) return;
+  const Heads y = heads_of(out, flag("y_rows_first"));
+  attend_in_steps(b, q, repeat_heads(b, k, q.heads), repeat_heads(b, v, q.heads), mask, y);
+}
+
+}  // namespace
+
+void register_attention(Lowerings& lowerings) {
+  lowerings.push_back({"infernode", "FusedAttention", can_attend, lower_attention});
+}
+
+}  // namespace infernode::cuda

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+
+#include "kernel/kernel.h"
+#include "providers/cuda/plan/device_plan.h"
+
+namespace infernode::cuda {
+
+/// A claimed subgraph: one device plan for each set of input shapes, the least recently used ones dropped.
+class CompiledKernel final : public kernel::Kernel {
+ public:
+  explicit CompiledKernel(PlanContext context) : context_(std::move(context)) {}
+  void run(kernel::KernelContext& ctx) const override;
+
+ private:
+  struct Cached {
+    std::vector<tensor::Shape> shapes;
+    std::shared_ptr<DevicePlan> plan;
+  };
+  std::shared_ptr<DevicePlan> plan_for(std::vector<tensor::Shape> shapes) const;
+
+  PlanContext context_;
+  mutable std::mutex mutex_;
+  mutable std::list<Cached> plans_;  // most recent first
+};
+
+}  // namespace infernode::cuda
