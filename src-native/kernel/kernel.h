@@ -9,6 +9,7 @@
 #include "base/cpu_features.h"
 #include "graph/graph.h"
 #include "kernel/run_context.h"
+#include "kernel/stream.h"
 #include "microkernels/common/precision.h"
 #include "tensor/value.h"
 
@@ -92,16 +93,21 @@ class KernelContext {
  public:
   KernelContext(RunContext& run, std::span<const tensor::Value* const> inputs,
                 std::span<const tensor::Value* const> implicit_inputs, std::span<tensor::Value> outputs,
-                std::span<const tensor::DType> output_dtypes, std::span<const bool> wanted, OutputSink& sink)
+                std::span<const tensor::DType> output_dtypes, std::span<const bool> wanted, OutputSink& sink,
+                Stream* stream = nullptr)
       : run_(run),
         inputs_(inputs),
         implicit_(implicit_inputs),
         outputs_(outputs),
         output_dtypes_(output_dtypes),
         wanted_(wanted),
-        sink_(sink) {}
+        sink_(sink),
+        stream_(stream) {}
 
   RunContext& run() const { return run_; }
+  /// The run's queue on the kernel's device, made by the kernel's provider. The kernel puts its work there and returns;
+  /// its inputs and outputs live until that work is done. Internal error for the CPU's kernels.
+  Stream& stream() const;
   std::size_t input_count() const { return inputs_.size(); }
   bool has_input(std::size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr && !inputs_[i]->empty(); }
   const tensor::Tensor& input(std::size_t i) const { return input_value(i).tensor(); }
@@ -136,6 +142,7 @@ class KernelContext {
   std::span<const tensor::DType> output_dtypes_;
   std::span<const bool> wanted_;
   OutputSink& sink_;
+  Stream* stream_;
 };
 
 }  // namespace infernode::kernel
