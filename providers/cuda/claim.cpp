@@ -11,6 +11,7 @@ using graph::NodeId;
 using graph::ValueId;
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id); }
+std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
 
 std::vector<graph::ValueType> types_of(const graph::Graph& graph, const std::vector<ValueId>& ids) {
   std::vector<graph::ValueType> types;
@@ -45,18 +46,48 @@ class Known {
     for (const NodeId id : order) {
       const graph::Node& node = graph.node(id);
       if (!follows_from_shapes(graph, node, registry, values_)) continue;
-      nodes_[static_cast<std::size_t>(id)] = true;
+      nodes_[index(id)] = true;
       for (const ValueId output : node.outputs) {
         if (output != kNoValue) values_[at(output)] = true;
       }
     }
   }
-  bool is_known(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  bool is_known(NodeId id) const { return nodes_[index(id)]; }
   const std::vector<bool>& values() const { return values_; }
 
  private:
   std::vector<bool> values_, nodes_;
 };
+
+/// The partitioner cuts claimed nodes where a path leaves them and comes back, and what is known in one part is data to
+/// the next. So nodes that need contents from a part before their own go. Returns whether there were any.
+bool drop_cut_off(const graph::Graph& graph, std::span<const NodeId> order, const Known& known,
+                  std::vector<bool>& taken) {
+  std::vector<std::size_t> part(graph.node_count());
+  bool changed = false;
+  for (const NodeId id : order) {
+    const graph::Node& node = graph.node(id);
+    const auto follow = [&](ValueId input) {
+      if (input == kNoValue || graph.value(input).producer == graph::kNoNode) return;
+      const NodeId producer = graph.value(input).producer;
+      part[index(id)] =
+          std::max(part[index(id)], part[index(producer)] + (!taken[index(id)] && taken[index(producer)] ? 1 : 0));
+    };
+    for (const ValueId input : node.inputs) follow(input);
+    for (const ValueId input : graph::implicit_inputs(node)) follow(input);
+    if (!taken[index(id)]) continue;
+    for (const ValueId input : node.inputs) {
+      if (input == kNoValue || !known.values()[at(input)]) continue;
+      const NodeId producer = graph.value(input).producer;
+      if (producer == graph::kNoNode) continue;
+      if (!taken[index(producer)] || part[index(producer)] != part[index(id)]) {
+        taken[index(id)] = false;
+        changed = true;
+      }
+    }
+  }
+  return changed;
+}
 
 }  // namespace
 
@@ -68,26 +99,24 @@ std::vector<NodeId> claimed_nodes(const provider::GraphView& view, const Lowerin
   for (const NodeId id : view.nodes) {
     const graph::Node& node = view.graph.node(id);
     if (known.is_known(id)) continue;
-    taken[static_cast<std::size_t>(id)] = lowerings.can_run(NodeView(view.graph, node, known.values()));
+    taken[index(id)] = lowerings.can_run(NodeView(view.graph, node, known.values()));
   }
-  // From the end: what is known and only read here comes along.
+  // From the end: what is known and read here comes along.
   const std::vector<NodeId> offered(view.nodes.begin(), view.nodes.end());
   for (auto id = offered.rbegin(); id != offered.rend(); ++id) {
     if (!known.is_known(*id)) continue;
-    bool only_here = true, read = false;
     for (const ValueId output : view.graph.node(*id).outputs) {
       if (output == kNoValue) continue;
-      only_here = only_here && !view.graph.is_output(output);
       for (const NodeId reader : consumers[at(output)]) {
-        read = true;
-        only_here = only_here && taken[static_cast<std::size_t>(reader)];
+        if (taken[index(reader)]) taken[index(*id)] = true;
       }
     }
-    taken[static_cast<std::size_t>(*id)] = only_here && read;
+  }
+  while (drop_cut_off(view.graph, order, known, taken)) {
   }
   std::vector<NodeId> claimed;
   std::copy_if(offered.begin(), offered.end(), std::back_inserter(claimed),
-               [&](NodeId id) { return taken[static_cast<std::size_t>(id)]; });
+               [&](NodeId id) { return taken[index(id)]; });
   return claimed;
 }
 

@@ -34,4 +34,10 @@ Launch plan_reduce(const Target&, tensor::DType dtype, const ReduceParams& p) {
   return row_launch(cat("reduce_", kernel_suffix(dtype)), p.outputs, p);
 }
 
+Launch plan_scan(const Target&, tensor::DType dtype, const ScanParams& p) {
+  Launch launch = row_launch(cat("scan_", kernel_suffix(dtype)), 0, p);
+  launch.grid.x = static_cast<std::uint32_t>((p.rows + 127) / 128);
+  return launch;
+}
+
 }  // namespace infernode::cuda

@@ -2,6 +2,8 @@
 #include "providers/cuda/kernels/device/ptx.cuh"
 #include "providers/cuda/kernels/params/rows.h"
 
+#include <type_traits>
+
 // A warp for each row: normalizations, softmax, reductions.
 namespace infernode::cuda {
 
@@ -211,6 +213,43 @@ __device__ __forceinline__ void reduce_ints(const ReduceParams& p) {
   reinterpret_cast<T*>(p.out)[output] = sum;
 }
 
+template <class Sum, class T>
+__device__ __forceinline__ Sum to_sum(T x) {
+  if constexpr (std::is_integral_v<T>) return x;
+  else return to_float(x);
+}
+template <class T, class Sum>
+__device__ __forceinline__ T of_sum(Sum x) {
+  if constexpr (std::is_integral_v<T>) return x;
+  else return from_float<T>(x);
+}
+
+/// The sums of floats are float32, those of integers integers.
+template <class T, class Sum>
+__device__ __forceinline__ void scan_as(const ScanParams& p) {
+  wait_for_previous();
+  let_next_start();
+  const std::int64_t row = blockIdx.x * std::int64_t{kWarps * 32} + threadIdx.x;
+  if (row >= p.rows) return;
+  const std::int64_t start = row / p.inner * p.columns * p.inner + row % p.inner;
+  Sum sum = 0;
+  for (std::int64_t i = 0; i < p.columns; ++i) {
+    const std::int64_t at = start + (p.reverse ? p.columns - 1 - i : i) * p.inner;
+    const Sum x = to_sum<Sum>(reinterpret_cast<const T*>(p.in)[at]);
+    T* const out = reinterpret_cast<T*>(p.out) + at;
+    *out = of_sum<T>(p.exclusive ? sum : sum + x);
+    sum += x;
+  }
+}
+template <class T>
+__device__ __forceinline__ void scan(const ScanParams& p) {
+  scan_as<T, float>(p);
+}
+template <class T>
+__device__ __forceinline__ void scan_ints(const ScanParams& p) {
+  scan_as<T, T>(p);
+}
+
 #define KERNEL(name, function, type, params)                                                              \
   extern "C" __global__ void __launch_bounds__(kWarps * 32) name(const __grid_constant__ params p) {      \
     function<type>(p);                                                                                    \
@@ -224,6 +263,11 @@ KERNEL(softmax_bf16, softmax, __nv_bfloat16, SoftmaxParams)
 KERNEL(reduce_f32, reduce, float, ReduceParams)
 KERNEL(reduce_f16, reduce, __half, ReduceParams)
 KERNEL(reduce_bf16, reduce, __nv_bfloat16, ReduceParams)
+KERNEL(scan_f32, scan, float, ScanParams)
+KERNEL(scan_f16, scan, __half, ScanParams)
+KERNEL(scan_bf16, scan, __nv_bfloat16, ScanParams)
+KERNEL(scan_i64, scan_ints, long long, ScanParams)
+KERNEL(scan_i32, scan_ints, int, ScanParams)
 KERNEL(reduce_i64, reduce_ints, long long, ReduceParams)
 KERNEL(reduce_i32, reduce_ints, int, ReduceParams)
 

@@ -10,5 +10,7 @@ namespace infernode::cuda {
 Launch plan_normalize(const Target& target, tensor::DType dtype, const NormalizeParams& problem);
 Launch plan_softmax(const Target& target, tensor::DType dtype, const SoftmaxParams& problem);
 Launch plan_reduce(const Target& target, tensor::DType dtype, const ReduceParams& problem);
+/// Any type that has a kernel suffix, but bool.
+Launch plan_scan(const Target& target, tensor::DType dtype, const ScanParams& problem);
 
 }  // namespace infernode::cuda

@@ -77,6 +77,14 @@ Matrix matrix_of(const Heads& h, bool columns_are_rows) {
   return m;
 }
 
+GemmProblem problem_of(const Heads& q, std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmProblem p;
+  p.m = m, p.n = n, p.k = k;
+  p.batch[0] = q.heads;
+  p.batch[1] = q.batch;
+  return p;
+}
+
 /// Scores, their softmax and the product with V, one after the other.
 void attend_in_steps(Builder& b, const Heads& q, const Heads& k, const Heads& v, const Heads& mask, const Heads& y) {
   Heads p{.dtype = q.dtype, .batch = q.batch, .heads = q.heads, .rows = q.rows, .columns = k.rows};
@@ -84,7 +92,7 @@ void attend_in_steps(Builder& b, const Heads& q, const Heads& k, const Heads& v,
   const std::int64_t count = p.batch * p.batch_stride;
   p.at = b.scratch(tensor::byte_size(p.dtype, count));
 
-  GemmProblem scores{.m = q.rows, .n = k.rows, .k = q.columns, .batch = {q.heads, q.batch}};
+  GemmProblem scores = problem_of(q, q.rows, k.rows, q.columns);
   scores.a = matrix_of(q, false);
   scores.b = matrix_of(k, false);
   scores.b_constant = false;
@@ -111,7 +119,7 @@ void attend_in_steps(Builder& b, const Heads& q, const Heads& k, const Heads& v,
                                               .inner = 1,
                                               .logarithm = 0}));
 
-  GemmProblem sums{.m = q.rows, .n = v.columns, .k = k.rows, .batch = {q.heads, q.batch}};
+  GemmProblem sums = problem_of(q, q.rows, v.columns, k.rows);
   sums.a = matrix_of(p, false);
   sums.b = matrix_of(v, true);
   sums.b_constant = false;

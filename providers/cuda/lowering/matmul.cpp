@@ -108,7 +108,8 @@ void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transp
   if (b_transposed) std::swap(right.rows, right.columns);
   const DeviceTensor out = b.output(0);
 
-  GemmProblem p{.m = left.rows, .n = right.columns, .k = left.columns};
+  GemmProblem p;
+  p.m = left.rows, p.n = right.columns, p.k = left.columns;
   p.precision = precision_of(b);
   p.epilogue = epilogue;
   p.epilogue.out = out.at;

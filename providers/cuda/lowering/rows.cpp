@@ -132,6 +132,23 @@ void lower_reduce(Builder& b) {
   reduce(b, op);
 }
 
+bool can_scan(const NodeView& node) {
+  return (kReals | kInts).contains(node.input_dtype(0)) && node.has_input(1) && node.is_known(1);
+}
+void lower_scan(Builder& b) {
+  const DeviceTensor x = b.input(0);
+  const std::size_t axis = tensor::normalize_axis(tensor::to_int64_scalar(*b.known(1)), x.shape.rank());
+  const std::int64_t inner = x.shape.numel(axis + 1, x.shape.rank());
+  const ScanParams p{.in = x.at,
+                     .out = b.output(0).at,
+                     .rows = x.shape.numel(0, axis) * inner,
+                     .columns = x.shape[axis],
+                     .inner = inner,
+                     .exclusive = b.attributes().get_int("exclusive", 0) != 0,
+                     .reverse = b.attributes().get_int("reverse", 0) != 0};
+  if (x.numel() > 0) b.launch(plan_scan(b.target(), x.dtype, p));
+}
+
 }  // namespace
 
 void register_rows(Lowerings& lowerings) {
@@ -143,6 +160,7 @@ void register_rows(Lowerings& lowerings) {
       {"com.microsoft", "SkipSimplifiedLayerNormalization", can_skip_norm<true>, lower_skip_norm<true>});
   lowerings.push_back({"", "Softmax", can_softmax, lower_softmax<false>});
   lowerings.push_back({"", "LogSoftmax", can_softmax, lower_softmax<true>});
+  lowerings.push_back({"", "CumSum", can_scan, lower_scan});
   lowerings.push_back({"", "ReduceSum", can_reduce, lower_reduce<ReduceOp::sum>});
   lowerings.push_back({"", "ReduceMean", can_reduce, lower_reduce<ReduceOp::mean>});
   lowerings.push_back({"", "ReduceMax", can_reduce, lower_reduce<ReduceOp::max>});

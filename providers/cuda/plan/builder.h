@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 #include "kernel/inference.h"
-#include "microkernels/precision.h"
+#include "microkernels/common/precision.h"
 #include "providers/cuda/plan/arena.h"
 #include "providers/cuda/plan/constants.h"
 #include "providers/cuda/plan/device_tensor.h"

@@ -25,8 +25,10 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
 
-DevicePlan::DevicePlan(const PlanContext& context, std::span<const tensor::Shape> inputs)
-    : inferred_(kernel::infer_values(*context.graph, context.order, types_of(*context.graph, inputs), {},
+DevicePlan::DevicePlan(const PlanContext& context, std::span<const tensor::Shape> inputs,
+                       microkernels::Float32Precision precision)
+    : precision_(precision),
+      inferred_(kernel::infer_values(*context.graph, context.order, types_of(*context.graph, inputs), {},
                                      context.registry)) {
   const graph::Graph& graph = *context.graph;
   const auto describe = [&](graph::ValueId id) {
@@ -52,7 +54,7 @@ PlanSource DevicePlan::source(const PlanContext& context) const {
           .inferred = inferred_,
           .constants = *context.constants,
           .target = context.device->target(),
-          .precision = context.precision};
+          .precision = precision_};
 }
 
 /// At these addresses, or with places of its own where there are none.

@@ -19,7 +19,6 @@ struct PlanContext {
   const kernel::Registry& registry;
   std::shared_ptr<const graph::Graph> graph;
   std::vector<graph::NodeId> order;
-  microkernels::Float32Precision precision;
   bool capture = true;  ///< runs that repeat replay a captured graph
 };
 
@@ -33,7 +32,8 @@ struct Addresses {
 /// of its own. Thread-safe.
 class DevicePlan {
  public:
-  DevicePlan(const PlanContext& context, std::span<const tensor::Shape> inputs);
+  DevicePlan(const PlanContext& context, std::span<const tensor::Shape> inputs,
+             microkernels::Float32Precision precision);
 
   std::size_t output_count() const { return outputs_.size(); }
   tensor::DType output_dtype(std::size_t o) const { return outputs_[o].dtype; }
@@ -63,6 +63,7 @@ class DevicePlan {
   void release(Instance& instance);
   PlanSource source(const PlanContext& context) const;
 
+  const microkernels::Float32Precision precision_;
   kernel::InferredGraph inferred_;
   std::vector<Interface> inputs_, outputs_;
   std::vector<Lifetime> lifetimes_;

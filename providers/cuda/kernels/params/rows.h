@@ -35,4 +35,12 @@ struct ReduceParams {
   ReduceOp op;
 };
 
+/// Running sums over the middle of [outer][columns][inner]. Grid: x blocks of 128 threads, one for each row.
+struct ScanParams {
+  std::uint64_t in, out;
+  std::int64_t rows;  ///< outer * inner
+  std::int64_t columns, inner;
+  std::int32_t exclusive, reverse;
+};
+
 }  // namespace infernode::cuda
