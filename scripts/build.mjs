@@ -38,15 +38,15 @@ const wrapperTypes = `export * from './index.js';\nimport * as infernode from '.
 
 // onnxruntime-common declares itself once for each module system, and each declaration lacks the same element types.
 function augmentation() {
-  const [text] = /^declare module [^]*?^}\n/m.exec(readFileSync(at('dist', 'tensor-types.d.ts'), 'utf8'));
+  const [text] = /^declare module [^]*?^}\n/m.exec(readFileSync(at('dist', 'tensor', 'tensor-types.d.ts'), 'utf8'));
   return text;
 }
 
-/** In the bundle, onnxruntime-common is what src/common.ts takes of it. */
+/** In the bundle, onnxruntime-common is what src/start-up/common.ts takes of it. */
 const common = {
   name: 'onnxruntime-common',
   setup(build) {
-    const path = at('src', 'common.ts');
+    const path = at('src', 'start-up', 'common.ts');
     build.onResolve({ filter: /^onnxruntime-common$/ }, ({ importer }) => (importer === path ? null : { path }));
   },
 };

@@ -10,8 +10,9 @@ let addon: NativeAddon | undefined;
 const load = createRequire(__filename);
 
 /**
- * The addon where there is but one that it can be: what `npm run build` made, or else the only file among the binaries for
- * this platform. node-gyp-build, which knows all places and names, takes longer to read and to search than the addon to load.
+ * The addon where there is but one that it can be: what `npm run build` made, or else the only file among the binaries
+ * for this platform. node-gyp-build, which knows all places and names, takes longer to read and to search than the
+ * addon to load.
  */
 function onlyBinary(root: string): string | undefined {
   if (process.env['PREBUILDS_ONLY']) return undefined;

@@ -225,7 +225,7 @@ void describe_interface(const Graph& graph, const std::vector<graph::ValueType>&
 std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& engine, const SessionOptions& options,
                                                                 const Logger& logger) {
   std::vector<std::shared_ptr<provider::Provider>> providers;
-  const bool strict = is_on(options.config, "session.disable_provider_fallback");
+  const bool strict = !options.provider_fallback || is_on(options.config, "session.disable_provider_fallback");
   for (std::size_t i = 0; i < options.providers.size(); ++i) {
     const ProviderChoice& choice = options.providers[i];
     if (choice.name == "cpu") break;  // takes everything: entries after it get nothing
@@ -405,7 +405,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   kernel::RunContext load;
   load.cancel = cancel;
   load.pool = &engine.pool();
-  load.max_threads = options.threads_of(load.pool->size());
+  load.max_threads = threads_of(options, load.pool->size());
   std::optional<runtime::WeightCache> cache;
   if (!options.model_cache_dir.empty()) {
     cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(), load.max_threads,

@@ -1,10 +1,10 @@
 import { types } from 'node:util';
 
-import { elementTypeOfCode, elementTypeOfName, typeNameHint, type ElementType } from './element-types.js';
-import { EngineTensor } from './engine-tensor.js';
-import { InferenceError, rangeError, typeError, type ErrorFields } from './errors.js';
-import { promiseHint } from './hints.js';
-import { Kind, type NativeTensor, type NativeValueInfo } from './native.js';
+import { elementTypeOfCode, elementTypeOfName, type ElementType } from '../tensor/element-types.js';
+import { EngineTensor } from '../tensor/engine-tensor.js';
+import { InferenceError, rangeError, typeError, type ErrorFields } from '../errors.js';
+import { promiseHint, typeNameHint } from '../hints.js';
+import { Kind, type NativeTensor, type NativeValueInfo } from '../native.js';
 import {
   bitsOf,
   describe,
@@ -15,7 +15,7 @@ import {
   toStorage,
   type TensorStorage,
   type TypedArray,
-} from './tensor-data.js';
+} from '../tensor/tensor-data.js';
 import type { WireWriter } from './wire.js';
 
 /*

@@ -2,36 +2,17 @@ import { types } from 'node:util';
 
 import { env, type InferenceSession as Common } from 'onnxruntime-common';
 
-import { rangeError, typeError } from './errors.js';
-import type { NativeSessionOptions } from './native.js';
-import { runOptionKeys, sessionOptionKeys } from './option-keys.js';
+import { rangeError, typeError } from '../errors.js';
+import type { NativeSessionOptions } from '../native.js';
+import { readSimpleSessionOptions, runOptionKeys, sessionOptionKeys, type OwnSessionOptions } from './generated.js';
 import { warnMisspelt } from './option-names.js';
 import { OptionReader } from './option-reader.js';
 import { parseProviders, type ProviderOption } from './provider-options.js';
-import { bytesOf, describe, isTypedArray } from './tensor-data.js';
+import { bytesOf, describe, isTypedArray } from '../tensor/tensor-data.js';
 
 /** Options of `InferenceSession.create`: those of onnxruntime-node, and more. */
-export interface SessionOptions extends Common.SessionOptions {
+export interface SessionOptions extends Common.SessionOptions, OwnSessionOptions {
   executionProviders?: readonly (ProviderOption | Common.ExecutionProviderConfig)[];
-  /** Whether a provider that cannot start makes room for the next of `executionProviders`. Default: true. */
-  providerFallback?: boolean;
-  /**
-   * How exact float32 products are where faster hardware formats exist: as float32 ('highest', the default), about 16
-   * bits ('high', with AMX) or 8 ('medium', with AMX or AVX512_BF16).
-   */
-  float32MatmulPrecision?: 'highest' | 'high' | 'medium';
-  /**
-   * Bytes that one run may hold; a run that needs more fails with OUT_OF_MEMORY before it asks the system. What long
-   * strings hold beside their tensor does not count.
-   */
-  memoryLimit?: number;
-  /**
-   * A folder in which packed weights are kept, made where it is missing: later loads of the model, in any process, map
-   * them instead of packing anew. Only folders that nobody else writes to should be given.
-   */
-  modelCacheDir?: string;
-  /** Ends the load. */
-  signal?: AbortSignal;
 }
 
 const logLevels = ['verbose', 'info', 'warning', 'error', 'fatal'];
@@ -52,7 +33,8 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
   warnMisspelt(Object.keys(options), sessionOptionKeys, runOptionKeys, 'SessionOptions');
   const reader = new OptionReader(options, 'session options');
 
-  const enableProfiling = reader.boolean('enableProfiling', false);
+  const simple = readSimpleSessionOptions(reader);
+  const { enableProfiling } = simple;
   if (enableProfiling && !reader.has('profileFilePrefix')) {
     reader.wrong('profileFilePrefix', 'a string when profiling is enabled', undefined);
   }
@@ -60,26 +42,10 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
   const providers = reader.get('executionProviders');
 
   const native: NativeSessionOptions = {
+    ...simple,
     providers: providers === undefined ? [] : parseProviders(providers),
-    providerFallback: reader.boolean('providerFallback', true),
-    intraOpNumThreads: reader.integer('intraOpNumThreads', 0),
-    interOpNumThreads: reader.integer('interOpNumThreads', 0),
-    graphOptimizationLevel: reader.oneOf(
-      'graphOptimizationLevel',
-      ['disabled', 'basic', 'extended', 'layout', 'all'],
-      'all',
-    ),
-    enableCpuMemArena: reader.boolean('enableCpuMemArena', true),
-    enableMemPattern: reader.boolean('enableMemPattern', true),
-    executionMode: reader.oneOf('executionMode', ['sequential', 'parallel'], 'sequential'),
-    float32MatmulPrecision: reader.oneOf('float32MatmulPrecision', ['highest', 'high', 'medium'], 'highest'),
-    optimizedModelFilePath: reader.path('optimizedModelFilePath', ''),
-    enableProfiling,
     profileFilePrefix: enableProfiling ? reader.path('profileFilePrefix', '') : '',
-    logId: reader.string('logId', ''),
     logSeverityLevel: reader.integer('logSeverityLevel', logLevels.indexOf(env.logLevel ?? 'warning'), 4),
-    memoryLimit: reader.integer('memoryLimit', 0, Number.MAX_SAFE_INTEGER),
-    modelCacheDir: reader.path('modelCacheDir', ''),
     freeDimensionOverrides: parseDimensions(reader),
     externalData: parseExternalData(reader, blobs),
     config: reader.config(),

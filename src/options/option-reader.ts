@@ -1,6 +1,6 @@
-import { rangeError, typeError } from './errors.js';
-import { homeOptionHint, shownPath } from './hints.js';
-import { describe } from './tensor-data.js';
+import { rangeError, typeError } from '../errors.js';
+import { homeOptionHint, shownPath } from '../hints.js';
+import { describe } from '../tensor/tensor-data.js';
 
 /** Reads the keys of a user's options object, each once; `what` ("session options") begins every message. */
 export class OptionReader {

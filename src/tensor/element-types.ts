@@ -1,7 +1,5 @@
 import type { Tensor } from 'onnxruntime-common';
 
-import { nameHint } from './hints.js';
-
 /**
  * How one ONNX element type looks from JavaScript. `array` names the typed array that holds it; `perElement` is the
  * number of array entries per element (2 for complex numbers, stored as real and imaginary parts); types of fewer than
@@ -66,32 +64,28 @@ const rows: readonly Row[] = [
   ['float6e3m2', 'float6e3m2', 6, 'Uint8Array', false],
 ];
 
-const byCode: readonly ElementType[] = rows.map(([name, onnxName, bits, array, common = true, perElement = 1], i) => ({
-  code: i + 1,
-  name,
-  onnxName,
-  bits,
-  array,
-  perElement,
-  common,
-}));
-const byName: ReadonlyMap<string, ElementType> = new Map(byCode.map((type) => [type.name, type]));
+/** All of them, in the order of their codes. */
+export const elementTypes: readonly ElementType[] = rows.map(
+  ([name, onnxName, bits, array, common = true, perElement = 1], i) => ({
+    code: i + 1,
+    name,
+    onnxName,
+    bits,
+    array,
+    perElement,
+    common,
+  }),
+);
+const byName: ReadonlyMap<string, ElementType> = new Map(elementTypes.map((type) => [type.name, type]));
 
 /** The type with an ONNX code; undefined for codes that are not known. */
 export function elementTypeOfCode(code: number): ElementType | undefined {
-  return byCode[code - 1];
+  return elementTypes[code - 1];
 }
 
 /** The type with a JavaScript name such as 'float32'; undefined for anything else. */
 export function elementTypeOfName(name: unknown): ElementType | undefined {
   return typeof name === 'string' ? byName.get(name) : undefined;
-}
-
-/** About a name that is no type: the nearest, or all; ONNX's own names are not JavaScript's ('float' is 'float32'). */
-export function typeNameHint(name: string): string {
-  const same = byCode.find(({ onnxName }) => onnxName === name.toLowerCase());
-  if (same !== undefined) return ` Did you mean '${same.name}'?`;
-  return nameHint(name, [...byName.keys()], 'types');
 }
 
 /** Entries that the data array of `size` elements has. */

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 
 import { arrayLength, type ArrayName, type ElementType } from './element-types.js';
-import { typeError } from './errors.js';
+import { typeError } from '../errors.js';
 
 /** Data of a tensor as the addon takes it: the bytes of a typed array, or strings. */
 export type TensorStorage = TypedArray | string[];
@@ -145,8 +145,8 @@ export function storageLength(storage: TensorStorage): number {
 }
 
 /**
- * What is wrong with `storage` as the data of `size` elements; undefined if nothing is. Surplus entries are fine, as for
- * onnxruntime-node, but not for packed types, where they are likely elements that were not packed.
+ * What is wrong with `storage` as the data of `size` elements; undefined if nothing is. Surplus entries are fine, as
+ * for onnxruntime-node, but not for packed types, where they are likely elements that were not packed.
  */
 export function lengthProblem(type: ElementType, storage: TensorStorage, size: number): string | undefined {
   const expected = arrayLength(type, size);

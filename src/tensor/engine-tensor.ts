@@ -1,17 +1,17 @@
 import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
 
 import { elementTypeOfCode, type ElementType } from './element-types.js';
-import { callNative, InferenceError } from './errors.js';
-import type { NativeTensor } from './native.js';
+import { callNative, InferenceError } from '../errors.js';
+import type { NativeTensor } from '../native.js';
 import { setFields, sizeOf } from './tensor.js';
 import { lengthProblem, toStorage, wrapBuffer } from './tensor-data.js';
 
 const Base = CommonTensor as unknown as new (type: 'uint8', data: Uint8Array) => CommonTensor;
 
 /**
- * A tensor in the engine's memory: from `session.allocate()` or an output bound to a device. Runs use it without a copy.
- * Its location is 'cpu-pinned' in host memory and 'gpu-buffer' on a device; JavaScript reaches the bytes by copies,
- * `getData()` and `setData()`.
+ * A tensor in the engine's memory: from `session.allocate()` or an output bound to a device. Runs use it without a
+ * copy. Its location is 'cpu-pinned' in host memory and 'gpu-buffer' on a device; JavaScript reaches the bytes by
+ * copies, `getData()` and `setData()`.
  */
 export class EngineTensor extends Base {
   readonly #handle: NativeTensor;
@@ -42,7 +42,10 @@ export class EngineTensor extends Base {
     return this.#handle.device;
   }
 
-  /** A copy of the elements of a tensor in host memory; throws for one on a device, where `getData()` is the way. */
+  /**
+   * A copy of the elements of a tensor in host memory. Throws INVALID_ARGUMENT for one on a device, where `getData()`
+   * is the way, and DISPOSED.
+   */
   override get data(): CommonTensor.DataType {
     if (this.location === 'gpu-buffer') {
       const message = 'The data is not on CPU. Use `getData()` to download GPU data to CPU.';
@@ -51,7 +54,7 @@ export class EngineTensor extends Base {
     return this.#read();
   }
 
-  /** A copy of the elements. `releaseData`: gives the engine's memory back afterwards. */
+  /** A copy of the elements. `releaseData`: gives the engine's memory back afterwards. Rejects with DISPOSED. */
   override getData(releaseData?: boolean): Promise<CommonTensor.DataType> {
     return new Promise((resolve) => {
       const data = this.#read();
@@ -60,7 +63,10 @@ export class EngineTensor extends Base {
     });
   }
 
-  /** Overwrites the elements. Throws TypeError for data of another type and Error where the length differs. */
+  /**
+   * Overwrites the elements. Throws TypeError for data of another type, and InferenceError: INVALID_ARGUMENT where
+   * there is too little of it, DISPOSED.
+   */
   setData(data: CommonTensor.DataType | readonly string[] | readonly number[] | readonly bigint[]): void {
     this.#ensureValid();
     const storage = toStorage(this.#type, data, 'setData');
@@ -78,6 +84,7 @@ export class EngineTensor extends Base {
     setFields(this, { dataLocation: 'none' });
   }
 
+  /** Throws INVALID_ARGUMENT: engine memory has one shape. */
   override reshape(_dims: readonly number[]): TypedTensor<CommonTensor.Type> {
     this.#ensureValid();
     throw new InferenceError('INVALID_ARGUMENT', 'Cannot reshape a tensor that owns engine memory.');

@@ -1,9 +1,9 @@
-import { makeSession } from './inference-session.js';
-import { parseModelArguments } from './model-arguments.js';
-import { Kind, type NativeSession, type NativeValueInfo } from './native.js';
-import { NativeSessionHandler } from './session-handler.js';
-import { parseSessionOptions } from './session-options.js';
-import { Tensor } from './tensor.js';
+import { makeSession } from '../inference-session.js';
+import { parseModelArguments } from '../model-arguments.js';
+import { Kind, type NativeSession, type NativeValueInfo } from '../native.js';
+import { NativeSessionHandler } from '../session-handler.js';
+import { parseSessionOptions } from '../options/session-options.js';
+import { Tensor } from '../tensor/tensor.js';
 
 const value: NativeValueInfo = {
   name: 'value',
@@ -23,8 +23,8 @@ const still = {
 } as unknown as NativeSession;
 
 /**
- * Has V8 compile what `create` and `run` consist of, which it puts off to a function's first call: the first load and the
- * first run of a process would hold the event loop for twice as long otherwise. Nothing of it reaches the addon.
+ * Has V8 compile what `create` and `run` consist of, which it puts off to a function's first call: the first load and
+ * the first run of a process would hold the event loop for twice as long otherwise. Nothing of it reaches the addon.
  */
 export function warmUp(): void {
   parseModelArguments([value.name, { intraOpNumThreads: 1 }]);

@@ -1,8 +1,8 @@
 import { Tensor as CommonTensor, type TypedTensor } from 'onnxruntime-common';
 
-import { arrayLength, elementTypeOfName, typeNameHint, type ElementType } from './element-types.js';
-import { InferenceError, rangeError, typeError } from './errors.js';
-import { dataHint } from './hints.js';
+import { arrayLength, elementTypeOfName, type ElementType } from './element-types.js';
+import { InferenceError, rangeError, typeError } from '../errors.js';
+import { dataHint, typeNameHint } from '../hints.js';
 import {
   describe,
   inThisRealm,
@@ -21,6 +21,7 @@ import type { TensorConstructor, TensorFields } from './tensor-types.js';
  */
 const TensorBase = CommonTensor as unknown as new (type: 'uint8', data: Uint8Array) => CommonTensor;
 export class ExtendedTensor extends TensorBase {
+  /** Throws TypeError for data or dims of another kind, INVALID_ARGUMENT where data and dims do not fit. */
   constructor(type: ElementType, data: unknown, dims: unknown) {
     super('uint8', new Uint8Array(0));
     const storage = toStorage(type, data, 'Tensor');
@@ -40,6 +41,7 @@ export class ExtendedTensor extends TensorBase {
     });
   }
 
+  /** The same data with other dims. Throws INVALID_ARGUMENT where they have another number of elements. */
   override reshape(dims: readonly number[]): TypedTensor<CommonTensor.Type> {
     return reshaped(this, dims);
   }

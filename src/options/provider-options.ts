@@ -1,23 +1,16 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
-import { typeError } from './errors.js';
-import { describe } from './tensor-data.js';
+import { typeError } from '../errors.js';
+import type { OwnProviderOption } from './generated.js';
+import { describe } from '../tensor/tensor-data.js';
 
-/** Host memory that poses as a device: for tests of partitioning, copies and IoBinding. */
-export interface NullExecutionProviderOption {
-  readonly name: 'null';
-  /** Operators it claims; all that it can by default. */
-  ops?: string | readonly string[];
-  /** A reason with which it refuses to start. */
-  unavailable?: string;
-}
+export type { NullExecutionProviderOption } from './generated.js';
 
 /**
  * One entry of `executionProviders`: a name, or an object whose `name` decides which further options it has. Options
  * reach the provider as text; camelCase names are those of its option table in snake_case (`deviceId` is `device_id`).
  */
-export type ProviderOption =
-  Common.ExecutionProviderOptionMap[Common.ExecutionProviderName] | NullExecutionProviderOption;
+export type ProviderOption = Common.ExecutionProviderOptionMap[Common.ExecutionProviderName] | OwnProviderOption;
 
 export interface ProviderConfig {
   name: string;

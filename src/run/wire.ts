@@ -1,12 +1,12 @@
 import { Tensor as CommonTensor } from 'onnxruntime-common';
 
-import { elementTypeOfCode, type ElementType } from './element-types.js';
-import { EngineTensor } from './engine-tensor.js';
-import { InferenceError } from './errors.js';
-import { Kind, type NativeTensor, type Wire } from './native.js';
-import { ExtendedTensor } from './tensor.js';
-import { wrapBuffer, type TensorStorage } from './tensor-data.js';
-import type { InferenceValue } from './tensor-types.js';
+import { elementTypeOfCode, type ElementType } from '../tensor/element-types.js';
+import { EngineTensor } from '../tensor/engine-tensor.js';
+import { InferenceError } from '../errors.js';
+import { Kind, type NativeTensor, type Wire } from '../native.js';
+import { ExtendedTensor } from '../tensor/tensor.js';
+import { wrapBuffer, type TensorStorage } from '../tensor/tensor-data.js';
+import type { InferenceValue } from '../tensor/tensor-types.js';
 
 /** Builds the wire form of a run (see native.ts). Reused, because the addon is done with it when the call returns. */
 export class WireWriter {

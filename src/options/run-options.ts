@@ -1,17 +1,12 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
-import type { NativeRunOptions } from './native.js';
-import { runOptionKeys, sessionOptionKeys } from './option-keys.js';
+import type { NativeRunOptions } from '../native.js';
+import { readSimpleRunOptions, runOptionKeys, sessionOptionKeys, type OwnRunOptions } from './generated.js';
 import { warnMisspelt } from './option-names.js';
 import { OptionReader } from './option-reader.js';
 
 /** Options of one run: those of onnxruntime-node, of which `terminate` and `extra` work, and more. */
-export interface RunOptions extends Common.RunOptions {
-  /** Ends the run at its next node or loop step; the promise rejects with code ABORTED and the reason as cause. */
-  signal?: AbortSignal;
-  /** Milliseconds after which the run is aborted; also works for runSync. */
-  timeout?: number;
-}
+export interface RunOptions extends Common.RunOptions, OwnRunOptions {}
 
 export interface ParsedRunOptions {
   native: NativeRunOptions | undefined;
@@ -28,11 +23,6 @@ export function parseRunOptions(options: object | undefined): ParsedRunOptions {
   if (keys.length === 0) return nothing;
   warnMisspelt(keys, runOptionKeys, sessionOptionKeys, 'RunOptions');
   const reader = new OptionReader(options, 'run options');
-  const native: NativeRunOptions = {
-    tag: reader.string('tag', ''),
-    logSeverityLevel: reader.integer('logSeverityLevel', -1, 4),
-    timeout: reader.integer('timeout', 0),
-    config: reader.config(),
-  };
+  const native: NativeRunOptions = { ...readSimpleRunOptions(reader), config: reader.config() };
   return { native, terminate: reader.get('terminate') === true, signal: reader.signal() };
 }
