@@ -1,5 +1,7 @@
 #include "providers/cuda/device/stream.h"
 
+#include <cstring>
+
 #include "base/error.h"
 
 namespace infernode::cuda {
@@ -31,6 +33,8 @@ std::vector<ReadyLaunch> ready(Device& device, std::vector<Launch> launches) {
 
 namespace {
 
+constexpr std::size_t kMostParamBytes = 4096;
+
 void enqueue_one(Device& device, const ReadyLaunch& ready, driver::StreamHandle stream) {
   const Launch& launch = ready.launch;
   driver::LaunchAttribute attributes[2] = {};
@@ -54,7 +58,10 @@ void enqueue_one(Device& device, const ReadyLaunch& ready, driver::StreamHandle 
     attribute.id = driver::kAttributeClusterDimension;
     attribute.value.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
   }
-  void* arguments[] = {const_cast<std::byte*>(launch.params.data())};
+  // Tensor maps among the parameters lie at multiples of 64 bytes; what captures a launch relies on it.
+  alignas(64) std::byte params[kMostParamBytes];
+  std::memcpy(params, launch.params.data(), launch.params.size());
+  void* arguments[] = {params};
   const driver::Result result = device.api().launch(&config, ready.function, arguments, nullptr);
   if (result != driver::kSuccess) {
     device.check(result, cat("launching ", launch.kernel, " on a grid of ", launch.grid.x, "x", launch.grid.y, "x",

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "providers/cuda/kernels/attention.h"
 #include "providers/cuda/kernels/movement.h"
 #include "providers/cuda/kernels/rows.h"
 #include "providers/cuda/lowering/products.h"
@@ -14,15 +15,15 @@ using tensor::DType;
 using tensor::Shape;
 
 /// An operand as [batch, heads, rows, columns], with strides in elements.
-struct Heads {
+struct Operand4 {
   DevicePtr at = 0;
   DType dtype{};
   std::int64_t batch = 1, heads = 1, rows = 1, columns = 1;
   std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
 };
 
-Heads heads_of(const DeviceTensor& t, bool rows_first) {
-  Heads h{.at = t.at, .dtype = t.dtype};
+Operand4 operand_of(const DeviceTensor& t, bool rows_first) {
+  Operand4 h{.at = t.at, .dtype = t.dtype};
   const Shape& s = t.shape;
   if (s.rank() == 3) {
     h.batch = s[0], h.rows = s[1], h.columns = s[2];
@@ -42,14 +43,14 @@ bool can_attend(const NodeView& node) {
 }
 
 /// The mask with strides for [batch, heads, queries, keys]; its last dim is whole.
-Heads mask_of(Builder& b, const Shape& scores) {
+Operand4 mask_of(Builder& b, const Shape& scores) {
   if (!b.has_input(3)) return {};
   DeviceTensor mask = b.input(3);
   if (b.input_shape(0).rank() == 3 && mask.shape.rank() == 3) {
     mask.shape = Shape{mask.shape[0], 1, mask.shape[1], mask.shape[2]};
   }
   Shape strides = tensor::broadcast_strides(mask.shape, scores);
-  Heads h{.at = mask.at, .dtype = mask.dtype};
+  Operand4 h{.at = mask.at, .dtype = mask.dtype};
   if (strides[3] == 0 && scores[3] > 1) {
     Shape whole = scores;
     for (std::size_t d = 0; d < 3; ++d) whole[d] = strides[d] == 0 ? 1 : scores[d];
@@ -67,7 +68,7 @@ Heads mask_of(Builder& b, const Shape& scores) {
   return h;
 }
 
-Matrix matrix_of(const Heads& h, bool columns_are_rows) {
+Matrix matrix_of(const Operand4& h, bool columns_are_rows) {
   Matrix m{.address = h.at,
            .type = element_of(h.dtype),
            .row_stride = columns_are_rows ? 1 : h.row_stride,
@@ -77,7 +78,7 @@ Matrix matrix_of(const Heads& h, bool columns_are_rows) {
   return m;
 }
 
-GemmProblem problem_of(const Heads& q, std::int64_t m, std::int64_t n, std::int64_t k) {
+GemmProblem problem_of(const Operand4& q, std::int64_t m, std::int64_t n, std::int64_t k) {
   GemmProblem p;
   p.m = m, p.n = n, p.k = k;
   p.batch[0] = q.heads;
@@ -86,8 +87,8 @@ GemmProblem problem_of(const Heads& q, std::int64_t m, std::int64_t n, std::int6
 }
 
 /// Scores, their softmax and the product with V, one after the other.
-void attend_in_steps(Builder& b, const Heads& q, const Heads& k, const Heads& v, const Heads& mask, const Heads& y) {
-  Heads p{.dtype = q.dtype, .batch = q.batch, .heads = q.heads, .rows = q.rows, .columns = k.rows};
+void attend_in_steps(Builder& b, const Operand4& q, const Operand4& k, const Operand4& v, const Operand4& mask, const Operand4& y) {
+  Operand4 p{.dtype = q.dtype, .batch = q.batch, .heads = q.heads, .rows = q.rows, .columns = k.rows};
   p.row_stride = p.columns, p.head_stride = p.rows * p.columns, p.batch_stride = p.heads * p.head_stride;
   const std::int64_t count = p.batch * p.batch_stride;
   p.at = b.scratch(tensor::byte_size(p.dtype, count));
@@ -133,10 +134,10 @@ void attend_in_steps(Builder& b, const Heads& q, const Heads& k, const Heads& v,
 }
 
 /// Keys or values whose heads serve groups of queries, one for each query head.
-Heads repeat_heads(Builder& b, const Heads& h, std::int64_t heads) {
+Operand4 repeat_heads(Builder& b, const Operand4& h, std::int64_t heads) {
   if (h.heads == heads) return h;
   const std::int64_t group = heads / h.heads;
-  Heads all{.dtype = h.dtype, .batch = h.batch, .heads = heads, .rows = h.rows, .columns = h.columns};
+  Operand4 all{.dtype = h.dtype, .batch = h.batch, .heads = heads, .rows = h.rows, .columns = h.columns};
   all.row_stride = h.columns, all.head_stride = h.rows * h.columns, all.batch_stride = heads * all.head_stride;
   const Shape dims{h.batch, h.heads, group, h.rows, h.columns};
   const Shape dense = dims.strides();
@@ -150,17 +151,49 @@ Heads repeat_heads(Builder& b, const Heads& h, std::int64_t heads) {
   return all;
 }
 
+cuda::Heads heads_of(const Operand4& o) {
+  return {.address = o.at, .at = {.row = o.row_stride, .head = o.head_stride, .batch = o.batch_stride}};
+}
+
+AttentionProblem whole_problem(Builder& b, const Operand4& q, const Operand4& k, const Operand4& v,
+                               const Operand4& mask, const Operand4& y) {
+  AttentionProblem p;
+  p.batch = q.batch;
+  p.heads = q.heads;
+  p.kv_heads = k.heads;
+  p.queries = q.rows;
+  p.keys = k.rows;
+  p.d = q.columns;
+  p.dv = v.columns;
+  p.type = element_of(q.dtype);
+  p.q = heads_of(q);
+  p.k = heads_of(k);
+  p.v = heads_of(v);
+  p.out = heads_of(y);
+  p.scale = b.attributes().get_float("scale", 1);
+  if (mask.at != 0) {
+    p.bias = heads_of(mask);
+    p.bias_type = element_of(mask.dtype);
+  }
+  return p;
+}
+
 void lower_attention(Builder& b) {
   const auto flag = [&](const char* name) { return b.attributes().get_int(name, 0) != 0; };
-  const Heads q = heads_of(b.input(0), flag("q_rows_first")), k = heads_of(b.input(1), flag("k_rows_first")),
-              v = heads_of(b.input(2), flag("v_rows_first"));
+  const Operand4 q = operand_of(b.input(0), flag("q_rows_first")), k = operand_of(b.input(1), flag("k_rows_first")),
+              v = operand_of(b.input(2), flag("v_rows_first"));
   if (k.heads == 0 || q.heads % k.heads != 0 || v.rows != k.rows || v.heads != k.heads || q.columns != k.columns) {
     fail(ErrorCode::ShapeMismatch, "Q, K and V do not fit together");
   }
-  const Heads mask = mask_of(b, Shape{q.batch, q.heads, q.rows, k.rows});
+  const Operand4 mask = mask_of(b, Shape{q.batch, q.heads, q.rows, k.rows});
   const DeviceTensor out = b.output(0);
   if (out.numel() == 0) return;
-  const Heads y = heads_of(out, flag("y_rows_first"));
+  const Operand4 y = operand_of(out, flag("y_rows_first"));
+  AttentionProblem whole = whole_problem(b, q, k, v, mask, y);
+  if (!attention_choices(b.target(), whole).empty()) {
+    if (const std::size_t bytes = attention_workspace(b.target(), whole); bytes > 0) whole.workspace = b.scratch(bytes);
+    return b.launch(plan_attention(b.target(), whole));
+  }
   attend_in_steps(b, q, repeat_heads(b, k, q.heads), repeat_heads(b, v, q.heads), mask, y);
 }
 

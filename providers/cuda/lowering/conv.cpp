@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "providers/cuda/kernels/conv.h"
+#include "providers/cuda/kernels/depthwise.h"
 #include "providers/cuda/lowering/products.h"
 
 namespace infernode::cuda {
@@ -54,6 +55,41 @@ void use_weights(Builder& b, ConvProblem& p) {
   });
 }
 
+/// Each channel has a window of its own.
+bool is_depthwise(const ConvProblem& p) {
+  return p.channels == 1 && p.outputs == 1 && p.groups > 1 && p.kernel[0] == 1 && p.in[0] == 1;
+}
+
+void launch_depthwise(Builder& b, const ConvProblem& p) {
+  DepthwiseProblem d;
+  d.images = p.images;
+  d.channels = p.groups;
+  for (int i = 0; i < 2; ++i) {
+    d.in[i] = p.in[i + 1];
+    d.out[i] = p.out[i + 1];
+    d.kernel[i] = p.kernel[i + 1];
+    d.stride[i] = p.stride[i + 1];
+    d.pad[i] = p.pad[i + 1];
+    d.dilation[i] = p.dilation[i + 1];
+  }
+  d.input = p.input;
+  d.type = p.type;
+  d.pixel = p.pixel;
+  d.epilogue = p.epilogue;
+  const std::int64_t taps = p.kernel[1] * p.kernel[2];
+  const WeightLayout layout = depthwise_weights(d.channels, taps);
+  d.weights = b.constants().pack(*b.known(1), cat("depthwise ", layout.row), layout.bytes,
+                                 [&](DevicePtr from, DevicePtr to) {
+                                   const WeightSource source{.address = from,
+                                                             .type = p.type,
+                                                             .row_stride = 1,
+                                                             .tap_stride = 0,
+                                                             .channel_stride = taps};
+                                   return plan_pack_weight(layout, source, to);
+                                 });
+  b.launch(plan_depthwise(b.target(), d));
+}
+
 void lower_conv(Builder& b) {
   const DeviceTensor x = b.input_channels_last(0);
   const Shape kernel = b.input_shape(1);
@@ -98,6 +134,7 @@ void lower_conv(Builder& b) {
     p.epilogue.residual_row = residual.pitch;
   }
   set_activation(b.attributes(), p.epilogue);
+  if (is_depthwise(p)) return launch_depthwise(b, p);
   use_weights(b, p);
   if (const std::size_t bytes = conv_workspace(b.target(), p); bytes > 0) p.workspace = b.scratch(bytes);
   b.launch(plan_conv(b.target(), p));

@@ -1,0 +1,91 @@
+// The kernels that have no instructions of their own, from the same sources, for the host.
+
+#include <map>
+
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+#include "double.h"
+
+#include "providers/cuda/kernels/movement.cu"
+#undef MOVEMENT
+#undef TRANSPOSE
+#include "providers/cuda/kernels/unary.cu"
+#undef KERNEL
+#include "providers/cuda/kernels/binary.cu"
+#undef KERNEL
+#include "providers/cuda/kernels/cast.cu"
+#include "providers/cuda/kernels/pool.cu"
+#undef KERNEL
+#include "providers/cuda/kernels/rows.cu"
+#undef KERNEL
+
+namespace infernode::cuda_double {
+
+namespace {
+
+template <class P, void (*kKernel)(P)>
+HostKernel host_kernel() {
+  return {[](const void* params, const unsigned grid[3], const unsigned block[3]) {
+            const P& p = *static_cast<const P*>(params);
+            run_grid(grid, block, [&p] { kKernel(p); });
+          },
+          sizeof(P)};
+}
+
+using Table = std::map<std::string, HostKernel>;
+
+#define ADD(name, params) table.emplace(#name, host_kernel<cuda::params, cuda::name>());
+
+void add_movement(Table& table) {
+#define ADD_SIZE(bytes) ADD(copy_##bytes, CopyParams) ADD(gather_##bytes, GatherParams)
+  ADD_SIZE(1) ADD_SIZE(2) ADD_SIZE(4) ADD_SIZE(8) ADD_SIZE(16)
+  ADD(transpose_1, TransposeParams)
+  ADD(transpose_2, TransposeParams)
+  ADD(transpose_4, TransposeParams)
+  ADD(transpose_8, TransposeParams)
+  ADD(cast, CastParams)
+}
+
+void add_elementwise(Table& table) {
+#define ADD_PACKS(name) ADD(name##_1, ElementwiseParams) ADD(name##_4, ElementwiseParams)
+#define ADD_REALS(family) ADD_PACKS(family##_f32) ADD_PACKS(family##_f16) ADD_PACKS(family##_bf16)
+#define ADD_INTS(family) ADD_PACKS(family##_i64) ADD_PACKS(family##_i32)
+  ADD_REALS(unary) ADD_REALS(binary) ADD_REALS(compare) ADD_REALS(test)
+  ADD_INTS(unary) ADD_INTS(binary) ADD_INTS(compare)
+  ADD_PACKS(unary_u8) ADD_PACKS(compare_u8)
+  ADD_PACKS(where_1) ADD_PACKS(where_2) ADD_PACKS(where_4) ADD_PACKS(where_8)
+}
+
+void add_rows(Table& table) {
+#define ADD_TYPES(family, params) ADD(family##_f32, params) ADD(family##_f16, params) ADD(family##_bf16, params)
+  ADD_TYPES(normalize, NormalizeParams)
+  ADD_TYPES(softmax, SoftmaxParams)
+  ADD_TYPES(reduce, ReduceParams)
+  ADD_TYPES(scan, ScanParams)
+  ADD_TYPES(pool, PoolParams)
+  ADD_TYPES(global_pool, GlobalPoolParams)
+  ADD(reduce_i64, ReduceParams)
+  ADD(reduce_i32, ReduceParams)
+  ADD(scan_i64, ScanParams)
+  ADD(scan_i32, ScanParams)
+}
+
+const Table& kernels() {
+  static const Table all = [] {
+    Table table;
+    add_movement(table);
+    add_elementwise(table);
+    add_rows(table);
+    return table;
+  }();
+  return all;
+}
+
+}  // namespace
+
+const HostKernel* find_kernel(const std::string& name) {
+  const auto found = kernels().find(name);
+  return found == kernels().end() ? nullptr : &found->second;
+}
+
+}  // namespace infernode::cuda_double
