@@ -41,7 +41,7 @@ LoopTeam::LoopTeam(size_t workers, uint32_t spin_us, const ThreadHooks& hooks)
     workers_[i] = {this, i};
     try {
       OsThread thread;
-      if (!thread.start(worker_entry, &workers_[i], hooks)) break;
+      if (!thread.start(worker_entry, &workers_[i], &hooks)) break;
       threads_.push_back(std::move(thread));
     } catch (...) {
       break;  // no memory, or a hook that throws: work with the threads there are

@@ -38,7 +38,7 @@ bool TaskRunners::start_runner() {
     Runner& runner = live_.back();
     runner.self = std::prev(live_.end());
     // The new thread waits for the lock held here before it touches its runner.
-    if (runner.thread.start(runner_entry, &runner, options_.hooks)) return true;
+    if (runner.thread.start(runner_entry, &runner, &options_.hooks)) return true;
     live_.pop_back();
   } catch (...) {
     if (!live_.empty() && !live_.back().thread.started()) live_.pop_back();

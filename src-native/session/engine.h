@@ -21,9 +21,9 @@ namespace infernode::session {
 /// loads the core (napi/ holds it for all environments) and kept alive by every Session.
 class Engine {
  public:
-  /// `threads` 0: what affinity, cpuset and cgroup quota allow. Throws InvalidArgument where INFERNODE_CPU asks for
-  /// what the CPU lacks.
-  static std::shared_ptr<Engine> create(std::size_t threads = 0);
+  /// `threads` 0: what affinity, cpuset and cgroup quota allow. `hooks`, where set, make and join every thread of the
+  /// engine. Throws InvalidArgument where INFERNODE_CPU asks for what the CPU lacks.
+  static std::shared_ptr<Engine> create(std::size_t threads = 0, ThreadHooks hooks = {});
   ~Engine();
 
   ThreadPool& pool() { return *pool_; }

@@ -451,7 +451,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
                                                   .load = &load});
   if (cache) cache->save();
   // What runs read of the files comes back when they do; much of what loading read is packed now, or next to it.
-  for (const auto& file : files) file->advise(MappedFile::Advice::DontNeed);
+  for (const auto& file : files) file->drop();
   return loaded;
 }
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "fusions/conv_weights.h"
+#include "fusions/conv/conv_weights.h"
 
 namespace infernode::fusions {
 namespace {

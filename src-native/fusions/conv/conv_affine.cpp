@@ -1,4 +1,4 @@
-#include "fusions/conv_weights.h"
+#include "fusions/conv/conv_weights.h"
 
 namespace infernode::fusions {
 namespace {
