@@ -74,7 +74,7 @@ __device__ __forceinline__ void global_pool(const GlobalPoolParams& p) {
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32][j] = sum[j];
   }
   __syncthreads();
-  if (threadIdx.x >= kPack || channel + threadIdx.x >= p.channels) return;
+  if (threadIdx.x >= kPack || channel + static_cast<int>(threadIdx.x) >= p.channels) return;
   float total = parts[0][threadIdx.x];
   for (int w = 1; w < 8; ++w) {
     const float other = parts[w][threadIdx.x];

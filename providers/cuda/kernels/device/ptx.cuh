@@ -27,6 +27,12 @@ __device__ __forceinline__ void let_next_start() {
 #endif
 }
 
+/// Brings a parameter's part of constant memory near, while there is time for it.
+template <class T>
+__device__ __forceinline__ void touch(T v) {
+  asm volatile("" ::"r"(static_cast<std::uint32_t>(v)));
+}
+
 __device__ __forceinline__ uint4 load16(const void* p) {
   uint4 r;
   asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
@@ -43,6 +49,18 @@ __device__ __forceinline__ uint4 load16_stream(const void* p) {
                : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
                : "l"(p)
                : "memory");
+  return r;
+}
+
+/// Zeros where `valid` is not true, without a branch: several such loads are under way at once.
+__device__ __forceinline__ uint4 load16_if(const void* p, bool valid) {
+  uint4 r;
+  asm volatile(
+      "{ .reg .pred q; setp.ne.b32 q, %5, 0; mov.u32 %0, 0; mov.u32 %1, 0; mov.u32 %2, 0; mov.u32 %3, 0;"
+      " @q ld.global.v4.u32 {%0,%1,%2,%3}, [%4]; }"
+      : "=&r"(r.x), "=&r"(r.y), "=&r"(r.z), "=&r"(r.w)
+      : "l"(p), "r"(static_cast<int>(valid))
+      : "memory");
   return r;
 }
 
