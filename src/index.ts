@@ -1,4 +1,4 @@
-import './start-up/start.js';
+import './start-up/early-load.js';
 
 import { registerBackends } from './backend.js';
 import { warmUp } from './start-up/warm-up.js';

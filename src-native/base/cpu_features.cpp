@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/edit_distance.h"
 #include "base/error.h"
+#include "base/text/edit_distance.h"
 
 #if defined(__x86_64__) || defined(_M_X64)
 #define INFERNODE_X86 1

@@ -6,11 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cpu_features.h"
 #include "graph/graph.h"
 #include "kernel/run_context.h"
 #include "kernel/stream.h"
-#include "microkernels/common/precision.h"
+#include "microkernels/kernel_set.h"
 #include "tensor/value.h"
 
 namespace infernode::kernel {
@@ -59,9 +58,11 @@ class KernelInfo {
   /// The kernel has packed input i and will not read it at run: its unpacked pages may go.
   virtual void release_constant(std::size_t i) = 0;
   virtual WeightPacker& packer() = 0;
-  virtual CpuRung cpu_rung() const = 0;
+  /// The loops that kernels call: of this CPU, as exact as the session asks. Constants, which kernels may keep.
+  virtual const microkernels::KernelSet& kernels() const = 0;
+  CpuRung cpu_rung() const { return kernels().rung; }
   /// Of the session's float32 products: that of every run, known here since it may decide how weights are packed.
-  virtual microkernels::Float32Precision float32_precision() const = 0;
+  microkernels::Float32Precision float32_precision() const { return kernels().precision; }
   /// Runs the graph in attribute `name`. Throws InvalidModel where there is none.
   virtual std::unique_ptr<SubgraphRunner> subgraph(std::string_view name) = 0;
 

@@ -144,8 +144,8 @@ class Blocking {
   Blocking(Graph& graph, const PassOptions& options)
       : graph_(graph),
         options_(options),
-        table_(microkernels::blocked_conv_table(options.rung, options.precision)),
-        exact_table_(microkernels::blocked_conv_table(options.rung)),
+        table_(options.kernels->blocked_conv),
+        exact_table_(options.kernels->exact().blocked_conv),
         pairs_(&table_ != &exact_table_),
         consumers_(graph.consumers()),
         outputs_(graph.outputs().begin(), graph.outputs().end()) {}
@@ -207,7 +207,7 @@ class Blocking {
     candidate.inputs[0] = groups == 1 && in.channels <= kFewChannels ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
     const Times times = conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w, candidate.exact) : Winograd{},
-                                   pairs_ && !candidate.exact, options_.rung);
+                                   pairs_ && !candidate.exact, options_.kernels->rung);
     candidate.gain = static_cast<std::int64_t>(times.plain - times.blocked);
     return candidate;
   }
@@ -236,10 +236,8 @@ class Blocking {
     if (s.kernel_h != 3 || s.kernel_w != 3 || s.stride_h != 1 || s.stride_w != 1 || s.dilation_h != 1 ||
         s.dilation_w != 1)
       return {};
-    Winograd pays{s.positions() > kFew && microkernels::winograd_pays(microkernels::winograd_table(options_.rung), s),
-                  microkernels::blocked_winograd_table(
-                      options_.rung, exact ? microkernels::Float32Precision::kHighest : options_.precision)
-                      .pays(s)};
+    Winograd pays{s.positions() > kFew && microkernels::winograd_pays(options_.kernels->winograd, s),
+                  (exact ? options_.kernels->exact() : *options_.kernels).blocked_winograd.pays(s)};
     if ((pays.plain || pays.blocked) && !microkernels::winograd_holds(s.out_channels, s.in_channels, w.data<float>()))
       return {};
     return pays;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/cpu_features.h"
 #include "base/system.h"
 #include "passes/fusions.h"
 #include "provider/absent.h"

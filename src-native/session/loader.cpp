@@ -1,4 +1,5 @@
 #include "session/loader.h"
+#include "base/cpu_features.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -345,8 +346,7 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
   loaded.providers = make_providers(engine, options, logger);
   const bool shared = !loaded.providers.empty();
   pass_options.cpu_only = !shared;
-  pass_options.rung = engine.cpu_rung();
-  pass_options.precision = options.float32_precision;
+  pass_options.kernels = &engine.kernels(options.float32_precision);
   bool save = !options.optimized_model_path.empty();
   if (save && options.level >= passes::Level::Basic && passes::should_keep_codes(model)) {
     Model copy = model;
@@ -439,8 +439,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   model.graph->compact();
   loaded.plan =
       runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),
-                                                  .rung = engine.cpu_rung(),
-                                                  .precision = options.float32_precision,
+                                                  .kernels = &engine.kernels(options.float32_precision),
                                                   .weights = &engine.weights(),
                                                   .cache = cache ? &*cache : nullptr,
                                                   .providers = loaded.providers,

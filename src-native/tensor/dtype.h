@@ -74,6 +74,7 @@ class TypeSet {
   constexpr bool contains(DType t) const { return (bits_ & bit(t)) != 0; }
   constexpr TypeSet operator|(TypeSet o) const { return TypeSet(bits_ | o.bits_); }
   constexpr TypeSet operator&(TypeSet o) const { return TypeSet(bits_ & o.bits_); }
+  constexpr TypeSet without(TypeSet o) const { return TypeSet(bits_ & ~o.bits_); }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool operator==(const TypeSet&) const = default;
   /// "float32, float64", for messages.

@@ -1,11 +1,11 @@
-#include "base/loop_team.h"
+#include "base/thread_pool/loop_team.h"
 
 #include <algorithm>
 #include <bit>
 #include <thread>
 
 #include "base/float_mode.h"
-#include "base/futex.h"
+#include "base/thread_pool/futex.h"
 
 namespace infernode {
 namespace {

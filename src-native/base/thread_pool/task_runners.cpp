@@ -1,4 +1,4 @@
-#include "base/task_runners.h"
+#include "base/thread_pool/task_runners.h"
 
 #include <algorithm>
 #include <chrono>
