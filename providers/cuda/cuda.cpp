@@ -4,6 +4,7 @@
 #include "provider/provider.h"
 #include "providers/cuda/claim.h"
 #include "providers/cuda/device/images.h"
+#include "providers/cuda/merge_products.h"
 #include "providers/cuda/options.h"
 #include "providers/cuda/plan/compiled_kernel.h"
 
@@ -70,7 +71,7 @@ class CudaProvider final : public provider::Provider {
   }
 
  private:
-  /// A copy of the graph after the fusions of level 2.
+  /// A copy of the graph after the fusions of level 2 and the provider's own.
   std::shared_ptr<const graph::Graph> fused(const graph::Graph& graph) const {
     graph::Model model;
     model.graph = graph.clone();
@@ -80,6 +81,7 @@ class CudaProvider final : public provider::Provider {
                           .allocator = &tensor::host_allocator(),
                           .disabled = {},
                           .cpu_only = false});
+    merge_products(*model.graph);
     return model.graph;
   }
 
@@ -98,7 +100,7 @@ class CudaProvider final : public provider::Provider {
 namespace infernode::provider {
 
 void register_cuda(std::vector<ProviderFactory>& factories) {
-  factories.push_back({"cuda", true, [devices = std::make_shared<cuda::Devices>()](
+  factories.push_back({"cuda", !cuda::images().empty(), [devices = std::make_shared<cuda::Devices>()](
                                          const ProviderOptions& given, const Logger& logger) -> std::shared_ptr<Provider> {
                          const cuda::Options options = cuda::read_options(given, logger);
                          if (cuda::images().empty()) {

@@ -58,8 +58,8 @@ void enqueue_one(Device& device, const ReadyLaunch& ready, driver::StreamHandle 
     attribute.id = driver::kAttributeClusterDimension;
     attribute.value.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
   }
-  // Tensor maps among the parameters lie at multiples of 64 bytes; what captures a launch relies on it.
-  alignas(64) std::byte params[kMostParamBytes];
+  // Tensor maps among the parameters lie at multiples of 128 bytes.
+  alignas(128) std::byte params[kMostParamBytes];
   std::memcpy(params, launch.params.data(), launch.params.size());
   void* arguments[] = {params};
   const driver::Result result = device.api().launch(&config, ready.function, arguments, nullptr);

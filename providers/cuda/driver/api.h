@@ -59,7 +59,7 @@ namespace infernode::cuda::driver {
   X(launch, cuLaunchKernelEx, (const LaunchConfig*, Function, void**, void**))                                       \
   X(capture_begin, cuStreamBeginCapture, (StreamHandle, int))                                                        \
   X(capture_end, cuStreamEndCapture, (StreamHandle, Graph*))                                                         \
-  X(graph_instantiate, cuGraphInstantiate, (GraphExec*, Graph, unsigned long long))                                  \
+  X(graph_instantiate, cuGraphInstantiateWithFlags, (GraphExec*, Graph, unsigned long long))                                  \
   X(graph_upload, cuGraphUpload, (GraphExec, StreamHandle))                                                          \
   X(graph_launch, cuGraphLaunch, (GraphExec, StreamHandle))                                                          \
   X(graph_destroy, cuGraphDestroy, (Graph))                                                                          \

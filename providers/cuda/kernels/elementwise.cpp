@@ -18,17 +18,10 @@ struct Axis {
 
 /// Strides of `t` read as `shape`, in memory order of the output: plain, or N, spatial, C.
 std::vector<std::int64_t> strides_as(const DeviceTensor& t, const tensor::Shape& shape, Order order) {
-  tensor::Shape own = t.shape;
-  tensor::Shape strides = own.strides();
-  if (t.order == Order::ChannelsLast) {
-    std::int64_t step = t.pitch;
-    for (std::size_t d = own.rank(); d-- > 2;) strides[d] = step, step *= own[d];
-    strides[0] = step;
-    strides[1] = 1;
-  }
+  const std::vector<std::int64_t> strides = strides_of(t);
   std::vector<std::int64_t> aligned(shape.rank(), 0);
-  const std::size_t lead = shape.rank() - own.rank();
-  for (std::size_t d = 0; d < own.rank(); ++d) aligned[lead + d] = own[d] == 1 ? 0 : strides[d];
+  const std::size_t lead = shape.rank() - t.shape.rank();
+  for (std::size_t d = 0; d < t.shape.rank(); ++d) aligned[lead + d] = t.shape[d] == 1 ? 0 : strides[d];
   if (order == Order::ChannelsLast) std::rotate(aligned.begin() + 1, aligned.begin() + 2, aligned.end());
   return aligned;
 }

@@ -100,18 +100,6 @@ Launch transpose_launch(const std::vector<Axis>& axes, const StridedCopy& copy) 
                    {32, 8, 1}, param_bytes(p));
 }
 
-/// Strides of a tensor in its order, per axis of its shape.
-std::vector<std::int64_t> strides_of(const DeviceTensor& t) {
-  const tensor::Shape plain = t.shape.strides();
-  std::vector<std::int64_t> strides(plain.begin(), plain.end());
-  if (t.order == Order::Plain) return strides;
-  std::int64_t step = t.pitch;
-  for (std::size_t d = t.shape.rank(); d-- > 2;) strides[d] = step, step *= t.shape[d];
-  strides[0] = step;
-  strides[1] = 1;
-  return strides;
-}
-
 }  // namespace
 
 std::vector<Launch> plan_strided_copy(const Target&, StridedCopy copy) {

@@ -23,18 +23,28 @@ struct Operand4 {
 };
 
 Operand4 operand_of(const DeviceTensor& t, bool rows_first) {
-  Operand4 h{.at = t.at, .dtype = t.dtype};
+  Operand4 o{.at = t.at, .dtype = t.dtype};
   const Shape& s = t.shape;
+  const std::vector<std::int64_t> strides = strides_of(t);
   if (s.rank() == 3) {
-    h.batch = s[0], h.rows = s[1], h.columns = s[2];
-    h.batch_stride = s[1] * s[2], h.head_stride = 0, h.row_stride = s[2];
-    return h;
+    o.batch = s[0], o.rows = s[1], o.columns = s[2];
+    o.batch_stride = strides[0], o.row_stride = strides[1];
+    return o;
   }
-  h.batch = s[0], h.heads = s[rows_first ? 2 : 1], h.rows = s[rows_first ? 1 : 2], h.columns = s[3];
-  h.batch_stride = s[1] * s[2] * s[3];
-  h.head_stride = rows_first ? s[3] : s[2] * s[3];
-  h.row_stride = rows_first ? s[2] * s[3] : s[3];
-  return h;
+  const std::size_t heads = rows_first ? 2 : 1, rows = rows_first ? 1 : 2;
+  o.batch = s[0], o.heads = s[heads], o.rows = s[rows], o.columns = s[3];
+  o.batch_stride = strides[0], o.head_stride = strides[heads], o.row_stride = strides[rows];
+  return o;
+}
+
+/// A view will do where each row is contiguous and begins at a multiple of 16 bytes.
+DeviceTensor rows_of(Builder& b, std::size_t i) {
+  const DeviceTensor t = b.input_strided(i);
+  if (t.strides.empty()) return t;
+  const auto step = static_cast<std::int64_t>(16 / t.element_bytes());
+  bool fits = t.at % 16 == 0 && t.strides.back() == 1;
+  for (std::size_t d = 0; d + 1 < t.strides.size(); ++d) fits = fits && t.strides[d] % step == 0;
+  return fits ? t : b.input(i);
 }
 
 bool can_attend(const NodeView& node) {
@@ -180,8 +190,8 @@ AttentionProblem whole_problem(Builder& b, const Operand4& q, const Operand4& k,
 
 void lower_attention(Builder& b) {
   const auto flag = [&](const char* name) { return b.attributes().get_int(name, 0) != 0; };
-  const Operand4 q = operand_of(b.input(0), flag("q_rows_first")), k = operand_of(b.input(1), flag("k_rows_first")),
-              v = operand_of(b.input(2), flag("v_rows_first"));
+  const Operand4 q = operand_of(rows_of(b, 0), flag("q_rows_first")), k = operand_of(rows_of(b, 1), flag("k_rows_first")),
+                 v = operand_of(rows_of(b, 2), flag("v_rows_first"));
   if (k.heads == 0 || q.heads % k.heads != 0 || v.rows != k.rows || v.heads != k.heads || q.columns != k.columns) {
     fail(ErrorCode::ShapeMismatch, "Q, K and V do not fit together");
   }

@@ -43,7 +43,8 @@ bool is_along_channels(const tensor::Shape& shape, std::size_t rank) {
 DeviceTensor operand(Builder& b, std::size_t i, Order order) {
   const tensor::Shape shape = b.input_shape(i);
   const std::size_t rank = b.output_shape(0).rank();
-  if (order == Order::Plain || shape.rank() < rank || is_along_channels(shape, rank)) return b.input(i);
+  if (order == Order::Plain) return b.input_strided(i);
+  if (shape.rank() < rank || is_along_channels(shape, rank)) return b.input(i);
   return b.input_channels_last(i);
 }
 

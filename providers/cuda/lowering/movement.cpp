@@ -32,21 +32,15 @@ bool can_move_known(const NodeView& node) {
 }
 
 void lower_transpose(Builder& b) {
-  const DeviceTensor x = b.input(0);
-  const DeviceTensor y = b.output(0);
+  const DeviceTensor x = b.input_strided(0);
   std::vector<std::int64_t> perm = b.attributes().get_ints("perm");
   if (perm.empty()) {
     for (std::size_t d = x.shape.rank(); d-- > 0;) perm.push_back(static_cast<std::int64_t>(d));
   }
-  const Shape strides = x.shape.strides();
-  std::vector<std::int64_t> from;
-  for (const std::int64_t axis : perm) from.push_back(strides[static_cast<std::size_t>(axis)]);
-  b.launch(plan_strided_copy(b.target(), {.from = x.at,
-                                          .to = y.at,
-                                          .element_bytes = x.element_bytes(),
-                                          .dims = y.shape,
-                                          .from_stride = std::move(from),
-                                          .to_stride = vector_of(y.shape.strides())}));
+  const std::vector<std::int64_t> strides = strides_of(x);
+  std::vector<std::int64_t> permuted;
+  for (const std::int64_t axis : perm) permuted.push_back(strides[static_cast<std::size_t>(axis)]);
+  b.strided_view(0, x, x.at, std::move(permuted));
 }
 
 bool can_concat(const NodeView& node) {
@@ -61,49 +55,42 @@ void lower_concat(Builder& b) {
   const std::vector<std::int64_t> to = vector_of(y.shape.strides());
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < b.input_count(); ++i) {
-    const DeviceTensor x = b.input(i);
+    const DeviceTensor x = b.input_strided(i);
     b.launch(plan_strided_copy(b.target(),
                                {.from = x.at,
                                 .to = y.at + static_cast<DevicePtr>(begin * to[axis]) * y.element_bytes(),
                                 .element_bytes = y.element_bytes(),
                                 .dims = x.shape,
-                                .from_stride = vector_of(x.shape.strides()),
+                                .from_stride = strides_of(x),
                                 .to_stride = to}));
     begin += x.shape[axis];
   }
 }
 
+DevicePtr moved(const DeviceTensor& x, std::int64_t elements) {
+  return x.at + static_cast<DevicePtr>(elements) * x.element_bytes();
+}
+
 void lower_split(Builder& b) {
-  const DeviceTensor x = b.input(0);
+  const DeviceTensor x = b.input_strided(0);
   const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), x.shape.rank());
-  const std::vector<std::int64_t> from = vector_of(x.shape.strides());
+  const std::vector<std::int64_t> strides = strides_of(x);
   std::int64_t begin = 0;
   for (std::size_t o = 0; o < b.output_count(); ++o) {
-    const Shape shape = b.output_shape(o);
-    if (b.wants_output(o)) {
-      const DeviceTensor y = b.output(o);
-      b.launch(plan_strided_copy(b.target(),
-                                 {.from = x.at + static_cast<DevicePtr>(begin * from[axis]) * x.element_bytes(),
-                                  .to = y.at,
-                                  .element_bytes = x.element_bytes(),
-                                  .dims = shape,
-                                  .from_stride = from,
-                                  .to_stride = vector_of(shape.strides())}));
-    }
-    begin += shape[axis];
+    if (b.wants_output(o)) b.strided_view(o, x, moved(x, begin * strides[axis]), strides);
+    begin += b.output_shape(o)[axis];
   }
 }
 
 bool can_slice(const NodeView& node) { return node.node().opset >= 10 && can_move_known(node); }
 void lower_slice(Builder& b) {
-  const DeviceTensor x = b.input(0);
-  const DeviceTensor y = b.output(0);
+  const DeviceTensor x = b.input_strided(0);
   const std::vector<std::int64_t> starts = tensor::to_int64_vector(*b.known(1));
   std::vector<std::int64_t> axes, steps(starts.size(), 1);
   for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (b.known(3) != nullptr) axes = tensor::to_int64_vector(*b.known(3));
   if (b.known(4) != nullptr) steps = tensor::to_int64_vector(*b.known(4));
-  std::vector<std::int64_t> from = vector_of(x.shape.strides());
+  std::vector<std::int64_t> from = strides_of(x);
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::size_t axis = tensor::normalize_axis(axes[i], x.shape.rank());
@@ -113,30 +100,43 @@ void lower_slice(Builder& b) {
     offset += start * from[axis];
     from[axis] *= steps[i];
   }
-  b.launch(plan_strided_copy(b.target(), {.from = x.at + static_cast<DevicePtr>(offset) * x.element_bytes(),
-                                          .to = y.at,
-                                          .element_bytes = x.element_bytes(),
-                                          .dims = y.shape,
-                                          .from_stride = std::move(from),
-                                          .to_stride = vector_of(y.shape.strides())}));
+  b.strided_view(0, x, moved(x, offset), std::move(from));
 }
 
 void lower_expand(Builder& b) {
-  const DeviceTensor x = b.input(0);
-  const DeviceTensor y = b.output(0);
-  b.launch(plan_strided_copy(b.target(), {.from = x.at,
-                                          .to = y.at,
-                                          .element_bytes = x.element_bytes(),
-                                          .dims = y.shape,
-                                          .from_stride = vector_of(tensor::broadcast_strides(x.shape, y.shape)),
-                                          .to_stride = vector_of(y.shape.strides())}));
+  const DeviceTensor x = b.input_strided(0);
+  const Shape shape = b.output_shape(0);
+  const std::vector<std::int64_t> strides = strides_of(x);
+  std::vector<std::int64_t> repeated(shape.rank(), 0);
+  for (std::size_t d = 0; d < x.shape.rank(); ++d) {
+    if (x.shape[d] != 1) repeated[shape.rank() - x.shape.rank() + d] = strides[d];
+  }
+  b.strided_view(0, x, x.at, std::move(repeated));
 }
 
 bool can_gather(const NodeView& node) {
   const DType index = node.input_dtype(1);
   return is_movable(node.input_dtype(0)) && (index == DType::Int64 || index == DType::Int32);
 }
+/// One place along the axis, known beforehand, is a view.
+bool view_gather(Builder& b) {
+  const tensor::Tensor* index = b.known(1);
+  if (index == nullptr || index->numel() != 1) return false;
+  const DeviceTensor x = b.input_strided(0);
+  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), x.shape.rank());
+  std::int64_t place = tensor::to_int64_scalar(*index);
+  if (place < 0) place += x.shape[axis];
+  if (place < 0 || place >= x.shape[axis]) return false;
+  std::vector<std::int64_t> strides = strides_of(x);
+  const DevicePtr from = moved(x, place * strides[axis]);
+  strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
+  strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(axis), index->rank(), 0);
+  b.strided_view(0, x, from, std::move(strides));
+  return true;
+}
+
 void lower_gather(Builder& b) {
+  if (view_gather(b)) return;
   const DeviceTensor x = b.input(0), index = b.input(1);
   const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), x.shape.rank());
   b.launch(plan_gather(b.target(), {.from = x.at,

@@ -99,9 +99,21 @@ std::vector<std::size_t> axes_of(Builder& b, std::size_t rank) {
   return axes;
 }
 
+/// The mean or the largest of each image's pixels, where channels lie last already.
+bool reduce_pixels(Builder& b, ReduceOp op) {
+  const DeviceTensor x = b.input_as_it_is(0);
+  if (x.order != Order::ChannelsLast || (op != ReduceOp::mean && op != ReduceOp::max) || !kReals.contains(x.dtype))
+    return false;
+  const std::vector<std::size_t> axes = axes_of(b, x.shape.rank());
+  if (axes.size() != x.shape.rank() - 2 || axes.front() != 2) return false;
+  if (x.numel() > 0) b.launch(plan_global_pool(b.target(), x, b.output(0), op == ReduceOp::mean));
+  return true;
+}
+
 /// Reduces one run of neighbouring axes after the other, innermost first. Means of means of equal counts are means;
 /// norms of norms are norms; but a logarithm or a square is taken once only.
 void reduce(Builder& b, ReduceOp op) {
+  if (reduce_pixels(b, op)) return;
   const DeviceTensor x = b.input(0);
   std::vector<std::size_t> axes = axes_of(b, x.shape.rank());
   if (axes.empty()) return b.view(0, x);

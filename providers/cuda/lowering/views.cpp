@@ -12,8 +12,18 @@ bool is_movable(const NodeView& node) {
 bool can_view(const NodeView& node) { return is_movable(node) && node.is_known(1); }
 bool can_drop(const NodeView& node) { return is_movable(node) && !node.has_output(1); }
 
-void lower_view(Builder& b) { b.view(0, b.input(0)); }
-void lower_identity(Builder& b) { b.view(0, b.input_as_it_is(0)); }
+void lower_view(Builder& b) {
+  const DeviceTensor x = b.input_strided(0);
+  if (x.strides.empty()) return b.view(0, x);
+  auto strides = reshaped_strides(x.shape, x.strides, b.output_shape(0));
+  if (strides) return b.strided_view(0, x, x.at, std::move(*strides));
+  b.view(0, b.input(0));
+}
+void lower_identity(Builder& b) {
+  const DeviceTensor x = b.input_strided(0);
+  if (x.strides.empty()) return b.view(0, b.input_as_it_is(0));
+  b.strided_view(0, x, x.at, x.strides);
+}
 
 }  // namespace
 

@@ -143,7 +143,7 @@ DeviceTensor Builder::use(DeviceTensor tensor) {
 
 Builder::Made& Builder::made(ValueId id) {
   Made& value = values_[at(id)];
-  if (value.plain || value.channels_last) return value;
+  if (value.exists()) return value;
   const Tensor* host = known_of(id);
   if (host == nullptr) fail(ErrorCode::Internal, cat("cuda: '", source_.graph.value(id).name, "' was never made"));
   value.plain = {.dtype = host->dtype(),
@@ -156,12 +156,12 @@ Builder::Made& Builder::made(ValueId id) {
 
 DeviceTensor Builder::plain(ValueId id) {
   Made& value = made(id);
-  if (!value.plain && is_same_in_both_orders(value.channels_last)) {
+  if (!value.plain && value.channels_last && is_same_in_both_orders(value.channels_last)) {
     value.plain = value.channels_last;
     value.plain.order = Order::Plain;
   }
   if (!value.plain) {
-    const DeviceTensor from = use(value.channels_last);
+    const DeviceTensor from = use(value.any());
     value.plain = allocate(from.dtype, from.shape, Order::Plain);
     launch(plan_reorder(target(), from, value.plain));
   }
@@ -173,18 +173,24 @@ DeviceTensor Builder::input(std::size_t i) { return has_input(i) ? plain(node_->
 DeviceTensor Builder::input_as_it_is(std::size_t i) {
   if (!has_input(i)) return {};
   Made& value = made(node_->inputs[i]);
-  return use(value.channels_last ? value.channels_last : value.plain);
+  return value.channels_last ? use(value.channels_last) : plain(node_->inputs[i]);
+}
+
+DeviceTensor Builder::input_strided(std::size_t i) {
+  if (!has_input(i)) return {};
+  Made& value = made(node_->inputs[i]);
+  return !value.plain && value.strided ? use(value.strided) : plain(node_->inputs[i]);
 }
 
 DeviceTensor Builder::input_channels_last(std::size_t i) {
   Made& value = made(node_->inputs[i]);
-  if (!value.channels_last && is_same_in_both_orders(value.plain)) {
+  if (!value.channels_last && value.plain && is_same_in_both_orders(value.plain)) {
     value.channels_last = value.plain;
     value.channels_last.order = Order::ChannelsLast;
     value.channels_last.pitch = value.plain.shape[1];
   }
   if (!value.channels_last) {
-    const DeviceTensor from = use(value.plain);
+    const DeviceTensor from = use(value.any());
     value.channels_last = allocate(from.dtype, from.shape, Order::ChannelsLast);
     launch(plan_reorder(target(), from, value.channels_last));
   }
@@ -242,6 +248,15 @@ void Builder::view(std::size_t o, const DeviceTensor& of) {
   (of.order == Order::Plain ? values_[at(id)].plain : values_[at(id)].channels_last) = tensor;
 }
 
+void Builder::strided_view(std::size_t o, const DeviceTensor& of, DevicePtr where,
+                           std::vector<std::int64_t> strides) {
+  DeviceTensor tensor = of;
+  tensor.shape = shape_of(node_->outputs[o]);
+  tensor.at = where;
+  tensor.strides = std::move(strides);
+  values_[at(node_->outputs[o])].strided = std::move(tensor);
+}
+
 DevicePtr Builder::scratch(std::size_t bytes) { return address(add_storage(bytes)); }
 
 void Builder::launch(std::vector<Launch> launches) {
@@ -255,11 +270,9 @@ void Builder::deliver_outputs() {
     const DevicePtr where =
         addresses_ != nullptr ? addresses_->outputs[o] : kPretendedOutside * (source_.graph.inputs().size() + o + 1);
     const Made& value = made(outputs[o]);
-    const DeviceTensor from = use(value.plain ? value.plain : value.channels_last);
+    const DeviceTensor from = use(value.any());
     if (from.at == where) continue;
-    DeviceTensor to = from;
-    to.order = Order::Plain;
-    to.at = where;
+    const DeviceTensor to{.dtype = from.dtype, .shape = from.shape, .at = where, .storage = kOutside};
     launch(plan_reorder(target(), from, to));
   }
 }

@@ -65,6 +65,8 @@ class Builder {
   DeviceTensor input(std::size_t i);
   /// In the order in which it was made.
   DeviceTensor input_as_it_is(std::size_t i);
+  /// In plain order, dense or as a view with strides.
+  DeviceTensor input_strided(std::size_t i);
   /// With channels last: rank 3 or more.
   DeviceTensor input_channels_last(std::size_t i);
   /// Numbers of a 16- or 32-bit float input as float32.
@@ -72,6 +74,8 @@ class Builder {
   DeviceTensor output(std::size_t o, Order order = Order::Plain);
   /// Output `o` has the elements of `of`, in plain order, under its own shape.
   void view(std::size_t o, const DeviceTensor& of);
+  /// Output `o` lies in the memory of `of`, from an address on and with strides for its own shape.
+  void strided_view(std::size_t o, const DeviceTensor& of, DevicePtr at, std::vector<std::int64_t> strides);
   /// Memory for this node's launches.
   DevicePtr scratch(std::size_t bytes);
   Constants& constants() { return source_.constants; }
@@ -80,7 +84,9 @@ class Builder {
 
  private:
   struct Made {
-    DeviceTensor plain, channels_last;  ///< one of them, or both
+    DeviceTensor plain, channels_last, strided;  ///< one of them or more
+    bool exists() const { return plain || channels_last || strided; }
+    const DeviceTensor& any() const { return plain ? plain : channels_last ? channels_last : strided; }
   };
   const graph::ValueType& type_of(graph::ValueId id) const {
     return source_.inferred.types[static_cast<std::size_t>(id)];

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "providers/cuda/kernels/launch.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
@@ -17,6 +20,8 @@ struct DeviceTensor {
   Order order = Order::Plain;
   std::int64_t pitch = 0;     ///< channels last: elements from pixel to pixel, a multiple of 8
   std::size_t storage = 0;    ///< which of the plan's storages holds it
+  /// A view into another tensor's memory: elements between neighbours along each dim. Empty: dense, in `order`.
+  std::vector<std::int64_t> strides{};
   bool is_constant = false;   ///< never written: kernels may read it before they wait for the kernel before
   explicit operator bool() const { return dtype != tensor::DType::Undefined; }
   std::int64_t numel() const { return shape.numel(); }
@@ -24,6 +29,13 @@ struct DeviceTensor {
   /// Images and positions of them, of a tensor of rank 3 or more.
   std::int64_t pixels() const { return shape[0] * shape.numel(2, shape.rank()); }
 };
+
+/// Elements between neighbours along each dim of the shape.
+std::vector<std::int64_t> strides_of(const DeviceTensor& t);
+/// Strides under which the elements of a view read as another shape; nothing where there are none.
+std::optional<std::vector<std::int64_t>> reshaped_strides(const tensor::Shape& from,
+                                                          const std::vector<std::int64_t>& strides,
+                                                          const tensor::Shape& to);
 
 /// Elements from pixel to pixel: rows of channels begin at multiples of 16 bytes.
 inline std::int64_t pixel_pitch(std::int64_t channels) { return (channels + 7) / 8 * 8; }

@@ -298,7 +298,7 @@ const std::map<std::string, void*>& functions() {
       FUNCTION(cuLaunchKernelEx, launch),
       FUNCTION(cuStreamBeginCapture, capture_begin),
       FUNCTION(cuStreamEndCapture, capture_end),
-      FUNCTION(cuGraphInstantiate, graph_instantiate),
+      FUNCTION(cuGraphInstantiateWithFlags, graph_instantiate),
       FUNCTION(cuGraphUpload, graph_upload),
       FUNCTION(cuGraphLaunch, graph_launch),
       FUNCTION(cuGraphDestroy, graph_destroy),

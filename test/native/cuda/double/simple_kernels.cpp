@@ -1,10 +1,8 @@
 // The kernels that have no instructions of their own, from the same sources, for the host.
 
-#include <map>
-
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
-#include "double.h"
+#include "host_kernels.h"
 
 #include "providers/cuda/kernels/movement.cu"
 #undef MOVEMENT
@@ -23,20 +21,8 @@ namespace infernode::cuda_double {
 
 namespace {
 
-template <class P, void (*kKernel)(P)>
-HostKernel host_kernel() {
-  return {[](const void* params, const unsigned grid[3], const unsigned block[3]) {
-            const P& p = *static_cast<const P*>(params);
-            run_grid(grid, block, [&p] { kKernel(p); });
-          },
-          sizeof(P)};
-}
-
-using Table = std::map<std::string, HostKernel>;
-
-#define ADD(name, params) table.emplace(#name, host_kernel<cuda::params, cuda::name>());
-
 void add_movement(Table& table) {
+  using namespace cuda;
 #define ADD_SIZE(bytes) ADD(copy_##bytes, CopyParams) ADD(gather_##bytes, GatherParams)
   ADD_SIZE(1) ADD_SIZE(2) ADD_SIZE(4) ADD_SIZE(8) ADD_SIZE(16)
   ADD(transpose_1, TransposeParams)
@@ -47,6 +33,7 @@ void add_movement(Table& table) {
 }
 
 void add_elementwise(Table& table) {
+  using namespace cuda;
 #define ADD_PACKS(name) ADD(name##_1, ElementwiseParams) ADD(name##_4, ElementwiseParams)
 #define ADD_REALS(family) ADD_PACKS(family##_f32) ADD_PACKS(family##_f16) ADD_PACKS(family##_bf16)
 #define ADD_INTS(family) ADD_PACKS(family##_i64) ADD_PACKS(family##_i32)
@@ -57,6 +44,7 @@ void add_elementwise(Table& table) {
 }
 
 void add_rows(Table& table) {
+  using namespace cuda;
 #define ADD_TYPES(family, params) ADD(family##_f32, params) ADD(family##_f16, params) ADD(family##_bf16, params)
   ADD_TYPES(normalize, NormalizeParams)
   ADD_TYPES(softmax, SoftmaxParams)
@@ -70,22 +58,12 @@ void add_rows(Table& table) {
   ADD(scan_i32, ScanParams)
 }
 
-const Table& kernels() {
-  static const Table all = [] {
-    Table table;
-    add_movement(table);
-    add_elementwise(table);
-    add_rows(table);
-    return table;
-  }();
-  return all;
-}
-
 }  // namespace
 
-const HostKernel* find_kernel(const std::string& name) {
-  const auto found = kernels().find(name);
-  return found == kernels().end() ? nullptr : &found->second;
+void add_simple_kernels(Table& table) {
+  add_movement(table);
+  add_elementwise(table);
+  add_rows(table);
 }
 
 }  // namespace infernode::cuda_double

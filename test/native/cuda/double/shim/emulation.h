@@ -4,6 +4,7 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -20,12 +21,19 @@
 #define __grid_constant__
 #define __shared__ static
 
+struct float2 {
+  float x, y;
+};
 struct uint4 {
   unsigned x, y, z, w;
 };
 struct alignas(16) float4 {
   float x, y, z, w;
 };
+
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 namespace infernode::cuda_double {
 
@@ -92,5 +100,17 @@ inline int __float_as_int(float x) {
   __builtin_memcpy(&bits, &x, 4);
   return bits;
 }
+inline float __uint_as_float(unsigned bits) { return __int_as_float(static_cast<int>(bits)); }
+inline unsigned __float_as_uint(float x) { return static_cast<unsigned>(__float_as_int(x)); }
+inline float __expf(float x) { return std::exp(x); }
+inline float __saturatef(float x) { return std::fmin(std::fmax(x, 0.0f), 1.0f); }
+inline float __fdividef(float a, float b) { return a / b; }
+using std::max;
+using std::min;
+template <class T>
+T __ldg(const T* p) {
+  return *p;
+}
+inline void __syncwarp(unsigned = ~0u) { infernode::cuda_double::Block::current().shuffle(0, 0); }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 using std::isinf;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "emulation.h"
-
 // In place of the header of this name: kernels run one after the other here.
 namespace infernode::cuda {
 
