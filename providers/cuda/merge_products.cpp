@@ -74,6 +74,8 @@ void merge(Graph& graph, const std::vector<NodeId>& products) {
     widths.push_back(weights.back()->dim(1));
     width += widths.back();
     split.outputs.push_back(node.outputs[0]);
+    graph.value(node.outputs[0]).producer = graph::kNoNode;
+    node.outputs.clear();
     node.removed = true;
   }
   const std::string name = graph.value(merged.outputs[0]).name;
@@ -107,6 +109,7 @@ bool merge_products(Graph& graph) {
     merge(graph, products);
     changed = true;
   }
+  if (changed) graph.compact();
   return changed;
 }
 

@@ -23,8 +23,8 @@ inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotI
                         kNoBinaryForGpu = 209, kUnsupportedPtxVersion = 222, kNotFound = 500, kNotReady = 600,
                         kIllegalAddress = 700, kLaunchOutOfResources = 701, kLaunchTimeout = 702, kAssert = 710,
                         kHardwareStackError = 714, kIllegalInstruction = 715, kMisalignedAddress = 716,
-                        kInvalidAddressSpace = 717, kInvalidPc = 718, kLaunchFailed = 719,
-                        kSystemDriverMismatch = 803, kUnknown = 999;
+                        kInvalidAddressSpace = 717, kInvalidPc = 718, kLaunchFailed = 719, kSystemDriverMismatch = 803,
+                        kUnknown = 999;
 
 /// CUdevice_attribute
 inline constexpr int kMultiprocessorCount = 16, kEccEnabled = 32, kL2CacheSize = 38, kComputeCapabilityMajor = 75,

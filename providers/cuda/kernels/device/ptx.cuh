@@ -132,7 +132,9 @@ __device__ __forceinline__ std::uint32_t bits(__half2 v) { return *reinterpret_c
 __device__ __forceinline__ std::uint32_t bits(__nv_bfloat162 v) { return *reinterpret_cast<std::uint32_t*>(&v); }
 __device__ __forceinline__ std::uint32_t pack_f16(float a, float b) { return bits(__floats2half2_rn(a, b)); }
 __device__ __forceinline__ std::uint32_t pack_bf16(float a, float b) { return bits(__floats2bfloat162_rn(a, b)); }
-__device__ __forceinline__ float2 unpack_f16(std::uint32_t v) { return __half22float2(*reinterpret_cast<__half2*>(&v)); }
+__device__ __forceinline__ float2 unpack_f16(std::uint32_t v) {
+  return __half22float2(*reinterpret_cast<__half2*>(&v));
+}
 __device__ __forceinline__ float2 unpack_bf16(std::uint32_t v) {
   return make_float2(__uint_as_float(v << 16), __uint_as_float(v & 0xffff0000u));
 }
