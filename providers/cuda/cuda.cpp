@@ -20,6 +20,7 @@ class CudaProvider final : public provider::Provider {
       : options_(options),
         device_(std::move(device)),
         memory_(Memory::create(device_, options.memory)),
+        pinned_(Memory::create(device_, {.kind = MemoryKind::PinnedHost})),
         constants_(std::make_shared<Constants>(device_, memory_)) {}
 
   std::string_view name() const override { return "cuda"; }
@@ -49,6 +50,7 @@ class CudaProvider final : public provider::Provider {
   }
 
   tensor::Allocator& allocator() override { return *memory_; }
+  tensor::Allocator& host_allocator() override { return *pinned_; }
   std::unique_ptr<provider::Stream> make_stream() override { return std::make_unique<Stream>(device_); }
 
   void copy(const Tensor& from, const Tensor& to, provider::Stream& stream) override {
@@ -60,7 +62,8 @@ class CudaProvider final : public provider::Provider {
     const driver::StreamHandle queue = static_cast<Stream&>(stream).handle();
     device_->use();
     if (from.device().is_host()) {
-      device_->check(api.copy_to_device(address_of(to.buffer()), from.raw(), from.bytes(), queue), "a copy to the device");
+      device_->check(api.copy_to_device(address_of(to.buffer()), from.raw(), from.bytes(), queue),
+                     "a copy to the device");
     } else if (to.device().is_host()) {
       device_->check(api.copy_to_host(to.mutable_raw(), address_of(from.buffer()), from.bytes(), queue),
                      "a copy to the host");
@@ -88,7 +91,7 @@ class CudaProvider final : public provider::Provider {
   const Options options_;
   const LoweringTable lowerings_;
   std::shared_ptr<Device> device_;
-  std::shared_ptr<Memory> memory_;
+  std::shared_ptr<Memory> memory_, pinned_;
   std::shared_ptr<Constants> constants_;
   const kernel::Registry* registry_ = nullptr;
 };
@@ -100,8 +103,9 @@ class CudaProvider final : public provider::Provider {
 namespace infernode::provider {
 
 void register_cuda(std::vector<ProviderFactory>& factories) {
-  factories.push_back({"cuda", !cuda::images().empty(), [devices = std::make_shared<cuda::Devices>()](
-                                         const ProviderOptions& given, const Logger& logger) -> std::shared_ptr<Provider> {
+  factories.push_back({"cuda", !cuda::images().empty(),
+                       [devices = std::make_shared<cuda::Devices>()](
+                           const ProviderOptions& given, const Logger& logger) -> std::shared_ptr<Provider> {
                          const cuda::Options options = cuda::read_options(given, logger);
                          if (cuda::images().empty()) {
                            fail(ErrorCode::ProviderUnavailable,

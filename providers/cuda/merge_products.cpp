@@ -81,8 +81,8 @@ void merge(Graph& graph, const std::vector<NodeId>& products) {
   const std::string name = graph.value(merged.outputs[0]).name;
   graph::ValueType type = graph.value(merged.outputs[0]).type;
   type.shape->back() = graph::Dim(width);
-  merged.inputs[1] = graph.add_constant(graph.unique_name(name + "_weights"),
-                                        side_by_side(weights, Shape{weights[0]->dim(0), width}));
+  merged.inputs[1] =
+      graph.add_constant(graph.unique_name(name + "_weights"), side_by_side(weights, Shape{weights[0]->dim(0), width}));
   if (!biases.empty())
     merged.inputs[2] = graph.add_constant(graph.unique_name(name + "_bias"), side_by_side(biases, Shape{width}));
   const ValueId all = graph.add_value(graph.unique_name(name + "_merged"), std::move(type));

@@ -27,16 +27,26 @@ bool flag(std::string_view key, std::string_view value) {
 }
 
 /// Options that change nothing here, since what they choose is always so or has no counterpart.
-constexpr std::string_view kWithoutEffect[] = {
-    "do_copy_in_default_stream",  "cudnn_conv_algo_search",     "cudnn_conv_use_max_workspace",
-    "cudnn_conv1d_pad_to_nc1d",   "enable_cudnn",               "prefer_nhwc",
-    "prefer_nhwc_mode",           "fuse_conv_bias",             "enable_skip_layer_norm_strict_mode",
-    "enable_skip_layer_norm",     "use_ep_level_unified_stream", "tunable_op_enable",
-    "tunable_op_tuning_enable",   "tunable_op_max_tuning_duration_ms", "sdpa_kernel"};
+constexpr std::string_view kWithoutEffect[] = {"do_copy_in_default_stream",
+                                               "cudnn_conv_algo_search",
+                                               "cudnn_conv_use_max_workspace",
+                                               "cudnn_conv1d_pad_to_nc1d",
+                                               "enable_cudnn",
+                                               "prefer_nhwc",
+                                               "prefer_nhwc_mode",
+                                               "fuse_conv_bias",
+                                               "enable_skip_layer_norm_strict_mode",
+                                               "enable_skip_layer_norm",
+                                               "use_ep_level_unified_stream",
+                                               "tunable_op_enable",
+                                               "tunable_op_tuning_enable",
+                                               "tunable_op_max_tuning_duration_ms",
+                                               "sdpa_kernel"};
 
 /// Options that ask for what this provider cannot do yet.
-constexpr std::string_view kMissing[] = {"has_user_compute_stream", "user_compute_stream", "gpu_external_alloc",
-                                         "gpu_external_free", "gpu_external_empty_cache", "default_memory_arena_cfg"};
+constexpr std::string_view kMissing[] = {"has_user_compute_stream",  "user_compute_stream",
+                                         "gpu_external_alloc",       "gpu_external_free",
+                                         "gpu_external_empty_cache", "default_memory_arena_cfg"};
 
 template <std::size_t kCount>
 bool contains(const std::string_view (&names)[kCount], std::string_view name) {

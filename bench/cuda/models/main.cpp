@@ -19,7 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
 
 struct Arguments {
   std::string model, reference = "-";
@@ -58,8 +60,10 @@ void report_placements(const session::Session& session) {
   std::map<std::string, int> on_cpu;
   std::size_t here = 0;
   for (const provider::Placement& placement : session.placements()) {
-    if (placement.provider == "cuda") ++here;
-    else ++on_cpu[placement.op_type];
+    if (placement.provider == "cuda")
+      ++here;
+    else
+      ++on_cpu[placement.op_type];
   }
   std::printf("  %zu nodes on the GPU, on the CPU:", here);
   for (const auto& [op, count] : on_cpu) std::printf(" %s x%d", op.c_str(), count);

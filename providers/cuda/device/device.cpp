@@ -59,8 +59,8 @@ std::vector<DeviceInfo> list_devices(const driver::Api& api) {
 
 std::shared_ptr<Device> Device::open(std::shared_ptr<const driver::Api> api, int id) {
   if (id < 0 || id >= api->devices) {
-    fail(ErrorCode::ProviderUnavailable, cat("provider 'cuda' cannot start: there is no device ", id, "; the driver has ",
-                                             api->devices, " (device_id counts from 0)."));
+    fail(ErrorCode::ProviderUnavailable, cat("provider 'cuda' cannot start: there is no device ", id,
+                                             "; the driver has ", api->devices, " (device_id counts from 0)."));
   }
   DeviceInfo info = describe(*api, id);
   return std::shared_ptr<Device>(new Device(std::move(api), std::move(info)));

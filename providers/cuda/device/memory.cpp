@@ -53,15 +53,24 @@ DevicePtr Memory::take(std::size_t size) {
   }
   device_->use();
   DevicePtr at = 0;
-  driver::Result result = device_->api().memory_allocate(&at, size);
+  driver::Result result = ask_driver(size, at);
   if (result == driver::kOutOfMemory) {
     shrink_locked();
-    result = device_->api().memory_allocate(&at, size);
+    result = ask_driver(size, at);
   }
   device_->check(result, cat("allocating ", size, " bytes"));
   used_ += size;
   held_ += size;
   return at;
+}
+
+driver::Result Memory::ask_driver(std::size_t size, DevicePtr& at) const {
+  const driver::Api& api = device_->api();
+  if (options_.kind == MemoryKind::OnDevice) return api.memory_allocate(&at, size);
+  void* block = nullptr;
+  const driver::Result result = api.host_allocate(&block, size, driver::kHostPortable);
+  at = reinterpret_cast<DevicePtr>(block);
+  return result;
 }
 
 void Memory::give_back(DevicePtr at, std::size_t size) {
@@ -83,7 +92,11 @@ void Memory::shrink_locked() {
     return;
   }
   for (const auto& [size, at] : free_) {
-    device_->api().memory_free(at);
+    if (options_.kind == MemoryKind::OnDevice) {
+      device_->api().memory_free(at);
+    } else {
+      device_->api().host_free(reinterpret_cast<void*>(at));
+    }
     held_ -= size;
   }
   free_.clear();

@@ -8,13 +8,19 @@
 
 namespace infernode::cuda {
 
+enum class MemoryKind : std::uint8_t {
+  OnDevice,
+  PinnedHost,  ///< of the host, where copies from and to the device are fast
+};
+
 struct MemoryOptions {
+  MemoryKind kind = MemoryKind::OnDevice;
   std::size_t limit = SIZE_MAX;    ///< bytes that one session may hold (gpu_mem_limit)
   bool next_power_of_two = false;  ///< blocks grow to powers of two (arena_extend_strategy), so that more fit again
 };
 
-/// One session's memory on a device: blocks that are given back are kept for the next request. Whoever gives one back
-/// has waited for the work that used it. Thread-safe.
+/// One session's memory on a device, or pinned memory beside it: blocks that are given back are kept for the next
+/// request. Whoever gives one back has waited for the work that used it. Thread-safe.
 class Memory final : public tensor::Allocator, public std::enable_shared_from_this<Memory> {
  public:
   static std::shared_ptr<Memory> create(std::shared_ptr<Device> device, MemoryOptions options);
@@ -22,7 +28,9 @@ class Memory final : public tensor::Allocator, public std::enable_shared_from_th
 
   /// Aligned to 256 bytes. Throws OutOfMemory with the size asked for, the bytes in use and the limit.
   tensor::Buffer allocate(std::size_t bytes) override;
-  tensor::Device device() const override { return device_->device(); }
+  tensor::Device device() const override {
+    return options_.kind == MemoryKind::OnDevice ? device_->device() : tensor::Device{};
+  }
   /// Gives blocks that nobody uses back to the driver.
   void shrink();
   std::size_t used() const;  ///< bytes in blocks that somebody uses
@@ -33,6 +41,7 @@ class Memory final : public tensor::Allocator, public std::enable_shared_from_th
   Memory(std::shared_ptr<Device> device, MemoryOptions options) : device_(std::move(device)), options_(options) {}
   std::size_t block_size(std::size_t bytes) const;
   DevicePtr take(std::size_t size);
+  driver::Result ask_driver(std::size_t size, DevicePtr& at) const;
   void give_back(DevicePtr at, std::size_t size);
   void shrink_locked();
 

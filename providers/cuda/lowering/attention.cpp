@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "providers/cuda/kernels/attention.h"
-#include "providers/cuda/kernels/movement.h"
-#include "providers/cuda/kernels/rows.h"
+#include "providers/cuda/kernels/simple/movement.h"
+#include "providers/cuda/kernels/simple/rows.h"
 #include "providers/cuda/lowering/products.h"
 
 namespace infernode::cuda {
@@ -97,7 +97,8 @@ GemmProblem problem_of(const Operand4& q, std::int64_t m, std::int64_t n, std::i
 }
 
 /// Scores, their softmax and the product with V, one after the other.
-void attend_in_steps(Builder& b, const Operand4& q, const Operand4& k, const Operand4& v, const Operand4& mask, const Operand4& y) {
+void attend_in_steps(Builder& b, const Operand4& q, const Operand4& k, const Operand4& v, const Operand4& mask,
+                     const Operand4& y) {
   Operand4 p{.dtype = q.dtype, .batch = q.batch, .heads = q.heads, .rows = q.rows, .columns = k.rows};
   p.row_stride = p.columns, p.head_stride = p.rows * p.columns, p.batch_stride = p.heads * p.head_stride;
   const std::int64_t count = p.batch * p.batch_stride;
@@ -123,12 +124,13 @@ void attend_in_steps(Builder& b, const Operand4& q, const Operand4& k, const Ope
   }
   launch_gemm(b, scores);
 
-  b.launch(plan_softmax(b.target(), p.dtype, {.in = p.at,
-                                              .out = p.at,
-                                              .rows = count / p.columns,
-                                              .columns = static_cast<std::int32_t>(p.columns),
-                                              .inner = 1,
-                                              .logarithm = 0}));
+  b.launch(plan_softmax(b.target(), p.dtype,
+                        {.in = p.at,
+                         .out = p.at,
+                         .rows = count / p.columns,
+                         .columns = static_cast<std::int32_t>(p.columns),
+                         .inner = 1,
+                         .logarithm = 0}));
 
   GemmProblem sums = problem_of(q, q.rows, v.columns, k.rows);
   sums.a = matrix_of(p, false);
@@ -190,7 +192,8 @@ AttentionProblem whole_problem(Builder& b, const Operand4& q, const Operand4& k,
 
 void lower_attention(Builder& b) {
   const auto flag = [&](const char* name) { return b.attributes().get_int(name, 0) != 0; };
-  const Operand4 q = operand_of(rows_of(b, 0), flag("q_rows_first")), k = operand_of(rows_of(b, 1), flag("k_rows_first")),
+  const Operand4 q = operand_of(rows_of(b, 0), flag("q_rows_first")),
+                 k = operand_of(rows_of(b, 1), flag("k_rows_first")),
                  v = operand_of(rows_of(b, 2), flag("v_rows_first"));
   if (k.heads == 0 || q.heads % k.heads != 0 || v.rows != k.rows || v.heads != k.heads || q.columns != k.columns) {
     fail(ErrorCode::ShapeMismatch, "Q, K and V do not fit together");

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "providers/cuda/kernels/elementwise.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
 #include "providers/cuda/lowering/lowering.h"
 
 namespace infernode::cuda {

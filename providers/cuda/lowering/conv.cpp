@@ -42,15 +42,12 @@ void use_weights(Builder& b, ConvProblem& p) {
   const Element type = element_of(host.dtype());
   const std::int64_t taps = p.kernel[0] * p.kernel[1] * p.kernel[2];
   p.weights = weight_layout(b.target(), type, p.precision, p.groups * p.outputs, taps, p.channels, p.groups);
-  const std::string format = cat("taps ", p.groups, " ", p.outputs, " ", taps, " ", p.channels, " ",
-                                 static_cast<int>(p.weights.type), " ", p.weights.pieces, " ", p.weights.row, " ",
-                                 p.weights.channels_padded);
+  const std::string format =
+      cat("taps ", p.groups, " ", p.outputs, " ", taps, " ", p.channels, " ", static_cast<int>(p.weights.type), " ",
+          p.weights.pieces, " ", p.weights.row, " ", p.weights.channels_padded);
   p.weights_address = b.constants().pack(host, format, p.weights.bytes, [&](DevicePtr from, DevicePtr to) {
-    const WeightSource source{.address = from,
-                              .type = type,
-                              .row_stride = p.channels * taps,
-                              .tap_stride = 1,
-                              .channel_stride = taps};
+    const WeightSource source{
+        .address = from, .type = type, .row_stride = p.channels * taps, .tap_stride = 1, .channel_stride = taps};
     return plan_pack_weight(p.weights, source, to);
   });
 }
@@ -78,15 +75,12 @@ void launch_depthwise(Builder& b, const ConvProblem& p) {
   d.epilogue = p.epilogue;
   const std::int64_t taps = p.kernel[1] * p.kernel[2];
   const WeightLayout layout = depthwise_weights(d.channels, taps);
-  d.weights = b.constants().pack(*b.known(1), cat("depthwise ", layout.row), layout.bytes,
-                                 [&](DevicePtr from, DevicePtr to) {
-                                   const WeightSource source{.address = from,
-                                                             .type = p.type,
-                                                             .row_stride = 1,
-                                                             .tap_stride = 0,
-                                                             .channel_stride = taps};
-                                   return plan_pack_weight(layout, source, to);
-                                 });
+  d.weights =
+      b.constants().pack(*b.known(1), cat("depthwise ", layout.row), layout.bytes, [&](DevicePtr from, DevicePtr to) {
+        const WeightSource source{
+            .address = from, .type = p.type, .row_stride = 1, .tap_stride = 0, .channel_stride = taps};
+        return plan_pack_weight(layout, source, to);
+      });
   b.launch(plan_depthwise(b.target(), d));
 }
 

@@ -1,11 +1,11 @@
 // Operators on each element: functions of one number, of two with broadcasting, comparisons, choices, conversions.
 
-#include "providers/cuda/kernels/elementwise.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "providers/cuda/kernels/movement.h"
+#include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/lowering/lowering.h"
 
 namespace infernode::cuda {

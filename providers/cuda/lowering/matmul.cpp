@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "providers/cuda/kernels/elementwise.h"
-#include "providers/cuda/kernels/movement.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
+#include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/lowering/products.h"
 
 namespace infernode::cuda {

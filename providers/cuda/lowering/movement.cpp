@@ -1,6 +1,6 @@
 // Operators that move elements: each is a copy between two sets of strides, or a gather.
 
-#include "providers/cuda/kernels/movement.h"
+#include "providers/cuda/kernels/simple/movement.h"
 
 #include <algorithm>
 #include <bit>
@@ -53,18 +53,19 @@ void lower_concat(Builder& b) {
   const DeviceTensor y = b.output(0);
   const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 1), y.shape.rank());
   const std::vector<std::int64_t> to = vector_of(y.shape.strides());
+  std::vector<StridedCopy> copies;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < b.input_count(); ++i) {
     const DeviceTensor x = b.input_strided(i);
-    b.launch(plan_strided_copy(b.target(),
-                               {.from = x.at,
-                                .to = y.at + static_cast<DevicePtr>(begin * to[axis]) * y.element_bytes(),
-                                .element_bytes = y.element_bytes(),
-                                .dims = x.shape,
-                                .from_stride = strides_of(x),
-                                .to_stride = to}));
+    copies.push_back({.from = x.at,
+                      .to = y.at + static_cast<DevicePtr>(begin * to[axis]) * y.element_bytes(),
+                      .element_bytes = y.element_bytes(),
+                      .dims = x.shape,
+                      .from_stride = strides_of(x),
+                      .to_stride = to});
     begin += x.shape[axis];
   }
+  b.launch(plan_strided_copies(b.target(), copies));
 }
 
 DevicePtr moved(const DeviceTensor& x, std::int64_t elements) {
@@ -168,18 +169,16 @@ void lower_pad(Builder& b) {
   for (std::size_t d = 0; d < x.shape.rank(); ++d) axes.push_back(static_cast<std::int64_t>(d));
   if (b.known(3) != nullptr) axes = tensor::to_int64_vector(*b.known(3));
   const std::vector<std::int64_t> from = vector_of(x.shape.strides()), to = vector_of(y.shape.strides());
-  b.launch(plan_fill(b.target(), {.to = y.at,
-                                  .element_bytes = y.element_bytes(),
-                                  .dims = y.shape,
-                                  .to_stride = to,
-                                  .bits = bits_of(b.known(2))}));
+  b.launch(plan_fill(
+      b.target(),
+      {.to = y.at, .element_bytes = y.element_bytes(), .dims = y.shape, .to_stride = to, .bits = bits_of(b.known(2))}));
   Shape inside = x.shape;
   std::int64_t source = 0, sink = 0;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = tensor::normalize_axis(axes[i], x.shape.rank());
     const std::int64_t before = pads[i], behind = pads[i + axes.size()];
-    inside[axis] = std::max<std::int64_t>(0, x.shape[axis] + std::min<std::int64_t>(before, 0) +
-                                                 std::min<std::int64_t>(behind, 0));
+    inside[axis] = std::max<std::int64_t>(
+        0, x.shape[axis] + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(behind, 0));
     source += std::max<std::int64_t>(-before, 0) * from[axis];
     sink += std::max<std::int64_t>(before, 0) * to[axis];
   }

@@ -1,6 +1,6 @@
 // Pooling, channels last.
 
-#include "providers/cuda/kernels/pool.h"
+#include "providers/cuda/kernels/simple/pool.h"
 
 #include <algorithm>
 

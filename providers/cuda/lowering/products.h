@@ -8,8 +8,7 @@
 namespace infernode::cuda {
 
 /// The types that products take.
-inline constexpr tensor::TypeSet kProductTypes{tensor::DType::Float32, tensor::DType::Float16,
-                                               tensor::DType::BFloat16};
+inline constexpr tensor::TypeSet kProductTypes{tensor::DType::Float32, tensor::DType::Float16, tensor::DType::BFloat16};
 Element element_of(tensor::DType dtype);
 Precision precision_of(const Builder& b);
 

@@ -11,11 +11,16 @@ struct Named {
   Activation activation;
 };
 constexpr Named kActivations[] = {
-    {"Relu", Activation::relu},          {"Gelu", Activation::gelu},
-    {"GeluTanh", Activation::gelu_tanh}, {"Silu", Activation::silu},
-    {"Sigmoid", Activation::sigmoid},    {"Tanh", Activation::tanh},
-    {"HardSwish", Activation::hard_swish}, {"HardSigmoid", Activation::hard_sigmoid},
-    {"LeakyRelu", Activation::leaky_relu}, {"Clip", Activation::clip},
+    {"Relu", Activation::relu},
+    {"Gelu", Activation::gelu},
+    {"GeluTanh", Activation::gelu_tanh},
+    {"Silu", Activation::silu},
+    {"Sigmoid", Activation::sigmoid},
+    {"Tanh", Activation::tanh},
+    {"HardSwish", Activation::hard_swish},
+    {"HardSigmoid", Activation::hard_sigmoid},
+    {"LeakyRelu", Activation::leaky_relu},
+    {"Clip", Activation::clip},
 };
 
 const Named* find_activation(const graph::Attributes& attributes) {

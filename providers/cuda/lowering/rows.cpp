@@ -1,11 +1,11 @@
 // Operators over rows: layer normalization, softmax, reductions.
 
-#include "providers/cuda/kernels/rows.h"
+#include "providers/cuda/kernels/simple/rows.h"
 
 #include <algorithm>
 
-#include "providers/cuda/kernels/elementwise.h"
-#include "providers/cuda/kernels/pool.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
+#include "providers/cuda/kernels/simple/pool.h"
 #include "providers/cuda/lowering/lowering.h"
 
 namespace infernode::cuda {
@@ -26,15 +26,15 @@ void normalize(Builder& b, bool no_mean, float epsilon) {
   const DeviceTensor x = b.input(0);
   const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", -1), x.shape.rank());
   NormalizeParams p{.in = x.at,
-                                .out = 0,
-                                .residual = 0,
-                                .sum = 0,
-                                .scale = b.input_floats(1),
-                                .bias = b.input_floats(2),
-                                .rows = x.shape.numel(0, axis),
-                                .columns = static_cast<std::int32_t>(x.shape.numel(axis, x.shape.rank())),
-                                .no_mean = no_mean,
-                                .epsilon = epsilon};
+                    .out = 0,
+                    .residual = 0,
+                    .sum = 0,
+                    .scale = b.input_floats(1),
+                    .bias = b.input_floats(2),
+                    .rows = x.shape.numel(0, axis),
+                    .columns = static_cast<std::int32_t>(x.shape.numel(axis, x.shape.rank())),
+                    .no_mean = no_mean,
+                    .epsilon = epsilon};
   p.out = b.output(0).at;
   if (x.numel() > 0) b.launch(plan_normalize(b.target(), x.dtype, p));
 }

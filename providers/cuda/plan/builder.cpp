@@ -1,8 +1,8 @@
 #include "providers/cuda/plan/builder.h"
 
 #include "base/error.h"
-#include "providers/cuda/kernels/elementwise.h"
-#include "providers/cuda/kernels/movement.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
+#include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/lowering/lowering.h"
 
 namespace infernode::cuda {
@@ -231,8 +231,8 @@ DeviceTensor Builder::output(std::size_t o, Order order) {
   DeviceTensor tensor;
   const auto place = order == Order::Plain ? output_of_graph(id) : std::nullopt;
   if (place) {
-    const DevicePtr where =
-        addresses_ != nullptr ? addresses_->outputs[*place] : kPretendedOutside * (source_.graph.inputs().size() + *place + 1);
+    const DevicePtr where = addresses_ != nullptr ? addresses_->outputs[*place]
+                                                  : kPretendedOutside * (source_.graph.inputs().size() + *place + 1);
     tensor = {.dtype = type_of(id).elem, .shape = shape, .at = where, .storage = kOutside};
   } else {
     tensor = allocate(type_of(id).elem, shape, order);
@@ -248,8 +248,7 @@ void Builder::view(std::size_t o, const DeviceTensor& of) {
   (of.order == Order::Plain ? values_[at(id)].plain : values_[at(id)].channels_last) = tensor;
 }
 
-void Builder::strided_view(std::size_t o, const DeviceTensor& of, DevicePtr where,
-                           std::vector<std::int64_t> strides) {
+void Builder::strided_view(std::size_t o, const DeviceTensor& of, DevicePtr where, std::vector<std::int64_t> strides) {
   DeviceTensor tensor = of;
   tensor.shape = shape_of(node_->outputs[o]);
   tensor.at = where;

@@ -105,8 +105,8 @@ class Builder {
 
   const PlanSource& source_;
   const PlanAddresses* addresses_;
-  std::vector<Made> values_;                  // by ValueId
-  std::vector<tensor::Tensor> known_;         // by ValueId: evaluated here
+  std::vector<Made> values_;           // by ValueId
+  std::vector<tensor::Tensor> known_;  // by ValueId: evaluated here
   std::vector<std::vector<graph::NodeId>> consumers_;
   std::vector<Lifetime> storages_;
   std::vector<Launch> launches_;

@@ -22,7 +22,8 @@ class CompiledKernel final : public kernel::Kernel {
     std::vector<tensor::Shape> shapes;
     std::shared_ptr<DevicePlan> plan;
   };
-  std::shared_ptr<DevicePlan> plan_for(std::vector<tensor::Shape> shapes, microkernels::Float32Precision precision) const;
+  std::shared_ptr<DevicePlan> plan_for(std::vector<tensor::Shape> shapes,
+                                       microkernels::Float32Precision precision) const;
 
   PlanContext context_;
   std::optional<microkernels::Float32Precision> precision_;

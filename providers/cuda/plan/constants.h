@@ -25,8 +25,7 @@ class Constants {
 
  private:
   /// The held constant, or what `make` gives, under a key of content and format.
-  DevicePtr find_or_make(const tensor::Tensor& host, std::string_view format,
-                         FunctionRef<tensor::Buffer()> make);
+  DevicePtr find_or_make(const tensor::Tensor& host, std::string_view format, FunctionRef<tensor::Buffer()> make);
   tensor::Buffer copy_of(const tensor::Tensor& host);
 
   std::shared_ptr<Device> device_;

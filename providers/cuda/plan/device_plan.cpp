@@ -28,8 +28,8 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 DevicePlan::DevicePlan(const PlanContext& context, std::span<const tensor::Shape> inputs,
                        microkernels::Float32Precision precision)
     : precision_(precision),
-      inferred_(kernel::infer_values(*context.graph, context.order, types_of(*context.graph, inputs), {},
-                                     context.registry)) {
+      inferred_(
+          kernel::infer_values(*context.graph, context.order, types_of(*context.graph, inputs), {}, context.registry)) {
   const graph::Graph& graph = *context.graph;
   const auto describe = [&](graph::ValueId id) {
     const graph::ValueType& type = inferred_.types[static_cast<std::size_t>(id)];
@@ -134,7 +134,8 @@ void DevicePlan::run(const PlanContext& context, const Addresses& addresses, Str
     if (from == to || bytes == 0) return;
     device.check(device.api().copy_on_device(to, from, bytes, stream.handle()), "copying on the device");
   };
-  for (std::size_t i = 0; i < inputs_.size(); ++i) copy(addresses.inputs[i], instance->addresses.inputs[i], inputs_[i].bytes);
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    copy(addresses.inputs[i], instance->addresses.inputs[i], inputs_[i].bytes);
   if (context.capture && !instance->graph && instance->runs > kRunsBeforeCapture) {
     instance->graph.emplace(context.device, instance->launches);
   }

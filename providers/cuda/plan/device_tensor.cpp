@@ -22,7 +22,7 @@ std::optional<std::vector<std::int64_t>> reshaped_strides(const tensor::Shape& f
   for (std::size_t d = 0; d < from.rank(); ++d) {
     if (from[d] != 1) sizes.push_back(from[d]), steps.push_back(strides[d]);
   }
-  std::vector<std::int64_t> result(to.rank(), 1);
+  std::vector<std::int64_t> result(to.rank(), 0);
   std::size_t at = sizes.size();
   std::size_t d = to.rank();
   while (at > 0 && d > 0) {
@@ -42,7 +42,7 @@ std::optional<std::vector<std::int64_t>> reshaped_strides(const tensor::Shape& f
       }
     }
     std::int64_t step = steps[at - 1];
-    for (std::size_t i = d; i-- > begin;) result[i] = step, step *= to[i];
+    for (std::size_t i = d; i-- > begin;) result[i] = to[i] == 1 ? 0 : step, step *= to[i];
     at = first;
     d = begin;
   }

@@ -18,11 +18,11 @@ struct DeviceTensor {
   tensor::Shape shape;  ///< as in ONNX, whatever the order
   DevicePtr at = 0;
   Order order = Order::Plain;
-  std::int64_t pitch = 0;     ///< channels last: elements from pixel to pixel, a multiple of 8
-  std::size_t storage = 0;    ///< which of the plan's storages holds it
+  std::int64_t pitch = 0;   ///< channels last: elements from pixel to pixel, a multiple of 8
+  std::size_t storage = 0;  ///< which of the plan's storages holds it
   /// A view into another tensor's memory: elements between neighbours along each dim. Empty: dense, in `order`.
   std::vector<std::int64_t> strides{};
-  bool is_constant = false;   ///< never written: kernels may read it before they wait for the kernel before
+  bool is_constant = false;  ///< never written: kernels may read it before they wait for the kernel before
   explicit operator bool() const { return dtype != tensor::DType::Undefined; }
   std::int64_t numel() const { return shape.numel(); }
   std::size_t element_bytes() const { return tensor::bit_size(dtype) / 8; }

@@ -9,7 +9,9 @@ using namespace infernode;
 using namespace infernode::test;
 
 namespace {
-std::string why() { return error_of([] { cuda::driver::open(); }).message(); }
+std::string why() {
+  return error_of([] { cuda::driver::open(); }).message();
+}
 }  // namespace
 
 TEST_CASE("the driver is opened, and its devices are known") {

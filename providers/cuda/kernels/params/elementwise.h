@@ -7,14 +7,69 @@ namespace infernode::cuda {
 inline constexpr int kElementwiseRank = 5, kElementwiseInputs = 3;
 
 enum class UnaryOp : std::uint32_t {
-  abs, neg, exp, log, sqrt, reciprocal, rsqrt, square, floor, ceil, round, sign, erf, sin, cos, tan, tanh, sigmoid,
-  relu, softplus, softsign, gelu, gelu_tanh, quick_gelu, silu, hard_sigmoid, hard_swish, leaky_relu, elu, selu, celu,
-  clip, mish, thresholded_relu, logical_not, is_nan, is_inf, identity, affine
+  abs,
+  neg,
+  exp,
+  log,
+  sqrt,
+  reciprocal,
+  rsqrt,
+  square,
+  floor,
+  ceil,
+  round,
+  sign,
+  erf,
+  sin,
+  cos,
+  tan,
+  tanh,
+  sigmoid,
+  relu,
+  softplus,
+  softsign,
+  gelu,
+  gelu_tanh,
+  quick_gelu,
+  silu,
+  hard_sigmoid,
+  hard_swish,
+  leaky_relu,
+  elu,
+  selu,
+  celu,
+  clip,
+  mish,
+  thresholded_relu,
+  logical_not,
+  is_nan,
+  is_inf,
+  identity,
+  affine
 };
 
 enum class BinaryOp : std::uint32_t {
-  add, sub, mul, div, pow, min, max, mod, fmod, prelu, equal, less, less_equal, greater, greater_equal, logical_and,
-  logical_or, logical_xor, bit_and, bit_or, bit_xor
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  min,
+  max,
+  mod,
+  fmod,
+  prelu,
+  equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  logical_and,
+  logical_or,
+  logical_xor,
+  bit_and,
+  bit_or,
+  bit_xor
 };
 
 /// out[i] = op(inputs at i), where each input has strides of its own. Dims are merged; where the innermost one allows,
@@ -24,7 +79,7 @@ struct ElementwiseParams {
   std::int64_t threads;  ///< each for one pack of elements
   std::int32_t rank;
   std::uint32_t op;
-  std::uint32_t dims[kElementwiseRank];  ///< the last one in packs
+  std::uint32_t dims[kElementwiseRank];                                                     ///< the last one in packs
   std::int64_t stride[kElementwiseInputs][kElementwiseRank], out_stride[kElementwiseRank];  ///< elements
   std::uint32_t packed;  ///< bit i: input i has a pack's elements side by side; otherwise one element for all
   float a, b;            ///< parameters of unary operators

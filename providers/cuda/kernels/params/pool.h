@@ -13,8 +13,8 @@ struct PoolParams {
   std::int32_t packs;                ///< of channels, for each pixel
   std::int32_t in_h, in_w, out_h, out_w;
   std::int32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  std::int32_t average;       ///< 0: the largest
-  std::int32_t count_padding; ///< averages divide by the window's size
+  std::int32_t average;        ///< 0: the largest
+  std::int32_t count_padding;  ///< averages divide by the window's size
   std::int32_t pad_end_h, pad_end_w;
 };
 

@@ -18,11 +18,11 @@ struct LaunchRecord {
 
 /// What tests ask of it and set. All of it is that of the one device.
 struct State {
-  std::vector<LaunchRecord> launches;  ///< done so far
-  std::vector<std::string> complaints; ///< calls that a real driver would refuse or that would go wrong there
-  std::size_t bytes = 0;               ///< allocated now
-  std::size_t most_bytes = SIZE_MAX;   ///< that allocations may reach
-  std::size_t graphs = 0;              ///< instantiated so far
+  std::vector<LaunchRecord> launches;   ///< done so far
+  std::vector<std::string> complaints;  ///< calls that a real driver would refuse or that would go wrong there
+  std::size_t bytes = 0;                ///< allocated now
+  std::size_t most_bytes = SIZE_MAX;    ///< that allocations may reach
+  std::size_t graphs = 0;               ///< instantiated so far
   int devices = 1;
   int version = 13000;
   int init_result = 0;

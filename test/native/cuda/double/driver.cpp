@@ -257,7 +257,8 @@ Result graph_exec_destroy(GraphExec exec) { return delete reinterpret_cast<Captu
 Result encode_map(TensorMapBytes* map, ...) { return *map = {}, kSuccess; }
 
 const std::map<std::string, void*>& functions() {
-#define FUNCTION(name, function) {#name, reinterpret_cast<void*>(function)}
+#define FUNCTION(name, function) \
+  { #name, reinterpret_cast < void*>(function) }
   static const std::map<std::string, void*> all = {
       FUNCTION(cuInit, init),
       FUNCTION(cuDriverGetVersion, driver_version),

@@ -57,8 +57,8 @@ void Block::yield() {
   swapcontext(&fibers_[self]->context, &scheduler_);
 }
 
-/// Lanes of a warp come here in one round of the scheduler, so that each finds what the others gave in the round before;
-/// two places each, as some have gone on to the next one by then.
+/// Lanes of a warp come here in one round of the scheduler, so that each finds what the others gave in the round
+/// before; two places each, as some have gone on to the next one by then.
 std::uint32_t Block::shuffle(std::uint32_t value, unsigned lane_mask) {
   const std::size_t self = running_, warp = self / kWarp * kWarp;
   Fiber& fiber = *fibers_[self];

@@ -1,7 +1,8 @@
-#include "providers/cuda/kernels/movement.h"
+#include "providers/cuda/kernels/simple/movement.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <span>
 
 #include "base/error.h"
 
@@ -58,12 +59,17 @@ std::uint32_t blocks(std::int64_t count, std::int64_t per_block) {
 }
 
 Launch launch_of(std::string kernel, Dim3 grid, Dim3 block, std::vector<std::byte> params) {
-  return {.kernel = std::move(kernel), .grid = grid, .block = block, .cluster = {}, .programmatic = true,
+  return {.kernel = std::move(kernel),
+          .grid = grid,
+          .block = block,
+          .cluster = {},
+          .programmatic = true,
           .params = std::move(params)};
 }
 
-Launch copy_launch(const std::vector<Axis>& axes, DevicePtr from, DevicePtr to, std::size_t bytes, std::uint64_t fill) {
-  CopyParams p{.from = from, .to = to, .count = 1, .rank = 0, .dims = {}, .from_stride = {}, .to_stride = {}, .fill = fill};
+CopyPart part_of(const std::vector<Axis>& axes, DevicePtr from, DevicePtr to, std::uint64_t fill) {
+  CopyPart p{
+      .from = from, .to = to, .count = 1, .rank = 0, .dims = {}, .from_stride = {}, .to_stride = {}, .fill = fill};
   if (axes.size() > kCopyRank) fail(ErrorCode::Internal, cat("cuda: a copy over ", axes.size(), " axes"));
   for (const Axis& axis : axes) {
     if (axis.size > UINT32_MAX) fail(ErrorCode::Internal, "cuda: an axis of more than 2^32 elements");
@@ -73,7 +79,18 @@ Launch copy_launch(const std::vector<Axis>& axes, DevicePtr from, DevicePtr to, 
     p.count *= axis.size;
     ++p.rank;
   }
-  return launch_of(cat("copy_", bytes), {blocks(p.count, 256)}, {256}, param_bytes(p));
+  return p;
+}
+
+Launch copy_launch(std::span<const CopyPart> parts, std::size_t bytes) {
+  CopyParams p{};
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    p.part[i] = parts[i];
+    most = std::max(most, parts[i].count);
+  }
+  return launch_of(cat("copy_", bytes), {blocks(most, 256), static_cast<std::uint32_t>(parts.size())}, {256},
+                   param_bytes(p));
 }
 
 /// [batch, columns of from, rows of from]: written along rows, read along columns.
@@ -102,15 +119,31 @@ Launch transpose_launch(const std::vector<Axis>& axes, const StridedCopy& copy) 
 
 }  // namespace
 
-std::vector<Launch> plan_strided_copy(const Target&, StridedCopy copy) {
-  if (copy.dims.numel() == 0) return {};
-  std::vector<Axis> axes = merge_axes(copy);
+std::vector<Launch> plan_strided_copies(const Target&, const std::vector<StridedCopy>& copies) {
   constexpr std::int64_t kMostBatches = 65535;
-  if (is_transpose(axes, copy.element_bytes) && (axes.size() < 3 || axes[0].size <= kMostBatches)) {
-    return {transpose_launch(axes, copy)};
+  std::vector<Launch> launches;
+  std::map<std::size_t, std::vector<CopyPart>> parts;  // by bytes of an element
+  for (const StridedCopy& copy : copies) {
+    if (copy.dims.numel() == 0) continue;
+    std::vector<Axis> axes = merge_axes(copy);
+    if (is_transpose(axes, copy.element_bytes) && (axes.size() < 3 || axes[0].size <= kMostBatches)) {
+      launches.push_back(transpose_launch(axes, copy));
+      continue;
+    }
+    const std::size_t bytes = widen(axes, copy.from, copy.to, copy.element_bytes);
+    parts[bytes].push_back(part_of(axes, copy.from, copy.to, 0));
   }
-  const std::size_t bytes = widen(axes, copy.from, copy.to, copy.element_bytes);
-  return {copy_launch(axes, copy.from, copy.to, bytes, 0)};
+  for (const auto& [bytes, all] : parts) {
+    for (std::size_t i = 0; i < all.size(); i += kCopyParts) {
+      const std::size_t count = std::min<std::size_t>(kCopyParts, all.size() - i);
+      launches.push_back(copy_launch(std::span(all).subspan(i, count), bytes));
+    }
+  }
+  return launches;
+}
+
+std::vector<Launch> plan_strided_copy(const Target& target, const StridedCopy& copy) {
+  return plan_strided_copies(target, {copy});
 }
 
 std::vector<Launch> plan_fill(const Target&, const StridedFill& fill) {
@@ -121,7 +154,8 @@ std::vector<Launch> plan_fill(const Target&, const StridedFill& fill) {
                                        .dims = fill.dims,
                                        .from_stride = fill.to_stride,
                                        .to_stride = fill.to_stride});
-  return {copy_launch(axes, 0, fill.to, fill.element_bytes, fill.bits)};
+  const CopyPart part = part_of(axes, 0, fill.to, fill.bits);
+  return {copy_launch({&part, 1}, fill.element_bytes)};
 }
 
 std::vector<Launch> plan_reorder(const Target& target, const DeviceTensor& from, const DeviceTensor& to) {
@@ -148,8 +182,7 @@ std::vector<Launch> plan_gather(const Target&, const GatherProblem& problem) {
   std::size_t bytes = problem.element_bytes;
   std::int64_t inner = problem.inner;
   const auto fits = [&](std::size_t wide) {
-    return problem.from % wide == 0 && problem.to % wide == 0 &&
-           static_cast<std::size_t>(inner) * bytes % wide == 0;
+    return problem.from % wide == 0 && problem.to % wide == 0 && static_cast<std::size_t>(inner) * bytes % wide == 0;
   };
   for (const std::size_t wide : {std::size_t{16}, std::size_t{8}, std::size_t{4}}) {
     if (wide <= bytes || !fits(wide)) continue;

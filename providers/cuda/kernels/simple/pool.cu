@@ -66,7 +66,8 @@ __device__ __forceinline__ void global_pool(const GlobalPoolParams& p) {
   for (int i = threadIdx.x; i < p.pixels; i += 256) {
     const auto all = *reinterpret_cast<const Pack<T, kPack>*>(in + i * p.in_pitch);
 #pragma unroll
-    for (int j = 0; j < kPack; ++j) sum[j] = p.average ? sum[j] + to_float(all.of[j]) : fmaxf(sum[j], to_float(all.of[j]));
+    for (int j = 0; j < kPack; ++j)
+      sum[j] = p.average ? sum[j] + to_float(all.of[j]) : fmaxf(sum[j], to_float(all.of[j]));
   }
 #pragma unroll
   for (int j = 0; j < kPack; ++j) {
@@ -84,13 +85,12 @@ __device__ __forceinline__ void global_pool(const GlobalPoolParams& p) {
   out[threadIdx.x] = from_float<T>(p.average ? total / p.pixels : total);
 }
 
-#define KERNEL(type, suffix)                                                                                \
-  extern "C" __global__ void __launch_bounds__(256) pool_##suffix(const __grid_constant__ PoolParams p) {   \
-    pool<type>(p);                                                                                          \
-  }                                                                                                         \
-  extern "C" __global__ void __launch_bounds__(256)                                                         \
-      global_pool_##suffix(const __grid_constant__ GlobalPoolParams p) {                                    \
-    global_pool<type>(p);                                                                                   \
+#define KERNEL(type, suffix)                                                                                           \
+  extern "C" __global__ void __launch_bounds__(256) pool_##suffix(const __grid_constant__ PoolParams p) {              \
+    pool<type>(p);                                                                                                     \
+  }                                                                                                                    \
+  extern "C" __global__ void __launch_bounds__(256) global_pool_##suffix(const __grid_constant__ GlobalPoolParams p) { \
+    global_pool<type>(p);                                                                                              \
   }
 KERNEL(float, f32)
 KERNEL(__half, f16)

@@ -1,4 +1,4 @@
-#include "providers/cuda/kernels/elementwise.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
 
 #include <algorithm>
 

@@ -15,7 +15,8 @@ __device__ __forceinline__ uint4 element_of<uint4>(std::uint64_t bits) {
 }
 
 template <class T>
-__device__ __forceinline__ void copy(const CopyParams& p) {
+__device__ __forceinline__ void copy(const CopyParams& all) {
+  const CopyPart& p = all.part[blockIdx.y];
   const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
   wait_for_previous();
   let_next_start();
@@ -78,12 +79,12 @@ __device__ __forceinline__ void gather(const GatherParams& p) {
   reinterpret_cast<T*>(p.to)[i] = inside ? *from : element_of<T>(0);
 }
 
-#define MOVEMENT(bytes, type)                                                                        \
-  extern "C" __global__ void __launch_bounds__(256) copy_##bytes(const __grid_constant__ CopyParams p) { \
-    copy<type>(p);                                                                                   \
-  }                                                                                                  \
+#define MOVEMENT(bytes, type)                                                                                \
+  extern "C" __global__ void __launch_bounds__(256) copy_##bytes(const __grid_constant__ CopyParams p) {     \
+    copy<type>(p);                                                                                           \
+  }                                                                                                          \
   extern "C" __global__ void __launch_bounds__(256) gather_##bytes(const __grid_constant__ GatherParams p) { \
-    gather<type>(p);                                                                                 \
+    gather<type>(p);                                                                                         \
   }
 MOVEMENT(1, std::uint8_t)
 MOVEMENT(2, std::uint16_t)
@@ -91,9 +92,9 @@ MOVEMENT(4, std::uint32_t)
 MOVEMENT(8, std::uint64_t)
 MOVEMENT(16, uint4)
 
-#define TRANSPOSE(bytes, type)                                                                             \
+#define TRANSPOSE(bytes, type)                                                                                     \
   extern "C" __global__ void __launch_bounds__(256) transpose_##bytes(const __grid_constant__ TransposeParams p) { \
-    transpose<type>(p);                                                                                    \
+    transpose<type>(p);                                                                                            \
   }
 TRANSPOSE(1, std::uint8_t)
 TRANSPOSE(2, std::uint16_t)

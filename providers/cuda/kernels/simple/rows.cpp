@@ -1,7 +1,7 @@
-#include "providers/cuda/kernels/rows.h"
+#include "providers/cuda/kernels/simple/rows.h"
 
 #include "base/error.h"
-#include "providers/cuda/kernels/elementwise.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
 
 namespace infernode::cuda {
 

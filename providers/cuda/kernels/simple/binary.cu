@@ -5,26 +5,37 @@ namespace infernode::cuda {
 
 __device__ __noinline__ float slow_binary(BinaryOp op, float x, float y) {
   switch (op) {
-    case BinaryOp::div: return x / y;
-    case BinaryOp::pow: return y == 2.0f ? x * x : powf(x, y);
+    case BinaryOp::div:
+      return x / y;
+    case BinaryOp::pow:
+      return y == 2.0f ? x * x : powf(x, y);
     case BinaryOp::mod: {
       const float rest = fmodf(x, y);
       return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
     }
-    case BinaryOp::fmod: return fmodf(x, y);
-    default: return x;
+    case BinaryOp::fmod:
+      return fmodf(x, y);
+    default:
+      return x;
   }
 }
 
 __device__ __forceinline__ float binary(BinaryOp op, float x, float y) {
   switch (op) {
-    case BinaryOp::add: return x + y;
-    case BinaryOp::sub: return x - y;
-    case BinaryOp::mul: return x * y;
-    case BinaryOp::min: return x != x || x < y ? x : y;
-    case BinaryOp::max: return x != x || x > y ? x : y;
-    case BinaryOp::prelu: return x < 0 ? x * y : x;
-    default: return slow_binary(op, x, y);
+    case BinaryOp::add:
+      return x + y;
+    case BinaryOp::sub:
+      return x - y;
+    case BinaryOp::mul:
+      return x * y;
+    case BinaryOp::min:
+      return x != x || x < y ? x : y;
+    case BinaryOp::max:
+      return x != x || x > y ? x : y;
+    case BinaryOp::prelu:
+      return x < 0 ? x * y : x;
+    default:
+      return slow_binary(op, x, y);
   }
 }
 
@@ -41,38 +52,59 @@ __device__ T power(T x, T y) {
 template <class T>
 __device__ __noinline__ T integer(BinaryOp op, T x, T y) {
   switch (op) {
-    case BinaryOp::add: return x + y;
-    case BinaryOp::sub: return x - y;
-    case BinaryOp::mul: return x * y;
-    case BinaryOp::div: return y == 0 ? 0 : y == -1 ? -x : x / y;
-    case BinaryOp::pow: return power(x, y);
-    case BinaryOp::min: return x < y ? x : y;
-    case BinaryOp::max: return x > y ? x : y;
+    case BinaryOp::add:
+      return x + y;
+    case BinaryOp::sub:
+      return x - y;
+    case BinaryOp::mul:
+      return x * y;
+    case BinaryOp::div:
+      return y == 0 ? 0 : y == -1 ? -x : x / y;
+    case BinaryOp::pow:
+      return power(x, y);
+    case BinaryOp::min:
+      return x < y ? x : y;
+    case BinaryOp::max:
+      return x > y ? x : y;
     case BinaryOp::mod: {
       if (y == 0 || y == -1) return 0;
       const T rest = x % y;
       return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
     }
-    case BinaryOp::fmod: return y == 0 || y == -1 ? 0 : x % y;
-    case BinaryOp::bit_and: return x & y;
-    case BinaryOp::bit_or: return x | y;
-    case BinaryOp::bit_xor: return x ^ y;
-    default: return x;
+    case BinaryOp::fmod:
+      return y == 0 || y == -1 ? 0 : x % y;
+    case BinaryOp::bit_and:
+      return x & y;
+    case BinaryOp::bit_or:
+      return x | y;
+    case BinaryOp::bit_xor:
+      return x ^ y;
+    default:
+      return x;
   }
 }
 
 template <class T>
 __device__ __forceinline__ bool compares(BinaryOp op, T x, T y) {
   switch (op) {
-    case BinaryOp::equal: return x == y;
-    case BinaryOp::less: return x < y;
-    case BinaryOp::less_equal: return x <= y;
-    case BinaryOp::greater: return x > y;
-    case BinaryOp::greater_equal: return x >= y;
-    case BinaryOp::logical_and: return x && y;
-    case BinaryOp::logical_or: return x || y;
-    case BinaryOp::logical_xor: return !x != !y;
-    default: return false;
+    case BinaryOp::equal:
+      return x == y;
+    case BinaryOp::less:
+      return x < y;
+    case BinaryOp::less_equal:
+      return x <= y;
+    case BinaryOp::greater:
+      return x > y;
+    case BinaryOp::greater_equal:
+      return x >= y;
+    case BinaryOp::logical_and:
+      return x && y;
+    case BinaryOp::logical_or:
+      return x || y;
+    case BinaryOp::logical_xor:
+      return !x != !y;
+    default:
+      return false;
   }
 }
 
@@ -114,12 +146,12 @@ __device__ __forceinline__ void where(const ElementwiseParams& p) {
   *reinterpret_cast<Pack<T, kPack>*>(reinterpret_cast<T*>(p.out) + place.out) = out;
 }
 
-#define KERNEL(name, function, type)                                                                           \
-  extern "C" __global__ void __launch_bounds__(256) name##_1(const __grid_constant__ ElementwiseParams p) {    \
-    function<type, 1>(p);                                                                                      \
-  }                                                                                                            \
-  extern "C" __global__ void __launch_bounds__(256) name##_4(const __grid_constant__ ElementwiseParams p) {    \
-    function<type, 4>(p);                                                                                      \
+#define KERNEL(name, function, type)                                                                        \
+  extern "C" __global__ void __launch_bounds__(256) name##_1(const __grid_constant__ ElementwiseParams p) { \
+    function<type, 1>(p);                                                                                   \
+  }                                                                                                         \
+  extern "C" __global__ void __launch_bounds__(256) name##_4(const __grid_constant__ ElementwiseParams p) { \
+    function<type, 4>(p);                                                                                   \
   }
 KERNEL(binary_f32, binary_floats, float)
 KERNEL(binary_f16, binary_floats, __half)

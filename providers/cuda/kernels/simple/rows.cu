@@ -145,22 +145,29 @@ __device__ __forceinline__ void softmax(const SoftmaxParams& p) {
 }
 
 __device__ __forceinline__ float start_of(ReduceOp op) {
-  return op == ReduceOp::max || op == ReduceOp::log_sum_exp ? -INFINITY : op == ReduceOp::min    ? INFINITY
-                                                                      : op == ReduceOp::prod ? 1.0f
-                                                                                             : 0.0f;
+  return op == ReduceOp::max || op == ReduceOp::log_sum_exp ? -INFINITY
+         : op == ReduceOp::min                              ? INFINITY
+         : op == ReduceOp::prod                             ? 1.0f
+                                                            : 0.0f;
 }
 
 /// Adds one more number; what log_sum_exp needs first is the largest.
 __device__ __forceinline__ float take(ReduceOp op, float sum, float x) {
   switch (op) {
     case ReduceOp::max:
-    case ReduceOp::log_sum_exp: return x != x || x > sum ? x : sum;
-    case ReduceOp::min: return x != x || x < sum ? x : sum;
-    case ReduceOp::prod: return sum * x;
-    case ReduceOp::l1: return sum + fabsf(x);
+    case ReduceOp::log_sum_exp:
+      return x != x || x > sum ? x : sum;
+    case ReduceOp::min:
+      return x != x || x < sum ? x : sum;
+    case ReduceOp::prod:
+      return sum * x;
+    case ReduceOp::l1:
+      return sum + fabsf(x);
     case ReduceOp::l2:
-    case ReduceOp::sum_square: return sum + x * x;
-    default: return sum + x;
+    case ReduceOp::sum_square:
+      return sum + x * x;
+    default:
+      return sum + x;
   }
 }
 __device__ __forceinline__ float join(ReduceOp op, float a, float b) {
@@ -202,12 +209,18 @@ __device__ __forceinline__ void reduce_ints(const ReduceParams& p) {
   T sum = p.op == ReduceOp::prod ? 1 : p.op == ReduceOp::max || p.op == ReduceOp::min ? in[0] : 0;
   for (std::int64_t i = 0; i < p.columns; ++i) {
     const T x = in[i * p.inner];
-    if (p.op == ReduceOp::max) sum = x > sum ? x : sum;
-    else if (p.op == ReduceOp::min) sum = x < sum ? x : sum;
-    else if (p.op == ReduceOp::prod) sum *= x;
-    else if (p.op == ReduceOp::sum_square) sum += x * x;
-    else if (p.op == ReduceOp::l1) sum += x < 0 ? -x : x;
-    else sum += x;
+    if (p.op == ReduceOp::max)
+      sum = x > sum ? x : sum;
+    else if (p.op == ReduceOp::min)
+      sum = x < sum ? x : sum;
+    else if (p.op == ReduceOp::prod)
+      sum *= x;
+    else if (p.op == ReduceOp::sum_square)
+      sum += x * x;
+    else if (p.op == ReduceOp::l1)
+      sum += x < 0 ? -x : x;
+    else
+      sum += x;
   }
   if (p.op == ReduceOp::mean) sum /= static_cast<T>(p.columns);
   reinterpret_cast<T*>(p.out)[output] = sum;
@@ -215,13 +228,17 @@ __device__ __forceinline__ void reduce_ints(const ReduceParams& p) {
 
 template <class Sum, class T>
 __device__ __forceinline__ Sum to_sum(T x) {
-  if constexpr (std::is_integral_v<T>) return x;
-  else return to_float(x);
+  if constexpr (std::is_integral_v<T>)
+    return x;
+  else
+    return to_float(x);
 }
 template <class T, class Sum>
 __device__ __forceinline__ T of_sum(Sum x) {
-  if constexpr (std::is_integral_v<T>) return x;
-  else return from_float<T>(x);
+  if constexpr (std::is_integral_v<T>)
+    return x;
+  else
+    return from_float<T>(x);
 }
 
 /// The sums of floats are float32, those of integers integers.
@@ -250,9 +267,9 @@ __device__ __forceinline__ void scan_ints(const ScanParams& p) {
   scan_as<T, T>(p);
 }
 
-#define KERNEL(name, function, type, params)                                                              \
-  extern "C" __global__ void __launch_bounds__(kWarps * 32) name(const __grid_constant__ params p) {      \
-    function<type>(p);                                                                                    \
+#define KERNEL(name, function, type, params)                                                         \
+  extern "C" __global__ void __launch_bounds__(kWarps * 32) name(const __grid_constant__ params p) { \
+    function<type>(p);                                                                               \
   }
 KERNEL(normalize_f32, normalize, float, NormalizeParams)
 KERNEL(normalize_f16, normalize, __half, NormalizeParams)

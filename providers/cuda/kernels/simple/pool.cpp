@@ -1,7 +1,7 @@
-#include "providers/cuda/kernels/pool.h"
+#include "providers/cuda/kernels/simple/pool.h"
 
 #include "base/error.h"
-#include "providers/cuda/kernels/elementwise.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
 
 namespace infernode::cuda {
 
@@ -43,12 +43,13 @@ Launch plan_global_pool(const Target&, const DeviceTensor& in, const DeviceTenso
                            .pixels = static_cast<std::int32_t>(in.pixels() / in.shape[0]),
                            .channels = static_cast<std::int32_t>(in.shape[1]),
                            .average = average};
-  return {.kernel = cat("global_pool_", kernel_suffix(in.dtype)),
-          .grid = {static_cast<std::uint32_t>((in.shape[1] + kPack - 1) / kPack), static_cast<std::uint32_t>(in.shape[0])},
-          .block = {256},
-          .cluster = {},
-          .programmatic = true,
-          .params = param_bytes(p)};
+  return {
+      .kernel = cat("global_pool_", kernel_suffix(in.dtype)),
+      .grid = {static_cast<std::uint32_t>((in.shape[1] + kPack - 1) / kPack), static_cast<std::uint32_t>(in.shape[0])},
+      .block = {256},
+      .cluster = {},
+      .programmatic = true,
+      .params = param_bytes(p)};
 }
 
 }  // namespace infernode::cuda

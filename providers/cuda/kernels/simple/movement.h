@@ -14,7 +14,9 @@ struct StridedCopy {
   tensor::Shape dims;
   std::vector<std::int64_t> from_stride, to_stride;  ///< elements, one for each of dims; may be 0 or negative
 };
-std::vector<Launch> plan_strided_copy(const Target& target, StridedCopy copy);
+std::vector<Launch> plan_strided_copy(const Target& target, const StridedCopy& copy);
+/// The same for copies that do not read what another one writes, in fewer launches.
+std::vector<Launch> plan_strided_copies(const Target& target, const std::vector<StridedCopy>& copies);
 
 /// Fills elements with one value, whose bytes are the low ones of `bits`.
 struct StridedFill {
