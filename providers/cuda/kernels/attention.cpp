@@ -63,7 +63,7 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
   const double step = unit * c.rows * c.keys * c.head / (64.0 * 64 * 64) + (c.tensor_cores ? 0.05 : 0.5);
   const double alone = step * (c.tensor_cores ? 2.0 : 1.0);
   const double work = std::max(per_sm * steps * step, std::ceil(per_sm / std::max(1.0, resident)) * steps * alone);
-  return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + (c.splits > 1 ? 1.5 : 0);
+  return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
 }
 
 void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std::vector<AttentionChoice>& choices) {

@@ -19,7 +19,7 @@ Kernel kernel_of(const DepthwiseProblem& d) {
   const bool vectors =
       d.type != Element::f32 && d.input % 16 == 0 && d.pixel % 8 == 0 && d.pixel >= ceil_div(d.channels, 8) * 8;
   if (!square || !vectors || (k != 3 && k != 5 && k != 7) || s > 2 || (k == 7 && s == 2)) return {"depthwise_any", 1};
-  return {"depthwise_" + std::to_string(k) + "x" + std::to_string(k) + "_s" + std::to_string(s), 2};
+  return {"depthwise_" + std::to_string(k) + "x" + std::to_string(k) + "_s" + std::to_string(s), k == 7 ? 1 : 2};
 }
 
 }  // namespace

@@ -10,14 +10,16 @@ struct Spot {
   bool exists;
 
   __device__ __forceinline__ Spot(const DepthwiseParams& p, int width) {
-    std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    exists = i < std::int64_t{p.images} * p.out_h * p.columns * p.chunks;
-    channel = static_cast<int>(i % p.chunks) * 8;
-    i /= p.chunks;
-    x = static_cast<int>(i % p.columns) * width;
-    const int row = static_cast<int>(i / p.columns);
-    image = row / p.out_h;
-    y = row - image * p.out_h;
+    std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    const std::uint32_t chunks = p.chunks, columns = p.columns, rows = p.out_h;
+    std::uint32_t next = i / chunks;
+    channel = static_cast<int>(i - next * chunks) * 8;
+    i = next;
+    next = i / columns;
+    x = static_cast<int>(i - next * columns) * width;
+    image = static_cast<int>(next / rows);
+    y = static_cast<int>(next - image * rows);
+    exists = image < p.images;
     count = min(8, p.channels - channel);
   }
 };
@@ -52,19 +54,24 @@ __device__ __forceinline__ void finish(float (&sums)[W][8], const DepthwiseParam
 /// they read, a row of the kernel at a time.
 template <int K, int S, int W>
 __device__ __forceinline__ void depthwise_square(const DepthwiseParams& p) {
-  constexpr int kColumns = (W - 1) * S + K;
+  constexpr int kColumns = (W - 1) * S + K, kAhead = 3;
   let_next_start();
   const Spot s(p, W);
   Columns columns;
   if (!(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
-  if (s.exists) columns.load(p.e, s.channel, s.count, 0);
+  float weights[K][8] = {};
+  if (s.exists) {
+    columns.load(p.e, s.channel, s.count, 0);
+#pragma unroll
+    for (int kx = 0; kx < K; kx++) load_weights(weights[kx], p, kx, s.channel);
+  }
   const int x0 = s.x * S - p.pad_w, y0 = s.y * S - p.pad_h;
   const char* image =
       reinterpret_cast<const char*>(p.in) + ((std::int64_t{s.image} * p.in_h * p.in_w + x0) * p.pixel + s.channel) * 2;
   wait_for_previous();
   if (!s.exists) return;
   float sums[W][8] = {};
-  uint4 now[kColumns], next[kColumns];
+  uint4 rows[kAhead][kColumns];  // of the input, under way
   const auto load = [&](uint4(&raw)[kColumns], int ky) {
     const int y = y0 + ky;
     const bool row = ky < K && static_cast<unsigned>(y) < static_cast<unsigned>(p.in_h);
@@ -74,17 +81,15 @@ __device__ __forceinline__ void depthwise_square(const DepthwiseParams& p) {
       raw[i] = load16_if(from + i * p.pixel * 2, row && static_cast<unsigned>(x0 + i) < static_cast<unsigned>(p.in_w));
     }
   };
-  load(now, 0);
-#pragma unroll 1
-  for (int ky = 0; ky < K; ky++) {
-    load(next, ky + 1);
-    float weights[K][8];
 #pragma unroll
-    for (int kx = 0; kx < K; kx++) load_weights(weights[kx], p, ky * K + kx, s.channel);
+  for (int i = 0; i < kAhead; i++) load(rows[i], i);
+#pragma unroll
+  for (int ky = 0; ky < K; ky++) {
+    uint4(&row)[kColumns] = rows[ky % kAhead];
 #pragma unroll
     for (int column = 0; column < kColumns; column++) {
       float v[8];
-      const std::uint32_t u[4] = {now[column].x, now[column].y, now[column].z, now[column].w};
+      const std::uint32_t u[4] = {row[column].x, row[column].y, row[column].z, row[column].w};
 #pragma unroll
       for (int c = 0; c < 4; c++) {
         const float2 f = p.type == Element::f16 ? unpack_f16(u[c]) : unpack_bf16(u[c]);
@@ -97,8 +102,10 @@ __device__ __forceinline__ void depthwise_square(const DepthwiseParams& p) {
 #pragma unroll
         for (int c = 0; c < 8; c++) sums[i][c] = fmaf(v[c], weights[kx][c], sums[i][c]);
       }
-      now[column] = next[column];
     }
+    if (ky + kAhead < K) load(row, ky + kAhead);
+#pragma unroll
+    for (int kx = 0; kx < K && ky + 1 < K; kx++) load_weights(weights[kx], p, (ky + 1) * K + kx, s.channel);
   }
   finish<W>(sums, p, s, columns);
 }
@@ -128,7 +135,7 @@ DEPTHWISE(3, 1, 2)
 DEPTHWISE(3, 2, 2)
 DEPTHWISE(5, 1, 2)
 DEPTHWISE(5, 2, 2)
-DEPTHWISE(7, 1, 2)
+DEPTHWISE(7, 1, 1)
 
 /// Any kernel, stride and dilation.
 extern "C" __global__ void __launch_bounds__(128)

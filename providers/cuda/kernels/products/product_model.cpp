@@ -118,18 +118,21 @@ std::vector<ProductChoice> product_choices(const Target& target, const Product& 
 
 namespace {
 
-/// ns, fitted to measurements on an H200 over tiles, splits and stages of the products of encoders and of a ResNet.
+/// ns, fitted to 1,500 measurements on an H200: products of encoders and of a ResNet, over tiles, splits and stages.
 struct BlockModel {
-  double launch = 1024;               ///< from the kernel before to the first wait's end, and the last store
-  double wave = 1392;                 ///< of a set of resident blocks: first bytes, drain
-  double exchange = 730, part = 135;  ///< of a split, and each part
-  double finish = 173;                ///< eight columns for every thread
-  double slow = 1.66;                 ///< times that where the activation takes an exponential
-  double tensor = 64;                 ///< a step of 64 x 64
-  double narrow = 13.5;               ///< columns' worth of time that every step takes
-  double step = 144;                  ///< no step of a block is shorter
-  double fetch = 328, kilobyte = 24;  ///< from asking for a stage to its arrival
-  double bytes_ns = 9250;             ///< of all SMs together from the cache
+  double launch = 590;                ///< from the kernel before to the first wait's end, and the last store
+  double wave = 1196;                 ///< of a set of resident blocks: first bytes, drain
+  double filled = 0.3;                ///< of a wave, each KB of its first stages
+  double exchange = 349, part = 159;  ///< of a split, and each part
+  double sent = 20;                   ///< of a split, each KB of a tile
+  double finish = 250;                ///< eight columns for every thread
+  double slow = 1.12;                 ///< times that where the activation takes an exponential
+  double tensor = 69;                 ///< a step of 64 x 64
+  double step = 113;                  ///< no step of a block is shorter
+  double again = 13;                  ///< of a step where stages are used again
+  double fetch = 336, kilobyte = 16;  ///< from asking for a stage to its arrival
+  double bytes_ns = 8000;             ///< of all SMs together from the cache
+  double cold_ns = 4400;              ///< from memory
 };
 
 double slow_of(const BlockModel& m, Activation a) {
@@ -149,14 +152,19 @@ double block_ns(const Target& target, const Product& p, const ProductChoice& c) 
   const double fit =
       c.bn >= 192 ? 1 : std::max(1.0, std::floor(233472.0 / (static_cast<double>(product_shared(p, c)) + 1296)));
   const double waves = std::ceil(per_sm / std::min(fit, per_sm));
-  const double tensor = per_sm * steps * products * m.tensor * (c.bm / 64.0) * (c.bn + m.narrow) / 64;
+  const double tensor = per_sm * steps * products * m.tensor * (c.bm / 64.0) * c.bn / 64;
   const double bytes = tiles * split * steps * stage / m.bytes_ns * 132 / sms;
-  const double refill = c.stages < steps ? (m.fetch + m.kilobyte * stage / 1024) / c.stages : 0;
-  const double chain = waves * steps * std::max(m.step * products, refill);
-  const double work = std::cbrt(tensor * tensor * tensor + bytes * bytes * bytes + chain * chain * chain);
+  const bool reuse = c.stages < steps;
+  const double refill = reuse ? (m.fetch + m.kilobyte * stage / 1024) / c.stages : 0;
+  const double chain = waves * steps * (std::max(m.step * products, refill) + (reuse ? m.again : 0));
+  const double cold = static_cast<double>(p.n * p.k) * p.b.pieces * element_size(p.b.type) / m.cold_ns;
+  const double work =
+      std::max(cold, std::cbrt(tensor * tensor * tensor + bytes * bytes * bytes + chain * chain * chain));
   const double chunks = std::ceil(c.bm * c.bn / 8.0 / split / (c.bm / 64 * c.kw * 128));
-  const double exchange = c.split > 1 ? m.exchange + m.part * split : 0;
-  return m.launch + waves * (m.wave + exchange) + per_sm * chunks * m.finish * slow_of(m, p.epilogue.activation) + work;
+  const double exchange = c.split > 1 ? m.exchange + m.part * split + m.sent * c.bm * (c.bn + 8) * 4 / 1024 : 0;
+  const double filled = m.filled * std::min<double>(c.stages, steps) * stage / 1024;
+  return m.launch + waves * (m.wave + exchange + filled) +
+         per_sm * chunks * m.finish * slow_of(m, p.epilogue.activation) + work;
 }
 
 /// mma.sync: rougher, for there are few choices.
@@ -164,10 +172,12 @@ double mma_ns(const Target& target, const Product& p, const ProductChoice& c) {
   const double sms = std::max(1, target.sm_count);
   const double blocks =
       static_cast<double>(ceil_div(p.m, c.bm) * ceil_div(p.n, c.bn) * p.batch[0] * p.batch[1] * c.split);
-  const double per_sm = std::ceil(blocks / sms), steps = static_cast<double>(ceil_div(product_steps(p), c.split));
+  const double per_sm = std::ceil(blocks / sms);
+  const double steps = static_cast<double>(ceil_div(ceil_div(p.k, product_step(p)), c.split));
   const double products = p.b.pieces == 3 ? 6 : p.b.pieces == 2 ? 3 : 1;
-  const double tensor = steps * products * 150 * c.bm / 64 * c.bn / 64;
-  return 3500 + per_sm * tensor + (c.split > 1 ? 2000 + 50 * per_sm : 0);
+  const double tensor = steps * products * (p.conv.taps ? 420 : 180) * c.bm / 64 * c.bn / 64;
+  const double cold = static_cast<double>(p.n * p.k) * p.b.pieces * element_size(p.b.type) / 3000;
+  return 3500 + std::max(cold, per_sm * tensor) + (c.split > 1 ? 2000 + 50 * per_sm : 0);
 }
 
 double gemv_ns(const Product& p, const ProductChoice& c) {
