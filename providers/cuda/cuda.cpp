@@ -102,6 +102,26 @@ class CudaProvider final : public provider::Provider {
 
 namespace infernode::provider {
 
+namespace {
+
+std::vector<DeviceDescription> devices_of_cuda() {
+  std::vector<DeviceDescription> devices;
+  if (cuda::images().empty()) return devices;
+  try {
+    for (const cuda::DeviceInfo& info : cuda::list_devices(*cuda::driver::open())) {
+      devices.push_back({.device = cat("cuda:", info.id),
+                         .name = info.name,
+                         .memory_bytes = info.memory_bytes,
+                         .compute_capability = cat(info.major, ".", info.minor),
+                         .driver = cat(info.driver_version / 1000, ".", info.driver_version % 1000 / 10)});
+    }
+  } catch (const Error&) {  // no driver, or none that can be used
+  }
+  return devices;
+}
+
+}  // namespace
+
 void register_cuda(std::vector<ProviderFactory>& factories) {
   factories.push_back({"cuda", !cuda::images().empty(),
                        [devices = std::make_shared<cuda::Devices>()](
