@@ -121,7 +121,7 @@ __device__ __forceinline__ void store(const Rows<D>& rows, const AttentionParams
 
 template <int D>
 __device__ __forceinline__ void attention_simt(const AttentionParams& p) {
-  extern __shared__ __align__(16) char raw[];
+  INFERNODE_DYNAMIC_SHARED(raw);
   Shared<D>& shared = *reinterpret_cast<Shared<D>*>(raw);
   let_next_start();
   wait_for_previous();

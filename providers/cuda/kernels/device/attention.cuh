@@ -79,7 +79,7 @@ __device__ __forceinline__ void store_rows(AttentionRows<T>& rows, const Attenti
 
 template <class T>
 __device__ __forceinline__ void attention(const AttentionParams& p) {
-  extern __shared__ __align__(128) char raw[];
+  INFERNODE_DYNAMIC_SHARED(raw);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int row = warp / T::kWarpsK * T::kMI * 16, key = warp % T::kWarpsK * T::kKeysWarp;
   const std::uint32_t q = shared_address(raw), stages = q + T::kBytesQ;

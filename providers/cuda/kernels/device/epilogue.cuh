@@ -6,18 +6,6 @@
 // What follows a product: eight columns of one row at a time.
 namespace infernode::cuda {
 
-__device__ __forceinline__ float fast_reciprocal(float x) {
-  float r;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-  return r;
-}
-
-__device__ __forceinline__ float fast_exp2(float x) {
-  float r;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-  return r;
-}
-
 inline constexpr float kLog2E = 1.44269504f;
 
 /// erf by Abramowitz and Stegun 7.1.26, |error| < 1.5e-7.
@@ -45,9 +33,7 @@ __device__ __forceinline__ void each(float (&v)[N], F f) {
 
 /// Keeps the compiler from making a jump table of comparisons: its entries would come from cold constant memory.
 __device__ __forceinline__ Activation opaque(Activation act) {
-  std::uint32_t v = static_cast<std::uint32_t>(act);
-  asm volatile("" : "+r"(v));
-  return static_cast<Activation>(v);
+  return static_cast<Activation>(opaque(static_cast<std::uint32_t>(act)));
 }
 
 /// The activations that are rare behind products.

@@ -152,7 +152,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   using C = Copies<Step<kind, pieces>, BM, BN, pieces>;
   using H = Handout<BM, BN, KW>;
   constexpr int kConsumers = H::kThreads;
-  extern __shared__ char raw[];
+  INFERNODE_DYNAMIC_SHARED(raw);
   __shared__ __align__(8) std::uint64_t barriers[2 * kMostStages + 1];
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, blocks = 1 << p.log_split;
   const Place at(p, BM, BN);

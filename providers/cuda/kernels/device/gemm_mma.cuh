@@ -144,7 +144,7 @@ __device__ __forceinline__ void mma_finish(const GemmMmaParams& p, const float* 
 template <class T>
 __device__ __forceinline__ void gemm_mma(const GemmMmaParams& p) {
   constexpr int kRows = T::kWarpM / 16, kColumns = T::kWarpN / 8, kStage = T::kBytesA + T::kBytesB;
-  extern __shared__ __align__(128) char raw[];
+  INFERNODE_DYNAMIC_SHARED(raw);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int row = warp / (T::kN / T::kWarpN) * T::kWarpM, column = warp % (T::kN / T::kWarpN) * T::kWarpN;
   const int m0 = blockIdx.x / p.n_tiles * T::kM, n0 = blockIdx.x % p.n_tiles * T::kN;

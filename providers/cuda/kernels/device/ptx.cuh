@@ -5,6 +5,9 @@
 
 #include <cstdint>
 
+/// The shared memory that the launch asks for.
+#define INFERNODE_DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
+
 // Instructions that C++ has no name for. Loads of what earlier kernels wrote are volatile: the compiler may not move
 // them above wait_for_previous().
 namespace infernode::cuda {
@@ -31,6 +34,24 @@ __device__ __forceinline__ void let_next_start() {
 template <class T>
 __device__ __forceinline__ void touch(T v) {
   asm volatile("" ::"r"(static_cast<std::uint32_t>(v)));
+}
+
+__device__ __forceinline__ float fast_reciprocal(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+
+__device__ __forceinline__ float fast_exp2(float x) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+
+/// The same value, of which the compiler knows nothing.
+__device__ __forceinline__ std::uint32_t opaque(std::uint32_t v) {
+  asm volatile("" : "+r"(v));
+  return v;
 }
 
 __device__ __forceinline__ uint4 load16(const void* p) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "providers/cuda/kernels/device/mma.cuh"
-#include "providers/cuda/kernels/device/pieces.cuh"
+#include "providers/cuda/kernels/device/split_fragment.cuh"
 
 namespace infernode::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "providers/cuda/kernels/device/pieces.cuh"
+#include "providers/cuda/kernels/device/split_fragment.cuh"
 #include "providers/cuda/kernels/device/wgmma.cuh"
 
 namespace infernode::cuda {
