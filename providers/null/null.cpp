@@ -110,7 +110,8 @@ class NullProvider final : public Provider {
     return {claim};
   }
 
-  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph) override {
+  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph,
+                                          microkernels::Float32Precision) override {
     return std::make_unique<NullKernel>(std::move(subgraph), *registry_);
   }
 

@@ -149,8 +149,9 @@ void StepBuilder::make_kernel(Step& step, const graph::Node& node, const kernel:
     step.provider = find_provider(node.attributes.get_string("provider"));
     step.output_on_device = node.op_type != provider::kCopyToHost;
     step.is_copy = is_copy(node);
-    step.kernel = is_compiled(node) ? step.provider->compile(node.attributes.get_graph("body"))
-                                    : make_copy_kernel(*step.provider);
+    step.kernel = is_compiled(node)
+                      ? step.provider->compile(node.attributes.get_graph("body"), environment_.kernels->precision)
+                      : make_copy_kernel(*step.provider);
     return;
   }
   if (schema == nullptr) {

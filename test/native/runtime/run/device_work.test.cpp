@@ -27,7 +27,10 @@ class Device final : public provider::Provider {
   std::string_view name() const override { return "device"; }
   tensor::Device device() const override { return {tensor::Device::Kind::Null, 0}; }
   std::vector<provider::Claim> claim(const provider::GraphView&) override { return {}; }
-  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph>) override { return nullptr; }
+  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph>,
+                                          microkernels::Float32Precision) override {
+    return nullptr;
+  }
   tensor::Allocator& allocator() override { return tensor::host_allocator(); }
   std::unique_ptr<provider::Stream> make_stream() override { return std::make_unique<CountingStream>(); }
   void copy(const Tensor&, const Tensor&, provider::Stream&) override {}
