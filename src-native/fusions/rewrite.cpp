@@ -24,6 +24,14 @@ bool is_float(const graph::ValueType& type) {
   return type.is_tensor() && (type.elem == DType::Float32 || type.elem == DType::Float16);
 }
 
+bool may_fuse_sums(const Match& match, std::string_view value) {
+  const tensor::DType type = match.type(value).elem;
+  const std::string& provider = match.last().provider;
+  const bool on_device = !provider.empty() && provider != "cpu";
+  return type == tensor::DType::Float32 ||
+         (on_device && (type == tensor::DType::Float16 || type == tensor::DType::BFloat16));
+}
+
 bool same_shape(const graph::ValueType& a, const graph::ValueType& b) {
   return a.shape && b.shape && *a.shape == *b.shape;
 }

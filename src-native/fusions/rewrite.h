@@ -21,6 +21,9 @@ bool is_scalar(const Match& match, std::string_view name, std::string_view besid
 
 /// Element type float32 or float16.
 bool is_float(const graph::ValueType& type);
+/// Whether a fused operator may make the value without rounding what the operators in it give each other. float32 is as
+/// exact either way; of 16-bit floats the CPU's results are those of single operators, while devices keep wider sums.
+bool may_fuse_sums(const Match& match, std::string_view value);
 /// Both shapes are known, and equal whatever the symbols stand for.
 bool same_shape(const graph::ValueType& a, const graph::ValueType& b);
 std::optional<std::size_t> rank_of(const graph::ValueType& type);

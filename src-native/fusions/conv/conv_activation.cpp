@@ -7,7 +7,7 @@ namespace {
 
 bool is_fusable(const Match& match) {
   const graph::Node& conv = match.maker("t");
-  return match.type("t").elem == tensor::DType::Float32 && !conv.attributes.has("activation");
+  return may_fuse_sums(match, "t") && !conv.attributes.has("activation");
 }
 
 /// The convolution of the match with these inputs: com.microsoft's where that has the activation, our own otherwise.

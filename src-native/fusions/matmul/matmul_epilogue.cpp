@@ -31,11 +31,10 @@ std::vector<graph::ValueId> finish(const Match& match, graph::GraphPatch& patch,
   return put(match, patch, std::move(node));
 }
 
-/// A product that FusedMatMul can say. Only float32: between 16-bit operators values are rounded, which a fused one
-/// would leave out.
+/// A product that FusedMatMul can say.
 bool is_expressible(const Match& match) {
   const graph::Node& product = match.maker("t");
-  if (match.type("t").elem != tensor::DType::Float32 || match.type("a").elem != match.type("t").elem ||
+  if (!may_fuse_sums(match, "t") || match.type("a").elem != match.type("t").elem ||
       rank_of(match.type("a")).value_or(0) < 2 || rank_of(match.graph().value(product.inputs[1]).type).value_or(0) < 2)
     return false;
   if (product.op_type != "Gemm") return true;
