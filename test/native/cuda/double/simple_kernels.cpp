@@ -26,7 +26,8 @@ void add_movement(Table& table) {
 #define ADD_SIZE(bytes) ADD(copy_##bytes, CopyParams) ADD(gather_##bytes, GatherParams)
   ADD_SIZE(1)
   ADD_SIZE(2)
-  ADD_SIZE(4) ADD_SIZE(8) ADD_SIZE(16) ADD(transpose_1, TransposeParams) ADD(transpose_2, TransposeParams)
+  ADD_SIZE(4)
+  ADD_SIZE(8) ADD_SIZE(16) ADD(transpose_1, TransposeParams) ADD(transpose_2, TransposeParams)
       ADD(transpose_4, TransposeParams) ADD(transpose_8, TransposeParams) ADD(cast, CastParams)
 }
 
@@ -37,8 +38,9 @@ void add_elementwise(Table& table) {
 #define ADD_INTS(family) ADD_PACKS(family##_i64) ADD_PACKS(family##_i32)
   ADD_REALS(unary)
   ADD_REALS(binary)
-  ADD_REALS(compare) ADD_REALS(test) ADD_INTS(unary) ADD_INTS(binary) ADD_INTS(compare) ADD_PACKS(unary_u8)
-      ADD_PACKS(compare_u8) ADD_PACKS(where_1) ADD_PACKS(where_2) ADD_PACKS(where_4) ADD_PACKS(where_8)
+  ADD_REALS(compare)
+  ADD_REALS(test) ADD_INTS(unary) ADD_INTS(binary) ADD_INTS(compare) ADD_PACKS(unary_u8) ADD_PACKS(compare_u8)
+      ADD_PACKS(where_1) ADD_PACKS(where_2) ADD_PACKS(where_4) ADD_PACKS(where_8)
 }
 
 void add_rows(Table& table) {
