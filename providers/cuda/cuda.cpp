@@ -31,7 +31,8 @@ class CudaProvider final : public provider::Provider {
     return {{.nodes = claimed_nodes(view, lowerings_), .compile = true}};
   }
 
-  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph) override {
+  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph,
+                                          microkernels::Float32Precision precision) override {
     std::shared_ptr<const graph::Graph> graph = fused(*subgraph);
     std::vector<graph::NodeId> order = graph->topological_order();
     if (!can_lower_all(*graph, order, *registry_, lowerings_)) {
@@ -46,7 +47,7 @@ class CudaProvider final : public provider::Provider {
                                                         .graph = std::move(graph),
                                                         .order = std::move(order),
                                                         .capture = options_.capture},
-                                            options_.precision);
+                                            options_.precision.value_or(precision));
   }
 
   tensor::Allocator& allocator() override { return *memory_; }
@@ -132,7 +133,8 @@ void register_cuda(std::vector<ProviderFactory>& factories) {
                                 "provider 'cuda' cannot start: this build has no CUDA kernels. Use 'cpu'.");
                          }
                          return std::make_shared<cuda::CudaProvider>(devices->open(options.device_id), options);
-                       }});
+                       },
+                       devices_of_cuda});
 }
 
 }  // namespace infernode::provider

@@ -1,5 +1,6 @@
 #include "fusions/rewrite.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace infernode::fusions {
@@ -18,6 +19,13 @@ bool is_scalar(const Match& match, std::string_view name, std::string_view besid
   if (!value) return false;
   const bool narrow = tensor::bit_size(match.constant(name)->dtype()) < 32;
   return std::abs(*value - wanted) <= (narrow ? 4e-3 : 1e-5) * std::abs(wanted);
+}
+
+bool contains(const Match& match, std::string_view op) {
+  return std::ranges::any_of(match.nodes(), [&](graph::NodeId id) {
+    const graph::Node& node = match.graph().node(id);
+    return node.op_type == op && node.domain.empty();
+  });
 }
 
 bool is_float(const graph::ValueType& type) {

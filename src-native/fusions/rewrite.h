@@ -13,11 +13,16 @@ namespace infernode::fusions {
 
 inline constexpr const char* kMicrosoft = "com.microsoft";
 inline constexpr const char* kOwn = "infernode";
+/// Operators that several fusions make, and one that patterns have in the place of Mul.
+inline constexpr const char *kFusedConv = "FusedConv", *kFusedMatMul = "FusedMatMul", *kDiv = "Div";
 
 /// The value's one element where it is a floating constant of one element that cannot raise the rank of `beside`.
 std::optional<float> scalar(const Match& match, std::string_view name, std::string_view beside);
 /// Whether that element is `wanted`, as exactly as its type can say it.
 bool is_scalar(const Match& match, std::string_view name, std::string_view beside, double wanted);
+
+/// Whether a node of the match is this operator of the standard.
+bool contains(const Match& match, std::string_view op);
 
 /// Element type float32 or float16.
 bool is_float(const graph::ValueType& type);

@@ -43,8 +43,9 @@ class Provider {
   /// Groups of nodes this provider will run, each convex or split by the partitioner into convex parts.
   virtual std::vector<Claim> claim(const GraphView& view) = 0;
   /// Builds one kernel for a claimed subgraph (its inputs and outputs in graph order). Only called for claims with
-  /// compile = true.
-  virtual std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph) = 0;
+  /// compile = true. `precision`: of the session's float32 products.
+  virtual std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph,
+                                                  microkernels::Float32Precision precision) = 0;
   virtual tensor::Allocator& allocator() = 0;
   /// Host memory that copies to and from the device are fast with (pinned). Its buffers may outlive the provider.
   virtual tensor::Allocator& host_allocator() { return tensor::host_allocator(); }

@@ -4,8 +4,7 @@
 
 namespace infernode::cuda {
 
-std::shared_ptr<DevicePlan> CompiledKernel::plan_for(std::vector<tensor::Shape> shapes,
-                                                     microkernels::Float32Precision precision) const {
+std::shared_ptr<DevicePlan> CompiledKernel::plan_for(std::vector<tensor::Shape> shapes) const {
   constexpr std::size_t kMostPlans = 16;
   const std::lock_guard lock(mutex_);
   const auto found =
@@ -14,7 +13,7 @@ std::shared_ptr<DevicePlan> CompiledKernel::plan_for(std::vector<tensor::Shape> 
     plans_.splice(plans_.begin(), plans_, found);
     return found->plan;
   }
-  auto plan = std::make_shared<DevicePlan>(context_, shapes, precision);
+  auto plan = std::make_shared<DevicePlan>(context_, shapes, precision_);
   plans_.push_front({std::move(shapes), plan});
   if (plans_.size() > kMostPlans) plans_.pop_back();
   return plan;
@@ -28,7 +27,7 @@ void CompiledKernel::run(kernel::KernelContext& ctx) const {
     shapes.push_back(ctx.input(i).shape());
     addresses.inputs.push_back(address_of(ctx.input(i).buffer()));
   }
-  const std::shared_ptr<DevicePlan> plan = plan_for(std::move(shapes), precision_.value_or(ctx.run().precision));
+  const std::shared_ptr<DevicePlan> plan = plan_for(std::move(shapes));
   for (std::size_t o = 0; o < plan->output_count(); ++o) {
     addresses.outputs.push_back(address_of(ctx.output(o, plan->output_dtype(o), plan->output_shape(o)).buffer()));
   }

@@ -12,8 +12,8 @@ namespace infernode::cuda {
 /// A claimed subgraph: one device plan for each set of input shapes, the least recently used ones dropped.
 class CompiledKernel final : public kernel::Kernel {
  public:
-  /// `precision`: of float32 products; by default that of the session.
-  CompiledKernel(PlanContext context, std::optional<microkernels::Float32Precision> precision)
+  /// `precision`: of float32 products.
+  CompiledKernel(PlanContext context, microkernels::Float32Precision precision)
       : context_(std::move(context)), precision_(precision) {}
   void run(kernel::KernelContext& ctx) const override;
 
@@ -22,11 +22,10 @@ class CompiledKernel final : public kernel::Kernel {
     std::vector<tensor::Shape> shapes;
     std::shared_ptr<DevicePlan> plan;
   };
-  std::shared_ptr<DevicePlan> plan_for(std::vector<tensor::Shape> shapes,
-                                       microkernels::Float32Precision precision) const;
+  std::shared_ptr<DevicePlan> plan_for(std::vector<tensor::Shape> shapes) const;
 
   PlanContext context_;
-  std::optional<microkernels::Float32Precision> precision_;
+  microkernels::Float32Precision precision_;
   mutable std::mutex mutex_;
   mutable std::list<Cached> plans_;  // most recent first
 };

@@ -9,7 +9,6 @@
 #include "kernel/op_registrar.h"
 #include "microkernels/blocked/blocked.h"
 #include "microkernels/elementwise/convert.h"
-#include "microkernels/gemm/gemm_tiles.h"
 #include "microkernels/transforms/transpose.h"
 #include "microkernels/winograd/blocked_winograd.h"
 #include "microkernels/winograd/winograd.h"

@@ -21,12 +21,11 @@ ConvLine::ConvLine(kernel::KernelInfo& info, const Window& window, std::int64_t 
   constexpr std::int64_t kShortSum = 32;  // is not rounded
   if (w->dim(0) < kFewChannels || w->dim(1) < kFewChannels || w->dim(1) * w->dim(2) < kShortSum) return;
   if (std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; })) return;
-  if (info.float32_precision() != microkernels::Float32Precision::kMedium) return;
-  const microkernels::GemmTable& table = product_table(info);
-  if (&table == &microkernels::gemm_table(rung_)) return;
+  const microkernels::GemmTable& table = info.kernels().gemm;
+  if (!table.rounds) return;
   table_ = &table;
   const std::size_t n = size(w->dim(0)), channels = size(w->dim(1)), points = size(w->dim(2)), k = channels * points;
-  packed_ = info.packer().pack(info.node(), 1, cat("conv.line.", table.name), [&](const Tensor& weight) {
+  packed_ = info.packer().pack(info.node(), 1, cat("conv.line.", table.weights.name), [&](const Tensor& weight) {
     std::vector<float> rows(n * k);  // of a product's right side: [out_channels][points][channels]
     const float* from = weight.data<float>();
     for (std::size_t i = 0; i < n; ++i) {
@@ -34,8 +33,8 @@ ConvLine::ConvLine(kernel::KernelInfo& info, const Window& window, std::int64_t 
         for (std::size_t p = 0; p < points; ++p) rows[i * k + p * channels + c] = *from++;
       }
     }
-    tensor::Buffer out = tensor::host_allocator().allocate(checked_mul(table.packed_b_floats(n, k), sizeof(float)));
-    table.pack_b(n, k, rows.data(), microkernels::FloatType::kF32, k, true, reinterpret_cast<float*>(out.data()), 0, n);
+    tensor::Buffer out = tensor::host_allocator().allocate(table.weights.bytes(n, k));
+    table.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, out.data(), 0, n);
     return out;
   });
   info.release_constant(1);
@@ -54,7 +53,7 @@ void ConvLine::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvO
   auto* const rows = reinterpret_cast<float*>(hold.data());
   microkernels::GemmArgs args{.m = positions, .n = made, .k = s.depth(), .lda = s.stride_w * channels, .epilogue = {}};
   args.a = rows;
-  args.packed_b = reinterpret_cast<const float*>(packed_.data());
+  args.packed_b = table_->weights.packed(made, s.depth(), packed_.data());
   args.c = rows + input;
   args.ldc = made;
   args.accumulate = o.residual != nullptr;

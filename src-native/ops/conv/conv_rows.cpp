@@ -84,7 +84,7 @@ void ConvRows::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvO
   const std::size_t positions = s.positions(), depth = s.depth(), channels = s.out_channels;
   const std::size_t in_size = s.in_channels * s.in_d * s.in_h * s.in_w, out_size = channels * positions;
   microkernels::GemmArgs args{.m = positions, .n = channels, .k = depth, .lda = depth, .epilogue = {}};
-  args.packed_b = packed_.data();
+  args.packed_b = packed_.b();
   args.ldc = channels;
   args.epilogue.bias_n = o.bias;
   args.epilogue.activation = activation;

@@ -10,9 +10,10 @@ TEST_CASE("functions of one number") {
         "Sin",         "Cos",       "Tanh", "Sigmoid", "Relu", "Softplus", "Softsign",       "HardSwish",
         "HardSigmoid", "LeakyRelu", "Elu",  "Selu",    "Celu", "Mish",     "ThresholdedRelu"}) {
     same_as_cpu(cat("(float[3,5] x) => (y) { y = ", op, "(x) }"), {numbers({3, 5})}, 1e-4, 18);
+    if (std::string_view(op) == "Celu") continue;  // of float32 alone
     same_as_cpu(cat("(float16[3,4] x) => (y) { y = ", op, "(x) }"), {numbers<Float16>({3, 4})}, 4e-3, 18);
   }
-  same_as_cpu("(float[8] x) => (y) { y = Clip(x, low, high) } low = float {-0.5} high = float {1}", {numbers({8})});
+  same_as_cpu("(float[8] x) => (y) <float low = {-0.5}, float high = {1}> { y = Clip(x, low, high) }", {numbers({8})});
 }
 
 TEST_CASE("functions of two numbers broadcast") {
@@ -43,22 +44,23 @@ TEST_CASE("elements move") {
   same_as_cpu("(float[2,40,50] x) => (y) { t = Transpose<perm=[0,2,1]>(x)  y = Neg(t) }", {numbers({2, 40, 50})});
   same_as_cpu("(float[2,3] x, float[2,1] z) => (y) { y = Concat<axis=1>(x, z) }",
               {numbers({2, 3}), numbers({2, 1}, 2)});
-  same_as_cpu("(float[2,6] x) => (a, b) { a, b = Split<axis=1>(x, s) } s = int64[2] {2, 4}", {numbers({2, 6})});
+  same_as_cpu("(float[2,6] x) => (a, b) <int64[2] s = {2, 4}> { a, b = Split<axis=1>(x, s) }", {numbers({2, 6})});
   same_as_cpu(
-      "(float[4,6] x) => (y) { y = Slice(x, b, e, a, s) } b = int64[2] {3, 1} e = int64[2] {-9, 6} "
-      "a = int64[2] {0, 1} s = int64[2] {-2, 3}",
+      "(float[4,6] x) => (y) <int64[2] b = {3, 1}, int64[2] e = {-9, 6}, int64[2] a = {0, 1}, int64[2] s = {-2, 3}> { "
+      "y = Slice(x, b, e, a, s) }",
       {numbers({4, 6})});
-  same_as_cpu("(float[2,1,3] x) => (y) { y = Expand(x, s) } s = int64[3] {2, 4, 3}", {numbers({2, 1, 3})});
+  same_as_cpu("(float[2,1,3] x) => (y) <int64[3] s = {2, 4, 3}> { y = Expand(x, s) }", {numbers({2, 1, 3})});
   same_as_cpu("(float[5,3] x, int64[2,2] i) => (y) { y = Gather(x, i) }",
               {numbers({5, 3}), Tensor::of<std::int64_t>({2, 2}, {0, 4, -1, 2})});
-  same_as_cpu("(float[2,3] x) => (y) { y = Pad(x, p, v) } p = int64[4] {1, 0, 0, 2} v = float {9}", {numbers({2, 3})});
+  same_as_cpu("(float[2,3] x) => (y) <int64[4] p = {1, 0, 0, 2}, float v = {9}> { y = Pad(x, p, v) }",
+              {numbers({2, 3})});
 }
 
 TEST_CASE("views of views need no copies") {
   const OnDouble undo;
   const char* text =
-      "(float[1,6,24] x) => (y) { r = Reshape(x, s)  t = Transpose<perm=[2,0,3,1,4]>(r)  q = Gather<axis=0>(t, one)"
-      "  y = Neg(q) } s = int64[5] {1, 6, 3, 2, 4} one = int64 {1}";
+      "(float[1,6,24] x) => (y) <int64[5] s = {1, 6, 3, 2, 4}, int64 one = {1}> { r = Reshape(x, s)  t = "
+      "Transpose<perm=[2,0,3,1,4]>(r)  q = Gather<axis=0>(t, one)  y = Neg(q) }";
   same_as_cpu(text, {numbers({1, 6, 24})});
   cuda_double::state().launches.clear();
   run(*open(text, on_cuda()), {numbers({1, 6, 24})});
@@ -76,7 +78,7 @@ TEST_CASE("rows are normalized, reduced and summed up") {
   for (const char* op : {"ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare"}) {
     same_as_cpu(cat("(float[2,3,4,5] x) => (y) { y = ", op, "<axes=[0,2]>(x) }"), {numbers({2, 3, 4, 5})}, 1e-4);
   }
-  same_as_cpu("(int64[2,4] x) => (y) { y = CumSum(x, a) } a = int64 {1}",
+  same_as_cpu("(int64[2,4] x) => (y) <int64 a = {1}> { y = CumSum(x, a) }",
               {Tensor::of<std::int64_t>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})});
 }
 
@@ -93,9 +95,8 @@ TEST_CASE("images are pooled with channels last") {
 TEST_CASE("arithmetic on shapes stays on the host") {
   const OnDouble undo;
   const auto s = open(
-      "(float[N,M] x) => (y) { s = Shape(x)  n = Gather(s, zero)  m = Gather(s, one)  p = Mul(n, m)"
-      "  u = Unsqueeze(p, axes)  r = Reshape(x, u)  y = Neg(r) }"
-      " zero = int64 {0} one = int64 {1} axes = int64[1] {0}",
+      "(float[N,M] x) => (y) <int64 zero = {0}, int64 one = {1}, int64[1] axes = {0}> { s = Shape(x)  n = Gather(s, "
+      "zero)  m = Gather(s, one)  p = Mul(n, m)  u = Unsqueeze(p, axes)  r = Reshape(x, u)  y = Neg(r) }",
       on_cuda());
   for (const std::int64_t n : {2, 3}) {
     cuda_double::state().launches.clear();

@@ -6,7 +6,7 @@
 #include "providers/cuda/device/memory.h"
 #include "providers/cuda/plan/arena.h"
 #include "providers/cuda/plan/device_tensor.h"
-#include "session/io_binding.h"
+#include "session/prepared_run.h"
 
 using namespace infernode;
 using namespace infernode::test;
@@ -85,16 +85,14 @@ TEST_CASE("bound tensors on the device are read and written where they lie") {
   const OnDouble undo;
   const auto s = open(kModel, on_cuda());
   const tensor::Device gpu = s->device("cuda");
-  std::vector<std::size_t> wanted;
   for (int i = 0; i < 12; ++i) {  // more addresses than there are plans of their own
-    session::IoBinding binding(s);
     const Tensor host = Tensor::of<float>({2}, {static_cast<float>(i), 0});
     const Tensor x = s->allocate(tensor::DType::Float32, {2}, gpu);
     s->copy(host, x);
-    binding.bind_input("x", x);
-    binding.bind_output("y", gpu);
+    session::PreparedRun bound = s->prepare({x});
+    bound.want(0, gpu);
     for (int again = 0; again < 3; ++again) {
-      const auto results = binding.run({}, nullptr, wanted);
+      const auto results = bound.execute();
       REQUIRE(results[0].tensor().device() == gpu);
       const Tensor y = Tensor::of<float>({2}, {0, 0});
       s->copy(results[0].tensor(), y);
