@@ -5,6 +5,7 @@ const ladder = [
   'base',
   'simd',
   'microkernels',
+  'cost',
   'tensor',
   'graph',
   'onnx',

@@ -576,6 +576,11 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
   with_pieces(args.precision, [&]<int kPieces>() { Product<kPieces>(args, plan, range, scratch).multiply(); });
 }
 
+bool runs(ConvWay way, const ConvShape& s) noexcept {
+  const bool unit = suits(s.out_channels, s.in_channels);
+  return way == ConvWay::kAny || (way == ConvWay::kUnit ? unit && Plan(s).fits : !unit && conv_table_avx512.runs(way, s));
+}
+
 void depthwise(const DepthwiseArgs& args) noexcept { conv_table_avx512.depthwise(args); }
 void col2im(const ConvShape& shape, const float* columns, float* image) noexcept {
   conv_table_avx512.col2im(shape, columns, image);
@@ -585,6 +590,6 @@ void col2im(const ConvShape& shape, const float* columns, float* image) noexcept
 
 extern const ConvTable conv_table_amx;
 constexpr ConvTable conv_table_amx = {"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
-                                      pack_weight, conv,          depthwise,     col2im};
+                                      pack_weight, runs, conv,          depthwise,     col2im};
 
 }  // namespace infernode::microkernels
