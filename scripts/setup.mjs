@@ -1,10 +1,14 @@
 // Makes a bare clone ready to build: checks Node.js and the C++ toolchain, fetches the header of the native tests, and
 // installs the npm packages. Nothing is done twice.
+//
+// usage: node scripts/setup.mjs [--cuda]
+//   --cuda   also fetches nvcc (100 MB), with which the CUDA provider's kernels are built
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { cachePath } from './lib/cache.mjs';
 import { fetchPackage, folderOnce } from './lib/download.mjs';
 import { must } from './lib/live.mjs';
+import { ensureNvcc } from './lib/nvcc.mjs';
 import { at, isMain, runMain, say } from './lib/project.mjs';
 import { ensureToolchain } from './lib/toolchain.mjs';
 
@@ -34,13 +38,14 @@ async function installPackages() {
   await must('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier']);
 }
 
-/** @param {{ tests?: boolean }} [what] tests: also what only the native tests need */
-export async function setup({ tests = false } = {}) {
+/** @param {{ tests?: boolean, cuda?: boolean }} [what] what else: for the native tests, for the CUDA provider's kernels */
+export async function setup({ tests = false, cuda = false } = {}) {
   const [major] = process.versions.node.split('.').map(Number);
   if (major < 20) throw new Error(`Node.js 20 or newer is needed, this is ${process.version}`);
   await ensureToolchain();
   if (tests) await ensureDoctest();
+  if (cuda) say(`nvcc: ${await ensureNvcc()}`);
   await installPackages();
 }
 
-if (isMain(import.meta.url)) runMain(() => setup({ tests: true }));
+if (isMain(import.meta.url)) runMain(() => setup({ tests: true, cuda: process.argv.includes('--cuda') }));

@@ -1,4 +1,5 @@
-# One library per accelerator provider: providers/<name>/*.cpp is infernode_provider_<name>. INFERNODE_PROVIDERS lists them.
+# One library per accelerator provider: providers/<name>/*.cpp is infernode_provider_<name>, unless the folder's own
+# CMakeLists.txt makes it, or nothing where the provider cannot exist. INFERNODE_PROVIDERS lists them.
 
 set(INFERNODE_PROVIDERS "")
 file(GLOB provider_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/providers/*/*.cpp)
@@ -9,15 +10,16 @@ foreach(source IN LISTS provider_sources)
   list(APPEND provider_names ${name})
 endforeach()
 list(REMOVE_DUPLICATES provider_names)
+set(registered "")
 
 foreach(name IN LISTS provider_names)
   set(target infernode_provider_${name})
   set(path ${CMAKE_SOURCE_DIR}/providers/${name})
+  set(sources ${provider_sources})
+  list(FILTER sources INCLUDE REGEX "/providers/${name}/[^/]*$")
   if(EXISTS ${path}/CMakeLists.txt)
     add_subdirectory(${path} providers/${name})
   else()
-    set(sources ${provider_sources})
-    list(FILTER sources INCLUDE REGEX "/providers/${name}/[^/]*$")
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
     if(TARGET infernode_provider)
@@ -26,12 +28,15 @@ foreach(name IN LISTS provider_names)
       target_link_libraries(${target} PUBLIC infernode_options)
     endif()
   endif()
-  list(APPEND INFERNODE_PROVIDERS ${target})
+  if(TARGET ${target})
+    list(APPEND INFERNODE_PROVIDERS ${target})
+    list(APPEND registered ${sources})
+  endif()
 endforeach()
 
 # provider::register_all calls every register_<name> that the folders define in namespace infernode::provider.
 infernode_registration(${CMAKE_BINARY_DIR}/generated/register_providers.cpp NAMESPACE provider
-                       REGISTRY std::vector<ProviderFactory> HEADER provider/provider.h SOURCES ${provider_sources})
+                       REGISTRY std::vector<ProviderFactory> HEADER provider/provider.h SOURCES ${registered})
 add_library(infernode_providers STATIC ${CMAKE_BINARY_DIR}/generated/register_providers.cpp)
 target_link_libraries(infernode_providers PUBLIC ${INFERNODE_PROVIDERS} infernode_options)
 if(TARGET infernode_provider)

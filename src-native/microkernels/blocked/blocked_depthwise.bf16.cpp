@@ -1,6 +1,8 @@
-#include "microkernels/blocked/detail/depthwise.simd.h"
 #include "microkernels/blocked/detail/pairs.h"
 #include "microkernels/common/bf16_pairs.h"
+
+// After what it calls: `load` of bfloat16 numbers.
+#include "microkernels/blocked/detail/depthwise.simd.h"
 
 // Depthwise convolutions between blocks of bfloat16 numbers: computed in float32.
 namespace infernode::microkernels {
