@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <istream>
 #include <numbers>
+#include <ostream>
 #include <random>
+#include <sstream>
 
 #include "base/error.h"
 #include "calibrate/node_host.h"
@@ -21,6 +23,8 @@ using ops::ConvSite;
 using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
+
+constexpr const char* kConversion = "convert";
 
 struct Shape2d {
   std::int64_t in, out, groups, kernel, stride, dilation, height, width;
@@ -181,13 +185,17 @@ class Conv {
   Tensor x_, y_, bias_;
 };
 
-std::string text(const Shape2d& s) {
-  return cat(s.in, "->", s.out, " g", s.groups, " k", s.kernel, " s", s.stride, " d", s.dilation, " ", s.height, "x",
-             s.width);
+std::ostream& operator<<(std::ostream& out, const Shape2d& s) {
+  return out << s.in << ' ' << s.out << ' ' << s.groups << ' ' << s.kernel << ' ' << s.stride << ' ' << s.dilation << ' '
+             << s.height << ' ' << s.width << ' ' << s.line << ' ' << s.transform;
+}
+std::istream& operator>>(std::istream& in, Shape2d& s) {
+  return in >> s.in >> s.out >> s.groups >> s.kernel >> s.stride >> s.dilation >> s.height >> s.width >> s.line >>
+         s.transform;
 }
 
-/// Conversions to and from blocks alike.
-void measure_conversion(CpuRung rung, Samples& samples) {
+/// Conversions to and from blocks alike: lines of so many planes of one place each.
+void measure_conversion(CpuRung rung, std::ostream& out) {
   const auto move = microkernels::transpose_table(rung).bytes4;
   for (const std::size_t blocks : {1u, 2u, 6u, 20u}) {
     for (const std::size_t plane : {49u, 196u, 400u, 784u, 3136u, 12544u}) {
@@ -199,7 +207,54 @@ void measure_conversion(CpuRung rung, Samples& samples) {
           move(x.data() + at, plane, y.data() + at, kChannelBlock, kChannelBlock, plane);
         }
       });
-      samples["convert"].push_back({{1, static_cast<double>(x.size())}, taken});
+      Shape2d shape{};
+      shape.in = static_cast<std::int64_t>(blocks * kChannelBlock);
+      shape.width = static_cast<std::int64_t>(plane);
+      out << shape << ' ' << kConversion << ' ' << taken << '\n';
+    }
+  }
+}
+
+/// The times of a shape's methods.
+struct Measured {
+  Shape2d shape;
+  std::map<std::string, double> times;
+};
+std::vector<Measured> read(std::istream& in) {
+  std::vector<Measured> list;
+  std::string line, before;
+  while (std::getline(in, line)) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    Measured m;
+    std::string name;
+    double taken = 0;
+    if (!(words >> m.shape >> name >> taken)) fail(ErrorCode::InvalidArgument, cat("not a measurement: ", line));
+    std::ostringstream key;
+    key << m.shape;
+    if (list.empty() || key.str() != before) list.push_back(m);
+    before = key.str();
+    list.back().times[name] = taken;
+  }
+  return list;
+}
+
+std::string row_name(const ops::ConvChoice& choice, CpuRung rung) {
+  return choice.rung == rung ? std::string(choice.method->name)
+                             : cat(choice.method->name, "@", to_string(choice.rung));
+}
+
+/// Calls each(layout, choice, site) for all methods that can run a shape.
+template <class Each>
+void for_each_method(const Shape2d& shape, const Conv& conv, Each each) {
+  std::optional<ConvSite> site = conv.site();
+  if (!site) return;
+  for (const ConvLayout layout : {ConvLayout::Planar, ConvLayout::Blocked}) {
+    site->planes = layout == ConvLayout::Blocked && shape.in <= 8 && shape.groups == 1;
+    for (const ops::ConvChoice& choice : ops::conv_choices(*site, layout)) {
+      ConvSite with = *site;
+      with.rung = choice.rung;
+      each(layout, choice, with);
     }
   }
 }
@@ -207,39 +262,72 @@ void measure_conversion(CpuRung rung, Samples& samples) {
 }  // namespace
 
 void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
-                  Samples& samples, Regret& regret, bool verbose) {
+                  std::ostream& out) {
   Shapes random(seed);
-  measure_conversion(rung, samples);
+  measure_conversion(rung, out);
   for (std::size_t i = 0; i < shapes; ++i) {
     const Shape2d shape = random.next();
     Conv conv(shape, rung, precision);
-    std::optional<ConvSite> site = conv.site();
-    if (!site) continue;
-    for (const ConvLayout layout : {ConvLayout::Planar, ConvLayout::Blocked}) {
-      site->planes = layout == ConvLayout::Blocked && shape.in <= 8 && shape.groups == 1;
-      double first = 0, best = 1e18;
-      std::string line;
-      for (const ops::ConvChoice& choice : ops::conv_choices(*site, layout)) {
-        ConvSite with = *site;
-        with.rung = choice.rung;
-        const double taken = conv.time(choice, *site);
-        const std::string name =
-            choice.rung == rung ? std::string(choice.method->name) : cat(choice.method->name, "@", to_string(choice.rung));
-        samples[name].push_back({choice.method->terms(with), taken});
-        if (first == 0) first = taken;
-        best = std::min(best, taken);
-        line += cat("  ", name, " ", taken / 1e3, " us (", choice.nanoseconds / 1e3, ")");
+    for_each_method(shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+      out << shape << ' ' << row_name(choice, rung) << ' ' << conv.time(choice, site) << '\n';
+    });
+  }
+}
+
+Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in) {
+  Samples samples;
+  for (const Measured& m : read(in)) {
+    if (const auto at = m.times.find(kConversion); at != m.times.end()) {
+      samples[kConversion].push_back({{1, static_cast<double>(m.shape.in * m.shape.width)}, at->second});
+      continue;
+    }
+    const Conv conv(m.shape, rung, precision);
+    for_each_method(m.shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+      const auto at = m.times.find(row_name(choice, rung));
+      if (at != m.times.end()) samples[at->first].push_back({choice.method->terms(site), at->second});
+    });
+  }
+  return samples;
+}
+
+Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
+                  const std::map<std::string, cost::Terms>& rates) {
+  Regret regret;
+  double logs = 0;
+  for (const Measured& m : read(in)) {
+    if (m.times.contains(kConversion)) continue;
+    struct Of {
+      double expected = 1e18, taken = 0, best = 1e18;
+      std::string name;
+    } of[2];
+    const Conv conv(m.shape, rung, precision);
+    for_each_method(m.shape, conv, [&](ConvLayout layout, const ops::ConvChoice& choice, const ConvSite& site) {
+      const auto at = m.times.find(row_name(choice, rung));
+      const auto row = rates.find(row_name(choice, rung));
+      if (at == m.times.end() || row == rates.end()) return;
+      Of& o = of[static_cast<std::size_t>(layout)];
+      const double expected = cost::nanoseconds(choice.method->terms(site), row->second);
+      if (expected < o.expected) {
+        o.expected = expected;
+        o.taken = at->second;
+        o.name = at->first;
       }
-      if (first == 0) continue;
-      regret.sum_of_logs += std::log(first / best);
+      o.best = std::min(o.best, at->second);
+    });
+    for (const Of& o : of) {
+      if (o.taken == 0) continue;
+      logs += std::log(o.taken / o.best);
       ++regret.count;
-      if (first / best > regret.worst) {
-        regret.worst = first / best;
-        regret.worst_shape = text(shape);
+      if (o.taken / o.best > regret.worst) {
+        regret.worst = o.taken / o.best;
+        std::ostringstream shape;
+        shape << m.shape << " by " << o.name;
+        regret.worst_shape = shape.str();
       }
-      if (verbose) std::printf("%s:%s\n", text(shape).c_str(), line.c_str());
     }
   }
+  regret.mean = std::exp(logs / static_cast<double>(std::max<std::size_t>(1, regret.count)));
+  return regret;
 }
 
 }  // namespace infernode::bench

@@ -1,80 +1,101 @@
-// Measures the methods that the engine chooses between, fits what each takes (cost/model.h) and writes the table of
-// this CPU at a precision:
+// Measures the methods that the engine chooses between, and fits what each takes (cost/model.h):
 //
-//   INFERNODE_CPU=avx512 build/release/bench/calibrate/bench_calibrate highest src-native/cost/tables/avx512.inc
+//   INFERNODE_CPU=avx512 bench_calibrate measure highest times.txt 1000 1
+//   INFERNODE_CPU=avx512 bench_calibrate fit highest times.txt src-native/cost/tables/avx512.inc
 //
-// usage: bench_calibrate PRECISION FILE|- [SHAPES] [SEED] [-v]
-// A FILE of `-` writes nothing: with another seed that says how well the table at hand chooses.
+// `measure PRECISION TIMES [SHAPES] [SEED]` times them on this CPU. `fit PRECISION TIMES FILE [OTHER_TIMES]` writes the
+// table, on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it chooses among the methods
+// that were measured, with OTHER_TIMES of another seed.
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 
 #include "base/error.h"
-#include "base/float_mode.h"
 #include "calibrate/conv.h"
 
 namespace {
 
 using namespace infernode;
+using microkernels::Float32Precision;
 
-void write(const std::string& path, const std::string& command, const bench::Samples& samples) {
-  std::ofstream out(path);
-  out << "// " << cpu_name() << ", rung " << to_string(cpu_rung()) << ". Written by:\n//   " << command
-      << "\n// {method, rates in nanoseconds of one of each of its terms, residual}\n";
-  char line[512];
-  for (const auto& [name, list] : samples) {
-    const cost::Fit fit = cost::fit(list);
-    std::string rates;
-    for (const double rate : fit.rates) {
-      std::snprintf(line, sizeof line, "%s%.4g", rates.empty() ? "" : ", ", rate);
-      rates += line;
-    }
-    std::snprintf(line, sizeof line, "{\"%s\", {%s}, %.3f},  // %zu shapes, worst %.2f\n", name.c_str(), rates.c_str(),
-                  fit.residual, list.size(), fit.worst);
-    out << line;
-  }
+Float32Precision precision_of(std::string_view name) {
+  if (name == "highest") return Float32Precision::kHighest;
+  if (name == "high") return Float32Precision::kHigh;
+  if (name == "medium") return Float32Precision::kMedium;
+  fail(ErrorCode::InvalidArgument, cat("'", name, "' is none of highest, high, medium"));
 }
 
-int run(int count, char** arguments) {
-  if (count < 3) {
-    std::fprintf(stderr, "usage: bench_calibrate highest|high|medium FILE|- [SHAPES] [SEED] [-v]\n");
-    return 2;
-  }
-  const std::string_view asked = arguments[1];
-  const auto precision = asked == "medium" ? microkernels::Float32Precision::kMedium
-                         : asked == "high" ? microkernels::Float32Precision::kHigh
-                                           : microkernels::Float32Precision::kHighest;
-  const std::size_t shapes = count > 3 ? std::strtoul(arguments[3], nullptr, 10) : 300;
-  const auto seed = static_cast<unsigned>(count > 4 ? std::strtoul(arguments[4], nullptr, 10) : 1);
-  bench::Samples samples;
-  bench::Regret regret;
-  bench::measure_conv(cpu_rung(), precision, seed, shapes, samples, regret, count > 5);
+std::ifstream open(const char* path) {
+  std::ifstream in(path);
+  if (!in) fail(ErrorCode::Io, cat("cannot read ", path));
+  return in;
+}
+
+CpuRung rung_of_tables() {
+  const char* const name = std::getenv("INFERNODE_CPU");
+  return cpu_rung_from(name, CpuRung::Amx);
+}
+
+void measure(std::string_view precision, const char* path, std::size_t shapes, unsigned seed) {
+  std::ofstream out(path);
+  out << "# " << cpu_name() << ": INFERNODE_CPU=" << to_string(cpu_rung()) << " bench_calibrate measure " << precision
+      << " TIMES " << shapes << ' ' << seed << '\n';
+  bench::measure_conv(cpu_rung(), precision_of(precision), seed, shapes, out);
+}
+
+void write(const char* path, const std::string& command, const bench::Samples& samples,
+           std::map<std::string, cost::Terms>& rates) {
+  std::ofstream out(path);
+  out << "//" << command << "\n// {method, rates in nanoseconds of one of each of its terms, residual}\n";
   for (const auto& [name, list] : samples) {
     const cost::Fit fit = cost::fit(list);
+    rates[name] = fit.rates;
+    char number[64];
+    std::string text;
+    for (const double rate : fit.rates) {
+      std::snprintf(number, sizeof number, "%s%.4g", text.empty() ? "" : ", ", rate);
+      text += number;
+    }
+    std::snprintf(number, sizeof number, "%.3f},  // %zu shapes, worst %.2f", fit.residual, list.size(), fit.worst);
+    out << "{\"" << name << "\", {" << text << "}, " << number << '\n';
     std::printf("%-24s %4zu shapes  residual %5.1f %%  worst %5.1f %%\n", name.c_str(), list.size(),
                 100 * fit.residual, 100 * fit.worst);
   }
-  std::printf("the table at hand chooses methods %.3f times slower than the quickest (geometric mean of %zu), worst %.2f"
-              " at %s\n",
-              std::exp(regret.sum_of_logs / static_cast<double>(regret.count ? regret.count : 1)), regret.count,
-              regret.worst, regret.worst_shape.c_str());
-  if (std::strcmp(arguments[2], "-") != 0) {
-    const std::string command = cat("INFERNODE_CPU=", to_string(cpu_rung()), " bench_calibrate ", asked, " FILE ",
-                                    shapes, " ", seed);
-    write(arguments[2], command, samples);
-  }
-  return 0;
+}
+
+void fit(std::string_view asked, const char* times, const char* path, const char* others) {
+  const CpuRung rung = rung_of_tables();
+  const Float32Precision precision = precision_of(asked);
+  std::ifstream in = open(times);
+  std::string command;
+  std::getline(in, command);
+  std::map<std::string, cost::Terms> rates;
+  write(path, command.substr(1), bench::read_conv(rung, precision, in), rates);
+  std::ifstream again = open(others);
+  const bench::Regret regret = bench::judge_conv(rung, precision, again, rates);
+  std::printf("chooses methods %.3f times slower than the quickest (geometric mean of %zu), worst %.2f: %s\n",
+              regret.mean, regret.count, regret.worst, regret.worst_shape.c_str());
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
   try {
-    return run(count, arguments);
+    const std::string_view what = count > 3 ? arguments[1] : "";
+    if (what == "measure") {
+      measure(arguments[2], arguments[3], count > 4 ? std::strtoul(arguments[4], nullptr, 10) : 1000,
+              static_cast<unsigned>(count > 5 ? std::strtoul(arguments[5], nullptr, 10) : 1));
+    } else if (what == "fit" && count > 4) {
+      fit(arguments[2], arguments[3], arguments[4], count > 5 ? arguments[5] : arguments[3]);
+    } else {
+      std::fprintf(stderr,
+                   "usage: bench_calibrate measure PRECISION TIMES [SHAPES] [SEED]\n"
+                   "       bench_calibrate fit PRECISION TIMES FILE [OTHER_TIMES]\n");
+      return 2;
+    }
+    return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -64,17 +64,23 @@ void BlockedDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, Blo
 namespace {
 
 /// The loops of a table with a matrix unit are those of AVX-512, or of bfloat16 numbers.
-bool can_run(const ConvSite& site) {
+bool is_depthwise(const ConvSite& site) {
   return site.depthwise() && site.shape.out_channels == 1 && site.axes == 2 && !site.planes && site.rung == site.cpu;
 }
+/// Whether there are loops of its width of window.
+bool has_own_loops(const microkernels::ConvShape& s) {
+  return s.dilation_w == 1 && s.stride_w <= 2 &&
+         (s.kernel_w == 3 || s.kernel_w == 5 || (s.kernel_w == 7 && s.stride_w == 1));
+}
 
-/// Blocks, multiply-adds, floats read, floats written, rows written.
+/// Blocks, multiply-adds, floats read, floats written, rows of the kernel at tiles of positions.
 cost::Terms terms(const ConvSite& site) {
   const microkernels::ConvShape& s = site.shape;
-  const double channels = whole(site.groups, kChannelBlock);
-  return {channels / number(kChannelBlock), channels * number(s.positions()) * number(s.kernel_points()),
-          channels * number(s.in_h * s.in_w), channels * number(s.positions()),
-          channels / number(kChannelBlock) * number(s.out_h)};
+  constexpr std::size_t kTile = 8;  // positions
+  const double channels = whole(site.groups, kChannelBlock), blocks = channels / number(kChannelBlock);
+  return {blocks, channels * number(s.positions()) * number(s.kernel_points()), channels * number(s.in_h * s.in_w),
+          channels * number(s.positions()),
+          blocks * number(s.out_h * s.kernel_h) * whole(s.out_w, kTile) / number(kTile)};
 }
 
 std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
@@ -83,6 +89,11 @@ std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& si
 
 }  // namespace
 
-const ConvMethod kConvBlockedDepthwise{"blocked.depthwise", can_run, terms, nullptr, make};
+const ConvMethod kConvBlockedDepthwise{
+    "blocked.depthwise", [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms,
+    nullptr, make};
+const ConvMethod kConvBlockedDepthwiseAny{
+    "blocked.depthwise.any", [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); },
+    terms, nullptr, make};
 
 }  // namespace infernode::ops

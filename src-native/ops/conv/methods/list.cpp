@@ -17,7 +17,7 @@ constexpr const ConvMethod* kMethods[] = {
     &kConvRows,          &kConvFew,           &kConvDirect,          &kConvColumns,
     &kConvUnit,          &kConvDepthwiseRows, &kConvDepthwiseStrided, &kConvDepthwise,
     &kConvBlockedWinograd, &kConvBlocked,     &kConvBlockedPlanes,   &kConvBlockedGroups,
-    &kConvBlockedDepthwise,
+    &kConvBlockedDepthwise, &kConvBlockedDepthwiseAny,
 };
 
 /// Of a node of which too little is known: reads and packs the weight at run.
