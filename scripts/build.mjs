@@ -10,7 +10,8 @@ import { hasDoctest, setup } from './setup.mjs';
 
 const cmakeJs = bin('cmake-js/bin/cmake-js');
 
-async function configure() {
+/** Configures the addon's build, where that was not done with these tools and options. */
+export async function configureNative() {
   const args = ['configure', '--log-level', 'warn', '--CDINFERNODE_BUILD_TESTS=ON'];
   if (process.env.CI) args.push('--CDINFERNODE_WERROR=ON');
   const lock = at('package-lock.json');
@@ -27,7 +28,7 @@ async function configure() {
 
 /** @param {{ tests?: boolean }} [what] tests: all targets instead of the addon alone */
 export async function buildNative({ tests = false } = {}) {
-  await configure();
+  await configureNative();
   say(tests ? 'building the addon and the native tests' : 'building the addon');
   await cmakeBuild(at('build'), tests ? [] : ['--target', 'infernode_addon']);
 }
@@ -38,25 +39,26 @@ const wrapperTypes = `export * from './index.js';\nimport * as infernode from '.
 
 // onnxruntime-common declares itself once for each module system, and each declaration lacks the same element types.
 function augmentation() {
-  const [text] = /^declare module [^]*?^}\n/m.exec(readFileSync(at('dist', 'tensor-types.d.ts'), 'utf8'));
+  const [text] = /^declare module [^]*?^}\n/m.exec(readFileSync(at('dist', 'tensor', 'tensor-types.d.ts'), 'utf8'));
   return text;
 }
 
-/** In the bundle, onnxruntime-common is what src/common.ts takes of it. */
-const common = {
+/** In the bundle, onnxruntime-common is what src/start-up/common.ts takes of it. */
+export const common = {
   name: 'onnxruntime-common',
   setup(build) {
-    const path = at('src', 'common.ts');
+    const path = at('src', 'start-up', 'common.ts');
     build.onResolve({ filter: /^onnxruntime-common$/ }, ({ importer }) => (importer === path ? null : { path }));
   },
 };
 
-async function bundle() {
+/** Writes src/ as one file, which is what `require` loads. */
+export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
   const { build } = await import('esbuild');
   await build({
     absWorkingDir: root,
     entryPoints: ['src/index.ts'],
-    outfile: 'dist/index.cjs',
+    outfile,
     bundle: true,
     platform: 'node',
     target: 'node20',
@@ -64,7 +66,7 @@ async function bundle() {
     packages: 'external',
     sourcemap: true,
     banner: { js: `'use strict';` },
-    plugins: [common],
+    plugins,
     logLevel: 'warning',
   });
 }

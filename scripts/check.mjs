@@ -1,15 +1,27 @@
-// The house rules that no compiler knows. Prints each breach and fails when there is one.
-import { isMain, runMain } from './lib/project.mjs';
+// The house rules that no compiler knows. Prints each breach and fails when there is one. scripts/checks/known.json lists
+// the files that break a rule of size still: it only gets shorter.
+import { readFileSync } from 'node:fs';
+import { at, isMain, runMain } from './lib/project.mjs';
 import { projectFiles, read } from './lib/source-files.mjs';
 
-const names = ['includes', 'length', 'places', 'registration'];
+const names = ['circles', 'folders', 'functions', 'includes', 'length', 'options', 'places', 'registration'];
+
+/** Breaches that are not known, and known ones that are mended. */
+function judge(problems, known) {
+  const broken = new Set(problems.map((problem) => problem.slice(0, problem.indexOf(':'))));
+  return [
+    ...problems.filter((problem) => !known.includes(problem.slice(0, problem.indexOf(':')))),
+    ...known.filter((path) => !broken.has(path)).map((path) => `${path}: mended, so scripts/checks/known.json lists it no more`),
+  ]; // prettier-ignore
+}
 
 export async function check() {
   const files = await projectFiles();
+  const known = JSON.parse(readFileSync(at('scripts', 'checks', 'known.json'), 'utf8'));
   let count = 0;
   for (const name of names) {
     const { check: find } = await import(`./checks/${name}.mjs`);
-    for (const problem of find(files, read)) {
+    for (const problem of judge(await find(files, read), known[name] ?? [])) {
       console.error(`${name}: ${problem}`);
       count += 1;
     }

@@ -1,5 +1,5 @@
-// Makes a bare clone ready to build: checks Node.js and the C++ toolchain, fetches the header of the native tests, and
-// installs the npm packages. Nothing is done twice.
+// Makes a bare clone ready to build: checks Node.js and the C++ toolchain, fetches Wuffs and the header of the native
+// tests, and installs the npm packages. Nothing is done twice. docs/dependencies.md says what each is for.
 //
 // usage: node scripts/setup.mjs [--cuda]
 //   --cuda   also fetches nvcc (100 MB), with which the CUDA provider's kernels are built
@@ -30,6 +30,16 @@ async function ensureDoctest() {
   );
 }
 
+/** Wuffs' one C file, from the source archive of its Python binding; scripts/cmake/tools.cmake looks for it here. */
+async function ensureWuffs() {
+  const spec = 'pywuffs==2.0.1';
+  const sha256 = '5a9fd8a5026badf9e133940cee87ad58bd5cb4cd5264b9c46b607cb34e2bb9ab';
+  const folder = cachePath('pywuffs-2.0.1');
+  if (existsSync(folder)) return;
+  say('fetching Wuffs (decodes PNG, JPEG and Deflate)');
+  await folderOnce(folder, (temporary) => fetchPackage({ from: 'sdist', spec, sha256 }, temporary));
+}
+
 async function installPackages() {
   // npm writes the first of these last, so it is the newer one after a complete installation of this lock file.
   const [installed, lock] = [at('node_modules', '.package-lock.json'), at('package-lock.json')];
@@ -43,6 +53,7 @@ export async function setup({ tests = false, cuda = false } = {}) {
   const [major] = process.versions.node.split('.').map(Number);
   if (major < 20) throw new Error(`Node.js 20 or newer is needed, this is ${process.version}`);
   await ensureToolchain();
+  await ensureWuffs();
   if (tests) await ensureDoctest();
   if (cuda) say(`nvcc: ${await ensureNvcc()}`);
   await installPackages();

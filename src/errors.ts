@@ -19,8 +19,11 @@ export interface ErrorFields {
   readonly output?: string;
   /** Name of the node. */
   readonly node?: string;
+  /** Its operator. */
   readonly opType?: string;
+  /** What would have been right. */
   readonly expected?: string;
+  /** What came. */
   readonly actual?: string;
   /** The file. */
   readonly path?: string;
@@ -29,10 +32,11 @@ export interface ErrorFields {
 }
 
 /**
- * Thrown for everything but wrong arguments, which are TypeError or RangeError with the same `code` and fields.
- * Its `name` is 'Error', as clients of onnxruntime-node expect ('AbortError' when aborted); test `code` or `instanceof`.
+ * Thrown for everything but wrong arguments, which are TypeError or RangeError with the same `code` and fields. Its
+ * `name` is 'Error', as clients of onnxruntime-node expect ('AbortError' when aborted); test `code` or `instanceof`.
  */
 export class InferenceError extends Error implements ErrorFields {
+  /** What went wrong. */
   readonly code: ErrorCode;
   declare readonly input?: string;
   declare readonly output?: string;
@@ -67,6 +71,7 @@ export interface NativeError extends ErrorFields {
   readonly message: string;
 }
 
+/** Whether the addon reported `error`. */
 export function isNativeError(error: unknown): error is NativeError {
   return typeof error === 'object' && error !== null && !(error instanceof Error) && 'code' in error;
 }

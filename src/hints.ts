@@ -1,8 +1,8 @@
 import { types } from 'node:util';
 
-import type { ElementType } from './element-types.js';
-import { nearestName } from './option-names.js';
-import { describe } from './tensor-data.js';
+import { elementTypes, type ElementType } from './tensor/element-types.js';
+import { nearestName } from './options/option-names.js';
+import { describe } from './tensor/tensor-data.js';
 
 // What to do about it, as a sentence that follows an error's message: empty where there is nothing to say.
 
@@ -11,6 +11,17 @@ export function nameHint(name: string, known: readonly string[], what: string): 
   const nearest = nearestName(name, known);
   if (nearest !== undefined) return ` Did you mean '${nearest}'?`;
   return known.length === 0 ? '' : ` The ${what} are ${listed(known)}.`;
+}
+
+/** About a name that is no type: the nearest, or all; ONNX's own names are not JavaScript's ('float' is 'float32'). */
+export function typeNameHint(name: string): string {
+  const same = elementTypes.find(({ onnxName }) => onnxName === name.toLowerCase());
+  if (same !== undefined) return ` Did you mean '${same.name}'?`;
+  return nameHint(
+    name,
+    elementTypes.map((type) => type.name),
+    'types',
+  );
 }
 
 /** About what was given for a model and is neither a path nor bytes. */

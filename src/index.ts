@@ -1,20 +1,20 @@
-import './start.js';
+import './start-up/early-load.js';
 
 import { registerBackends } from './backend.js';
-import { warmUp } from './warm-up.js';
+import { warmUp } from './start-up/warm-up.js';
 
 registerBackends();
 warmUp();
 
-export { listSupportedBackends } from './backend.js';
-export { EngineTensor } from './engine-tensor.js';
+export { listSupportedBackends } from './providers.js';
+export { EngineTensor } from './tensor/engine-tensor.js';
 export { InferenceError, type ErrorCode, type ErrorFields } from './errors.js';
 export { InferenceSession, type ModelMetadata, type NodePlacement } from './inference-session.js';
 export { IoBinding } from './io-binding.js';
 export type { OperatorProfile, ProfileEvent, ProfileSummary } from './profile-summary.js';
-export type { NullExecutionProviderOption, ProviderOption } from './provider-options.js';
-export { Tensor } from './tensor.js';
-export type { Float16ArrayLike, InferenceValue, TensorConstructor } from './tensor-types.js';
+export type { NullExecutionProviderOption, ProviderOption } from './options/provider-options.js';
+export { Tensor } from './tensor/tensor.js';
+export type { Float16ArrayLike, InferenceValue, TensorConstructor } from './tensor/tensor-types.js';
 
 export {
   env,

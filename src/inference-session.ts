@@ -1,32 +1,33 @@
 import {
-  InferenceSession as CommonSession,
-  Tensor as CommonTensor,
   TRACE_EVENT_BEGIN,
   TRACE_EVENT_END,
   TRACE_FUNC_BEGIN,
   TRACE_FUNC_END,
+  type InferenceSession as CommonSession,
   type InferenceSessionHandler,
   type Tensor,
 } from 'onnxruntime-common';
 
-import { createHandler, createHandlerSync, isShadowed, requestedProviders, unknownProviderHint } from './backend.js';
-import { elementTypeOfName, typeNameHint } from './element-types.js';
-import type { EngineTensor } from './engine-tensor.js';
-import { InferenceError, rangeError, typeError } from './errors.js';
-import { nameHint } from './hints.js';
+import { resolveHandler } from './backend.js';
+import { InferenceError, typeError } from './errors.js';
+import { typeNameHint } from './hints.js';
 import { IoBinding } from './io-binding.js';
-import { parseModelArguments, withOwnBytes } from './model-arguments.js';
+import { createHandlerSync } from './load-model.js';
+import { parseModelArguments } from './model-arguments.js';
 import type { NativeMetadata, NativePlacement } from './native.js';
+import type { RunOptions as InfernodeRunOptions } from './options/run-options.js';
+import type { SessionOptions as InfernodeSessionOptions } from './options/session-options.js';
 import type { ProfileSummary } from './profile-summary.js';
-import { warnOnce } from './option-names.js';
-import { parseProviders } from './provider-options.js';
-import type { RunOptions as InfernodeRunOptions } from './run-options.js';
-import { feedOf, missingInput, NativeSessionHandler, type ValueMap } from './session-handler.js';
-import type { SessionOptions as InfernodeSessionOptions } from './session-options.js';
-import { sizeOf } from './tensor.js';
-import { describe, show } from './tensor-data.js';
+import { runForeign } from './run/foreign-run.js';
+import type { ValueMap } from './run/outputs.js';
+import { checkOptions, parseRunArguments } from './run/run-arguments.js';
+import { NativeSessionHandler } from './session-handler.js';
+import { elementTypeOfName } from './tensor/element-types.js';
+import type { EngineTensor } from './tensor/engine-tensor.js';
+import { sizeOf } from './tensor/tensor.js';
+import { describe, show } from './tensor/tensor-data.js';
 
-/** About the model file. */
+/** What the model file says of itself: producer, versions, operator sets, custom properties. */
 export type ModelMetadata = NativeMetadata;
 /** Where a node of the optimized graph runs. */
 export type NodePlacement = NativePlacement;
@@ -54,8 +55,10 @@ export class InferenceSession implements CommonSession {
   }
 
   /**
-   * Loads a model from a file (mapped, not read) or from bytes (copied at the call), on a thread of the engine. Throws
-   * TypeError and RangeError for wrong arguments and InferenceError for everything else.
+   * Loads a model, `.onnx` or `.ort`, from a file (mapped, not read) or from bytes (copied at the call), on a thread of
+   * the engine. Rejects with TypeError and RangeError for wrong arguments and with InferenceError for everything else:
+   * IO for a file that cannot be read, INVALID_MODEL, UNSUPPORTED_OPERATOR, PROVIDER_UNAVAILABLE, OUT_OF_MEMORY,
+   * ABORTED.
    */
   static create(
     pathOrBuffer: string | ArrayBufferLike | Uint8Array,
@@ -77,7 +80,7 @@ export class InferenceSession implements CommonSession {
     return session;
   }
 
-  /** `create` on the calling thread, by this engine whatever else is registered. */
+  /** `create` on the calling thread, by this engine whatever else is registered. Throws what `create` rejects with. */
   static createSync(
     pathOrBuffer: string | ArrayBufferLike | Uint8Array,
     options?: InferenceSession.SessionOptions,
@@ -94,9 +97,12 @@ export class InferenceSession implements CommonSession {
   }
 
   /**
-   * Computes outputs. Inputs are read during the call: what happens to them afterwards has no effect.
-   * `fetches` names the outputs that are wanted, or gives tensors that they are written into (the same objects come
-   * back), or null for those the engine shall make. All outputs are computed without it.
+   * Computes outputs. Inputs are read during the call: what happens to them afterwards has no effect. `fetches` names
+   * the outputs that are wanted, or gives tensors that they are written into (the same objects come back), or null for
+   * those the engine shall make. All outputs are computed without it. Rejects with TypeError and RangeError for
+   * arguments and values that no model takes, and with InferenceError: INVALID_ARGUMENT for an input that is missing,
+   * SHAPE_MISMATCH for a type or shape that this model does not take, ABORTED by `signal`, `timeout` or `terminate`,
+   * OUT_OF_MEMORY, DISPOSED.
    */
   run(feeds: ValueMap | IoBinding, options?: InferenceSession.RunOptions): Promise<Results>;
   run(feeds: ValueMap, fetches: Fetches | undefined, options?: InferenceSession.RunOptions): Promise<Results>;
@@ -108,18 +114,21 @@ export class InferenceSession implements CommonSession {
       feeds.checkHandler(this.handler);
       results = await feeds.run(checkOptions(arg1));
     } else {
-      const { fetches, options } = this.parseRunArguments(feeds, arg1, arg2);
+      const { fetches, options } = parseRunArguments(this, feeds, arg1, arg2);
       results =
         this.handler instanceof NativeSessionHandler
           ? await this.handler.run(feeds, fetches, options)
-          : await this.runForeign(feeds, fetches, options);
+          : await runForeign(this.handler, feeds, fetches, options);
     }
     TRACE_EVENT_END('InferenceSession.run');
     TRACE_FUNC_END();
     return results;
   }
 
-  /** `run` on the calling thread. Inputs are not copied. */
+  /**
+   * `run` on the calling thread. Inputs are not copied. Throws what `run` rejects with, and INVALID_ARGUMENT for a
+   * session of another backend.
+   */
   runSync(feeds: ValueMap | IoBinding, options?: InferenceSession.RunOptions): Results;
   runSync(feeds: ValueMap, fetches: Fetches | undefined, options?: InferenceSession.RunOptions): Results;
   runSync(feeds: ValueMap | IoBinding, arg1?: unknown, arg2?: unknown): Results {
@@ -127,11 +136,13 @@ export class InferenceSession implements CommonSession {
       feeds.checkHandler(this.handler);
       return feeds.runSync(checkOptions(arg1));
     }
-    const { fetches, options } = this.parseRunArguments(feeds, arg1, arg2);
+    const { fetches, options } = parseRunArguments(this, feeds, arg1, arg2);
     return this.native().runSync(feeds, fetches, options);
   }
 
-  /** Lets runs that have begun finish, then returns all memory. Later calls reject with code DISPOSED. */
+  /**
+   * Lets runs that have begun finish, then returns all memory. Later runs, and a second release, reject with DISPOSED.
+   */
   async release(): Promise<void> {
     return this.handler.dispose();
   }
@@ -141,62 +152,87 @@ export class InferenceSession implements CommonSession {
     this[Symbol.asyncDispose]().catch(() => undefined);
   }
 
+  /** `release`, but for one that is released already: then it does nothing. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!(this.handler instanceof NativeSessionHandler && this.handler.released)) await this.release();
   }
 
-  /** Begins a profile, as the option `enableProfiling` does at load. */
+  /** Begins a profile, as the option `enableProfiling` does at load. Throws DISPOSED for a session that is released. */
   startProfiling(): void {
     this.handler.startProfiling();
   }
 
-  /** Ends the profile: writes the trace file and returns its summary. Returns undefined if there is no profile. */
+  /**
+   * Ends the profile: writes the trace file and returns its summary, undefined if there is no profile. A file that
+   * cannot be written gives a warning. Throws DISPOSED for a session that is released.
+   */
   endProfiling(): ProfileSummary | undefined {
     const summary: unknown = this.handler.endProfiling();
     return summary as ProfileSummary | undefined;
   }
 
+  /** Names of the inputs that must be fed, in the model's order. */
   get inputNames(): readonly string[] {
     return this.handler.inputNames;
   }
 
+  /** Names of the outputs, in the model's order. */
   get outputNames(): readonly string[] {
     return this.handler.outputNames;
   }
 
+  /**
+   * Type and shape of each of `inputNames`; a dim is a number, or the name of one that is free ('' where it has none).
+   */
   get inputMetadata(): readonly InferenceSession.ValueMetadata[] {
     return this.handler.inputMetadata;
   }
 
+  /** Type and shape of each of `outputNames`, as those of inputs. */
   get outputMetadata(): readonly InferenceSession.ValueMetadata[] {
     return this.handler.outputMetadata;
   }
 
-  /** Producer, versions, operator sets and custom properties of the model. */
+  /** What the model file says of itself. Throws INVALID_ARGUMENT for a session of another backend. */
   get metadata(): ModelMetadata {
     return this.native().native.metadata;
   }
 
-  /** Where each node of the graph runs, and why; the CPU's own fusions (level `extended`) join some of them later. */
+  /**
+   * Where each node of the graph runs, and why; the CPU's own fusions (level `extended`) join some of them later.
+   * Throws INVALID_ARGUMENT for a session of another backend.
+   */
   get placement(): readonly NodePlacement[] {
     return this.native().native.placement;
   }
 
-  /** Names of the inputs that have a default in the model: they may be fed, and are not among `inputNames`. */
+  /**
+   * Names of the inputs that have a default in the model: they may be fed, and are not among `inputNames`. Throws
+   * INVALID_ARGUMENT for a session of another backend.
+   */
   get overridableInputNames(): readonly string[] {
     return this.native().overridableInputNames;
   }
 
-  /** Bytes of host memory that the session holds. */
+  /**
+   * Bytes of host memory that the session holds: weights, packed or not, and what runs keep for the next. Throws
+   * INVALID_ARGUMENT for a session of another backend.
+   */
   get memoryBytes(): number {
     return this.native().native.memoryBytes();
   }
 
+  /** Inputs and outputs to fix for many runs. Throws INVALID_ARGUMENT for a session of another backend. */
   createIoBinding(): IoBinding {
     return new IoBinding(this.native());
   }
 
-  /** A tensor of zeros in the engine's memory, on the host or on a device of the session's providers ('cuda:0', ...). */
+  /**
+   * A tensor of zeros in the engine's memory, on the host or on a device of the session's providers ('cuda:0', ...).
+   * Throws TypeError for another type or dims that are no integers, RangeError for negative ones, and InferenceError:
+   * OUT_OF_MEMORY, DISPOSED, INVALID_ARGUMENT for a device that the session does not have or a session of another
+   * backend.
+   */
   allocate(type: Tensor.Type, dims: readonly number[], device = 'cpu'): EngineTensor {
     const elementType = elementTypeOfName(type);
     if (elementType === undefined)
@@ -212,66 +248,6 @@ export class InferenceSession implements CommonSession {
       'INVALID_ARGUMENT',
       'This session belongs to another backend, which has no such operation.',
     );
-  }
-
-  private parseRunArguments(feeds: unknown, arg1: unknown, arg2: unknown): RunArguments {
-    if (typeof feeds !== 'object' || feeds === null || isTensor(feeds) || Array.isArray(feeds)) {
-      const hint = isTensor(feeds) ? ` It is a Tensor: give { '${this.inputNames[0]}': tensor }.` : '';
-      throw typeError(
-        `'feeds' must be an object that use input names as keys and OnnxValue as corresponding values, got ${describe(feeds)}.${hint}`,
-      );
-    }
-    if (arg1 === undefined) return { fetches: undefined, options: checkOptions(arg2) };
-    if (typeof arg1 !== 'object') throw typeError("Unexpected argument[1]: must be 'fetches' or 'options'.");
-    if (arg1 === null) throw typeError('Unexpected argument[1]: cannot be null.');
-    if (isTensor(arg1)) throw typeError("'fetches' cannot be a Tensor");
-    if (Array.isArray(arg1)) {
-      return { fetches: this.fetchesOfNames(arg1 as unknown[]), options: checkOptions(arg2) };
-    }
-    // It is fetches if any output is a key of its own with a value that fetches may have.
-    const given = arg1 as Record<string, unknown>;
-    const fetches: [name: string, value: Tensor | null][] = [];
-    for (const name of this.outputNames) {
-      if (!Object.hasOwn(given, name)) continue;
-      const value = given[name];
-      if (value === null || isTensor(value)) fetches.push([name, value]);
-    }
-    warnStrays(given, this.outputNames);
-    if (fetches.length === 0) return { fetches: undefined, options: given };
-    return { fetches: Object.fromEntries(fetches), options: checkOptions(arg2) };
-  }
-
-  private fetchesOfNames(names: readonly unknown[]): Record<string, null> {
-    if (names.length === 0) throw typeError("'fetches' cannot be an empty array.");
-    const fetches: [name: string, value: null][] = [];
-    for (const name of names) {
-      if (typeof name !== 'string') throw typeError("'fetches' must be a string array or an object.");
-      if (!this.outputNames.includes(name)) {
-        const hint = nameHint(name, this.outputNames, "model's outputs");
-        throw rangeError(`'fetches' contains invalid output name: ${name}.${hint}`, { output: name });
-      }
-      fetches.push([name, null]);
-    }
-    return Object.fromEntries(fetches);
-  }
-
-  private async runForeign(
-    feeds: ValueMap,
-    fetches: RunArguments['fetches'],
-    options: InferenceSession.RunOptions = {},
-  ): Promise<Results> {
-    for (const name of this.inputNames) {
-      if (feedOf(feeds, name) === undefined) throw missingInput(name, feeds, this.inputNames);
-    }
-    const all = fetches ?? Object.fromEntries(this.outputNames.map((name) => [name, null]));
-    const results = await this.handler.run(feeds as CommonSession.FeedsType, all, options);
-    const values = Object.entries(results).map(([name, value]) => [
-      name,
-      value instanceof CommonTensor
-        ? value
-        : new CommonTensor((value as Tensor).type, (value as Tensor).data, (value as Tensor).dims),
-    ]);
-    return Object.fromEntries(values) as Results;
   }
 }
 
@@ -310,61 +286,3 @@ export namespace InferenceSession {
   export type ValueMetadata = CommonSession.ValueMetadata;
 }
 /* eslint-enable @typescript-eslint/no-empty-object-type */
-
-interface RunArguments {
-  fetches: Readonly<Record<string, Tensor | null>> | undefined;
-  options: InferenceSession.RunOptions | undefined;
-}
-
-function checkOptions(options: unknown): InferenceSession.RunOptions | undefined {
-  if (options === undefined) return undefined;
-  if (typeof options !== 'object' || options === null) throw typeError("'options' must be an object.");
-  if (Array.isArray(options)) throw typeError("'options' must be an object, got Array.");
-  return options;
-}
-
-/**
- * Warns once about tensors among fetches or options under names that no output has: they would be written into nowhere.
- * onnxruntime-node says nothing, so it is no error.
- */
-function warnStrays(given: Readonly<Record<string, unknown>>, outputs: readonly string[]): void {
-  for (const [name, value] of Object.entries(given)) {
-    if (outputs.includes(name) || !isTensor(value)) continue;
-    warnOnce(
-      name,
-      `'fetches' has '${name}', which is no output and ignored.${nameHint(name, outputs, "model's outputs")}`,
-    );
-  }
-}
-
-/** A Tensor of any copy of onnxruntime-common. */
-function isTensor(value: unknown): value is Tensor {
-  if (value instanceof CommonTensor) return true;
-  if (typeof value !== 'object' || value === null) return false;
-  const { dims, type } = value as { dims?: unknown; type?: unknown };
-  return Array.isArray(dims) && typeof type === 'string';
-}
-
-/** Goes through onnxruntime-common's table, where others may have registered backends. */
-async function resolveHandler(
-  source: string | Uint8Array,
-  options: InferenceSession.SessionOptions,
-): Promise<InferenceSessionHandler> {
-  const { executionProviders } = options;
-  const requested = executionProviders === undefined ? [] : parseProviders(executionProviders).map(({ name }) => name);
-  const own = withOwnBytes(source, options); // the table, and Blobs, are read before the bytes are
-  if (isShadowed(requested)) return createHandler(own.source, own.options);
-  const given = options.providerFallback === false ? { ...own.options, [requestedProviders]: requested } : own.options;
-  try {
-    const session =
-      typeof own.source === 'string'
-        ? await CommonSession.create(own.source, given)
-        : await CommonSession.create(own.source, given);
-    return (session as unknown as { handler: InferenceSessionHandler }).handler;
-  } catch (error) {
-    if (!(error instanceof Error) || error instanceof InferenceError) throw error;
-    if (!error.message.startsWith('no available backend found')) throw error;
-    const message = error.message + unknownProviderHint(requested);
-    throw new InferenceError('PROVIDER_UNAVAILABLE', message, undefined, { cause: error });
-  }
-}

@@ -1,11 +1,12 @@
 import type { Tensor, InferenceSession as Common } from 'onnxruntime-common';
 
 import { InferenceError, rangeError, typeError } from './errors.js';
-import { nearestName } from './option-names.js';
-import type { RunOptions } from './run-options.js';
-import { DevicePlacement, type NativeSessionHandler, type OutputTarget } from './session-handler.js';
-import { describe } from './tensor-data.js';
-import type { InferenceValue } from './tensor-types.js';
+import { nearestName } from './options/option-names.js';
+import type { RunOptions } from './options/run-options.js';
+import { DevicePlacement, type OutputTarget } from './run/outputs.js';
+import type { NativeSessionHandler } from './session-handler.js';
+import { describe } from './tensor/tensor-data.js';
+import type { InferenceValue } from './tensor/tensor-types.js';
 
 /**
  * Inputs and outputs fixed for many runs of a session. Tensors in the engine's memory (`session.allocate()`, outputs
@@ -22,13 +23,16 @@ export class IoBinding {
     this.#handler = handler;
   }
 
-  /** Throws where the binding is another session's. @internal */
+  /** Throws INVALID_ARGUMENT where the binding is another session's. @internal */
   checkHandler(handler: unknown): void {
     if (handler === this.#handler) return;
     throw new InferenceError('INVALID_ARGUMENT', 'The binding belongs to another session: run it there.');
   }
 
-  /** Binds a value to an input or an overridable initializer. Throws RangeError for a name that the model lacks. */
+  /**
+   * Binds a value to an input or an overridable initializer; runs read it. Throws TypeError for a name that is no
+   * string and RangeError for one that the model lacks.
+   */
   bindInput(name: string, value: InferenceValue): this {
     checkName(name, [...this.#handler.inputNames, ...this.#handler.overridableInputNames], 'input');
     this.#inputs.set(name, value);
@@ -37,7 +41,8 @@ export class IoBinding {
 
   /**
    * Binds an output to a tensor that it is written into (its shape has to be right), or to a device, by name: 'cpu'
-   * (the engine's host memory, the default), 'cuda:0', ...; each run then makes a new tensor there.
+   * (the engine's host memory, the default), 'cuda:0', ...; each run then makes a new tensor there. Throws TypeError
+   * for anything else, and RangeError for a name that the model lacks.
    */
   bindOutput(name: string, target: Tensor | string = 'cpu'): this {
     checkName(name, this.#handler.outputNames, 'output');
@@ -48,6 +53,7 @@ export class IoBinding {
     return this;
   }
 
+  /** Forgets bound inputs. */
   clearInputs(): void {
     this.#inputs.clear();
   }
@@ -58,23 +64,27 @@ export class IoBinding {
     this.#outputs = {};
   }
 
+  /** Forgets all that is bound, and the results of the last run. */
   clear(): void {
     this.clearInputs();
     this.clearOutputs();
   }
 
-  /** Results of the last run, by name. */
+  /** Results of the last run, by name; none before it. */
   get outputs(): Common.ReturnType {
     return this.#outputs;
   }
 
-  /** Runs the session; computes the bound outputs, or all of them, as JavaScript tensors, if none is bound. */
+  /**
+   * Runs the session; computes the bound outputs, or all of them, as JavaScript tensors, if none is bound. Rejects with
+   * what `InferenceSession.run` rejects with.
+   */
   async run(options?: RunOptions): Promise<Common.ReturnType> {
     this.#outputs = await this.#handler.run(Object.fromEntries(this.#inputs), this.#fetches(), options);
     return this.#outputs;
   }
 
-  /** `run` on the calling thread. */
+  /** `run` on the calling thread. Throws what `run` rejects with. */
   runSync(options?: RunOptions): Common.ReturnType {
     this.#outputs = this.#handler.runSync(Object.fromEntries(this.#inputs), this.#fetches(), options);
     return this.#outputs;

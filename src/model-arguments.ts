@@ -2,8 +2,8 @@ import { types } from 'node:util';
 
 import { rangeError, typeError } from './errors.js';
 import { modelHint } from './hints.js';
-import { bytesOf, typedArrayName } from './tensor-data.js';
-import type { SessionOptions } from './session-options.js';
+import { bytesOf, typedArrayName } from './tensor/tensor-data.js';
+import type { SessionOptions } from './options/session-options.js';
 
 /**
  * Reads the arguments of `InferenceSession.create`: a path, or bytes in a Uint8Array or (shared) ArrayBuffer of any

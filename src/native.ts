@@ -1,4 +1,5 @@
 import type { NativeError } from './errors.js';
+import type { SimpleRunOptions, SimpleSessionOptions } from './options/generated.js';
 
 /*
  * The typed surface of the addon: the contract between src/ and src-native/napi/.
@@ -33,46 +34,25 @@ export interface Wire {
 }
 
 /**
- * A result given at once: its items, its numbers being written over those of the run; a Wire where they do not fit there.
+ * A result given at once: its items, its numbers being written over those of the run; a Wire where they do not fit
+ * there.
  */
 export type Answer = readonly unknown[] | Wire;
 
 export type ModelSource = string | Uint8Array;
 
-export interface NativeSessionOptions {
+export interface NativeSessionOptions extends SimpleSessionOptions {
   /** In the user's order; an option's value is text as in the provider's own option table. */
   providers: { name: string; options: [key: string, value: string][] }[];
-  /** Whether a provider that cannot start makes room for the next in the list. */
-  providerFallback: boolean;
-  intraOpNumThreads: number;
-  interOpNumThreads: number;
-  graphOptimizationLevel: 'disabled' | 'basic' | 'extended' | 'layout' | 'all';
-  enableCpuMemArena: boolean;
-  enableMemPattern: boolean;
-  executionMode: 'sequential' | 'parallel';
-  float32MatmulPrecision: 'highest' | 'high' | 'medium';
-  /** Empty: none. */
-  optimizedModelFilePath: string;
-  enableProfiling: boolean;
   profileFilePrefix: string;
-  logId: string;
   logSeverityLevel: number;
-  /** Bytes that one run may hold; 0: no limit. */
-  memoryLimit: number;
-  /** Empty: none. */
-  modelCacheDir: string;
   freeDimensionOverrides: [dimension: string, value: number][];
   externalData: { path: string; data: Uint8Array | string }[];
   /** `extra`, flattened: session config entries. */
   config: [key: string, value: string][];
 }
 
-export interface NativeRunOptions {
-  tag: string;
-  /** -1: the session's. */
-  logSeverityLevel: number;
-  /** Milliseconds; 0: no limit. */
-  timeout: number;
+export interface NativeRunOptions extends SimpleRunOptions {
   config: [key: string, value: string][];
 }
 
@@ -90,6 +70,7 @@ export interface NativeValueInfo {
 }
 
 export interface NativeMetadata {
+  /** The program that wrote the file; '' in any text that the file does not have. */
   readonly producerName: string;
   readonly producerVersion: string;
   readonly domain: string;
@@ -97,13 +78,17 @@ export interface NativeMetadata {
   readonly description: string;
   readonly modelVersion: number;
   readonly irVersion: number;
+  /** Versions of the operator sets, by domain: 'ai.onnx' is ONNX's own. */
   readonly opsets: Readonly<Record<string, number>>;
+  /** The file's own properties. */
   readonly custom: Readonly<Record<string, string>>;
 }
 
 export interface NativePlacement {
+  /** The node's name. */
   readonly node: string;
   readonly opType: string;
+  /** 'cpu', 'cuda', ... */
   readonly provider: string;
   /** Why it is there; may be empty. */
   readonly reason: string;

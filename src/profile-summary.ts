@@ -2,6 +2,7 @@
 export interface OperatorProfile {
   readonly opType: string;
   readonly provider: string;
+  /** How often nodes of the operator ran. */
   readonly count: number;
   /** Without the time of nodes in the bodies of control flow, which are counted by themselves. */
   readonly totalMicroseconds: number;
@@ -13,6 +14,7 @@ export interface OperatorProfile {
 export interface ProfileSummary {
   /** The trace file, for chrome://tracing or Perfetto; '' where it could not be written. */
   readonly path: string;
+  /** Runs of the session while the profile was on. */
   readonly runs: number;
   /** Wall time of the runs. */
   readonly runMicroseconds: number;

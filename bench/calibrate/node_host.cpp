@@ -17,7 +17,7 @@ class NoOutputs final : public kernel::OutputSink {
 
 NodeHost::NodeHost(graph::Node node, std::vector<Input> inputs, CpuRung rung,
                    microkernels::Float32Precision precision)
-    : node_(std::move(node)), inputs_(std::move(inputs)), rung_(rung), precision_(precision) {}
+    : node_(std::move(node)), inputs_(std::move(inputs)), kernels_(microkernels::kernel_set(rung, precision)) {}
 
 const graph::ValueType& NodeHost::input_type(std::size_t i) const { return i < inputs_.size() ? inputs_[i].type : none_; }
 const tensor::Tensor* NodeHost::constant(std::size_t i) const {
@@ -27,7 +27,7 @@ const tensor::Tensor* NodeHost::constant(std::size_t i) const {
 double NodeHost::time(FunctionRef<void(kernel::KernelContext&)> run) const {
   runtime::FrameAllocator memory(std::size_t{1} << 30);
   kernel::RunContext context;
-  context.precision = precision_;
+  context.precision = kernels_.precision;
   context.allocator = &memory;
   NoOutputs sink;
   kernel::KernelContext ctx(context, {}, {}, {}, {}, {}, sink);

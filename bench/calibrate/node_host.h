@@ -25,8 +25,7 @@ class NodeHost final : public kernel::KernelInfo {
   const tensor::Tensor* constant(std::size_t i) const override;
   void release_constant(std::size_t) override {}
   kernel::WeightPacker& packer() override { return packer_; }
-  CpuRung cpu_rung() const override { return rung_; }
-  microkernels::Float32Precision float32_precision() const override { return precision_; }
+  const microkernels::KernelSet& kernels() const override { return kernels_; }
   std::unique_ptr<kernel::SubgraphRunner> subgraph(std::string_view) override { return nullptr; }
 
   /// Least nanoseconds of processor time of run(context), called until it has run for about a hundredth of a second.
@@ -48,8 +47,7 @@ class NodeHost final : public kernel::KernelInfo {
   graph::Node node_;
   std::vector<Input> inputs_;
   graph::ValueType none_;
-  CpuRung rung_;
-  microkernels::Float32Precision precision_;
+  const microkernels::KernelSet& kernels_;
   Packer packer_{*this};
 };
 

@@ -8,7 +8,7 @@ const ownSets = ['costs'];
 /** What the set `costs` has no use for: its numbers come with the engines' own settings. */
 const notOfCosts = ['threads', 'level', 'cpu', 'precision', 'seconds'];
 const levels = ['disabled', 'basic', 'extended', 'layout', 'all'];
-const targets = ['baseline', 'avx2', 'avx512', 'vnni', 'bf16', 'amx', 'neon', 'dotprod', 'i8mm'];
+const targets = ['baseline', 'avx2', 'avx512', 'vnni', 'bf16', 'amx', 'neon'];
 const precisions = ['highest', 'high', 'medium'];
 
 const options = {

@@ -1,5 +1,6 @@
-// A folder of src-native includes only itself and the folders above it in the ladder; napi.h stands in napi/ alone.
-import { isNativeSource } from '../lib/source-files.mjs';
+// A folder of src-native includes only itself and the folders above it in the ladder; napi.h stands in napi/ alone; what a
+// family of microkernels has in detail/ is included by that family, its tests and its bench alone.
+import { isCpp, isNativeSource } from '../lib/source-files.mjs';
 
 const ladder = [
   'base',
@@ -20,8 +21,21 @@ const ladder = [
   'tools',
 ];
 
-export function check(files, read) {
+/** Includes of another family's detail/, in the files of any folder. */
+function foreignDetails(files, read) {
   const problems = [];
+  for (const path of files.filter(isCpp)) {
+    for (const [, included, family] of read(path).matchAll(
+      /^[ \t]*#[ \t]*include[ \t]*"(microkernels\/(\w+)\/detail\/[^"]+)"/gm,
+    )) {
+      if (!path.includes(`microkernels/${family}/`)) problems.push(`${path}: "${included}" is for ${family}/ alone`);
+    }
+  }
+  return problems;
+}
+
+export function check(files, read) {
+  const problems = foreignDetails(files, read);
   for (const path of files.filter(isNativeSource)) {
     const [top, folder] = path.split('/');
     const rank = ladder.indexOf(top === 'providers' ? 'provider' : folder);

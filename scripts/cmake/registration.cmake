@@ -2,7 +2,7 @@
 # Makes the build write the function infernode::<ns>::register_all, which calls each `void register_<name>(<type>& r) {`
 # that the sources define, in the order of the names.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-  set(INFERNODE_REGISTRATION_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
+  set(INFERNODE_REGISTRATION_SCRIPT ${CMAKE_CURRENT_LIST_FILE} CACHE INTERNAL "for whichever folder calls the function")
   function(infernode_registration output)
     cmake_parse_arguments(ARG "" "NAMESPACE;REGISTRY;HEADER" "SOURCES" ${ARGN})
     file(CONFIGURE OUTPUT ${output}.list CONTENT "${ARG_SOURCES}")

@@ -1,11 +1,9 @@
 # One executable per folder: test/native/<folder>/**/*.cpp is test_<folder>. It links the folders of the ladder that
 # its files include, so that a test builds no more of the engine than it uses.
 
-# The system's doctest, or the one that scripts/setup.mjs keeps in the cache (scripts/lib/cache.mjs).
-set(doctest_hints "")
-foreach(cache "$ENV{INFERNODE_CACHE}" "$ENV{XDG_CACHE_HOME}/infernode" "$ENV{HOME}/.cache/infernode")
-  list(APPEND doctest_hints "${cache}/doctest/usr/include")
-endforeach()
+# The system's doctest, or the one that scripts/setup.mjs fetched.
+set(doctest_hints ${INFERNODE_CACHES})
+list(TRANSFORM doctest_hints APPEND /doctest/usr/include)
 find_path(DOCTEST_INCLUDE_DIR doctest/doctest.h HINTS ${doctest_hints})
 if(NOT DOCTEST_INCLUDE_DIR)
   message(WARNING "doctest/doctest.h not found: native tests are not built (node scripts/setup.mjs fetches it)")
@@ -89,6 +87,8 @@ if(TARGET infernode_loops_amx)
   endforeach()
   list(FILTER sources_base INCLUDE REGEX "/cpu_features\\.cpp$")
   add_library(infernode_emulated_loops OBJECT ${sources_loops_amx})
+  add_dependencies(infernode_emulated_loops infernode_kernel_tables)
+  target_include_directories(infernode_emulated_loops PRIVATE ${CMAKE_BINARY_DIR}/generated)
   target_compile_options(infernode_emulated_loops PRIVATE ${options_loops_amx})
   add_library(infernode_emulated_cpu OBJECT ${sources_base})
   foreach(part loops cpu)

@@ -18,6 +18,17 @@ if(INFERNODE_USE_LLD AND CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT CMAKE_CROSSCOM
   endif()
 endif()
 
+# Where scripts/setup.mjs keeps what it fetches (scripts/lib/cache.mjs).
+set(INFERNODE_CACHES "$ENV{INFERNODE_CACHE}" "$ENV{XDG_CACHE_HOME}/infernode" "$ENV{HOME}/.cache/infernode")
+
+# Wuffs is one C file, of which src-native/ops/image/wuffs.cpp compiles what it needs.
+set(wuffs_hints ${INFERNODE_CACHES})
+list(TRANSFORM wuffs_hints APPEND /pywuffs-2.0.1/pywuffs-2.0.1/libs/wuffs/release/c)
+find_path(WUFFS_INCLUDE_DIR wuffs-unsupported-snapshot.c HINTS ${wuffs_hints})
+if(NOT WUFFS_INCLUDE_DIR)
+  message(WARNING "Wuffs not found: PNG, JPEG and Deflate will not be decoded (node scripts/setup.mjs fetches it)")
+endif()
+
 # infernode_find_header(<variable> <header> <package>...): an include folder of an npm package, or of the system.
 function(infernode_find_header variable header)
   foreach(package IN LISTS ARGN)

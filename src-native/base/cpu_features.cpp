@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/edit_distance.h"
 #include "base/error.h"
+#include "base/text/edit_distance.h"
 
 #if defined(__x86_64__) || defined(_M_X64)
 #define INFERNODE_X86 1
@@ -20,21 +20,14 @@
 #endif
 #elif defined(__aarch64__) || defined(_M_ARM64)
 #define INFERNODE_ARM64 1
-#if defined(__linux__)
-#include <sys/auxv.h>
-#elif defined(__APPLE__)
-#include <sys/sysctl.h>
-#elif defined(_WIN32)
-#include <windows.h>
-#endif
 #endif
 
 namespace infernode {
 namespace {
 
-constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512", "vnni", "bf16", "amx", "neon", "dotprod", "i8mm"};
-constexpr CpuRung kRungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512,  CpuRung::Vnni, CpuRung::Bf16,
-                              CpuRung::Amx,      CpuRung::Neon, CpuRung::DotProd, CpuRung::I8mm};
+constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512", "vnni", "bf16", "amx", "neon"};
+constexpr CpuRung kRungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni,
+                              CpuRung::Bf16,     CpuRung::Amx,  CpuRung::Neon};
 
 bool same_ladder(CpuRung a, CpuRung b) noexcept { return (a >= CpuRung::Neon) == (b >= CpuRung::Neon); }
 
@@ -107,60 +100,28 @@ CpuFeatures detect_cpu_features() noexcept {
   f.f16c = bit(one.ecx, 29);
   f.avx2 = bit(seven.ebx, 5);
   f.bmi = bit(seven.ebx, 3) && bit(seven.ebx, 8) && lzcnt && bit(one.ecx, 22);
-  f.avx_vnni = bit(more.eax, 4);
   if (zmm) {
     f.avx512 =
         bit(seven.ebx, 16) && bit(seven.ebx, 17) && bit(seven.ebx, 28) && bit(seven.ebx, 30) && bit(seven.ebx, 31);
-    f.avx512_vbmi = f.avx512 && bit(seven.ecx, 1);
     f.avx512_vnni = f.avx512 && bit(seven.ecx, 11);
-    f.avx512_fp16 = f.avx512 && bit(seven.edx, 23);
     f.avx512_bf16 = f.avx512 && bit(more.eax, 5);
   }
   if (tiles && bit(seven.edx, 24) && amx_permitted()) {
     f.amx_tile = true;
     f.amx_bf16 = bit(seven.edx, 22);
     f.amx_int8 = bit(seven.edx, 25);
-    f.amx_fp16 = bit(more.eax, 21);
   }
 #if defined(INFERNODE_EMULATE_AMX)
   f.amx_tile = f.amx_bf16 = f.amx_int8 = f.avx512_bf16;
 #endif
 #elif defined(INFERNODE_ARM64)
   f.neon = true;
-#if defined(__linux__)
-  const unsigned long caps = getauxval(AT_HWCAP), caps2 = getauxval(AT_HWCAP2);
-  f.fp16 = (caps >> 10 & 1) != 0;
-  f.dotprod = (caps >> 20 & 1) != 0;
-  f.sve = (caps >> 22 & 1) != 0;
-  f.sve2 = (caps2 >> 1 & 1) != 0;
-  f.i8mm = (caps2 >> 13 & 1) != 0;
-  f.bf16 = (caps2 >> 14 & 1) != 0;
-  f.sme = (caps2 >> 23 & 1) != 0;
-#elif defined(__APPLE__)
-  const auto has = [](const char* name) {
-    int value = 0;
-    size_t size = sizeof value;
-    return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
-  };
-  f.fp16 = has("hw.optional.arm.FEAT_FP16");
-  f.dotprod = has("hw.optional.arm.FEAT_DotProd");
-  f.i8mm = has("hw.optional.arm.FEAT_I8MM");
-  f.bf16 = has("hw.optional.arm.FEAT_BF16");
-  f.sme = has("hw.optional.arm.FEAT_SME");
-#elif defined(_WIN32)
-  constexpr DWORD kDotProduct = 43;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE
-  // Windows tells nothing of half-precision arithmetic; all its processors with dot products have it.
-  f.dotprod = f.fp16 = IsProcessorFeaturePresent(kDotProduct) != 0;
-#endif
 #endif
   return f;
 }
 
 CpuRung rung_of(const CpuFeatures& f) {
-  if (f.neon) {
-    if (!f.dotprod || !f.fp16) return CpuRung::Neon;
-    return f.i8mm && f.bf16 ? CpuRung::I8mm : CpuRung::DotProd;
-  }
+  if (f.neon) return CpuRung::Neon;
   INFERNODE_CHECK(f.sse42 && f.popcnt, ErrorCode::ProviderUnavailable,
                   "this processor is too old: infernode needs SSE4.2 and POPCNT on x86-64");
   if (!(f.avx && f.avx2 && f.fma && f.f16c && f.bmi)) return CpuRung::Baseline;

@@ -4,25 +4,20 @@
 #include <string>
 #include <string_view>
 
+#include "base/cpu_rung.h"
+
 namespace infernode {
 
-/// Steps of the instruction-set ladder; each includes all below it on the same architecture, so `rung >=
-/// CpuRung::Avx512` is the test. x86-64: Baseline = x86-64-v2 (SSE4.2, POPCNT); Avx2 = x86-64-v3 (with FMA, F16C, BMI);
-/// Avx512 = F, CD, BW, DQ, VL; Vnni = AVX512_VNNI; Bf16 = AVX512_BF16; Amx = AMX tile, int8, bf16.
-/// AArch64: Neon = ARMv8.0; DotProd = SDOT and half-precision arithmetic; I8mm = SMMLA and BFMMLA.
-enum class CpuRung : uint8_t { Baseline = 0, Avx2, Avx512, Vnni, Bf16, Amx, Neon = 16, DotProd, I8mm };
-
-/// "baseline", "avx2", "avx512", "vnni", "bf16", "amx", "neon", "dotprod", "i8mm".
+/// "baseline", "avx2", "avx512", "vnni", "bf16", "amx", "neon".
 const char* to_string(CpuRung rung) noexcept;
 
 /// What both the processor and the operating system support. Fields of the other architecture are false.
 struct CpuFeatures {
-  bool sse42 = false, popcnt = false, avx = false, avx2 = false, fma = false, f16c = false, bmi = false,
-       avx_vnni = false;
+  bool sse42 = false, popcnt = false, avx = false, avx2 = false, fma = false, f16c = false, bmi = false;
   bool avx512 = false;  ///< F, CD, BW, DQ and VL together
-  bool avx512_vnni = false, avx512_bf16 = false, avx512_fp16 = false, avx512_vbmi = false;
-  bool amx_tile = false, amx_int8 = false, amx_bf16 = false, amx_fp16 = false;
-  bool neon = false, fp16 = false, dotprod = false, i8mm = false, bf16 = false, sve = false, sve2 = false, sme = false;
+  bool avx512_vnni = false, avx512_bf16 = false;
+  bool amx_tile = false, amx_int8 = false, amx_bf16 = false;
+  bool neon = false;
 };
 
 /// Asks the processor, and on Linux requests permission to use AMX tiles for the process.
@@ -36,7 +31,8 @@ CpuRung detect_cpu_rung();
 /// known rungs for an unknown name, and saying what the CPU has for a rung it lacks.
 CpuRung cpu_rung_from(const char* env_value, CpuRung detected);
 
-/// cpu_rung_from(getenv("INFERNODE_CPU"), detect_cpu_rung()). The Engine calls it once and keeps the answer.
+/// cpu_rung_from(getenv("INFERNODE_CPU"), detect_cpu_rung()). The Engine asks once and hands its answer to passes and
+/// kernels; constants that are computed while a graph is built have no engine, so kernel/evaluate.cpp asks here, too.
 CpuRung cpu_rung();
 
 /// "AMD EPYC 9654", or the architecture's name where the processor does not tell.

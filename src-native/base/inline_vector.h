@@ -18,7 +18,6 @@ class InlineVector {
 
  public:
   using value_type = T;
-  using size_type = size_t;
   using iterator = T*;
   using const_iterator = const T*;
 

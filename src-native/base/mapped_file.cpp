@@ -30,8 +30,8 @@ namespace {
   fail(ErrorCode::Io, cat("cannot ", action, " ", path, ": ", reason), {.path = path});
 }
 
-/// ReadRegular: never waits for the other end of a pipe, and `identity` throws for what is not a regular file.
-enum class Open { Read, ReadRegular, Write };
+/// Read: never waits for the other end of a pipe, and `identity` throws for what is not a regular file.
+enum class Open { Read, Write };
 
 #if defined(_WIN32)
 
@@ -67,16 +67,6 @@ class File {
     const uint64_t written = join(info.ftLastWriteTime.dwHighDateTime, info.ftLastWriteTime.dwLowDateTime);
     return {info.dwVolumeSerialNumber, join(info.nFileIndexHigh, info.nFileIndexLow),
             join(info.nFileSizeHigh, info.nFileSizeLow), static_cast<int64_t>(written * 100)};
-  }
-  size_t read(uint64_t offset, std::span<std::byte> out) const {
-    OVERLAPPED at{};
-    at.Offset = static_cast<DWORD>(offset);
-    at.OffsetHigh = static_cast<DWORD>(offset >> 32);
-    DWORD got = 0;
-    const DWORD wanted = static_cast<DWORD>(std::min<size_t>(out.size(), 1u << 30));
-    if (!ReadFile(handle_, out.data(), wanted, &got, &at) && GetLastError() != ERROR_HANDLE_EOF)
-      fail_system("read", path_);
-    return got;
   }
   size_t write(std::span<const std::byte> bytes) const {
     DWORD put = 0;
@@ -124,13 +114,11 @@ auto retry_interrupted(F call) {
 
 class File {
  public:
-  File(const std::string& path, Open how) : path_(path), regular_(how == Open::ReadRegular) {
-    const bool write = how == Open::Write;
+  File(const std::string& path, Open how) : path_(path), write_(how == Open::Write) {
     if (path.find('\0') != std::string::npos) fail_io("open", path, "the path contains a null character");
-    const int flags =
-        O_CLOEXEC | (write ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY) | (regular_ ? O_NONBLOCK | O_NOCTTY : 0);
+    const int flags = O_CLOEXEC | (write_ ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY | O_NONBLOCK | O_NOCTTY);
     descriptor_ = retry_interrupted([&] { return ::open(path.c_str(), flags, 0666); });
-    if (descriptor_ == -1) fail_system(write ? "create" : "open", path);
+    if (descriptor_ == -1) fail_system(write_ ? "create" : "open", path);
   }
   ~File() { ::close(descriptor_); }
   File(const File&) = delete;
@@ -140,7 +128,7 @@ class File {
     struct stat info;
     if (::fstat(descriptor_, &info) != 0) fail_system("examine", path_);
     if (S_ISDIR(info.st_mode)) fail_io("read", path_, "it is a directory");
-    if (regular_ && !S_ISREG(info.st_mode)) fail_io("read", path_, "it is not a regular file");
+    if (!write_ && !S_ISREG(info.st_mode)) fail_io("read", path_, "it is not a regular file");
 #if defined(__APPLE__)
     const timespec& modified = info.st_ctimespec;
 #else
@@ -148,14 +136,6 @@ class File {
 #endif
     return {static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino), static_cast<uint64_t>(info.st_size),
             static_cast<int64_t>(modified.tv_sec) * 1000000000 + modified.tv_nsec};
-  }
-  size_t read(uint64_t offset, std::span<std::byte> out) const {
-    const off_t at = checked_cast<off_t>(offset);
-    const size_t wanted = std::min<size_t>(out.size(), 1u << 30);
-    ssize_t got = retry_interrupted([&] { return ::pread(descriptor_, out.data(), wanted, at); });
-    if (got == -1 && errno == ESPIPE) got = retry_interrupted([&] { return ::read(descriptor_, out.data(), wanted); });
-    if (got == -1) fail_system("read", path_);
-    return static_cast<size_t>(got);
   }
   size_t write(std::span<const std::byte> bytes) const {
     const size_t wanted = std::min<size_t>(bytes.size(), 1u << 30);
@@ -171,7 +151,7 @@ class File {
 
  private:
   const std::string& path_;
-  const bool regular_;
+  const bool write_;
   int descriptor_ = -1;
 };
 
@@ -188,7 +168,7 @@ uint64_t process_id() noexcept { return static_cast<uint64_t>(::getpid()); }
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const File file(path, Open::ReadRegular);
+  const File file(path, Open::Read);
   identity_ = file.identity();
   size_ = checked_cast<size_t>(identity_.size, ErrorCode::OutOfMemory);
   if (size_ != 0) data_ = file.map(size_);
@@ -213,56 +193,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
-void MappedFile::advise([[maybe_unused]] Advice advice, size_t offset, size_t length) const noexcept {
+void MappedFile::drop(size_t offset, size_t length) const noexcept {
   if (offset >= size_) return;
   length = std::min(length, size_ - offset);
 #if !defined(_WIN32)
-  // Hints may cover more than asked for, dropping may not; the last page of the file counts as whole.
-  const size_t page = page_size();
-  size_t first = offset / page * page, last = offset + length;
-  if (advice == Advice::DontNeed) {
-    first = (offset + page - 1) / page * page;
-    if (last != size_) last = last / page * page;
-  }
-  if (first >= last) return;
-  const int kinds[] = {MADV_NORMAL, MADV_SEQUENTIAL, MADV_RANDOM, MADV_WILLNEED, MADV_DONTNEED};
-  (void)::madvise(const_cast<std::byte*>(data_) + first, last - first, kinds[static_cast<size_t>(advice)]);
+  // The last page of the file counts as whole.
+  const size_t page = page_size(), first = align_up(offset, page), end = offset + length;
+  const size_t last = end == size_ ? end : end / page * page;
+  if (first < last) (void)::madvise(const_cast<std::byte*>(data_) + first, last - first, MADV_DONTNEED);
 #endif
-}
-
-std::vector<std::byte> read_file(const std::string& path) {
-  const File file(path, Open::Read);
-  std::vector<std::byte> bytes(checked_cast<size_t>(file.identity().size, ErrorCode::OutOfMemory));
-  size_t filled = 0;
-  for (;;) {
-    // Pipes and files of /proc state no size: grow while there is more.
-    constexpr size_t kStep = 64 << 10;
-    if (filled == bytes.size()) {
-      std::byte probe;
-      if (file.read(filled, {&probe, 1}) == 0) return bytes;
-      bytes.resize(filled + kStep);
-      bytes[filled++] = probe;
-    }
-    const size_t got = file.read(filled, std::span(bytes).subspan(filled));
-    filled += got;
-    if (got == 0) {
-      bytes.resize(filled);
-      return bytes;
-    }
-  }
-}
-
-void read_file_range(const std::string& path, uint64_t offset, std::span<std::byte> destination) {
-  const File file(path, Open::Read);
-  size_t filled = 0;
-  while (filled < destination.size()) {
-    const size_t got = file.read(checked_add<uint64_t>(offset, filled, ErrorCode::Io), destination.subspan(filled));
-    if (got == 0)
-      fail_io(
-          "read", path,
-          cat("the file ends before byte ", offset, " + ", destination.size(), "; it is truncated or the wrong file"));
-    filled += got;
-  }
 }
 
 std::string temporary_beside(const std::string& path) {
@@ -292,6 +231,6 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
   }
 }
 
-FileIdentity file_identity(const std::string& path) { return File(path, Open::ReadRegular).identity(); }
+FileIdentity file_identity(const std::string& path) { return File(path, Open::Read).identity(); }
 
 }  // namespace infernode

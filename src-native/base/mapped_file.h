@@ -21,8 +21,6 @@ struct FileIdentity {
 /// mapped.
 class MappedFile {
  public:
-  enum class Advice { Normal, Sequential, Random, WillNeed, DontNeed };
-
   MappedFile() noexcept = default;
   /// Throws Error(Io) with the path and the system's reason, also for what is not a regular file. An empty file maps to
   /// an empty span.
@@ -37,9 +35,9 @@ class MappedFile {
   const std::string& path() const noexcept { return path_; }
   const FileIdentity& identity() const noexcept { return identity_; }
 
-  /// A hint for a part of the file, clipped to it. DontNeed drops whole pages inside the part from this process's
-  /// resident memory (they are read again when touched).
-  void advise(Advice advice, size_t offset = 0, size_t length = SIZE_MAX) const noexcept;
+  /// Drops whole pages inside a part of the file, clipped to it, from this process's resident memory; they are read
+  /// again when touched.
+  void drop(size_t offset = 0, size_t length = SIZE_MAX) const noexcept;
 
  private:
   const std::byte* data_ = nullptr;
@@ -48,10 +46,6 @@ class MappedFile {
   FileIdentity identity_;
 };
 
-/// Whole file in memory, for files that cannot be mapped and for callers that want a copy. Throws Error(Io).
-std::vector<std::byte> read_file(const std::string& path);
-/// Reads exactly destination.size() bytes from `offset` on; Error(Io) if the file is shorter.
-void read_file_range(const std::string& path, uint64_t offset, std::span<std::byte> destination);
 /// Writes a file beside `path` and renames it over, so that readers see the old or the new one; a device is written
 /// into. Throws Error(Io), also where `path` is there and is neither.
 void write_file(const std::string& path, std::span<const std::byte> bytes);

@@ -88,10 +88,10 @@ OsThread& OsThread::operator=(OsThread&& other) noexcept {
   return *this;
 }
 
-bool OsThread::start(void (*entry)(void*), void* argument, const ThreadHooks& hooks) {
-  if (hooks.create) {
-    hooks_ = &hooks;
-    handle_ = hooks.create(entry, argument);
+bool OsThread::start(void (*entry)(void*), void* argument, const ThreadHooks* hooks) {
+  if (hooks != nullptr && hooks->create) {
+    hooks_ = hooks;
+    handle_ = hooks->create(entry, argument);
   } else {
     handle_ = start_native(std::make_unique<Start>(Start{entry, argument}));
   }

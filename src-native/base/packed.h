@@ -7,13 +7,6 @@
 /// bits of the first byte. Four 6-bit elements fill three bytes. Indices count elements. Bits = 6, 4 or 2.
 namespace infernode {
 
-/// Bytes that hold `count` elements.
-template <int Bits>
-constexpr size_t packed_bytes(size_t count) noexcept {
-  static_assert(Bits == 6 || Bits == 4 || Bits == 2);
-  return count / 8 * Bits + (count % 8 * Bits + 7) / 8;
-}
-
 /// The element's bits, zero-extended.
 template <int Bits>
 constexpr uint8_t get_packed(const uint8_t* data, size_t index) noexcept {
@@ -66,11 +59,8 @@ constexpr void set_packed(uint8_t* data, size_t index, int value) noexcept {
 
 /// Elements [first, first + count) of a packed row to one byte each.
 void unpack_u4(const uint8_t* packed, size_t first, size_t count, uint8_t* out) noexcept;
-void unpack_i4(const uint8_t* packed, size_t first, size_t count, int8_t* out) noexcept;
 void unpack_u2(const uint8_t* packed, size_t first, size_t count, uint8_t* out) noexcept;
-void unpack_i2(const uint8_t* packed, size_t first, size_t count, int8_t* out) noexcept;
 void unpack_u6(const uint8_t* packed, size_t first, size_t count, uint8_t* out) noexcept;
-void unpack_float4(const uint8_t* packed, size_t first, size_t count, float* out) noexcept;
 
 /// The low bits of each byte (signed or unsigned alike) to elements [first, first + count). Bits outside that range
 /// stay.

@@ -1,10 +1,8 @@
 #include "base/system.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -59,15 +57,6 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-/// "48K", "1024K", "32M".
-size_t parse_cache_size(std::string_view text) {
-  size_t value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{}) return 0;
-  const char unit = end == text.data() + text.size() ? ' ' : *end;
-  return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
-}
-
 #endif
 
 #if defined(__APPLE__)
@@ -75,17 +64,6 @@ uint64_t sysctl_number(const char* name) {
   uint64_t value = 0;
   size_t size = sizeof value;
   return sysctlbyname(name, &value, &size, nullptr, 0) == 0 ? value : 0;
-}
-#endif
-
-#if defined(_WIN32)
-template <class F>
-void each_processor_info(F visit) {
-  DWORD bytes = 0;
-  GetLogicalProcessorInformation(nullptr, &bytes);
-  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> infos(bytes / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
-  if (infos.empty() || !GetLogicalProcessorInformation(infos.data(), &bytes)) return;
-  for (const auto& info : infos) visit(info);
 }
 #endif
 
@@ -124,24 +102,6 @@ size_t available_cores() {
   }
 #endif
   return std::max<size_t>(1, cores);
-}
-
-size_t physical_cores() {
-  size_t cores = 0;
-#if defined(__linux__)
-  std::set<std::string> siblings;
-  for (const int cpu : allowed_cpus()) {
-    auto list = read_text_file(cat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
-    if (list) siblings.insert(std::move(*list));
-  }
-  cores = siblings.size();
-#elif defined(__APPLE__)
-  cores = static_cast<size_t>(sysctl_number("hw.physicalcpu"));
-#elif defined(_WIN32)
-  each_processor_info([&](const auto& info) { cores += info.Relationship == RelationProcessorCore ? 1 : 0; });
-#endif
-  const size_t available = available_cores();
-  return cores == 0 ? available : std::min(cores, available);
 }
 
 void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) noexcept {
@@ -220,39 +180,6 @@ void return_freed_memory() noexcept {
 #if defined(__GLIBC__)
   malloc_trim(0);
 #endif
-}
-
-CacheSizes cache_sizes() {
-  CacheSizes sizes;
-  const auto set = [&](size_t level, size_t bytes) {
-    if (bytes == 0) return;
-    if (level == 1) sizes.l1 = bytes;
-    if (level == 2) sizes.l2 = bytes;
-    if (level == 3) sizes.l3 = bytes;
-  };
-#if defined(__linux__)
-  const std::vector<int> cpus = allowed_cpus();
-  for (int index = 0; index < 8; ++index) {
-    const std::string folder =
-        cat("/sys/devices/system/cpu/cpu", cpus.empty() ? 0 : cpus[0], "/cache/index", index, "/");
-    const auto level = read_text_file(folder + "level"), type = read_text_file(folder + "type");
-    const auto size = read_text_file(folder + "size");
-    if (!level || !type || !size) break;
-    if (!type->starts_with("Instruction")) set(static_cast<size_t>(level->front() - '0'), parse_cache_size(*size));
-  }
-#elif defined(__APPLE__)
-  const uint64_t fast_l1 = sysctl_number("hw.perflevel0.l1dcachesize"),
-                 fast_l2 = sysctl_number("hw.perflevel0.l2cachesize");
-  set(1, static_cast<size_t>(fast_l1 != 0 ? fast_l1 : sysctl_number("hw.l1dcachesize")));
-  set(2, static_cast<size_t>(fast_l2 != 0 ? fast_l2 : sysctl_number("hw.l2cachesize")));
-  set(3, static_cast<size_t>(sysctl_number("hw.l3cachesize")));
-#elif defined(_WIN32)
-  each_processor_info([&](const auto& info) {
-    if (info.Relationship == RelationCache && info.Cache.Type != CacheInstruction)
-      set(info.Cache.Level, info.Cache.Size);
-  });
-#endif
-  return sizes;
 }
 
 }  // namespace infernode

@@ -13,8 +13,6 @@ namespace infernode {
 /// Cores that this process may keep busy: the least of the online cores, its affinity mask, its cpuset and the quota of
 /// its cgroup and their parents, rounded up; at least 1.
 size_t available_cores();
-/// Distinct physical cores among those that the affinity mask allows, limited by available_cores(); at least 1.
-size_t physical_cores();
 size_t page_size() noexcept;
 /// Where the system can join pages: memory that begins at a multiple of this is faulted in and translated in a fraction
 /// of the time once prefer_huge_pages() was asked for it.
@@ -33,14 +31,6 @@ void expect_available(uint64_t bytes);
 /// Gives the system what was freed and the C library keeps for later: many small blocks may be far more than all large
 /// ones.
 void return_freed_memory() noexcept;
-
-/// Bytes of the data caches of one core (l3: shared); plausible defaults where the system does not tell.
-struct CacheSizes {
-  size_t l1 = 32 << 10;
-  size_t l2 = 1 << 20;
-  size_t l3 = 8 << 20;
-};
-CacheSizes cache_sizes();
 
 /// Reads a whole small text file; nullopt when it does not exist. The functions below are pure over it.
 using TextFileReader = FunctionRef<std::optional<std::string>(const std::string& path)>;

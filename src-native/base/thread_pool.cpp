@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "base/loop_team.h"
-#include "base/task_runners.h"
+#include "base/thread_pool/loop_team.h"
+#include "base/thread_pool/task_runners.h"
 
 namespace infernode {
 namespace {

@@ -2,20 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "base/function_ref.h"
+#include "base/os_thread.h"
 #include "base/task.h"
 
 namespace infernode {
-
-/// A user's own way of making threads. `create` starts a thread that calls entry(argument) once and returns a handle
-/// that is not null; `join` waits for that thread to end and frees the handle. Both set or both empty.
-struct ThreadHooks {
-  std::function<void*(void (*entry)(void*), void* argument)> create;
-  std::function<void(void* handle)> join;
-};
 
 struct ThreadPoolOptions {
   /// How long a worker looks for more work right after it had some before it sleeps; at most 200.

@@ -52,8 +52,9 @@ struct Capture {
   ValueId outer;
 };
 
-/// Nodes and edges in vectors; everything refers by id. Edited through GraphPatch; dies after planning.
-/// A subgraph (attribute of If, Loop, Scan, ...) is a Graph whose free names are listed as captures.
+/// Nodes and edges in vectors; everything refers by id. Edited through GraphPatch; a loaded model keeps its graph,
+/// which says what values are called, typed and made by and holds the constants that steps read. A subgraph (attribute
+/// of If, Loop, Scan, ...) is a Graph whose free names are listed as captures.
 class Graph {
  public:
   std::string name;
@@ -76,7 +77,6 @@ class Graph {
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   std::vector<ValueId>& mutable_inputs() { return inputs_; }
-  std::vector<ValueId>& mutable_outputs() { return outputs_; }
   const std::vector<Capture>& captures() const { return captures_; }
   std::vector<Capture>& mutable_captures() { return captures_; }
 

@@ -1,14 +1,9 @@
 #include "graph/text.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdlib>
-#include <limits>
-#include <optional>
 
-#include "base/error.h"
 #include "base/packed.h"
+#include "graph/text_scanner.h"
 #include "graph/verifier.h"
 #include "tensor/dispatch.h"
 
@@ -20,22 +15,6 @@ using tensor::Tensor;
 
 constexpr int kMaxTypeDepth = 16;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::from_chars_result read_number(std::string_view text, auto& value) {
-  const char* const end = text.data() + text.size();
-#if !defined(__cpp_lib_to_chars)  // a C++ library that reads integers only
-  if constexpr (std::is_floating_point_v<std::remove_reference_t<decltype(value)>>) {
-    const std::string copy(text);
-    char* stop = nullptr;
-    value = static_cast<std::remove_reference_t<decltype(value)>>(std::strtod(copy.c_str(), &stop));
-    return {text.data() + (stop - copy.c_str()), copy.empty() ? std::errc::invalid_argument : std::errc()};
-  } else
-#endif
-    return std::from_chars(text.data(), end, value);
-}
-
 /// ONNX's code of a type of attribute; 0 for an unknown or empty name.
 int attribute_type(std::string_view name) {
   constexpr std::string_view kNames[] = {
@@ -44,138 +23,6 @@ int attribute_type(std::string_view name) {
   const auto at = std::ranges::find(kNames, name);
   return at == std::end(kNames) ? 0 : static_cast<int>(at - std::begin(kNames));
 }
-
-/// Characters and tokens of a text, with the position for messages.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : text_(text) {}
-
-  [[noreturn]] void fail(std::string what) const {
-    size_t line = 1, column = 1;
-    for (size_t i = 0; i < at_ && i < text_.size(); ++i) {
-      if (text_[i] == '\n') {
-        ++line;
-        column = 1;
-      } else {
-        ++column;
-      }
-    }
-    infernode::fail(ErrorCode::InvalidModel, cat("model text, line ", line, ", column ", column, ": ", what));
-  }
-
-  /// Next character after blanks and comments; '\0' at the end.
-  char peek() {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '#')
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-      else if (c == ' ' || c == '\n' || c == '\t' || c == '\r')
-        ++at_;
-      else
-        return c;
-    }
-    return '\0';
-  }
-  bool accept(char c) {
-    if (peek() != c) return false;
-    ++at_;
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c)) fail(cat("expected '", c, "'", found()));
-  }
-  bool accept_arrow() {
-    if (peek() != '=' || at_ + 1 >= text_.size() || text_[at_ + 1] != '>') return false;
-    at_ += 2;
-    return true;
-  }
-  void expect_arrow() {
-    if (!accept_arrow()) fail(cat("expected '=>'", found()));
-  }
-
-  bool at_identifier() { return is_letter(peek()); }
-  /// Letters, digits, '_' and '.', beginning with a letter or '_'.
-  std::string_view identifier(const char* what = "a name") {
-    if (!at_identifier()) fail(cat("expected ", what, found()));
-    const size_t begin = at_;
-    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
-    return text_.substr(begin, at_ - begin);
-  }
-  std::string_view peek_identifier() {
-    const size_t begin = at_;
-    const std::string_view name = at_identifier() ? identifier() : std::string_view();
-    at_ = begin;
-    return name;
-  }
-  /// An identifier, or any text in quotes.
-  std::string name(const char* what = "a name") { return peek() == '"' ? string() : std::string(identifier(what)); }
-
-  std::string string() {
-    expect('"');
-    std::string out;
-    for (; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-      char c = text_[at_];
-      if (c == '\\') {
-        if (++at_ == text_.size()) break;
-        c = text_[at_];
-        if (c == 'n') c = '\n';
-        if (c == 't') c = '\t';
-      }
-      out += c;
-    }
-    if (at_ >= text_.size()) fail("a string is not closed");
-    ++at_;
-    return out;
-  }
-
-  /// Text of a number: digits, or inf and nan, with a sign.
-  std::string_view number() {
-    peek();
-    const size_t begin = at_;
-    if (at_ < text_.size() && (text_[at_] == '-' || text_[at_] == '+')) ++at_;
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      const bool sign = (c == '-' || c == '+') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E');
-      if (!is_digit(c) && !is_letter(c) && c != '.' && !sign) break;
-      ++at_;
-    }
-    if (begin == at_) fail(cat("expected a number", found()));
-    std::string_view out = text_.substr(begin, at_ - begin);
-    if (out.front() == '+') out.remove_prefix(1);
-    return out;
-  }
-  bool at_number() {
-    const char c = peek();
-    if (is_digit(c) || c == '-' || c == '+' || c == '.') return true;
-    const std::string_view word = peek_identifier();
-    return word == "inf" || word == "infinity" || word == "nan" || word == "true" || word == "false";
-  }
-
-  template <class T>
-  T parse_number(std::string_view text) {
-    if (text == "true") text = "1";
-    if (text == "false") text = "0";
-    T value{};
-    const auto [end, error] = read_number(text, value);
-    if (error == std::errc::result_out_of_range) fail(cat("the number ", text, " is out of range"));
-    if (error != std::errc() || end != text.data() + text.size())
-      fail(cat("'", text, "' is not a number of this type"));
-    return value;
-  }
-  int64_t integer() { return parse_number<int64_t>(number()); }
-
-  size_t position() const { return at_; }
-  void rewind(size_t position) { at_ = position; }
-
- private:
-  std::string found() {
-    if (peek() == '\0') return " but the text ends";
-    return cat(" but found '", text_.substr(at_, 12), "'");
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
 
 class Parser {
  public:

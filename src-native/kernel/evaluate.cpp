@@ -106,8 +106,10 @@ class NodeInfo final : public KernelInfo {
   }
   void release_constant(std::size_t) override {}
   WeightPacker& packer() override { return packer_; }
-  CpuRung cpu_rung() const override { return infernode::cpu_rung(); }
-  microkernels::Float32Precision float32_precision() const override { return microkernels::Float32Precision::kHighest; }
+  const microkernels::KernelSet& kernels() const override {
+    if (kernels_ == nullptr) kernels_ = &microkernels::kernel_set(infernode::cpu_rung());
+    return *kernels_;
+  }
   std::unique_ptr<SubgraphRunner> subgraph(std::string_view name) override {
     const std::shared_ptr<Graph> wanted = node_.attributes.get_graph(name);
     if (!wanted) fail(ErrorCode::InvalidModel, cat(graph::describe(graph_, node_), " has no subgraph '", name, "'"));
@@ -126,6 +128,7 @@ class NodeInfo final : public KernelInfo {
   const Registry& registry_;
   std::vector<ValueType> inputs_, outputs_;
   UnsharedPacker packer_;
+  mutable const microkernels::KernelSet* kernels_ = nullptr;  ///< once asked for
   ValueType unknown_;
 };
 

@@ -9,6 +9,11 @@ const tensor::Value& KernelContext::input_value(std::size_t i) const {
   return *inputs_[i];
 }
 
+Stream& KernelContext::stream() const {
+  if (stream_ == nullptr) fail(ErrorCode::Internal, "a kernel of the CPU asked for a device's queue");
+  return *stream_;
+}
+
 tensor::Tensor KernelContext::output(std::size_t o, tensor::DType dtype, const tensor::Shape& shape) {
   if (o >= outputs_.size()) fail(ErrorCode::Internal, cat("a kernel asked for output ", o, " of ", outputs_.size()));
   if (dtype == tensor::DType::Undefined)

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cpu_features.h"
 #include "graph/graph.h"
 #include "kernel/run_context.h"
-#include "microkernels/common/precision.h"
+#include "kernel/stream.h"
+#include "microkernels/kernel_set.h"
 #include "tensor/value.h"
 
 namespace infernode::kernel {
@@ -58,9 +58,11 @@ class KernelInfo {
   /// The kernel has packed input i and will not read it at run: its unpacked pages may go.
   virtual void release_constant(std::size_t i) = 0;
   virtual WeightPacker& packer() = 0;
-  virtual CpuRung cpu_rung() const = 0;
+  /// The loops that kernels call: of this CPU, as exact as the session asks. Constants, which kernels may keep.
+  virtual const microkernels::KernelSet& kernels() const = 0;
+  CpuRung cpu_rung() const { return kernels().rung; }
   /// Of the session's float32 products: that of every run, known here since it may decide how weights are packed.
-  virtual microkernels::Float32Precision float32_precision() const = 0;
+  microkernels::Float32Precision float32_precision() const { return kernels().precision; }
   /// Runs the graph in attribute `name`. Throws InvalidModel where there is none.
   virtual std::unique_ptr<SubgraphRunner> subgraph(std::string_view name) = 0;
 
@@ -92,16 +94,21 @@ class KernelContext {
  public:
   KernelContext(RunContext& run, std::span<const tensor::Value* const> inputs,
                 std::span<const tensor::Value* const> implicit_inputs, std::span<tensor::Value> outputs,
-                std::span<const tensor::DType> output_dtypes, std::span<const bool> wanted, OutputSink& sink)
+                std::span<const tensor::DType> output_dtypes, std::span<const bool> wanted, OutputSink& sink,
+                Stream* stream = nullptr)
       : run_(run),
         inputs_(inputs),
         implicit_(implicit_inputs),
         outputs_(outputs),
         output_dtypes_(output_dtypes),
         wanted_(wanted),
-        sink_(sink) {}
+        sink_(sink),
+        stream_(stream) {}
 
   RunContext& run() const { return run_; }
+  /// The run's queue on the kernel's device, made by the kernel's provider. The kernel puts its work there and returns;
+  /// its inputs and outputs live until that work is done. Internal error for the CPU's kernels.
+  Stream& stream() const;
   std::size_t input_count() const { return inputs_.size(); }
   bool has_input(std::size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr && !inputs_[i]->empty(); }
   const tensor::Tensor& input(std::size_t i) const { return input_value(i).tensor(); }
@@ -136,6 +143,7 @@ class KernelContext {
   std::span<const tensor::DType> output_dtypes_;
   std::span<const bool> wanted_;
   OutputSink& sink_;
+  Stream* stream_;
 };
 
 }  // namespace infernode::kernel

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/edit_distance.h"
 #include "base/error.h"
+#include "base/text/edit_distance.h"
 
 namespace infernode::kernel {
 namespace {

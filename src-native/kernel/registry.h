@@ -38,6 +38,5 @@ class Registry {
 /// Newest ai.onnx opset whose operators are known here, and of the other domains.
 inline constexpr std::int64_t kNewestOnnxOpset = 28;
 inline constexpr std::int64_t kNewestMlOpset = 5;
-inline constexpr std::int64_t kNewestIrVersion = 14;
 
 }  // namespace infernode::kernel

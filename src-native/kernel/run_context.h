@@ -56,6 +56,8 @@ struct RunContext {
   ProfileSink* profile = nullptr;          ///< where the nodes' times go; null: nobody wants them
   LoopProfile* loops = nullptr;            ///< of the node that is running, where there is a profile
   tensor::Allocator* allocator = nullptr;  ///< host memory for outputs and scratch; never null in a run
+  double expected_us = -1;                 ///< what the run takes by earlier ones of these shapes; negative: unknown
+  bool brief = false;                      ///< ends as Aborted before it enters what may take long
   int depth = 0;                           ///< nesting of control flow, bounded
 
   /// Throws Aborted where the run was cancelled or is past its deadline. Cheap: call it per node and per loop

@@ -172,14 +172,13 @@ void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work
   } catch (...) {  // no thread to be had: on this one, then
     if (watched->begin()) watched->run();
   }
-  const ThreadHooks hooks;
   OsThread own;
   for (std::unique_lock lock(watched->mutex); !watched->done;) {
     if (watched->ended.wait_for(lock, kLookEvery, [&] { return watched->done; })) break;
     lock.unlock();
     if (watched->begin()) {  // all threads of the engine have runs, which may wait for this one's end
       const auto entry = [](void* self) { static_cast<Watched*>(self)->run(); };
-      if (!own.start(entry, watched.get(), hooks)) watched->run();
+      if (!own.start(entry, watched.get())) watched->run();
     }
     if (is_terminating()) watched->cancel.cancel();
     lock.lock();

@@ -9,10 +9,57 @@ namespace infernode::napi {
 
 namespace {
 
+using session::Absent;
+
 std::string text(const Napi::Object& object, const char* key) { return object.Get(key).As<Napi::String>(); }
-bool flag(const Napi::Object& object, const char* key) { return object.Get(key).As<Napi::Boolean>(); }
-double number(const Napi::Object& object, const char* key) { return object.Get(key).As<Napi::Number>().DoubleValue(); }
-std::size_t size(const Napi::Object& object, const char* key) { return static_cast<std::size_t>(number(object, key)); }
+
+/// Sets members of options from a JavaScript object, for session::each_option. A key that is not there changes nothing.
+class OptionReader {
+ public:
+  explicit OptionReader(Napi::Object object) : object_(object) {}
+
+  void operator()(const char* key, std::string& to) const {
+    if (const Napi::Value value = object_.Get(key); !value.IsUndefined()) to = value.As<Napi::String>();
+  }
+
+  void operator()(const char* key, bool& to) const {
+    if (const Napi::Value value = object_.Get(key); !value.IsUndefined()) to = value.As<Napi::Boolean>();
+  }
+
+  /// A number: an integer or an enumeration, which may be optional.
+  template <class T>
+  void operator()(const char* key, T& to, Absent none = {-1}) const {
+    const Napi::Value value = object_.Get(key);
+    if (value.IsUndefined()) return;
+    const double number = value.As<Napi::Number>().DoubleValue();
+    if (number != none.number) to = static_cast<NumberOf<T>>(static_cast<std::int64_t>(number));
+  }
+
+  /// An enumeration by the names of its values.
+  template <class T, std::size_t n>
+  void operator()(const char* key, T& to, const std::pair<std::string_view, T> (&names)[n]) const {
+    const Napi::Value value = object_.Get(key);
+    if (value.IsUndefined()) return;
+    const std::string name = value.As<Napi::String>();
+    for (const auto& [known, meaning] : names) {
+      if (known == name) to = meaning;
+    }
+  }
+
+ private:
+  template <class T>
+  struct Unwrapped {
+    using Type = T;
+  };
+  template <class T>
+  struct Unwrapped<std::optional<T>> {
+    using Type = T;
+  };
+  template <class T>
+  using NumberOf = typename Unwrapped<T>::Type;
+
+  Napi::Object object_;
+};
 
 /// Calls `entry` with the items of the array `key`.
 template <class F>
@@ -42,20 +89,6 @@ tensor::Buffer copy_bytes(const Napi::Value& array) {
   return copy;
 }
 
-passes::Level level_of(const std::string& name) {
-  if (name == "disabled") return passes::Level::Disabled;
-  if (name == "basic") return passes::Level::Basic;
-  if (name == "extended") return passes::Level::Extended;
-  if (name == "layout") return passes::Level::Layout;
-  return passes::Level::All;
-}
-
-microkernels::Float32Precision float32_precision(const std::string& name) {
-  if (name == "high") return microkernels::Float32Precision::kHigh;
-  if (name == "medium") return microkernels::Float32Precision::kMedium;
-  return microkernels::Float32Precision::kHighest;
-}
-
 }  // namespace
 
 LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& options) {
@@ -78,19 +111,7 @@ LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& opt
     });
     to.providers.push_back(std::move(choice));
   });
-  to.intra_op_threads = size(options, "intraOpNumThreads");
-  to.inter_op_threads = size(options, "interOpNumThreads");
-  to.level = level_of(text(options, "graphOptimizationLevel"));
-  to.parallel = text(options, "executionMode") == "parallel";
-  to.cpu_arena = flag(options, "enableCpuMemArena");
-  to.memory_pattern = flag(options, "enableMemPattern");
-  to.optimized_model_path = text(options, "optimizedModelFilePath");
-  to.model_cache_dir = text(options, "modelCacheDir");
-  to.profiling = flag(options, "enableProfiling");
-  to.profile_prefix = text(options, "profileFilePrefix");
-  to.log_id = text(options, "logId");
-  to.log_severity = static_cast<LogSeverity>(size(options, "logSeverityLevel"));
-  if (const std::size_t limit = size(options, "memoryLimit"); limit != 0) to.memory_limit = limit;
+  session::each_option(to, OptionReader(options));
   each_pair(options, "freeDimensionOverrides", [&](std::string name, const Napi::Value& value) {
     to.free_dimensions.insert_or_assign(std::move(name), value.As<Napi::Number>().Int64Value());
   });
@@ -103,8 +124,6 @@ LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& opt
     }
   });
   read_config(options, to.config);
-  to.float32_precision = float32_precision(text(options, "float32MatmulPrecision"));
-  if (!flag(options, "providerFallback")) to.config.insert_or_assign("session.disable_provider_fallback", "1");
   return request;
 }
 
@@ -112,13 +131,7 @@ session::RunOptions read_run_options(const Napi::Value& value) {
   session::RunOptions to;
   if (value.IsUndefined()) return to;
   const Napi::Object options = value.As<Napi::Object>();
-  to.tag = text(options, "tag");
-  if (const double level = number(options, "logSeverityLevel"); level >= 0) {
-    to.log_severity = static_cast<LogSeverity>(static_cast<int>(level));
-  }
-  if (const double timeout = number(options, "timeout"); timeout > 0) {
-    to.timeout_ms = static_cast<std::int64_t>(timeout);
-  }
+  session::each_option(to, OptionReader(options));
   read_config(options, to.config);
   return to;
 }

@@ -113,7 +113,7 @@ Tensor RunRequest::allocate(Output& output, DType dtype, const tensor::Shape& sh
 void RunRequest::detach(StagingMemory& staging) {
   if (const std::size_t bytes = copied_bytes(); bytes > 0) {
     ThreadPool& pool = session_->engine().pool();
-    own(feeds_, staging.take(bytes), pool, session_->options().threads_of(pool.size()));
+    own(feeds_, staging.take(bytes), pool, session::threads_of(session_->options(), pool.size()));
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i].in_javascript) preallocated_[i] = {};  // JavaScript can reach it: written when the run is over

@@ -112,15 +112,7 @@ namespace sparse_field {
 enum : uint32_t { kValues = 1, kIndices = 2, kDims = 3 };
 }
 namespace type_field {
-enum : uint32_t {
-  kTensor = 1,
-  kSequence = 4,
-  kMap = 5,
-  kDenotation = 6,
-  kOpaque = 7,
-  kSparseTensor = 8,
-  kOptional = 9
-};
+enum : uint32_t { kTensor = 1, kSequence = 4, kMap = 5, kSparseTensor = 8, kOptional = 9 };
 }
 namespace tensor_type_field {  // and TypeProto.SparseTensor
 enum : uint32_t { kElemType = 1, kShape = 2 };

@@ -12,8 +12,6 @@ inline constexpr std::string_view kIdentifier = "ORTM";
 /// Versions of the format: the oldest and newest read; the newest is written.
 inline constexpr std::int64_t kOldestVersion = 1;
 inline constexpr std::int64_t kNewestVersion = 6;
-/// Last version without the names of kernels' types, which its readers then know themselves.
-inline constexpr std::int64_t kLastWithoutTypeNames = 4;
 
 namespace session {
 inline constexpr int kVersion = 0, kModel = 1, kTypeNames = 3;

@@ -351,8 +351,8 @@ class OrtWriter {
   }
 
   Position write_tensor(const std::string& name, const Tensor& tensor) {
-    INFERNODE_CHECK(tensor.device().is_host() && tensor.layout() == tensor::Layout::Plain, ErrorCode::Internal,
-                    "tensor '", name, "' cannot be written: it is not plain host memory");
+    INFERNODE_CHECK(tensor.device().is_host(), ErrorCode::Internal, "tensor '", name,
+                    "' cannot be written: it is not host memory");
     TableFields t;
     if (tensor.dtype() == tensor::DType::String) {
       std::vector<Position> items;

@@ -117,11 +117,7 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   graph::GraphDef def;
   for (const Message& g : fields.graphs) reader.read_graph(g, def);
   std::vector<graph::FunctionDef> functions;
-  for (const Message& f : fields.functions) {
-    graph::FunctionDef function = reader.read_function(f);
-    if (std::ranges::find(options.kept_function_domains, function.domain) == options.kept_function_domains.end())
-      functions.push_back(std::move(function));
-  }
+  for (const Message& f : fields.functions) functions.push_back(reader.read_function(f));
   graph::Model model;
   model.info = std::move(fields.info);
   model.info.graph_name = def.name;

@@ -29,8 +29,6 @@ struct ReadOptions {
   std::string external_folder;
   FileMapper map;  ///< empty: every file is mapped anew
   const Logger* logger = nullptr;
-  /// Model-local functions are inlined, except those of these domains.
-  std::vector<std::string> kept_function_domains{};
   /// Sparse initializers become dense tensors of at most this many bytes.
   std::size_t max_dense_bytes = std::size_t{2} << 30;
   FileFormat format = FileFormat::Detect;

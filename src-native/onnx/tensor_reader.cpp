@@ -178,9 +178,8 @@ Tensor view_or_copy(const TensorHeader& h, const SourceBytes& bytes) {
   if (bytes.size > 0) std::memcpy(to, bytes.data, bytes.size);
   if (odd) std::transform(to, to + bytes.size, to, [](char c) { return static_cast<char>(c != 0); });
   if (bytes.file && bytes.size >= kDropFrom)
-    bytes.file->advise(MappedFile::Advice::DontNeed,
-                       static_cast<size_t>(reinterpret_cast<const std::byte*>(bytes.data) - bytes.file->data()),
-                       bytes.size);
+    bytes.file->drop(static_cast<size_t>(reinterpret_cast<const std::byte*>(bytes.data) - bytes.file->data()),
+                     bytes.size);
   return out;
 }
 

@@ -73,8 +73,8 @@ void ExternalSink::fail_write() const {
 }
 
 void write_tensor(pbf_writer out, const std::string& name, const Tensor& tensor, ExternalSink* sink) {
-  INFERNODE_CHECK(tensor.device().is_host() && tensor.layout() == tensor::Layout::Plain, ErrorCode::Internal,
-                  "tensor '", name, "' cannot be written: it is not plain host memory");
+  INFERNODE_CHECK(tensor.device().is_host(), ErrorCode::Internal, "tensor '", name,
+                  "' cannot be written: it is not host memory");
   out.add_packed_int64(tensor_field::kDims, tensor.shape().begin(), tensor.shape().end());
   out.add_int32(tensor_field::kDataType, static_cast<int32_t>(tensor.dtype()));
   if (!name.empty()) out.add_string(tensor_field::kName, name);

@@ -97,7 +97,7 @@ class Blocking {
   Blocking(Graph& graph, const PassOptions& options)
       : graph_(graph),
         options_(options),
-        table_(microkernels::blocked_conv_table(options.rung, options.precision)),
+        table_(options.kernels->blocked_conv),
         pairs_(table_.takes_bf16),
         consumers_(graph.consumers()),
         outputs_(graph.outputs().begin(), graph.outputs().end()) {}
@@ -148,7 +148,7 @@ class Blocking {
         (!image_of(graph_, node.inputs[3]) || !same_shape(graph_, node.inputs[3], node.outputs[0])))
       return std::nullopt;
     std::optional<ops::ConvSite> site = ops::conv_site(node, graph_.value(node.inputs[0]).type, w->shape(),
-                                                       options_.rung, options_.precision);
+                                                       options_.kernels->rung, options_.kernels->precision);
     if (!site) return std::nullopt;
     site->weight = w;
     const std::vector<ops::ConvChoice> planar = ops::conv_choices(*site, ops::ConvLayout::Planar);
@@ -252,7 +252,7 @@ class Blocking {
       const Candidate* const maker = maker_of(id);
       const std::size_t made = maker == nullptr ? MinCut::kSink : vertices[place(*maker)];
       const std::int64_t cost = picoseconds(ops::block_conversion_time(
-          options_.rung, options_.precision, static_cast<double>(image->blocked_elements())));
+          options_.kernels->rung, options_.kernels->precision, static_cast<double>(image->blocked_elements())));
       std::size_t blocked = 0, plain = 0;  // vertices of the two versions, once there is one
       const auto version = [&](std::size_t& vertex) {
         if (vertex == 0) {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cpu_features.h"
+#include "base/cpu_rung.h"
 #include "graph/graph.h"
 #include "kernel/registry.h"
 #include "kernel/run_context.h"
@@ -42,9 +42,9 @@ struct PassOptions {
   /// Elements that share a scale where weights have no blocks; 0: the largest power of two from 16 to 256 that divides
   /// a column, 16 where none does.
   std::int64_t block_size = 32;
-  bool cpu_only = true;                        ///< no other provider will claim nodes
-  CpuRung rung{};                              ///< whose kernels will run the CPU's nodes
-  microkernels::Float32Precision precision{};  ///< of their float32 products
+  bool cpu_only = true;  ///< no other provider will claim nodes
+  /// That the CPU's nodes will run.
+  const microkernels::KernelSet* kernels = &microkernels::kernel_set({});
   /// run_basic sets it: weights that run_extended will have operators read as codes are not folded.
   bool keep_codes = false;
   /// Each node that reads what is dequantized has a DequantizeLinear of its own. For a file that others read.

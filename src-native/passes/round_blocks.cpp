@@ -139,7 +139,7 @@ class Rounding {
 }  // namespace
 
 bool round_blocks(Graph& graph, const PassOptions& options) {
-  if (!microkernels::blocked_conv_table(options.rung, options.precision).takes_bf16) return false;
+  if (!options.kernels->blocked_conv.takes_bf16) return false;
   return Rounding(graph).run();
 }
 

@@ -15,13 +15,9 @@
 
 namespace infernode::provider {
 
-/// A device queue: copies and kernels of one run enter it in order.
-class Stream {
- public:
-  virtual ~Stream() = default;
-  /// Waits until everything put into it is done.
-  virtual void synchronize() = 0;
-};
+/// A device's queue: copies and kernels of one run enter it in order. The provider derives its own from this, with what
+/// a run needs on the device beside it; a kernel gets it by KernelContext::stream().
+using kernel::Stream;
 
 /// A set of nodes that a provider wants.
 struct Claim {
@@ -49,9 +45,12 @@ class Provider {
   /// compile = true.
   virtual std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph) = 0;
   virtual tensor::Allocator& allocator() = 0;
+  /// Host memory that copies to and from the device are fast with (pinned). Its buffers may outlive the provider.
+  virtual tensor::Allocator& host_allocator() { return tensor::host_allocator(); }
+  /// One for each run at a time; it is kept for later runs and ends before the provider does.
   virtual std::unique_ptr<Stream> make_stream() = 0;
-  /// Copies elements between host and this device, or within it; same dtype and byte count. May return before it is
-  /// done: the stream orders it.
+  /// Puts a copy of elements between host and this device, or within it, into the stream; same dtype and byte count.
+  /// Both tensors live until the stream has been synchronized.
   virtual void copy(const tensor::Tensor& from, const tensor::Tensor& to, Stream& stream) = 0;
 };
 

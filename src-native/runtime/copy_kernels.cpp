@@ -11,9 +11,7 @@ class CopyKernel final : public kernel::Kernel {
   void run(kernel::KernelContext& ctx) const override {
     const tensor::Tensor& from = ctx.input(0);
     const tensor::Tensor to = ctx.output(0, from.dtype(), from.shape());
-    const auto stream = provider_.make_stream();
-    provider_.copy(from, to, *stream);
-    stream->synchronize();
+    provider_.copy(from, to, ctx.stream());
   }
 
  private:

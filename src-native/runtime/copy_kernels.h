@@ -7,7 +7,7 @@
 
 namespace infernode::runtime {
 
-/// The kernel of a copy step between the host and a provider's device; waits until the copy is done.
+/// The kernel of a copy step between the host and a provider's device: puts the copy into the run's stream.
 std::unique_ptr<kernel::Kernel> make_copy_kernel(provider::Provider& provider);
 
 }  // namespace infernode::runtime

@@ -37,8 +37,7 @@ struct HeldBytes {
 /// What building a plan needs; outlives the plan.
 struct PlanEnvironment {
   const kernel::Registry* registry = nullptr;
-  CpuRung rung{};
-  microkernels::Float32Precision precision = microkernels::Float32Precision::kHighest;  ///< of every run
+  const microkernels::KernelSet* kernels = nullptr;  ///< that the CPU's nodes are made with
   WeightStore* weights = nullptr;
   /// Asked before `weights`, if there is one; the plan does not keep it.
   class WeightCache* cache = nullptr;

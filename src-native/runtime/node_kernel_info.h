@@ -22,8 +22,7 @@ class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPa
   const tensor::Tensor* constant(std::size_t i) const override;
   void release_constant(std::size_t i) override;
   kernel::WeightPacker& packer() override { return *this; }
-  CpuRung cpu_rung() const override { return environment_.rung; }
-  microkernels::Float32Precision float32_precision() const override { return environment_.precision; }
+  const microkernels::KernelSet& kernels() const override { return *environment_.kernels; }
   std::unique_ptr<kernel::SubgraphRunner> subgraph(std::string_view name) override;
 
  private:

@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/text/json.h"
 
 #ifdef _WIN32
 #include <process.h>

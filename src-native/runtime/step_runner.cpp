@@ -56,11 +56,14 @@ void StepRunner::run(std::size_t index) {
     if (idle) {
       outputs_[0] = *inputs_[0];
     } else {
+      const auto stream = step.provider == nullptr ? nullptr : step.provider->make_stream();
       kernel::KernelContext ctx(measured ? measured->run : execution_.run, inputs_, implicit_, outputs_,
-                                step.output_dtypes, std::span<const bool>(wanted, step.outputs.size()), *this);
+                                step.output_dtypes, std::span<const bool>(wanted, step.outputs.size()), *this,
+                                stream.get());
       std::optional<WatchedStep> watched;
       if (execution_.shapes.any_size[index]) watched.emplace(execution_, index, inputs_);
       step.kernel->run(ctx);
+      if (stream) stream->synchronize();
       if (watched) watched->ended(inputs_);
     }
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {

@@ -72,7 +72,7 @@ void WeightStore::release_pages_locked(const tensor::Tensor& weight, std::size_t
   const auto file = find_locked(weight.raw());
   if (!file) return;
   const auto begin = static_cast<std::size_t>(static_cast<const std::byte*>(weight.raw()) - file->data());
-  file->advise(MappedFile::Advice::DontNeed, begin + offset, bytes);
+  file->drop(begin + offset, bytes);
 }
 
 }  // namespace infernode::runtime

@@ -1,7 +1,8 @@
 #include "session/engine.h"
 
-#include <cstdlib>
+#include <utility>
 
+#include "base/cpu_features.h"
 #include "base/system.h"
 #include "passes/fusions.h"
 #include "provider/absent.h"
@@ -12,13 +13,14 @@ void register_all(kernel::OpRegistrar& registrar);
 
 namespace infernode::session {
 
-std::shared_ptr<Engine> Engine::create(std::size_t threads) {
+std::shared_ptr<Engine> Engine::create(std::size_t threads, ThreadHooks hooks) {
   std::shared_ptr<Engine> engine(new Engine());
-  engine->rung_ = cpu_rung_from(std::getenv("INFERNODE_CPU"), detect_cpu_rung());
+  engine->rung_ = infernode::cpu_rung();
   provider::register_all(engine->providers_);
   provider::add_absent(engine->providers_);
   engine->weights_ = std::make_unique<runtime::WeightStore>();
-  engine->pool_ = std::make_unique<ThreadPool>(threads == 0 ? available_cores() : threads);
+  engine->pool_ = std::make_unique<ThreadPool>(threads == 0 ? available_cores() : threads,
+                                               ThreadPoolOptions{.hooks = std::move(hooks)});
   return engine;
 }
 

@@ -5,9 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cpu_features.h"
+#include "base/cpu_rung.h"
 #include "base/thread_pool.h"
 #include "kernel/registry.h"
+#include "microkernels/kernel_set.h"
 #include "provider/provider.h"
 #include "runtime/weight_store.h"
 
@@ -21,9 +22,9 @@ namespace infernode::session {
 /// loads the core (napi/ holds it for all environments) and kept alive by every Session.
 class Engine {
  public:
-  /// `threads` 0: what affinity, cpuset and cgroup quota allow. Throws InvalidArgument where INFERNODE_CPU asks for
-  /// what the CPU lacks.
-  static std::shared_ptr<Engine> create(std::size_t threads = 0);
+  /// `threads` 0: what affinity, cpuset and cgroup quota allow. `hooks`, where set, make and join every thread of the
+  /// engine. Throws InvalidArgument where INFERNODE_CPU asks for what the CPU lacks.
+  static std::shared_ptr<Engine> create(std::size_t threads = 0, ThreadHooks hooks = {});
   ~Engine();
 
   ThreadPool& pool() { return *pool_; }
@@ -35,6 +36,10 @@ class Engine {
   /// Read from their texts at the first use, as the registry is.
   const passes::Fusions& fusions() const;
   CpuRung cpu_rung() const { return rung_; }
+  /// The microkernels of this process's CPU whose float32 products are so exact.
+  const microkernels::KernelSet& kernels(microkernels::Float32Precision precision) const {
+    return microkernels::kernel_set(rung_, precision);
+  }
   /// Providers other than the CPU, every name that executionProviders accepts.
   const std::vector<provider::ProviderFactory>& providers() const { return providers_; }
   const provider::ProviderFactory* find_provider(std::string_view name) const;

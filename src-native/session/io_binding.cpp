@@ -1,6 +1,6 @@
 #include "session/io_binding.h"
 
-#include "base/edit_distance.h"
+#include "base/text/edit_distance.h"
 #include "session/feed_check.h"
 
 namespace infernode::session {

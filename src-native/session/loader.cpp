@@ -1,4 +1,5 @@
 #include "session/loader.h"
+#include "base/cpu_features.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -225,7 +226,7 @@ void describe_interface(const Graph& graph, const std::vector<graph::ValueType>&
 std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& engine, const SessionOptions& options,
                                                                 const Logger& logger) {
   std::vector<std::shared_ptr<provider::Provider>> providers;
-  const bool strict = is_on(options.config, "session.disable_provider_fallback");
+  const bool strict = !options.provider_fallback || is_on(options.config, "session.disable_provider_fallback");
   for (std::size_t i = 0; i < options.providers.size(); ++i) {
     const ProviderChoice& choice = options.providers[i];
     if (choice.name == "cpu") break;  // takes everything: entries after it get nothing
@@ -345,8 +346,7 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
   loaded.providers = make_providers(engine, options, logger);
   const bool shared = !loaded.providers.empty();
   pass_options.cpu_only = !shared;
-  pass_options.rung = engine.cpu_rung();
-  pass_options.precision = options.float32_precision;
+  pass_options.kernels = &engine.kernels(options.float32_precision);
   bool save = !options.optimized_model_path.empty();
   if (save && options.level >= passes::Level::Basic && passes::should_keep_codes(model)) {
     Model copy = model;
@@ -405,7 +405,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   kernel::RunContext load;
   load.cancel = cancel;
   load.pool = &engine.pool();
-  load.max_threads = options.threads_of(load.pool->size());
+  load.max_threads = threads_of(options, load.pool->size());
   std::optional<runtime::WeightCache> cache;
   if (!options.model_cache_dir.empty()) {
     cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(), load.max_threads,
@@ -439,8 +439,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   model.graph->compact();
   loaded.plan =
       runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),
-                                                  .rung = engine.cpu_rung(),
-                                                  .precision = options.float32_precision,
+                                                  .kernels = &engine.kernels(options.float32_precision),
                                                   .weights = &engine.weights(),
                                                   .cache = cache ? &*cache : nullptr,
                                                   .providers = loaded.providers,
@@ -451,7 +450,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
                                                   .load = &load});
   if (cache) cache->save();
   // What runs read of the files comes back when they do; much of what loading read is packed now, or next to it.
-  for (const auto& file : files) file->advise(MappedFile::Advice::DontNeed);
+  for (const auto& file : files) file->drop();
   return loaded;
 }
 

@@ -242,7 +242,7 @@ std::vector<tensor::Value> Session::run(const RunRequest& request) {
       state_->logger.with(request.options.log_severity.value_or(state_->options.log_severity), state_->options.log_id);
   kernel::RunContext run{
       .pool = &pool,
-      .max_threads = state_->options.threads_of(pool.size()),
+      .max_threads = threads_of(state_->options, pool.size()),
       .dynamic_block_base = state_->dynamic_block_base,
       .precision = state_->options.float32_precision,
       .cancel = request.cancel,

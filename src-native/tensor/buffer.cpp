@@ -109,12 +109,6 @@ std::string Device::to_string() const {
       return cat("null:", id);
     case Kind::Cuda:
       return cat("cuda:", id);
-    case Kind::DirectML:
-      return cat("dml:", id);
-    case Kind::CoreML:
-      return cat("coreml:", id);
-    case Kind::Nnapi:
-      return cat("nnapi:", id);
   }
   return "?";
 }

@@ -9,7 +9,7 @@ namespace infernode::tensor {
 
 /// Where bytes live.
 struct Device {
-  enum class Kind : std::uint8_t { Cpu, Null, Cuda, DirectML, CoreML, Nnapi };
+  enum class Kind : std::uint8_t { Cpu, Null, Cuda };
   Kind kind = Kind::Cpu;
   std::int16_t id = 0;
   bool operator==(const Device&) const = default;

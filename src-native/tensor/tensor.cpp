@@ -91,8 +91,8 @@ To to_scalar(const Tensor& t) {
 
 }  // namespace
 
-Tensor::Tensor(DType dtype, Shape shape, Buffer buffer, Layout layout)
-    : dtype_(dtype), layout_(layout), numel_(shape.numel()), shape_(std::move(shape)), buffer_(std::move(buffer)) {
+Tensor::Tensor(DType dtype, Shape shape, Buffer buffer)
+    : dtype_(dtype), numel_(shape.numel()), shape_(std::move(shape)), buffer_(std::move(buffer)) {
   INFERNODE_CHECK(buffer_.size() >= byte_size(dtype_, numel_), ErrorCode::Internal, "a buffer of ", buffer_.size(),
                   " bytes is too short for ", to_string());
 }
@@ -131,7 +131,6 @@ Tensor Tensor::clone() const {
   INFERNODE_CHECK(device().is_host(), ErrorCode::Internal, "clone of a tensor on ", device().to_string());
   Tensor out = make(dtype_, shape_);
   copy_elements(*this, out);
-  out.layout_ = layout_;
   return out;
 }
 

@@ -12,16 +12,13 @@
 
 namespace infernode::tensor {
 
-/// How elements lie in memory. Kernels see Plain unless their registration says otherwise.
-enum class Layout : std::uint8_t { Plain, ChannelsLast, NCHWc8, NCHWc16, Packed };
-
-/// A cheap value: dtype, shape, layout and a share in a Buffer. Elements are contiguous in the layout's order; sub-byte
-/// elements are packed low bits first as in ONNX's raw data; strings are std::string objects in the buffer.
+/// A cheap value: dtype, shape and a share in a Buffer. Elements are contiguous, the last axis varying fastest;
+/// sub-byte elements are packed low bits first as in ONNX's raw data; strings are std::string objects in the buffer.
 class Tensor {
  public:
   Tensor() = default;
   /// Views `buffer`; throws Internal where it is too short.
-  Tensor(DType dtype, Shape shape, Buffer buffer, Layout layout = Layout::Plain);
+  Tensor(DType dtype, Shape shape, Buffer buffer);
   /// Fresh, uninitialised (strings: empty) memory of `allocator`.
   static Tensor make(DType dtype, const Shape& shape, Allocator& allocator = host_allocator());
   /// A host tensor with a copy of the values.
@@ -43,7 +40,6 @@ class Tensor {
   std::int64_t dim(std::size_t axis) const { return shape_[axis]; }
   std::int64_t numel() const { return numel_; }
   std::size_t bytes() const;  ///< of the elements, not of the buffer
-  Layout layout() const { return layout_; }
   Device device() const { return buffer_.device(); }
   const Buffer& buffer() const { return buffer_; }
 
@@ -87,7 +83,6 @@ class Tensor {
   [[noreturn]] void fail_type(DType type) const;
 
   DType dtype_ = DType::Undefined;
-  Layout layout_ = Layout::Plain;
   std::int64_t numel_ = 0;
   Shape shape_;
   Buffer buffer_;

@@ -82,7 +82,7 @@ describe('onnxruntime-common', () => {
       console.log(JSON.stringify([same, loaded]));`,
     );
     expect(same).toBe(true);
-    expect(index).toBe(false); // src/common.ts has found the files that it needs; otherwise it loads the index
+    expect(index).toBe(false); // src/start-up/common.ts has found the files that it needs; otherwise it loads the index
   });
 });
 

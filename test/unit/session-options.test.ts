@@ -1,9 +1,9 @@
 import { env } from 'onnxruntime-common';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { runOptionKeys, sessionOptionKeys } from '../../src/option-keys.js';
-import { nearestName, warnMisspelt } from '../../src/option-names.js';
-import { parseRunOptions } from '../../src/run-options.js';
-import { parseSessionOptions } from '../../src/session-options.js';
+import { runOptionKeys, sessionOptionKeys } from '../../src/options/generated.js';
+import { nearestName, warnMisspelt } from '../../src/options/option-names.js';
+import { parseRunOptions } from '../../src/options/run-options.js';
+import { parseSessionOptions } from '../../src/options/session-options.js';
 
 const parse = (options: object) => parseSessionOptions(options);
 

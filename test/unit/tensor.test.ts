@@ -1,9 +1,9 @@
 import vm from 'node:vm';
 import { Tensor as CommonTensor } from 'onnxruntime-common';
 import { describe, expect, it } from 'vitest';
-import { elementTypeOfName } from '../../src/element-types.js';
-import { Tensor } from '../../src/tensor.js';
-import { bytesOf, lengthProblem, toStorage } from '../../src/tensor-data.js';
+import { elementTypeOfName } from '../../src/tensor/element-types.js';
+import { Tensor } from '../../src/tensor/tensor.js';
+import { bytesOf, lengthProblem, toStorage } from '../../src/tensor/tensor-data.js';
 
 const construct = (...args: unknown[]): any => Reflect.construct(Tensor, args);
 

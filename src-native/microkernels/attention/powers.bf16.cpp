@@ -51,7 +51,6 @@ float powers(const float* x, std::uint16_t* y, std::size_t n, float scale) noexc
 
 }  // namespace
 
-extern const PowerTable power_table_bf16;
-constexpr PowerTable power_table_bf16 = {"bf16", powers};
+INFERNODE_TABLE_OF(PowerTable, powers, medium) = {"bf16", powers};
 
 }  // namespace infernode::microkernels

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu_rung.h"
 #include "microkernels/common/precision.h"
-#include "microkernels/common/rung.h"
 
 // The powers of a softmax for products of bfloat16: as exact as those need.
 namespace infernode::microkernels {

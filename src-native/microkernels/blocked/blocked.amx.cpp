@@ -12,13 +12,12 @@
 // there nevertheless, as steps read columns beside the kernel's.
 namespace infernode::microkernels {
 
-extern const BlockedDepthwiseTable blocked_depthwise_table_bf16;
-
 namespace {
 
 // Whose weights are packed, too.
 template <int kPieces>
-constexpr const BlockedConvTable& kVectorTable = kPieces == 1 ? blocked_conv_table_bf16 : blocked_conv_table_avx512;
+constexpr const BlockedConvTable& kVectorTable =
+    kPieces == 1 ? blocked_conv_table_bf16_medium : blocked_conv_table_avx512;
 
 constexpr std::size_t kWorkingBands = 4, kLeastGroups = 4;
 
@@ -356,7 +355,7 @@ bool fits(const ConvShape& s) noexcept {
   if constexpr (kPieces > 1) return blocked_conv_table_avx512.fits(s);
   constexpr std::size_t kMostChannels = 1 << 16;
   return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 && s.in_channels <= kMostChannels &&
-         (s.in_channels > kMostPlanes || blocked_conv_table_bf16.fits(s)) && Plan(s, false, kPieces).fits;
+         (s.in_channels > kMostPlanes || blocked_conv_table_bf16_medium.fits(s)) && Plan(s, false, kPieces).fits;
 }
 
 BlockedGrid grid(const ConvShape& s) noexcept { return blocked_conv_table_avx512.grid(s); }
@@ -380,7 +379,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
 }
 
 void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
-  (args.input_bf16 ? blocked_depthwise_table_bf16.conv : blocked_conv_table_avx512.depthwise)(args, begin, end);
+  (args.input_bf16 ? blocked_depthwise_table_bf16_medium.conv : blocked_conv_table_avx512.depthwise)(args, begin, end);
 }
 
 template <int kPieces>
@@ -398,10 +397,8 @@ constexpr BlockedConvTable table_of(const char* name) {
 
 }  // namespace
 
-// By Float32Precision.
-extern const BlockedConvTable blocked_conv_table_amx[3];
-constexpr BlockedConvTable blocked_conv_table_amx[3] = {table_of<3>("amx"), table_of<2>("amx.high"),
-                                                        table_of<1>("amx.medium")};
-static_assert(static_cast<int>(Float32Precision::kHighest) == 0 && static_cast<int>(Float32Precision::kMedium) == 2);
+INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, highest) = table_of<3>("amx");
+INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, high) = table_of<2>("amx.high");
+INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, medium) = table_of<1>("amx.medium");
 
 }  // namespace infernode::microkernels

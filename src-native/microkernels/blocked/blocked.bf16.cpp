@@ -15,9 +15,6 @@
 
 namespace infernode::microkernels {
 
-extern const BlockedConvTable blocked_conv_table_avx512;
-extern const BlockedDepthwiseTable blocked_depthwise_table_bf16;
-
 namespace {
 
 constexpr std::size_t kScratchWords = 98304;  // rounded rows of input: they fit a second-level cache
@@ -373,13 +370,12 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
 }
 
 void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {
-  (args.input_bf16 ? blocked_depthwise_table_bf16.conv : blocked_conv_table_avx512.depthwise)(args, begin, end);
+  (args.input_bf16 ? blocked_depthwise_table_bf16_medium.conv : blocked_conv_table_avx512.depthwise)(args, begin, end);
 }
 
 }  // namespace
 
-extern const BlockedConvTable blocked_conv_table_bf16;
-constexpr BlockedConvTable blocked_conv_table_bf16 = {"bf16",      kScratchWords, fits,      grid, packed_weight_floats,
-                                                      pack_weight, conv,          depthwise, true};
+INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, medium) = {
+    "bf16", kScratchWords, fits, grid, packed_weight_floats, pack_weight, conv, depthwise, true};
 
 }  // namespace infernode::microkernels

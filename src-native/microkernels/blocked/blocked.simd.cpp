@@ -324,14 +324,13 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
 
 }  // namespace
 
-extern const BlockedConvTable INFERNODE_TABLE(blocked_conv_table);
-constexpr BlockedConvTable INFERNODE_TABLE(blocked_conv_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                                  kScratchFloats,
-                                                                  fits,
-                                                                  grid,
-                                                                  packed_weight_floats,
-                                                                  pack_weight,
-                                                                  conv,
-                                                                  depthwise};
+INFERNODE_TABLE(BlockedConvTable, blocked_conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                                   kScratchFloats,
+                                                   fits,
+                                                   grid,
+                                                   packed_weight_floats,
+                                                   pack_weight,
+                                                   conv,
+                                                   depthwise};
 
 }  // namespace infernode::microkernels

@@ -28,7 +28,6 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
 
 }  // namespace
 
-extern const BlockedDepthwiseTable blocked_depthwise_table_bf16;
-constexpr BlockedDepthwiseTable blocked_depthwise_table_bf16 = {depthwise};
+INFERNODE_TABLE_OF(BlockedDepthwiseTable, blocked_depthwise, medium) = {depthwise};
 
 }  // namespace infernode::microkernels

@@ -1,10 +1,21 @@
 #pragma once
 
+#include "microkernels/tables.h"
 #include "simd/simd.h"
 
-// What every *.simd.cpp includes. Such a file defines one symbol, its table, named by INFERNODE_TABLE; all else is in
-// unnamed namespaces or forced inline, and no standard library function may be instantiated.
-#define INFERNODE_TABLE(name) INFERNODE_SIMD_CAT(INFERNODE_SIMD_CAT(name, _), INFERNODE_TARGET)
+// What every file of loops includes. Such a file defines its tables and no other symbol; all else is in unnamed
+// namespaces or forced inline, and no standard library function may be instantiated. Its tables are
+//   INFERNODE_TABLE(GemmTable, gemm) = {...};               gemm_table_<target>, for every precision
+//   INFERNODE_TABLE_OF(GemmTable, gemm, medium) = {...};    gemm_table_<target>_medium, for one
+// CMake finds these lines and writes microkernels/tables.h, which declares all tables and chooses between them.
+// INFERNODE_TABLE_NAME(gemm) is the table that the same target has for every precision.
+#define INFERNODE_TABLE_NAME(name) INFERNODE_SIMD_CAT(INFERNODE_SIMD_CAT(name, _table_), INFERNODE_LOOPS)
+#define INFERNODE_TABLE(Type, name)             \
+  extern const Type INFERNODE_TABLE_NAME(name); \
+  constexpr Type INFERNODE_TABLE_NAME(name)
+#define INFERNODE_TABLE_OF(Type, name, precision)                                 \
+  extern const Type INFERNODE_SIMD_CAT(INFERNODE_TABLE_NAME(name), _##precision); \
+  constexpr Type INFERNODE_SIMD_CAT(INFERNODE_TABLE_NAME(name), _##precision)
 #define INFERNODE_TARGET_NAME_(x) #x
 #define INFERNODE_TARGET_NAME(x) INFERNODE_TARGET_NAME_(x)
 

@@ -12,9 +12,6 @@
 // Weights are split when they are packed. Other convolutions go to the AVX-512 kernels.
 namespace infernode::microkernels {
 
-extern const GemmTable gemm_table_avx512;
-extern const ConvTable conv_table_avx512;
-
 namespace {
 
 constexpr std::size_t kBlockChannels = kTileDepth;
@@ -588,8 +585,7 @@ void col2im(const ConvShape& shape, const float* columns, float* image) noexcept
 
 }  // namespace
 
-extern const ConvTable conv_table_amx;
-constexpr ConvTable conv_table_amx = {"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
-                                      pack_weight, runs, conv,          depthwise,     col2im};
+INFERNODE_TABLE(ConvTable, conv) = {"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
+                                    pack_weight, runs, conv,          depthwise,     col2im};
 
 }  // namespace infernode::microkernels

@@ -1,9 +1,6 @@
 #include "microkernels/conv/conv.h"
 
-#include "microkernels/common/targets.h"
 #include "microkernels/gemm/gemm_tiles.h"
-
-INFERNODE_TABLE_CHOICE_WITH_AMX(ConvTable, conv_table)
 
 namespace infernode::microkernels {
 

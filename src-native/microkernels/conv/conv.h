@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 #include "microkernels/gemm/gemm.h"
 
 // Float32 convolution in plain NCDHW layout, one image and one group per call.

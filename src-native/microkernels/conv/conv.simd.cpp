@@ -11,8 +11,6 @@
 
 namespace infernode::microkernels {
 
-extern const GemmTable INFERNODE_TABLE(gemm_table);
-
 namespace {
 
 constexpr std::size_t kGroup = 4;  // panels that are packed before weights pass over them
@@ -48,7 +46,7 @@ bool runs(ConvWay way, const ConvShape& s) noexcept {
 void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
-  const GemmTiles& tiles = *INFERNODE_TABLE(gemm_table).tiles;
+  const GemmTiles& tiles = *INFERNODE_TABLE_NAME(gemm).tiles;
   const std::size_t depth = s.depth(), positions = s.positions();
   const std::size_t block = larger(gemm_block_k(depth), std::size_t{1}), lda = block + kRowPad;
   const bool any = args.way == ConvWay::kAny || !runs(args.way, s);
@@ -116,16 +114,15 @@ void col2im(const ConvShape& s, const float* columns, float* image) noexcept {
 
 }  // namespace
 
-extern const ConvTable INFERNODE_TABLE(conv_table);
-constexpr ConvTable INFERNODE_TABLE(conv_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                   kMr,
-                                                   kNr,
-                                                   kScratchFloats,
-                                                   packed_weight_floats,
-                                                   pack_weight,
-                                                   runs,
-                                                   conv,
-                                                   depthwise,
-                                                   col2im};
+INFERNODE_TABLE(ConvTable, conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                    kMr,
+                                    kNr,
+                                    kScratchFloats,
+                                    packed_weight_floats,
+                                    pack_weight,
+                                    runs,
+                                    conv,
+                                    depthwise,
+                                    col2im};
 
 }  // namespace infernode::microkernels

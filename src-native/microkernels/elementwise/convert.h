@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // Conversions between element types over contiguous arrays. float16 and bfloat16 are given by their bits.
 namespace infernode::microkernels {

@@ -86,21 +86,20 @@ void min_max(const float* x, std::size_t n, float* least, float* greatest) noexc
 
 }  // namespace
 
-extern const ConvertTable INFERNODE_TABLE(convert_table);
-constexpr ConvertTable INFERNODE_TABLE(convert_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                         f16_to_f32,
-                                                         f32_to_f16,
-                                                         bf16_to_f32,
-                                                         f32_to_bf16,
-                                                         bool_to_f32,
-                                                         to_f32<std::uint8_t>,
-                                                         to_f32<std::int8_t>,
-                                                         to_f32<std::int32_t>,
-                                                         quantize<std::uint8_t, 0, 255>,
-                                                         quantize<std::int8_t, -128, 127>,
-                                                         dequantize<std::uint8_t>,
-                                                         dequantize<std::int8_t>,
-                                                         dequantize<std::int32_t>,
-                                                         min_max};
+INFERNODE_TABLE(ConvertTable, convert) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                          f16_to_f32,
+                                          f32_to_f16,
+                                          bf16_to_f32,
+                                          f32_to_bf16,
+                                          bool_to_f32,
+                                          to_f32<std::uint8_t>,
+                                          to_f32<std::int8_t>,
+                                          to_f32<std::int32_t>,
+                                          quantize<std::uint8_t, 0, 255>,
+                                          quantize<std::int8_t, -128, 127>,
+                                          dequantize<std::uint8_t>,
+                                          dequantize<std::int8_t>,
+                                          dequantize<std::int32_t>,
+                                          min_max};
 
 }  // namespace infernode::microkernels

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // Float32 loops over contiguous arrays. Output may be the same array as an input, but not overlap one otherwise.
 namespace infernode::microkernels {

@@ -210,7 +210,6 @@ constexpr ElementwiseTable make_table() {
 
 }  // namespace
 
-extern const ElementwiseTable INFERNODE_TABLE(elementwise_table);
-constexpr ElementwiseTable INFERNODE_TABLE(elementwise_table) = make_table();
+INFERNODE_TABLE(ElementwiseTable, elementwise) = make_table();
 
 }  // namespace infernode::microkernels

@@ -36,8 +36,7 @@ void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::si
 
 }  // namespace
 
-extern const GemmTable gemm_table_amx;
-constexpr GemmTable gemm_table_amx = {"amx",  2 * kTileRows, kPanelColumns, kScratchFloats, packed_b_floats,
-                                      pack_b, gemm,          dgemm,         nullptr,        &kSplitting};
+INFERNODE_TABLE(GemmTable, gemm) = {"amx",  2 * kTileRows, kPanelColumns, kScratchFloats, packed_b_floats,
+                                    pack_b, gemm,          dgemm,         nullptr,        &kSplitting};
 
 }  // namespace infernode::microkernels

@@ -122,7 +122,6 @@ struct VectorPairs {
 
 }  // namespace
 
-extern const GemmTable gemm_table_bf16;
-constexpr GemmTable gemm_table_bf16 = GemmOfPairs<VectorPairs>::table("bf16");
+INFERNODE_TABLE_OF(GemmTable, gemm, medium) = GemmOfPairs<VectorPairs>::table("bf16");
 
 }  // namespace infernode::microkernels

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "microkernels/common/targets.h"
 #include "microkernels/gemm/gemm_tiles.h"
-
-INFERNODE_TABLE_CHOICE_WITH_AMX_HIGH(GemmTable, gemm_table, gemm_table_amx_high)
 
 namespace infernode::microkernels {
 

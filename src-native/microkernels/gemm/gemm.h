@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu_rung.h"
 #include "microkernels/common/activation.h"
 #include "microkernels/common/precision.h"
-#include "microkernels/common/rung.h"
 
 // Dense matrix products. All matrices are row-major with a leading dimension counted in elements.
 // The caller owns parallelism: it cuts C into ranges (split_gemm) and calls `gemm` for each of them, from any

@@ -200,15 +200,14 @@ static_assert(2 * kDoubleBlockK * (kDoubleColumns + kDoubleRows) <= kScratchA);
 
 }  // namespace
 
-extern const GemmTable INFERNODE_TABLE(gemm_table);
-constexpr GemmTable INFERNODE_TABLE(gemm_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                   kMr,
-                                                   kNr,
-                                                   kScratchA + kScratchB,
-                                                   packed_b_floats,
-                                                   pack_b,
-                                                   gemm,
-                                                   dgemm,
-                                                   &kTiles};
+INFERNODE_TABLE(GemmTable, gemm) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                    kMr,
+                                    kNr,
+                                    kScratchA + kScratchB,
+                                    packed_b_floats,
+                                    pack_b,
+                                    gemm,
+                                    dgemm,
+                                    &kTiles};
 
 }  // namespace infernode::microkernels

@@ -4,8 +4,6 @@
 // bfloat16 take as many bytes as a float32, and few rows add them up again.
 namespace infernode::microkernels {
 
-extern const GemmTable gemm_table_amx;
-
 namespace {
 
 constexpr int kPieces = 2;
@@ -159,8 +157,7 @@ void gemm(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept
 }  // namespace
 
 // Scratch of the AVX-512 kernels lies behind a panel of numbers, in less than what splitting takes.
-extern const GemmTable gemm_table_amx_high;
-constexpr GemmTable gemm_table_amx_high = {"amx.high", 2 * kTileRows, kPanelColumns, kScratchFloats, packed_b_floats,
-                                           pack_b,     gemm,          dgemm,         nullptr,        &kSplitting};
+INFERNODE_TABLE_OF(GemmTable, gemm, high) = {"amx.high", 2 * kTileRows, kPanelColumns, kScratchFloats, packed_b_floats,
+                                             pack_b,     gemm,          dgemm,         nullptr,        &kSplitting};
 
 }  // namespace infernode::microkernels

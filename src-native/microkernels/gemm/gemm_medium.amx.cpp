@@ -96,7 +96,6 @@ static_assert(kPanelColumns == kPairColumns);
 
 }  // namespace
 
-extern const GemmTable gemm_table_amx_medium;
-constexpr GemmTable gemm_table_amx_medium = GemmOfPairs<TilePairs>::table("amx.bf16");
+INFERNODE_TABLE_OF(GemmTable, gemm, medium) = GemmOfPairs<TilePairs>::table("amx.bf16");
 
 }  // namespace infernode::microkernels

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // Float32 2-D pooling of one plane (1-D: heights of 1).
 namespace infernode::microkernels {

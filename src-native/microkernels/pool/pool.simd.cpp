@@ -195,8 +195,7 @@ void max_places(const PoolShape& s, const T* x, T* y) noexcept {
 
 }  // namespace
 
-extern const PoolTable INFERNODE_TABLE(pool_table);
-constexpr PoolTable INFERNODE_TABLE(pool_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), pool_max, pool_average,
-                                                   max_places<float>, max_places<std::uint16_t>};
+INFERNODE_TABLE(PoolTable, pool) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), pool_max, pool_average, max_places<float>,
+                                    max_places<std::uint16_t>};
 
 }  // namespace infernode::microkernels

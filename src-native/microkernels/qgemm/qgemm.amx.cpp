@@ -61,7 +61,6 @@ static_assert(kPanelColumns == kNr);
 
 }  // namespace
 
-extern const QgemmTable qgemm_table_amx;
-constexpr QgemmTable qgemm_table_amx = Qgemm<AmxKernel>::table("amx");
+INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<AmxKernel>::table("amx");
 
 }  // namespace infernode::microkernels

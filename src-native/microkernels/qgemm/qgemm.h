@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu_rung.h"
 #include "microkernels/common/activation.h"
-#include "microkernels/common/rung.h"
 #include "microkernels/gemm/gemm.h"
 
 // 8-bit integer products with exact 32-bit sums:  C[m][n] = sum_k (A[m][k] - a_zero) * (B[k][n] - b_zero[n]).

@@ -40,7 +40,6 @@ struct PairKernel : InRegisters<PairKernel, std::int16_t> {
 
 }  // namespace
 
-extern const QgemmTable INFERNODE_TABLE(qgemm_table);
-constexpr QgemmTable INFERNODE_TABLE(qgemm_table) = Qgemm<PairKernel>::table(INFERNODE_TARGET_NAME(INFERNODE_TARGET));
+INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<PairKernel>::table(INFERNODE_TARGET_NAME(INFERNODE_TARGET));
 
 }  // namespace infernode::microkernels

@@ -39,7 +39,6 @@ struct VnniKernel : InRegisters<VnniKernel, std::uint8_t> {
 
 }  // namespace
 
-extern const QgemmTable qgemm_table_vnni;
-constexpr QgemmTable qgemm_table_vnni = Qgemm<VnniKernel>::table("vnni");
+INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<VnniKernel>::table("vnni");
 
 }  // namespace infernode::microkernels

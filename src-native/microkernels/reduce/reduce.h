@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // Float32 reductions and row normalisations. Minimum and maximum are NaN if any element is NaN.
 namespace infernode::microkernels {

@@ -308,10 +308,10 @@ constexpr ReduceTable make_table(std::index_sequence<kOps...>) {
           dot};
 }
 
+using EveryOp = std::make_index_sequence<static_cast<std::size_t>(ReduceOp::kCount)>;
+
 }  // namespace
 
-extern const ReduceTable INFERNODE_TABLE(reduce_table);
-constexpr ReduceTable INFERNODE_TABLE(reduce_table) =
-    make_table(std::make_index_sequence<static_cast<std::size_t>(ReduceOp::kCount)>());
+INFERNODE_TABLE(ReduceTable, reduce) = make_table(EveryOp());
 
 }  // namespace infernode::microkernels

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // The elementwise part of recurrent cells for one batch row of `hidden` elements, with the default activations.
 // Gates hold X*W + H*R + biases already.

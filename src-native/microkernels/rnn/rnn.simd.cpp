@@ -53,8 +53,6 @@ void gru_output(const float* update, const float* candidate, const float* hidden
 
 }  // namespace
 
-extern const RnnTable INFERNODE_TABLE(rnn_table);
-constexpr RnnTable INFERNODE_TABLE(rnn_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), lstm_cell, gru_gates,
-                                                 gru_output};
+INFERNODE_TABLE(RnnTable, rnn) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), lstm_cell, gru_gates, gru_output};
 
 }  // namespace infernode::microkernels

@@ -3,10 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "microkernels/common/targets.h"
-
-INFERNODE_TABLE_CHOICE(DftTable, dft_table)
-
 namespace infernode::microkernels {
 
 bool dft_has(std::size_t length) noexcept {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // Discrete Fourier transforms of overlapping frames of a real signal, by a fast algorithm over frames side by side: a
 // vector holds the same element of as many frames. For convolutions whose weights are the rows of a windowed transform.

@@ -124,7 +124,6 @@ bool transform(const DftArgs& args, std::size_t first, float* scratch) noexcept 
 
 }  // namespace
 
-extern const DftTable INFERNODE_TABLE(dft_table);
-constexpr DftTable INFERNODE_TABLE(dft_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), kLanes, transform};
+INFERNODE_TABLE(DftTable, dft) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), kLanes, transform};
 
 }  // namespace infernode::microkernels

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // Two-dimensional transposes by element size: y[c * ld_y + r] = x[r * ld_x + c]. Arrays must not overlap;
 // leading dimensions are counted in elements.

@@ -60,9 +60,8 @@ void transpose(const T* x, std::size_t ld_x, T* y, std::size_t ld_y, std::size_t
 
 }  // namespace
 
-extern const TransposeTable INFERNODE_TABLE(transpose_table);
-constexpr TransposeTable INFERNODE_TABLE(transpose_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                             transpose<std::uint8_t>, transpose<std::uint16_t>,
-                                                             transpose<std::uint32_t>, transpose<std::uint64_t>};
+INFERNODE_TABLE(TransposeTable, transpose) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), transpose<std::uint8_t>,
+                                              transpose<std::uint16_t>, transpose<std::uint32_t>,
+                                              transpose<std::uint64_t>};
 
 }  // namespace infernode::microkernels

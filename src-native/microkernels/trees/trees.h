@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // Decision trees whose nodes all ask the same question, x <= t (or x < t): eight walks at a time, without branches.
 namespace infernode::microkernels {

@@ -75,8 +75,7 @@ constexpr TreeLoops<Node, T> loops() {
 
 }  // namespace
 
-extern const TreesTable INFERNODE_TABLE(trees_table);
-constexpr TreesTable INFERNODE_TABLE(trees_table) = {
+INFERNODE_TABLE(TreesTable, trees) = {
     INFERNODE_TARGET_NAME(INFERNODE_TARGET),
     {{loops<false, false, TreeNode32, float>(), loops<false, true, TreeNode32, float>()},
      {loops<true, false, TreeNode32, float>(), loops<true, true, TreeNode32, float>()}},

@@ -6,8 +6,6 @@
 // Winograd's F(2x2, 3x3) with products of bfloat16: inputs and weights are transformed in float32 and then rounded.
 namespace infernode::microkernels {
 
-extern const BlockedConvTable blocked_conv_table_bf16;
-
 namespace {
 
 constexpr std::size_t kBandFloats = 128 * 1024;  // transformed inputs and sums of a band
@@ -27,7 +25,7 @@ Layout layout_of(const ConvShape& s, std::size_t rows) noexcept {
 // ---- Weights: those of the direct loops, then a panel of channels after the other, each [point][word][channels] ----
 
 std::size_t packed_weight_floats(const ConvShape& s) noexcept {
-  return blocked_conv_table_bf16.packed_weight_floats(s) + out_floats(s) * pairs_of(s.in_channels) * kPoints;
+  return blocked_conv_table_bf16_medium.packed_weight_floats(s) + out_floats(s) * pairs_of(s.in_channels) * kPoints;
 }
 
 // Of channels [n, n + 16) of the output and one of the input.
@@ -44,8 +42,8 @@ void transform_weight(const ConvShape& s, const float* weight, std::size_t n, st
 }
 
 void pack_weight(const ConvShape& s, const float* weight, float* out) noexcept {
-  blocked_conv_table_bf16.pack_weight(s, false, weight, out);
-  auto* words = reinterpret_cast<std::uint32_t*>(out + blocked_conv_table_bf16.packed_weight_floats(s));
+  blocked_conv_table_bf16_medium.pack_weight(s, false, weight, out);
+  auto* words = reinterpret_cast<std::uint32_t*>(out + blocked_conv_table_bf16_medium.packed_weight_floats(s));
   const std::size_t all = out_floats(s), pairs = pairs_of(s.in_channels);
   for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
     const std::size_t cols = smaller(kNr, all - n0);
@@ -236,7 +234,7 @@ void finish_panel(const BlockedConvArgs& args, std::size_t row_begin, const Layo
 // Behind all else lies a number that says whether scratch still holds the transformed inputs of the last band.
 std::size_t kept_at(const ConvShape& s) noexcept {
   const Layout l = layout_of(s, band_rows(s));
-  return larger(empty_floats(s) + l.measures() + l.inputs() + l.sums(), blocked_conv_table_bf16.scratch_floats);
+  return larger(empty_floats(s) + l.measures() + l.inputs() + l.sums(), blocked_conv_table_bf16_medium.scratch_floats);
 }
 std::size_t scratch_floats(const ConvShape& s) noexcept { return kept_at(s) + 1; }
 
@@ -245,8 +243,8 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const std::size_t band = band_rows(s), pairs = pairs_of(s.in_channels);
   const bool again = args.again && range.row_end - range.row_begin <= band;
   float& kept = scratch[kept_at(s)];
-  const auto* const weight =
-      reinterpret_cast<const std::uint32_t*>(args.packed_weight + blocked_conv_table_bf16.packed_weight_floats(s));
+  const auto* const weight = reinterpret_cast<const std::uint32_t*>(
+      args.packed_weight + blocked_conv_table_bf16_medium.packed_weight_floats(s));
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
     const Layout l = layout_of(s, smaller(band, range.row_end - r0));
     auto* const inputs = reinterpret_cast<std::uint32_t*>(scratch);
@@ -276,15 +274,15 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
       if (even[r]) continue;
       const std::size_t h = 2 * (r0 + r);
       kept = 0;
-      blocked_conv_table_bf16.conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end}, scratch);
+      blocked_conv_table_bf16_medium.conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end},
+                                          scratch);
     }
   }
 }
 
 }  // namespace
 
-extern const BlockedWinogradTable blocked_winograd_table_bf16;
-constexpr BlockedWinogradTable blocked_winograd_table_bf16 = {
+INFERNODE_TABLE_OF(BlockedWinogradTable, blocked_winograd, medium) = {
     "bf16", pays, packed_weight_floats, pack_weight, grid, scratch_floats, conv};
 
 }  // namespace infernode::microkernels

@@ -5,8 +5,6 @@
 
 namespace infernode::microkernels {
 
-extern const BlockedConvTable INFERNODE_TABLE(blocked_conv_table);
-
 namespace {
 
 constexpr std::size_t kBandFloats = 256 * 1024;  // transformed inputs and sums of a band
@@ -217,7 +215,7 @@ void finish_panel(const BlockedConvArgs& args, std::size_t row_begin, const Layo
 std::size_t kept_at(const ConvShape& s) noexcept {
   const Layout l = layout_of(s, band_rows(s));
   const std::size_t floats = empty_floats(s) + l.measures() + l.inputs() + l.sums() + kPoints * weight_point(s);
-  return larger(floats, INFERNODE_TABLE(blocked_conv_table).scratch_floats);
+  return larger(floats, INFERNODE_TABLE_NAME(blocked_conv).scratch_floats);
 }
 std::size_t scratch_floats(const ConvShape& s) noexcept { return kept_at(s) + 1; }
 
@@ -252,7 +250,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
       if (even[r]) continue;
       const std::size_t h = 2 * (r0 + r);
       kept = 0;
-      INFERNODE_TABLE(blocked_conv_table)
+      INFERNODE_TABLE_NAME(blocked_conv)
           .conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end}, scratch);
     }
   }
@@ -260,8 +258,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
 
 }  // namespace
 
-extern const BlockedWinogradTable INFERNODE_TABLE(blocked_winograd_table);
-constexpr BlockedWinogradTable INFERNODE_TABLE(blocked_winograd_table) = {
+INFERNODE_TABLE(BlockedWinogradTable, blocked_winograd) = {
     INFERNODE_TARGET_NAME(INFERNODE_TARGET), pays, nullptr, nullptr, grid, scratch_floats, conv};
 
 }  // namespace infernode::microkernels

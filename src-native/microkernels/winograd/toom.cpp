@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "microkernels/common/targets.h"
-
-INFERNODE_TABLE_CHOICE(ToomTable, toom_table)
-
 namespace infernode::microkernels {
 
 bool toom_even(float sum, float square) noexcept {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 
 // What convolutions along one axis are made of that compute two positions at a time (Toom and Cook's way of multiplying
 // polynomials): with three weights a position, four products instead of six, with five, which are three and two more,

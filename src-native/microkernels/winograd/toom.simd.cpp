@@ -47,7 +47,6 @@ void measure(const float* x, std::size_t n, float& sum, float& square) noexcept 
 
 }  // namespace
 
-extern const ToomTable INFERNODE_TABLE(toom_table);
-constexpr ToomTable INFERNODE_TABLE(toom_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), middle, butterfly, measure};
+INFERNODE_TABLE(ToomTable, toom) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET), middle, butterfly, measure};
 
 }  // namespace infernode::microkernels

@@ -3,9 +3,6 @@
 #include <algorithm>
 
 #include "microkernels/common/evenness.h"
-#include "microkernels/common/targets.h"
-
-INFERNODE_TABLE_CHOICE(WinogradTable, winograd_table)
 
 namespace infernode::microkernels {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "microkernels/common/rung.h"
+#include "base/cpu_rung.h"
 #include "microkernels/conv/conv.h"
 
 // Planar 3x3 convolutions of stride 1 by Winograd's F(2x2, 3x3): a tile of 2x2 outputs costs 16 multiplications per

@@ -9,8 +9,6 @@
 
 namespace infernode::microkernels {
 
-extern const GemmTable INFERNODE_TABLE(gemm_table);
-
 namespace {
 
 constexpr std::size_t kMostRows = 64;  // rows of tiles in a block
@@ -271,7 +269,7 @@ void finish_channels(const ConvArgs& args, const WinogradBlock& block, std::size
 // One row of tiles by the definition, with the accuracy of any other convolution.
 void convolve_row(const ConvArgs& args, const WinogradBlock& block, std::size_t tile_row, float* scratch) noexcept {
   const ConvShape& s = args.shape;
-  const GemmTiles& tiles = *INFERNODE_TABLE(gemm_table).tiles;
+  const GemmTiles& tiles = *INFERNODE_TABLE_NAME(gemm).tiles;
   const std::size_t h0 = 2 * tile_row, rows = smaller(std::size_t{2}, s.out_h - h0), w0 = 2 * block.column_begin;
   const std::size_t width = smaller(2 * block.column_end, s.out_w) - w0, pitch = width + 2, plane = (rows + 2) * pitch;
   for (std::size_t c = 0; c < s.in_channels; ++c) {
@@ -341,15 +339,14 @@ void conv(const ConvArgs& args, const float* transformed, const WinogradBlock& b
 
 }  // namespace
 
-extern const WinogradTable INFERNODE_TABLE(winograd_table);
-constexpr WinogradTable INFERNODE_TABLE(winograd_table) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                           kMr,
-                                                           kLanes,
-                                                           packed_weight_floats,
-                                                           pack_weight,
-                                                           transformed_floats,
-                                                           transform_weight,
-                                                           scratch_floats,
-                                                           conv};
+INFERNODE_TABLE(WinogradTable, winograd) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                            kMr,
+                                            kLanes,
+                                            packed_weight_floats,
+                                            pack_weight,
+                                            transformed_floats,
+                                            transform_weight,
+                                            scratch_floats,
+                                            conv};
 
 }  // namespace infernode::microkernels

@@ -155,17 +155,22 @@ class GroupQueryAttention final : public kernel::Kernel {
     for (std::size_t i = 0; places.padded && i < b; ++i)  // of padding
       std::fill_n(out.data() + (i * n + places.fresh[i]) * q_heads * h, (n - places.fresh[i]) * q_heads * h, 0.0f);
     out.store();
-    if (!keeps) return;
-    const std::int64_t total = tensor::to_int64_scalar(ctx.input(6));
-    const Tensor kept = ctx.output(3, Shape{batch, heads_, rows, total});
-    const RealOutput<float> store(ctx, rung_, kept);
-    std::replace(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity(), 0.0f);  // keys out of sight
-    for (std::size_t r = 0; r < b * q_heads * n; ++r)
-      std::copy_n(scores.data() + r * call.kv_len, total, store + r * size(total));
-    store.store();
+    if (keeps) keep_scores(ctx, Shape{batch, heads_, rows, tensor::to_int64_scalar(ctx.input(6))}, scores, call.kv_len);
   }
 
  private:
+  /// Writes output_qk, of dims [batch, heads, rows, total], from rows of `kv_len` scores.
+  void keep_scores(KernelContext& ctx, const Shape& shape, std::vector<float>& scores, std::size_t kv_len) const {
+    const Tensor kept = ctx.output(3, shape);
+    const RealOutput<float> store(ctx, rung_, kept);
+    std::replace(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity(), 0.0f);  // keys out of sight
+    const std::size_t rows = size(shape[0] * shape[1] * shape[2]), total = size(shape[3]);
+    for (std::size_t r = 0; r < rows; ++r) {
+      std::copy_n(scores.data() + r * kv_len, total, store + r * total);
+    }
+    store.store();
+  }
+
   /// Also sets what follows from the places in `call`.
   Places places_of(const KernelContext& ctx, std::size_t batch, std::size_t rows, AttentionCall<float>& call) const {
     const std::vector<std::int64_t> last = tensor::to_int64_vector(ctx.input(5));

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/cpu_features.h"
+#include "base/cpu_rung.h"
 #include "base/function_ref.h"
 #include "kernel/kernel.h"
 #include "microkernels/elementwise/convert.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/cpu_features.h"
+#include "base/cpu_rung.h"
 #include "kernel/kernel.h"
 #include "tensor/dispatch.h"
 

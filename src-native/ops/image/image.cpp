@@ -11,8 +11,8 @@ bool starts_with(Bytes file, std::string_view text, std::size_t at = 0) {
 }
 
 constexpr ImageCodec kCodecs[] = {
-    {"PNG", matches_png, decode_png},
-    {"JPEG", matches_jpeg, decode_jpeg},
+    {"PNG", [](Bytes f) { return starts_with(f, "\x89PNG\r\n\x1A\n"); }, decode_png},
+    {"JPEG", [](Bytes f) { return starts_with(f, "\xFF\xD8\xFF"); }, decode_jpeg},
     {"BMP", matches_bmp, decode_bmp},
     {"PNM", matches_pnm, decode_pnm},
     {"TIFF", matches_tiff, decode_tiff},

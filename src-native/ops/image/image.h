@@ -32,9 +32,7 @@ struct ImageCodec {
   Image (*decode)(Bytes file);  ///< nullptr: known by its signature only
 };
 
-bool matches_png(Bytes file);
 Image decode_png(Bytes file);
-bool matches_jpeg(Bytes file);
 Image decode_jpeg(Bytes file);
 bool matches_bmp(Bytes file);
 Image decode_bmp(Bytes file);

@@ -158,6 +158,105 @@ std::vector<std::uint8_t> unpack(Bytes data, std::uint32_t compression, std::siz
   }
 }
 
+/// What the directory says of the picture, checked.
+struct Layout {
+  bool big = false, planar = false, palette = false, tiled = false;
+  std::uint32_t width = 0, height = 0, bits = 0, samples = 0, photometric = 0, compression = 0, predictor = 0;
+  std::size_t colors = 0;                ///< samples of a pixel that are colors: 1 or 3
+  std::span<const std::uint32_t> map{};  ///< red, then green, then blue of all entries, where there is a palette
+  std::uint64_t tile_width = 0, tile_height = 0, across = 0, down = 0;
+  std::span<const std::uint32_t> offsets{}, sizes{};  ///< of strips or tiles, plane by plane; sizes may be missing
+
+  std::size_t tiles() const { return static_cast<std::size_t>(across * down); }
+  /// Samples that stand together.
+  std::size_t per_pixel() const { return planar ? 1 : samples; }
+  std::size_t row_bytes() const { return static_cast<std::size_t>((tile_width * per_pixel() * bits + 7) / 8); }
+};
+
+void read_samples(const Tags& tags, Layout& t) {
+  t.width = get(tags, kWidth, 0);
+  t.height = get(tags, kHeight, 0);
+  t.bits = get(tags, kBits, 1);
+  t.samples = get(tags, kSamples, 1);
+  t.photometric = get(tags, kPhotometric, 1);
+  t.compression = get(tags, kCompression, 1);
+  t.predictor = get(tags, kPredictor, 1);
+  t.planar = get(tags, kPlanar, 1) == 2 && t.samples > 1;
+  t.palette = t.photometric == 3;
+  t.colors = t.photometric == 2 ? 3 : 1;
+  if (t.photometric > 3) fail_image(kTiff, cat("photometric interpretation ", t.photometric, " is not supported"));
+  if ((t.bits != 1 && t.bits != 2 && t.bits != 4 && t.bits != 8 && t.bits != 16) || get(tags, kSampleFormat, 1) != 1)
+    fail_image(kTiff, cat("samples of ", t.bits, " bits of that kind are not supported"));
+  if (const auto all = tags.find(kBits); all != tags.end()) {
+    for (const std::uint32_t b : all->second) {
+      if (b != t.bits) fail_image(kTiff, "samples of different sizes are not supported");
+    }
+  }
+  if (t.samples < t.colors || t.samples > 16)
+    fail_image(kTiff, cat(t.samples, " samples per pixel do not fit its colors"));
+  if (t.predictor > 2 || (t.predictor == 2 && t.bits < 8))
+    fail_image(kTiff, cat("predictor ", t.predictor, " is not supported"));
+  if (!t.palette) return;
+  t.map = list(tags, kColorMap);
+  if (t.bits > 8 || t.map.size() < std::size_t{3} << t.bits) fail_image(kTiff, "its palette is missing");
+}
+
+/// Strips are tiles as wide as the image.
+void read_tiles(const Tags& tags, Layout& t) {
+  t.tiled = tags.contains(kTileWidth);
+  t.tile_width = t.tiled ? get(tags, kTileWidth, 0) : t.width;
+  t.tile_height = t.tiled ? get(tags, kTileHeight, 0)
+                          : std::min(std::max(get(tags, kRowsPerStrip, t.height), 1u), std::max(t.height, 1u));
+  if (std::uint64_t{t.width} * t.height > kMaxPixels || t.width == 0 || t.height == 0)
+    make_image(kTiff, t.width, t.height, 1);  // throws
+  if (t.tile_width == 0 || t.tile_height == 0 || t.tile_width > kMaxPixels ||
+      t.tile_height > kMaxPixels / t.tile_width ||
+      t.tile_width * t.tile_height * t.samples * t.bits / 8 > kMaxPixels * 8)
+    fail_image(kTiff, "the size of its tiles is not supported");
+  t.across = (t.width + t.tile_width - 1) / t.tile_width;
+  t.down = (t.height + t.tile_height - 1) / t.tile_height;
+  t.offsets = list(tags, t.tiled ? kTileOffsets : kStripOffsets);
+  if (const auto sizes = tags.find(t.tiled ? kTileBytes : kStripBytes); sizes != tags.end()) t.sizes = sizes->second;
+  if (t.offsets.size() < t.tiles() * (t.planar ? t.samples : 1)) fail_image(kTiff, "it lacks strips or tiles");
+}
+
+/// Big-endian samples as they were before they were predicted.
+void restore(const Layout& t, std::uint8_t* row) {
+  const std::size_t row_bytes = t.row_bytes();
+  if (t.bits == 16 && !t.big) {
+    for (std::size_t i = 0; i + 1 < row_bytes; i += 2) std::swap(row[i], row[i + 1]);
+  }
+  if (t.predictor != 2) return;
+  const std::size_t step = t.per_pixel() * t.bits / 8;
+  for (std::size_t i = step; i < row_bytes; i += t.bits / 8) {
+    if (t.bits == 8) {
+      row[i] = static_cast<std::uint8_t>(row[i] + row[i - step]);
+    } else {
+      const unsigned sum = (row[i] << 8 | row[i + 1]) + (row[i - step] << 8 | row[i - step + 1]);
+      row[i] = static_cast<std::uint8_t>(sum >> 8);
+      row[i + 1] = static_cast<std::uint8_t>(sum);
+    }
+  }
+}
+
+/// Puts `count` pixels of a tile's row into the image; `plane`: the only sample there, where planes stand apart.
+void put_row(const Layout& t, const std::uint8_t* row, std::size_t count, std::size_t plane, std::size_t channels,
+             std::uint8_t* to) {
+  const BitSamples values(row, t.bits);
+  const std::size_t per_pixel = t.per_pixel();
+  for (std::size_t x = 0; x < count; ++x, to += channels) {
+    if (t.palette) {
+      for (std::size_t c = 0; c < 3; ++c)
+        to[c] = static_cast<std::uint8_t>(t.map[(c << t.bits) + values[x * per_pixel]] >> 8);
+    } else if (t.planar) {
+      to[plane] = values.scaled(x);
+    } else {
+      for (std::size_t c = 0; c < t.colors; ++c) to[c] = values.scaled(x * per_pixel + c);
+    }
+    if (t.photometric == 0) to[0] = static_cast<std::uint8_t>(255 - to[0]);
+  }
+}
+
 }  // namespace
 
 bool matches_tiff(Bytes file) {
@@ -165,93 +264,30 @@ bool matches_tiff(Bytes file) {
 }
 
 Image decode_tiff(Bytes file) {
-  const bool big = file[0] == 'M';
-  const Tags tags = read_tags(file, big);
-  const std::uint32_t width = get(tags, kWidth, 0), height = get(tags, kHeight, 0), bits = get(tags, kBits, 1),
-                      samples = get(tags, kSamples, 1), photometric = get(tags, kPhotometric, 1),
-                      compression = get(tags, kCompression, 1), predictor = get(tags, kPredictor, 1);
-  const bool planar = get(tags, kPlanar, 1) == 2 && samples > 1, palette = photometric == 3;
-  if (photometric > 3) fail_image(kTiff, cat("photometric interpretation ", photometric, " is not supported"));
-  if ((bits != 1 && bits != 2 && bits != 4 && bits != 8 && bits != 16) || get(tags, kSampleFormat, 1) != 1) {
-    fail_image(kTiff, cat("samples of ", bits, " bits of that kind are not supported"));
-  }
-  if (const auto all = tags.find(kBits); all != tags.end()) {
-    for (const std::uint32_t b : all->second) {
-      if (b != bits) fail_image(kTiff, "samples of different sizes are not supported");
-    }
-  }
-  const std::size_t colors = photometric == 2 ? 3 : 1;
-  if (samples < colors || samples > 16) fail_image(kTiff, cat(samples, " samples per pixel do not fit its colors"));
-  if (predictor > 2 || (predictor == 2 && bits < 8))
-    fail_image(kTiff, cat("predictor ", predictor, " is not supported"));
-  std::span<const std::uint32_t> map;
-  if (palette) {
-    map = list(tags, kColorMap);
-    if (bits > 8 || map.size() < std::size_t{3} << bits) fail_image(kTiff, "its palette is missing");
-  }
-
-  // Strips are tiles as wide as the image.
-  const bool tiled = tags.contains(kTileWidth);
-  const std::uint64_t tile_width = tiled ? get(tags, kTileWidth, 0) : width;
-  const std::uint64_t tile_height =
-      tiled ? get(tags, kTileHeight, 0)
-            : std::min(std::max(get(tags, kRowsPerStrip, height), 1u), std::max(height, 1u));
-  if (std::uint64_t{width} * height > kMaxPixels || width == 0 || height == 0)
-    make_image(kTiff, width, height, 1);  // throws
-  if (tile_width == 0 || tile_height == 0 || tile_width > kMaxPixels || tile_height > kMaxPixels / tile_width) {
-    fail_image(kTiff, "the size of its tiles is not supported");
-  }
-  if (tile_width * tile_height * samples * bits / 8 > kMaxPixels * 8)
-    fail_image(kTiff, "the size of its tiles is not supported");
-  const auto& offsets = list(tags, tiled ? kTileOffsets : kStripOffsets);
-  const auto sizes = tags.find(tiled ? kTileBytes : kStripBytes);
-  const std::uint64_t across = (width + tile_width - 1) / tile_width, down = (height + tile_height - 1) / tile_height;
-  const std::size_t planes = planar ? samples : 1, per_pixel = planar ? 1 : samples;
-  if (offsets.size() < across * down * planes) fail_image(kTiff, "it lacks strips or tiles");
+  Layout t;
+  t.big = file[0] == 'M';
+  const Tags tags = read_tags(file, t.big);
+  read_samples(tags, t);
+  read_tiles(tags, t);
 
   Image out;
-  const std::size_t channels = palette ? 3 : colors, used = planar ? std::min<std::size_t>(planes, colors) : 1;
-  const std::size_t row_bytes = static_cast<std::size_t>((tile_width * per_pixel * bits + 7) / 8);
-  for (std::size_t tile = 0; tile < across * down * used; ++tile) {
-    const std::size_t plane = tile / (across * down), place = tile % (across * down);
-    const std::size_t x0 = place % across * tile_width, y0 = place / across * tile_height;
-    const std::size_t rows = tiled ? tile_height : std::min<std::size_t>(tile_height, height - y0);
-    Reader at(file, kTiff, big);
-    at.seek(offsets[tile]);
-    const std::size_t stated = sizes != tags.end() && tile < sizes->second.size() ? sizes->second[tile] : at.left();
-    std::vector<std::uint8_t> data = unpack(at.take(std::min(stated, at.left())), compression, rows * row_bytes);
+  const std::size_t channels = t.palette ? 3 : t.colors;
+  const std::size_t planes = t.planar ? std::min<std::size_t>(t.samples, t.colors) : 1, row_bytes = t.row_bytes();
+  for (std::size_t tile = 0; tile < t.tiles() * planes; ++tile) {
+    const std::size_t plane = tile / t.tiles(), place = tile % t.tiles();
+    const std::size_t x0 = place % t.across * t.tile_width, y0 = place / t.across * t.tile_height;
+    const std::size_t rows = t.tiled ? t.tile_height : std::min<std::size_t>(t.tile_height, t.height - y0);
+    Reader at(file, kTiff, t.big);
+    at.seek(t.offsets[tile]);
+    const std::size_t stated = tile < t.sizes.size() ? t.sizes[tile] : at.left();
+    std::vector<std::uint8_t> data = unpack(at.take(std::min(stated, at.left())), t.compression, rows * row_bytes);
     if (out.pixels.empty())
-      out = make_image(kTiff, width, height, channels);  // after the first tile proved to be there
-    for (std::size_t y = 0; y < rows && y0 + y < height; ++y) {
+      out = make_image(kTiff, t.width, t.height, channels);  // after the first tile proved to be there
+    for (std::size_t y = 0; y < rows && y0 + y < t.height; ++y) {
       std::uint8_t* row = data.data() + y * row_bytes;
-      if (bits == 16 && !big) {
-        for (std::size_t i = 0; i + 1 < row_bytes; i += 2) std::swap(row[i], row[i + 1]);
-      }
-      if (predictor == 2) {
-        const std::size_t step = per_pixel * bits / 8;
-        for (std::size_t i = step; i < row_bytes; i += bits / 8) {
-          if (bits == 8) {
-            row[i] = static_cast<std::uint8_t>(row[i] + row[i - step]);
-          } else {
-            const unsigned sum = (row[i] << 8 | row[i + 1]) + (row[i - step] << 8 | row[i - step + 1]);
-            row[i] = static_cast<std::uint8_t>(sum >> 8);
-            row[i + 1] = static_cast<std::uint8_t>(sum);
-          }
-        }
-      }
-      const BitSamples values(row, bits);
-      std::uint8_t* to = out.pixels.data() + ((y0 + y) * out.width + x0) * channels;
-      for (std::size_t x = 0; x < tile_width && x0 + x < width; ++x, to += channels) {
-        if (palette) {
-          for (std::size_t c = 0; c < 3; ++c)
-            to[c] = static_cast<std::uint8_t>(map[(c << bits) + values[x * per_pixel]] >> 8);
-        } else if (planar) {
-          to[plane] = values.scaled(x);
-        } else {
-          for (std::size_t c = 0; c < colors; ++c) to[c] = values.scaled(x * per_pixel + c);
-        }
-        if (photometric == 0) to[0] = static_cast<std::uint8_t>(255 - to[0]);
-      }
+      restore(t, row);
+      put_row(t, row, std::min<std::size_t>(t.tile_width, t.width - x0), plane, channels,
+              out.pixels.data() + ((y0 + y) * out.width + x0) * channels);
     }
   }
   return out;

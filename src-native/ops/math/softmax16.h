@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "base/cpu_features.h"
+#include "base/cpu_rung.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "tensor/dtype.h"

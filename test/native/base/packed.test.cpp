@@ -17,11 +17,6 @@ TEST_CASE("packed elements lie low bits first") {
   CHECK(get_packed<2>(row, 2) == 2);
   CHECK(get_packed_signed<2>(row, 2) == -2);
   CHECK(get_packed_signed<2>(row, 7) == -1);
-  CHECK(packed_bytes<4>(0) == 0);
-  CHECK(packed_bytes<4>(3) == 2);
-  CHECK(packed_bytes<2>(4) == 1);
-  CHECK(packed_bytes<2>(5) == 2);
-  CHECK(packed_bytes<2>(SIZE_MAX) == SIZE_MAX / 4 + 1);
 }
 
 TEST_CASE("four elements of 6 bits share three bytes") {
@@ -37,9 +32,6 @@ TEST_CASE("four elements of 6 bits share three bytes") {
   uint8_t back[5];
   unpack_u6(row, 1, 5, back);
   for (size_t i = 0; i < 5; ++i) CHECK(back[i] == codes[i + 1]);
-  CHECK(packed_bytes<6>(4) == 3);
-  CHECK(packed_bytes<6>(5) == 4);
-  CHECK(packed_bytes<6>(0) == 0);
 }
 
 TEST_CASE("setting an element leaves its neighbours alone") {
@@ -57,26 +49,17 @@ TEST_CASE("rows unpack and pack at any offset and length") {
   for (size_t first = 0; first < 9; ++first) {
     for (size_t count = 0; count <= 19; ++count) {
       std::vector<uint8_t> u4(count), u2(count);
-      std::vector<int8_t> i4(count), i2(count);
-      std::vector<float> f4(count);
       unpack_u4(packed.data(), first, count, u4.data());
-      unpack_i4(packed.data(), first, count, i4.data());
       unpack_u2(packed.data(), first, count, u2.data());
-      unpack_i2(packed.data(), first, count, i2.data());
-      unpack_float4(packed.data(), first, count, f4.data());
-      constexpr float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
       for (size_t i = 0; i < count; ++i) {
         wrong += u4[i] != get_packed<4>(packed.data(), first + i);
-        wrong += i4[i] != get_packed_signed<4>(packed.data(), first + i);
         wrong += u2[i] != get_packed<2>(packed.data(), first + i);
-        wrong += i2[i] != get_packed_signed<2>(packed.data(), first + i);
-        wrong += f4[i] != kValues[u4[i]];
       }
       // Writing back what was read, into inverted bytes, must give the same bits inside the range and none outside.
       std::vector<uint8_t> four(16), two(16);
       for (size_t i = 0; i < 16; ++i) four[i] = two[i] = static_cast<uint8_t>(~packed[i]);
-      pack_4(reinterpret_cast<const uint8_t*>(i4.data()), count, four.data(), first);
-      pack_2(reinterpret_cast<const uint8_t*>(i2.data()), count, two.data(), first);
+      pack_4(u4.data(), count, four.data(), first);
+      pack_2(u2.data(), count, two.data(), first);
       for (size_t i = 0; i < 32; ++i) {
         const bool inside = i >= first && i < first + count;
         wrong += (get_packed<4>(four.data(), i) == get_packed<4>(packed.data(), i)) != inside;

@@ -150,11 +150,8 @@ TEST_CASE("what the machine has left of its memory") {
 
 TEST_CASE("this machine's figures are plausible") {
   CHECK(available_cores() >= 1);
-  CHECK(physical_cores() >= 1);
-  CHECK(physical_cores() <= available_cores());
   CHECK(page_size() >= 4096);
   CHECK(memory_limit() > (64u << 20));
-  CHECK(cache_sizes().l1 >= 8u << 10);
   CHECK_FALSE(cpu_name().empty());
 }
 
@@ -163,7 +160,7 @@ TEST_CASE("INFERNODE_CPU forces a rung that the processor has") {
   CHECK(cpu_rung_from("", CpuRung::Vnni) == CpuRung::Vnni);
   CHECK(cpu_rung_from("avx2", CpuRung::Vnni) == CpuRung::Avx2);
   CHECK(cpu_rung_from("vnni", CpuRung::Vnni) == CpuRung::Vnni);
-  CHECK(cpu_rung_from("neon", CpuRung::I8mm) == CpuRung::Neon);
+  CHECK(cpu_rung_from("neon", CpuRung::Neon) == CpuRung::Neon);
   const auto message = [](const char* value, CpuRung detected) {
     try {
       cpu_rung_from(value, detected);
@@ -175,15 +172,15 @@ TEST_CASE("INFERNODE_CPU forces a rung that the processor has") {
   };
   CHECK(message("amx", CpuRung::Avx2) ==
         "INFERNODE_CPU=amx asks for more than this processor has; this machine has baseline, avx2");
-  CHECK(message("baseline", CpuRung::DotProd) ==
-        "INFERNODE_CPU=baseline is a name for x86 processors; this machine has neon, dotprod");
+  CHECK(message("baseline", CpuRung::Neon) ==
+        "INFERNODE_CPU=baseline is a name for x86 processors; this machine has neon");
   CHECK(message("neon", CpuRung::Avx2) ==
         "INFERNODE_CPU=neon is a name for ARM processors; this machine has baseline, avx2");
   CHECK(message("axv2", CpuRung::Avx512) ==
         "INFERNODE_CPU=axv2 is not the name of an instruction set; this machine has baseline, avx2, avx512. "
         "Did you mean avx2?");
-  CHECK(message("fast", CpuRung::I8mm) ==
-        "INFERNODE_CPU=fast is not the name of an instruction set; this machine has neon, dotprod, i8mm");
+  CHECK(message("fast", CpuRung::Neon) ==
+        "INFERNODE_CPU=fast is not the name of an instruction set; this machine has neon");
 }
 
 TEST_CASE("rungs need all that is below them") {
@@ -205,12 +202,7 @@ TEST_CASE("rungs need all that is below them") {
   CHECK(rung_of(f) == CpuRung::Amx);
   f.avx512_vnni = false;
   CHECK(rung_of(f) == CpuRung::Avx512);
-  CpuFeatures arm{.neon = true};
-  CHECK(rung_of(arm) == CpuRung::Neon);
-  arm.dotprod = arm.fp16 = true;
-  CHECK(rung_of(arm) == CpuRung::DotProd);
-  arm.i8mm = arm.bf16 = true;
-  CHECK(rung_of(arm) == CpuRung::I8mm);
+  CHECK(rung_of({.neon = true}) == CpuRung::Neon);
   CHECK(detect_cpu_rung() == rung_of(detect_cpu_features()));
 }
 

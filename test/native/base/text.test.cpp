@@ -5,11 +5,11 @@
 #include <thread>
 #include <vector>
 
-#include "base/edit_distance.h"
 #include "base/function_ref.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/task.h"
+#include "base/text/edit_distance.h"
+#include "base/text/json.h"
 
 using namespace infernode;
 

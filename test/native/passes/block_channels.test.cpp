@@ -1,4 +1,5 @@
 // Convolutions work on channels in blocks where that pays.
+#include "base/cpu_features.h"
 #include "fusions/graph_test.h"
 
 using namespace infernode;
@@ -13,7 +14,7 @@ std::string blocked(const std::string& text, std::int64_t opset = 17, CpuRung ru
   const graph::Model before = parse(text, opset);
   graph::Model after = parse(text, opset);
   passes::PassOptions options = pass_options(99);
-  options.rung = rung;
+  options.kernels = &microkernels::kernel_set(rung);
   passes::run_layout(after, options);
   graph::verify(*after.graph);
   const std::vector<Value> inputs = feeds(*before.graph, symbols);
@@ -59,8 +60,7 @@ TEST_CASE("rows that may be too long for pairs of bfloat16 numbers are multiplie
                                    "> { y = Conv<pads = [1,1,1,1]>(x, w) }"),
                                17);
     passes::PassOptions options = pass_options(99);
-    options.rung = CpuRung::Bf16;
-    options.precision = microkernels::Float32Precision::kMedium;
+    options.kernels = &microkernels::kernel_set(CpuRung::Bf16, microkernels::Float32Precision::kMedium);
     passes::run_layout(model, options);
     return nodes(*model.graph);
   };
@@ -78,7 +78,7 @@ TEST_CASE("the matrix unit gets no convolution into few channels") {
     graph::Model model =
         parse(cat("(float[1,32,40,40] x) => (y) <", weight("w", {channels, 32, 3, 3}, 1), "> { y = Conv(x, w) }"), 17);
     passes::PassOptions options = pass_options(99);
-    options.rung = CpuRung::Amx;  // nothing is computed
+    options.kernels = &microkernels::kernel_set(CpuRung::Amx);  // nothing is computed
     passes::run_layout(model, options);
     return nodes(*model.graph).find("BlockedConv") != std::string::npos;
   };

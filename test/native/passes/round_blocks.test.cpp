@@ -1,4 +1,5 @@
 // Blocks between convolutions are kept as bfloat16 where all that read and make them take that.
+#include "base/cpu_features.h"
 #include "fusions/graph_test.h"
 
 using namespace infernode;
@@ -28,8 +29,7 @@ std::string rounded(const std::string& text,
   }
   graph::Model model = parse(text, 17);
   passes::PassOptions options = pass_options(99);
-  options.rung = CpuRung::Bf16;
-  options.precision = precision;
+  options.kernels = &microkernels::kernel_set(CpuRung::Bf16, precision);
   passes::run_layout(model, options);
   graph::verify(*model.graph);
   for (const graph::ValueInfo& value : model.graph->values()) {

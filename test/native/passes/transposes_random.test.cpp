@@ -98,6 +98,14 @@ class Writer {
     emit(op, attributes, x + (input ? ", " + integers(axes) : ""), dims);
   }
 
+  /// An axis, and as a node is told of it: counted from either end.
+  struct Axis {
+    std::int64_t place, said;
+
+    std::size_t at() const { return static_cast<std::size_t>(place); }
+    std::string text() const { return "axis = " + std::to_string(said); }
+  };
+
   /// Adds a node; false where it does not fit what was chosen for it.
   bool step() {
     const Known x = values_[below(3) == 0 ? pick(values_.size()) : values_.size() - 1];
@@ -105,130 +113,149 @@ class Writer {
     if (size(x.dims) > 4000) return false;
     read_.insert(x.name);
     if (rank > 1 && below(10) < 4) return transpose(x);
-    const std::int64_t axis = rank == 0 ? 0 : below(static_cast<int>(rank));
-    const std::int64_t said = rank > 0 && below(3) == 0 ? axis - rank : axis;
-    const auto at = static_cast<std::size_t>(axis);
+    const std::int64_t place = rank == 0 ? 0 : below(static_cast<int>(rank));
+    const Axis axis{place, rank > 0 && below(3) == 0 ? place - rank : place};
+    const int op = below(20);
+    if (op < 2) {
+      const char* ops[] = {"Relu", "Neg", "Abs", "Sign", "Identity", "Floor"};
+      emit(ops[below(6)], "", x.name, x.dims);
+      return true;
+    }
+    if (op < 5) return binary(x);
+    if (op == 15) return squeeze(x);
+    if (op == 16) return unsqueeze(x);
+    return rank > 0 && along(op, x, axis);
+  }
+
+  /// Adds a node that works along an axis.
+  bool along(int op, const Known& x, const Axis& axis) {
     Dims dims = x.dims;
-    switch (below(20)) {
-      case 0:
-      case 1: {
-        const char* ops[] = {"Relu", "Neg", "Abs", "Sign", "Identity", "Floor"};
-        emit(ops[below(6)], "", x.name, dims);
+    std::int64_t& dim = dims[axis.at()];
+    switch (op) {
+      case 5:
+        dim *= 2;
+        emit("Concat", axis.text(), x.name + ", " + x.name, dims);
         return true;
-      }
-      case 2:
-      case 3:
-      case 4:
-        return binary(x);
-      case 5: {
-        if (rank == 0) return false;
-        dims[at] *= 2;
-        emit("Concat", "axis = " + std::to_string(said), x.name + ", " + x.name, dims);
+      case 6:
+        return split(x, axis);
+      case 7:
+        return pad(x);
+      case 8:
+        if (dim < 2) return false;
+        dim = (dim - 1 + 1) / 2;
+        slice(x, {1}, {1000}, ", " + integers({axis.said}) + ", " + integers({2}), dims);
         return true;
-      }
-      case 6: {
-        if (rank == 0 || dims[at] % 2 != 0) return false;
-        dims[at] /= 2;
-        const std::string a = fresh(), b = fresh();
-        body_ += a + ", " + b + " = Split<axis = " + std::to_string(said) +
-                 (opset_ >= 18 ? ", num_outputs = 2>(" : ">(") + x.name + ")\n";
-        add_value(a, dims);
-        add_value(b, dims);
-        return true;
-      }
-      case 7: {
-        if (rank == 0) return false;
-        Dims pads(2 * x.dims.size(), 0);
-        for (std::int64_t& pad : pads) pad = below(3) == 0 ? 1 : 0;
-        for (std::size_t i = 0; i < dims.size(); ++i) dims[i] += pads[i] + pads[i + dims.size()];
-        emit("Pad", "", x.name + ", " + integers(pads), dims);
-        return true;
-      }
-      case 8: {
-        if (rank == 0 || dims[at] < 2) return false;
-        dims[at] = (dims[at] - 1 + 1) / 2;
-        emit("Slice", "",
-             x.name + ", " + integers({1}) + ", " + integers({1000}) + ", " + integers({said}) + ", " + integers({2}),
-             dims);
-        return true;
-      }
-      case 9: {
-        if (rank == 0 || dims[0] < 2) return false;
+      case 9:
+        if (dims[0] < 2) return false;
         --dims[0];
-        emit("Slice", "", x.name + ", " + integers({0}) + ", " + integers({-1}), dims);
+        slice(x, {0}, {-1}, "", dims);
         return true;
-      }
-      case 10: {
-        if (rank == 0) return false;
-        const Dims shapes[] = {{}, {2}, {1, 3}};
-        const Dims& indices = shapes[below(3)];
-        Dims chosen(static_cast<std::size_t>(size(indices)));
-        for (std::int64_t& index : chosen) index = below(static_cast<int>(dims[at]));
-        dims.erase(dims.begin() + axis);
-        dims.insert(dims.begin() + axis, indices.begin(), indices.end());
-        emit("Gather", "axis = " + std::to_string(said), x.name + ", " + constant("int64", indices, chosen), dims);
-        return true;
-      }
-      case 11: {
-        Dims repeats;
-        for (std::int64_t& dim : dims) {
-          repeats.push_back(1 + (below(3) == 0 ? 1 : 0));
-          dim *= repeats.back();
-        }
-        if (rank == 0) return false;
-        emit("Tile", "", x.name + ", " + integers(repeats), dims);
-        return true;
-      }
+      case 10:
+        return gather(x, axis);
+      case 11:
+        return tile(x);
       case 12:
       case 13:
-        return rank > 0 && reduce(x);
-      case 14: {
-        if (rank == 0) return false;
-        const bool keep = below(2) == 0;
-        if (keep)
-          dims[at] = 1;
-        else
-          dims.erase(dims.begin() + axis);
-        const std::string index =
-            emit(below(2) == 0 ? "ArgMax" : "ArgMin",
-                 "axis = " + std::to_string(said) + ", keepdims = " + (keep ? "1" : "0"), x.name, dims);
-        values_.pop_back();
-        emit("Cast", "to = 1", index, dims);
-        return true;
-      }
-      case 15: {
-        Dims axes;
-        for (std::size_t i = 0; i < dims.size(); ++i) {
-          if (dims[i] == 1) axes.push_back(static_cast<std::int64_t>(i));
-        }
-        if (axes.empty()) return false;
-        std::erase(dims, 1);
-        emit_axes("Squeeze", "", x.name, axes, 13, dims);
-        return true;
-      }
-      case 16: {
-        if (rank > 4) return false;
-        const std::int64_t place = below(static_cast<int>(rank) + 1);
-        dims.insert(dims.begin() + place, 1);
-        emit_axes("Unsqueeze", "", x.name, {place}, 13, dims);
-        return true;
-      }
+        return reduce(x);
+      case 14:
+        return arg(x, axis);
       case 17:
-        return rank > 0 && reshape(x, at);
-      case 18: {
-        if (rank == 0) return false;
-        emit("CumSum", below(2) == 0 ? "reverse = 1" : "", x.name + ", " + constant("int64", {}, {said}), dims);
+        return reshape(x, axis.at());
+      case 18:
+        emit("CumSum", below(2) == 0 ? "reverse = 1" : "", x.name + ", " + constant("int64", {}, {axis.said}), dims);
         return true;
-      }
-      default: {
-        if (rank == 0) return false;
-        const std::string scale = constant("float", {dims[at]}, Dims(static_cast<std::size_t>(dims[at]), 2));
-        const std::string codes = emit("QuantizeLinear", "axis = " + std::to_string(said), x.name + ", " + scale, dims);
-        values_.pop_back();
-        emit("DequantizeLinear", "axis = " + std::to_string(said), codes + ", " + scale, dims);
-        return opset_ >= 13;
-      }
+      default:
+        return quantize(x, axis);
     }
+  }
+
+  bool split(const Known& x, const Axis& axis) {
+    Dims dims = x.dims;
+    if (dims[axis.at()] % 2 != 0) return false;
+    dims[axis.at()] /= 2;
+    const std::string a = fresh(), b = fresh();
+    body_ += a + ", " + b + " = Split<" + axis.text() + (opset_ >= 18 ? ", num_outputs = 2>(" : ">(") + x.name + ")\n";
+    add_value(a, dims);
+    add_value(b, dims);
+    return true;
+  }
+
+  bool pad(const Known& x) {
+    Dims dims = x.dims, pads(2 * x.dims.size(), 0);
+    for (std::int64_t& pad : pads) pad = below(3) == 0 ? 1 : 0;
+    for (std::size_t i = 0; i < dims.size(); ++i) dims[i] += pads[i] + pads[i + dims.size()];
+    emit("Pad", "", x.name + ", " + integers(pads), dims);
+    return true;
+  }
+
+  /// `more`: axes and steps, as inputs.
+  void slice(const Known& x, const Dims& starts, const Dims& ends, const std::string& more, const Dims& dims) {
+    emit("Slice", "", x.name + ", " + integers(starts) + ", " + integers(ends) + more, dims);
+  }
+
+  bool gather(const Known& x, const Axis& axis) {
+    Dims dims = x.dims;
+    const Dims shapes[] = {{}, {2}, {1, 3}};
+    const Dims& indices = shapes[below(3)];
+    Dims chosen(static_cast<std::size_t>(size(indices)));
+    for (std::int64_t& index : chosen) index = below(static_cast<int>(dims[axis.at()]));
+    dims.erase(dims.begin() + axis.place);
+    dims.insert(dims.begin() + axis.place, indices.begin(), indices.end());
+    emit("Gather", axis.text(), x.name + ", " + constant("int64", indices, chosen), dims);
+    return true;
+  }
+
+  bool tile(const Known& x) {
+    Dims dims = x.dims, repeats;
+    for (std::int64_t& dim : dims) {
+      repeats.push_back(1 + (below(3) == 0 ? 1 : 0));
+      dim *= repeats.back();
+    }
+    emit("Tile", "", x.name + ", " + integers(repeats), dims);
+    return true;
+  }
+
+  bool arg(const Known& x, const Axis& axis) {
+    Dims dims = x.dims;
+    const bool keep = below(2) == 0;
+    if (keep)
+      dims[axis.at()] = 1;
+    else
+      dims.erase(dims.begin() + axis.place);
+    const std::string index =
+        emit(below(2) == 0 ? "ArgMax" : "ArgMin", axis.text() + ", keepdims = " + (keep ? "1" : "0"), x.name, dims);
+    values_.pop_back();
+    emit("Cast", "to = 1", index, dims);
+    return true;
+  }
+
+  bool squeeze(const Known& x) {
+    Dims dims = x.dims, axes;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] == 1) axes.push_back(static_cast<std::int64_t>(i));
+    }
+    if (axes.empty()) return false;
+    std::erase(dims, 1);
+    emit_axes("Squeeze", "", x.name, axes, 13, dims);
+    return true;
+  }
+
+  bool unsqueeze(const Known& x) {
+    Dims dims = x.dims;
+    if (dims.size() > 4) return false;
+    const std::int64_t place = below(static_cast<int>(dims.size()) + 1);
+    dims.insert(dims.begin() + place, 1);
+    emit_axes("Unsqueeze", "", x.name, {place}, 13, dims);
+    return true;
+  }
+
+  bool quantize(const Known& x, const Axis& axis) {
+    const std::int64_t dim = x.dims[axis.at()];
+    const std::string scale = constant("float", {dim}, Dims(static_cast<std::size_t>(dim), 2));
+    const std::string codes = emit("QuantizeLinear", axis.text(), x.name + ", " + scale, x.dims);
+    values_.pop_back();
+    emit("DequantizeLinear", axis.text(), codes + ", " + scale, x.dims);
+    return opset_ >= 13;
   }
 
   bool transpose(const Known& x) {

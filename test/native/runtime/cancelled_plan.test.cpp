@@ -1,4 +1,5 @@
 // A load that is cancelled while kernels are made makes no other one.
+#include "base/cpu_features.h"
 #include "base/error.h"
 #include "plan_test.h"
 
@@ -39,7 +40,7 @@ TEST_CASE("a load that is cancelled makes no other kernel, in the graph and in b
     load.cancel = &own;
     made = 0;
     return runtime::ExecutionPlan::build(model.graph, {.registry = &registry,
-                                                       .rung = detect_cpu_rung(),
+                                                       .kernels = &microkernels::kernel_set(detect_cpu_rung()),
                                                        .weights = &weights,
                                                        .providers = {},
                                                        .logger = nullptr,

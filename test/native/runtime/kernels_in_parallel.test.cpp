@@ -1,4 +1,5 @@
 // A plan whose kernels are made on several threads is the one that a single thread makes, and fails as it does.
+#include "base/cpu_features.h"
 #include "base/error.h"
 #include "plan_test.h"
 
@@ -33,7 +34,7 @@ struct Builder {
     load.pool = &pool;
     load.max_threads = threads;
     return runtime::ExecutionPlan::build(model.graph, {.registry = &registry,
-                                                       .rung = detect_cpu_rung(),
+                                                       .kernels = &microkernels::kernel_set(detect_cpu_rung()),
                                                        .weights = &weights,
                                                        .providers = {},
                                                        .logger = nullptr,

@@ -1,6 +1,7 @@
 #pragma once
 // A graph in text form made into a plan, and runs of it.
 
+#include "base/cpu_features.h"
 #include "fusions/graph_test.h"
 #include "runtime/brief_run.h"
 #include "runtime/executor.h"
@@ -22,7 +23,7 @@ class Planned {
   Planned(graph::Model model, const Options& options) {
     model.graph->compact();
     plan = runtime::ExecutionPlan::build(model.graph, {.registry = &registry(),
-                                                       .rung = detect_cpu_rung(),
+                                                       .kernels = &microkernels::kernel_set(detect_cpu_rung()),
                                                        .weights = &weights,
                                                        .providers = options.providers,
                                                        .logger = nullptr,

@@ -1,5 +1,7 @@
 // ORT format: files of ONNX Runtime's converter answer as the models they were made of; what is saved loads again.
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "onnx/reader.h"
 #include "session/session_test.h"
@@ -27,6 +29,14 @@ std::vector<Value> feeds_of(const Session& session) {
       out.emplace_back(noise(feed.type.elem, shape, static_cast<std::uint32_t>(out.size() + 1)));
   }
   return out;
+}
+
+std::vector<std::byte> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE(file.good());
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
 }
 
 std::string head(const std::string& path) {

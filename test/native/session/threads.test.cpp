@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "runtime/brief_run.h"
@@ -95,4 +96,26 @@ TEST_CASE("the members of a session may be called from any thread, while it is r
     CHECK(callers.join() == 0);
     CHECK(wrong == 0);
   }
+}
+
+TEST_CASE("an engine's threads are made and joined by the hooks that it was given") {
+  std::atomic<int> created{0}, joined{0};
+  const ThreadHooks hooks{[&](void (*entry)(void*), void* argument) -> void* {
+                            ++created;
+                            return std::make_unique<std::thread>(entry, argument).release();
+                          },
+                          [&](void* handle) {
+                            const std::unique_ptr<std::thread> thread(static_cast<std::thread*>(handle));
+                            thread->join();
+                            ++joined;
+                          }};
+  {
+    const auto engine = session::Engine::create(3, hooks);
+    CHECK(created == 2);
+    std::atomic<bool> ran{false};
+    engine->pool().submit([&] { ran = true; });
+    while (!ran) std::this_thread::yield();
+  }
+  CHECK(created == 3);
+  CHECK(joined == 3);
 }

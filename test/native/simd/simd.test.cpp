@@ -47,6 +47,51 @@ std::int32_t i(std::uint32_t x) { return static_cast<std::int32_t>(x); }
 std::uint32_t pick(bool m, std::uint32_t yes) { return m ? yes : 0u; }
 std::int32_t half(std::uint32_t x, int which) { return static_cast<std::int16_t>(x >> (16 * which) & 0xffff); }
 
+std::uint32_t expected_of_integers(Operation op, std::uint32_t a, std::uint32_t b, std::size_t lane) {
+  switch (op) {
+    case Operation::kIntAdd:
+      return a + b;
+    case Operation::kIntSub:
+      return a - b;
+    case Operation::kIntMul:
+      return a * b;
+    case Operation::kIntMin:
+      return u(std::min(i(a), i(b)));
+    case Operation::kIntMax:
+      return u(std::max(i(a), i(b)));
+    case Operation::kIntAnd:
+      return a & b;
+    case Operation::kIntOr:
+      return a | b;
+    case Operation::kIntXor:
+      return a ^ b;
+    case Operation::kIntAndNot:
+      return ~a & b;
+    case Operation::kIntGreater:
+      return i(a) > i(b) ? a : 7u;
+    case Operation::kIntEqual:
+      return a == b ? a : 7u;
+    case Operation::kShiftLeft:
+      return a << 5;
+    case Operation::kShiftRight:
+      return a >> 5;
+    case Operation::kShiftArithmetic:
+      return u(i(a) >> 5);
+    case Operation::kToInt:
+      return u(static_cast<std::int32_t>(std::nearbyint(f(a))));
+    case Operation::kToFloat:
+      return u(static_cast<float>(i(a)));
+    case Operation::kIota:
+      return static_cast<std::uint32_t>(lane);
+    case Operation::kDotPairs:
+      return static_cast<std::uint32_t>(half(a, 0)) * static_cast<std::uint32_t>(half(b, 0)) +
+             static_cast<std::uint32_t>(half(a, 1)) * static_cast<std::uint32_t>(half(b, 1));
+    default:
+      FAIL("nothing is expected of this operation");
+      return 0;
+  }
+}
+
 // What one lane must hold. `fused` tells of results that may be rounded once or twice.
 std::uint32_t expected(Operation op, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::size_t lane,
                        float* fused) {
@@ -106,47 +151,9 @@ std::uint32_t expected(Operation op, std::uint32_t a, std::uint32_t b, std::uint
       return pick(std::isnan(x), c);
     case Operation::kMaskLogic:
       return ((x < y) || (y < z)) && !(x < z) ? a : b;
-    case Operation::kIntAdd:
-      return a + b;
-    case Operation::kIntSub:
-      return a - b;
-    case Operation::kIntMul:
-      return a * b;
-    case Operation::kIntMin:
-      return u(std::min(i(a), i(b)));
-    case Operation::kIntMax:
-      return u(std::max(i(a), i(b)));
-    case Operation::kIntAnd:
-      return a & b;
-    case Operation::kIntOr:
-      return a | b;
-    case Operation::kIntXor:
-      return a ^ b;
-    case Operation::kIntAndNot:
-      return ~a & b;
-    case Operation::kIntGreater:
-      return i(a) > i(b) ? a : 7u;
-    case Operation::kIntEqual:
-      return a == b ? a : 7u;
-    case Operation::kShiftLeft:
-      return a << 5;
-    case Operation::kShiftRight:
-      return a >> 5;
-    case Operation::kShiftArithmetic:
-      return u(i(a) >> 5);
-    case Operation::kToInt:
-      return u(static_cast<std::int32_t>(std::nearbyint(x)));
-    case Operation::kToFloat:
-      return u(static_cast<float>(i(a)));
-    case Operation::kIota:
-      return static_cast<std::uint32_t>(lane);
-    case Operation::kDotPairs:
-      return static_cast<std::uint32_t>(half(a, 0)) * static_cast<std::uint32_t>(half(b, 0)) +
-             static_cast<std::uint32_t>(half(a, 1)) * static_cast<std::uint32_t>(half(b, 1));
-    case Operation::kCount:
-      break;
+    default:
+      return expected_of_integers(op, a, b, lane);
   }
-  return 0;
 }
 
 bool is_nan_bits(std::uint32_t x) { return (x & 0x7fffffffu) > 0x7f800000u; }

@@ -58,7 +58,7 @@ TEST_CASE("type sets combine and print") {
   const TypeSet set = types::kFloats | TypeSet{DType::Int4};
   CHECK(set.contains(DType::Float16));
   CHECK_FALSE(set.contains(DType::BFloat16));
-  CHECK(set.without(types::kFloats).to_string() == "int4");
+  CHECK((set & TypeSet{DType::Int4, DType::Int8}).to_string() == "int4");
   CHECK((set & types::kInts).empty());
   CHECK(TypeSet{DType::Float64, DType::Float32}.to_string() == "float32, float64");
 }

@@ -1,4 +1,4 @@
-import { elementTypeOfCode } from '../../../src/element-types.js';
+import { elementTypeOfCode } from '../../../src/tensor/element-types.js';
 import type { NativeError } from '../../../src/errors.js';
 import {
   Kind,

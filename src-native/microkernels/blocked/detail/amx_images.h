@@ -8,8 +8,6 @@
 
 namespace infernode::microkernels {
 
-extern const BlockedConvTable blocked_conv_table_avx512, blocked_conv_table_bf16;
-
 namespace {
 
 constexpr std::size_t kPlaceBytes = 64;
@@ -127,7 +125,7 @@ struct WeightLayout {
   WeightLayout(const ConvShape& s, bool planar) noexcept
       : panel_bytes(2 * Steps(s, planar).count * kPieces * kTileBytes),
         plain_floats(divide_up(kPieces > 1 ? blocked_conv_table_avx512.packed_weight_floats(s)
-                               : planar    ? blocked_conv_table_bf16.packed_weight_floats(s)
+                               : planar    ? blocked_conv_table_bf16_medium.packed_weight_floats(s)
                                            : 0,
                                std::size_t{16}) *
                      16),
@@ -277,7 +275,7 @@ void pack_weight(const ConvShape& s, bool planar, const float* weight, float* ou
   if constexpr (kPieces > 1) {
     blocked_conv_table_avx512.pack_weight(s, planar, weight, out);
   } else if (planar) {
-    blocked_conv_table_bf16.pack_weight(s, planar, weight, out);
+    blocked_conv_table_bf16_medium.pack_weight(s, planar, weight, out);
   }
   bool splits = true;
   if (kPieces == 1 || planar) {

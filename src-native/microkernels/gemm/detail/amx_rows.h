@@ -7,8 +7,6 @@
 // For gemm*.amx.cpp: many rows by a B whose numbers are split into pieces, as they go or beforehand.
 namespace infernode::microkernels {
 
-extern const GemmTable gemm_table_avx512;
-
 namespace {
 
 constexpr std::size_t kMostRows = 256;  // of A, split at a time: with a block of K they fit the second-level cache

@@ -20,8 +20,6 @@
 
 namespace infernode::microkernels {
 
-extern const GemmTable gemm_table_avx512;
-
 namespace {
 
 static_assert(kNr == kPairColumns);

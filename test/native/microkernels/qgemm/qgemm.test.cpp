@@ -23,6 +23,24 @@ float activated(Activation activation, float x) {
   return x;
 }
 
+/// Whether place `at` of an output has what follows from the sum of products, `f` after scales and all.
+bool holds(const QgemmArgs& args, const std::uint8_t* out, std::size_t at, std::int64_t sum, float f) {
+  const auto rounded = static_cast<std::int64_t>(std::nearbyint(f)) + args.out_zero;
+  switch (args.output) {
+    case QgemmOutput::kS32:
+      return reinterpret_cast<const std::int32_t*>(out)[at] ==
+             static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
+    case QgemmOutput::kF32:
+      return !(std::abs(reinterpret_cast<const float*>(out)[at] - f) > 1e-5f * (1 + std::abs(f)));
+    case QgemmOutput::kU8:
+      return out[at] == static_cast<std::uint8_t>(std::clamp<std::int64_t>(rounded, 0, 255));
+    case QgemmOutput::kS8:
+      return static_cast<std::int8_t>(out[at]) ==
+             static_cast<std::int8_t>(std::clamp<std::int64_t>(rounded, -128, 127));
+  }
+  return false;
+}
+
 void check(const QgemmTable& table, const Case& c) {
   CAPTURE(c.m);
   CAPTURE(c.n);
@@ -92,23 +110,7 @@ void check(const QgemmTable& table, const Case& c) {
       const std::size_t at = i * c.n + j;
       const float scaled = static_cast<float>(sum) * (args.factor * (c.column_zeros ? scales[j] : 1e-3f)) + bias_f32[j];
       const float f = activated(c.activation, scaled + (c.residual ? residual[i * ld_residual + j] : 0.0f));
-      const auto rounded = static_cast<std::int64_t>(std::nearbyint(f)) + args.out_zero;
-      switch (c.output) {
-        case QgemmOutput::kS32:
-          wrong += reinterpret_cast<std::int32_t*>(out.data())[at] !=
-                   static_cast<std::int32_t>(static_cast<std::uint32_t>(sum));
-          break;
-        case QgemmOutput::kF32:
-          wrong += std::abs(reinterpret_cast<float*>(out.data())[at] - f) > 1e-5f * (1 + std::abs(f));
-          break;
-        case QgemmOutput::kU8:
-          wrong += out[at] != static_cast<std::uint8_t>(std::clamp<std::int64_t>(rounded, 0, 255));
-          break;
-        case QgemmOutput::kS8:
-          wrong += static_cast<std::int8_t>(out[at]) !=
-                   static_cast<std::int8_t>(std::clamp<std::int64_t>(rounded, -128, 127));
-          break;
-      }
+      wrong += !holds(args, out.data(), at, sum, f);
     }
   }
   CHECK(wrong == 0);

@@ -11,15 +11,6 @@ namespace {
 
 using Encoded = std::vector<std::uint8_t>;
 
-Encoded from_hex(std::string_view hex) {
-  Encoded out;
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    out.push_back(static_cast<std::uint8_t>(digit(hex[i]) * 16 + digit(hex[i + 1])));
-  }
-  return out;
-}
-
 Encoded from_text(std::string_view text) { return Encoded(text.begin(), text.end()); }
 
 std::string refusal(const Encoded& file, ErrorCode code = ErrorCode::InvalidArgument) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace infernode::test {
 
@@ -13,6 +14,15 @@ struct EncodedSample {
   std::uint32_t hash;
   std::size_t channels;
 };
+
+/// The bytes of pairs of lower-case digits.
+inline std::vector<std::uint8_t> from_hex(std::string_view hex) {
+  std::vector<std::uint8_t> out;
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    out.push_back(static_cast<std::uint8_t>(digit(hex[i]) * 16 + digit(hex[i + 1])));
+  return out;
+}
 
 inline constexpr EncodedSample kSamples[] = {
     {"baseline JPEG, 4:4:4",

@@ -26,7 +26,7 @@ class Node final : public kernel::KernelInfo {
         x_(graph::ValueType::tensor(DType::Float32, graph::to_sym(x))),
         w_(graph::ValueType::tensor(DType::Float32, graph::to_sym(weight.shape()))),
         weight_(std::move(weight)),
-        rung_(rung) {}
+        kernels_(microkernels::kernel_set(rung)) {}
 
   const graph::Node& node() const override { return node_; }
   std::int64_t since_version() const override { return 1; }
@@ -35,8 +35,7 @@ class Node final : public kernel::KernelInfo {
   const Tensor* constant(std::size_t i) const override { return i == 1 ? &weight_ : nullptr; }
   void release_constant(std::size_t) override {}
   kernel::WeightPacker& packer() override { return packer_; }
-  CpuRung cpu_rung() const override { return rung_; }
-  microkernels::Float32Precision float32_precision() const override { return microkernels::Float32Precision::kHighest; }
+  const microkernels::KernelSet& kernels() const override { return kernels_; }
   std::unique_ptr<kernel::SubgraphRunner> subgraph(std::string_view) override { return nullptr; }
 
  private:
@@ -52,7 +51,7 @@ class Node final : public kernel::KernelInfo {
   graph::Node node_;
   graph::ValueType x_, w_, none_;
   Tensor weight_;
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   Packer packer_{*this};
 };
 

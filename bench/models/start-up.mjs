@@ -1,0 +1,77 @@
+// What each file of src/start-up/ gains: bundles without one of them are loaded in turns with the whole one, each time in a
+// process of its own.
+//
+// usage: node bench/models/start-up.mjs [--rounds N]
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { bundle, common } from '../../scripts/build.mjs';
+import { at, root, runMain } from '../../scripts/lib/project.mjs';
+import { addModel } from '../architectures/add.mjs';
+import { median } from './statistics.mjs';
+
+/** What stands for a file, or undefined for the plugin that brings it in. */
+const parts = {
+  common: undefined,
+  'early-load': '',
+  'only-binary': 'export const onlyBinary = () => undefined;',
+  'warm-up': 'export const warmUp = () => undefined;',
+};
+
+const replaced = (name, contents) => ({
+  name: `without ${name}`,
+  setup(build) {
+    const filter = new RegExp(`start-up[\\\\/]${name}\\.ts$`);
+    build.onLoad({ filter }, () => ({ contents, loader: 'ts' }));
+  },
+});
+
+const pluginsWithout = (name) => {
+  if (name === 'common') return [];
+  return name === undefined ? [common] : [common, replaced(name, parts[name])];
+};
+
+/** Milliseconds of `require`, of it and a first session, and for how long a first `create` and `run` hold the thread. */
+const probe = `
+  const [file, model] = process.argv.slice(1);
+  const now = () => performance.now();
+  const start = now();
+  const { InferenceSession, Tensor } = require(file);
+  const required = now();
+  const created = InferenceSession.create(model);
+  const createHeld = now() - required;
+  created.then((session) => {
+    const ready = now();
+    const feeds = { A: new Tensor('float32', [1, 2], [1, 2]), B: new Tensor('float32', [3, 4], [1, 2]) };
+    const begin = now();
+    const done = session.run(feeds);
+    const runHeld = now() - begin;
+    return done.then(() => console.log(JSON.stringify([required - start, ready - start, createHeld, runHeld])));
+  });
+`;
+
+runMain(async () => {
+  const { values } = parseArgs({ options: { rounds: { type: 'string', default: '30' } } });
+  const folder = at('build', 'start-up');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const model = at('build', 'start-up', 'add.onnx');
+  writeFileSync(model, addModel());
+  const variants = new Map([['all', undefined], ...Object.keys(parts).map((name) => [`without ${name}`, name])]);
+  const times = new Map([...variants.keys()].map((name) => [name, []]));
+  for (const [name, part] of variants) await bundle(`build/start-up/${name}.cjs`, pluginsWithout(part));
+  const env = { INFERNODE_PREBUILD: root, ...process.env };
+  for (let round = 0; round < Number(values.rounds); round++) {
+    for (const [name, rows] of times) {
+      const args = ['-e', probe, `${folder}/${name}.cjs`, model];
+      rows.push(JSON.parse(execFileSync(process.execPath, args, { env, encoding: 'utf8' })));
+    }
+  }
+  console.log(
+    '| milliseconds | `require` | and a first session | `create` holds | `run` holds |\n| --- | ---: | ---: | ---: | ---: |',
+  );
+  for (const [name, rows] of times) {
+    const cells = [0, 1, 2, 3].map((column) => median(rows.map((row) => row[column])).toFixed(2));
+    console.log(`| ${name} | ${cells.join(' | ')} |`);
+  }
+});

@@ -1,0 +1,59 @@
+// clang-tidy, on what has changed since it had nothing to say.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { clangTool, compilerHeaders } from './clang-tools.mjs';
+import { includedFiles } from './includes.mjs';
+import { live } from './live.mjs';
+import { at, fingerprint, say } from './project.mjs';
+import { isNativeSource, read } from './source-files.mjs';
+
+// Folders whose faults are the most dangerous: what reads files, what owns memory, what meets JavaScript. In all others names
+// are checked.
+const dangerous = /^src-native\/(base|tensor|onnx|napi)\//;
+const onlyNames = '--checks=-*,readability-identifier-naming';
+
+const stamps = () => at('build', 'tidy.json');
+const loadStamps = () => (existsSync(stamps()) ? JSON.parse(readFileSync(stamps(), 'utf8')) : {});
+
+function save(passed) {
+  mkdirSync(at('build'), { recursive: true });
+  writeFileSync(stamps(), JSON.stringify(passed, null, 1));
+}
+
+/** What decides whether a file passes: itself, what it includes, and the checks. */
+const printOf = (path, checks) =>
+  fingerprint([...includedFiles(path, read)].sort().concat('.clang-tidy').map((file) => at(file)), checks); // prettier-ignore
+
+/**
+ * Checks the sources of the engine, each with the flags that `database`, a build folder, compiles it with.
+ * @param {string[]} files those of the project
+ * @param {{ database: string, all?: boolean }} options all: every check in every folder
+ * @returns {Promise<number>} how many files have findings
+ */
+export async function tidy(files, { database, all = false }) {
+  const known = loadStamps();
+  const compiled = new Set(
+    JSON.parse(readFileSync(`${database}/compile_commands.json`, 'utf8')).map(({ file }) => file),
+  );
+  const jobs = files
+    .filter((path) => path.endsWith('.cpp') && isNativeSource(path) && compiled.has(at(path)))
+    .map((path) => ({ path, checks: all || dangerous.test(path) ? [] : [onlyNames] }))
+    .map((job) => ({ ...job, print: printOf(job.path, job.checks) }));
+  const queue = jobs.filter(({ path, print }) => known[path] !== print);
+  say(`clang-tidy on ${queue.length} of ${jobs.length} files: the others have passed`);
+  if (queue.length === 0) return 0;
+  const program = await clangTool('clang-tidy');
+  // The build's flags are GCC's; what Clang does not know of them is not a finding.
+  const args = ['--quiet', '-p', database, '--extra-arg=-Wno-unknown-warning-option', ...(await compilerHeaders())];
+  const passed = Object.fromEntries(jobs.filter((job) => !queue.includes(job)).map(({ path, print }) => [path, print]));
+  let failures = 0;
+  const worker = async () => {
+    for (let job = queue.shift(); job; job = queue.shift()) {
+      const { code } = await live(program, [...args, ...job.checks, at(job.path)]);
+      if (code !== 0) failures += 1;
+      else save(Object.assign(passed, { [job.path]: job.print }));
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  return failures;
+}

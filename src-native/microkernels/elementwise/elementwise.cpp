@@ -1,5 +1,0 @@
-#include "microkernels/elementwise/elementwise.h"
-
-#include "microkernels/common/targets.h"
-
-INFERNODE_TABLE_CHOICE(ElementwiseTable, elementwise_table)

@@ -1,0 +1,103 @@
+#include "microkernels/kernel_set.h"
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "microkernels/attention/powers.h"
+#include "microkernels/blocked/blocked.h"
+#include "microkernels/conv/conv.h"
+#include "microkernels/elementwise/convert.h"
+#include "microkernels/elementwise/elementwise.h"
+#include "microkernels/gemm/gemm.h"
+#include "microkernels/pool/pool.h"
+#include "microkernels/qgemm/qgemm.h"
+#include "microkernels/reduce/reduce.h"
+#include "microkernels/rnn/rnn.h"
+#include "microkernels/tables.h"
+#include "microkernels/transforms/dft.h"
+#include "microkernels/transforms/transpose.h"
+#include "microkernels/trees/trees.h"
+#include "microkernels/winograd/blocked_winograd.h"
+#include "microkernels/winograd/toom.h"
+#include "microkernels/winograd/winograd.h"
+
+namespace infernode::microkernels {
+namespace {
+
+constexpr std::size_t kPrecisions = 3;
+#if defined(__aarch64__) || defined(_M_ARM64)
+constexpr CpuRung kLowest = CpuRung::Neon, kGreatest = CpuRung::Neon;
+#else
+constexpr CpuRung kLowest = CpuRung::Baseline, kGreatest = CpuRung::Amx;
+#endif
+constexpr std::size_t index_of(CpuRung rung) {
+  return static_cast<std::size_t>(rung) - static_cast<std::size_t>(kLowest);
+}
+
+constexpr KernelSet make_set(CpuRung rung, Float32Precision precision) {
+  return {.rung = rung,
+          .precision = precision,
+          .gemm = *choose_gemm(rung, precision),
+          .gemm_float32 = *choose_gemm(rung, Float32Precision::kHighest),
+          .qgemm = *choose_qgemm(rung, precision),
+          .conv = *choose_conv(rung, precision),
+          .blocked_conv = *choose_blocked_conv(rung, precision),
+          .blocked_winograd = *choose_blocked_winograd(rung, precision),
+          .winograd = *choose_winograd(rung, precision),
+          .toom = *choose_toom(rung, precision),
+          .powers = choose_powers(rung, precision),
+          .convert = *choose_convert(rung, precision),
+          .elementwise = *choose_elementwise(rung, precision),
+          .reduce = *choose_reduce(rung, precision),
+          .pool = *choose_pool(rung, precision),
+          .rnn = *choose_rnn(rung, precision),
+          .dft = *choose_dft(rung, precision),
+          .transpose = *choose_transpose(rung, precision),
+          .trees = *choose_trees(rung, precision)};
+}
+
+template <std::size_t... kIndex>
+constexpr std::array<KernelSet, sizeof...(kIndex)> make_sets(std::index_sequence<kIndex...>) {
+  constexpr auto kBase = static_cast<std::size_t>(kLowest);
+  return {make_set(static_cast<CpuRung>(kBase + kIndex / kPrecisions),
+                   static_cast<Float32Precision>(kIndex % kPrecisions))...};
+}
+constexpr auto kSets = make_sets(std::make_index_sequence<(index_of(kGreatest) + 1) * kPrecisions>());
+
+}  // namespace
+
+const KernelSet& KernelSet::exact() const noexcept { return kernel_set(rung); }
+
+const KernelSet& kernel_set(CpuRung rung, Float32Precision precision) noexcept {
+  if (rung < kLowest || rung > kGreatest) rung = kLowest;
+  return kSets[index_of(rung) * kPrecisions + static_cast<std::size_t>(precision)];
+}
+
+// The table alone.
+const GemmTable& gemm_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).gemm;
+}
+const BlockedConvTable& blocked_conv_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).blocked_conv;
+}
+const BlockedWinogradTable& blocked_winograd_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).blocked_winograd;
+}
+const QgemmTable& qgemm_table(CpuRung rung) noexcept { return kernel_set(rung).qgemm; }
+const ConvTable& conv_table(CpuRung rung) noexcept { return kernel_set(rung).conv; }
+const WinogradTable& winograd_table(CpuRung rung) noexcept { return kernel_set(rung).winograd; }
+const ToomTable& toom_table(CpuRung rung) noexcept { return kernel_set(rung).toom; }
+const ConvertTable& convert_table(CpuRung rung) noexcept { return kernel_set(rung).convert; }
+const ElementwiseTable& elementwise_table(CpuRung rung) noexcept { return kernel_set(rung).elementwise; }
+const ReduceTable& reduce_table(CpuRung rung) noexcept { return kernel_set(rung).reduce; }
+const PoolTable& pool_table(CpuRung rung) noexcept { return kernel_set(rung).pool; }
+const RnnTable& rnn_table(CpuRung rung) noexcept { return kernel_set(rung).rnn; }
+const DftTable& dft_table(CpuRung rung) noexcept { return kernel_set(rung).dft; }
+const TransposeTable& transpose_table(CpuRung rung) noexcept { return kernel_set(rung).transpose; }
+const TreesTable& trees_table(CpuRung rung) noexcept { return kernel_set(rung).trees; }
+const PowerTable* power_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).powers;
+}
+
+}  // namespace infernode::microkernels

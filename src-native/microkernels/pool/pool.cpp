@@ -1,5 +1,0 @@
-#include "microkernels/pool/pool.h"
-
-#include "microkernels/common/targets.h"
-
-INFERNODE_TABLE_CHOICE(PoolTable, pool_table)

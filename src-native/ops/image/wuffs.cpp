@@ -1,0 +1,137 @@
+// PNG, JPEG and Deflate by Wuffs, a library in a language whose compiler proves that nothing outside of a buffer is
+// touched and no number overflows. What memory it needs is held against the size of the file first.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "ops/image/image.h"
+
+#if __has_include(<wuffs-unsupported-snapshot.c>)
+#define WUFFS_IMPLEMENTATION
+#define WUFFS_CONFIG__STATIC_FUNCTIONS
+#define WUFFS_CONFIG__MODULES
+#define WUFFS_CONFIG__MODULE__ADLER32
+#define WUFFS_CONFIG__MODULE__BASE
+#define WUFFS_CONFIG__MODULE__CRC32
+#define WUFFS_CONFIG__MODULE__DEFLATE
+#define WUFFS_CONFIG__MODULE__JPEG
+#define WUFFS_CONFIG__MODULE__PNG
+#define WUFFS_CONFIG__MODULE__ZLIB
+#include <wuffs-unsupported-snapshot.c>
+
+namespace infernode::ops::image {
+namespace {
+
+constexpr std::string_view kPng = "PNG", kJpeg = "JPEG";
+/// Most bytes that a byte of Deflate makes, and most bytes of samples and coefficients (3 to a sample where it is
+/// progressive, at least a bit to a block of 64) that a byte of JPEG makes.
+constexpr std::size_t kDeflateGrowth = 1040, kJpegGrowth = 1536;
+
+/// "#png: bad header" without what the message says anyway; a wait for more input is the end of the file.
+void check(std::string_view format, wuffs_base__status status) {
+  if (status.is_ok()) return;
+  if (status.is_suspension()) fail_image(format, "the file is cut off");
+  const std::string_view text(status.message());
+  const std::size_t colon = text.find(": ");
+  fail_image(format, colon == std::string_view::npos ? text : text.substr(colon + 2));
+}
+
+wuffs_base__io_buffer reader(Bytes bytes) {
+  return wuffs_base__ptr_u8__reader(const_cast<std::uint8_t*>(bytes.data()), bytes.size(), true);
+}
+wuffs_base__slice_u8 slice(std::vector<std::uint8_t>& bytes) {
+  return wuffs_base__make_slice_u8(bytes.data(), bytes.size());
+}
+
+/// Keeps the first `channels` bytes of each pixel.
+void narrow(Image& image, std::size_t channels) {
+  const std::size_t count = image.width * image.height;
+  for (std::size_t i = 0; i < count; ++i)
+    std::copy_n(image.pixels.data() + i * image.channels, channels, image.pixels.data() + i * channels);
+  image.pixels.resize(count * channels);
+  image.channels = channels;
+}
+
+/// The file's picture, grey or red, green, blue, as if every pixel were opaque. `growth`: most bytes of work that a
+/// byte of the file makes.
+template <class Decoder>
+Image decode(std::string_view name, Bytes file, std::size_t growth) {
+  const auto decoder = Decoder::alloc();
+  if (!decoder) fail(ErrorCode::OutOfMemory, cat("there is no memory for a decoder of ", name, " images"));
+  wuffs_base__io_buffer source = reader(file);
+  wuffs_base__image_config config;
+  check(name, decoder->decode_image_config(&config, &source));
+  const std::uint32_t width = config.pixcfg.width(), height = config.pixcfg.height();
+  const std::uint64_t needed = decoder->workbuf_len().max_incl;
+  if (needed / growth > file.size()) fail_image(name, "the file is too short for its dimensions");
+
+  const wuffs_base__pixel_format format = config.pixcfg.pixel_format();
+  const bool grey = format.coloration() == WUFFS_BASE__PIXEL_COLORATION__GRAY;
+  const bool opaque = format.transparency() == WUFFS_BASE__PIXEL_ALPHA_TRANSPARENCY__OPAQUE;
+  Image out = make_image(name, width, height, !opaque ? 4 : grey ? 1 : 3);
+  config.pixcfg.set(!opaque ? WUFFS_BASE__PIXEL_FORMAT__RGBA_NONPREMUL
+                    : grey  ? WUFFS_BASE__PIXEL_FORMAT__Y
+                            : WUFFS_BASE__PIXEL_FORMAT__RGB,
+                    WUFFS_BASE__PIXEL_SUBSAMPLING__NONE, width, height);
+  std::vector<std::uint8_t> work(static_cast<std::size_t>(needed));
+  wuffs_base__pixel_buffer pixels;
+  check(name, pixels.set_from_slice(&config.pixcfg, slice(out.pixels)));
+  check(name, decoder->decode_frame(&pixels, &source, WUFFS_BASE__PIXEL_BLEND__SRC, slice(work), nullptr));
+  if (!opaque) narrow(out, grey ? 1 : 3);
+  return out;
+}
+
+/// A PNG file without its tRNS chunk, which says what is transparent: pixels keep their colors.
+std::vector<std::uint8_t> without_transparency(Bytes file) {
+  Reader in(file, kPng, true);
+  std::vector<std::uint8_t> out;
+  const auto append = [&](Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); };
+  append(in.take(8));
+  while (in.left() >= 12) {
+    const std::size_t at = in.at();
+    const std::uint64_t size = in.u32() + std::uint64_t{8};
+    const bool dropped = std::memcmp(file.data() + in.at(), "tRNS", 4) == 0;
+    in.take(std::min<std::uint64_t>(size, in.left()));
+    if (!dropped) append(file.subspan(at, in.at() - at));
+  }
+  return out;
+}
+
+}  // namespace
+
+Image decode_png(Bytes file) { return decode<wuffs_png__decoder>(kPng, without_transparency(file), kDeflateGrowth); }
+Image decode_jpeg(Bytes file) { return decode<wuffs_jpeg__decoder>(kJpeg, file, kJpegGrowth); }
+
+std::vector<std::uint8_t> zlib_decompress(Bytes stream, std::size_t size, std::string_view format) {
+  if (size / kDeflateGrowth > stream.size()) fail_image(format, "its compressed data is too short for its dimensions");
+  const auto decoder = wuffs_zlib__decoder::alloc();
+  if (!decoder) fail(ErrorCode::OutOfMemory, cat("there is no memory for a decoder of ", format, " images"));
+  std::vector<std::uint8_t> out(size), work(static_cast<std::size_t>(decoder->workbuf_len().max_incl));
+  wuffs_base__io_buffer source = reader(stream);
+  wuffs_base__io_buffer sink = wuffs_base__slice_u8__writer(slice(out));
+  const wuffs_base__status status = decoder->transform_io(&sink, &source, slice(work));
+  if (sink.meta.wi < size) {
+    check(format, status);
+    fail_image(format, "its compressed data ends too early");
+  }
+  return out;
+}
+
+}  // namespace infernode::ops::image
+
+#else
+
+namespace infernode::ops::image {
+
+[[noreturn]] static void fail_missing(std::string_view what) {
+  fail(ErrorCode::UnsupportedOperator, cat("this build has no Wuffs, which decodes ", what));
+}
+
+Image decode_png(Bytes) { fail_missing("PNG images"); }
+Image decode_jpeg(Bytes) { fail_missing("JPEG images"); }
+std::vector<std::uint8_t> zlib_decompress(Bytes, std::size_t, std::string_view) { fail_missing("Deflate"); }
+
+}  // namespace infernode::ops::image
+
+#endif

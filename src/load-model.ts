@@ -1,0 +1,86 @@
+import type { InferenceSession as Common } from 'onnxruntime-common';
+
+import { fromNative, InferenceError, isNativeError, typeError } from './errors.js';
+import { pathHint, shownPath } from './hints.js';
+import { loadNative } from './load-native.js';
+import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
+import { bufferBytes, parseSessionOptions } from './options/session-options.js';
+import { unknownProvider, unknownProviderHint } from './providers.js';
+import { completion, throwIfAborted } from './run/jobs.js';
+import { NativeSessionHandler } from './session-handler.js';
+
+/** The key of options that has all names of `executionProviders`, where none of them may make room for the next. */
+export const requestedProviders = Symbol('requested providers');
+
+/** Loads a model on an engine thread. */
+export async function createHandler(
+  source: ModelSource,
+  options: Common.SessionOptions = {},
+): Promise<NativeSessionHandler> {
+  const { native, blobs, signal, preferredOutputLocation } = parseSessionOptions(options);
+  const requested = (options as { [requestedProviders]?: readonly string[] })[requestedProviders] ?? [];
+  // onnxruntime-common drops names that nobody registered.
+  const dropped = requested.find((name) => native.providers.every((provider) => provider.name !== name));
+  if (dropped !== undefined) {
+    const message = `no available backend found. ERR: [${dropped}] ${unknownProvider}${unknownProviderHint([dropped])}`;
+    throw new InferenceError('PROVIDER_UNAVAILABLE', message);
+  }
+  throwIfAborted({ signal });
+  for (const { index, blob } of blobs) {
+    const entry = native.externalData[index];
+    if (entry !== undefined) entry.data = bufferBytes(await blob.arrayBuffer(), `externalData[${index}].data`);
+  }
+  throwIfAborted({ signal });
+  try {
+    const session = await new Promise<NativeSession>((resolve, reject) => {
+      const job = loadNative().createSession(source, native, (error, result) => {
+        settle?.(error, result);
+      });
+      let settle: Parameters<Parameters<typeof completion<NativeSession>>[2]>[0] | undefined;
+      completion<NativeSession>(job, signal, (callback) => {
+        settle = callback;
+      }).then(resolve, reject);
+    });
+    return new NativeSessionHandler(session, preferredOutputLocation);
+  } catch (error) {
+    throw fromNative(explain(error, source, native), signal?.aborted ? signal.reason : undefined);
+  }
+}
+
+/** Loads a model on the calling thread. */
+export function createHandlerSync(source: ModelSource, options: Common.SessionOptions = {}): NativeSessionHandler {
+  const { native, blobs, signal, preferredOutputLocation } = parseSessionOptions(options);
+  throwIfAborted({ signal });
+  const [blob] = blobs;
+  if (blob !== undefined) {
+    throw typeError(
+      `Invalid session options: 'externalData[${blob.index}].data' is a Blob, which only 'create' can read.`,
+    );
+  }
+  try {
+    return new NativeSessionHandler(loadNative().createSessionSync(source, native), preferredOutputLocation);
+  } catch (error) {
+    throw fromNative(explain(error, source, native));
+  }
+}
+
+/** A load's failure with what to do about it, where this layer knows that. */
+function explain(error: unknown, source: ModelSource, options: NativeSessionOptions): unknown {
+  if (!isNativeError(error)) return error;
+  switch (error.code) {
+    case 'ABORTED':
+      return { ...error, message: 'The load was aborted.' };
+    case 'IO': {
+      if (typeof source !== 'string') return error;
+      const shown = shownPath(source);
+      const message = error.message.replaceAll(source, () => shown) + pathHint(source);
+      return { ...error, message, ...(error.path === source && { path: shown }) };
+    }
+    case 'PROVIDER_UNAVAILABLE': {
+      const hint = unknownProviderHint(options.providers.map(({ name }) => name));
+      return error.message.endsWith(unknownProvider) ? { ...error, message: error.message + hint } : error;
+    }
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,150 @@
+// Written by `node scripts/options.mjs` from src/options/schema.json: do not edit.
+import type { OptionReader } from './option-reader.js';
+
+/** Every key that the options of a session may have. */
+export const sessionOptionKeys: readonly string[] = [
+  'executionProviders',
+  'intraOpNumThreads',
+  'interOpNumThreads',
+  'freeDimensionOverrides',
+  'graphOptimizationLevel',
+  'enableCpuMemArena',
+  'enableMemPattern',
+  'executionMode',
+  'optimizedModelFilePath',
+  'enableProfiling',
+  'profileFilePrefix',
+  'logId',
+  'logSeverityLevel',
+  'logVerbosityLevel',
+  'preferredOutputLocation',
+  'enableGraphCapture',
+  'extra',
+  'externalData',
+  'providerFallback',
+  'float32MatmulPrecision',
+  'memoryLimit',
+  'modelCacheDir',
+  'signal',
+];
+
+/** Options of a session that onnxruntime-common does not declare. */
+export interface OwnSessionOptions {
+  /**
+   * Whether a provider that cannot start makes room for the next of `executionProviders`. Where it may not, `create`
+   * fails with PROVIDER_UNAVAILABLE. Default: true. Throws TypeError.
+   */
+  providerFallback?: boolean;
+  /**
+   * How exact float32 products are where faster hardware formats exist: as float32 ('highest'), about 16 bits ('high',
+   * with AMX) or 8 ('medium', with AMX or AVX512_BF16). Default: 'highest'. Throws TypeError.
+   */
+  float32MatmulPrecision?: 'highest' | 'high' | 'medium';
+  /**
+   * Bytes that one run may hold; a run that needs more fails with OUT_OF_MEMORY before it asks the system. What long
+   * strings hold beside their tensor does not count. 0: no limit. Default: 0. Throws TypeError; RangeError outside 0 to
+   * 2^53 - 1.
+   */
+  memoryLimit?: number;
+  /**
+   * A folder in which packed weights are kept, made where it is missing: later loads of the model, in any process, map
+   * them instead of packing anew. Only folders that nobody else writes to should be given. Throws TypeError, also for a
+   * path that begins with '~'.
+   */
+  modelCacheDir?: string;
+  /** Ends the load: the promise rejects with ABORTED and the signal's reason as cause. Throws TypeError. */
+  signal?: AbortSignal;
+}
+
+/** Options of a session as the addon takes them, but those that are read by hand. */
+export interface SimpleSessionOptions {
+  intraOpNumThreads: number;
+  interOpNumThreads: number;
+  graphOptimizationLevel: 'disabled' | 'basic' | 'extended' | 'layout' | 'all';
+  enableCpuMemArena: boolean;
+  enableMemPattern: boolean;
+  executionMode: 'sequential' | 'parallel';
+  optimizedModelFilePath: string;
+  enableProfiling: boolean;
+  logId: string;
+  providerFallback: boolean;
+  float32MatmulPrecision: 'highest' | 'high' | 'medium';
+  memoryLimit: number;
+  modelCacheDir: string;
+}
+
+/** Reads those. Throws TypeError and RangeError for wrong values, in the order of the schema. */
+export function readSimpleSessionOptions(reader: OptionReader): SimpleSessionOptions {
+  return {
+    intraOpNumThreads: reader.integer('intraOpNumThreads', 0),
+    interOpNumThreads: reader.integer('interOpNumThreads', 0),
+    graphOptimizationLevel: reader.oneOf(
+      'graphOptimizationLevel',
+      ['disabled', 'basic', 'extended', 'layout', 'all'],
+      'all',
+    ),
+    enableCpuMemArena: reader.boolean('enableCpuMemArena', true),
+    enableMemPattern: reader.boolean('enableMemPattern', true),
+    executionMode: reader.oneOf('executionMode', ['sequential', 'parallel'], 'sequential'),
+    optimizedModelFilePath: reader.path('optimizedModelFilePath', ''),
+    enableProfiling: reader.boolean('enableProfiling', false),
+    logId: reader.string('logId', ''),
+    providerFallback: reader.boolean('providerFallback', true),
+    float32MatmulPrecision: reader.oneOf('float32MatmulPrecision', ['highest', 'high', 'medium'], 'highest'),
+    memoryLimit: reader.integer('memoryLimit', 0, Number.MAX_SAFE_INTEGER),
+    modelCacheDir: reader.path('modelCacheDir', ''),
+  };
+}
+
+/** Every key that the options of a run may have. */
+export const runOptionKeys: readonly string[] = [
+  'logSeverityLevel',
+  'logVerbosityLevel',
+  'terminate',
+  'tag',
+  'extra',
+  'signal',
+  'timeout',
+];
+
+/** Options of a run that onnxruntime-common does not declare. */
+export interface OwnRunOptions {
+  /**
+   * Ends the run at its next node or loop step; the promise rejects with code ABORTED and the reason as cause. Throws
+   * TypeError.
+   */
+  signal?: AbortSignal;
+  /**
+   * Milliseconds after which the run is aborted; also works for runSync. 0: no limit. Default: 0. Throws TypeError;
+   * RangeError outside 0 to 2^32 - 1.
+   */
+  timeout?: number;
+}
+
+/** Options of a run as the addon takes them, but those that are read by hand. */
+export interface SimpleRunOptions {
+  logSeverityLevel: number;
+  tag: string;
+  timeout: number;
+}
+
+/** Reads those. Throws TypeError and RangeError for wrong values, in the order of the schema. */
+export function readSimpleRunOptions(reader: OptionReader): SimpleRunOptions {
+  return {
+    logSeverityLevel: reader.integer('logSeverityLevel', -1, 4),
+    tag: reader.string('tag', ''),
+    timeout: reader.integer('timeout', 0),
+  };
+}
+
+/** Host memory that poses as a device: for tests of partitioning, copies and IoBinding. */
+export interface NullExecutionProviderOption {
+  readonly name: 'null';
+  /** Operators it claims; all that it can by default. Throws TypeError. */
+  ops?: string | readonly string[];
+  /** A reason with which it refuses to start. Throws TypeError. */
+  unavailable?: string;
+}
+
+/** Options of providers that onnxruntime-common does not declare. */
+export type OwnProviderOption = NullExecutionProviderOption;

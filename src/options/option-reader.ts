@@ -1,0 +1,102 @@
+import { rangeError, typeError } from '../errors.js';
+import { homeOptionHint, shownPath } from '../hints.js';
+import { describe } from '../tensor/tensor-data.js';
+
+/** Reads the keys of a user's options object, each once; `what` ("session options") begins every message. */
+export class OptionReader {
+  constructor(
+    private readonly options: object,
+    private readonly what: string,
+  ) {}
+
+  /** Whether the key has a value; undefined counts as none. */
+  has(key: string): boolean {
+    return this.get(key) !== undefined;
+  }
+
+  get(key: string): unknown {
+    return (this.options as Record<string, unknown>)[key];
+  }
+
+  integer(key: string, fallback: number, max = 2 ** 32 - 1): number {
+    const value = this.get(key);
+    if (value === undefined) return fallback;
+    if (typeof value !== 'number') this.wrong(key, 'a number', value);
+    if (!Number.isInteger(value) || value < 0 || value > max) {
+      throw rangeError(`Invalid ${this.what}: '${key}' must be an integer in [0, ${max}], got ${value}.`);
+    }
+    return value;
+  }
+
+  boolean(key: string, fallback: boolean): boolean {
+    const value = this.get(key);
+    if (value === undefined) return fallback;
+    if (typeof value !== 'boolean') this.wrong(key, 'a boolean', value);
+    return value;
+  }
+
+  string(key: string, fallback: string): string {
+    const value = this.get(key);
+    if (value === undefined) return fallback;
+    if (typeof value !== 'string') {
+      this.wrong(key, value instanceof URL ? 'a string (fileURLToPath(url), of node:url)' : 'a string', value);
+    }
+    return value;
+  }
+
+  /** A path, of which Node.js expands nothing. */
+  path(key: string, fallback: string): string {
+    const value = this.string(key, fallback);
+    const hint = homeOptionHint(value);
+    if (hint !== '') throw typeError(`Invalid ${this.what}: '${key}' begins with '~'. ${hint}`, { actual: value });
+    return value;
+  }
+
+  oneOf<T extends string>(key: string, values: readonly T[], fallback: T): T {
+    const value = this.get(key);
+    if (value === undefined) return fallback;
+    const found = values.find((candidate) => candidate === value);
+    if (found === undefined) this.wrong(key, `one of '${values.join("', '")}'`, value);
+    return found;
+  }
+
+  /** An AbortSignal, or anything that behaves as one. */
+  signal(): AbortSignal | undefined {
+    const value = this.get('signal');
+    if (value === undefined) return undefined;
+    const needed = ['aborted', 'addEventListener', 'removeEventListener'];
+    if (typeof value !== 'object' || value === null || !needed.every((key) => key in value)) {
+      this.wrong('signal', 'an AbortSignal', value);
+    }
+    return value as AbortSignal;
+  }
+
+  /**
+   * `extra` flattened to config entries: {session: {intra_op: {allow_spinning: '0'}}} and
+   * {'session.intra_op.allow_spinning': '0'} are the same. Leaves are strings.
+   */
+  config(): [key: string, value: string][] {
+    const entries: [string, string][] = [];
+    const value = this.get('extra');
+    if (value === undefined) return entries;
+    if (typeof value !== 'object' || value === null) this.wrong('extra', 'an object', value);
+    this.flatten('', value, [], entries);
+    return entries;
+  }
+
+  wrong(key: string, expected: string, value: unknown): never {
+    const actual = typeof value === 'string' ? `'${shownPath(value)}'` : describe(value);
+    throw typeError(`Invalid ${this.what}: '${key}' must be ${expected}, got ${actual}.`, { expected, actual });
+  }
+
+  private flatten(prefix: string, value: object, parents: readonly object[], entries: [string, string][]): void {
+    if (parents.includes(value))
+      throw typeError(`Invalid ${this.what}: 'extra${prefix && `.${prefix}`}' contains itself.`);
+    for (const [name, item] of Object.entries(value) as [string, unknown][]) {
+      const key = prefix === '' ? name : `${prefix}.${name}`;
+      if (typeof item === 'string') entries.push([key, item]);
+      else if (typeof item === 'object' && item !== null) this.flatten(key, item, [...parents, value], entries);
+      else this.wrong(`extra.${key}`, 'a string', item);
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import { InferenceError } from '../errors.js';
+import { loadNative } from '../load-native.js';
+import type { Completion } from '../native.js';
+import type { ParsedRunOptions } from '../options/run-options.js';
+
+/**
+ * The result of a job of the addon, whose callback goes to `connect`. An abort of `signal` cancels the job; the promise
+ * settles when the job has ended, so its memory is free.
+ */
+export function completion<T>(
+  job: number,
+  signal: AbortSignal | undefined,
+  connect: (callback: Completion<T>) => void,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const settled = signal && cancelOnAbort(signal, job);
+    connect((error, result) => {
+      if (error !== undefined) reject(error);
+      else resolve(result as T);
+      settled?.();
+    });
+  });
+}
+
+/** The jobs that each signal ends. They share one listener, because Node.js warns of a leak from the eleventh on. */
+const cancellable = new WeakMap<AbortSignal, { jobs: Set<number>; abort: () => void }>();
+
+/** Cancels a job when `signal` aborts, or has; returns what to call when the job has ended. */
+function cancelOnAbort(signal: AbortSignal, job: number): () => void {
+  if (signal.aborted) {
+    loadNative().cancel(job); // by a getter of the feeds
+    return () => undefined;
+  }
+  const known = cancellable.get(signal);
+  const jobs = known?.jobs ?? new Set<number>();
+  const abort =
+    known?.abort ??
+    ((): void => {
+      for (const each of jobs) loadNative().cancel(each);
+    });
+  if (known === undefined) {
+    signal.addEventListener('abort', abort, { once: true });
+    cancellable.set(signal, { jobs, abort });
+  }
+  jobs.add(job);
+  return () => {
+    jobs.delete(job);
+    if (jobs.size > 0) return;
+    cancellable.delete(signal);
+    signal.removeEventListener('abort', abort);
+  };
+}
+
+/** Throws ABORTED with the signal's reason as cause. */
+export function throwIfAborted(options: Pick<ParsedRunOptions, 'signal'> & { terminate?: boolean }): void {
+  if (options.signal?.aborted) {
+    throw new InferenceError('ABORTED', 'The operation was aborted before it began.', undefined, {
+      cause: options.signal.reason,
+    });
+  }
+  if (options.terminate) {
+    throw new InferenceError('ABORTED', "The run was ended by 'terminate' of its run options.");
+  }
+}
