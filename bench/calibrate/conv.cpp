@@ -45,7 +45,8 @@ class Shapes {
     for (;;) {
       const Shape2d s = any();
       constexpr double kMost = 3e8, kLeast = 2e4;
-      if (s.multiply_adds() <= kMost && s.multiply_adds() >= kLeast && s.height * s.width * std::max(s.in, s.out) < 8'000'000)
+      if (s.multiply_adds() <= kMost && s.multiply_adds() >= kLeast &&
+          s.height * s.width * std::max(s.in, s.out) < 8'000'000)
         return s;
     }
   }
@@ -115,8 +116,8 @@ Tensor cosines(const Shape& shape) {
   const std::int64_t length = shape[2];
   for (std::int64_t k = 0; k < shape[0]; ++k) {
     for (std::int64_t n = 0; n < length; ++n)
-      t.mutable_data<float>()[k * length + n] =
-          static_cast<float>(std::cos(2 * std::numbers::pi * static_cast<double>(k * n % length) / static_cast<double>(length)));
+      t.mutable_data<float>()[k * length + n] = static_cast<float>(
+          std::cos(2 * std::numbers::pi * static_cast<double>(k * n % length) / static_cast<double>(length)));
   }
   return t;
 }
@@ -186,8 +187,8 @@ class Conv {
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape2d& s) {
-  return out << s.in << ' ' << s.out << ' ' << s.groups << ' ' << s.kernel << ' ' << s.stride << ' ' << s.dilation << ' '
-             << s.height << ' ' << s.width << ' ' << s.line << ' ' << s.transform;
+  return out << s.in << ' ' << s.out << ' ' << s.groups << ' ' << s.kernel << ' ' << s.stride << ' ' << s.dilation
+             << ' ' << s.height << ' ' << s.width << ' ' << s.line << ' ' << s.transform;
 }
 std::istream& operator>>(std::istream& in, Shape2d& s) {
   return in >> s.in >> s.out >> s.groups >> s.kernel >> s.stride >> s.dilation >> s.height >> s.width >> s.line >>
@@ -240,8 +241,7 @@ std::vector<Measured> read(std::istream& in) {
 }
 
 std::string row_name(const ops::ConvChoice& choice, CpuRung rung) {
-  return choice.rung == rung ? std::string(choice.method->name)
-                             : cat(choice.method->name, "@", to_string(choice.rung));
+  return choice.rung == rung ? std::string(choice.method->name) : cat(choice.method->name, "@", to_string(choice.rung));
 }
 
 /// Calls each(layout, choice, site) for all methods that can run a shape.

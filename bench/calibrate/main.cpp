@@ -60,8 +60,8 @@ void write(const char* path, const std::string& command, const bench::Samples& s
     }
     std::snprintf(number, sizeof number, "%.3f},  // %zu shapes, worst %.2f", fit.residual, list.size(), fit.worst);
     out << "{\"" << name << "\", {" << text << "}, " << number << '\n';
-    std::printf("%-24s %4zu shapes  residual %5.1f %%  worst %5.1f %%\n", name.c_str(), list.size(),
-                100 * fit.residual, 100 * fit.worst);
+    std::printf("%-24s %4zu shapes  residual %5.1f %%  worst %5.1f %%\n", name.c_str(), list.size(), 100 * fit.residual,
+                100 * fit.worst);
   }
 }
 

@@ -15,11 +15,12 @@ class NoOutputs final : public kernel::OutputSink {
 
 }  // namespace
 
-NodeHost::NodeHost(graph::Node node, std::vector<Input> inputs, CpuRung rung,
-                   microkernels::Float32Precision precision)
+NodeHost::NodeHost(graph::Node node, std::vector<Input> inputs, CpuRung rung, microkernels::Float32Precision precision)
     : node_(std::move(node)), inputs_(std::move(inputs)), kernels_(microkernels::kernel_set(rung, precision)) {}
 
-const graph::ValueType& NodeHost::input_type(std::size_t i) const { return i < inputs_.size() ? inputs_[i].type : none_; }
+const graph::ValueType& NodeHost::input_type(std::size_t i) const {
+  return i < inputs_.size() ? inputs_[i].type : none_;
+}
 const tensor::Tensor* NodeHost::constant(std::size_t i) const {
   return i < inputs_.size() ? inputs_[i].constant.get() : nullptr;
 }

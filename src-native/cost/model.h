@@ -1,7 +1,7 @@
 #pragma once
-// What a method of computing something is expected to take. A method counts what a call of it does (Terms: multiply-adds,
-// floats moved, calls, ...); a table says how long one of each takes on a kind of CPU. bench/calibrate measures
-// methods over many shapes, fits the tables (cost/fit.h) and writes them into cost/tables/.
+// What a method of computing something is expected to take. A method counts what a call of it does (Terms:
+// multiply-adds, floats moved, calls, ...); a table says how long one of each takes on a kind of CPU. bench/calibrate
+// measures methods over many shapes, fits the tables (cost/fit.h) and writes them into cost/tables/.
 
 #include <array>
 #include <span>

@@ -151,16 +151,16 @@ class Blocking {
                                                        options_.kernels->rung, options_.kernels->precision);
     if (!site) return std::nullopt;
     site->weight = w;
-    const std::vector<ops::ConvChoice> planar = ops::conv_choices(*site, ops::ConvLayout::Planar);
+    const std::optional<ops::ConvChoice> planar = ops::quickest_conv(*site, ops::ConvLayout::Planar);
     Candidate candidate;
     site->planes = groups == 1 && in.channels <= kFewChannels;
     site->exact = candidate.exact = pairs_ && groups == 1 && !fits_any_width(node, *site);
-    const std::vector<ops::ConvChoice> blocked = ops::conv_choices(*site, ops::ConvLayout::Blocked);
-    if (planar.empty() || blocked.empty()) return std::nullopt;
+    const std::optional<ops::ConvChoice> blocked = ops::quickest_conv(*site, ops::ConvLayout::Blocked);
+    if (!planar || !blocked) return std::nullopt;
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
     candidate.inputs[0] = site->planes ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
-    candidate.gain = picoseconds(planar.front().nanoseconds) - picoseconds(blocked.front().nanoseconds);
+    candidate.gain = picoseconds(planar->nanoseconds) - picoseconds(blocked->nanoseconds);
     return candidate;
   }
 

@@ -575,7 +575,8 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
 
 bool runs(ConvWay way, const ConvShape& s) noexcept {
   const bool unit = suits(s.out_channels, s.in_channels);
-  return way == ConvWay::kAny || (way == ConvWay::kUnit ? unit && Plan(s).fits : !unit && conv_table_avx512.runs(way, s));
+  return way == ConvWay::kAny ||
+         (way == ConvWay::kUnit ? unit && Plan(s).fits : !unit && conv_table_avx512.runs(way, s));
 }
 
 void depthwise(const DepthwiseArgs& args) noexcept { conv_table_avx512.depthwise(args); }
@@ -586,6 +587,6 @@ void col2im(const ConvShape& shape, const float* columns, float* image) noexcept
 }  // namespace
 
 INFERNODE_TABLE(ConvTable, conv) = {"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
-                                    pack_weight, runs, conv,          depthwise,     col2im};
+                                    pack_weight, runs,          conv,          depthwise,      col2im};
 
 }  // namespace infernode::microkernels

@@ -91,8 +91,7 @@ class BlockedConv final : public kernel::Kernel {
     if (!input.shape || !weight || weight->rank() != 4) return std::nullopt;
     const bool planar = input.shape->size() == 4;
     if (!planar) input.shape->pop_back();
-    std::optional<ConvSite> site =
-        conv_site(info.node(), input, *weight, info.cpu_rung(), info.float32_precision());
+    std::optional<ConvSite> site = conv_site(info.node(), input, *weight, info.cpu_rung(), info.float32_precision());
     if (!site) return std::nullopt;
     site->planes = planar;
     if (w != nullptr && w->dtype() == DType::Float32) site->weight = w;

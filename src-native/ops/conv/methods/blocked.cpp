@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "microkernels/gemm/gemm_tiles.h"
 #include "microkernels/winograd/winograd.h"
+#include "ops/conv/methods/blocked_terms.h"
 #include "ops/conv/methods/counts.h"
 
 namespace infernode::ops {
@@ -126,8 +127,7 @@ void BlockedDense::run(kernel::KernelContext& ctx, const ConvProblem& p, Blocked
   if (!packed_) fresh = pack(w.data<float>(), w.shape(), args.planar);
   args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
   if (args.planar && p.shape.in_channels > microkernels::kMostPlanes)
-    fail(ErrorCode::UnsupportedOperator,
-         cat("BlockedConv takes ", p.shape.in_channels, " channels in blocks only"));
+    fail(ErrorCode::UnsupportedOperator, cat("BlockedConv takes ", p.shape.in_channels, " channels in blocks only"));
   ConvShape shape = p.shape;
   if (groups_ > 1) {
     const std::size_t count = joined_groups(groups_, shape.in_channels, shape.out_channels);
@@ -186,15 +186,16 @@ namespace {
 /// With loops of a lower rung only where all loops of the CPU's read float32 blocks, too.
 bool has_loops(const ConvSite& site) {
   return site.axes == 2 && site.shape.in_d == 1 &&
-         (site.rung == site.cpu ||
-          !microkernels::blocked_conv_table(site.cpu, site.loop_precision()).takes_bf16);
+         (site.rung == site.cpu || !microkernels::blocked_conv_table(site.cpu, site.loop_precision()).takes_bf16);
 }
 
 bool fits(const ConvSite& site, const ConvShape& shape) {
   return has_loops(site) && microkernels::blocked_conv_table(site.rung, site.loop_precision()).fits(shape);
 }
 
-bool can_run_windows(const ConvSite& site) { return site.groups == 1 && !site.planes && fits(site, site.shape); }
+bool can_run_blocks(const ConvSite& site) { return site.groups == 1 && !site.planes && fits(site, site.shape); }
+bool can_run_points(const ConvSite& site) { return can_run_blocks(site) && is_point(site.shape); }
+bool can_run_windows(const ConvSite& site) { return can_run_blocks(site) && !is_point(site.shape); }
 bool can_run_planes(const ConvSite& site) {
   return site.groups == 1 && site.planes && site.shape.in_channels <= microkernels::kMostPlanes &&
          fits(site, site.shape);
@@ -202,8 +203,10 @@ bool can_run_planes(const ConvSite& site) {
 bool can_run_winograd(const ConvSite& site) {
   const ConvShape& s = site.shape;
   return can_run_windows(site) && site.weight != nullptr && site.rung != CpuRung::Amx && is_winograd_window(s) &&
-         microkernels::blocked_winograd_table(site.rung, site.loop_precision()).pays(s) &&
-         microkernels::winograd_holds(s.out_channels, s.in_channels, site.weight->data<float>());
+         microkernels::blocked_winograd_table(site.rung, site.loop_precision()).pays(s);
+}
+bool fits_winograd(const ConvSite& site) {
+  return microkernels::winograd_holds(site.shape.out_channels, site.shape.in_channels, site.weight->data<float>());
 }
 ConvShape joined_shape(const ConvSite& site) {
   ConvShape s = site.shape;
@@ -217,26 +220,8 @@ bool can_run_groups(const ConvSite& site) {
          fits(site, joined_shape(site));
 }
 
-/// Calls, multiply-adds of whole blocks, reads of weights by tiles of positions, floats of padded rows, floats written,
-/// weights.
-cost::Terms window_terms(const ConvSite& site, const ConvShape& s, double calls) {
-  constexpr std::size_t kRows = 12, kUnitRows = 32;  // positions of a tile, about
-  const std::size_t block = site.planes ? 1 : site.rung == CpuRung::Amx ? 2 * kChannelBlock : kChannelBlock;
-  const double made = whole(s.out_channels, kChannelBlock), depth = whole(s.in_channels, block) * number(s.kernel_points());
-  const bool flat = s.kernel_points() == 1;
-  const std::size_t row = site.rung == CpuRung::Amx ? kUnitRows : kRows;
-  const double tiles = flat ? whole(s.positions(), row) / number(row) : number(s.out_h) * whole(s.out_w, row) / number(row);
-  const double seen = number((s.out_h - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1) *
-                      number((s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1);
-  return {calls,
-          calls * made * depth * number(s.positions()),
-          calls * made * depth * tiles,
-          calls * number(s.in_channels) * seen,
-          calls * made * number(s.positions()),
-          calls * made * depth};
-}
 cost::Terms group_terms(const ConvSite& site) {
-  return window_terms(site, joined_shape(site), number(site.groups / groups_in_blocks(site)));
+  return blocked_terms(site, joined_shape(site), number(site.groups / groups_in_blocks(site)));
 }
 
 /// Calls, multiply-adds of tiles, inputs of tiles, floats written, weights transformed.
@@ -251,15 +236,16 @@ template <BlockedDense::Way kWay>
 std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
   return std::make_unique<BlockedDense>(info, site, kWay);
 }
-cost::Terms terms(const ConvSite& site) { return window_terms(site, site.shape, 1); }
+cost::Terms terms(const ConvSite& site) { return blocked_terms(site, site.shape, 1); }
 
 }  // namespace
 
 const ConvMethod kConvBlocked{"blocked", can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedPlanes{"blocked.planes", can_run_planes, terms, nullptr,
+const ConvMethod kConvBlockedPoints{"blocked.points", can_run_points, terms, nullptr,
                                     make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedWinograd{"blocked.winograd", can_run_winograd, winograd_terms, nullptr,
-                                      make<BlockedDense::Way::Winograd>};
+const ConvMethod kConvBlockedPlanes{"blocked.planes", can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>};
+const ConvMethod kConvBlockedWinograd{
+    "blocked.winograd", can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>, fits_winograd};
 const ConvMethod kConvBlockedGroups{"blocked.groups", can_run_groups, group_terms, nullptr,
                                     make<BlockedDense::Way::Groups>};
 

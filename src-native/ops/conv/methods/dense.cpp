@@ -59,8 +59,8 @@ void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const Conv
   const std::size_t in_size = p.shape.in_channels * p.shape.in_d * p.shape.in_h * p.shape.in_w;
   const std::size_t out_size = p.shape.out_channels * positions;
   constexpr double kFlopsPerNs = 40;
-  const double cost = 2.0 * number(p.shape.out_channels * positions) * number(depth) / number(split.count()) /
-                      kFlopsPerNs;
+  const double cost =
+      2.0 * number(p.shape.out_channels * positions) * number(depth) / number(split.count()) / kFlopsPerNs;
   ctx.parallel_for(products * split.count(), cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
     auto* memory = reinterpret_cast<float*>(scratch.data() + slot * stride);
     for (std::size_t i = begin; i < end; ++i) {

@@ -146,7 +146,8 @@ class ConvDft final : public ConvRunner {
       x = padded;
       image_step = span;
     }
-    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), groups = ceil_div(frames, table_.lanes);
+    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads),
+                      groups = ceil_div(frames, table_.lanes);
     const std::size_t stride =
         align_up(checked_mul(microkernels::dft_scratch_floats(table_, length_), sizeof(float)), 64);
     const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
@@ -170,7 +171,7 @@ class ConvDft final : public ConvRunner {
                              .imag = imag_ ? at + (real_ ? bins_ * frames : 0) : nullptr,
                          };
                          if (!table_.transform(args, i % groups * table_.lanes,
-                                                reinterpret_cast<float*>(scratch.data() + slot * stride)))
+                                               reinterpret_cast<float*>(scratch.data() + slot * stride)))
                            fit.store(false, std::memory_order_relaxed);
                        }
                      });
@@ -184,11 +185,12 @@ class ConvDft final : public ConvRunner {
   std::unique_ptr<ConvRunner> otherwise_;
 };
 
-/// Where there is nothing to add or activate, and the rows are none but `DftRows`.
+/// Where there is nothing to add or activate; of rows that are none but `DftRows`.
 bool can_run(const ConvSite& site) {
   return site.weight != nullptr && site.groups == 1 && site.rung == site.cpu && !site.bias && !site.residual &&
-         !site.activated && site.shape.dilation_w == 1 && site.shape.dilation_h == 1 && find(*site.weight).has_value();
+         !site.activated && site.shape.dilation_w == 1 && site.shape.dilation_h == 1 && site.shape.in_channels == 1;
 }
+bool fits_weight(const ConvSite& site) { return find(*site.weight).has_value(); }
 
 /// Calls, steps of the transforms, outputs.
 cost::Terms terms(const ConvSite& site) {
@@ -209,6 +211,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvDft{"dft", can_run, terms, make};
+const ConvMethod kConvDft{"dft", can_run, terms, make, nullptr, fits_weight};
 
 }  // namespace infernode::ops

@@ -30,8 +30,7 @@ class ConvLine final : public ConvRunner {
           for (std::size_t p = 0; p < points; ++p) rows[i * k + p * channels + c] = *from++;
         }
       }
-      tensor::Buffer out =
-          tensor::host_allocator().allocate(checked_mul(table_.packed_b_floats(n, k), sizeof(float)));
+      tensor::Buffer out = tensor::host_allocator().allocate(checked_mul(table_.packed_b_floats(n, k), sizeof(float)));
       table_.pack_b(n, k, rows.data(), microkernels::FloatType::kF32, k, true, reinterpret_cast<float*>(out.data()), 0,
                     n);
       return out;
@@ -40,7 +39,7 @@ class ConvLine final : public ConvRunner {
   }
 
   void run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
-             const microkernels::ActivationArgs& activation) const override {
+           const microkernels::ActivationArgs& activation) const override {
     const microkernels::ConvShape& s = p.shape;
     const std::size_t positions = s.positions(), channels = s.in_channels, made = s.out_channels;
     const std::size_t seen = (positions - 1) * s.stride_w + s.kernel_w;
@@ -50,7 +49,8 @@ class ConvLine final : public ConvRunner {
     const std::size_t input = checked_mul(seen, channels), output = checked_mul(positions, made);
     const tensor::Buffer hold = ctx.scratch(checked_mul(checked_add(input, output), sizeof(float)));
     auto* const rows = reinterpret_cast<float*>(hold.data());
-    microkernels::GemmArgs args{.m = positions, .n = made, .k = s.depth(), .lda = s.stride_w * channels, .epilogue = {}};
+    microkernels::GemmArgs args{
+        .m = positions, .n = made, .k = s.depth(), .lda = s.stride_w * channels, .epilogue = {}};
     args.a = rows;
     args.packed_b = reinterpret_cast<const float*>(packed_.data());
     args.c = rows + input;
@@ -64,7 +64,8 @@ class ConvLine final : public ConvRunner {
       std::fill(rows + (left + count) * channels, rows + input, 0.0f);
       transpose_rows(ctx, rung_, o.x + i * channels * s.in_w + skipped, s.in_w, rows + left * channels, channels,
                      channels, count);
-      if (args.accumulate) transpose_rows(ctx, rung_, o.residual + i * output, positions, args.c, made, made, positions);
+      if (args.accumulate)
+        transpose_rows(ctx, rung_, o.residual + i * output, positions, args.c, made, made, positions);
       run_gemm(ctx, table_, args);
       transpose_rows(ctx, rung_, args.c, made, o.y + i * output, positions, positions, made);
     }

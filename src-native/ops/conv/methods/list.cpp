@@ -13,11 +13,24 @@ namespace {
 
 // Those that read recognised weights or fewer of them stand before those that follow the definition.
 constexpr const ConvMethod* kMethods[] = {
-    &kConvDft,           &kConvToom,          &kConvWinograd,        &kConvLine,
-    &kConvRows,          &kConvFew,           &kConvDirect,          &kConvColumns,
-    &kConvUnit,          &kConvDepthwiseRows, &kConvDepthwiseStrided, &kConvDepthwise,
-    &kConvBlockedWinograd, &kConvBlocked,     &kConvBlockedPlanes,   &kConvBlockedGroups,
-    &kConvBlockedDepthwise, &kConvBlockedDepthwiseAny,
+    &kConvDft,
+    &kConvToom,
+    &kConvWinograd,
+    &kConvLine,
+    &kConvRows,
+    &kConvFew,
+    &kConvDirect,
+    &kConvColumns,
+    &kConvUnit,
+    &kConvDepthwiseRows,
+    &kConvDepthwiseStrided,
+    &kConvDepthwise,
+    &kConvBlockedWinograd,
+    &kConvBlockedPoints, &kConvBlocked,
+    &kConvBlockedPlanes,
+    &kConvBlockedGroups,
+    &kConvBlockedDepthwise,
+    &kConvBlockedDepthwiseAny,
 };
 
 /// Of a node of which too little is known: reads and packs the weight at run.
@@ -45,11 +58,13 @@ std::string row_name(const ConvMethod& method, CpuRung cpu, CpuRung rung) {
   return rung == cpu ? std::string(method.name) : cat(method.name, "@", to_string(rung));
 }
 
-}  // namespace
+bool fits_weight(const ConvChoice& choice, ConvSite site) {
+  site.rung = choice.rung;
+  return choice.method->fits_weight == nullptr || choice.method->fits_weight(site);
+}
 
-std::span<const ConvMethod* const> conv_methods() { return kMethods; }
-
-std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout) {
+/// Whatever the weight's numbers are.
+std::vector<ConvChoice> by_shape(const ConvSite& site, ConvLayout layout) {
   const std::span<const cost::Row> table = cost::table(site.cpu, site.loop_precision());
   std::vector<ConvChoice> choices;
   for (const ConvMethod* const method : kMethods) {
@@ -60,9 +75,9 @@ std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout) {
       with.rung = rung;
       if (!method->can_run(with)) continue;
       const cost::Row* const row = cost::find(table, row_name(*method, site.cpu, rung));
-      choices.push_back({method, rung,
-                         row == nullptr ? std::numeric_limits<double>::max()
-                                        : cost::nanoseconds(method->terms(with), row->rates)});
+      choices.push_back(
+          {method, rung,
+           row == nullptr ? std::numeric_limits<double>::max() : cost::nanoseconds(method->terms(with), row->rates)});
       if (rung == CpuRung::Avx512) break;  // once where that is the CPU's
     }
   }
@@ -71,22 +86,37 @@ std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout) {
   return choices;
 }
 
+}  // namespace
+
+std::span<const ConvMethod* const> conv_methods() { return kMethods; }
+
+std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout) {
+  std::vector<ConvChoice> choices = by_shape(site, layout);
+  std::erase_if(choices, [&](const ConvChoice& choice) { return !fits_weight(choice, site); });
+  return choices;
+}
+
+std::optional<ConvChoice> quickest_conv(const ConvSite& site, ConvLayout layout) {
+  for (const ConvChoice& choice : by_shape(site, layout))
+    if (fits_weight(choice, site)) return choice;
+  return std::nullopt;
+}
+
 std::unique_ptr<ConvRunner> make_conv(kernel::KernelInfo& info) {
   if (std::optional<ConvSite> site = conv_site(info)) {
-    const std::vector<ConvChoice> choices = conv_choices(*site, ConvLayout::Planar);
-    if (!choices.empty()) {
-      site->rung = choices.front().rung;
-      return choices.front().method->make(info, *site);
+    if (const std::optional<ConvChoice> choice = quickest_conv(*site, ConvLayout::Planar)) {
+      site->rung = choice->rung;
+      return choice->method->make(info, *site);
     }
   }
   return std::make_unique<ConvGeneral>(info);
 }
 
 std::unique_ptr<BlockedRunner> make_blocked_conv(kernel::KernelInfo& info, ConvSite site) {
-  const std::vector<ConvChoice> choices = conv_choices(site, ConvLayout::Blocked);
-  if (choices.empty()) return nullptr;
-  site.rung = choices.front().rung;
-  return choices.front().method->make_blocked(info, site);
+  const std::optional<ConvChoice> choice = quickest_conv(site, ConvLayout::Blocked);
+  if (!choice) return nullptr;
+  site.rung = choice->rung;
+  return choice->method->make_blocked(info, site);
 }
 
 double block_conversion_time(CpuRung rung, microkernels::Float32Precision precision, double blocked_elements) {

@@ -18,15 +18,15 @@ namespace infernode::ops {
 struct ConvSite {
   microkernels::ConvShape shape;  ///< of one group of one image; lengths that are symbols have a usual value
   std::size_t groups = 1;
-  std::size_t axes = 2;                     ///< spatial ones of the input, thin ones included
-  bool certain = false;                     ///< every length is a number, so that each run is of this shape
-  bool line = false;                        ///< for certain, positions lie along one axis
-  const tensor::Tensor* weight = nullptr;   ///< of float32, where constant
+  std::size_t axes = 2;                    ///< spatial ones of the input, thin ones included
+  bool certain = false;                    ///< every length is a number, so that each run is of this shape
+  bool line = false;                       ///< for certain, positions lie along one axis
+  const tensor::Tensor* weight = nullptr;  ///< of float32, where constant
   bool bias = false, residual = false, activated = false;
-  bool planes = false;                      ///< of a method over blocks: its input is not in blocks
-  bool exact = false;                       ///< of a method over blocks: in float32 whatever precision is asked for
-  CpuRung cpu{};                            ///< whose rates count
-  CpuRung rung{};                           ///< whose loops the method runs: that of the CPU or a lower one
+  bool planes = false;  ///< of a method over blocks: its input is not in blocks
+  bool exact = false;   ///< of a method over blocks: in float32 whatever precision is asked for
+  CpuRung cpu{};        ///< whose rates count
+  CpuRung rung{};       ///< whose loops the method runs: that of the CPU or a lower one
   microkernels::Float32Precision precision = microkernels::Float32Precision::kHighest;
 
   bool depthwise() const { return shape.in_channels == 1 && groups > 1; }
@@ -66,6 +66,8 @@ struct ConvMethod {
   cost::Terms (*terms)(const ConvSite& site);
   std::unique_ptr<ConvRunner> (*make)(kernel::KernelInfo& info, const ConvSite& site);  ///< null: works on blocks
   std::unique_ptr<BlockedRunner> (*make_blocked)(kernel::KernelInfo& info, const ConvSite& site) = nullptr;
+  /// Where it can run, whether the constant weight's numbers are fit for it; reads them. Null: any are.
+  bool (*fits_weight)(const ConvSite& site) = nullptr;
 };
 
 /// All of them; of two that are expected to take as long the first is taken.
@@ -81,6 +83,9 @@ enum class ConvLayout : std::uint8_t { Planar, Blocked };
 /// Those that can run, the quickest first. A CPU with a matrix unit also has the loops of AVX-512.
 std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout);
 
+/// The first of them; reads weights only where that decides.
+std::optional<ConvChoice> quickest_conv(const ConvSite& site, ConvLayout layout);
+
 /// Of a node's attributes and types; nullopt where they do not say enough or do not fit each other.
 std::optional<ConvSite> conv_site(const graph::Node& node, const graph::ValueType& input,
                                   const tensor::Shape& weight_shape, CpuRung rung,
@@ -95,6 +100,7 @@ double block_conversion_time(CpuRung rung, microkernels::Float32Precision precis
 
 extern const ConvMethod kConvDft, kConvFew, kConvDirect, kConvColumns, kConvUnit, kConvDepthwiseRows,
     kConvDepthwiseStrided, kConvDepthwise, kConvRows, kConvLine, kConvToom, kConvWinograd, kConvBlocked,
+    kConvBlockedPoints,
     kConvBlockedPlanes, kConvBlockedWinograd, kConvBlockedGroups, kConvBlockedDepthwise, kConvBlockedDepthwiseAny;
 
 /// The quickest method's, of the node that the kernel is built for; where little is known of it, one for any.

@@ -22,7 +22,7 @@ using microkernels::GemmArgs;
 using microkernels::GemmTable;
 
 constexpr std::size_t kMostFloats = std::size_t{1} << 19;  // of gathered rows at a time
-constexpr std::size_t kLeastRows = 64;                      // of them, whatever they take
+constexpr std::size_t kLeastRows = 64;                     // of them, whatever they take
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
@@ -139,8 +139,7 @@ class ConvRows final : public ConvRunner {
         });
       }
       args.accumulate = o.residual != nullptr;
-      if (args.accumulate)
-        transpose_rows(ctx, rung_, o.residual + begin, positions, args.c, args.n, args.n, args.m);
+      if (args.accumulate) transpose_rows(ctx, rung_, o.residual + begin, positions, args.c, args.n, args.n, args.m);
       run_gemm(ctx, table_, args);
       transpose_rows(ctx, rung_, args.c, args.n, o.y + begin, positions, args.m, args.n);
     }
@@ -176,8 +175,7 @@ class ConvRows final : public ConvRunner {
     const TapRanges ranges(s);
     std::size_t most = 0;
     const std::vector<Part> parts = cut(s, ranges, most);
-    const tensor::Buffer hold =
-        ctx.scratch(checked_mul(checked_mul(most, s.in_channels + args.n), sizeof(float)));
+    const tensor::Buffer hold = ctx.scratch(checked_mul(checked_mul(most, s.in_channels + args.n), sizeof(float)));
     args.c = reinterpret_cast<float*>(hold.data());
     float* const gathered = args.c + most * args.n;
     const microkernels::GemmEpilogue epilogue = args.epilogue;
@@ -302,8 +300,13 @@ cost::Terms terms(const ConvSite& site) {
   const double turned = input_floats(s) + output_floats(s), made = number(s.out_channels);
   if (!ranges.parted()) {
     const double gathered = sees_input_as_it_is(s) ? 0 : number(s.depth() * s.positions());
-    const double pieces = std::ceil(number(s.positions()) / number(rows_at_a_time(std::max(s.depth(), s.out_channels))));
-    return {pieces, multiply_adds(s), turned, gathered, gathered / number(s.in_channels),
+    const double pieces =
+        std::ceil(number(s.positions()) / number(rows_at_a_time(std::max(s.depth(), s.out_channels))));
+    return {pieces,
+            multiply_adds(s),
+            turned,
+            gathered,
+            gathered / number(s.in_channels),
             pieces * made * number(s.depth())};
   }
   const double seen = ranges.seen(), products = ranges.products();

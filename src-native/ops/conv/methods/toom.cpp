@@ -232,7 +232,7 @@ void ConvToom::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvO
   }
 }
 
-/// Where its channels are many and its numbers are fit for it.
+/// Where its channels are many.
 bool can_run(const ConvSite& site) {
   using microkernels::kToomChannels;
   const microkernels::ConvShape& s = site.shape;
@@ -242,8 +242,10 @@ bool can_run(const ConvSite& site) {
          site.precision != microkernels::Float32Precision::kMedium && (points == 3 || points == 5) &&
          std::max(s.kernel_w, s.kernel_h) == points && s.in_channels >= kToomChannels && s.in_channels % 2 == 0 &&
          s.out_channels >= kToomChannels && s.stride_h == 1 && s.stride_w == 1 && s.dilation_h == 1 &&
-         s.dilation_w == 1 && site.line &&
-         microkernels::many_weights_matter(s.out_channels, s.depth(), site.weight->data<float>());
+         s.dilation_w == 1 && site.line;
+}
+bool fits_weight(const ConvSite& site) {
+  return microkernels::many_weights_matter(site.shape.out_channels, site.shape.depth(), site.weight->data<float>());
 }
 
 /// Calls, multiply-adds, floats turned, weights transformed, inputs added up.
@@ -260,6 +262,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvToom{"toom", can_run, terms, make};
+const ConvMethod kConvToom{"toom", can_run, terms, make, nullptr, fits_weight};
 
 }  // namespace infernode::ops

@@ -30,7 +30,7 @@ class ConvWinograd final : public ConvRunner {
   }
 
   void run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
-             const microkernels::ActivationArgs& activation) const override {
+           const microkernels::ActivationArgs& activation) const override {
     const ConvShape& s = p.shape;
     const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), images = size(p.images);
     const auto* packed = reinterpret_cast<const float*>(packed_.data());
@@ -74,12 +74,13 @@ class ConvWinograd final : public ConvRunner {
   tensor::Buffer packed_;
 };
 
-/// Where its numbers are fit for it.
 bool can_run(const ConvSite& site) {
   const ConvShape& s = site.shape;
   return site.weight != nullptr && site.groups == 1 && site.axes == 2 && site.rung != CpuRung::Amx &&
-         is_winograd_window(s) && microkernels::winograd_pays(microkernels::winograd_table(site.rung), s) &&
-         microkernels::winograd_holds(s.out_channels, s.in_channels, site.weight->data<float>());
+         is_winograd_window(s) && microkernels::winograd_pays(microkernels::winograd_table(site.rung), s);
+}
+bool fits_weight(const ConvSite& site) {
+  return microkernels::winograd_holds(site.shape.out_channels, site.shape.in_channels, site.weight->data<float>());
 }
 
 /// Calls, multiply-adds of tiles, inputs of tiles, outputs, weights transformed.
@@ -95,6 +96,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvWinograd{"winograd", can_run, terms, make};
+const ConvMethod kConvWinograd{"winograd", can_run, terms, make, nullptr, fits_weight};
 
 }  // namespace infernode::ops

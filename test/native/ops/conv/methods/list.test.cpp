@@ -86,8 +86,9 @@ std::vector<double> definition(const ConvProblem& p, const Tensor& x, const Tens
                              d0 = place(at / s.out_w / s.out_h, s.stride_d, point / s.kernel_w / s.kernel_h,
                                         s.dilation_d, s.pad_front);
         if (!inside(w0, s.in_w) || !inside(h0, s.in_h) || !inside(d0, s.in_d)) continue;
-        const std::size_t from = ((channel * s.in_d + static_cast<std::size_t>(d0)) * s.in_h + static_cast<std::size_t>(h0)) * s.in_w +
-                                 static_cast<std::size_t>(w0);
+        const std::size_t from =
+            ((channel * s.in_d + static_cast<std::size_t>(d0)) * s.in_h + static_cast<std::size_t>(h0)) * s.in_w +
+            static_cast<std::size_t>(w0);
         sum += static_cast<double>(w.data<float>()[m * s.depth() + k]) * x.data<float>()[from];
       }
       y.push_back(sum + (residual != nullptr ? residual->data<float>()[m * s.positions() + at] : 0.0f));
