@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { configureNative } from './build.mjs';
 import { clangTool } from './lib/clang-tools.mjs';
-import { live } from './lib/live.mjs';
+import { live, must } from './lib/live.mjs';
 import { at, bin, root, runMain, say } from './lib/project.mjs';
 import { isCpp, projectFiles } from './lib/source-files.mjs';
 import { tidy } from './lib/tidy.mjs';
@@ -46,7 +46,8 @@ runMain(async () => {
   const cpp = files.filter((path) => isCpp(path));
   if (cpp.length > 0) results['clang-format'] = await format(cpp, fix);
   if (!fix && !flags.has('--no-tidy')) {
-    await configureNative(); // which writes the commands that each file is compiled with
+    await configureNative();
+    await must('cmake', [at('build'), '--log-level=WARNING']); // writes the commands that each file is compiled with
     results['clang-tidy'] = await tidy(files, { database: at('build'), all: flags.has('--tidy-all') });
   }
 

@@ -73,7 +73,7 @@ ${ours.map(member).join('\n')} }
   const ours = Object.keys(schema.providers).filter((name) =>
     schema.providers[name].options.some((option) => option.ours),
   );
-  const union = ours.map((name) => `${pascal(name)}ExecutionProviderOption`).join(' | ');
+  const union = ours.map((name) => `${pascal(name)}ExecutionProviderOption`).join(' | ') || 'never';
   const source = `// Written by \`node scripts/options.mjs\` from ${schemaPath}: do not edit.
     import type { OptionReader } from './option-reader.js';
     ${half('session', schema.session)}

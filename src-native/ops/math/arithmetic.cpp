@@ -88,7 +88,7 @@ void infer_arithmetic(InferContext& ctx) {
 }
 
 template <class Op>
-void register_one(kernel::OpRegistrar& r) {
+void add_one(kernel::OpRegistrar& r) {
   r.op(Op::kName)
       .version(1, "A:T, B:T -> C:T; T = floats")
       .version(6, "A:T, B:T -> C:T; T = floats|int32|int64|uint32|uint64")
@@ -104,10 +104,10 @@ void register_one(kernel::OpRegistrar& r) {
 }  // namespace
 
 void register_arithmetic(kernel::OpRegistrar& r) {
-  register_one<AddOp>(r);
-  register_one<SubOp>(r);
-  register_one<MulOp>(r);
-  register_one<DivOp>(r);
+  add_one<AddOp>(r);
+  add_one<SubOp>(r);
+  add_one<MulOp>(r);
+  add_one<DivOp>(r);
 }
 
 }  // namespace infernode::ops

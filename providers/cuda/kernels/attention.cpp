@@ -1,0 +1,166 @@
+#include "providers/cuda/kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "providers/cuda/kernels/shared_request.h"
+
+namespace infernode::cuda {
+
+namespace {
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+bool aligned(const Heads& h, Element type) {
+  const std::int64_t size = element_size(type);
+  return h.address % 16 == 0 && h.at.row * size % 16 == 0 && h.at.head * size % 16 == 0 && h.at.batch * size % 16 == 0;
+}
+
+struct Tile {
+  int head, rows, keys, stages, bias_columns;
+};
+
+/// The kernels of attention_f16.cu; bias_columns: the keys of a warp.
+constexpr Tile kTiles[] = {{64, 16, 128, 3, 32}, {64, 64, 64, 3, 64},  {64, 128, 64, 2, 64}, {128, 16, 64, 2, 16},
+                           {128, 64, 64, 2, 64}, {256, 16, 64, 2, 16}, {256, 64, 32, 2, 32}};
+
+const Tile& tile_of(const AttentionChoice& c) {
+  return *std::find_if(std::begin(kTiles), std::end(kTiles),
+                       [&](const Tile& t) { return t.head == c.head && t.rows == c.rows && t.keys == c.keys; });
+}
+
+struct SharedSizes {
+  std::size_t bias_offset = 0, bytes = 0;
+};
+
+SharedSizes shared_of(const AttentionProblem& a, const AttentionChoice& c) {
+  if (!c.tensor_cores) {
+    const std::size_t rows = static_cast<std::size_t>(c.head) * 36 * 4;
+    return {0, rows + std::max(rows, std::size_t{32} * (c.head + 4) * 4) + 32 * 36 * 4};
+  }
+  const Tile& t = tile_of(c);
+  const auto blocks = static_cast<int>(std::clamp<std::int64_t>(ceil_div(a.keys, t.keys), 1, t.stages));
+  const int warps_k = t.rows == 16 ? 4 : 1;
+  const std::size_t tiles = static_cast<std::size_t>(t.rows + blocks * 2 * t.keys) * t.head * 2;
+  const std::size_t merge = static_cast<std::size_t>(t.rows * warps_k) * (t.head + 4) * 4;
+  const std::size_t used = ceil_div(static_cast<std::int64_t>(std::max(tiles, merge)), 128) * 128;
+  const std::size_t bias = static_cast<std::size_t>(t.rows * warps_k) * (t.bias_columns + 8) * 4;
+  return {used, used + (a.bias.address ? bias : 0)};
+}
+
+double model(const Target& target, const AttentionProblem& a, const AttentionChoice& c, std::size_t shared) {
+  const double sms = std::max(1, target.sm_count);
+  const double blocks =
+      static_cast<double>(ceil_div(a.queries * c.group, c.rows) * (a.heads / c.group) * a.batch * c.splits);
+  const double per_sm = std::ceil(blocks / sms);
+  const double resident = std::min({std::floor(233472.0 / (static_cast<double>(shared) + 1024)), 4.0, per_sm});
+  double keys = static_cast<double>(ceil_div(a.keys, c.splits));
+  if (a.causal && a.queries > 1) keys *= 0.6;
+  const double steps = std::ceil(keys / c.keys);
+  // us: a step of 64 x 64 x 64 keeps an SM's tensor cores busy for 0.28, of which a block alone reaches a third.
+  const double unit = c.tensor_cores ? 0.28 : 3.0;
+  const double step = unit * c.rows * c.keys * c.head / (64.0 * 64 * 64) + (c.tensor_cores ? 0.05 : 0.5);
+  const double alone = step * (c.tensor_cores ? 2.0 : 1.0);
+  const double work = std::max(per_sm * steps * step, std::ceil(per_sm / std::max(1.0, resident)) * steps * alone);
+  return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
+}
+
+void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std::vector<AttentionChoice>& choices) {
+  c.group = a.queries < 64 ? static_cast<int>(a.heads / a.kv_heads) : 1;
+  const std::size_t shared = shared_of(a, c).bytes;
+  if (shared + 1024 > target.shared_per_block) return;
+  const std::int64_t blocks = ceil_div(a.queries * c.group, c.rows) * (a.heads / c.group) * a.batch;
+  for (int splits : {1, 2, 4, 8, 16, 32}) {
+    if (splits > 1 && (ceil_div(a.keys, splits) < 128 || blocks * splits > 2 * target.sm_count)) break;
+    c.splits = splits;
+    c.microseconds = static_cast<float>(model(target, a, c, shared));
+    choices.push_back(c);
+  }
+}
+
+AttentionParams params_of(const AttentionProblem& a, const AttentionChoice& c) {
+  const auto narrow = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
+  AttentionParams p{};
+  p.q = a.q.address, p.k = a.k.address, p.v = a.v.address, p.out = a.out.address;
+  p.bias = a.bias.address;
+  p.lengths = a.lengths;
+  p.partial = c.splits > 1 ? a.workspace : 0;
+  p.q_at = a.q.at, p.k_at = a.k.at, p.v_at = a.v.at, p.out_at = a.out.at, p.bias_at = a.bias.at;
+  p.queries = narrow(a.queries), p.keys = narrow(a.keys), p.heads = narrow(a.heads);
+  p.d = narrow(a.d), p.dv = narrow(a.dv);
+  p.heads_per_key = narrow(a.heads / a.kv_heads);
+  p.group = c.group;
+  p.per_group = 1.0f / static_cast<float>(c.group);
+  p.splits = c.splits;
+  p.batch = narrow(a.batch);
+  p.causal = a.causal;
+  p.causal_offset = narrow(a.causal_offset);
+  p.window = a.causal ? narrow(a.window) : 0;
+  p.scale_log2e = a.scale * 1.44269504f;
+  p.bias_offset = static_cast<std::int32_t>(shared_of(a, c).bias_offset);
+  p.out_vector = aligned(a.out, a.type);
+  p.type = a.type;
+  p.bias_type = a.bias_type;
+  return p;
+}
+
+AttentionChoice chosen(const Target& target, const AttentionProblem& a, const std::optional<AttentionChoice>& choice) {
+  if (choice) return *choice;
+  const std::vector<AttentionChoice> all = attention_choices(target, a);
+  if (all.empty()) fail(ErrorCode::Internal, cat("no attention kernel for heads of ", std::max(a.d, a.dv)));
+  return all.front();
+}
+
+}  // namespace
+
+std::vector<AttentionChoice> attention_choices(const Target& target, const AttentionProblem& a) {
+  std::vector<AttentionChoice> choices;
+  const std::int64_t most = std::max(a.d, a.dv);
+  if (most > 256) return choices;
+  const int head = most <= 64 ? 64 : most <= 128 ? 128 : 256;
+  const bool tensor_cores = a.type == Element::f16 ? target.sm >= 75 : a.type == Element::bf16 && target.sm >= 80;
+  if (tensor_cores && a.scale > 0 && aligned(a.q, a.type) && aligned(a.k, a.type) && aligned(a.v, a.type)) {
+    for (const Tile& t : kTiles) {
+      if (t.head == head) add(target, a, {true, head, t.rows, t.keys, 1, 1, 0}, choices);
+    }
+  }
+  add(target, a, {false, head, 32, 32, 1, 1, 0}, choices);
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const AttentionChoice& x, const AttentionChoice& y) { return x.microseconds < y.microseconds; });
+  return choices;
+}
+
+std::size_t attention_workspace(const Target& target, const AttentionProblem& a,
+                                const std::optional<AttentionChoice>& choice) {
+  const AttentionChoice c = chosen(target, a, choice);
+  return c.splits == 1 ? 0 : static_cast<std::size_t>(c.splits * a.batch * a.heads * a.queries * (a.dv + 2) * 4);
+}
+
+std::vector<Launch> plan_attention(const Target& target, const AttentionProblem& a,
+                                   const std::optional<AttentionChoice>& choice) {
+  const AttentionChoice c = chosen(target, a, choice);
+  const AttentionParams p = params_of(a, c);
+  const std::string head = std::to_string(c.head);
+  Launch launch;
+  launch.kernel = c.tensor_cores ? std::string("attention_") + (a.type == Element::f16 ? "f16_" : "bf16_") + head +
+                                       "_" + std::to_string(c.rows) + "x" + std::to_string(c.keys)
+                                 : "attention_simt_" + head;
+  launch.grid = {static_cast<std::uint32_t>(ceil_div(a.queries * c.group, c.rows)),
+                 static_cast<std::uint32_t>(a.heads / c.group), static_cast<std::uint32_t>(a.batch * c.splits)};
+  launch.block = {128, 1, 1};
+  launch.shared_bytes = shared_request(shared_of(a, c).bytes);
+  launch.programmatic = true;
+  launch.params = param_bytes(p);
+  std::vector<Launch> launches{launch};
+  if (c.splits > 1) {
+    launch.kernel = "attention_combine";
+    launch.grid = {static_cast<std::uint32_t>(a.queries), static_cast<std::uint32_t>(a.heads),
+                   static_cast<std::uint32_t>(a.batch)};
+    launch.shared_bytes = 0;
+    launches.push_back(launch);
+  }
+  return launches;
+}
+
+}  // namespace infernode::cuda

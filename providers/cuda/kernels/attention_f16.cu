@@ -1,0 +1,3 @@
+#include "providers/cuda/kernels/device/attention.cuh"
+
+ATTENTION_KERNELS(f16)

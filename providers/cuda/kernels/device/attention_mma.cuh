@@ -1,0 +1,230 @@
+#pragma once
+
+#include "providers/cuda/kernels/device/attention_common.cuh"
+#include "providers/cuda/kernels/device/mma.cuh"
+
+// Flash attention with mma.sync. Warps share the queries (WQ) and the keys of a block (WK); what WK warps found is
+// merged at the end. MI tiles of 16 queries and KW keys a warp; heads of up to D elements.
+namespace infernode::cuda {
+
+template <MmaKind kind, int D, int WQ, int WK, int MI, int KW, int ST>
+struct AttentionTile {
+  static constexpr MmaKind kKind = kind;
+  static constexpr int kD = D, kWarpsQ = WQ, kWarpsK = WK, kMI = MI, kKeysWarp = KW, kStages = ST;
+  static constexpr int kThreads = WQ * WK * 32, kRows = WQ * MI * 16, kKeys = WK * KW, kBoxes = D / 64;
+  static constexpr int kBytesQ = kRows * D * 2, kBytesKV = kKeys * D * 2;  ///< K and V: one each a stage
+  static constexpr int kOutPitch = D + 4, kBiasPitch = KW + 8;             ///< floats
+};
+
+/// The state of a warp: sums of 16 MI rows, the largest scores and the sums of the weights.
+template <class T>
+struct AttentionRows {
+  float out[T::kMI][T::kD / 8][4];
+  float most[T::kMI][2], weight[T::kMI][2];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int i = 0; i < T::kMI; i++) {
+      most[i][0] = most[i][1] = -INFINITY;
+      weight[i][0] = weight[i][1] = 0;
+#pragma unroll
+      for (int j = 0; j < T::kD / 8; j++) out[i][j][0] = out[i][j][1] = out[i][j][2] = out[i][j][3] = 0;
+    }
+  }
+};
+
+/// Copies blocks of keys or values into boxes of 64 elements a row; a thread copies one 16-byte column of every
+/// kStep-th row.
+template <class T>
+struct KeyCopies {
+  static constexpr int kChunks = T::kD / 8, kStep = T::kThreads / kChunks, kCopies = T::kKeys / kStep;
+  static_assert(kStep % 8 == 0 || kStep == 4);
+  const char* from;  ///< the thread's first row of the next block
+  std::int64_t row;  ///< bytes between rows
+  int bytes;         ///< of the column that exist
+
+  __device__ __forceinline__ KeyCopies(std::uint64_t base, const HeadStrides& at, int batch, int head, int first, int d)
+      : row(at.row * 2) {
+    const int chunk = threadIdx.x % kChunks;
+    from = reinterpret_cast<const char*>(base) + (batch * at.batch + head * at.head + chunk * 8) * 2 +
+           (first + static_cast<int>(threadIdx.x) / kChunks) * row;
+    bytes = max(0, min(16, d * 2 - chunk * 16));
+  }
+
+  /// The next block, of which `there` rows exist.
+  __device__ __forceinline__ void next(std::uint32_t to, int there) {
+    const int chunk = threadIdx.x % kChunks, first = threadIdx.x / kChunks;
+    to += (chunk >> 3) * T::kKeys * 128;
+    const char* at = from;
+#pragma unroll
+    for (int i = 0; i < kCopies; i++, at += kStep * row) {
+      const int r = first + i * kStep;
+      copy16(to + swizzled(r, chunk & 7), at, there >= T::kKeys || r < there ? bytes : 0);
+    }
+    from += T::kKeys * row;
+  }
+};
+
+template <class T>
+__device__ __forceinline__ void copy_queries(std::uint32_t to, const AttentionParams& p, const AttentionPlace& at) {
+  const char* base = reinterpret_cast<const char*>(p.q) + (at.batch * p.q_at.batch + at.head * p.q_at.head) * 2;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < T::kRows * T::kD / 8; i += T::kThreads) {
+    const int chunk = i % (T::kD / 8), r = i / (T::kD / 8), row = at.tile + r, query = query_of(p, row);
+    const bool valid = query < p.queries && chunk * 8 < p.d;
+    copy16(to + (chunk >> 3) * T::kRows * 128 + swizzled(r, chunk & 7),
+           valid ? base + (query * p.q_at.row + (row - query * p.group) * p.q_at.head + chunk * 8) * 2 : base,
+           valid ? min(16, (p.d - chunk * 8) * 2) : 0);
+  }
+}
+
+/// Scores of the warp's rows and its keys of a stage.
+template <class T>
+__device__ __forceinline__ void score(float (&s)[T::kMI][T::kKeysWarp / 8][4], std::uint32_t q, std::uint32_t k,
+                                      int row, int key, int lane) {
+#pragma unroll
+  for (int i = 0; i < T::kMI; i++) {
+#pragma unroll
+    for (int j = 0; j < T::kKeysWarp / 8; j++) s[i][j][0] = s[i][j][1] = s[i][j][2] = s[i][j][3] = 0;
+  }
+#pragma unroll
+  for (int c = 0; c < T::kD / 16; c++) {
+    std::uint32_t a[T::kMI][4];
+#pragma unroll
+    for (int i = 0; i < T::kMI; i++) {
+      load_matrix4(a[i],
+                   q + (c >> 2) * T::kRows * 128 + swizzled(row + i * 16 + (lane & 15), (c & 3) * 2 + (lane >> 4)));
+    }
+#pragma unroll
+    for (int j = 0; j < T::kKeysWarp / 16; j++) {
+      std::uint32_t b[4];
+      load_matrix4(b, k + (c >> 2) * T::kKeys * 128 +
+                          swizzled(key + j * 16 + (lane & 7) + (lane >> 4) * 8, (c & 3) * 2 + (lane >> 3 & 1)));
+#pragma unroll
+      for (int i = 0; i < T::kMI; i++) {
+        mma<T::kKind>(s[i][2 * j], a[i], b[0], b[1]);
+        mma<T::kKind>(s[i][2 * j + 1], a[i], b[2], b[3]);
+      }
+    }
+  }
+}
+
+/// The masks of the warp's rows and keys, [MI * 16][kBiasPitch].
+template <class T>
+__device__ __forceinline__ void load_bias(float* to, const AttentionParams& p, const AttentionPlace& at, int row,
+                                          int key, int lane) {
+  __syncwarp();
+#pragma unroll 4
+  for (int i = lane; i < T::kMI * 16 * T::kKeysWarp; i += 32) {
+    const int r = i / T::kKeysWarp, k = i % T::kKeysWarp, query = query_of(p, at.tile + row + r);
+    const bool valid = query < p.queries && key + k < at.last;
+    const int head = at.head + at.tile + row + r - query * p.group;
+    to[r * T::kBiasPitch + k] = valid ? bias_of(p, at.batch, head, query, key + k) : 0.f;
+  }
+  __syncwarp();
+}
+
+/// Masks the scores of keys that their query does not see.
+template <class T>
+__device__ __forceinline__ void mask(float (&s)[T::kMI][T::kKeysWarp / 8][4], const AttentionParams& p,
+                                     const AttentionPlace& at, int row, int key, int lane) {
+#pragma unroll
+  for (int i = 0; i < T::kMI; i++) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const int query = query_of(p, at.tile + row + i * 16 + (lane >> 2) + half * 8);
+      const int low = at.low(p, query) - key - (lane & 3) * 2, high = at.high(p, query) - key - (lane & 3) * 2;
+#pragma unroll
+      for (int j = 0; j < T::kKeysWarp / 8; j++) {
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+          if (j * 8 + e < low || j * 8 + e >= high) s[i][j][half * 2 + e] = -INFINITY;
+        }
+      }
+    }
+  }
+}
+
+/// Scales the scores and adds masks.
+template <class T>
+__device__ __forceinline__ void add_bias(float (&s)[T::kMI][T::kKeysWarp / 8][4], const float* bias, float scale,
+                                         int lane) {
+#pragma unroll
+  for (int i = 0; i < T::kMI; i++) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+#pragma unroll
+      for (int j = 0; j < T::kKeysWarp / 8; j++) {
+        const float2 add = *reinterpret_cast<const float2*>(bias + (i * 16 + (lane >> 2) + half * 8) * T::kBiasPitch +
+                                                            j * 8 + (lane & 3) * 2);
+        s[i][j][half * 2] = fmaf(s[i][j][half * 2], scale, add.x);
+        s[i][j][half * 2 + 1] = fmaf(s[i][j][half * 2 + 1], scale, add.y);
+      }
+    }
+  }
+}
+
+/// Moves the rows' state to the new largest score, and makes weights of the scores, which `scale` brings to log 2.
+template <class T>
+__device__ __forceinline__ void weigh(float (&s)[T::kMI][T::kKeysWarp / 8][4], AttentionRows<T>& rows, float scale) {
+#pragma unroll
+  for (int i = 0; i < T::kMI; i++) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      float most = fmaxf(s[i][0][half * 2], s[i][0][half * 2 + 1]);
+#pragma unroll
+      for (int j = 1; j < T::kKeysWarp / 8; j++) most = fmaxf(most, fmaxf(s[i][j][half * 2], s[i][j][half * 2 + 1]));
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+      most = fmaxf(rows.most[i][half], scale * fmaxf(most, __shfl_xor_sync(~0u, most, 2)));
+      const float base = most == -INFINITY ? 0.f : most, shrink = fast_exp2(rows.most[i][half] - base);
+      rows.most[i][half] = most;
+      float sum = 0;
+#pragma unroll
+      for (int j = 0; j < T::kKeysWarp / 8; j++) {
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+          float& v = s[i][j][half * 2 + e];
+          v = fast_exp2(fmaf(v, scale, -base));
+          sum += v;
+        }
+      }
+      rows.weight[i][half] = rows.weight[i][half] * shrink + sum;  // lanes of a row are added at the end
+#pragma unroll
+      for (int j = 0; j < T::kD / 8; j++) {
+        rows.out[i][j][half * 2] *= shrink;
+        rows.out[i][j][half * 2 + 1] *= shrink;
+      }
+    }
+  }
+}
+
+/// Adds the weighted values.
+template <class T>
+__device__ __forceinline__ void add_values(const float (&s)[T::kMI][T::kKeysWarp / 8][4], AttentionRows<T>& rows,
+                                           std::uint32_t v, int key, int lane) {
+  const auto pack = [](float a, float b) { return T::kKind == MmaKind::f16 ? pack_f16(a, b) : pack_bf16(a, b); };
+#pragma unroll
+  for (int c = 0; c < T::kKeysWarp / 16; c++) {
+    std::uint32_t a[T::kMI][4];
+#pragma unroll
+    for (int i = 0; i < T::kMI; i++) {
+      a[i][0] = pack(s[i][2 * c][0], s[i][2 * c][1]);
+      a[i][1] = pack(s[i][2 * c][2], s[i][2 * c][3]);
+      a[i][2] = pack(s[i][2 * c + 1][0], s[i][2 * c + 1][1]);
+      a[i][3] = pack(s[i][2 * c + 1][2], s[i][2 * c + 1][3]);
+    }
+#pragma unroll
+    for (int j = 0; j < T::kD / 16; j++) {
+      std::uint32_t b[4];
+      load_matrix4_transposed(
+          b, v + (j >> 2) * T::kKeys * 128 + swizzled(key + c * 16 + (lane & 15), (j & 3) * 2 + (lane >> 4)));
+#pragma unroll
+      for (int i = 0; i < T::kMI; i++) {
+        mma<T::kKind>(rows.out[i][2 * j], a[i], b[0], b[1]);
+        mma<T::kKind>(rows.out[i][2 * j + 1], a[i], b[2], b[3]);
+      }
+    }
+  }
+}
+
+}  // namespace infernode::cuda

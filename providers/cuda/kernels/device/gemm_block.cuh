@@ -1,0 +1,227 @@
+#pragma once
+
+#include "providers/cuda/kernels/device/gemm_tma.cuh"
+#include "providers/cuda/kernels/device/split_wgmma.cuh"
+
+// One block, one tile. A warp of its own fetches: weights before the wait for the kernel before, as far ahead as stages
+// reach. BM / 64 warpgroups share the rows and KW the K of every stage; blocks of a cluster share K.
+namespace infernode::cuda {
+
+/// Where a warp reads: the current stage and the phase of its barrier.
+struct Ring {
+  const int stages;
+  const std::uint32_t empty;
+  std::uint32_t full;
+  int stage = 0, phase = 0;
+
+  __device__ __forceinline__ void wait() const { barrier_wait(full + stage * 8, phase); }
+  __device__ __forceinline__ void next() {
+    if (++stage == stages) stage = 0, phase ^= 1;
+  }
+  /// This warp has read a stage.
+  __device__ __forceinline__ void release(int of) const {
+    if ((threadIdx.x & 31) == 0) barrier_arrive(empty + of * 8);
+  }
+};
+
+/// The producer: one thread.
+template <class C>
+__device__ __forceinline__ void fill_stages(C& copies, const GemmTmaParams& p, std::uint32_t empty) {
+  const int count = copies.at.count, ahead = min(p.stages, count);
+  copies.begin();
+  if (!p.b_constant) wait_for_previous();
+#pragma unroll 1
+  for (int i = 0; i < ahead; i++) copies.load_b(i, i);
+  wait_for_previous();
+  std::uint32_t barrier = copies.full, to = copies.a;
+#pragma unroll 1
+  for (int i = 0; i < ahead; i++, barrier += 8, to += C::kA) copies.load_a(barrier, to);
+  int stage = 0, phase = 0;
+#pragma unroll 1
+  for (int i = ahead; i < count; i++) {
+    barrier_wait(empty + stage * 8, phase);
+    copies.load_b(i, stage);
+    copies.load_a(stage);
+    if (++stage == p.stages) stage = 0, phase ^= 1;
+  }
+}
+
+/// Begins the products of one step; a and b are operand words.
+template <TensorKind kind, int BN, int KW, bool add>
+__device__ __forceinline__ void multiply(float (&sums)[BN / 2], std::uint32_t a, std::uint32_t b) {
+  wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < 4 / KW; k++) {
+    Wgmma<kind, BN>::product(sums, wgmma_descriptor(a + k * 2), wgmma_descriptor(b + k * 2), add || k > 0);
+  }
+  wgmma_commit();
+}
+
+/// Operands in shared memory; a and b are the operands of the first stage, `part` the warpgroup's share of K. Operands
+/// and barriers stay in registers that grow by constants: left to itself the compiler computes them anew in every step.
+template <TensorKind kind, class C, int BN, int KW>
+__device__ __forceinline__ void run_plain(float (&sums)[BN / 2], Ring ring, int count, std::uint32_t a, std::uint32_t b,
+                                          int part) {
+  a = wgmma_operand(a) + part * (8 / KW);
+  b = wgmma_operand(b) + part * (8 / KW);
+  std::uint32_t full = ring.full;
+  asm volatile("" : "+r"(a), "+r"(b), "+r"(full));
+  barrier_wait(full, 0);
+  multiply<kind, BN, KW, false>(sums, a, b);
+  if (count <= ring.stages) {
+#pragma unroll 1
+    for (int i = 1; i < count; i++) {
+      a += C::kA / 16, b += C::kB / 16, full += 8;
+      barrier_wait(full, 0);
+      multiply<kind, BN, KW, true>(sums, a, b);
+    }
+  } else {
+    const std::uint32_t a0 = a, b0 = b, full0 = full, end = full + ring.stages * 8;
+    const std::uint32_t to_empty = ring.empty - ring.full;
+    int phase = 0;
+#pragma unroll 1
+    for (int i = 1; i < count; i++) {
+      const std::uint32_t before = full;
+      a += C::kA / 16, b += C::kB / 16, full += 8;
+      if (full == end) a = a0, b = b0, full = full0, phase ^= 1;
+      barrier_wait(full, phase);
+      multiply<kind, BN, KW, true>(sums, a, b);
+      wgmma_wait<1>();
+      if ((threadIdx.x & 31) == 0) barrier_arrive(before + to_empty);
+    }
+  }
+  wgmma_wait<0>();
+  wgmma_settle(sums);
+}
+
+/// float32 A: `a` is the address of the warp's rows. Every step is summed apart, so that the tensor cores' rounding
+/// does not grow with K, while the next step's A is split.
+template <int pieces, class C, int BM, int BN, int KW>
+__device__ __forceinline__ void run_split(float (&sums)[BN / 2], Ring ring, int count, std::uint32_t a, std::uint32_t b,
+                                          int part) {
+  const int lane = threadIdx.x & 31;
+  b = wgmma_operand(b);
+  asm volatile("" : "+r"(a), "+r"(b), "+r"(ring.full));
+  SplitStep<pieces, BM, BN, KW> now;
+  ring.wait();
+  now.load(a, part, lane);
+#pragma unroll
+  for (int j = 0; j < BN / 2; j++) sums[j] = 0;
+#pragma unroll 1
+  for (int i = 0; i < count; i++) {
+    float step[BN / 2];
+    const int stage = ring.stage;
+    now.begin(step, b + stage * (C::kB / 16), part);
+    ring.next();
+    SplitStep<pieces, BM, BN, KW> next;
+    if (i + 1 < count) {
+      ring.wait();
+      next.load(a + ring.stage * C::kA, part, lane);
+    }
+    wgmma_wait<0>();
+    wgmma_settle(step);
+    now.release();
+    ring.release(stage);
+#pragma unroll
+    for (int j = 0; j < BN / 2; j++) sums[j] += step[j];
+    now = next;
+  }
+}
+
+/// Barriers of a block: full[i], empty[i], then that of the exchange.
+inline constexpr int kMostStages = 16;
+
+template <int kConsumers>
+__device__ __forceinline__ void init_barriers(const GemmTmaParams& p, std::uint32_t full, int exchange_bytes) {
+  prefetch_map(&p.a);
+  prefetch_map(&p.b);
+#pragma unroll 1
+  for (int i = 0; i < p.stages; i++) {
+    barrier_init(full + i * 8, 1);
+    barrier_init(full + (kMostStages + i) * 8, kConsumers / 32);
+  }
+  const std::uint32_t exchange = full + 2 * kMostStages * 8;
+  barrier_init(exchange, 1);
+  barriers_initialised();
+  if (exchange_bytes > 0) barrier_expect(exchange, exchange_bytes);
+}
+
+/// `late`: bias and residual are read after the products, to keep registers for two blocks an SM.
+template <TensorKind kind, int pieces, int BM, int BN, int KW, bool late>
+__device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
+  using C = Copies<Step<kind, pieces>, BM, BN, pieces>;
+  using H = Handout<BM, BN, KW>;
+  constexpr int kConsumers = H::kThreads;
+  INFERNODE_DYNAMIC_SHARED(raw);
+  __shared__ __align__(8) std::uint64_t barriers[2 * kMostStages + 1];
+  const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, blocks = 1 << p.log_split;
+  const Place at(p, BM, BN);
+  const std::uint32_t base = (shared_address(raw) + 1023) & ~1023u, full = shared_address(barriers);
+  const std::uint32_t empty = full + kMostStages * 8, exchanged = empty + kMostStages * 8;
+  float* staged = reinterpret_cast<float*>(raw + (base - shared_address(raw)));
+  const float* received = reinterpret_cast<const float*>(reinterpret_cast<const char*>(staged) + p.receive_offset);
+  C copies{p, at, base, base + p.stages * C::kA, full};
+  let_next_start();
+  if (thread == kConsumers) init_barriers<kConsumers>(p, full, (blocks - 1) * (BM >> p.log_split) * H::kPitch * 4);
+  __syncthreads();
+  if (blocks > 1) cluster_arrive();
+  if (thread >= kConsumers) {
+    if (thread == kConsumers) fill_stages(copies, p, empty);
+    __syncwarp();
+    if (blocks > 1) cluster_wait(), cluster_arrive(), cluster_wait();
+    return;
+  }
+  const H mine(thread);
+  const int column = at.n0 + mine.column, count = min(8, p.n - column);
+  const int row = at.m0 + (at.part * BM >> p.log_split) + mine.row;
+  Columns columns;
+  Raw8 residual;
+  const auto read_epilogue = [&] {
+    if (late || !(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
+    columns.load(p.e, column, count, at.batch0);
+    touch(p.e.activation), touch(p.e.out_row), touch(p.e.out_batch[1]), touch(p.e.residual_batch[1]);
+    touch(p.receive_offset);
+    if (p.e.residual) wait_for_previous();
+    if (mine.active() && mine.row < BM >> p.log_split && row < p.m && count > 0) {
+      load_residual(residual, p.e, EpilogueBatch(p.e, at.batch0, at.batch1), row, column, count);
+    }
+  };
+  if constexpr (!late) read_epilogue();
+  float sums[BN / 2];
+  const int group = warp >> 2, rows = BM == 64 ? 0 : group & 1, part = BM == 64 ? group : group >> 1;
+  const Ring ring{p.stages, empty, full};
+  if constexpr (pieces == 1) {
+    run_plain<kind, C, BN, KW>(sums, ring, at.count, base + rows * 8192, copies.b, part);
+  } else {
+    run_split<pieces, C, BM, BN, KW>(sums, ring, at.count, base + rows * 8192 + (warp & 3) * 2048, copies.b, part);
+  }
+  consumers_meet<kConsumers>();
+  stage_sums<BN>(sums, staged + (part * BM + rows * 64 + (warp & 3) * 16) * H::kPitch, H::kPitch, lane);
+  if constexpr (late) read_epilogue();
+  consumers_meet<kConsumers>();
+  if (blocks > 1) exchange<BM, BN, KW>(p, staged, received, exchanged, at.part);
+  finish_tile<BM, BN, KW>(p, staged, received, at, columns, residual);
+  if (blocks > 1) cluster_wait();
+}
+
+}  // namespace infernode::cuda
+
+/// gemm_block_<name>_<rows>x<columns>x<warpgroups that share K>; `BLOCKS` of them are to fit an SM.
+#define GEMM_BLOCK_IN(NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)                                      \
+  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + 32, BLOCKS)                          \
+      gemm_block_##NAME##_##BM##x##BN##x##KW(const __grid_constant__ infernode::cuda::GemmTmaParams p) { \
+    infernode::cuda::gemm_block<infernode::cuda::TensorKind::KIND, PIECES, BM, BN, KW, LATE>(p);         \
+  }
+#define GEMM_BLOCK(NAME, KIND, PIECES, BM, BN, KW) GEMM_BLOCK_IN(NAME, KIND, PIECES, BM, BN, KW, false, 1)
+
+/// The tiles of the 16-bit types.
+#define GEMM_BLOCK_KERNELS(KIND)                     \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 32, 2)               \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 48, 2)               \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 64, 1)               \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 64, 2)               \
+  GEMM_BLOCK(KIND, KIND, 1, 64, 96, 2)               \
+  GEMM_BLOCK(KIND, KIND, 1, 128, 64, 1)              \
+  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 128, 1, true, 2) \
+  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 192, 1, true, 1) \
+  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 256, 1, true, 1)

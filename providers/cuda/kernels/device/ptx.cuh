@@ -1,0 +1,163 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+/// The shared memory that the launch asks for.
+#define INFERNODE_DYNAMIC_SHARED(name) extern __shared__ __align__(128) char name[]
+
+// Instructions that C++ has no name for. Loads of what earlier kernels wrote are volatile: the compiler may not move
+// them above wait_for_previous().
+namespace infernode::cuda {
+
+__device__ __forceinline__ std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+/// Waits until all memory of the kernels before is visible (programmatic launches).
+__device__ __forceinline__ void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// Lets the next kernel's blocks become resident.
+__device__ __forceinline__ void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/// Brings a parameter's part of constant memory near, while there is time for it.
+template <class T>
+__device__ __forceinline__ void touch(T v) {
+  asm volatile("" ::"r"(static_cast<std::uint32_t>(v)));
+}
+
+__device__ __forceinline__ float fast_reciprocal(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+
+__device__ __forceinline__ float fast_exp2(float x) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+
+/// The same value, of which the compiler knows nothing.
+__device__ __forceinline__ std::uint32_t opaque(std::uint32_t v) {
+  asm volatile("" : "+r"(v));
+  return v;
+}
+
+__device__ __forceinline__ uint4 load16(const void* p) {
+  uint4 r;
+  asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
+               : "l"(p)
+               : "memory");
+  return r;
+}
+
+/// For weights that are read once.
+__device__ __forceinline__ uint4 load16_stream(const void* p) {
+  uint4 r;
+  asm volatile("ld.global.cs.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
+               : "l"(p)
+               : "memory");
+  return r;
+}
+
+/// Zeros where `valid` is not true, without a branch: several such loads are under way at once.
+__device__ __forceinline__ uint4 load16_if(const void* p, bool valid) {
+  uint4 r;
+  asm volatile(
+      "{ .reg .pred q; setp.ne.b32 q, %5, 0; mov.u32 %0, 0; mov.u32 %1, 0; mov.u32 %2, 0; mov.u32 %3, 0;"
+      " @q ld.global.v4.u32 {%0,%1,%2,%3}, [%4]; }"
+      : "=&r"(r.x), "=&r"(r.y), "=&r"(r.z), "=&r"(r.w)
+      : "l"(p), "r"(static_cast<int>(valid))
+      : "memory");
+  return r;
+}
+
+__device__ __forceinline__ float load_f32(const void* p) {
+  float r;
+  asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(r) : "l"(p) : "memory");
+  return r;
+}
+
+__device__ __forceinline__ std::uint16_t load_u16(const void* p) {
+  std::uint16_t r;
+  asm volatile("ld.global.cg.u16 %0, [%1];" : "=h"(r) : "l"(p) : "memory");
+  return r;
+}
+
+/// 16 bytes into shared memory, of which the first `bytes` (0 to 16) are read and the rest are zero.
+__device__ __forceinline__ void copy16(std::uint32_t to, const void* from, int bytes) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+#else
+  uint4 v = make_uint4(0, 0, 0, 0);
+  if (bytes == 16) {
+    v = load16(from);
+  } else if (bytes > 0) {
+    std::uint32_t w[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      if (i * 2 < bytes) w[i >> 1] |= std::uint32_t{load_u16(static_cast<const char*>(from) + i * 2)} << (i & 1) * 16;
+    }
+    v = make_uint4(w[0], w[1], w[2], w[3]);
+  }
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+#endif
+}
+
+__device__ __forceinline__ void copies_commit() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/// Waits until at most N groups of copies are under way.
+template <int N>
+__device__ __forceinline__ void copies_wait() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+__device__ __forceinline__ void load_matrix4(std::uint32_t (&r)[4], std::uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
+}
+
+__device__ __forceinline__ void load_matrix4_transposed(std::uint32_t (&r)[4], std::uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(address)
+               : "memory");
+}
+
+/// Where 16-byte chunk `chunk` (0 to 7) of a 128-byte row lies, so that eight rows of a column fall into eight banks.
+/// It is the layout that TMA's 128-byte swizzle writes.
+__device__ __forceinline__ std::uint32_t swizzled(int row, int chunk) { return row * 128 + ((chunk ^ (row & 7)) << 4); }
+
+__device__ __forceinline__ std::uint32_t bits(__half2 v) { return *reinterpret_cast<std::uint32_t*>(&v); }
+__device__ __forceinline__ std::uint32_t bits(__nv_bfloat162 v) { return *reinterpret_cast<std::uint32_t*>(&v); }
+__device__ __forceinline__ std::uint32_t pack_f16(float a, float b) { return bits(__floats2half2_rn(a, b)); }
+__device__ __forceinline__ std::uint32_t pack_bf16(float a, float b) { return bits(__floats2bfloat162_rn(a, b)); }
+__device__ __forceinline__ float2 unpack_f16(std::uint32_t v) {
+  return __half22float2(*reinterpret_cast<__half2*>(&v));
+}
+__device__ __forceinline__ float2 unpack_bf16(std::uint32_t v) {
+  return make_float2(__uint_as_float(v << 16), __uint_as_float(v & 0xffff0000u));
+}
+
+}  // namespace infernode::cuda

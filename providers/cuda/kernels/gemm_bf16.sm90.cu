@@ -1,0 +1,3 @@
+#include "providers/cuda/kernels/device/gemm_block.cuh"
+
+GEMM_BLOCK_KERNELS(bf16)

@@ -1,0 +1,6 @@
+#include "providers/cuda/kernels/device/gemm_mma.cuh"
+
+GEMM_MMA(gemm, f16, f16, 1, 64, 64, 32, 32, 4, false)
+GEMM_MMA(gemm, f16, f16, 1, 128, 128, 64, 32, 3, false)
+GEMM_MMA(conv, f16, f16, 1, 64, 64, 32, 32, 4, true)
+GEMM_MMA(conv, f16, f16, 1, 128, 64, 32, 32, 3, true)

@@ -1,0 +1,201 @@
+#include "providers/cuda/kernels/products/product.h"
+
+#include <algorithm>
+
+#include "providers/cuda/kernels/params/gemv.h"
+#include "providers/cuda/kernels/products/tensor_map.h"
+#include "providers/cuda/kernels/shared_request.h"
+
+namespace infernode::cuda {
+
+namespace {
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t batches(const Product& p) { return p.batch[0] * p.batch[1]; }
+
+std::int64_t tiles(const Product& p, const ProductChoice& c) { return ceil_div(p.m, c.bm) * ceil_div(p.n, c.bn); }
+
+std::string kind_name(const Product& p) {
+  if (p.b.pieces > 1) return p.b.pieces == 3 ? "bf16x6" : "bf16x3";
+  return p.a.type == Element::f16 ? "f16" : p.a.type == Element::bf16 ? "bf16" : "tf32";
+}
+
+std::string tile_name(const ProductChoice& c) { return std::to_string(c.bm) + "x" + std::to_string(c.bn); }
+
+template <class Params>
+Launch launch_of(std::string kernel, Dim3 grid, std::uint32_t threads, std::size_t shared, const Params& params) {
+  Launch launch;
+  launch.kernel = std::move(kernel);
+  launch.grid = grid;
+  launch.block = {threads, 1, 1};
+  launch.shared_bytes = shared_request(shared);
+  launch.programmatic = true;
+  launch.params = param_bytes(params);
+  return launch;
+}
+
+Dim3 grid_of(const Product& p, const ProductChoice& c) {
+  return {static_cast<std::uint32_t>(tiles(p, c)), static_cast<std::uint32_t>(batches(p)),
+          static_cast<std::uint32_t>(c.split)};
+}
+
+/// A convolution reads steps of one tap: what a tap has beyond its channels is zero in B.
+ConvParams stepped(const Product& p) {
+  ConvParams conv = p.conv;
+  const std::int64_t step = product_step(p);
+  if (conv.taps == 1) conv.channels_padded = static_cast<std::int32_t>(ceil_div(conv.channels_padded, step) * step);
+  return conv;
+}
+
+Launch plan_block(const Target& target, const Product& p, const ProductChoice& c) {
+  GemmTmaParams q{};
+  if (p.conv.taps) {
+    q.a = pixel_map(target, p.a.address, p.a.type, p.conv.channels * p.groups, p.images, p.conv, c.bm);
+    q.conv = stepped(p);
+  } else {
+    TiledView a{p.a.address, p.a.type, p.k, p.m, {p.batch[0], p.batch[1]}, p.a.row, {p.a.batch[0], p.a.batch[1]}};
+    q.a = tiled_map(target, a, c.bm);
+    for (int i = 0; i < 2; i++) q.a_batch[i] = p.a.batch[i] != 0;
+  }
+  const std::int64_t b_k = p.b.pieces > 1 ? p.b.plane * (p.b.pieces - 1) + p.b.row : p.k;
+  TiledView b{p.b.address, p.b.type, b_k, p.n, {p.batch[0], p.batch[1]}, p.b.row, {p.b.batch[0], p.b.batch[1]}};
+  q.b = tiled_map(target, b, c.bn);
+  for (int i = 0; i < 2; i++) q.b_batch[i] = p.b.batch[i] != 0;
+  q.e = epilogue_params(p.epilogue, p.column_batch);
+  q.m = static_cast<std::int32_t>(p.m);
+  q.n = static_cast<std::int32_t>(p.n);
+  q.n_tiles = static_cast<std::int32_t>(ceil_div(p.n, c.bn));
+  q.k_blocks = static_cast<std::int32_t>(product_steps(p));
+  q.b_plane = static_cast<std::int32_t>(p.b.plane);
+  q.stages = c.stages;
+  while (1 << q.log_split < c.split) q.log_split++;
+  const std::int64_t stage = (c.bm * (p.b.pieces > 1 ? 2 : 1) + c.bn * p.b.pieces) * 128;
+  const std::int64_t sums = std::int64_t{c.kw} * c.bm * (c.bn + 8) * 4;
+  q.receive_offset = static_cast<std::int32_t>(ceil_div(std::max(c.stages * stage, sums), 128) * 128);
+  q.batch_inner = p.batch[1] == 1 ? 1 << 30 : static_cast<std::int32_t>(p.batch[0]);
+  q.b_constant = p.b_constant;
+  const Dim3 grid{static_cast<std::uint32_t>(q.n_tiles), static_cast<std::uint32_t>(ceil_div(p.m, c.bm)),
+                  static_cast<std::uint32_t>(batches(p) * c.split)};
+  Launch launch = launch_of("gemm_block_" + kind_name(p) + "_" + tile_name(c) + "x" + std::to_string(c.kw), grid,
+                            static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + 32), product_shared(p, c), q);
+  if (c.split > 1) launch.cluster.z = static_cast<std::uint32_t>(c.split);
+  return launch;
+}
+
+GemmMmaParams mma_params(const Product& p, const ProductChoice& c) {
+  GemmMmaParams q{};
+  q.a = p.a.address;
+  q.b = p.b.address;
+  q.e = epilogue_params(p.epilogue, p.column_batch);
+  q.conv = p.conv;
+  q.a_row = p.a.row;
+  q.b_row = p.b.row;
+  for (int i = 0; i < 2; i++) {
+    q.a_batch[i] = p.a.batch[i];
+    q.b_batch[i] = p.b.batch[i];
+  }
+  q.b_plane = p.b.plane;
+  q.m = static_cast<std::int32_t>(p.m);
+  q.n = static_cast<std::int32_t>(p.n);
+  q.k = static_cast<std::int32_t>(p.k);
+  q.n_tiles = static_cast<std::int32_t>(ceil_div(p.n, c.bn));
+  q.k_blocks = static_cast<std::int32_t>(ceil_div(p.k, product_step(p)));
+  q.batch_inner = static_cast<std::int32_t>(p.batch[0]);
+  q.b_constant = p.b_constant;
+  q.a_type = p.a.type;
+  q.b_type = p.b.type;
+  return q;
+}
+
+Launch plan_gemv(const Product& p, const ProductChoice& c) {
+  GemvParams q{};
+  q.a = p.a.address;
+  q.b = p.b.address;
+  q.e = epilogue_params(p.epilogue, p.column_batch);
+  q.a_row = p.a.row;
+  q.b_row = p.b.row;
+  for (int i = 0; i < 2; i++) {
+    q.a_batch[i] = p.a.batch[i];
+    q.b_batch[i] = p.b.batch[i];
+  }
+  q.m = static_cast<std::int32_t>(p.m);
+  q.n = static_cast<std::int32_t>(p.n);
+  q.k = static_cast<std::int32_t>(p.k);
+  q.batch_inner = static_cast<std::int32_t>(p.batch[0]);
+  q.b_constant = p.b_constant;
+  return launch_of("gemv_" + kind_name(p), grid_of(p, c), static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c),
+                   q);
+}
+
+Launch plan_reduce(const Product& p, const ProductChoice& c, DevicePtr partial) {
+  GemmReduceParams r{};
+  r.partial = partial;
+  r.e = epilogue_params(p.epilogue, p.column_batch);
+  r.m = static_cast<std::int32_t>(p.m);
+  r.n = static_cast<std::int32_t>(p.n);
+  r.parts = c.split;
+  r.batch = static_cast<std::int32_t>(batches(p));
+  r.batch_inner = static_cast<std::int32_t>(p.batch[0]);
+  const Dim3 grid{static_cast<std::uint32_t>(ceil_div(p.m * ceil_div(p.n, 8), 256)),
+                  static_cast<std::uint32_t>(r.batch), 1};
+  return launch_of("gemm_reduce", grid, 256, 0, r);
+}
+
+}  // namespace
+
+std::int64_t product_step(const Product& p) { return p.a.type == Element::f32 && p.b.pieces == 1 ? 32 : 64; }
+
+std::int64_t product_steps(const Product& p) {
+  const std::int64_t step = product_step(p);
+  if (!p.conv.taps) return ceil_div(p.k, step);
+  return p.conv.taps * ceil_div(p.conv.channels_padded, step);
+}
+
+std::size_t product_shared(const Product& p, const ProductChoice& c) {
+  const std::int64_t stage = (c.bm * (p.b.pieces > 1 ? 2 : 1) + c.bn * p.b.pieces) * 128;
+  const std::int64_t tile = std::int64_t{c.bm} * (c.bn + 8) * 4;
+  switch (c.kernel) {
+    case ProductKernel::block:
+      return static_cast<std::size_t>(1024 + ceil_div(std::max(c.stages * stage, c.kw * tile), 128) * 128 +
+                                      (c.split > 1 ? tile : 0));
+    case ProductKernel::mma:
+      return static_cast<std::size_t>(std::max(c.stages * stage, tile));
+    // Blocks that hold some memory spread over the SMs, and leave room for the next kernel's only.
+    case ProductKernel::gemv:
+      return tiles(p, c) * batches(p) <= 264 ? 40 * 1024 : 0;
+    case ProductKernel::simt:
+      break;
+  }
+  return 0;
+}
+
+std::size_t product_workspace(const Product& p, const ProductChoice& c) {
+  if (c.kernel != ProductKernel::mma || c.split == 1) return 0;
+  return static_cast<std::size_t>(c.split * batches(p) * p.m * ceil_div(p.n, 8) * 8 * 4);
+}
+
+void plan_product(const Target& target, const Product& p, const ProductChoice& c, DevicePtr workspace,
+                  std::vector<Launch>& launches) {
+  if (c.kernel == ProductKernel::block) {
+    launches.push_back(plan_block(target, p, c));
+    return;
+  }
+  if (c.kernel == ProductKernel::gemv) {
+    launches.push_back(plan_gemv(p, c));
+    return;
+  }
+  GemmMmaParams q = mma_params(p, c);
+  if (c.kernel == ProductKernel::simt) {
+    launches.push_back(launch_of("gemm_simt", grid_of(p, c), 256, 0, q));
+    return;
+  }
+  if (c.split > 1) q.partial = workspace;
+  const std::string family = p.conv.taps ? "conv_mma_" : "gemm_mma_";
+  const std::uint32_t threads = c.bm * c.bn >= 128 * 64 ? 256 : 128;
+  launches.push_back(
+      launch_of(family + kind_name(p) + "_" + tile_name(c), grid_of(p, c), threads, product_shared(p, c), q));
+  if (c.split > 1) launches.push_back(plan_reduce(p, c, workspace));
+}
+
+}  // namespace infernode::cuda
