@@ -71,9 +71,7 @@ class BlockedConv final : public kernel::Kernel {
     const Tensor* const z = ctx.optional_input(3);
     if (z != nullptr && z->shape() != shape)
       fail(ErrorCode::ShapeMismatch, cat("BlockedConv adds Z ", z->shape().to_string(), " to ", shape.to_string()));
-    if (runner_ == nullptr)
-      fail(ErrorCode::UnsupportedOperator,
-           cat("BlockedConv has no loops for ", x.shape().to_string(), " and W ", w.to_string(), ", group ", groups_));
+    if (runner_ == nullptr) refuse(planar, channels, w);
     check_types(x, z, out);
     runner_->run(ctx, p, args, x, ctx.input(1), z, out);
   }
@@ -96,6 +94,16 @@ class BlockedConv final : public kernel::Kernel {
     site->planes = planar;
     if (w != nullptr && w->dtype() == DType::Float32) site->weight = w;
     return site;
+  }
+
+  [[noreturn]] void refuse(bool planar, std::int64_t channels, const Shape& w) const {
+    if (planar && channels > static_cast<std::int64_t>(microkernels::kMostPlanes))
+      fail(ErrorCode::UnsupportedOperator, cat("BlockedConv takes ", channels, " channels in blocks only"));
+    if (groups_ != 1)
+      fail(ErrorCode::UnsupportedOperator,
+           cat("BlockedConv takes groups of one channel a group, or such as fill blocks together, got W ",
+               w.to_string(), ", group ", groups_));
+    fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
   }
 
   /// Blocks may be of bfloat16 where the loops take them.

@@ -32,8 +32,8 @@ TEST_CASE("fit gives no rate below zero, and none to terms that never occur") {
 
 TEST_CASE("every table has rows, and each of them a name and rates that are no less than zero") {
   using microkernels::Float32Precision;
-  for (const CpuRung rung : {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni, CpuRung::Bf16,
-                             CpuRung::Amx, CpuRung::Neon}) {
+  for (const CpuRung rung :
+       {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni, CpuRung::Bf16, CpuRung::Amx, CpuRung::Neon}) {
     for (const auto precision : {Float32Precision::kHighest, Float32Precision::kHigh, Float32Precision::kMedium}) {
       const std::span<const Row> rows = table(rung, precision);
       REQUIRE(!rows.empty());

@@ -241,8 +241,7 @@ cost::Terms terms(const ConvSite& site) { return blocked_terms(site, site.shape,
 }  // namespace
 
 const ConvMethod kConvBlocked{"blocked", can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedPoints{"blocked.points", can_run_points, terms, nullptr,
-                                    make<BlockedDense::Way::Windows>};
+const ConvMethod kConvBlockedPoints{"blocked.points", can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>};
 const ConvMethod kConvBlockedPlanes{"blocked.planes", can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>};
 const ConvMethod kConvBlockedWinograd{
     "blocked.winograd", can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>, fits_winograd};

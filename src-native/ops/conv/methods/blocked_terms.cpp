@@ -31,7 +31,8 @@ Bands bands(const ConvShape& s, std::size_t row, std::size_t most) {
     return {ceil_div(rows, std::max<std::size_t>(1, most / row)), number(s.positions())};
   }
   const std::size_t strips = std::max<std::size_t>(1, ceil_div(row * (reach_h(s) + 1), most));
-  const std::size_t kept = most * strips / row, band = kept <= reach_h(s) ? 1 : (kept - reach_h(s) - 1) / s.stride_h + 1;
+  const std::size_t kept = most * strips / row,
+                    band = kept <= reach_h(s) ? 1 : (kept - reach_h(s) - 1) / s.stride_h + 1;
   const std::size_t count = ceil_div(s.out_h, band);
   return {count * strips, number(s.out_h * s.stride_h + count * reach_h(s)) * number(seen_width(s))};
 }

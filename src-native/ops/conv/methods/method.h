@@ -100,8 +100,8 @@ double block_conversion_time(CpuRung rung, microkernels::Float32Precision precis
 
 extern const ConvMethod kConvDft, kConvFew, kConvDirect, kConvColumns, kConvUnit, kConvDepthwiseRows,
     kConvDepthwiseStrided, kConvDepthwise, kConvRows, kConvLine, kConvToom, kConvWinograd, kConvBlocked,
-    kConvBlockedPoints,
-    kConvBlockedPlanes, kConvBlockedWinograd, kConvBlockedGroups, kConvBlockedDepthwise, kConvBlockedDepthwiseAny;
+    kConvBlockedPoints, kConvBlockedPlanes, kConvBlockedWinograd, kConvBlockedGroups, kConvBlockedDepthwise,
+    kConvBlockedDepthwiseAny;
 
 /// The quickest method's, of the node that the kernel is built for; where little is known of it, one for any.
 std::unique_ptr<ConvRunner> make_conv(kernel::KernelInfo& info);
