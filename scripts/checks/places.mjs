@@ -1,4 +1,4 @@
-// No path of somebody's machine and no registry host in a tracked file: both break elsewhere.
+// No path of somebody's machine, no registry host and no mark of a merge in a tracked file: they break elsewhere.
 import { dirname } from 'node:path';
 import { root } from '../lib/project.mjs';
 
@@ -27,6 +27,7 @@ export function check(files, read, checkout = root) {
       .split('\n')
       .forEach((line, index) => {
         if (machine.test(line)) problems.push(`${path}:${index + 1}: path of a machine: ${line.trim().slice(0, 100)}`);
+        if (/^(<{7}|>{7}) /.test(line)) problems.push(`${path}:${index + 1}: mark of a merge: ${line.slice(0, 100)}`);
         if (registryHost.test(line)) problems.push(`${path}:${index + 1}: registry host: ${line.trim().slice(0, 100)}`);
       });
   }

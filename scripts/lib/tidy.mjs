@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { clangTool, compilerHeaders } from './clang-tools.mjs';
-import { includedFiles } from './includes.mjs';
+import { includedFiles } from './included-files.mjs';
 import { live } from './live.mjs';
 import { at, fingerprint, say } from './project.mjs';
 import { isNativeSource, read } from './source-files.mjs';

@@ -28,7 +28,7 @@ std::from_chars_result read_number(std::string_view text, T& value) {
 
 }  // namespace
 
-void Scanner::fail(std::string what) const {
+void Scanner::fail(std::string_view what) const {
   size_t line = 1, column = 1;
   for (size_t i = 0; i < at_ && i < text_.size(); ++i) {
     if (text_[i] == '\n') {

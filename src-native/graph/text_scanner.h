@@ -13,7 +13,7 @@ class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
 
-  [[noreturn]] void fail(std::string what) const;
+  [[noreturn]] void fail(std::string_view what) const;
 
   /// Next character after blanks and comments; '\0' at the end.
   char peek();

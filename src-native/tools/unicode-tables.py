@@ -94,13 +94,8 @@ def main():
     ):
         out.append(f"std::span<const {element}> {function}() {{ return {array}; }}")
     out += ["", "}  // namespace infernode::ops::text::tables", ""]
-<<<<<<< HEAD:scripts/generate-unicode-tables.py
-    root = pathlib.Path(__file__).resolve().parent.parent
-    (root / "src-native/ops/text/unicode_tables.cpp").write_text("\n".join(out))
-=======
     root = pathlib.Path(__file__).resolve().parents[2]
     (root / "src-native/ops/text/unicode_tables.cpp").write_text("\n".join(out))
->>>>>>> main:src-native/tools/unicode-tables.py
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import { check as length } from '../../scripts/checks/length.mjs';
 import { check as options } from '../../scripts/checks/options.mjs';
 import { check as places } from '../../scripts/checks/places.mjs';
 import { check as registration } from '../../scripts/checks/registration.mjs';
+import { includedFiles } from '../../scripts/lib/included-files.mjs';
 
 /** Runs a check over files given as { path: text }. */
 const problems = (check, files) => check(Object.keys(files), (path) => files[path]);
@@ -151,6 +152,19 @@ describe('options', () => {
   });
 });
 
+describe('what a file includes', () => {
+  const files = {
+    'src-native/session/session_options.h': '#include <map>\n#include "session/option_fields.h"\n',
+    'src-native/session/option_fields.h':
+      '#pragma once\n  #include "session/session_options.h"\n#include "made/by/cmake.h"\n',
+  };
+
+  it('is found by way of others, once, where it is there', () => {
+    const found = includedFiles('src-native/session/session_options.h', (path) => files[path]);
+    expect([...found].sort()).toEqual(Object.keys(files).sort());
+  });
+});
+
 describe('length', () => {
   it('allows 600 lines and no more', () => {
     expect(problems(length, { 'src/a.ts': 'x\n'.repeat(600) })).toEqual([]);
@@ -167,9 +181,12 @@ describe('places', () => {
   const host = ['registry', 'npmjs', 'org'].join('.');
   const found = (line) => places(['a.json'], () => `\n${line}\n`, '/projects/main');
 
-  it.each([`// see ${home}`, '// see /projects/other/x', `"resolved": "https://${host}/a"`])('finds %j', (line) => {
-    expect(found(line)).toHaveLength(1);
-  });
+  it.each([`// see ${home}`, '// see /projects/other/x', `"resolved": "https://${host}/a"`, `${'<'.repeat(7)} HEAD`])(
+    'finds %j',
+    (line) => {
+      expect(found(line)).toHaveLength(1);
+    },
+  );
 
   const tail = ['', 'home', 'ada', 'a'].join('/');
 

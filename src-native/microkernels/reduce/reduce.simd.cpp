@@ -257,8 +257,8 @@ void rms_norm(const float* x, const float* gamma, float* y, std::size_t n, float
 
 template <bool kGreatest>
 std::size_t arg_extreme(const float* x, std::size_t n, bool last) noexcept {
-  constexpr ReduceOp op = kGreatest ? ReduceOp::kMax : ReduceOp::kMin;
-  const float value = row<op>(x, n);
+  constexpr ReduceOp kOp = kGreatest ? ReduceOp::kMax : ReduceOp::kMin;
+  const float value = row<kOp>(x, n);
   const bool nan = value != value;
   const VecF wanted = set(value);
   const auto matches = [&](std::size_t i) { return nan ? x[i] != x[i] : x[i] == value; };

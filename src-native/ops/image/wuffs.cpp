@@ -8,6 +8,7 @@
 #include "ops/image/image.h"
 
 #if __has_include(<wuffs-unsupported-snapshot.c>)
+// NOLINTBEGIN(bugprone-reserved-identifier,bugprone-suspicious-include): the names are its own
 #define WUFFS_IMPLEMENTATION
 #define WUFFS_CONFIG__STATIC_FUNCTIONS
 #define WUFFS_CONFIG__MODULES
@@ -19,6 +20,7 @@
 #define WUFFS_CONFIG__MODULE__PNG
 #define WUFFS_CONFIG__MODULE__ZLIB
 #include <wuffs-unsupported-snapshot.c>
+// NOLINTEND(bugprone-reserved-identifier,bugprone-suspicious-include)
 
 namespace infernode::ops::image {
 namespace {
