@@ -6,7 +6,7 @@ import { warmUp } from './start-up/warm-up.js';
 registerBackends();
 warmUp();
 
-export { listSupportedBackends } from './providers.js';
+export { listDevices, listSupportedBackends, type DeviceInfo } from './providers.js';
 export { EngineTensor } from './tensor/engine-tensor.js';
 export { InferenceError, type ErrorCode, type ErrorFields } from './errors.js';
 export { InferenceSession, type ModelMetadata, type NodePlacement } from './inference-session.js';

@@ -140,9 +140,20 @@ export interface NativeSession {
   release(done: Completion<undefined>): void;
 }
 
+/** provider::DeviceDescription */
+export interface NativeDevice {
+  device: string;
+  name: string;
+  memoryBytes: number;
+  computeCapability: string;
+  driver: string;
+}
+
 export interface NativeAddon {
   readonly version: string;
   listSupportedBackends(): { name: string; bundled: boolean }[];
+  /** Returns a job for `cancel`. */
+  listDevices(done: Completion<NativeDevice[]>): number;
   /** Returns a job for `cancel`. `bytes` are copied during the call. */
   createSession(source: ModelSource, options: NativeSessionOptions, done: Completion<NativeSession>): number;
   createSessionSync(source: ModelSource, options: NativeSessionOptions): NativeSession;

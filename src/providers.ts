@@ -1,3 +1,4 @@
+import { fromNative } from './errors.js';
 import { listed } from './hints.js';
 import { loadNative } from './load-native.js';
 
@@ -17,6 +18,31 @@ export function unknownProviderHint(names: readonly string[]): string {
   const here = listSupportedBackends().map(({ name }) => name);
   const has = ` This build has ${listed(here.filter((name) => name !== 'null'))}.`;
   return browserOnly.has(unknown) ? ` '${unknown}' is a provider of onnxruntime-web.${has}` : has;
+}
+
+/** A device that a provider of this binary can use. */
+export interface DeviceInfo {
+  /** As `allocate` and `executionProviders` count it: 'cuda:0'. */
+  readonly device: string;
+  readonly name: string;
+  readonly memoryBytes: number;
+  /** What the device's processors know, '9.0'. */
+  readonly computeCapability: string;
+  /** Version of the interface that its driver has, '13.0'. */
+  readonly driver: string;
+}
+
+/**
+ * The accelerators that this binary's providers can use on this machine; empty where there are none. Starts the vendors'
+ * drivers, which takes some 100 ms the first time, on another thread.
+ */
+export function listDevices(): Promise<DeviceInfo[]> {
+  return new Promise((resolve, reject) => {
+    loadNative().listDevices((error, devices) => {
+      if (error !== undefined) reject(fromNative(error));
+      else resolve(devices ?? []);
+    });
+  });
 }
 
 /** The providers that this binary has. */

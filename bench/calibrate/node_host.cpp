@@ -28,7 +28,6 @@ const tensor::Tensor* NodeHost::constant(std::size_t i) const {
 double NodeHost::time(FunctionRef<void(kernel::KernelContext&)> run) const {
   runtime::FrameAllocator memory(std::size_t{1} << 30);
   kernel::RunContext context;
-  context.precision = kernels_.precision;
   context.allocator = &memory;
   NoOutputs sink;
   kernel::KernelContext ctx(context, {}, {}, {}, {}, {}, sink);

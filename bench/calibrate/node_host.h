@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernel/kernel.h"
-#include "runtime/frame_allocator.h"
+#include "runtime/memory/frame_allocator.h"
 
 namespace infernode::bench {
 

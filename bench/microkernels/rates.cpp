@@ -37,15 +37,15 @@ double peak(const Target& target) {
 
 double product(const Target& target) {
   constexpr std::size_t kSize = 1024;
-  const GemmTable& table = gemm_table(target.rung);
+  const GemmTable& table = kernel_set(target.rung).gemm;
   Buffer a(kSize * kSize), b(kSize * kSize), c(kSize * kSize), scratch(table.scratch_floats);
-  Buffer packed(table.packed_b_floats(kSize, kSize));
-  table.pack_b(kSize, kSize, b.data(), FloatType::kF32, kSize, false, packed.data(), 0, kSize);
+  Buffer packed(table.weights.bytes(kSize, kSize) / sizeof(float));
+  table.weights.pack(kSize, kSize, b.data(), FloatType::kF32, kSize, false, packed.data(), 0, kSize);
   GemmArgs args;
   args.m = args.n = args.k = args.lda = args.ldb = args.ldc = kSize;
   args.a = a.data();
   args.b = b.data();
-  args.packed_b = packed.data();
+  args.packed_b = table.weights.packed(kSize, kSize, packed.data());
   args.c = c.data();
   const double seconds = best_seconds([&] { table.gemm(args, {0, kSize, 0, kSize}, scratch.data()); });
   return 2.0 * kSize * kSize * kSize / seconds * 1e-9;

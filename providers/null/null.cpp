@@ -2,6 +2,7 @@
 // host memory that poses as a device's, by the CPU's kernels.
 
 #include <cstring>
+#include <functional>
 #include <set>
 
 #include "kernel/inference.h"
@@ -17,41 +18,75 @@ using graph::ValueId;
 using tensor::Tensor;
 using tensor::Value;
 
-/// Copies are done when asked for, so there is nothing to wait for.
+/// Does nothing before it must, so that a caller who forgets to wait sees memory as it was.
 class NullStream final : public Stream {
  public:
-  void synchronize() override {}
+  void put(std::function<void()> work) { queue_.push_back(std::move(work)); }
+  void synchronize() override {
+    std::vector<std::function<void()>> queue;
+    queue.swap(queue_);
+    for (const auto& work : queue) work();
+  }
+
+ private:
+  std::vector<std::function<void()>> queue_;
 };
 
-/// One claimed subgraph, interpreted node by node.
+NullStream& of_null(Stream& stream) { return static_cast<NullStream&>(stream); }
+
+/// One claimed subgraph, interpreted node by node. Where the shapes of its results follow from those of its inputs it
+/// is put into the stream; otherwise it waits for what the stream has, and runs at once.
 class NullKernel final : public kernel::Kernel {
  public:
   NullKernel(std::shared_ptr<const graph::Graph> body, const kernel::Registry& registry)
       : body_(std::move(body)), registry_(registry), order_(body_->topological_order()) {}
 
   void run(kernel::KernelContext& ctx) const override {
-    std::vector<Value> values(body_->values().size());
-    for (std::size_t v = 0; v < values.size(); ++v) values[v] = body_->value(static_cast<ValueId>(v)).constant;
-    for (std::size_t i = 0; i < body_->inputs().size(); ++i) at(values, body_->inputs()[i]) = as_host(ctx.input(i));
-    for (const graph::NodeId id : order_) {
-      ctx.run().check();
-      const graph::Node& node = body_->node(id);
-      std::vector<const Value*> inputs;
-      for (const ValueId input : node.inputs) inputs.push_back(input == kNoValue ? nullptr : &at(values, input));
-      std::vector<Value> outputs = kernel::evaluate_node(*body_, node, inputs, registry_, ctx.run());
-      for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-        if (node.outputs[o] != kNoValue) at(values, node.outputs[o]) = std::move(outputs[o]);
+    std::vector<Value> inputs;
+    for (std::size_t i = 0; i < body_->inputs().size(); ++i) inputs.emplace_back(as_host(ctx.input(i)));
+    std::vector<Tensor> outputs = foreseen(ctx, inputs);
+    if (outputs.empty()) {
+      ctx.stream().synchronize();
+      const std::vector<Value> results = evaluate(inputs, ctx.run());
+      for (std::size_t o = 0; o < results.size(); ++o) {
+        const Tensor& result = results[o].tensor();
+        tensor::copy_elements(result, as_host(ctx.output(o, result.dtype(), result.shape())));
       }
+      return;
     }
-    for (std::size_t o = 0; o < body_->outputs().size(); ++o) {
-      const Tensor& result = at(values, body_->outputs()[o]).tensor();
-      const Tensor out = ctx.output(o, result.dtype(), result.shape());
-      tensor::copy_elements(result, as_host(out));
-    }
+    kernel::RunContext later = ctx.run();
+    later.loops = nullptr;  // of this step
+    of_null(ctx.stream()).put([this, later, inputs = std::move(inputs), outputs = std::move(outputs)]() mutable {
+      const std::vector<Value> results = evaluate(inputs, later);
+      for (std::size_t o = 0; o < results.size(); ++o) tensor::copy_elements(results[o].tensor(), as_host(outputs[o]));
+    });
   }
 
  private:
-  static Value& at(std::vector<Value>& values, ValueId id) { return values[static_cast<std::size_t>(id)]; }
+  /// Memory for the outputs; none where a shape is not known beforehand.
+  std::vector<Tensor> foreseen(kernel::KernelContext& ctx, std::span<const Value> inputs) const {
+    std::vector<graph::ValueType> types;
+    for (const Value& input : inputs)
+      types.push_back(graph::ValueType::tensor(input.tensor().dtype(), graph::to_sym(input.tensor().shape())));
+    const kernel::InferredGraph inferred = kernel::infer_values(*body_, order_, types, {}, registry_);
+    std::vector<tensor::Shape> shapes;
+    for (const ValueId id : body_->outputs()) {
+      const graph::ValueType& type = inferred.types[static_cast<std::size_t>(id)];
+      const auto shape = type.shape ? graph::to_known(*type.shape) : std::nullopt;
+      if (!shape || type.elem == tensor::DType::Undefined) return {};
+      shapes.push_back(*shape);
+    }
+    std::vector<Tensor> outputs;
+    for (std::size_t o = 0; o < shapes.size(); ++o) {
+      const auto id = static_cast<std::size_t>(body_->outputs()[o]);
+      outputs.push_back(ctx.output(o, inferred.types[id].elem, shapes[o]));
+    }
+    return outputs;
+  }
+
+  std::vector<Value> evaluate(std::span<const Value> inputs, kernel::RunContext& run) const {
+    return kernel::evaluate_graph(*body_, inputs, {}, registry_, run);
+  }
 
   std::shared_ptr<const graph::Graph> body_;
   const kernel::Registry& registry_;
@@ -75,17 +110,20 @@ class NullProvider final : public Provider {
     return {claim};
   }
 
-  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph) override {
+  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph> subgraph,
+                                          microkernels::Float32Precision) override {
     return std::make_unique<NullKernel>(std::move(subgraph), *registry_);
   }
 
   tensor::Allocator& allocator() override { return allocator_; }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<NullStream>(); }
-  void copy(const Tensor& from, const Tensor& to, Stream&) override {
+  void copy(const Tensor& from, const Tensor& to, Stream& stream) override {
     if (from.dtype() != to.dtype() || from.bytes() != to.bytes()) {
       fail(ErrorCode::Internal, cat("null: copy of ", from.to_string(), " to ", to.to_string()));
     }
-    if (from.bytes() > 0) std::memmove(to.mutable_raw(), from.raw(), from.bytes());
+    if (from.bytes() == 0) return;
+    of_null(stream).put(
+        [from = from.raw(), to = to.mutable_raw(), bytes = from.bytes()] { std::memmove(to, from, bytes); });
   }
 
  private:

@@ -9,9 +9,9 @@ tensor::Buffer NullAllocator::allocate(std::size_t bytes) {
 
 tensor::Tensor as_host(const tensor::Tensor& on_device) {
   const tensor::Buffer& buffer = on_device.buffer();
+  const std::shared_ptr<const void> nobody(std::shared_ptr<const void>(), buffer.data());
   return {on_device.dtype(), on_device.shape(),
-          tensor::Buffer(buffer.data(), buffer.size(), std::make_shared<const tensor::Buffer>(buffer), tensor::Device{},
-                         buffer.writable())};
+          tensor::Buffer(buffer.data(), buffer.size(), nobody, tensor::Device{}, buffer.writable())};
 }
 
 }  // namespace infernode::provider

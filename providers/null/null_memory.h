@@ -14,7 +14,7 @@ class NullAllocator final : public tensor::Allocator {
   tensor::Device device() const override { return kNullDevice; }
 };
 
-/// The same bytes seen as host memory: what this "device" computes on.
+/// The same bytes seen as host memory, which is not kept alive: what this "device" computes on.
 tensor::Tensor as_host(const tensor::Tensor& on_device);
 
 }  // namespace infernode::provider

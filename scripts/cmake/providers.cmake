@@ -1,6 +1,7 @@
 # One library per accelerator provider: providers/<name>/*.cpp is infernode_provider_<name>, unless the folder's own
 # CMakeLists.txt makes it, or nothing where the provider cannot exist. INFERNODE_PROVIDERS lists them.
 
+include(scripts/cmake/registration.cmake)
 set(INFERNODE_PROVIDERS "")
 file(GLOB provider_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/providers/*/*.cpp)
 set(provider_names "")

@@ -25,7 +25,7 @@ bool zeroes_nan(const Match& match) { return match.last().inputs[0] != match.val
 /// Operands are [batch, heads, rows, columns], or all [batch, rows, columns].
 bool guard(const Match& match) {
   const auto &q = match.type("q").shape, &k = match.type("k").shape, &v = match.type("v").shape;
-  if (!q || !k || !v || match.type("q").elem != tensor::DType::Float32) return false;
+  if (!q || !k || !v || !may_fuse_sums(match, "q")) return false;
   const std::size_t rank = q->size();
   if ((rank != 3 && rank != 4) || k->size() != rank || v->size() != rank) return false;
   const graph::Node& scores = match.maker("t");
@@ -41,7 +41,7 @@ bool guard_masked(const Match& match) {
   const graph::ValueType& mask = match.type("m");
   if (!guard(match)) return false;
   const graph::SymShape& q = *match.type("q").shape;
-  if (mask.elem != tensor::DType::Float32 || rank_of(mask).value_or(5) > q.size()) return false;
+  if (mask.elem != match.type("q").elem || rank_of(mask).value_or(5) > q.size()) return false;
   for (std::ptrdiff_t i = 3; i <= std::ssize(*mask.shape); ++i) {
     const graph::Dim& dim = mask.shape->end()[-i];
     if (!dim.is(1) && !(dim == q.end()[-i])) return false;

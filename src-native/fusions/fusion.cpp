@@ -34,7 +34,7 @@ struct FusionSet::Entry {
 FusionSet::FusionSet(const FusionRegistry& registry, int level, const std::set<std::string, std::less<>>& disabled) {
   for (const Fusion& fusion : registry.fusions()) {
     if (fusion.level != level || disabled.contains(fusion.name)) continue;
-    Pattern pattern(fusion.pattern);
+    Pattern pattern(fusion.pattern, registry.operators());
     const std::string& root = pattern.graph().node(pattern.root()).op_type;
     by_root_[root].push_back({fusion, std::move(pattern)});
   }

@@ -17,10 +17,11 @@ namespace infernode::fusions {
 /// Where a pattern fits: pattern value names -> graph values, pattern nodes (in pattern order) -> graph nodes.
 class Match {
  public:
-  Match(const graph::Graph& graph, std::map<std::string, graph::ValueId, std::less<>> values,
-        std::vector<graph::NodeId> nodes)
-      : graph_(graph), values_(std::move(values)), nodes_(std::move(nodes)) {}
+  Match(const graph::Graph& graph, const kernel::Registry& operators,
+        std::map<std::string, graph::ValueId, std::less<>> values, std::vector<graph::NodeId> nodes)
+      : graph_(graph), operators_(operators), values_(std::move(values)), nodes_(std::move(nodes)) {}
   const graph::Graph& graph() const { return graph_; }
+  const kernel::Registry& operators() const { return operators_; }
   /// kNoValue where an optional input is absent.
   graph::ValueId value(std::string_view name) const;
   bool has(std::string_view name) const { return value(name) != graph::kNoValue; }
@@ -37,6 +38,7 @@ class Match {
 
  private:
   const graph::Graph& graph_;
+  const kernel::Registry& operators_;
   std::map<std::string, graph::ValueId, std::less<>> values_;
   std::vector<graph::NodeId> nodes_;
 };
@@ -60,10 +62,14 @@ struct Fusion {
 
 class FusionRegistry {
  public:
+  /// What fusions may ask operators outlives them.
+  explicit FusionRegistry(const kernel::Registry& operators) : operators_(operators) {}
+  const kernel::Registry& operators() const { return operators_; }
   void add(const Fusion& fusion) { fusions_.push_back(fusion); }
   const std::vector<Fusion>& fusions() const { return fusions_; }
 
  private:
+  const kernel::Registry& operators_;
   std::vector<Fusion> fusions_;  // tried in this order
 };
 

@@ -1,7 +1,6 @@
 #include "fusions/matcher.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
 #include "graph/text.h"
@@ -19,10 +18,9 @@ using graph::ValueId;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-bool commutative(const Node& node) {
-  constexpr std::array<std::string_view, 9> kOps = {"Add", "Mul", "And", "Or", "Xor", "Equal", "Min", "Max", "Sum"};
-  return node.domain.empty() && node.inputs.size() == 2 &&
-         std::find(kOps.begin(), kOps.end(), node.op_type) != kOps.end();
+bool is_commutative(Node node, const kernel::Registry& operators) {
+  node.opset = operators.newest_opset(node.domain);
+  return node.inputs.size() == 2 && kernel::traits_of(node, operators).commutative;
 }
 
 bool equal_constants(const tensor::Value& a, const tensor::Value& b) {
@@ -85,7 +83,7 @@ bool closed(const Graph& pattern, const Graph& graph, const Binding& binding,
 class Matcher {
  public:
   Matcher(const Pattern& pattern, const Graph& graph, const std::vector<std::vector<NodeId>>& consumers)
-      : pattern_(pattern.graph()), graph_(graph), consumers_(consumers) {}
+      : whole_(pattern), pattern_(pattern.graph()), graph_(graph), consumers_(consumers) {}
 
   std::optional<Binding> match(NodeId pattern_root, NodeId root) const {
     if (!fits(pattern_.node(pattern_root), graph_.node(root))) return std::nullopt;
@@ -126,7 +124,7 @@ class Matcher {
     }
     if (goal != nullptr && binding.values[index(goal->wanted)] != goal->found) return false;
     const Goal* rest = goal == nullptr ? nullptr : goal->next;
-    if (!commutative(p)) return match_inputs(p, g, false, rest, binding);
+    if (!whole_.is_commutative(wanted)) return match_inputs(p, g, false, rest, binding);
     const Binding before = binding;
     if (match_inputs(p, g, false, rest, binding)) return true;
     binding = before;
@@ -162,6 +160,7 @@ class Matcher {
     });
   }
 
+  const Pattern& whole_;
   const Graph& pattern_;
   const Graph& graph_;
   const std::vector<std::vector<NodeId>>& consumers_;
@@ -169,13 +168,15 @@ class Matcher {
 
 }  // namespace
 
-Pattern::Pattern(std::string_view text) {
+Pattern::Pattern(std::string_view text, const kernel::Registry& operators) : operators_(operators) {
   try {
     graph_ = graph::parse_model(cat("pattern ", text)).graph;
   } catch (const Error& error) {
     fail(ErrorCode::Internal, cat("a fusion's pattern does not parse: ", error.message()));
   }
   order_ = graph_->topological_order();
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_->node_count()); ++id)
+    commutative_.push_back(fusions::is_commutative(graph_->node(id), operators));
   if (graph_->outputs().empty()) fail(ErrorCode::Internal, "a fusion's pattern has no output");
   root_ = graph_->value(graph_->outputs()[0]).producer;
   has_shared_ = std::any_of(graph_->values().begin(), graph_->values().end(), is_shared);
@@ -192,7 +193,7 @@ std::optional<Match> match_at(const Pattern& pattern, const Graph& graph, NodeId
   }
   std::vector<NodeId> nodes;
   for (const NodeId id : pattern.order()) nodes.push_back(binding->nodes[index(id)]);
-  return Match(graph, std::move(values), std::move(nodes));
+  return Match(graph, pattern.operators(), std::move(values), std::move(nodes));
 }
 
 }  // namespace infernode::fusions

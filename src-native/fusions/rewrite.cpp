@@ -1,5 +1,6 @@
 #include "fusions/rewrite.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace infernode::fusions {
@@ -20,8 +21,23 @@ bool is_scalar(const Match& match, std::string_view name, std::string_view besid
   return std::abs(*value - wanted) <= (narrow ? 4e-3 : 1e-5) * std::abs(wanted);
 }
 
+bool contains(const Match& match, std::string_view op) {
+  return std::ranges::any_of(match.nodes(), [&](graph::NodeId id) {
+    const graph::Node& node = match.graph().node(id);
+    return node.op_type == op && node.domain.empty();
+  });
+}
+
 bool is_float(const graph::ValueType& type) {
   return type.is_tensor() && (type.elem == DType::Float32 || type.elem == DType::Float16);
+}
+
+bool may_fuse_sums(const Match& match, std::string_view value) {
+  const tensor::DType type = match.type(value).elem;
+  const std::string& provider = match.last().provider;
+  const bool on_device = !provider.empty() && provider != "cpu";
+  return type == tensor::DType::Float32 ||
+         (on_device && (type == tensor::DType::Float16 || type == tensor::DType::BFloat16));
 }
 
 bool same_shape(const graph::ValueType& a, const graph::ValueType& b) {

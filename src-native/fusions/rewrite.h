@@ -13,14 +13,22 @@ namespace infernode::fusions {
 
 inline constexpr const char* kMicrosoft = "com.microsoft";
 inline constexpr const char* kOwn = "infernode";
+/// Operators that several fusions make, and one that patterns have in the place of Mul.
+inline constexpr const char *kFusedConv = "FusedConv", *kFusedMatMul = "FusedMatMul", *kDiv = "Div";
 
 /// The value's one element where it is a floating constant of one element that cannot raise the rank of `beside`.
 std::optional<float> scalar(const Match& match, std::string_view name, std::string_view beside);
 /// Whether that element is `wanted`, as exactly as its type can say it.
 bool is_scalar(const Match& match, std::string_view name, std::string_view beside, double wanted);
 
+/// Whether a node of the match is this operator of the standard.
+bool contains(const Match& match, std::string_view op);
+
 /// Element type float32 or float16.
 bool is_float(const graph::ValueType& type);
+/// Whether a fused operator may make the value without rounding what the operators in it give each other. float32 is as
+/// exact either way; of 16-bit floats the CPU's results are those of single operators, while devices keep wider sums.
+bool may_fuse_sums(const Match& match, std::string_view value);
 /// Both shapes are known, and equal whatever the symbols stand for.
 bool same_shape(const graph::ValueType& a, const graph::ValueType& b);
 std::optional<std::size_t> rank_of(const graph::ValueType& type);

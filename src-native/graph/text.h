@@ -25,5 +25,7 @@ FunctionDef parse_function(std::string_view text, std::int64_t default_opset = 2
 /// The same syntax back, stable: nodes in topological order, attributes in name order; tensors above 16 elements
 /// abbreviated as `{...}` unless `full`.
 std::string to_text(const Graph& graph, bool full = false);
+/// ` <a = 1, b = "c">`, in name order, as it stands between an operator and its inputs; empty where there are none.
+std::string to_text(const Attributes& attributes);
 
 }  // namespace infernode::graph

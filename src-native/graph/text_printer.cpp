@@ -135,6 +135,16 @@ class Printer {
     return out + indent + "}";
   }
 
+  std::string attributes(const Attributes& all, const NameTable& names, const std::string& indent) {
+    std::vector<const std::pair<std::string, Attribute>*> sorted;
+    for (const auto& item : all) sorted.push_back(&item);
+    std::ranges::sort(sorted, {}, [](const auto* item) -> const std::string& { return item->first; });
+    std::string out;
+    for (const auto* item : sorted)
+      out += cat(out.empty() ? "" : ", ", item->first, attribute(item->second, names, indent));
+    return out.empty() ? out : cat(" <", out, ">");
+  }
+
  private:
   std::string infos(const Graph& g, const NameTable& names, const std::vector<ValueId>& ids) {
     std::string out;
@@ -157,14 +167,7 @@ class Printer {
     std::string out = full_ && !n.name.empty() ? cat("[", quoted(n.name), "] ") : std::string();
     out += cat(list(n.outputs), " = ", n.domain, n.domain.empty() ? "" : ".", n.op_type);
     if (!n.overload.empty()) out += cat(":", n.overload);
-    std::vector<const std::pair<std::string, Attribute>*> sorted;
-    for (const auto& item : n.attributes) sorted.push_back(&item);
-    std::ranges::sort(sorted, {}, [](const auto* item) -> const std::string& { return item->first; });
-    std::string attributes;
-    for (const auto* item : sorted)
-      attributes += cat(attributes.empty() ? "" : ", ", item->first, attribute(item->second, names, indent));
-    if (!attributes.empty()) out += cat(" <", attributes, ">");
-    return cat(out, " (", list(n.inputs), ")");
+    return cat(out, attributes(n.attributes, names, indent), " (", list(n.inputs), ")");
   }
 
   template <class T, class F>
@@ -212,5 +215,10 @@ class Printer {
 }  // namespace
 
 std::string to_text(const Graph& graph, bool full) { return Printer(full).graph(graph, nullptr, ""); }
+
+std::string to_text(const Attributes& attributes) {
+  const Graph none;
+  return Printer(true).attributes(attributes, NameTable(none), "");
+}
 
 }  // namespace infernode::graph

@@ -35,6 +35,7 @@ OpBuilder::~OpBuilder() noexcept(false) {
 }
 
 OpBuilder& OpBuilder::version(std::int64_t since, std::string_view signature) {
+  if (has_traits_) fail(ErrorCode::Internal, cat(name_, ": version ", since, " stands behind traits"));
   schemas_.push_back(parse_signature(domain_, name_, since, signature));
   return *this;
 }
@@ -60,6 +61,73 @@ OpBuilder& OpBuilder::infer(InferFn fn) {
 OpBuilder& OpBuilder::nondeterministic() {
   deterministic_ = false;
   return *this;
+}
+
+template <class Set>
+OpBuilder& OpBuilder::trait(std::int64_t since, const Set& set) {
+  bool any = false;
+  for (OpSchema& schema : schemas_) {
+    if (schema.since_version < since || schema.deprecated) continue;
+    set(schema.traits);
+    any = true;
+  }
+  if (!any) fail(ErrorCode::Internal, cat(name_, ": no version before this trait has it"));
+  has_traits_ = true;
+  return *this;
+}
+
+OpBuilder& OpBuilder::axes(Axes how, std::int64_t since) {
+  return trait(since, [&](OpTraits& traits) {
+    traits.axes = how;
+    if (traits.is_elementwise() && traits.blocks == Blocks::None) traits.blocks = Blocks::Float;
+  });
+}
+
+OpBuilder& OpBuilder::along_axis(std::int64_t default_axis, std::int64_t since) {
+  return trait(since, [&](OpTraits& traits) {
+    traits.axes = Axes::Along;
+    traits.default_axis = default_axis;
+  });
+}
+
+OpBuilder& OpBuilder::moves(Moves how) {
+  return trait(1, [&](OpTraits& traits) { traits.moves = how; });
+}
+
+OpBuilder& OpBuilder::blocks(Blocks kind, std::int64_t since) {
+  return trait(since, [&](OpTraits& traits) { traits.blocks = kind; });
+}
+
+OpBuilder& OpBuilder::product(Product kind) {
+  return trait(1, [&](OpTraits& traits) { traits.product = kind; });
+}
+
+OpBuilder& OpBuilder::commutative() {
+  return trait(1, [](OpTraits& traits) { traits.commutative = true; });
+}
+
+OpBuilder& OpBuilder::passes_one_on() {
+  return trait(1, [](OpTraits& traits) { traits.passes_one_on = true; });
+}
+
+OpBuilder& OpBuilder::bounds(BoundsFn fn) {
+  return trait(1, [&](OpTraits& traits) { traits.bounds = fn; });
+}
+
+OpBuilder& OpBuilder::neutral(double value, std::int64_t since) {
+  return trait(since, [&](OpTraits& traits) { traits.neutral = Neutral{value}; });
+}
+
+OpBuilder& OpBuilder::activation(ActivationFn fn) {
+  return trait(1, [&](OpTraits& traits) { traits.activation = fn; });
+}
+
+OpBuilder& OpBuilder::definition(DefinitionFn fn) {
+  return trait(1, [&](OpTraits& traits) { traits.definition = fn; });
+}
+
+OpBuilder& OpBuilder::on_codes(const char* op) {
+  return trait(1, [&](OpTraits& traits) { traits.on_codes = op; });
 }
 
 OpBuilder& OpBuilder::function(std::string_view body) {

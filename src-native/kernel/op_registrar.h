@@ -7,6 +7,9 @@
 //         .infer(kernel::infer_same_as_first)
 //         .kernel<Trilu>();
 //   }
+//
+// What passes and fusions should know of it (kernel/op_traits.h) stands in the same chain, after the versions:
+// `.elementwise().activation(as_relu)`.
 
 #include <cstdint>
 #include <memory>
@@ -53,6 +56,23 @@ class OpBuilder {
   OpBuilder& deprecated(std::int64_t since);
   OpBuilder& infer(InferFn fn);  ///< of the versions named so far that have none, and of those named later
   OpBuilder& nondeterministic();
+
+  // Traits of the versions named so far, from version `since` on; what is said later goes for the later versions.
+  OpBuilder& axes(Axes how, std::int64_t since = 1);
+  OpBuilder& along_axis(std::int64_t default_axis, std::int64_t since = 1);  ///< Axes::Along
+  OpBuilder& elementwise() { return axes(Axes::Elementwise); }
+  OpBuilder& broadcasts(std::int64_t since = 1) { return axes(Axes::Broadcast, since); }
+  OpBuilder& moves(Moves how);
+  OpBuilder& blocks(Blocks kind, std::int64_t since = 1);
+  OpBuilder& product(Product kind = Product::Matrix);
+  OpBuilder& commutative();
+  OpBuilder& passes_one_on();
+  OpBuilder& bounds(BoundsFn fn);
+  OpBuilder& neutral(double value, std::int64_t since = 1);
+  OpBuilder& activation(ActivationFn fn);
+  OpBuilder& definition(DefinitionFn fn);
+  OpBuilder& on_codes(const char* op);
+
   /// Body in ONNX's text form for the versions named so far in the chain, used where no kernel is registered for a
   /// node.
   OpBuilder& function(std::string_view body);
@@ -67,12 +87,17 @@ class OpBuilder {
   OpBuilder& alias(std::uint8_t input, std::uint8_t output);
 
  private:
+  /// Calls `set` for the traits of the versions from `since` on.
+  template <class Set>
+  OpBuilder& trait(std::int64_t since, const Set& set);
+
   Registry& registry_;
   std::string domain_, name_;
   std::vector<OpSchema> schemas_;
   std::vector<KernelDef> kernels_;
   InferFn infer_ = nullptr;
   bool deterministic_ = true;
+  bool has_traits_ = false;
   int exceptions_;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "kernel/op_traits.h"
 #include "tensor/dtype.h"
 
 namespace infernode::kernel {
@@ -49,6 +50,7 @@ struct OpSchema {
   bool deterministic = true;  ///< false: never folded or merged (random draws)
   std::string function_body;  ///< definition in ONNX's text form where the operator is a function without a kernel; ""
                               ///< otherwise
+  OpTraits traits;
 
   std::size_t min_inputs() const;
   std::size_t max_inputs() const;  ///< SIZE_MAX where variadic

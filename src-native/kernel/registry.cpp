@@ -11,8 +11,8 @@ namespace {
 std::string_view canonical(std::string_view domain) { return domain == "ai.onnx" ? std::string_view() : domain; }
 std::string_view shown(std::string_view domain) { return domain.empty() ? std::string_view("ai.onnx") : domain; }
 
-std::pair<std::string, std::string> key(std::string_view domain, std::string_view op) {
-  return {std::string(canonical(domain)), std::string(op)};
+std::pair<std::string_view, std::string_view> key(std::string_view domain, std::string_view op) {
+  return {canonical(domain), op};
 }
 
 bool takes(const KernelDef& kernel, const OpSchema& schema, std::span<const graph::ValueType> types, bool inputs) {
@@ -85,7 +85,7 @@ std::string Registry::why_missing(std::string_view domain, std::string_view op, 
 const KernelDef* Registry::find_kernel(std::string_view provider, const OpSchema& schema,
                                        std::span<const graph::ValueType> inputs,
                                        std::span<const graph::ValueType> outputs) const {
-  const auto found = kernels_.find({schema.domain, schema.name});
+  const auto found = kernels_.find(key(schema.domain, schema.name));
   if (found == kernels_.end()) return nullptr;
   for (const KernelDef& kernel : found->second) {
     if (kernel.provider != provider) continue;
@@ -97,7 +97,7 @@ const KernelDef* Registry::find_kernel(std::string_view provider, const OpSchema
 
 bool Registry::knows_domain(std::string_view domain) const {
   domain = canonical(domain);
-  const auto at = schemas_.lower_bound({std::string(domain), std::string()});
+  const auto at = schemas_.lower_bound(key(domain, ""));
   return domain.empty() || (at != schemas_.end() && at->first.first == domain);
 }
 
@@ -106,8 +106,7 @@ std::int64_t Registry::newest_opset(std::string_view domain) const {
   if (domain.empty()) return kNewestOnnxOpset;
   if (domain == "ai.onnx.ml") return kNewestMlOpset;
   std::int64_t newest = 0;
-  for (auto at = schemas_.lower_bound({std::string(domain), std::string()});
-       at != schemas_.end() && at->first.first == domain; ++at) {
+  for (auto at = schemas_.lower_bound(key(domain, "")); at != schemas_.end() && at->first.first == domain; ++at) {
     newest = std::max(newest, at->second.back().since_version);
   }
   return newest;

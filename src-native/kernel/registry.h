@@ -31,8 +31,18 @@ class Registry {
   std::vector<const KernelDef*> kernels() const;
 
  private:
-  std::map<std::pair<std::string, std::string>, std::vector<OpSchema>> schemas_;  ///< ascending since_version
-  std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> kernels_;
+  using Name = std::pair<std::string, std::string>;  ///< domain, operator
+  /// Takes views, too: looking up allocates nothing.
+  struct Less {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      const int order = std::string_view(a.first).compare(b.first);
+      return order != 0 ? order < 0 : std::string_view(a.second) < std::string_view(b.second);
+    }
+  };
+  std::map<Name, std::vector<OpSchema>, Less> schemas_;  ///< ascending since_version
+  std::map<Name, std::vector<KernelDef>, Less> kernels_;
 };
 
 /// Newest ai.onnx opset whose operators are known here, and of the other domains.

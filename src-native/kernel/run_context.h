@@ -9,7 +9,6 @@
 #include "base/function_ref.h"
 #include "base/log.h"
 #include "base/thread_pool.h"
-#include "microkernels/common/precision.h"
 #include "tensor/buffer.h"
 
 namespace infernode::kernel {
@@ -48,7 +47,6 @@ struct RunContext {
   ThreadPool* pool = nullptr;  ///< null: everything on the calling thread
   std::size_t max_threads = 1;
   std::size_t dynamic_block_base = 0;
-  microkernels::Float32Precision precision = microkernels::Float32Precision::kHighest;  ///< of float32 products
   const CancelToken* cancel = nullptr;
   std::optional<std::chrono::steady_clock::time_point> deadline;
   MemoryBudget* budget = nullptr;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "microkernels/attention/powers.h"
+#include "microkernels/attention/attention.h"
 #include "microkernels/blocked/blocked.h"
 #include "microkernels/conv/conv.h"
 #include "microkernels/elementwise/convert.h"
@@ -36,10 +36,11 @@ constexpr std::size_t index_of(CpuRung rung) {
 }
 
 constexpr KernelSet make_set(CpuRung rung, Float32Precision precision) {
+  const GemmTable* const own = choose_gemm_float32(rung, precision);
   return {.rung = rung,
           .precision = precision,
           .gemm = *choose_gemm(rung, precision),
-          .gemm_float32 = *choose_gemm(rung, Float32Precision::kHighest),
+          .gemm_float32 = own ? *own : *choose_gemm(rung, Float32Precision::kHighest),
           .qgemm = *choose_qgemm(rung, precision),
           .conv = *choose_conv(rung, precision),
           .blocked_conv = *choose_blocked_conv(rung, precision),
@@ -85,7 +86,9 @@ const BlockedWinogradTable& blocked_winograd_table(CpuRung rung, Float32Precisio
   return kernel_set(rung, precision).blocked_winograd;
 }
 const QgemmTable& qgemm_table(CpuRung rung) noexcept { return kernel_set(rung).qgemm; }
-const ConvTable& conv_table(CpuRung rung) noexcept { return kernel_set(rung).conv; }
+const ConvTable& conv_table(CpuRung rung, Float32Precision precision) noexcept {
+  return kernel_set(rung, precision).conv;
+}
 const WinogradTable& winograd_table(CpuRung rung) noexcept { return kernel_set(rung).winograd; }
 const ToomTable& toom_table(CpuRung rung) noexcept { return kernel_set(rung).toom; }
 const ConvertTable& convert_table(CpuRung rung) noexcept { return kernel_set(rung).convert; }

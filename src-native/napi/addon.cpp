@@ -58,11 +58,52 @@ Napi::Value cancel(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] { Environment::of(info.Env()).cancel(info[0].As<Napi::Number>().Uint32Value()); });
 }
 
+std::vector<provider::ProviderFactory> all_providers() {
+  std::vector<provider::ProviderFactory> providers;
+  provider::register_all(providers);
+  provider::add_absent(providers);
+  return providers;
+}
+
+/// Starting a driver takes long.
+class DevicesJob final : public Job {
+ public:
+  using Job::Job;
+
+ private:
+  void execute() override {
+    for (const provider::ProviderFactory& factory : all_providers()) {
+      if (!factory.devices) continue;
+      for (provider::DeviceDescription& device : factory.devices()) devices_.push_back(std::move(device));
+    }
+  }
+  Napi::Value result(Napi::Env env) override {
+    const Napi::Array all = Napi::Array::New(env);
+    for (const provider::DeviceDescription& device : devices_) {
+      const Napi::Object entry = Napi::Object::New(env);
+      entry.Set("device", device.device);
+      entry.Set("name", device.name);
+      entry.Set("memoryBytes", static_cast<double>(device.memory_bytes));
+      entry.Set("computeCapability", device.compute_capability);
+      entry.Set("driver", device.driver);
+      all.Set(all.Length(), entry);
+    }
+    return all;
+  }
+
+  std::vector<provider::DeviceDescription> devices_;
+};
+
+Napi::Value list_devices(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    return Napi::Number::New(
+        info.Env(), Environment::of(info.Env()).start(std::make_shared<DevicesJob>(info[0].As<Napi::Function>())));
+  });
+}
+
 Napi::Value list_supported_backends(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
-    std::vector<provider::ProviderFactory> providers;
-    provider::register_all(providers);
-    provider::add_absent(providers);
+    const std::vector<provider::ProviderFactory> providers = all_providers();
     const Napi::Array backends = Napi::Array::New(info.Env());
     const auto add = [&](const std::string& name, bool bundled) {
       const Napi::Object entry = Napi::Object::New(info.Env());
@@ -97,6 +138,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     }
     exports.Set("version", INFERNODE_VERSION);
     exports.Set("listSupportedBackends", Napi::Function::New<list_supported_backends>(env, "listSupportedBackends"));
+    exports.Set("listDevices", Napi::Function::New<list_devices>(env, "listDevices"));
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));
     exports.Set("createSessionSync", Napi::Function::New<create_session_sync>(env, "createSessionSync"));
     exports.Set("cancel", Napi::Function::New<cancel>(env, "cancel"));

@@ -1,25 +1,15 @@
 #include "napi/session_wrap.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "napi/errors.h"
 #include "napi/metadata.h"
 #include "napi/options.h"
 #include "napi/tensor_wrap.h"
+#include "runtime/brief/brief_run.h"
 
 namespace infernode::napi {
 
 namespace {
 
-/// Runs that are expected to be shorter stay on the calling thread: the way to another one and back costs more.
-constexpr double kShortUs = 250;
-/// So do runs that are over before copies of their inputs, without which JavaScript could change them meanwhile, would
-/// have held that thread twice: this many bytes are copied in a microsecond.
-constexpr double kCopiedPerUs = 20000;
-/// What such a run may take at most where its control flow takes another way than before: then it moves to another
-/// thread after all.
-constexpr std::chrono::microseconds kMostHere{500};
 /// Results of this many bytes are worth another way between threads to be written where JavaScript reads them.
 constexpr std::size_t kLargeResults = std::size_t{1} << 20;
 
@@ -29,43 +19,43 @@ class RunJob final : public Job {
   /// were not foreseen to memory of JavaScript's.
   enum class Stage { Forecast, Execute, Move };
 
-  RunJob(const Napi::Function& done, SessionWrap& owner, std::unique_ptr<RunRequest> request, Stage first)
-      : Job(done), owner_(owner), request_(std::move(request)), stage_(first) {}
+  RunJob(const Napi::Function& done, SessionWrap& owner, std::unique_ptr<RunCall> call, Stage first)
+      : Job(done), owner_(owner), call_(std::move(call)), stage_(first) {}
 
  private:
   void execute() override {
     switch (stage_) {
       case Stage::Forecast:
-        return request_->forecast();
+        return call_->forecast();
       case Stage::Execute:
-        return request_->execute(&cancel());
+        return call_->execute(&cancel());
       case Stage::Move:
-        return request_->move_results();
+        return call_->move_results();
     }
   }
   bool next_stage() override {
     switch (stage_) {
       case Stage::Forecast:
-        request_->allocate_outputs();
+        call_->allocate_outputs();
         stage_ = Stage::Execute;
         return true;
       case Stage::Execute:
         stage_ = Stage::Move;
-        return request_->allocate_results();
+        return call_->allocate_results();
       case Stage::Move:
         return false;
     }
     return false;
   }
-  Napi::Value result(Napi::Env env) override { return {env, request_->result()}; }
+  Napi::Value result(Napi::Env env) override { return {env, call_->result()}; }
   void settled() override {
-    const std::size_t bytes = request_->result_bytes();
-    request_.reset();
+    const std::size_t bytes = call_->result_bytes();
+    call_.reset();
     owner_.run_ended(bytes);
   }
 
   SessionWrap& owner_;  ///< kept alive by run_begins()
-  std::unique_ptr<RunRequest> request_;
+  std::unique_ptr<RunCall> call_;
   Stage stage_;
 };
 
@@ -176,23 +166,22 @@ Napi::Value SessionWrap::devices(const Napi::CallbackInfo& info) {
 Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     ensure_open();
-    auto request = std::make_unique<RunRequest>(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
-    const auto expected_us = request->expected_us();
-    const double short_us = std::max(kShortUs, 2 * static_cast<double>(request->copied_bytes()) / kCopiedPerUs);
-    if (expected_us && *expected_us < short_us) {
-      request->part_overlaps();
-      if (request->execute_briefly(std::max(kMostHere, std::chrono::microseconds(std::llround(2 * short_us)))))
-        return {info.Env(), request->result(info[0])};
+    auto call = std::make_unique<RunCall>(info.Env(), session_, WireReader(info.Env(), info[0], info[1]),
+                                          read_run_options(info[2]));
+    const auto expected_us = call->expected_us();
+    if (const auto most = runtime::time_on_caller(expected_us, call->copied_bytes())) {
+      call->part_overlaps();
+      if (call->execute_briefly(*most)) return {info.Env(), call->result(info[0])};
     }
     if (expected_us) {
-      request->forecast();
-      request->allocate_outputs();
+      call->forecast();
+      call->allocate_outputs();
     }
-    request->detach(staging_);
+    call->detach(staging_);
     run_begins();
     try {
       const bool forecast_first = !expected_us && last_result_bytes_ >= kLargeResults;
-      const auto job = std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(request),
+      const auto job = std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(call),
                                                 forecast_first ? RunJob::Stage::Forecast : RunJob::Stage::Execute);
       return Napi::Number::New(info.Env(), Environment::of(info.Env()).start(job));
     } catch (...) {
@@ -205,18 +194,18 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
 Napi::Value SessionWrap::run_sync(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     ensure_open();
-    RunRequest request(info.Env(), session_, info[0], info[1], read_run_options(info[2]));
-    request.part_overlaps();
-    if (const auto expected_us = request.expected_us(); !expected_us || *expected_us >= kShortUs) {
-      request.forecast();
-      request.allocate_outputs();
+    RunCall call(info.Env(), session_, WireReader(info.Env(), info[0], info[1]), read_run_options(info[2]));
+    call.part_overlaps();
+    if (!runtime::is_short(call.expected_us())) {
+      call.forecast();
+      call.allocate_outputs();
     }
     if (session_->may_never_end()) {
-      Environment::of(info.Env()).run_watched([&](const kernel::CancelToken* cancel) { request.execute(cancel); });
+      Environment::of(info.Env()).run_watched([&](const kernel::CancelToken* cancel) { call.execute(cancel); });
     } else {
-      request.execute(nullptr);
+      call.execute(nullptr);
     }
-    return {info.Env(), request.result(info[0])};
+    return {info.Env(), call.result(info[0])};
   });
 }
 

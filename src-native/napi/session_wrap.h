@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "napi/environment.h"
-#include "napi/run_request.h"
+#include "napi/run_call.h"
 #include "session/session.h"
 
 namespace infernode::napi {

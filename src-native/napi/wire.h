@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "napi/borrowed.h"
 #include "tensor/value.h"
 
 namespace infernode::napi {
@@ -15,10 +15,6 @@ namespace infernode::napi {
 /// Codes shared with src/native.ts.
 enum class Kind { None = 0, Tensor = 1, Sequence = 2, Map = 3, Handle = 4, InPlace = 5 };
 enum class Placement { JavaScript = 0, Device = 1, Target = 2 };
-
-/// The owner of buffers that view JavaScript's memory: they are good until JavaScript runs again.
-std::shared_ptr<const void> borrowed_owner();
-bool is_borrowed(const tensor::Tensor& tensor);
 
 /// Reads the arguments of a run. Tensors in JavaScript's memory are borrowed and not writable; strings are copied.
 class WireReader {
@@ -53,12 +49,6 @@ std::span<std::byte> typed_array_bytes(napi_env env, napi_value array);
 /// A tensor over a typed array (borrowed) or of an array of strings (copied); booleans other than 0 and 1 are copied
 /// too, as 1. Throws Error(InvalidArgument) where the data is of another kind or too short.
 tensor::Tensor view_data(napi_env env, tensor::DType dtype, const tensor::Shape& shape, napi_value data, bool writable);
-
-/// Bytes of a block that copies of all borrowed tensors within fit into.
-std::size_t borrowed_bytes(std::span<const tensor::Value> values);
-/// Replaces all borrowed tensors within by copies in `block`, which has at least borrowed_bytes(). Up to `threads`, the
-/// caller's among them, copy where there is much.
-void own(std::span<tensor::Value> values, const tensor::Buffer& block, ThreadPool& pool, std::size_t threads);
 
 /// Fresh memory of JavaScript, large blocks with whatever stood there before; `data` receives its address.
 napi_value make_array_buffer(napi_env env, std::size_t bytes, void*& data);

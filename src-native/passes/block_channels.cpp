@@ -207,15 +207,10 @@ class Blocking {
   }
 
   std::optional<Candidate> admit_elementwise(const Node& node, const Image& out) const {
-    constexpr std::array kUnary = {"Abs",       "Clip",     "Elu",      "Gelu",      "HardSigmoid", "HardSwish",
-                                   "LeakyRelu", "Mish",     "Neg",      "QuickGelu", "Relu",        "Selu",
-                                   "Sigmoid",   "Softplus", "Softsign", "Swish",     "Tanh"};
-    constexpr std::array kBinary = {"Add", "Div", "Max", "Min", "Mul", "Pow", "Sub"};
-    const auto is_one_of = [&](const auto& names) {
-      return std::any_of(names.begin(), names.end(), [&](const char* name) { return node.op_type == name; });
-    };
-    const bool unary = is_one_of(kUnary), binary = is_one_of(kBinary) && node.domain.empty() && node.inputs.size() == 2;
-    if ((!unary && !binary) || out.positions() < kFewPositions || node.opset < (binary ? 7 : 0)) return std::nullopt;
+    const kernel::OpTraits& traits = kernel::traits_of(node, *options_.registry);
+    const bool binary = traits.axes == kernel::Axes::Broadcast && node.inputs.size() == 2;
+    if (traits.axes != kernel::Axes::Elementwise && !binary) return std::nullopt;
+    if (traits.blocks == kernel::Blocks::None || out.positions() < kFewPositions) return std::nullopt;
     Candidate candidate;
     bool whole = false;
     for (const ValueId input : node.inputs) {

@@ -5,8 +5,7 @@ namespace infernode::passes {
 
 bool eliminate_cast_chains(graph::Graph& graph, const PassOptions& options) {
   const auto is_cast = [](const graph::Node& node) {
-    return node.op_type == "Cast" && node.domain.empty() && node.inputs.size() == 1 &&
-           node.inputs[0] != graph::kNoValue;
+    return is(node, kCast) && node.inputs.size() == 1 && node.inputs[0] != graph::kNoValue;
   };
   const auto floats = [&](graph::ValueId id) { return tensor::is_floating(graph.value(id).type.elem); };
   graph::GraphPatch patch(graph);

@@ -2,6 +2,7 @@
 
 #include "graph/patch.h"
 #include "kernel/inference.h"
+#include "passes/operators.h"
 #include "passes/pass.h"
 
 namespace infernode::passes {
@@ -17,19 +18,15 @@ using graph::NodeId;
 using graph::SymShape;
 using graph::ValueId;
 
-/// Reshape takes its dims as an input from this version on.
-constexpr std::int64_t kShapeIsInput = 5;
-
-bool is_view(const Node& node) {
-  return node.domain.empty() && !node.inputs.empty() && node.inputs[0] != kNoValue && node.outputs.size() == 1 &&
-         (node.op_type == "Reshape" || node.op_type == "Squeeze" || node.op_type == "Unsqueeze" ||
-          node.op_type == "Flatten");
+bool is_view(const Node& node, const kernel::Registry& registry) {
+  return !node.inputs.empty() && node.inputs[0] != kNoValue && node.outputs.size() == 1 &&
+         kernel::traits_of(node, registry).moves == kernel::Moves::Views;
 }
 
 /// Its dims do not hang on what the run computes.
-bool is_fixed_view(const Graph& graph, const Node& node) {
-  if (!is_view(node)) return false;
-  return node.op_type != "Reshape" || node.inputs.size() < 2 ||
+bool is_fixed_view(const Graph& graph, const Node& node, const kernel::Registry& registry) {
+  if (!is_view(node, registry)) return false;
+  return !is(node, kReshape) || node.inputs.size() < 2 ||
          (node.inputs[1] != kNoValue && graph.value(node.inputs[1]).is_constant());
 }
 
@@ -37,7 +34,7 @@ void reshape_to(Graph& graph, NodeId id, ValueId input, std::vector<std::int64_t
   const Node& old = graph.node(id);
   Node node;
   node.name = old.name;
-  node.op_type = "Reshape";
+  node.op_type = kReshape;
   node.opset = old.opset;
   node.outputs = old.outputs;
   graph::GraphPatch patch(graph);
@@ -54,7 +51,7 @@ void reshape_to(Graph& graph, NodeId id, ValueId input, std::vector<std::int64_t
 /// A Reshape whose dims are computed, each of them a number, the input's own dim, or the only one that is neither.
 bool settle(Graph& graph, NodeId id, const kernel::InferredGraph& inferred) {
   const Node& node = graph.node(id);
-  if (node.op_type != "Reshape" || node.inputs.size() != 2 || node.inputs[1] == kNoValue) return false;
+  if (!is(node, kReshape) || node.inputs.size() != 2 || node.inputs[1] == kNoValue) return false;
   const auto shape = static_cast<std::size_t>(node.inputs[1]);
   const auto& input = graph.value(node.inputs[0]).type.shape;
   if (graph.value(node.inputs[1]).is_constant() || node.attributes.get_int("allowzero", 0) != 0 || !input) return false;
@@ -71,10 +68,11 @@ bool settle(Graph& graph, NodeId id, const kernel::InferredGraph& inferred) {
 }
 
 /// Two views in a row, where the second one's dims can be said in those of the first one's input.
-bool merge(Graph& graph, NodeId id) {
+bool merge(Graph& graph, NodeId id, const kernel::Registry& registry) {
   const Node& node = graph.node(id);
   const NodeId before = graph.value(node.inputs[0]).producer;
-  if (before == kNoNode || !is_fixed_view(graph, graph.node(before)) || !is_fixed_view(graph, node)) return false;
+  if (before == kNoNode || !is_fixed_view(graph, graph.node(before), registry) || !is_fixed_view(graph, node, registry))
+    return false;
   const ValueId source = graph.node(before).inputs[0];
   const auto &input = graph.value(source).type.shape, &output = graph.value(node.outputs[0]).type.shape;
   if (!input || !output) return false;
@@ -105,16 +103,16 @@ std::vector<std::int64_t> spell(const Graph& graph, const SymShape& input, const
 
 bool fuse_reshapes(Graph& graph, const PassOptions& options) {
   const std::vector<NodeId> order = graph.topological_order();
-  const bool any = std::any_of(order.begin(), order.end(), [&](NodeId id) { return is_view(graph.node(id)); });
-  if (!any) return false;
+  const auto view = [&](NodeId id) { return is_view(graph.node(id), *options.registry); };
+  if (std::none_of(order.begin(), order.end(), view)) return false;
   const kernel::InferredGraph inferred =
       kernel::infer_values(graph, order, {}, {}, *options.registry, {}, options.logger, options.load);
   bool changed = false;
   for (const NodeId id : order) {
     options.check();
     const Node& node = graph.node(id);
-    if (node.removed || !is_view(node) || node.opset < kShapeIsInput) continue;
-    changed = merge(graph, id) || settle(graph, id, inferred) || changed;
+    if (node.removed || !view(id) || node.opset < kShapeIsInput) continue;
+    changed = merge(graph, id, *options.registry) || settle(graph, id, inferred) || changed;
   }
   return changed;
 }

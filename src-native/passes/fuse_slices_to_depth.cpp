@@ -77,15 +77,14 @@ struct Focus {
 std::optional<Focus> find(const Graph& graph, NodeId id, const std::vector<std::vector<NodeId>>& consumers) {
   const Node& concat = graph.node(id);
   const std::int64_t axis = concat.attributes.get_int("axis", 1);
-  if (!concat.domain.empty() || concat.op_type != "Concat" || concat.inputs.size() != 4 || (axis != 1 && axis != -3))
-    return std::nullopt;
+  if (!is(concat, kConcat) || concat.inputs.size() != 4 || (axis != 1 && axis != -3)) return std::nullopt;
   Focus focus;
   for (ValueId value : concat.inputs) {
     Grid grid;
     while (value != kNoValue && graph.value(value).producer != kNoNode) {
       const NodeId before = graph.value(value).producer;
       const Node& slice = graph.node(before);
-      if (!slice.domain.empty() || slice.op_type != "Slice" || grid.step == std::array<std::int64_t, 2>{2, 2}) break;
+      if (!is(slice, kSlice) || grid.step == std::array<std::int64_t, 2>{2, 2}) break;
       if (!prepend(graph, slice, grid)) return std::nullopt;
       focus.slices.push_back(before);
       value = slice.inputs[0];
@@ -118,9 +117,7 @@ NodeId reordering_conv(const Graph& graph, ValueId value, const std::vector<std:
   const auto& readers = consumers[static_cast<std::size_t>(value)];
   if (graph.is_output(value) || readers.size() != 1) return kNoNode;
   const Node& conv = graph.node(readers[0]);
-  if (!conv.domain.empty() || conv.op_type != "Conv" || conv.inputs[0] != value ||
-      conv.attributes.get_int("group", 1) != 1)
-    return kNoNode;
+  if (!is(conv, kConv) || conv.inputs[0] != value || conv.attributes.get_int("group", 1) != 1) return kNoNode;
   const graph::ValueInfo& weights = graph.value(conv.inputs[1]);
   return weights.is_constant() && weights.constant.is_tensor() && weights.constant.tensor().rank() == kRank ? readers[0]
                                                                                                             : kNoNode;
@@ -150,7 +147,7 @@ void replace(Graph& graph, NodeId id, const Focus& focus, const std::vector<std:
   from.push_back(id);
   Node depth;
   depth.name = concat.name;
-  depth.op_type = "SpaceToDepth";
+  depth.op_type = kSpaceToDepth;
   depth.opset = concat.opset;
   depth.inputs = {focus.source};
   depth.attributes.set("blocksize", std::int64_t{2});
@@ -171,7 +168,7 @@ void replace(Graph& graph, NodeId id, const Focus& focus, const std::vector<std:
       depth.outputs = {patch.add_value(name + "_depth", graph.value(joined).type)};
       Node gather;
       gather.name = concat.name;
-      gather.op_type = "Gather";
+      gather.op_type = kGather;
       gather.opset = concat.opset;
       const auto count = static_cast<std::int64_t>(order.size());
       gather.inputs = {
@@ -196,7 +193,7 @@ bool fuse_slices_to_depth(Graph& graph, const PassOptions& options) {
   std::vector<std::vector<NodeId>> consumers;
   for (const NodeId id : graph.topological_order()) {
     options.check();
-    if (graph.node(id).op_type != "Concat") continue;
+    if (!is(graph.node(id), kConcat)) continue;
     if (consumers.empty() || changed) consumers = graph.consumers();
     const std::optional<Focus> focus = find(graph, id, consumers);
     if (!focus) continue;

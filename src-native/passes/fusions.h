@@ -11,14 +11,15 @@ namespace infernode::passes {
 /// one of these serves all models.
 class Fusions {
  public:
-  Fusions() : Fusions(registered()) {}
+  /// `operators` outlives it.
+  explicit Fusions(const kernel::Registry& operators) : Fusions(registered(operators)) {}
   /// `level` 1 to 3.
   const fusions::FusionSet& of(int level) const { return levels_[static_cast<std::size_t>(level - 1)]; }
 
  private:
   explicit Fusions(const fusions::FusionRegistry& all) : levels_{{{all, 1}, {all, 2}, {all, 3}}} {}
-  static fusions::FusionRegistry registered() {
-    fusions::FusionRegistry all;
+  static fusions::FusionRegistry registered(const kernel::Registry& operators) {
+    fusions::FusionRegistry all(operators);
     fusions::register_all(all);
     return all;
   }

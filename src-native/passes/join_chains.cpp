@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "graph/patch.h"
+#include "passes/operators.h"
 #include "passes/pass.h"
 
 namespace infernode::passes {
@@ -37,14 +38,10 @@ bool absolute_shape(const Graph& graph, const Node& node) {
   return node.attributes.get_int("allowzero", 0) == 0 && std::find(dims.begin(), dims.end(), 0) == dims.end();
 }
 
-bool is_view(const std::string& op) {
-  return op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze";
-}
-
 /// The second of two nodes in a row made to read the first one's input; false where the pair stays.
-bool join(Graph& graph, NodeId second_id, const Node& first, const Node& second) {
+bool join(Graph& graph, NodeId second_id, const Node& first, const Node& second, const PassOptions& options) {
   const ValueId source = first.inputs[0];
-  if (first.op_type == "Transpose" && second.op_type == "Transpose") {
+  if (is(first, kTranspose) && is(second, kTranspose)) {
     const auto before = first.attributes.get_ints("perm"), after = second.attributes.get_ints("perm");
     if (before.empty() || before.size() != after.size()) return false;
     std::vector<std::int64_t> perm;
@@ -53,12 +50,13 @@ bool join(Graph& graph, NodeId second_id, const Node& first, const Node& second)
       perm.push_back(before[static_cast<std::size_t>(axis)]);
     }
     graph.node(second_id).attributes.set("perm", perm);
-  } else if (is_view(first.op_type) && second.op_type == "Reshape") {
-    if (!absolute_shape(graph, second)) return false;
-  } else if (first.op_type == "Cast" && second.op_type == "Cast") {
+  } else if (is(second, kReshape)) {
+    const bool view = kernel::traits_of(first, *options.registry).moves == kernel::Moves::Views;
+    if (!view || !absolute_shape(graph, second)) return false;
+  } else if (is(first, kCast) && is(second, kCast)) {
     const DType from = graph.value(source).type.elem, middle = graph.value(second.inputs[0]).type.elem;
     if (from == DType::Undefined || middle == DType::Undefined || !widens(from, middle)) return false;
-  } else if (first.op_type == "Cast" && second.op_type == "Shape") {
+  } else if (is(first, kCast) && is(second, kShape)) {
     // A cast's dims are its input's.
   } else {
     return false;
@@ -81,7 +79,7 @@ bool join_chains(Graph& graph, const PassOptions& options) {
     if (before == kNoNode) continue;
     const Node& first = graph.node(before);
     if (!first.domain.empty() || first.inputs.empty() || first.inputs[0] == kNoValue) continue;
-    changed = join(graph, id, first, second) || changed;
+    changed = join(graph, id, first, second, options) || changed;
   }
   return changed;
 }

@@ -30,9 +30,8 @@ struct Transform {
   ops::DftRows rows = ops::DftRows::None;
 };
 Transform transform_of(const Graph& graph, const Node& node) {
-  if (node.removed || node.op_type != "Conv" || !node.domain.empty() || !runs_on_cpu(node) ||
-      node.attributes.get_int("group", 1) != 1 || node.inputs.size() < 2 ||
-      (node.inputs.size() > 2 && node.inputs[2] != kNoValue))
+  if (node.removed || !is(node, kConv) || !runs_on_cpu(node) || node.attributes.get_int("group", 1) != 1 ||
+      node.inputs.size() < 2 || (node.inputs.size() > 2 && node.inputs[2] != kNoValue))
     return {};
   const Tensor* weight = constant(graph, node.inputs[1]);
   if (weight == nullptr) return {};
@@ -62,7 +61,7 @@ void merge(Graph& graph, NodeId cosines, NodeId sines, const Tensor& weight) {
   conv.outputs = {spectrum};
   conv.provenance.clear();
   Node split;
-  split.op_type = "Split";
+  split.op_type = kSplit;
   split.name = first.name;
   split.opset = first.opset;
   split.provider = first.provider;

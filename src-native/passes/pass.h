@@ -8,7 +8,10 @@ namespace infernode::passes {
 /// Subgraphs are the pipeline's to visit.
 struct Pass {
   const char* name;  ///< as in optimization.disable_specified_optimizers
+  int level;         ///< the lowest at which it runs by itself
   bool (*run)(graph::Graph& graph, const PassOptions& options);
+  // For docs/optimizer.md, whose table of passes is the list: its file, what it does, and where it does not.
+  const char *file, *does, *not_where = "";
 };
 
 /// Nodes all of whose inputs are known become constants: also those that follow from known dims only (Shape of a static

@@ -2,25 +2,11 @@
 // Rewrites of small patterns that a text pattern cannot say: chains of any length, inputs in any order.
 
 #include <set>
-#include <string_view>
 
+#include "passes/operators.h"
 #include "passes/pass.h"
 
 namespace infernode::passes {
-
-/// The constant tensor that a value is; null for any other value and for none.
-inline const tensor::Tensor* constant(const graph::Graph& graph, graph::ValueId id) {
-  if (id == graph::kNoValue) return nullptr;
-  const graph::ValueInfo& value = graph.value(id);
-  return value.is_constant() && value.constant.is_tensor() ? &value.constant.tensor() : nullptr;
-}
-
-/// Whether the node is this operator of ONNX or of com.microsoft: both have quantizers, which mean the same.
-inline bool is_of_either_domain(const graph::Node& node, std::string_view op) {
-  return node.op_type == op && (node.domain.empty() || node.domain == "com.microsoft");
-}
-/// Whether the CPU has the node, or nobody yet.
-inline bool runs_on_cpu(const graph::Node& node) { return node.provider.empty() || node.provider == "cpu"; }
 
 /// Casts between floating types become one to the last type. Roundings on the way are lost with them, so that this is
 /// for who asks for it.
@@ -37,7 +23,7 @@ bool drop_quantization(graph::Graph& graph, const PassOptions& options);
 /// to 8 and 32 bits. Runs once, before weights that are codes are folded: those are not rounded again.
 bool quantize_weights(graph::Graph& graph, const PassOptions& options);
 /// Whether it may find something: not where all weights and biases are codes.
-bool may_quantize_weights(const graph::Graph& graph);
+bool may_quantize_weights(const graph::Graph& graph, const PassOptions& options);
 /// The constant number that a Where takes in the place of a dequantized element is dequantized, too, where all becomes
 /// codes behind it. For the end of level basic: folding would undo it.
 bool quantize_where_constants(graph::Graph& graph, const PassOptions& options);
@@ -61,6 +47,6 @@ bool round_blocks(graph::Graph& graph, const PassOptions& options);
 /// ...), products without a QuantizeLinear those that make floats of codes. Takes nodes of the CPU and of no provider.
 bool fuse_quantized_units(graph::Graph& graph, const PassOptions& options);
 /// The DequantizeLinears whose codes those operators would read.
-std::set<graph::NodeId> dequantizers_of_units(const graph::Graph& graph);
+std::set<graph::NodeId> dequantizers_of_units(const graph::Graph& graph, const PassOptions& options);
 
 }  // namespace infernode::passes

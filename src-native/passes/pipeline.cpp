@@ -5,39 +5,12 @@
 #include "graph/captures.h"
 #include "kernel/inference.h"
 #include "passes/fusions.h"
-#include "passes/pass.h"
-#include "passes/pattern_passes.h"
+#include "passes/list.h"
 
 namespace infernode::passes {
 
 namespace {
 
-constexpr Pass kCastChains{"CastChainElimination", eliminate_cast_chains};
-constexpr Pass kDequantizedProducts{"DQMatMulNBitsFusion", fuse_dequantized_products};
-constexpr Pass kUnits{"QDQSelectorActionTransformer", fuse_quantized_units};
-constexpr Pass kDequantizers{"ConstantFolding", fold_dequantizers};
-constexpr Pass kCleanup{"QDQFinalCleanupTransformer", drop_quantization};
-constexpr Pass kWeights{"WeightBiasQuantization", quantize_weights};
-constexpr Pass kWhere{"WhereDummyDq", quantize_where_constants};
-constexpr Pass kSeparate{"EnsureUniqueDQForNodeUnit", separate_dequantizers};
-constexpr Pass kTransforms{"ConvDftMerge", merge_transforms};
-constexpr Pass kBlocks{"NchwcTransformer", block_channels};
-constexpr Pass kRoundedBlocks{"NchwcTransformer", round_blocks};
-/// Level basic runs these where options.enabled has them.
-constexpr Pass kOptIn[] = {kCastChains, kDequantizedProducts};
-constexpr Pass kBasic[] = {
-    {"EliminateNoops", remove_noops},
-    {"ConstantFolding", fold_constants},
-    {"ConstantFolding", inline_branches},
-    {"ConstantSharing", share_constants},
-    {"CommonSubexpressionElimination", merge_common_subexpressions},
-    {"JoinChains", join_chains},
-    {"ReshapeFusion", fuse_reshapes},
-    {"SliceConcatToSpaceToDepthFusion", fuse_slices_to_depth},
-    {"QDQPropagationTransformer", propagate_quantization},
-    {"TransposeOptimizer", optimize_transposes},
-    {"DeadNodeElimination", remove_dead_nodes},
-};
 constexpr int kMostRounds = 16;
 
 /// The graph itself and every subgraph below it, innermost last.
@@ -85,7 +58,7 @@ class FusionsOf {
       set_ = &options.fusions->of(level);
       return;
     }
-    fusions::FusionRegistry registry;
+    fusions::FusionRegistry registry(*options.registry);
     fusions::register_all(registry);
     set_ = &own_.emplace(registry, level, options.disabled);
   }
@@ -123,10 +96,10 @@ bool run_pass(graph::Graph& graph, const Pass& pass, const PassOptions& options,
 
 bool run_passes(graph::Graph& graph, const PassOptions& options, std::vector<std::string>& applied) {
   bool changed = false;
-  for (const Pass& pass : kOptIn) {
+  for (const Pass& pass : kAsked) {
     if (options.enabled.contains(pass.name)) changed = run_pass(graph, pass, options, applied) || changed;
   }
-  for (const Pass& pass : kBasic) changed = run_pass(graph, pass, options, applied) || changed;
+  for (const Pass& pass : kRounds) changed = run_pass(graph, pass, options, applied) || changed;
   return changed;
 }
 
@@ -145,7 +118,7 @@ void run_rounds(graph::Graph& graph, const fusions::FusionSet& set, const PassOp
 void round_weights(graph::Graph& graph, const fusions::FusionSet& set, const PassOptions& options,
                    std::vector<std::string>& applied) {
   bool may = false;
-  for_each_graph(graph, [&](const graph::Graph& g) { may = may || may_quantize_weights(g); });
+  for_each_graph(graph, [&](const graph::Graph& g) { may = may || may_quantize_weights(g, options); });
   if (!may || options.disabled.contains(kWeights.name)) return;
   PassOptions first = options;
   first.keep_dequantizers = true;
@@ -170,7 +143,7 @@ std::vector<std::string> run_basic(graph::Model& model, const PassOptions& optio
   round_weights(*model.graph, *set, bounded, applied);
   run_rounds(*model.graph, *set, bounded, applied);
   const bool keep = bounded.keep_codes || bounded.keep_dequantizers;
-  if (keep && run_pass(*model.graph, kWhere, options, applied)) clean(*model.graph, options);
+  if (keep && run_pass(*model.graph, kWhereCodes, options, applied)) clean(*model.graph, options);
   if (options.level < Level::Extended) {
     fold_rest(*model.graph, bounded, applied);
     finish(*model.graph, "", options, applied);
@@ -185,8 +158,8 @@ bool should_keep_codes(const graph::Model& model) {
   for_each_graph(*model.graph, [&](const graph::Graph& g) {
     for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(g.node_count()); ++id) {
       if (g.node(id).removed) continue;
-      quantizes = quantizes || is_of_either_domain(g.node(id), "QuantizeLinear");
-      dequantizes = dequantizes || is_of_either_domain(g.node(id), "DequantizeLinear");
+      quantizes = quantizes || is_quantizer(g.node(id));
+      dequantizes = dequantizes || is_dequantizer(g.node(id));
     }
   });
   return quantizes && dequantizes;
@@ -196,7 +169,7 @@ std::vector<std::string> run_extended(graph::Model& model, std::string_view prov
   std::vector<std::string> applied;
   const bool cpu = provider.empty() || provider == "cpu";
   if (cpu) {
-    for (const Pass& pass : {kDequantizedProducts, kUnits, kTransforms}) {
+    for (const Pass& pass : kExtended) {
       if (run_pass(*model.graph, pass, options, applied)) clean(*model.graph, options);
     }
   }
@@ -221,8 +194,9 @@ std::vector<std::string> run_extended(graph::Model& model, std::string_view prov
 
 std::vector<std::string> run_layout(graph::Model& model, const PassOptions& options) {
   std::vector<std::string> applied;
-  if (!run_pass(*model.graph, kBlocks, options, applied)) return applied;
-  run_pass(*model.graph, kRoundedBlocks, options, applied);
+  for (const Pass& pass : kLayout) {
+    if (!run_pass(*model.graph, pass, options, applied) && applied.empty()) return applied;  // nothing is in blocks
+  }
   clean(*model.graph, options);
   return applied;
 }

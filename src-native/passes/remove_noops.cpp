@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/patch.h"
+#include "passes/operators.h"
 #include "passes/pass.h"
 
 namespace infernode::passes {
@@ -49,24 +50,25 @@ bool keeps_order(const Graph& graph, const Node& node) {
   return std::is_sorted(perm.begin(), perm.end());
 }
 
+/// Whether the tensor is this one number.
+bool is_number(const tensor::Tensor& t, double wanted) {
+  if (t.numel() != 1) return false;
+  if (t.dtype() == tensor::DType::Float64) return *t.data<double>() == wanted;
+  if (tensor::is_floating(t.dtype())) return tensor::to_float_scalar(t) == static_cast<float>(wanted);
+  return tensor::is_integer(t.dtype()) && tensor::to_int64_scalar(t) == static_cast<std::int64_t>(wanted);
+}
+
 /// The index of the operand that a constant of one element leaves as it is: x + 0, x - 0, x * 1, x / 1. SIZE_MAX where
 /// there is none.
-std::size_t kept_operand(const Graph& graph, const Node& node) {
-  const std::string& op = node.op_type;
-  const bool sum = op == "Add" || op == "Sub", product = op == "Mul" || op == "Div";
-  if ((!sum && !product) || node.inputs.size() != 2 || node.opset < 7) return SIZE_MAX;
+std::size_t kept_operand(const Graph& graph, const Node& node, const kernel::OpTraits& traits) {
+  if (!traits.neutral || node.inputs.size() != 2) return SIZE_MAX;
   for (const std::size_t kept : {std::size_t{0}, std::size_t{1}}) {
-    if (kept == 1 && op != "Add" && op != "Mul") break;
+    if (kept == 1 && !traits.commutative) break;
     const ValueId in = node.inputs[kept], other = node.inputs[1 - kept];
     if (in == kNoValue || other == kNoValue) continue;
-    const graph::ValueInfo& neutral = graph.value(other);
-    if (!neutral.is_constant() || !neutral.constant.is_tensor()) continue;
-    const tensor::Tensor& t = neutral.constant.tensor();
-    if (t.numel() != 1 || !(tensor::is_floating(t.dtype()) || tensor::is_integer(t.dtype()))) continue;
-    const bool fits = t.dtype() == tensor::DType::Float64 ? *t.data<double>() == (sum ? 0.0 : 1.0)
-                      : tensor::is_floating(t.dtype())    ? tensor::to_float_scalar(t) == (sum ? 0.0f : 1.0f)
-                                                          : tensor::to_int64_scalar(t) == (sum ? 0 : 1);
-    if (fits && same_shape(graph, in, node.outputs[0])) return kept;
+    const tensor::Tensor* neutral = constant(graph, other);
+    if (neutral == nullptr || !is_number(*neutral, traits.neutral->value)) continue;
+    if (same_shape(graph, in, node.outputs[0])) return kept;
   }
   return SIZE_MAX;
 }
@@ -81,25 +83,40 @@ bool takes_everything(const Graph& graph, const Node& node) {
   return std::all_of(values.begin(), values.end(), [](std::int64_t step) { return step == 1; });
 }
 
-bool is_noop(const Graph& graph, const Node& node, const std::vector<std::vector<graph::NodeId>>& consumers) {
-  if (!node.domain.empty() || node.inputs.empty() || node.inputs[0] == kNoValue || node.outputs.empty() ||
-      node.outputs[0] == kNoValue)
-    return false;
-  const ValueId in = node.inputs[0], out = node.outputs[0];
-  const std::string& op = node.op_type;
-  if (op == "Identity") return true;
-  if (op == "Dropout") return drops_nothing(graph, node, consumers);
-  if (op == "Cast" || op == "CastLike") {
-    const tensor::DType from = graph.value(in).type.elem;
-    return from != tensor::DType::Undefined && from == graph.value(out).type.elem;
+bool same_type(const Graph& graph, ValueId a, ValueId b) {
+  const tensor::DType type = graph.value(a).type.elem;
+  return type != tensor::DType::Undefined && type == graph.value(b).type.elem;
+}
+
+/// Whether what a node moves stays where it is.
+bool moves_nothing(const Graph& graph, const Node& node, const kernel::OpTraits& traits) {
+  using kernel::Axes, kernel::Moves;
+  switch (traits.moves) {
+    case Moves::Views:
+      return same_shape(graph, node.inputs[0], node.outputs[0]);
+    case Moves::Converts:
+      return same_type(graph, node.inputs[0], node.outputs[0]);
+    case Moves::Permutes:
+      return is(node, kTranspose) && keeps_order(graph, node);
+    case Moves::Selects:
+      return traits.axes == Axes::Sliced && takes_everything(graph, node);
+    case Moves::Repeats:
+      return traits.axes == Axes::Expanded ? expands_nothing(graph, node)
+                                           : same_shape(graph, node.inputs[0], node.outputs[0]);
+    default:
+      return false;
   }
-  if (op == "Transpose") return keeps_order(graph, node);
-  if (op == "Slice") return takes_everything(graph, node);
-  if (op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze" || op == "Tile")
-    return same_shape(graph, in, out);
-  if (op == "Expand") return expands_nothing(graph, node);
-  if (op == "Concat" || op == "Sum" || op == "Max" || op == "Min" || op == "Mean") return node.inputs.size() == 1;
-  return false;
+}
+
+/// The index of the input that the node gives as it is; SIZE_MAX where there is none.
+std::size_t passed_input(const Graph& graph, const Node& node, const PassOptions& options,
+                         const std::vector<std::vector<graph::NodeId>>& consumers) {
+  if (node.inputs.empty() || node.outputs.empty() || node.outputs[0] == kNoValue) return SIZE_MAX;
+  const kernel::OpTraits& traits = kernel::traits_of(node, *options.registry);
+  const bool noop = node.inputs[0] != kNoValue &&
+                    (is(node, kIdentity) || (is(node, kDropout) && drops_nothing(graph, node, consumers)) ||
+                     (traits.passes_one_on && node.inputs.size() == 1) || moves_nothing(graph, node, traits));
+  return noop ? 0 : kept_operand(graph, node, traits);
 }
 
 }  // namespace
@@ -137,12 +154,8 @@ bool remove_noops(Graph& graph, const PassOptions& options) {
   for (const graph::NodeId id : graph.topological_order()) {
     options.check();
     const Node& node = graph.node(id);
-    std::size_t kept = 0;
-    if (!is_noop(graph, node, consumers)) {
-      kept = node.domain.empty() && !node.outputs.empty() && node.outputs[0] != kNoValue ? kept_operand(graph, node)
-                                                                                         : SIZE_MAX;
-      if (kept == SIZE_MAX) continue;
-    }
+    const std::size_t kept = passed_input(graph, node, options, consumers);
+    if (kept == SIZE_MAX) continue;
     const auto before = bypassed.find(node.inputs[kept]);
     const ValueId in = before == bypassed.end() ? node.inputs[kept] : before->second, out = node.outputs[0];
     if (!can_bypass(graph, out, in) || (graph.is_output(out) && !named.insert(in).second)) continue;

@@ -20,9 +20,6 @@ using graph::ValueId;
 using tensor::DType;
 
 constexpr auto kBlock = static_cast<std::int64_t>(microkernels::kChannelBlock);
-/// MaxPool takes bfloat16 from this opset on, Add and Concat from the other.
-constexpr std::int64_t kPoolOpset = 22, kOpset = 13;
-
 /// How a node may read and make blocks.
 enum class Takes : std::uint8_t {
   Float,   ///< of float32 only
@@ -30,21 +27,20 @@ enum class Takes : std::uint8_t {
   Either,  ///< of any type each
 };
 
-bool is_own(const Node& node, std::string_view op) { return node.op_type == op && node.domain == "infernode"; }
-
-Takes takes(const Node& node) {
-  if (is_own(node, "BlockChannels") || is_own(node, "UnblockChannels")) return Takes::Either;
-  if (is_own(node, "BlockedConv")) {
-    if (node.attributes.get_int("exact", 0) != 0) return Takes::Float;
-    return node.attributes.get_int("group", 1) == 1 ? Takes::Either : Takes::Alike;
+/// The first version of the node's operator, from its own on, that takes bfloat16.
+std::int64_t rounded_version(const Node& node, const kernel::Registry& registry) {
+  const std::int64_t newest = registry.newest_opset(node.domain);
+  for (std::int64_t version = node.opset; version < newest; ++version) {
+    const kernel::OpSchema* schema = registry.find_schema(node.domain, node.op_type, version);
+    if (schema == nullptr) continue;
+    if (schema->constraints[schema->input(0).constraint].tensor.contains(DType::BFloat16)) return version;
   }
-  const bool alike = node.op_type == "Add" || node.op_type == "Concat" || node.op_type == "MaxPool";
-  return node.domain.empty() && alike ? Takes::Alike : Takes::Float;
+  return newest;
 }
 
 class Rounding {
  public:
-  explicit Rounding(Graph& graph) : graph_(graph) {}
+  Rounding(Graph& graph, const kernel::Registry& registry) : graph_(graph), registry_(registry) {}
 
   bool run() {
     choose();
@@ -54,6 +50,18 @@ class Rounding {
   }
 
  private:
+  static bool is_own(const Node& node, std::string_view op) { return node.op_type == op && node.domain == kOwn; }
+
+  Takes takes(const Node& node) const {
+    if (is_own(node, kBlockChannels) || is_own(node, kUnblockChannels)) return Takes::Either;
+    if (is_own(node, kBlockedConv)) {
+      if (node.attributes.get_int("exact", 0) != 0) return Takes::Float;
+      return node.attributes.get_int("group", 1) == 1 ? Takes::Either : Takes::Alike;
+    }
+    const bool alike = kernel::traits_of(node, registry_).blocks == kernel::Blocks::Any;
+    return node.domain.empty() && alike ? Takes::Alike : Takes::Float;
+  }
+
   bool is_rounded(ValueId id) const { return rounded_.contains(id); }
 
   /// Calls `visit` for the values of a node that may be blocks.
@@ -68,7 +76,7 @@ class Rounding {
 
   /// Whether all that a node of images reads and makes is.
   bool are_rounded(const Node& node) const {
-    const bool conv = is_own(node, "BlockedConv");
+    const bool conv = is_own(node, kBlockedConv);
     bool all = is_rounded(node.outputs[0]);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const bool image = !conv || i == 0 || i == 3;  // X and Z, not W and B
@@ -123,9 +131,8 @@ class Rounding {
       }
       if (!changed) continue;
       const bool rounds = is_rounded(graph_.node(id).outputs[0]);
-      if (rounds && node.domain == "infernode") node.attributes.set("to", static_cast<std::int64_t>(DType::BFloat16));
-      if (rounds && node.domain.empty())
-        node.opset = std::max(node.opset, node.op_type == "MaxPool" ? kPoolOpset : kOpset);
+      if (rounds && node.domain == kOwn) node.attributes.set("to", static_cast<std::int64_t>(DType::BFloat16));
+      if (rounds && node.domain.empty()) node.opset = rounded_version(node, registry_);
       patch.remove_node(id);
       patch.add_node(std::move(node), std::array{id});
     }
@@ -133,6 +140,7 @@ class Rounding {
   }
 
   Graph& graph_;
+  const kernel::Registry& registry_;
   std::set<ValueId> rounded_;
 };
 
@@ -140,7 +148,7 @@ class Rounding {
 
 bool round_blocks(Graph& graph, const PassOptions& options) {
   if (!options.kernels->blocked_conv.takes_bf16) return false;
-  return Rounding(graph).run();
+  return Rounding(graph, *options.registry).run();
 }
 
 }  // namespace infernode::passes

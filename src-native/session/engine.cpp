@@ -48,7 +48,7 @@ const kernel::Registry& Engine::registry() const {
 }
 
 const passes::Fusions& Engine::fusions() const {
-  std::call_once(fusions_made_, [this] { fusions_ = std::make_unique<const passes::Fusions>(); });
+  std::call_once(fusions_made_, [this] { fusions_ = std::make_unique<const passes::Fusions>(registry()); });
   return *fusions_;
 }
 

@@ -10,7 +10,7 @@
 #include "kernel/registry.h"
 #include "microkernels/kernel_set.h"
 #include "provider/provider.h"
-#include "runtime/weight_store.h"
+#include "runtime/weights/weight_store.h"
 
 namespace infernode::passes {
 class Fusions;

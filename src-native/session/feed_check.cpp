@@ -117,11 +117,6 @@ void check_value(const ValueMetadata& declared, const ValueType& type, const ten
 
 }  // namespace
 
-std::string declared_text(const ValueType& type) {
-  if (!type.is_tensor()) return type.to_string();
-  return cat(tensor::name(type.elem), type.shape ? graph::to_string(*type.shape) : std::string("[...]"));
-}
-
 void check_feed(const ValueMetadata& declared, const tensor::Value& value) {
   check_value(declared, declared.type, value);
 }

@@ -16,7 +16,4 @@ void check_feed(const ValueMetadata& declared, const tensor::Value& value);
 /// Throws InvalidArgument with the output's name, what was expected and what came.
 void check_target(const ValueMetadata& declared, const tensor::Tensor& target);
 
-/// "float32[batch,3,224,224]": a declared type for messages.
-std::string declared_text(const graph::ValueType& type);
-
 }  // namespace infernode::session

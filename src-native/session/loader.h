@@ -6,8 +6,8 @@
 #include "graph/graph.h"
 #include "kernel/run_context.h"
 #include "provider/partitioner.h"
-#include "runtime/execution_plan.h"
-#include "runtime/profiler.h"
+#include "runtime/plan/execution_plan.h"
+#include "runtime/run/profiler.h"
 #include "session/session.h"
 
 namespace infernode::session {

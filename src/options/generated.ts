@@ -137,6 +137,31 @@ export function readSimpleRunOptions(reader: OptionReader): SimpleRunOptions {
   };
 }
 
+/** NVIDIA GPUs from compute capability 7.5 on, on Linux and Windows; needs the driver (580 or later) alone. */
+export interface CudaExecutionProviderOption {
+  readonly name: 'cuda';
+  /**
+   * Bytes of the GPU's memory that the session may hold. By default all that there are. Throws TypeError; RangeError
+   * outside 0 to 2^53 - 1.
+   */
+  gpuMemLimit?: number;
+  /**
+   * Whether blocks of memory grow to powers of two, so that more requests fit the same ones. Default:
+   * ''kSameAsRequested''. Throws TypeError.
+   */
+  arenaExtendStrategy?: 'kNextPowerOfTwo' | 'kSameAsRequested';
+  /**
+   * Runs of shapes that repeat are captured and replayed. Without it each run launches its kernels one by one. Default:
+   * 'true'. Throws TypeError.
+   */
+  enableCudaGraph?: boolean;
+  /**
+   * float32 products round what they multiply to TF32, as with `float32MatmulPrecision: 'medium'`. Default: 'false'.
+   * Throws TypeError.
+   */
+  useTf32?: boolean;
+}
+
 /** Host memory that poses as a device: for tests of partitioning, copies and IoBinding. */
 export interface NullExecutionProviderOption {
   readonly name: 'null';
@@ -147,4 +172,4 @@ export interface NullExecutionProviderOption {
 }
 
 /** Options of providers that onnxruntime-common does not declare. */
-export type OwnProviderOption = NullExecutionProviderOption;
+export type OwnProviderOption = CudaExecutionProviderOption | NullExecutionProviderOption;

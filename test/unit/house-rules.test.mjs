@@ -34,7 +34,7 @@ describe('includes', () => {
     ['src-native/session/a.cpp', '#include "providers/null/a.h"\n', 'only napi/ brings providers in'],
     ['src-native/ops/a.h', '#include "../base/error.h"\n', 'not relative'],
     ['src-native/odd/a.h', '', "the folder 'odd' has no place in the ladder"],
-    ['providers/null/a.cpp', '#include "runtime/executor.h"\n', 'must not include "runtime/executor.h"'],
+    ['providers/null/a.cpp', '#include "runtime/run/executor.h"\n', 'must not include "runtime/run/executor.h"'],
   ])('refuses in %s: %j', (path, text, fragment) => {
     const found = problems(includes, { [path]: text });
     expect(found).toHaveLength(1);

@@ -3,7 +3,7 @@ import { registerBackend } from 'onnxruntime-common';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Kind, Placement } from '../../src/native.js';
 import { FakeTensor, resultOf, tensorInfo, type Decoded, type FakeSession } from './support/fake-native.js';
-import { addon, EngineTensor, failureOf, InferenceError, InferenceSession, IoBinding, listSupportedBackends, Tensor } from './support/session.js'; // prettier-ignore
+import { addon, EngineTensor, failureOf, InferenceError, InferenceSession, IoBinding, listDevices, listSupportedBackends, Tensor } from './support/session.js'; // prettier-ignore
 
 let native: FakeSession;
 let session: any;
@@ -64,6 +64,12 @@ describe('creation', () => {
     expect(addon.cancelled).toEqual([7]);
     const before = await failureOf(() => InferenceSession.create('m', { signal: AbortSignal.abort('why') }));
     expect(before).toMatchObject({ name: 'AbortError', code: 'ABORTED', cause: 'why' });
+  });
+
+  it('lists devices', async () => {
+    expect(await listDevices()).toMatchObject([{ device: 'cuda:0', computeCapability: '9.0' }]);
+    addon.failure = { code: 'INTERNAL', message: 'a driver that fails' };
+    expect((await failureOf(() => listDevices())).message).toContain('a driver that fails');
   });
 
   it('lists and registers what the binary has', async () => {

@@ -7,13 +7,14 @@ namespace {
 
 bool is_fusable(const Match& match) {
   const graph::Node& conv = match.maker("t");
-  return match.type("t").elem == tensor::DType::Float32 && !conv.attributes.has("activation");
+  return may_fuse_sums(match, "t") && !conv.attributes.has("activation");
 }
 
 /// The convolution of the match with these inputs: com.microsoft's where that has the activation, our own otherwise.
-graph::Node fused_conv(const Match& match, std::vector<graph::ValueId> inputs, const FusedActivation& activation) {
+graph::Node fused_conv(const Match& match, std::vector<graph::ValueId> inputs,
+                       const kernel::FusedActivation& activation) {
   const graph::Node& conv = match.maker("t");
-  graph::Node node = make_node(match, activation.is_published ? kMicrosoft : kOwn, "FusedConv", std::move(inputs));
+  graph::Node node = make_node(match, activation.is_published ? kMicrosoft : kOwn, kFusedConv, std::move(inputs));
   node.name = conv.name;
   node.opset = 1;
   node.attributes = conv.attributes;
@@ -42,13 +43,13 @@ std::vector<graph::ValueId> replace_sum(const Match& match, graph::GraphPatch& p
 void register_conv_activation(FusionRegistry& registry) {
   registry.add({"ConvAddActivationFusion", 2, "(x, w, o_b, z) => (y) { t = Conv(x, w, o_b)  y = Add(t, z) }", guard_sum,
                 replace_sum});
-  for (const std::string activation : kActivations) {
+  for (const auto& [activation, inputs] : activation_patterns(registry.operators())) {
     registry.add({"ConvActivationFusion", 2,
-                  "(x, w, o_b, o_min, o_max) => (y) { t = Conv(x, w, o_b)  " + activation + " }", guard_activation,
+                  "(x, w, o_b" + inputs + ") => (y) { t = Conv(x, w, o_b)  " + activation + " }", guard_activation,
                   replace_activation});
     registry.add(
         {"ConvAddActivationFusion", 2,
-         "(x, w, o_b, o_z, o_min, o_max) => (y) { t = com.microsoft.FusedConv(x, w, o_b, o_z)  " + activation + " }",
+         "(x, w, o_b, o_z" + inputs + ") => (y) { t = com.microsoft.FusedConv(x, w, o_b, o_z)  " + activation + " }",
          guard_activation, replace_activation});
   }
 }

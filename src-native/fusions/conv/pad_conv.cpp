@@ -7,9 +7,11 @@
 namespace infernode::fusions {
 namespace {
 
+constexpr const char *kMaxPool = "MaxPool", *kAveragePool = "AveragePool";
+
 /// What a Pad in front of a window fills in: zero for a convolution or a mean, what never is the largest for a maximum.
 bool fits(const graph::Node& window, float fill) {
-  return window.op_type == "MaxPool" ? fill <= std::numeric_limits<float>::lowest() : fill == 0;
+  return window.op_type == kMaxPool ? fill <= std::numeric_limits<float>::lowest() : fill == 0;
 }
 
 /// Pads of some axes as those of all; empty where that is not known.
@@ -71,9 +73,9 @@ bool guard_pool(const Match& match) {
     return false;
   const auto own = pool.attributes.get_ints("pads"), kernel = pool.attributes.get_ints("kernel_shape");
   const bool padded = std::any_of(own.begin(), own.end(), [](std::int64_t p) { return p != 0; });
-  if (padded && pool.op_type == "AveragePool" && pool.attributes.get_int("count_include_pad", 0) == 0) return false;
+  if (padded && pool.op_type == kAveragePool && pool.attributes.get_int("count_include_pad", 0) == 0) return false;
   // count_include_pad came with version 7, and a window must not lie in pads only.
-  if (pool.op_type == "AveragePool" && pool.opset < 7) return false;
+  if (pool.op_type == kAveragePool && pool.opset < 7) return false;
   if (!guard(match)) return false;
   const auto pads = spatial_pads(match);
   for (std::size_t i = 0; i < pads.size(); ++i) {
@@ -89,7 +91,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
   for (std::size_t i = 0; i < own.size(); ++i) pads[i] += own[i];
   conv.attributes.set("pads", pads);
   conv.inputs[0] = match.value("x");
-  if (conv.op_type == "AveragePool") conv.attributes.set("count_include_pad", std::int64_t{1});
+  if (conv.op_type == kAveragePool) conv.attributes.set("count_include_pad", std::int64_t{1});
   return put(match, patch, std::move(conv));
 }
 
@@ -99,7 +101,7 @@ void register_pad_conv(FusionRegistry& registry) {
   const std::string pad = "{ t = Pad(x, o_pads, o_fill, o_axes)  y = ";
   registry.add(
       {"PadFusion", 1, "(x, o_pads, o_fill, o_axes, w, o_b) => (y) " + pad + "Conv(t, w, o_b) }", guard, replace});
-  for (const std::string pool : {"MaxPool", "AveragePool"}) {
+  for (const std::string pool : {kMaxPool, kAveragePool}) {
     registry.add({"PadFusion", 1, "(x, o_pads, o_fill, o_axes) => (y) " + pad + pool + "(t) }", guard_pool, replace});
   }
 }

@@ -10,7 +10,7 @@ bool guard(const Match& match) {
 }
 
 std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch) {
-  return put(match, patch, make_node(match, "", "Div", {match.value("y"), match.value("x")}));
+  return put(match, patch, make_node(match, "", kDiv, {match.value("y"), match.value("x")}));
 }
 
 }  // namespace

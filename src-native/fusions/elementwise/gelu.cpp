@@ -14,7 +14,7 @@ bool is_half(const Match& match) { return is_float(match.type("x")) && is_scalar
 
 /// x / 2 * (1 + erf(x / sqrt 2)).
 bool guard_erf(const Match& match) {
-  const bool divided = match.node(0).op_type == "Div";
+  const bool divided = match.node(0).op_type == kDiv;
   return is_half(match) && is_scalar(match, "c_root", "x", divided ? kSqrt2 : 1 / kSqrt2) &&
          is_scalar(match, "c_one", "x", 1);
 }

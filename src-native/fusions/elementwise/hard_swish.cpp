@@ -12,12 +12,10 @@ constexpr std::int64_t kStandard = 14;
 
 /// `t` is what the pieces read.
 bool is_hard_swish(const Match& match) {
-  const bool divides =
-      std::ranges::any_of(match.nodes(), [&](graph::NodeId node) { return match.graph().node(node).op_type == "Div"; });
   if (!is_float(match.type("t")) || !is_scalar(match, "c_three", "t", 3) ||
-      !is_scalar(match, "c_six", "t", divides ? 6.0 : 1.0 / 6.0))
+      !is_scalar(match, "c_six", "t", contains(match, kDiv) ? 6.0 : 1.0 / 6.0))
     return false;
-  const std::optional<FusedActivation> clip = read_activation(match, match.maker("k"));
+  const std::optional<kernel::FusedActivation> clip = read_activation(match, match.maker("k"));
   return clip && clip->params == std::vector<float>{0, 6};
 }
 
@@ -32,7 +30,7 @@ bool guard_conv(const Match& match) {
 }
 std::vector<graph::ValueId> replace_conv(const Match& match, graph::GraphPatch& patch) {
   const graph::Node& conv = match.maker("t");
-  graph::Node node = make_node(match, kOwn, "FusedConv", conv.inputs);
+  graph::Node node = make_node(match, kOwn, kFusedConv, conv.inputs);
   node.name = conv.name;
   node.attributes = conv.attributes;
   node.attributes.set("activation", "HardSwish");

@@ -16,7 +16,7 @@ constexpr const char* kProducts[] = {"t = MatMul(a, b)", "t = infernode.FusedMat
 /// The product's node `t` as a FusedMatMul with its attributes; the caller changes inputs and attributes.
 graph::Node fused_matmul(const Match& match) {
   const graph::Node& product = match.maker("t");
-  graph::Node node = make_node(match, kOwn, "FusedMatMul", product.inputs);
+  graph::Node node = make_node(match, kOwn, kFusedMatMul, product.inputs);
   node.name = product.name;
   node.opset = 1;
   node.inputs.resize(6, graph::kNoValue);
@@ -31,11 +31,10 @@ std::vector<graph::ValueId> finish(const Match& match, graph::GraphPatch& patch,
   return put(match, patch, std::move(node));
 }
 
-/// A product that FusedMatMul can say. Only float32: between 16-bit operators values are rounded, which a fused one
-/// would leave out.
+/// A product that FusedMatMul can say.
 bool is_expressible(const Match& match) {
   const graph::Node& product = match.maker("t");
-  if (match.type("t").elem != tensor::DType::Float32 || match.type("a").elem != match.type("t").elem ||
+  if (!may_fuse_sums(match, "t") || match.type("a").elem != match.type("t").elem ||
       rank_of(match.type("a")).value_or(0) < 2 || rank_of(match.graph().value(product.inputs[1]).type).value_or(0) < 2)
     return false;
   if (product.op_type != "Gemm") return true;
@@ -91,9 +90,7 @@ bool guard_operand_scale(const Match& match) { return takes_factor(match, "x"); 
 
 float factor_of(const Match& match) {
   const float factor = tensor::to_float_scalar(*match.constant("c_s"));
-  const bool divides = std::any_of(match.nodes().begin(), match.nodes().end(),
-                                   [&](graph::NodeId id) { return match.graph().node(id).op_type == "Div"; });
-  return divides ? 1 / factor : factor;
+  return contains(match, kDiv) ? 1 / factor : factor;
 }
 graph::Node scaled(const Match& match) {
   graph::Node node = fused_matmul(match);
@@ -198,16 +195,16 @@ std::vector<graph::ValueId> replace_transpose(const Match& match, graph::GraphPa
 }  // namespace
 
 void register_matmul_epilogue(FusionRegistry& registry) {
+  const std::vector<ActivationPattern> activations = activation_patterns(registry.operators());
   for (const std::string product : kProducts) {
     const std::string inputs = "(a, b, o_c, o_r, o_bs, o_bz";
     registry.add(
         {"MatMulBiasFusion", 2, inputs + ", c) => (y) { " + product + "  y = Add(t, c) }", guard_bias, replace_bias});
     registry.add({"MatMulResidualFusion", 2, inputs + ", r) => (y) { " + product + "  y = Add(t, r) }", guard_residual,
                   replace_residual});
-    for (const std::string activation : kActivations) {
-      registry.add({"MatMulActivationFusion", 2,
-                    inputs + ", o_min, o_max) => (y) { " + product + "  " + activation + " }", guard_activation,
-                    replace_activation});
+    for (const auto& [activation, more] : activations) {
+      registry.add({"MatMulActivationFusion", 2, inputs + more + ") => (y) { " + product + "  " + activation + " }",
+                    guard_activation, replace_activation});
     }
     registry.add({"MatMulScaleFusion", 2, inputs + ", c_s) => (y) { " + product + "  y = Mul(t, c_s) }", guard_scale,
                   replace_scale});

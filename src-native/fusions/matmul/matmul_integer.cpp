@@ -125,8 +125,8 @@ void register_matmul_integer(FusionRegistry& registry) {
       {"MatMulBiasFusion", 2, inputs + ", c) => (y) { " + product + "y = Add(t, c) }", guard_bias, replace_bias});
   registry.add({"MatMulResidualFusion", 2, inputs + ", r) => (y) { " + product + "y = Add(t, r) }", guard_residual,
                 replace_residual});
-  for (const char* activation : kActivations) {
-    registry.add({"MatMulActivationFusion", 2, cat(inputs, ", o_min, o_max) => (y) { ", product, activation, " }"),
+  for (const auto& [activation, more] : activation_patterns(registry.operators())) {
+    registry.add({"MatMulActivationFusion", 2, cat(inputs, more, ") => (y) { ", product, activation, " }"),
                   guard_activation, replace_activation});
   }
   registry.add({"DynamicQuantizeMatMulFusion", 2,

@@ -50,7 +50,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
     patch.add_node(std::move(flatten), from);
   }
   const graph::Node& gemm = match.maker("t");
-  graph::Node node = make_node(match, kOwn, "FusedMatMul", {x, match.value("b"), match.value("o_c")});
+  graph::Node node = make_node(match, kOwn, kFusedMatMul, {x, match.value("b"), match.value("o_c")});
   node.name = gemm.name;
   for (const char* name : {"alpha", "transB"}) {
     if (const graph::Attribute* value = gemm.attributes.find(name)) node.attributes.set(name, *value);

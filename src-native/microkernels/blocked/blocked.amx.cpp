@@ -1,5 +1,7 @@
 #include "microkernels/blocked/detail/amx_images.h"
 #include "microkernels/blocked/detail/amx_tiles.h"
+#include "microkernels/blocked/detail/amx_weights.h"
+#include "microkernels/blocked/detail/pairs.h"
 
 // Dense convolutions over blocks of channels on the matrix unit. Rows of the padded input are split into images whose
 // places hold one piece of two blocks of channels, 64 bytes: any positions at equal distances are then a tile of A,

@@ -4,8 +4,8 @@
 #include "microkernels/common/activate.simd.h"
 #include "microkernels/common/register_tile.simd.h"
 #include "microkernels/common/simd_file.h"
+#include "microkernels/common/tiles.h"
 #include "microkernels/conv/detail/columns.simd.h"
-#include "microkernels/gemm/gemm_tiles.h"
 
 namespace infernode::microkernels {
 namespace {

@@ -18,7 +18,7 @@
 #include "microkernels/common/activate.simd.h"
 #include "microkernels/common/lanes16.h"
 #include "microkernels/common/quick_activations.h"
-#include "microkernels/gemm/gemm_tiles.h"
+#include "microkernels/common/tiles.h"
 
 namespace infernode::microkernels {
 namespace {
@@ -30,22 +30,6 @@ constexpr std::size_t kPanelColumns = kPanelTiles * 16;
 constexpr std::size_t steps_of(std::size_t k) noexcept { return divide_up(k, kTileDepth); }
 constexpr std::size_t split_bytes(std::size_t k, std::size_t tiles, std::size_t pieces) noexcept {
   return steps_of(k) * tiles * pieces * kTileBytes;
-}
-
-// Calls fn with the number of pieces that a precision takes as a constant.
-template <typename Fn>
-INFERNODE_SIMD void with_pieces(Float32Precision precision, Fn fn) {
-  switch (precision) {
-    case Float32Precision::kHighest:
-      fn.template operator()<3>();
-      break;
-    case Float32Precision::kHigh:
-      fn.template operator()<2>();
-      break;
-    case Float32Precision::kMedium:
-      fn.template operator()<1>();
-      break;
-  }
 }
 
 // All tiles of full size. To be constants: the compiler believes that only its first bytes are read.

@@ -1,7 +1,5 @@
 #include "microkernels/conv/conv.h"
 
-#include "microkernels/gemm/gemm_tiles.h"
-
 namespace infernode::microkernels {
 
 GemmSplit split_conv(const ConvTable& table, const ConvShape& shape, std::size_t workers) noexcept {

@@ -43,7 +43,6 @@ struct ConvArgs {
   const float* residual = nullptr;       // like output, added before the activation; must not alias output
   ActivationArgs activation;
   float* output = nullptr;  // [out_channels][out_d][out_h][out_w]
-  Float32Precision precision = Float32Precision::kHighest;
   ConvWay way = ConvWay::kAny;  // where it runs that shape, else kAny
 };
 
@@ -79,7 +78,7 @@ struct ConvTable {
   void (*col2im)(const ConvShape& shape, const float* columns, float* image) noexcept;
 };
 
-const ConvTable& conv_table(CpuRung rung) noexcept;
+const ConvTable& conv_table(CpuRung rung, Float32Precision precision) noexcept;
 
 GemmSplit split_conv(const ConvTable& table, const ConvShape& shape, std::size_t workers) noexcept;
 

@@ -3,11 +3,11 @@
 #include "microkernels/common/activate.simd.h"
 #include "microkernels/common/register_tile.simd.h"
 #include "microkernels/common/simd_file.h"
+#include "microkernels/common/tiles.h"
 #include "microkernels/conv/detail/columns.simd.h"
 #include "microkernels/conv/detail/depthwise.simd.h"
 #include "microkernels/conv/detail/direct.simd.h"
 #include "microkernels/conv/detail/few_positions.simd.h"
-#include "microkernels/gemm/gemm_tiles.h"
 
 namespace infernode::microkernels {
 

@@ -122,6 +122,6 @@ struct VectorPairs {
 
 }  // namespace
 
-INFERNODE_TABLE_OF(GemmTable, gemm, medium) = GemmOfPairs<VectorPairs>::table("bf16");
+INFERNODE_TABLE_OF(GemmTable, gemm, medium) = GemmOfPairs<VectorPairs>::table("bf16", false);
 
 }  // namespace infernode::microkernels

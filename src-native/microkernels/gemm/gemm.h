@@ -6,6 +6,7 @@
 #include "base/cpu_rung.h"
 #include "microkernels/common/activation.h"
 #include "microkernels/common/precision.h"
+#include "microkernels/common/split.h"
 
 // Dense matrix products. All matrices are row-major with a leading dimension counted in elements.
 // The caller owns parallelism: it cuts C into ranges (split_gemm) and calls `gemm` for each of them, from any
@@ -33,6 +34,52 @@ struct QuantizedB {
   const float* zeros = nullptr;
 };
 
+// How the numbers of a packed B lie.
+enum class PackedForm : std::uint8_t {
+  kNone,
+  kFloats,        // panels of the table's nr columns, each with all of K, as float32
+  kMarkedFloats,  // the same, and behind them for each panel whether its numbers can be split into pieces
+  kBf16Pairs,     // panels of words of two bfloat16 numbers that follow each other in k
+  kBf16Pieces,    // panels of tiles of the pieces that the table multiplies
+};
+
+// A B as a table packed it, for products by that table or one whose packing has the same name.
+struct PackedB {
+  PackedForm form = PackedForm::kNone;
+  const void* data = nullptr;  // 64-byte aligned; null where B is not packed
+  std::size_t bytes = 0;
+  std::size_t n = 0, k = 0;
+
+  explicit operator bool() const noexcept { return data != nullptr; }
+  // Null where it holds no float32 numbers.
+  const float* floats() const noexcept {
+    return form == PackedForm::kFloats || form == PackedForm::kMarkedFloats ? static_cast<const float*>(data) : nullptr;
+  }
+};
+
+// A way to pack B.
+struct GemmPacking {
+  const char* name;        // of what it makes, in keys of packed weights
+  std::size_t depth_unit;  // a product takes all rows of a packed B, or first ones in a multiple of this number
+  PackedForm (*form)(std::size_t k) noexcept;
+  std::size_t (*bytes)(std::size_t n, std::size_t k) noexcept;
+  // Packs columns [n_begin, n_end) of B into their place in `out`, which is 64-byte aligned; n_begin is a multiple of
+  // the table's nr.
+  void (*pack)(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, void* out,
+               std::size_t n_begin, std::size_t n_end) noexcept;
+
+  PackedB packed(std::size_t n, std::size_t k, const void* data) const noexcept {
+    return {form(k), data, bytes(n, k), n, k};
+  }
+};
+
+// Rows of A in the form in which a table multiplies them, for calls that differ in the columns of their range only. The
+// first of them makes it, where the rows fit; with other rows, or another A, `ready` is to be false.
+struct PreparedA {
+  float* memory = nullptr;  // GemmTable::prepared_floats of them, 64-byte aligned
+  bool ready = false;
+};
+
 struct GemmArgs {
   std::size_t m = 0, n = 0, k = 0;
   float alpha = 1.0f;
@@ -40,27 +87,17 @@ struct GemmArgs {
   std::size_t lda = 0;
   bool trans_a = false;
   FloatType a_type = FloatType::kF32;
-  const void* b = nullptr;  // [k][ldb], or [n][ldb] when trans_b; unused when packed_b is set
+  PreparedA* prepared_a = nullptr;  // null: nothing is kept
+  const void* b = nullptr;          // [k][ldb], or [n][ldb] when trans_b; needed beside an operand's packing only
   std::size_t ldb = 0;
   bool trans_b = false;
   FloatType b_type = FloatType::kF32;
   const QuantizedB* b_quantized = nullptr;  // B holds 8-bit codes, whatever b_type says
-  const float* packed_b = nullptr;          // from pack_b of the same table
-  const std::uint8_t* split_b = nullptr;    // beside b: from split_b of the same table and precision
-  std::size_t packed_k = 0;                 // that it was packed or split with, where k, then even, takes fewer; 0: k
-  bool a_again = false;                     // the call before had the same arguments and scratch, a range of these rows
+  PackedB packed_b = {};                    // of as many columns, and of k rows or more (GemmPacking::depth_unit)
   float* c = nullptr;                       // [m][ldc]
   std::size_t ldc = 0;
   bool accumulate = false;  // C is added to instead of overwritten
-  Float32Precision precision = Float32Precision::kHighest;
   GemmEpilogue epilogue;
-
-  std::size_t packed_depth() const noexcept { return packed_k > 0 ? packed_k : k; }
-};
-
-// Part of C. n_begin is a multiple of the table's nr.
-struct GemmRange {
-  std::size_t m_begin, m_end, n_begin, n_end;
 };
 
 struct DgemmArgs {
@@ -79,46 +116,27 @@ struct DgemmArgs {
 
 struct GemmTiles;
 
-// For a B that several calls multiply by: its numbers split into the pieces that the matrix unit multiplies.
-struct GemmSplitting {
-  std::size_t (*bytes)(std::size_t n, std::size_t k, Float32Precision precision) noexcept;
-  // B of float32 numbers; `out` is 64-byte aligned.
-  void (*split_b)(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b,
-                  Float32Precision precision, std::uint8_t* out) noexcept;
-};
-
+// A table says how exact its products are and how it packs B; all are used alike.
 struct GemmTable {
-  const char* name;            // target, for logs and benchmarks
-  std::size_t mr, nr;          // register tile
-  std::size_t scratch_floats;  // scratch that `gemm` and `dgemm` need per call, in floats
-  // Floats of the packed form of a whole B (columns padded to nr).
-  std::size_t (*packed_b_floats)(std::size_t n, std::size_t k) noexcept;
-  // Packs columns [n_begin, n_end) of B into their place in `out`; n_begin is a multiple of nr.
-  void (*pack_b)(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, float* out,
-                 std::size_t n_begin, std::size_t n_end) noexcept;
+  const char* name;             // target, for logs and benchmarks
+  std::size_t mr, nr;           // register tile
+  std::size_t scratch_floats;   // scratch that `gemm` and `dgemm` need per call, in floats
+  std::size_t prepared_floats;  // memory of a PreparedA; 0: the table makes none
+  bool matrix_unit;             // products of many rows are made by the matrix unit
+  bool splits;          // it multiplies pieces of numbers; tiles with numbers that have none are multiplied whole
+  bool rounds;          // the operands of all but short sums are rounded to words of two bfloat16 numbers
+  double row_cost;      // of a range, beside its area, in multiply-adds per element of K
+  GemmPacking weights;  // for a B that stays: takes no more memory than its numbers do
+  GemmPacking operand;  // of float32 numbers, for a B that some calls of a run share and that they are given, too
   // `scratch` is 64-byte aligned and not shared between threads.
   void (*gemm)(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept;
   void (*dgemm)(const DgemmArgs& args, const GemmRange& range, float* scratch) noexcept;
-  const GemmTiles* tiles;  // for other families' drivers (gemm_tiles.h); null in a table that has none of its own
-  const GemmSplitting* splitting = nullptr;  // null where numbers are multiplied whole
+  const GemmTiles* tiles;  // for other families' drivers (common/tiles.h); null in a table that has none of its own
 };
 
-// The fastest that is as exact as asked. Tables of different names pack B differently.
 const GemmTable& gemm_table(CpuRung rung, Float32Precision precision = Float32Precision::kHighest) noexcept;
 
-// A grid of equal ranges over C for `workers` threads: ranges [i * tile_m, ...) x [j * tile_n, ...).
-struct GemmSplit {
-  std::size_t tile_m, tile_n;    // rows and columns of one range; tile_n is a multiple of nr
-  std::size_t count_m, count_n;  // ranges along each side
-
-  std::size_t count() const noexcept { return count_m * count_n; }
-  GemmRange range(std::size_t index, std::size_t m, std::size_t n) const noexcept {
-    const std::size_t i = index / count_n, j = index % count_n;
-    const std::size_t m_end = (i + 1) * tile_m, n_end = (j + 1) * tile_n;
-    return {i * tile_m, m_end < m ? m_end : m, j * tile_n, n_end < n ? n_end : n};
-  }
-};
-
+// For `workers` threads.
 GemmSplit split_gemm(const GemmTable& table, std::size_t m, std::size_t n, std::size_t k, std::size_t workers) noexcept;
 
 }  // namespace infernode::microkernels

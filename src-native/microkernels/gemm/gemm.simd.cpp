@@ -59,14 +59,16 @@ constexpr AheadTiles make_ahead() {
 }
 constexpr AheadTiles kAheadTiles = make_ahead();
 
-std::size_t packed_b_floats(std::size_t n, std::size_t k) noexcept { return divide_up(n, kNr) * kNr * k; }
+PackedForm packed_form(std::size_t) noexcept { return PackedForm::kFloats; }
+std::size_t packed_bytes(std::size_t n, std::size_t k) noexcept { return divide_up(n, kNr) * kNr * k * sizeof(float); }
 
 // Panel after panel of kNr columns, each with all of K.
-void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, float* out,
+void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, void* out,
             std::size_t n_begin, std::size_t n_end) noexcept {
+  auto* const floats = static_cast<float*>(out);
   with_type(type, [&]<Stored kType>() {
     for (std::size_t n0 = n_begin; n0 < n_end; n0 += kNr) {
-      pack_b_panel<kType>(b, ldb, trans_b, 0, k, n0, smaller(kNr, n - n0), out + n0 * k);
+      pack_b_panel<kType>(b, ldb, trans_b, 0, k, n0, smaller(kNr, n - n0), floats + n0 * k);
     }
   });
 }
@@ -78,6 +80,7 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
                    float* scratch) noexcept {
   float* const packed_a = scratch;
   float* const panel = scratch + kScratchA;
+  const float* const packed_b = g.packed_b.floats();
   alignas(64) float tile[GemmTiles::kMaxFloats];
   const std::size_t block = larger(gemm_block_k(g.k), std::size_t{1});
   // Rows are dealt out evenly over the register tiles: no tile is much emptier than another.
@@ -91,8 +94,8 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
       const std::size_t cols = smaller(kNr, n_end - n0);
       const float* b = panel;
       std::size_t ldb = kNr;
-      if (g.packed_b) {
-        b = g.packed_b + n0 * g.packed_depth() + k0 * kNr;
+      if (packed_b) {
+        b = packed_b + n0 * g.packed_b.k + k0 * kNr;
       } else if (tiles == 1 && cols == kNr && !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized) {
         b = static_cast<const float*>(g.b) + k0 * g.ldb + n0;
         ldb = g.ldb;
@@ -109,8 +112,8 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
       for (std::size_t t = 0; t < tiles; ++t) {
         const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
         // The next panel comes from far away: the first tiles, that read this one from near, fetch it.
-        if (g.packed_b && n0 + kNr < n_end && t < 2 && (t == 0 || kNr > kLine)) {
-          const float* const ahead = b + kNr * g.packed_depth() + t * kLine;
+        if (packed_b && n0 + kNr < n_end && t < 2 && (t == 0 || kNr > kLine)) {
+          const float* const ahead = b + kNr * g.packed_b.k + t * kLine;
           kAheadTiles.accumulate[r1 - r0 - 1][tiles > 1](k, packed_a + r0 * kLda, kLda, b, ahead, tile);
         } else {
           kTiles.accumulate[r1 - r0 - 1][vectors - 1](k, packed_a + r0 * kLda, kLda, b, ldb, tile);
@@ -125,7 +128,7 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::siz
 void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
   const std::size_t rows = range.m_end - range.m_begin;
-  if (is_skinny(g) && g.packed_b) {
+  if (is_skinny(g) && g.packed_b.floats()) {
     return with_rows(g.m, [&]<std::size_t kRows>() { skinny_packed<kRows>(g, range); });
   }
   if (is_skinny(g)) {
@@ -198,16 +201,23 @@ void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) noexcept 
 
 static_assert(2 * kDoubleBlockK * (kDoubleColumns + kDoubleRows) <= kScratchA);
 
+constexpr GemmPacking kPacking{INFERNODE_TARGET_NAME(INFERNODE_TARGET), 2, packed_form, packed_bytes, pack_b};
+
 }  // namespace
 
-INFERNODE_TABLE(GemmTable, gemm) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                    kMr,
-                                    kNr,
-                                    kScratchA + kScratchB,
-                                    packed_b_floats,
-                                    pack_b,
-                                    gemm,
-                                    dgemm,
-                                    &kTiles};
+INFERNODE_TABLE(GemmTable, gemm) = {.name = INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                    .mr = kMr,
+                                    .nr = kNr,
+                                    .scratch_floats = kScratchA + kScratchB,
+                                    .prepared_floats = 0,
+                                    .matrix_unit = false,
+                                    .splits = false,
+                                    .rounds = false,
+                                    .row_cost = 8,
+                                    .weights = kPacking,
+                                    .operand = kPacking,
+                                    .gemm = gemm,
+                                    .dgemm = dgemm,
+                                    .tiles = &kTiles};
 
 }  // namespace infernode::microkernels

@@ -14,23 +14,23 @@ static_assert(panel_bytes<kPieces>(kTileDepth) - 64 == kTileDepth * kPanelColumn
 // Shorter sums are not worth a tile: the AVX-512 kernels have them, packed their way.
 bool is_short(std::size_t k) noexcept { return k < kTileDepth; }
 
-std::size_t packed_b_floats(std::size_t n, std::size_t k) noexcept {
-  if (is_short(k)) return gemm_table_avx512.packed_b_floats(n, k);
-  return divide_up(n, kPanelColumns) * panel_bytes<kPieces>(k) / sizeof(float);
+PackedForm packed_form(std::size_t k) noexcept { return is_short(k) ? PackedForm::kFloats : PackedForm::kBf16Pieces; }
+std::size_t packed_bytes(std::size_t n, std::size_t k) noexcept {
+  return is_short(k) ? gemm_table_avx512.weights.bytes(n, k) : pieces_bytes<kPieces>(n, k);
 }
 
-void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, float* out,
+void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, void* out,
             std::size_t n_begin, std::size_t n_end) noexcept {
-  if (is_short(k)) return gemm_table_avx512.pack_b(n, k, b, type, ldb, trans_b, out, n_begin, n_end);
+  if (is_short(k)) return gemm_table_avx512.weights.pack(n, k, b, type, ldb, trans_b, out, n_begin, n_end);
   const std::size_t bytes = type == FloatType::kF32 ? 4 : 2;
   alignas(64) float step[kTileDepth * kPanelColumns];
   for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPanelColumns) {
     const std::size_t columns = smaller(kPanelColumns, n - n0);
-    auto* const panel = reinterpret_cast<std::uint8_t*>(out) + n0 / kPanelColumns * panel_bytes<kPieces>(k);
+    auto* const panel = static_cast<std::uint8_t*>(out) + n0 / kPanelColumns * panel_bytes<kPieces>(k);
     const auto numbers = [&](std::size_t k0, std::size_t rows, float* to) {
       const std::size_t at = trans_b ? n0 * ldb + k0 : k0 * ldb + n0;
-      gemm_table_avx512.pack_b(columns, rows, static_cast<const std::uint8_t*>(b) + at * bytes, type, ldb, trans_b, to,
-                               0, columns);
+      gemm_table_avx512.weights.pack(columns, rows, static_cast<const std::uint8_t*>(b) + at * bytes, type, ldb,
+                                     trans_b, to, 0, columns);
     };
     bool splits = true;
     for (std::size_t k0 = 0; k0 < k && splits; k0 += kTileDepth) {
@@ -93,8 +93,6 @@ void by_numbers(const GemmArgs& g, const GemmRange& range, std::size_t n0, std::
                 float* scratch) noexcept {
   const std::size_t bytes = g.a_type == FloatType::kF32 ? 4 : 2;
   GemmArgs part = g;
-  part.split_b = nullptr;
-  part.packed_k = 0;
   part.n = columns;
   part.c = g.c + n0;
   for (std::size_t k0 = 0; k0 < g.k; k0 += kGemmBlockK) {
@@ -102,9 +100,10 @@ void by_numbers(const GemmArgs& g, const GemmRange& range, std::size_t n0, std::
     part.a = static_cast<const std::uint8_t*>(g.a) + (g.trans_a ? k0 * g.lda : k0) * bytes;
     if (is_split<kPieces>(g, n0)) {
       join_panel<kPieces>(split_step_of<kPieces>(g, n0, k0), part.k, scratch);
-      part.packed_b = scratch;
+      part.packed_b = {PackedForm::kFloats, scratch, 0, columns, part.k};
     } else {
-      part.packed_b = reinterpret_cast<const float*>(split_panel_of<kPieces>(g, n0)) + k0 * kPanelColumns;
+      const auto* const numbers = reinterpret_cast<const float*>(split_panel_of<kPieces>(g, n0));
+      part.packed_b = {PackedForm::kFloats, numbers + k0 * kPanelColumns, 0, columns, part.k};
     }
     part.accumulate = g.accumulate || k0 > 0;
     part.epilogue = {};
@@ -117,16 +116,10 @@ void by_numbers(const GemmArgs& g, const GemmRange& range, std::size_t n0, std::
   }
 }
 
-void gemm(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept {
+void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
-  if (!args.packed_b) return gemm_table_amx.gemm(args, range, scratch);
-  if (is_short(args.packed_depth()) || args.k == 0) {
-    return gemm_table_avx512.gemm(args, range, scratch);
-  }
-  GemmArgs g = args;
-  g.b = nullptr;
-  g.packed_b = nullptr;
-  g.split_b = reinterpret_cast<const std::uint8_t*>(args.packed_b);
+  if (!g.packed_b || g.b) return gemm_float32_table_amx_high.gemm(g, range, scratch);  // packed as an operand, or not
+  if (!pieces_of(g) || g.k == 0) return gemm_table_avx512.gemm(g, range, scratch);
   const bool plain = g.a_type == FloatType::kF32 && !g.trans_a;
   if (plain && g.m >= kFewRows) return multiply<kPieces>(g, range, scratch);
   for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kPanelColumns) {
@@ -154,10 +147,11 @@ void gemm(const GemmArgs& args, const GemmRange& range, float* scratch) noexcept
   }
 }
 
+constexpr GemmPacking kWeights{"amx.high", 2, packed_form, packed_bytes, pack_b};
+
 }  // namespace
 
 // Scratch of the AVX-512 kernels lies behind a panel of numbers, in less than what splitting takes.
-INFERNODE_TABLE_OF(GemmTable, gemm, high) = {"amx.high", 2 * kTileRows, kPanelColumns, kScratchFloats, packed_b_floats,
-                                             pack_b,     gemm,          dgemm,         nullptr,        &kSplitting};
+INFERNODE_TABLE_OF(GemmTable, gemm, high) = table_of<kPieces>("amx.high", kWeights, gemm);
 
 }  // namespace infernode::microkernels

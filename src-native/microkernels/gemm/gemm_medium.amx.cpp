@@ -96,6 +96,6 @@ static_assert(kPanelColumns == kPairColumns);
 
 }  // namespace
 
-INFERNODE_TABLE_OF(GemmTable, gemm, medium) = GemmOfPairs<TilePairs>::table("amx.bf16");
+INFERNODE_TABLE_OF(GemmTable, gemm, medium) = GemmOfPairs<TilePairs>::table("amx.bf16", true);
 
 }  // namespace infernode::microkernels

@@ -33,7 +33,7 @@ struct WinogradTable {
   void (*transform_weight)(std::size_t out_channels, std::size_t in_channels, const float* packed, std::size_t m_begin,
                            std::size_t m_end, float* out) noexcept;
   std::size_t (*scratch_floats)(const ConvShape& shape, const WinogradBlock& block) noexcept;
-  // args.packed_weight is this table's. `transformed` null: all of the block directly. args.precision does not matter.
+  // args.packed_weight is this table's. `transformed` null: all of the block directly.
   void (*conv)(const ConvArgs& args, const float* transformed, const WinogradBlock& block, float* scratch) noexcept;
 };
 

@@ -3,8 +3,8 @@
 #include "microkernels/common/activate.simd.h"
 #include "microkernels/common/register_tile.simd.h"
 #include "microkernels/common/simd_file.h"
+#include "microkernels/common/tiles.h"
 #include "microkernels/conv/detail/columns.simd.h"
-#include "microkernels/gemm/gemm_tiles.h"
 #include "microkernels/winograd/detail/transforms.simd.h"
 
 namespace infernode::microkernels {

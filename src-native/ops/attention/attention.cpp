@@ -54,7 +54,7 @@ struct HeadShape {
 class Attention final : public kernel::Kernel {
  public:
   explicit Attention(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         q_heads_(info.attributes().get_int("q_num_heads", 0)),
         kv_heads_(info.attributes().get_int("kv_num_heads", 0)),
         causal_(info.attributes().get_int("is_causal", 0) != 0),
@@ -127,8 +127,8 @@ class Attention final : public kernel::Kernel {
   template <class T>
   void attend(KernelContext& ctx, const HeadShape& q, const HeadShape& k, const HeadShape& v, std::int64_t past,
               const Tensor& key, const Tensor& value, const Tensor& y, const Tensor& scores) const {
-    const RealInput<T> query(ctx, rung_, ctx.input(0)), keys(ctx, rung_, key), values(ctx, rung_, value);
-    const RealOutput<T> out(ctx, rung_, y), score_out(ctx, rung_, scores);
+    const RealInput<T> query(ctx, kernels_, ctx.input(0)), keys(ctx, kernels_, key), values(ctx, kernels_, value);
+    const RealOutput<T> out(ctx, kernels_, y), score_out(ctx, kernels_, scores);
     const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
     AttentionCall<T> call;
     call.batch = size(q.batch);
@@ -169,7 +169,7 @@ class Attention final : public kernel::Kernel {
       }
     }
     const Tensor mask = mask_values<T>(ctx, call);
-    run_attention(ctx, rung_, call);
+    run_attention(ctx, kernels_, call);
     out.store();
     score_out.store();
   }
@@ -197,7 +197,7 @@ class Attention final : public kernel::Kernel {
                            to[i] = from[i] ? T{0} : -std::numeric_limits<T>::infinity();
                        });
     } else if (tensor::is_floating(mask->dtype())) {
-      convert_reals(ctx.run(), rung_, mask->dtype(), mask->raw(), out.dtype(), out.mutable_raw(),
+      convert_reals(ctx.run(), kernels_, mask->dtype(), mask->raw(), out.dtype(), out.mutable_raw(),
                     static_cast<std::size_t>(mask->numel()));
     } else {
       const std::vector<std::int64_t> values = tensor::to_int64_vector(*mask);
@@ -209,7 +209,7 @@ class Attention final : public kernel::Kernel {
     return out;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   std::int64_t q_heads_, kv_heads_;
   bool causal_;
   std::optional<float> scale_;

@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/half.h"
-#include "microkernels/attention/powers.h"
+#include "microkernels/attention/attention.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/gemm/gemm.h"
 #include "microkernels/reduce/reduce.h"
@@ -27,59 +27,44 @@ class Loops;
 template <>
 class Loops<float> {
  public:
-  Loops(CpuRung rung, microkernels::Float32Precision precision)
-      : rung_(rung),
-        precision_(precision),
-        gemm_(microkernels::gemm_table(rung, precision)),
-        elementwise_(microkernels::elementwise_table(rung)),
-        reduce_(microkernels::reduce_table(rung)),
-        powers_(microkernels::power_table(rung, precision)) {}
+  explicit Loops(const microkernels::KernelSet& kernels) : kernels_(kernels), gemm_(kernels.gemm) {}
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
   std::size_t tile_rows() const { return gemm_.mr; }
+  /// Whether products are of operands that are split into pieces first.
+  bool splits() const { return gemm_.splits; }
   /// Elements of the form in which operands are kept that several blocks multiply by.
   std::size_t packed_size(std::size_t n, std::size_t k) const {
-    if (gemm_.splitting == nullptr) return gemm_.packed_b_floats(n, k);
-    return align_up(gemm_.splitting->bytes(n, k, precision_), 64) / sizeof(float);
+    return align_up(gemm_.operand.bytes(n, k), 64) / sizeof(float);
   }
   void pack(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b, float* out) const {
-    if (gemm_.splitting == nullptr) {
-      gemm_.pack_b(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
-    } else {
-      gemm_.splitting->split_b(n, k, b, ldb, trans_b, precision_, reinterpret_cast<std::uint8_t*>(out));
-    }
+    gemm_.operand.pack(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
   }
 
   /// Whether what is packed of `packed_k` rows serves for the first k of them.
   bool takes_depth(std::size_t k, std::size_t packed_k) const {
-    return gemm_.splitting != nullptr || k % 2 == 0 || k == packed_k;
+    return k % gemm_.operand.depth_unit == 0 || k == packed_k;
   }
 
-  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, unless null, is b of `packed_k`
-  /// rows packed.
+  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, unless null, is b of `packed_n`
+  /// columns and `packed_k` rows packed.
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
-                const float* b, std::size_t ldb, bool trans_b, const float* packed, std::size_t packed_k, float* c,
-                std::size_t ldc, float* scratch) const {
+                const float* b, std::size_t ldb, bool trans_b, const float* packed, std::size_t packed_n,
+                std::size_t packed_k, float* c, std::size_t ldc, float* scratch) const {
     microkernels::GemmArgs args{
         .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
-    args.precision = precision_;
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
-    if (gemm_.splitting == nullptr) {
-      args.packed_b = packed;
-    } else {
-      args.split_b = reinterpret_cast<const std::uint8_t*>(packed);
-    }
-    args.packed_k = packed_k;
+    if (packed != nullptr) args.packed_b = gemm_.operand.packed(packed_n, packed_k, packed);
     args.c = c;
     args.ldc = ldc;
     gemm_.gemm(args, {0, m, 0, n}, scratch);
   }
   /// Whether rows of scores may become powers of 16 bits, whose products are divided by their sums.
-  bool makes_powers() const { return powers_ != nullptr; }
+  bool makes_powers() const { return kernels_.powers != nullptr; }
   /// The same powers, in the first half of x.
   float powers(float* x, std::size_t n, double scale) const {
-    return powers_->powers(x, reinterpret_cast<std::uint16_t*>(x), n, static_cast<float>(scale));
+    return kernels_.powers->powers(x, reinterpret_cast<std::uint16_t*>(x), n, static_cast<float>(scale));
   }
   /// Powers in the first half of x become float32.
   static void widen(float* x, std::size_t n) {
@@ -91,61 +76,58 @@ class Loops<float> {
   }
   /// The sum of magnitudes: not finite where an element is not, or if they are very large.
   float magnitude(const float* x, std::size_t n) const {
-    return reduce_.row[static_cast<std::size_t>(microkernels::ReduceOp::kSumAbs)](x, n);
+    return kernels_.reduce.row[static_cast<std::size_t>(microkernels::ReduceOp::kSumAbs)](x, n);
   }
   /// c[m, n] = powers[m, k] * packed, the rows of powers `lda` floats apart.
   void multiply_powers(std::size_t m, std::size_t n, std::size_t k, const float* powers, std::size_t lda,
-                       const float* packed, std::size_t packed_k, float* c, std::size_t ldc, float* scratch) const {
+                       const float* packed, std::size_t packed_n, std::size_t packed_k, float* c, std::size_t ldc,
+                       float* scratch) const {
     microkernels::GemmArgs args{.m = m, .n = n, .k = k, .a = powers, .lda = 2 * lda, .epilogue = {}};
     args.a_type = microkernels::FloatType::kBf16;
-    args.packed_b = packed;
-    args.packed_k = packed_k;
+    args.packed_b = gemm_.operand.packed(packed_n, packed_k, packed);
     args.c = c;
     args.ldc = ldc;
     gemm_.gemm(args, {0, m, 0, n}, scratch);
   }
   void scale(float* x, std::size_t n, double factor) const {
-    elementwise_[microkernels::UnaryOp::kAffine](x, x, n, static_cast<float>(factor), 0);
+    kernels_.elementwise[microkernels::UnaryOp::kAffine](x, x, n, static_cast<float>(factor), 0);
   }
   void divide(float* x, std::size_t n, double divisor) const {
     const auto d = static_cast<float>(divisor);
-    elementwise_.vector_scalar[static_cast<std::size_t>(microkernels::BinaryOp::kDiv)](x, &d, x, n);
+    kernels_.elementwise.vector_scalar[static_cast<std::size_t>(microkernels::BinaryOp::kDiv)](x, &d, x, n);
   }
-  void tanh(float* x, std::size_t n) const { elementwise_[microkernels::UnaryOp::kTanh](x, x, n, 0, 0); }
+  void tanh(float* x, std::size_t n) const { kernels_.elementwise[microkernels::UnaryOp::kTanh](x, x, n, 0, 0); }
   /// x += mask where no element of the mask is -infinity (or NaN); else does nothing and returns false.
   bool add_open(const float* mask, float* x, std::size_t n) const {
-    if (!(reduce_.row[static_cast<std::size_t>(microkernels::ReduceOp::kMin)](mask, n) >
+    if (!(kernels_.reduce.row[static_cast<std::size_t>(microkernels::ReduceOp::kMin)](mask, n) >
           -std::numeric_limits<float>::infinity()))
       return false;
-    elementwise_.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)](x, mask, x, n);
+    kernels_.elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)](x, mask, x, n);
     return true;
   }
   /// Rounding to `type` at each step where it is a 16-bit one.
   void softmax(DType type, float* x, std::size_t n) const {
-    if (type != DType::Float16 && type != DType::BFloat16) return reduce_.softmax(x, x, n);
-    const Softmax16 steps(rung_, type);
+    if (type != DType::Float16 && type != DType::BFloat16) return kernels_.reduce.softmax(x, x, n);
+    const Softmax16 steps(kernels_, type);
     steps.round(x, n);
     steps(x, n);
   }
   /// x = exp(scale * (x - the greatest x)); returns their sum.
   float exponentials(float* x, std::size_t n, double scale) const {
-    return reduce_.exponentials(x, x, n, static_cast<float>(scale));
+    return kernels_.reduce.exponentials(x, x, n, static_cast<float>(scale));
   }
-  void round(DType type, float* x, std::size_t n) const { Softmax16(rung_, type).round(x, n); }
+  void round(DType type, float* x, std::size_t n) const { Softmax16(kernels_, type).round(x, n); }
 
  private:
-  CpuRung rung_;
-  microkernels::Float32Precision precision_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& gemm_;
-  const microkernels::ElementwiseTable& elementwise_;
-  const microkernels::ReduceTable& reduce_;
-  const microkernels::PowerTable* powers_;
 };
 
 template <>
 class Loops<double> {
  public:
-  Loops(CpuRung rung, microkernels::Float32Precision) : gemm_(microkernels::gemm_table(rung)) {}
+  explicit Loops(const microkernels::KernelSet& kernels) : gemm_(kernels.gemm_float32) {}
+  static bool splits() { return false; }
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
   static std::size_t tile_rows() { return 1; }
   static std::size_t packed_size(std::size_t, std::size_t) { return 0; }
@@ -153,8 +135,8 @@ class Loops<double> {
   static bool takes_depth(std::size_t, std::size_t) { return true; }
 
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
-                const double* b, std::size_t ldb, bool trans_b, const double*, std::size_t, double* c, std::size_t ldc,
-                float* scratch) const {
+                const double* b, std::size_t ldb, bool trans_b, const double*, std::size_t, std::size_t, double* c,
+                std::size_t ldc, float* scratch) const {
     gemm_.dgemm({.m = m,
                  .n = n,
                  .k = k,
@@ -177,7 +159,7 @@ class Loops<double> {
     return sum;
   }
   static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t, const double*,
-                              std::size_t, double*, std::size_t, float*) {}
+                              std::size_t, std::size_t, double*, std::size_t, float*) {}
   static void scale(double* x, std::size_t n, double factor) {
     for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
   }
@@ -209,8 +191,8 @@ class Attention {
  public:
   using Stage = typename AttentionCall<T>::Stage;
 
-  Attention(CpuRung rung, microkernels::Float32Precision precision, const AttentionCall<T>& call)
-      : loops_(rung, call.precision == DType::Undefined ? precision : microkernels::Float32Precision::kHighest),
+  Attention(const microkernels::KernelSet& kernels, const AttentionCall<T>& call)
+      : loops_(call.precision == DType::Undefined ? kernels : kernels.exact()),
         c_(call),
         rounds_(call.precision != DType::Undefined),
         open_(call.scores == nullptr && call.sinks == nullptr && !is_16_bit(call.precision) &&
@@ -218,8 +200,7 @@ class Attention {
         scales_late_(open_ && call.softcap <= 0 && call.mask.data == nullptr && call.scale > 0 &&
                      std::isfinite(static_cast<float>(call.scale))) {
     // Each block reads keys and values anew; the matrix unit splits float32, too, and gains by more rows.
-    const bool tiles = std::is_same_v<T, float> && rung == CpuRung::Amx &&
-                       (rounds_ || precision != microkernels::Float32Precision::kMedium);
+    const bool tiles = loops_.splits();
     const std::size_t scores = tiles ? 96 << 10 : 64 << 10;  // elements of the scores of a block
     const std::size_t most = !tiles ? 64 : call.causal ? 128 : kMostRows;
     rows_ = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
@@ -304,8 +285,8 @@ class Attention {
     const T* const values = b.packed != nullptr && loops_.takes_depth(n, c_.kv_len) ? b.packed + packed_k_ : nullptr;
     if (open_) return open_rows(b, n, values, work, y, scratch);
     for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * ld_);
-    loops_.multiply(b.rows, c_.v_head, n, 1, work, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.kv_len,
-                    y, c_.y.row, scratch);
+    loops_.multiply(b.rows, c_.v_head, n, 1, work, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.v_head,
+                    c_.kv_len, y, c_.y.row, scratch);
   }
 
   /// The rest of a block whose rows are divided by the sums of their exponentials after they are multiplied by values.
@@ -323,10 +304,10 @@ class Attention {
       if (sums[r] == 0) std::fill_n(row, n, T{0});
     }
     if (powers) {
-      loops_.multiply_powers(b.rows, c_.v_head, n, scores, ld_, values, c_.kv_len, y, c_.y.row, scratch);
+      loops_.multiply_powers(b.rows, c_.v_head, n, scores, ld_, values, c_.v_head, c_.kv_len, y, c_.y.row, scratch);
     } else {
       loops_.multiply(b.rows, c_.v_head, n, 1, scores, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
-                      c_.kv_len, y, c_.y.row, scratch);
+                      c_.v_head, c_.kv_len, y, c_.y.row, scratch);
     }
     for (std::size_t r = 0; r < b.rows; ++r) {
       T* const row = y + r * c_.y.row;
@@ -344,7 +325,7 @@ class Attention {
       if (powers) loops_.widen(row_scores, n);
       loops_.scale(row_scores, n, factor);
       loops_.multiply(1, c_.v_head, n, 1, row_scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
-                      c_.kv_len, row, c_.y.row, scratch);
+                      c_.v_head, c_.kv_len, row, c_.y.row, scratch);
     }
   }
 
@@ -353,7 +334,7 @@ class Attention {
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
       return loops_.multiply(b.rows, n, c_.head, scales_late_ ? 1 : c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed,
-                             c_.head, scores, ld_, scratch);
+                             c_.kv_len, c_.head, scores, ld_, scratch);
     }
     // Each operand takes the root of the scale.
     T root = static_cast<T>(std::sqrt(c_.scale));
@@ -367,7 +348,7 @@ class Attention {
     };
     const T* left = scaled(q, c_.q.row, b.rows, copies);
     const T* right = scaled(k, c_.k.row, n, copies + rows_ * c_.head);
-    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, nullptr, 0, scores, ld_, scratch);
+    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, nullptr, 0, 0, scores, ld_, scratch);
     for (std::size_t r = 0; r < b.rows; ++r) loops_.round(c_.precision, scores + r * ld_, n);
   }
 
@@ -463,9 +444,9 @@ class Attention {
 }  // namespace
 
 template <class T>
-void run_attention(kernel::KernelContext& ctx, CpuRung rung, const AttentionCall<T>& call) {
+void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const AttentionCall<T>& call) {
   if (call.batch == 0 || call.q_heads == 0 || call.q_len == 0) return;
-  Attention<T>(rung, ctx.run().precision, call).run(ctx);
+  Attention<T>(kernels, call).run(ctx);
 }
 
 void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads, std::size_t head,
@@ -486,7 +467,7 @@ void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads,
                    });
 }
 
-template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<float>&);
-template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<double>&);
+template void run_attention(kernel::KernelContext&, const microkernels::KernelSet&, const AttentionCall<float>&);
+template void run_attention(kernel::KernelContext&, const microkernels::KernelSet&, const AttentionCall<double>&);
 
 }  // namespace infernode::ops

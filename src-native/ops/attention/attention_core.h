@@ -61,7 +61,7 @@ struct AttentionCall {
 
 /// Rows none of whose keys counts give zeros, or NaN where `shut_row` is.
 template <class T>
-void run_attention(kernel::KernelContext& ctx, CpuRung rung, const AttentionCall<T>& call);
+void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const AttentionCall<T>& call);
 
 /// Rows of the past, then new ones, as out [batch, heads, `rows`, head]: per batch entry `past_lengths` rows of `past`
 /// and `fresh_rows` of `fresh` behind them. Rows beyond stay as they are. Parts of `past` that lie at their place
@@ -70,7 +70,8 @@ void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads,
                const Heads<const float>& past, std::span<const std::size_t> past_lengths,
                const Heads<const float>& fresh, std::size_t fresh_rows, float* out, std::size_t rows);
 
-extern template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<float>&);
-extern template void run_attention(kernel::KernelContext&, CpuRung, const AttentionCall<double>&);
+extern template void run_attention(kernel::KernelContext&, const microkernels::KernelSet&, const AttentionCall<float>&);
+extern template void run_attention(kernel::KernelContext&, const microkernels::KernelSet&,
+                                   const AttentionCall<double>&);
 
 }  // namespace infernode::ops

@@ -43,7 +43,7 @@ DType score_type(const Attributes& attributes, DType query) {
 class FlexAttention final : public Kernel {
  public:
   explicit FlexAttention(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         score_type_(score_type(info.attributes(), info.input_type(0).elem)),
         score_mod_(subgraph(info, "score_mod")),
         prob_mod_(subgraph(info, "prob_mod")) {
@@ -81,8 +81,8 @@ class FlexAttention final : public Kernel {
   template <class T>
   void attend(KernelContext& ctx, const Tensor& y) const {
     const Tensor &q = ctx.input(0), &k = ctx.input(1), &v = ctx.input(2);
-    const RealInput<T> query(ctx, rung_, q), keys(ctx, rung_, k), values(ctx, rung_, v);
-    const RealOutput<T> out(ctx, rung_, y);
+    const RealInput<T> query(ctx, kernels_, q), keys(ctx, kernels_, k), values(ctx, kernels_, v);
+    const RealOutput<T> out(ctx, kernels_, y);
     const double scale = scale_ ? static_cast<double>(*scale_) : 1 / std::sqrt(static_cast<double>(q.dim(3)));
     const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
     if (!score_mod_ && !prob_mod_) {
@@ -100,7 +100,7 @@ class FlexAttention final : public Kernel {
       call.y = Heads<T>::bnsh(out.data(), call.q_heads, call.q_len, call.v_head);
       call.scale = scale;
       call.softmax_precision = score_type_;
-      run_attention(ctx, rung_, call);
+      run_attention(ctx, kernels_, call);
       return out.store();
     }
     Tensor scores =
@@ -136,7 +136,7 @@ class FlexAttention final : public Kernel {
     args.trans_b = trans_b;
     args.c = c;
     args.ldc = args.n;
-    const microkernels::GemmTable& table = microkernels::gemm_table(rung_);
+    const microkernels::GemmTable& table = kernels_.gemm_float32;
     if constexpr (std::is_same_v<T, double>) {
       run_dgemm(ctx, table, args, batch);
     } else {
@@ -147,7 +147,7 @@ class FlexAttention final : public Kernel {
   Tensor converted(KernelContext& ctx, const Tensor& from, DType type) const {
     if (from.dtype() == type) return from;
     Tensor to = Tensor::make(type, from.shape(), *ctx.run().allocator);
-    convert_reals(ctx.run(), rung_, from.dtype(), from.raw(), type, to.mutable_raw(),
+    convert_reals(ctx.run(), kernels_, from.dtype(), from.raw(), type, to.mutable_raw(),
                   static_cast<std::size_t>(from.numel()));
     return to;
   }
@@ -183,7 +183,7 @@ class FlexAttention final : public Kernel {
                          const T* x = from + row * n;
                          T* y = to + row * n;
                          if constexpr (std::is_same_v<T, float>) {
-                           microkernels::reduce_table(rung_).softmax(x, y, n);
+                           kernels_.reduce.softmax(x, y, n);
                          } else {
                            const T most = *std::max_element(x, x + n);
                            T sum = 0;
@@ -195,7 +195,7 @@ class FlexAttention final : public Kernel {
     return out;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   DType score_type_;
   std::unique_ptr<SubgraphRunner> score_mod_, prob_mod_;
   std::optional<float> scale_;

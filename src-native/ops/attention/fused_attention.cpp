@@ -3,6 +3,7 @@
 
 #include "kernel/op_registrar.h"
 #include "ops/attention/attention_core.h"
+#include "ops/common/definition.h"
 #include "ops/common/reals.h"
 #include "ops/common/strided_copy.h"
 
@@ -25,7 +26,7 @@ using tensor::Tensor;
 class FusedAttention final : public kernel::Kernel {
  public:
   explicit FusedAttention(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         scale_(info.attributes().get_float("scale", 1)),
         zero_nan_(info.attributes().get_int("zero_nan", 0) != 0) {
     constexpr const char* kNames[] = {"q_rows_first", "k_rows_first", "v_rows_first", "y_rows_first"};
@@ -51,9 +52,9 @@ class FusedAttention final : public kernel::Kernel {
     const Shape scores = ctx.input(0).rank() == 3 ? Shape{q[0], q[2], k[2]} : Shape{q[0], q[1], q[2], k[2]};
     const Tensor kept = ctx.wants_output(1) ? ctx.output(1, scores) : Tensor();
     if (y.numel() == 0 && kept.numel() == 0) return;
-    const RealInput<float> query(ctx, rung_, ctx.input(0)), key(ctx, rung_, ctx.input(1)),
-        value(ctx, rung_, ctx.input(2));
-    const RealOutput<float> result(ctx, rung_, y);
+    const RealInput<float> query(ctx, kernels_, ctx.input(0)), key(ctx, kernels_, ctx.input(1)),
+        value(ctx, kernels_, ctx.input(2));
+    const RealOutput<float> result(ctx, kernels_, y);
     const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
     AttentionCall<float> call;
     call.batch = size(q[0]);
@@ -72,11 +73,11 @@ class FusedAttention final : public kernel::Kernel {
     call.scale = static_cast<double>(scale_);
     call.zero_nan = zero_nan_;
     if (!zero_nan_) call.shut_row = std::numeric_limits<float>::quiet_NaN();  // as Softmax gives
-    const RealOutput<float> probabilities(ctx, rung_, kept);
+    const RealOutput<float> probabilities(ctx, kernels_, kept);
     call.scores = probabilities.data();
     call.stage = AttentionCall<float>::Stage::Probabilities;
     const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);
-    run_attention(ctx, rung_, call);
+    run_attention(ctx, kernels_, call);
     result.store();
     probabilities.store();
   }
@@ -117,7 +118,7 @@ class FusedAttention final : public kernel::Kernel {
     }
     if (mask.dtype() != DType::Float32) {
       const Tensor wide = Tensor::make(DType::Float32, mask.shape(), *ctx.run().allocator);
-      convert_reals(ctx.run(), rung_, mask.dtype(), mask.raw(), wide.dtype(), wide.mutable_raw(),
+      convert_reals(ctx.run(), kernels_, mask.dtype(), mask.raw(), wide.dtype(), wide.mutable_raw(),
                     static_cast<std::size_t>(mask.numel()));
       mask = wide;
     }
@@ -127,7 +128,7 @@ class FusedAttention final : public kernel::Kernel {
     return mask;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   float scale_;
   bool zero_nan_;
   bool rows_first_[4];
@@ -158,13 +159,52 @@ void infer_fused_attention(InferContext& ctx) {
   ctx.set_output_shape(0, std::move(y));
 }
 
+std::string define_attention(const graph::Graph& graph, const graph::Node& node) {
+  Definition body(graph.value(node.inputs[0]).type.elem);
+  const auto exchanged = [&](const std::string& t, const char* flag) {
+    const bool other = node.attributes.get_int(flag, 0) != 0;
+    return other ? body.call("Transpose<perm = [0, 2, 1, 3]>", {t}) : t;
+  };
+  const auto dims = [&](std::size_t input, const char* flag) {
+    graph::SymShape shape = graph.value(node.inputs[input]).type.shape.value();
+    if (node.attributes.get_int(flag, 0) != 0) std::swap(shape.at(1), shape.at(2));
+    return shape;
+  };
+  const graph::SymShape q = dims(0, "q_rows_first");
+  const char* const turn = q.size() == 3 ? "Transpose<perm = [0, 2, 1]>" : "Transpose<perm = [0, 1, 3, 2]>";
+  /// Each head of a tensor of fewer heads as often as there are queries for it.
+  const auto repeated = [&](const std::string& t, const graph::SymShape& shape) {
+    if (q.size() == 3 || shape[1] == q[1]) return t;
+    if (!shape[1].known() || !q[1].known() || !shape[3].known())
+      fail(ErrorCode::Internal, "grouped attention over unknown numbers of heads has no definition");
+    const std::string alone = body.call("Unsqueeze", {t, body.integers({2})});
+    return body.call("Reshape", {body.repeat(alone, q[1].value() / shape[1].value()),
+                                 body.integers({0, q[1].value(), -1, shape[3].value()})});
+  };
+  const std::string query = exchanged(definition_input(node, 0), "q_rows_first");
+  const std::string key = repeated(exchanged(definition_input(node, 1), "k_rows_first"), dims(1, "k_rows_first"));
+  const std::string value = repeated(exchanged(definition_input(node, 2), "v_rows_first"), dims(2, "v_rows_first"));
+  std::string t = body.call("MatMul", {query, body.call(turn, {key})});
+  t = body.call("Mul", {t, body.constant(node.attributes.get_float("scale", 1))});
+  if (const std::string mask = definition_input(node, 3); !mask.empty()) t = body.call("Add", {t, mask});
+  t = body.call("Softmax<axis = -1>", {t});
+  const std::string probabilities = t;
+  if (node.attributes.get_int("zero_nan", 0) != 0)
+    t = body.call("Where", {body.call("IsNaN", {t}), body.constant(0), t});
+  t = body.call("MatMul", {t, value});
+  body.finish(exchanged(t, "y_rows_first"));
+  if (node.outputs.size() > 1) body.finish(probabilities, "p");
+  return body.text();
+}
+
 }  // namespace
 
 void register_fused_attention(kernel::OpRegistrar& r) {
   r.op("FusedAttention", "infernode")
       .version(1, "Q:T, K:T, V:T, mask:T? -> Y:T, P:T?; T = float|float16|bfloat16")
       .infer(infer_fused_attention)
-      .kernel<FusedAttention>();
+      .kernel<FusedAttention>()
+      .definition(define_attention);
 }
 
 }  // namespace infernode::ops

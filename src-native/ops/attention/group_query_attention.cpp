@@ -46,7 +46,7 @@ std::int64_t resident(std::int64_t tokens, std::int64_t capacity, std::int64_t w
 class GroupQueryAttention final : public kernel::Kernel {
  public:
   explicit GroupQueryAttention(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         heads_(info.attributes().get_int("num_heads")),
         kv_heads_(info.attributes().get_int("kv_num_heads")),
         scale_(info.attributes().get_float("scale", 0)),
@@ -96,8 +96,8 @@ class GroupQueryAttention final : public kernel::Kernel {
           fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: input ", i, " must be ", expected.to_string()));
       }
     }
-    const RealInput<float> q_in(ctx, rung_, query), k_in(ctx, rung_, ctx.optional_input(1)),
-        v_in(ctx, rung_, ctx.optional_input(2));
+    const RealInput<float> q_in(ctx, kernels_, query), k_in(ctx, kernels_, ctx.optional_input(1)),
+        v_in(ctx, kernels_, ctx.optional_input(2));
     const auto h = size(head), q_heads = size(heads_), kv_heads = size(kv_heads_), n = size(rows), b = size(batch);
 
     AttentionCall<float> call;
@@ -149,9 +149,9 @@ class GroupQueryAttention final : public kernel::Kernel {
     std::vector<float> scores(keeps ? b * q_heads * n * call.kv_len : 0);
     if (keeps) call.scores = scores.data();
     call.stage = qk_output_ == 2 ? AttentionCall<float>::Stage::Probabilities : AttentionCall<float>::Stage::Biased;
-    const RealOutput<float> out(ctx, rung_, y);
+    const RealOutput<float> out(ctx, kernels_, y);
     call.y = Heads<float>::bsnh(out.data(), q_heads, n, h);
-    run_attention(ctx, rung_, call);
+    run_attention(ctx, kernels_, call);
     for (std::size_t i = 0; places.padded && i < b; ++i)  // of padding
       std::fill_n(out.data() + (i * n + places.fresh[i]) * q_heads * h, (n - places.fresh[i]) * q_heads * h, 0.0f);
     out.store();
@@ -162,7 +162,7 @@ class GroupQueryAttention final : public kernel::Kernel {
   /// Writes output_qk, of dims [batch, heads, rows, total], from rows of `kv_len` scores.
   void keep_scores(KernelContext& ctx, const Shape& shape, std::vector<float>& scores, std::size_t kv_len) const {
     const Tensor kept = ctx.output(3, shape);
-    const RealOutput<float> store(ctx, rung_, kept);
+    const RealOutput<float> store(ctx, kernels_, kept);
     std::replace(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity(), 0.0f);  // keys out of sight
     const std::size_t rows = size(shape[0] * shape[1] * shape[2]), total = size(shape[3]);
     for (std::size_t r = 0; r < rows; ++r) {
@@ -353,7 +353,7 @@ class GroupQueryAttention final : public kernel::Kernel {
     };
     hold = wanted && !sliding_ && out.dtype() == DType::Float32 ? out : floats(call.kv_len);
     float* to = hold.mutable_data<float>();
-    const RealInput<float> old(ctx, rung_, past);
+    const RealInput<float> old(ctx, kernels_, past);
     std::fill_n(to, hold.numel(), 0.0f);  // rows that no sequence fills
     join_rows(ctx, call.batch, call.kv_heads, call.head,
               Heads<const float>::bnsh(old.data(), call.kv_heads, places.held, call.head), places.before, rows,
@@ -371,7 +371,8 @@ class GroupQueryAttention final : public kernel::Kernel {
       keep_last(places, call, to, call.head, stays.mutable_data<float>());
     }
     if (out.dtype() != DType::Float32)
-      convert_reals(ctx.run(), rung_, DType::Float32, stays.raw(), out.dtype(), out.mutable_raw(), size(out.numel()));
+      convert_reals(ctx.run(), kernels_, DType::Float32, stays.raw(), out.dtype(), out.mutable_raw(),
+                    size(out.numel()));
   }
 
   /// Heads turned by the angles of inputs cos_cache and sin_cache, as [batch, rows, heads, head] in `hold`.
@@ -407,7 +408,7 @@ class GroupQueryAttention final : public kernel::Kernel {
              cat("GroupQueryAttention: position ", p, " lies outside a rotary cache of ", cos_cache.dim(0), " rows"));
       }
     }
-    const RealInput<float> cos(ctx, rung_, cos_cache), sin(ctx, rung_, sin_cache);
+    const RealInput<float> cos(ctx, kernels_, cos_cache), sin(ctx, kernels_, sin_cache);
     const std::size_t half = size(cos_cache.dim(1));
     hold.resize(call.batch * n * heads * h);
     ctx.parallel_for(call.batch * n, static_cast<double>(heads * h) * 2,
@@ -456,7 +457,7 @@ class GroupQueryAttention final : public kernel::Kernel {
     return moved;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   std::int64_t heads_, kv_heads_;
   float scale_, softcap_;
   std::int64_t window_;

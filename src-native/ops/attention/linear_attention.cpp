@@ -38,7 +38,7 @@ struct HeadCounts {
 class LinearAttention final : public Kernel {
  public:
   explicit LinearAttention(KernelInfo& info)
-      : rung_(info.cpu_rung()), heads_(info.attributes()), scale_(info.attributes().get_float("scale", 0)) {
+      : kernels_(info.kernels()), heads_(info.attributes()), scale_(info.attributes().get_float("scale", 0)) {
     const std::string rule = info.attributes().get_string("update_rule", "gated_delta");
     gated_ = rule == "gated" || rule == "gated_delta";
     delta_ = rule == "delta" || rule == "gated_delta";
@@ -59,10 +59,10 @@ class LinearAttention final : public Kernel {
     const Tensor present = ctx.wants_output(1) ? ctx.output(1, state_type(ctx), state_shape)
                                                : Tensor::make(DType::Float32, state_shape, *ctx.run().allocator);
     if (y.numel() == 0 && present.numel() == 0) return;
-    const RealInput<float> q(ctx, rung_, ctx.input(0)), k(ctx, rung_, ctx.input(1)), v(ctx, rung_, ctx.input(2)),
-        past(ctx, rung_, ctx.optional_input(3)), decay(ctx, rung_, ctx.optional_input(4)),
-        beta(ctx, rung_, ctx.optional_input(5));
-    const RealOutput<float> out(ctx, rung_, y), states(ctx, rung_, present);
+    const RealInput<float> q(ctx, kernels_, ctx.input(0)), k(ctx, kernels_, ctx.input(1)),
+        v(ctx, kernels_, ctx.input(2)), past(ctx, kernels_, ctx.optional_input(3)),
+        decay(ctx, kernels_, ctx.optional_input(4)), beta(ctx, kernels_, ctx.optional_input(5));
+    const RealOutput<float> out(ctx, kernels_, y), states(ctx, kernels_, present);
     const auto size = static_cast<std::size_t>(s.k * s.v);
     const double cost = static_cast<double>(s.steps) * static_cast<double>(s.k * s.v) * 0.5 *
                         (2.0 + static_cast<double>(heads_.query / heads_.kv));
@@ -155,7 +155,7 @@ class LinearAttention final : public Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   HeadCounts heads_;
   float scale_;
   bool gated_ = false, delta_ = false;

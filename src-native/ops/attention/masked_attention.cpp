@@ -16,7 +16,7 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 }  // namespace
 
 MaskedAttention::MaskedAttention(kernel::KernelInfo& info)
-    : rung_(info.cpu_rung()),
+    : kernels_(info.kernels()),
       heads_(info.attributes().get_int("num_heads")),
       causal_(info.attributes().get_int("unidirectional", 0) != 0),
       filter_(info.attributes().get_float("mask_filter_value", -10000)) {
@@ -44,7 +44,7 @@ std::vector<float> MaskedAttention::bias(KernelContext& ctx, const Tensor* mask,
   const Shape target{static_cast<std::int64_t>(b), static_cast<std::int64_t>(heads), static_cast<std::int64_t>(rows),
                      static_cast<std::int64_t>(t)};
   const Shape strides = tensor::broadcast_strides(added->shape(), target);
-  const RealInput<float> values(ctx, rung_, *added);
+  const RealInput<float> values(ctx, kernels_, *added);
   for (std::size_t i = 0; i < b * heads * rows; ++i) {
     const auto at = static_cast<std::int64_t>(i / rows / heads) * strides[0] +
                     static_cast<std::int64_t>(i / rows % heads) * strides[1] +

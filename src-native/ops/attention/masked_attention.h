@@ -23,7 +23,7 @@ class MaskedAttention : public kernel::Kernel {
   std::vector<float> bias(kernel::KernelContext& ctx, const tensor::Tensor* mask, const tensor::Tensor* added,
                           AttentionCall<float>& call) const;
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   std::int64_t heads_;
   bool causal_;
 

@@ -147,8 +147,8 @@ class MultiHeadAttention final : public MaskedAttention {
 
   void attend(KernelContext& ctx, const Source& q, const Source& k, const Source& v, const Tensor& y) const {
     const auto heads = size(heads_);
-    const RealInput<float> queries(ctx, rung_, *q.tensor), keys(ctx, rung_, *k.tensor), values(ctx, rung_, *v.tensor),
-        bias_in(ctx, rung_, ctx.optional_input(in_.bias));
+    const RealInput<float> queries(ctx, kernels_, *q.tensor), keys(ctx, kernels_, *k.tensor),
+        values(ctx, kernels_, *v.tensor), bias_in(ctx, kernels_, ctx.optional_input(in_.bias));
     const std::size_t width = heads * q.head, v_width = heads * v.head;
     if (const Tensor* b = ctx.optional_input(in_.bias); b != nullptr && size(b->numel()) != 2 * width + v_width)
       fail(ErrorCode::ShapeMismatch, cat("MultiHeadAttention: the bias is ", b->to_string()));
@@ -175,11 +175,11 @@ class MultiHeadAttention final : public MaskedAttention {
             ? ctx.output(3, Shape{static_cast<std::int64_t>(q.batch), heads_, static_cast<std::int64_t>(q.rows),
                                   static_cast<std::int64_t>(call.kv_len)})
             : Tensor();
-    const RealOutput<float> out(ctx, rung_, y), kept(ctx, rung_, scores);
+    const RealOutput<float> out(ctx, kernels_, y), kept(ctx, kernels_, scores);
     call.y = Heads<float>::bsnh(out.data(), heads, q.rows, v.head);
     call.scores = kept.data();
     call.stage = AttentionCall<float>::Stage::Biased;
-    run_attention(ctx, rung_, call);
+    run_attention(ctx, kernels_, call);
     out.store();
     if (kept)  // keys out of sight
       std::replace(kept.data(), kept + scores.numel(), -std::numeric_limits<float>::infinity(),
@@ -225,14 +225,14 @@ class MultiHeadAttention final : public MaskedAttention {
     const bool direct = wanted && present.dtype() == DType::Float32;
     const Tensor joined = direct ? present : Tensor::make(DType::Float32, shape, *ctx.run().allocator);
     float* to = joined.mutable_data<float>();
-    const RealInput<float> old_rows(ctx, rung_, old);
+    const RealInput<float> old_rows(ctx, kernels_, old);
     if (shared_ && to != old_rows.data()) std::copy_n(old_rows.data(), joined.numel(), to);
     const std::size_t capacity = size(shape[2]);
     const std::vector<std::size_t> lengths(call.batch, before);
     join_rows(ctx, call.batch, heads, head, Heads<const float>::bnsh(old_rows.data(), heads, size(held), head), lengths,
               rows, fresh, to, capacity);
     if (wanted && !direct)
-      convert_reals(ctx.run(), rung_, DType::Float32, joined.raw(), present.dtype(), present.mutable_raw(),
+      convert_reals(ctx.run(), kernels_, DType::Float32, joined.raw(), present.dtype(), present.mutable_raw(),
                     size(joined.numel()));
     rows = Heads<const float>::bnsh(to, heads, capacity, head);
     const Tensor* beams = ctx.optional_input(kBeams);

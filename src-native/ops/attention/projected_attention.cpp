@@ -94,9 +94,9 @@ class ProjectedAttention : public MaskedAttention {
     call.causal = causal_;
     call.offsets.assign(call.batch, static_cast<std::int64_t>(call.kv_len - call.q_len));
     const std::vector<float> added = bias(ctx, ctx.optional_input(in_.mask), ctx.optional_input(in_.added), call);
-    const RealOutput<float> out(ctx, rung_, y);
+    const RealOutput<float> out(ctx, kernels_, y);
     call.y = Heads<float>::bsnh(out.data(), heads, call.q_len, call.v_head);
-    run_attention(ctx, rung_, call);
+    run_attention(ctx, kernels_, call);
     out.store();
   }
 
@@ -163,7 +163,7 @@ class ProjectedAttention : public MaskedAttention {
     const Tensor out = wanted ? ctx.output(1, shape) : Tensor();
     const Tensor joined =
         wanted && out.dtype() == DType::Float32 ? out : Tensor::make(DType::Float32, shape, *ctx.run().allocator);
-    const RealInput<float> old(ctx, rung_, past);
+    const RealInput<float> old(ctx, kernels_, past);
     const std::vector<std::size_t> lengths(call.batch, before);
     if (shared_ && joined.mutable_data<float>() != old.data())
       std::copy_n(old.data(), joined.numel(), joined.mutable_data<float>());
@@ -176,7 +176,8 @@ class ProjectedAttention : public MaskedAttention {
       rows = Heads<const float>::bnsh(to, heads, capacity, call.head);
     }
     if (wanted && out.dtype() != DType::Float32)
-      convert_reals(ctx.run(), rung_, DType::Float32, joined.raw(), out.dtype(), out.mutable_raw(), size(out.numel()));
+      convert_reals(ctx.run(), kernels_, DType::Float32, joined.raw(), out.dtype(), out.mutable_raw(),
+                    size(out.numel()));
     call.kv_len = before + fresh;
     return joined;
   }
@@ -203,14 +204,14 @@ class Attention final : public ProjectedAttention {
     return packed_ ? w_shape_ : ctx.input(1).shape();
   }
   void project(KernelContext& ctx, const Tensor& x, std::size_t rows, std::size_t width, float* out) const override {
-    const RealInput<float> bias(ctx, rung_, ctx.optional_input(2));
+    const RealInput<float> bias(ctx, kernels_, ctx.optional_input(2));
     if (const Tensor* b = ctx.optional_input(2); b != nullptr && size(b->numel()) != width)
       fail(ErrorCode::ShapeMismatch, cat("Attention: the bias is ", b->to_string(), " for ", width, " columns"));
     const auto k = size(x.dim(2));
     microkernels::GemmArgs args{.m = rows, .n = width, .k = k, .a = x.raw(), .lda = k, .epilogue = {}};
     args.a_type = *gemm_type(x.dtype());
     if (packed_) {
-      args.packed_b = packed_.data();
+      args.packed_b = packed_.b();
     } else {
       args.b = ctx.input(1).raw();
       args.ldb = width;
@@ -246,7 +247,7 @@ class QAttention final : public ProjectedAttention {
                                          ctx.input(3).to_string(), " for ", width, " columns"));
     }
     const MatMulGeometry g = product_.plan(ctx, x.shape());
-    const RealInput<float> added(ctx, rung_, bias);
+    const RealInput<float> added(ctx, kernels_, bias);
     IntegerProduct p;
     p.output = microkernels::QgemmOutput::kF32;
     p.scales = column_scales(ctx.input(4), product_.b_shape(ctx));

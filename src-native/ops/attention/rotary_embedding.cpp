@@ -19,7 +19,7 @@ template <bool Microsoft>
 class RotaryEmbedding final : public kernel::Kernel {
  public:
   explicit RotaryEmbedding(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         heads_(info.attributes().get_int("num_heads", 0)),
         rotated_(info.attributes().get_int("rotary_embedding_dim", 0)),
         interleaved_(info.attributes().get_int("interleaved", 0) != 0),
@@ -36,8 +36,8 @@ class RotaryEmbedding final : public kernel::Kernel {
     const std::vector<std::size_t> rows = cache_rows(s, cos, positions);
     const Tensor y = ctx.output(0, x.shape());
     if (x.numel() == 0) return;
-    const RealInput<float> in(ctx, rung_, x), c(ctx, rung_, cos), n(ctx, rung_, sin);
-    const RealOutput<float> out(ctx, rung_, y);
+    const RealInput<float> in(ctx, kernels_, x), c(ctx, kernels_, cos), n(ctx, kernels_, sin);
+    const RealOutput<float> out(ctx, kernels_, y);
     const auto half = static_cast<std::size_t>(s.rotated / 2), head = static_cast<std::size_t>(s.head);
     const auto heads = static_cast<std::size_t>(s.heads), length = static_cast<std::size_t>(s.length);
     ctx.parallel_for(static_cast<std::size_t>(s.batch) * heads * length, static_cast<double>(head),
@@ -122,7 +122,7 @@ class RotaryEmbedding final : public kernel::Kernel {
     for (std::size_t i = 2 * half; i < head; ++i) y[i] = x[i];
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   std::int64_t heads_, rotated_;
   bool interleaved_;
   float scale_;

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
 #include "base/function_ref.h"
 #include "kernel/kernel.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/elementwise/elementwise.h"
+#include "microkernels/kernel_set.h"
 #include "tensor/dispatch.h"
 
 namespace infernode::ops {
@@ -19,10 +19,10 @@ namespace infernode::ops {
 /// the first-level cache.
 inline constexpr std::size_t kHalfPiece = 1024;
 
-/// The loops of one CPU rung.
+/// The loops of one CPU.
 struct FloatLoops {
-  explicit FloatLoops(CpuRung rung)
-      : elementwise(microkernels::elementwise_table(rung)), convert(microkernels::convert_table(rung)) {}
+  explicit FloatLoops(const microkernels::KernelSet& kernels)
+      : elementwise(kernels.elementwise), convert(kernels.convert) {}
   const microkernels::ElementwiseTable& elementwise;
   const microkernels::ConvertTable& convert;
 

@@ -6,9 +6,9 @@ namespace infernode::ops {
 using tensor::DType;
 using tensor::TypeTag;
 
-void convert_reals(const kernel::RunContext& run, CpuRung rung, DType from_type, const void* from, DType to_type,
-                   void* to, std::size_t count) {
-  const microkernels::ConvertTable& table = microkernels::convert_table(rung);
+void convert_reals(const kernel::RunContext& run, const microkernels::KernelSet& kernels, DType from_type,
+                   const void* from, DType to_type, void* to, std::size_t count) {
+  const microkernels::ConvertTable& table = kernels.convert;
   using Bits = std::uint16_t;
   constexpr double kCost = 0.3;
   run.parallel_for(count, kCost, [&](std::size_t begin, std::size_t end, std::size_t) {

@@ -20,27 +20,31 @@ void dispatch_reals(tensor::DType type, const char* what, F&& f) {
 }
 
 /// Converts between floating tensors of the same count (float16, bfloat16, float32, float64), in parallel.
-void convert_reals(const kernel::RunContext& run, CpuRung rung, tensor::DType from_type, const void* from,
-                   tensor::DType to_type, void* to, std::size_t count);
+void convert_reals(const kernel::RunContext& run, const microkernels::KernelSet& kernels, tensor::DType from_type,
+                   const void* from, tensor::DType to_type, void* to, std::size_t count);
 
 /// A floating tensor's elements as T (float or double): its own memory, or a converted copy.
 template <class T>
 class RealInput {
  public:
   RealInput() = default;  ///< null
-  RealInput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor& t) {
+  RealInput(const kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const tensor::Tensor& t) {
     if (t.dtype() == tensor::kDTypeOf<T>) {
       data_ = t.data<T>();
     } else {
       copy_ = tensor::Tensor::make(tensor::kDTypeOf<T>, t.shape(), *ctx.run().allocator);
-      convert_reals(ctx.run(), rung, t.dtype(), t.raw(), copy_.dtype(), copy_.mutable_raw(),
+      convert_reals(ctx.run(), kernels, t.dtype(), t.raw(), copy_.dtype(), copy_.mutable_raw(),
                     static_cast<std::size_t>(t.numel()));
       data_ = copy_.template data<T>();
     }
   }
+  RealInput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor& t)
+      : RealInput(ctx, microkernels::kernel_set(rung), t) {}
+  RealInput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor* t)
+      : RealInput(ctx, microkernels::kernel_set(rung), t) {}
   /// An absent tensor gives a null pointer.
-  RealInput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor* t) {
-    if (t != nullptr) *this = RealInput(ctx, rung, *t);
+  RealInput(const kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const tensor::Tensor* t) {
+    if (t != nullptr) *this = RealInput(ctx, kernels, *t);
   }
   const T* data() const { return data_; }
   operator const T*() const { return data_; }
@@ -54,25 +58,27 @@ class RealInput {
 template <class T>
 class RealOutput {
  public:
-  RealOutput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor& t)
-      : run_(ctx.run()), rung_(rung), target_(t) {
+  RealOutput(const kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const tensor::Tensor& t)
+      : run_(ctx.run()), kernels_(kernels), target_(t) {
     if (!t) return;
     if (t.dtype() != tensor::kDTypeOf<T>)
       copy_ = tensor::Tensor::make(tensor::kDTypeOf<T>, t.shape(), *ctx.run().allocator);
     data_ = (copy_ ? copy_ : target_).template mutable_data<T>();
   }
+  RealOutput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor& t)
+      : RealOutput(ctx, microkernels::kernel_set(rung), t) {}
   T* data() const { return data_; }
   operator T*() const { return data_; }
   /// To be called once all is written.
   void store() const {
     if (copy_)
-      convert_reals(run_, rung_, copy_.dtype(), copy_.raw(), target_.dtype(), target_.mutable_raw(),
+      convert_reals(run_, kernels_, copy_.dtype(), copy_.raw(), target_.dtype(), target_.mutable_raw(),
                     static_cast<std::size_t>(target_.numel()));
   }
 
  private:
   const kernel::RunContext& run_;
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   tensor::Tensor target_, copy_;
   T* data_ = nullptr;
 };

@@ -2,6 +2,7 @@
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/convert.h"
 #include "ops/common/activation.h"
+#include "ops/common/definition.h"
 #include "ops/conv/methods/method.h"
 #include "ops/matmul/product.h"
 
@@ -128,6 +129,21 @@ class Conv final : public kernel::Kernel {
 
 void infer_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 1); }
 
+/// Our own domain's; com.microsoft's is known elsewhere.
+std::string define_conv(const graph::Graph& graph, const graph::Node& node) {
+  Definition body(graph.value(node.inputs[0]).type.elem);
+  const auto input = [&](std::size_t i) { return definition_input(node, i); };
+  graph::Attributes attributes = node.attributes;
+  attributes.erase("activation");
+  attributes.erase("activation_params");
+  const std::string conv = cat("Conv", graph::to_text(attributes));
+  std::string t =
+      input(2).empty() ? body.call(conv, {input(0), input(1)}) : body.call(conv, {input(0), input(1), input(2)});
+  if (!input(3).empty()) t = body.call("Add", {t, input(3)});
+  body.finish(body.activate(t, node.attributes));
+  return body.text();
+}
+
 }  // namespace
 
 void register_conv(kernel::OpRegistrar& r) {
@@ -136,12 +152,15 @@ void register_conv(kernel::OpRegistrar& r) {
       .version(11, "X:T, W:T, B:T? -> Y:T; T = floats")
       .version(22, "X:T, W:T, B:T? -> Y:T; T = floats_bf16")
       .infer(infer_conv)
-      .kernel<Conv>();
+      .kernel<Conv>()
+      .product(kernel::Product::Convolution);
   for (const char* domain : {"com.microsoft", "infernode"}) {  // ours knows more activations
     r.op("FusedConv", domain)
         .version(1, "X:T, W:T, B:T?, Z:T? -> Y:T; T = float16|float")
         .infer(infer_conv)
-        .kernel<Conv>();
+        .kernel<Conv>()
+        .product(kernel::Product::Convolution)
+        .definition(define_conv);
   }
 }
 

@@ -48,7 +48,7 @@ class IntegerConv : public kernel::Kernel {
         table_(microkernels::qgemm_table(info.cpu_rung())),
         transpose_(microkernels::transpose_table(info.cpu_rung())),
         convert_(microkernels::convert_table(info.cpu_rung())),
-        conv_(microkernels::conv_table(info.cpu_rung())),
+        conv_(info.kernels().exact().conv),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         last_(info.attributes().get_int("channels_last", 0) != 0) {

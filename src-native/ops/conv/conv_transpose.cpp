@@ -139,7 +139,7 @@ class ConvTranspose final : public kernel::Kernel {
   explicit ConvTranspose(KernelInfo& info)
       : rung_(info.cpu_rung()),
         gemm_(product_table(info)),
-        conv_(microkernels::conv_table(rung_)),
+        conv_(info.kernels().exact().conv),
         geometry_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)) {}
 
@@ -334,7 +334,8 @@ void register_conv_transpose(kernel::OpRegistrar& r) {
       .version(11, "X:T, W:T, B:T? -> Y:T; T = floats")
       .version(22, "X:T, W:T, B:T? -> Y:T; T = floats_bf16")
       .infer(infer_conv_transpose)
-      .kernel<ConvTranspose>();
+      .kernel<ConvTranspose>()
+      .product(kernel::Product::Convolution);
 }
 
 }  // namespace infernode::ops

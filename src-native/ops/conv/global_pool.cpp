@@ -85,12 +85,15 @@ void register_global_pool(kernel::OpRegistrar& r) {
       .version(1, "X:T -> Y:T; T = floats")
       .version(22, "X:T -> Y:T; T = floats_bf16")
       .infer(infer_global_pool)
-      .kernel<GlobalPool<Kind::Max>>();
+      .kernel<GlobalPool<Kind::Max>>()
+      .axes(kernel::Axes::BatchAndChannels);
   r.op("GlobalAveragePool")
       .version(1, "X:T -> Y:T; T = floats")
       .version(22, "X:T -> Y:T; T = floats_bf16")
       .infer(infer_global_pool)
-      .kernel<GlobalPool<Kind::Average>>();
+      .kernel<GlobalPool<Kind::Average>>()
+      .axes(kernel::Axes::BatchAndChannels)
+      .on_codes("QLinearGlobalAveragePool");
   r.op("GlobalLpPool")
       .version(1, "X:T -> Y:T; T = floats")
       .version(2, "X:T -> Y:T; T = floats")

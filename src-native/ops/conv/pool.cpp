@@ -354,7 +354,9 @@ void register_pool(kernel::OpRegistrar& r) {
       .version(12, "X:T -> Y:T, Indices:I?; T = floats|int8|uint8, I = int64")
       .version(22, "X:T -> Y:T, Indices:I?; T = floats_bf16|int8|uint8, I = int64")
       .infer(infer_pool)
-      .kernel<MaxPool>();
+      .kernel<MaxPool>()
+      .moves(kernel::Moves::Largest)
+      .blocks(kernel::Blocks::Any);
   r.op("AveragePool")
       .version(1, "X:T -> Y:T; T = floats")
       .version(7, "X:T -> Y:T; T = floats")

@@ -10,9 +10,12 @@ namespace infernode::ops {
 namespace {
 
 using graph::Attributes;
+using kernel::Bounds;
+using kernel::FusedActivation;
 using kernel::Kernel;
 using kernel::KernelContext;
 using kernel::KernelInfo;
+using kernel::NodeConstants;
 using microkernels::BinaryOp;
 using microkernels::UnaryOp;
 using tensor::Shape;
@@ -109,7 +112,7 @@ struct Swish {
 template <class A>
 class ActivationKernel final : public Kernel {
  public:
-  explicit ActivationKernel(KernelInfo& info) : loops_(info.cpu_rung()), parameters_(A::read(info.attributes())) {}
+  explicit ActivationKernel(KernelInfo& info) : loops_(info.kernels()), parameters_(A::read(info.attributes())) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const auto loop = loops_.elementwise[A::kLoop];
@@ -126,7 +129,7 @@ class ActivationKernel final : public Kernel {
 
 class Relu final : public Kernel {
  public:
-  explicit Relu(KernelInfo& info) : loops_(info.cpu_rung()) {}
+  explicit Relu(KernelInfo& info) : loops_(info.kernels()) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const Tensor out = ctx.output(0, in.shape());
@@ -180,7 +183,7 @@ struct PReluOp {
 
 class PRelu final : public Kernel {
  public:
-  explicit PRelu(KernelInfo& info) : loops_(info.cpu_rung()), by_channel_(info.since_version() < 7) {}
+  explicit PRelu(KernelInfo& info) : loops_(info.kernels()), by_channel_(info.since_version() < 7) {}
   void run(KernelContext& ctx) const override {
     const Tensor &in = ctx.input(0), &slope = ctx.input(1);
     Shape slopes = slope.shape();
@@ -199,25 +202,38 @@ class PRelu final : public Kernel {
   bool by_channel_;
 };
 
-template <class A>
-void register_since(kernel::OpRegistrar& r, const char* name, std::int64_t first) {
-  r.op(name)
-      .version(first, "X:T -> Y:T; T = floats")
-      .version(22, "X:T -> Y:T; T = floats_bf16")
-      .infer(kernel::infer_same_as_first)
-      .kernel<ActivationKernel<A>>()
-      .in_place(0, 0);
+std::optional<FusedActivation> as_relu(const NodeConstants&) { return FusedActivation{"Relu"}; }
+std::optional<FusedActivation> as_sigmoid(const NodeConstants&) { return FusedActivation{"Sigmoid"}; }
+std::optional<FusedActivation> as_hard_swish(const NodeConstants&) {
+  return FusedActivation{.name = "HardSwish", .is_published = false};
+}
+std::optional<FusedActivation> as_leaky_relu(const NodeConstants& node) {
+  return FusedActivation{"LeakyRelu", {node.attributes().get_float("alpha", 0.01f)}};
+}
+std::optional<FusedActivation> as_hard_sigmoid(const NodeConstants& node) {
+  return FusedActivation{"HardSigmoid",
+                         {node.attributes().get_float("alpha", 0.2f), node.attributes().get_float("beta", 0.5f)}};
 }
 
 template <class A>
-void register_old(kernel::OpRegistrar& r, const char* name, std::int64_t last) {
-  r.op(name)
-      .version(1, "X:T -> Y:T; T = floats")
+kernel::OpBuilder& describe_since(kernel::OpBuilder&& op, std::int64_t first) {
+  return op.version(first, "X:T -> Y:T; T = floats")
+      .version(22, "X:T -> Y:T; T = floats_bf16")
+      .infer(kernel::infer_same_as_first)
+      .kernel<ActivationKernel<A>>()
+      .in_place(0, 0)
+      .elementwise();
+}
+
+template <class A>
+kernel::OpBuilder& describe_old(kernel::OpBuilder&& op, std::int64_t last) {
+  return op.version(1, "X:T -> Y:T; T = floats")
       .version(6, "X:T -> Y:T; T = floats")
       .version(last, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<ActivationKernel<A>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
 }
 
 }  // namespace
@@ -230,48 +246,57 @@ void register_activations(kernel::OpRegistrar& r) {
       .version(14, "X:T -> Y:T; T = floats_bf16|sints")
       .infer(kernel::infer_same_as_first)
       .kernel<Relu>()
-      .in_place(0, 0);
-  register_old<Sigmoid>(r, "Sigmoid", 13);
-  register_old<LeakyRelu>(r, "LeakyRelu", 16);
-  register_old<Elu>(r, "Elu", 22);
-  register_old<HardSigmoid>(r, "HardSigmoid", 22);
+      .in_place(0, 0)
+      .elementwise()
+      .bounds([](const NodeConstants&) -> std::optional<Bounds> { return Bounds{.low = 0}; })
+      .activation(as_relu);
+  describe_old<Sigmoid>(r.op("Sigmoid"), 13).activation(as_sigmoid).on_codes("QLinearSigmoid");
+  describe_old<LeakyRelu>(r.op("LeakyRelu"), 16).activation(as_leaky_relu);
+  describe_old<Elu>(r.op("Elu"), 22);
+  describe_old<HardSigmoid>(r.op("HardSigmoid"), 22).activation(as_hard_sigmoid);
   r.op("Selu")
       .version(1, "X:T -> Y:T; T = floats")
       .infer(kernel::infer_same_as_first)
       .kernel<ActivationKernel<OldSelu>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
   r.op("Selu")
       .version(6, "X:T -> Y:T; T = floats")
       .version(22, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<ActivationKernel<Selu>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
   r.op("Celu")
       .version(12, "X:T -> Y:T; T = float")
       .version(28, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<ActivationKernel<Celu>>()
-      .in_place(0, 0);
-  register_since<ThresholdedRelu>(r, "ThresholdedRelu", 10);
+      .in_place(0, 0)
+      .elementwise();
+  describe_since<ThresholdedRelu>(r.op("ThresholdedRelu"), 10);
   r.op("ThresholdedRelu")  // before it was a part of the standard
       .version(1, "X:T -> Y:T; T = floats")
       .infer(kernel::infer_same_as_first)
       .kernel<ActivationKernel<ThresholdedRelu>>()
-      .in_place(0, 0);
-  register_since<HardSwish>(r, "HardSwish", 14);
-  register_since<Softplus>(r, "Softplus", 1);
-  register_since<Softsign>(r, "Softsign", 1);
-  register_since<Mish>(r, "Mish", 18);
+      .in_place(0, 0)
+      .elementwise();
+  describe_since<HardSwish>(r.op("HardSwish"), 14).activation(as_hard_swish);
+  describe_since<Softplus>(r.op("Softplus"), 1);
+  describe_since<Softsign>(r.op("Softsign"), 1);
+  describe_since<Mish>(r.op("Mish"), 18);
   r.op("Swish")
       .version(24, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<ActivationKernel<Swish>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
   r.op("Shrink")
       .version(9, "X:T -> Y:T; T = numeric")
       .infer(kernel::infer_same_as_first)
       .kernel<Shrink>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
   r.op("PRelu")
       .version(1, "X:T, slope:T -> Y:T; T = floats")
       .version(6, "X:T, slope:T -> Y:T; T = floats")
@@ -280,7 +305,8 @@ void register_activations(kernel::OpRegistrar& r) {
       .version(16, "X:T, slope:T -> Y:T; T = floats_bf16|int32|int64|uint32|uint64")
       .infer(kernel::infer_same_as_first)
       .kernel<PRelu>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .broadcasts(7);
 }
 
 }  // namespace infernode::ops

@@ -41,7 +41,7 @@ template <bool Max>
 class ArgReduce : public Kernel {
  public:
   explicit ArgReduce(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         axis_(info.attributes().get_int("axis", 0)),
         keep_dims_(info.attributes().get_int("keepdims", 1) != 0),
         last_(info.attributes().get_int("select_last_index", 0) != 0) {}
@@ -62,7 +62,7 @@ class ArgReduce : public Kernel {
 
  private:
   void rows(KernelContext& ctx, const float* x, std::int64_t outer, std::int64_t count, std::int64_t* to) const {
-    const auto& table = microkernels::reduce_table(rung_);
+    const auto& table = kernels_.reduce;
     const auto search = Max ? table.arg_max : table.arg_min;
     const auto n = static_cast<std::size_t>(count);
     ctx.parallel_for(static_cast<std::size_t>(outer), 5.0 + 0.3 * static_cast<double>(n),
@@ -102,7 +102,7 @@ class ArgReduce : public Kernel {
                      });
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   std::int64_t axis_;
   bool keep_dims_, last_;
 };
@@ -115,7 +115,8 @@ void register_arg(kernel::OpRegistrar& r, std::string_view name) {
       .version(12, "data:T -> reduced:int64; T = numeric")
       .version(13, "data:T -> reduced:int64; T = numeric_bf16")
       .infer(infer_arg)
-      .template kernel<ArgReduce<Max>>();
+      .template kernel<ArgReduce<Max>>()
+      .axes(kernel::Axes::ReducedOne);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using tensor::Tensor;
 struct AddOp {
   static constexpr const char* kName = "Add";
   static constexpr BinaryOp kLoop = BinaryOp::kAdd;
-  static constexpr double kCost = 0.2;
+  static constexpr double kCost = 0.2, kNeutral = 0;
   template <class T>
   static T apply(T a, T b) {
     return wrap_add(a, b);
@@ -30,7 +30,7 @@ struct AddOp {
 struct SubOp {
   static constexpr const char* kName = "Sub";
   static constexpr BinaryOp kLoop = BinaryOp::kSub;
-  static constexpr double kCost = 0.2;
+  static constexpr double kCost = 0.2, kNeutral = 0;
   template <class T>
   static T apply(T a, T b) {
     return wrap_subtract(a, b);
@@ -41,7 +41,7 @@ struct SubOp {
 struct MulOp {
   static constexpr const char* kName = "Mul";
   static constexpr BinaryOp kLoop = BinaryOp::kMul;
-  static constexpr double kCost = 0.2;
+  static constexpr double kCost = 0.2, kNeutral = 1;
   template <class T>
   static T apply(T a, T b) {
     return wrap_multiply(a, b);
@@ -52,7 +52,7 @@ struct MulOp {
 struct DivOp {
   static constexpr const char* kName = "Div";
   static constexpr BinaryOp kLoop = BinaryOp::kDiv;
-  static constexpr double kCost = 0.4;
+  static constexpr double kCost = 0.4, kNeutral = 1;
   template <class T>
   static T apply(T a, T b) {
     return safe_divide(a, b);
@@ -63,7 +63,7 @@ struct DivOp {
 template <class Op>
 class Arithmetic final : public Kernel {
  public:
-  explicit Arithmetic(KernelInfo& info) : loops_(info.cpu_rung()) {
+  explicit Arithmetic(KernelInfo& info) : loops_(info.kernels()) {
     if (info.since_version() < 7) legacy_.emplace(info.attributes());
   }
 
@@ -88,9 +88,8 @@ void infer_arithmetic(InferContext& ctx) {
 }
 
 template <class Op>
-void add_one(kernel::OpRegistrar& r) {
-  r.op(Op::kName)
-      .version(1, "A:T, B:T -> C:T; T = floats")
+kernel::OpBuilder& describe(kernel::OpBuilder&& op) {
+  return op.version(1, "A:T, B:T -> C:T; T = floats")
       .version(6, "A:T, B:T -> C:T; T = floats|int32|int64|uint32|uint64")
       .version(7, "A:T, B:T -> C:T; T = floats|int32|int64|uint32|uint64")
       .version(13, "A:T, B:T -> C:T; T = floats_bf16|int32|int64|uint32|uint64")
@@ -98,16 +97,18 @@ void add_one(kernel::OpRegistrar& r) {
       .infer(infer_arithmetic<Op>)
       .template kernel<Arithmetic<Op>>()
       .in_place(0, 0)
-      .in_place(1, 0);
+      .in_place(1, 0)
+      .broadcasts(7)
+      .neutral(Op::kNeutral, 7);
 }
 
 }  // namespace
 
 void register_arithmetic(kernel::OpRegistrar& r) {
-  add_one<AddOp>(r);
-  add_one<SubOp>(r);
-  add_one<MulOp>(r);
-  add_one<DivOp>(r);
+  describe<AddOp>(r.op("Add")).commutative().blocks(kernel::Blocks::Any, 7).on_codes("QLinearAdd");
+  describe<SubOp>(r.op("Sub"));
+  describe<MulOp>(r.op("Mul")).commutative().on_codes("QLinearMul");
+  describe<DivOp>(r.op("Div"));
 }
 
 }  // namespace infernode::ops

@@ -17,7 +17,7 @@ using tensor::TypeTag;
 /// inputs of one element since.
 class Clip final : public Kernel {
  public:
-  explicit Clip(KernelInfo& info) : loops_(info.cpu_rung()), by_input_(info.since_version() >= 11) {
+  explicit Clip(KernelInfo& info) : loops_(info.kernels()), by_input_(info.since_version() >= 11) {
     if (by_input_) return;
     low_ = info.attributes().get_float("min", low_);
     high_ = info.attributes().get_float("max", high_);
@@ -59,6 +59,23 @@ class Clip final : public Kernel {
   float low_ = -std::numeric_limits<float>::infinity(), high_ = std::numeric_limits<float>::infinity();
 };
 
+/// An attribute up to version 6, an input since; an absent one is the type's own limit. nullopt where it is no
+/// constant.
+std::optional<float> bound(const kernel::NodeConstants& node, const char* name, std::size_t input, float absent) {
+  return node.has_input(input) ? node.scalar(input) : node.attributes().get_float(name, absent);
+}
+
+std::optional<kernel::Bounds> bounds_of_clip(const kernel::NodeConstants& node) {
+  const kernel::Bounds none;
+  const auto low = bound(node, "min", 1, none.low), high = bound(node, "max", 2, none.high);
+  return low && high ? std::optional(kernel::Bounds{*low, *high}) : std::nullopt;
+}
+
+std::optional<kernel::FusedActivation> as_clip(const kernel::NodeConstants& node) {
+  const auto bounds = bounds_of_clip(node);
+  return bounds ? std::optional(kernel::FusedActivation{"Clip", {bounds->low, bounds->high}}) : std::nullopt;
+}
+
 }  // namespace
 
 void register_clip(kernel::OpRegistrar& r) {
@@ -70,7 +87,10 @@ void register_clip(kernel::OpRegistrar& r) {
       .version(13, "input:T, min:T?, max:T? -> output:T; T = numeric_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<Clip>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise()
+      .bounds(bounds_of_clip)
+      .activation(as_clip);
 }
 
 }  // namespace infernode::ops

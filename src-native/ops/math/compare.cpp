@@ -82,7 +82,8 @@ void register_ordered(kernel::OpRegistrar& r, const char* name) {
       .version(9, "A:T, B:T -> C:T1; T = numeric, T1 = bool")
       .version(13, "A:T, B:T -> C:T1; T = numeric_bf16, T1 = bool")
       .infer(infer_compare<R>)
-      .template kernel<Compare<R>>();
+      .template kernel<Compare<R>>()
+      .broadcasts(7);
 }
 
 template <Relation R>
@@ -91,7 +92,8 @@ void register_ordered_or_equal(kernel::OpRegistrar& r, const char* name) {
       .version(12, "A:T, B:T -> C:T1; T = numeric, T1 = bool")
       .version(16, "A:T, B:T -> C:T1; T = numeric_bf16, T1 = bool")
       .infer(infer_compare<R>)
-      .template kernel<Compare<R>>();
+      .template kernel<Compare<R>>()
+      .broadcasts(7);
 }
 
 }  // namespace
@@ -104,7 +106,9 @@ void register_compare(kernel::OpRegistrar& r) {
       .version(13, "A:T, B:T -> C:T1; T = numeric_bf16|bool, T1 = bool")
       .version(19, "A:T, B:T -> C:T1; T = numeric_bf16|bool|string, T1 = bool")
       .infer(infer_compare<Relation::kEqual>)
-      .kernel<Compare<Relation::kEqual>>();
+      .kernel<Compare<Relation::kEqual>>()
+      .broadcasts(7)
+      .commutative();
   register_ordered<Relation::kLess>(r, "Less");
   register_ordered<Relation::kGreater>(r, "Greater");
   register_ordered_or_equal<Relation::kLessOrEqual>(r, "LessOrEqual");

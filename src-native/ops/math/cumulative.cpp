@@ -62,7 +62,8 @@ void register_cumulative(kernel::OpRegistrar& r) {
       .version(14, "x:T, axis:T2 -> y:T; T = floats_bf16|int32|int64|uint32|uint64, T2 = int32|int64")
       .infer(kernel::infer_same_as_first)
       .kernel<Cumulative<false>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .axes(kernel::Axes::AlongInput);
   r.op("CumProd")
       .version(26, "x:T, axis:T2 -> y:T; T = floats_bf16|int32|int64|uint32|uint64, T2 = int32|int64")
       .infer(kernel::infer_same_as_first)

@@ -32,7 +32,7 @@ double gelu(Form form, double x, double alpha) {
 /// gelu(x + bias): the bias, where there is one, runs along the last axis.
 class Gelu final : public Kernel {
  public:
-  explicit Gelu(KernelInfo& info) : loops_(info.cpu_rung()) {
+  explicit Gelu(KernelInfo& info) : loops_(info.kernels()) {
     const std::string& op = info.node().op_type;
     if (op == "FastGelu") form_ = Form::kTanh;
     if (op == "QuickGelu") {
@@ -98,6 +98,22 @@ class Gelu final : public Kernel {
   float alpha_ = 1.0f;
 };
 
+using kernel::FusedActivation;
+using kernel::NodeConstants;
+
+std::optional<FusedActivation> as_gelu(const NodeConstants& node) {
+  const bool tanh = node.attributes().get_string("approximate", "none") == "tanh";
+  return FusedActivation{.name = tanh ? "GeluTanh" : "Gelu", .is_published = false};
+}
+std::optional<FusedActivation> as_quick_gelu(const NodeConstants& node) {
+  if (node.attributes().get_float("alpha", 1.702f) != 1.0f) return std::nullopt;
+  return FusedActivation{.name = "Silu", .is_published = false};
+}
+std::optional<FusedActivation> as_fast_gelu(const NodeConstants& node) {
+  if (node.has_input(1)) return std::nullopt;
+  return FusedActivation{.name = "GeluTanh", .is_published = false};
+}
+
 }  // namespace
 
 void register_gelu(kernel::OpRegistrar& r) {
@@ -106,22 +122,29 @@ void register_gelu(kernel::OpRegistrar& r) {
       .version(20, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<Gelu>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise()
+      .activation(as_gelu);
   r.op("Gelu", kMicrosoft)
       .version(1, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<Gelu>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise()
+      .activation(as_gelu);
   r.op("QuickGelu", kMicrosoft)
       .version(1, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<Gelu>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise()
+      .activation(as_quick_gelu);
   r.op("FastGelu", kMicrosoft)
       .version(1, "X:T, bias:T? -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<Gelu>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .activation(as_fast_gelu);
   r.op("BiasGelu", kMicrosoft)
       .version(1, "A:T, B:T -> C:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)

@@ -45,7 +45,7 @@ void invert(std::vector<double>& m, std::vector<double>& inverse, std::size_t n)
 /// com.microsoft's Inverse of each matrix of a stack.
 class Inverse final : public kernel::Kernel {
  public:
-  explicit Inverse(KernelInfo& info) : rung_(info.cpu_rung()) {}
+  explicit Inverse(KernelInfo& info) : kernels_(info.kernels()) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
@@ -54,8 +54,8 @@ class Inverse final : public kernel::Kernel {
     const Tensor y = ctx.output(0, x.shape());
     if (x.numel() == 0) return;
     const auto n = static_cast<std::size_t>(x.shape().back()), cells = n * n;
-    const RealInput<double> in(ctx, rung_, x);
-    const RealOutput<double> out(ctx, rung_, y);
+    const RealInput<double> in(ctx, kernels_, x);
+    const RealOutput<double> out(ctx, kernels_, y);
     ctx.parallel_for(static_cast<std::size_t>(x.numel()) / cells, static_cast<double>(cells * n) * 2,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        std::vector<double> matrix(cells), inverse(cells);
@@ -69,7 +69,7 @@ class Inverse final : public kernel::Kernel {
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
 };
 
 }  // namespace

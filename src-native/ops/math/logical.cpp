@@ -150,13 +150,17 @@ void register_pair(kernel::OpRegistrar& r, const char* logical, const char* bitw
       .infer(infer_logical)
       .kernel<Logical<Op>>()
       .in_place(0, 0)
-      .in_place(1, 0);
+      .in_place(1, 0)
+      .broadcasts(7)
+      .commutative();
   r.op(bitwise)
       .version(18, "A:T, B:T -> C:T; T = ints")
       .infer(kernel::infer_broadcast)
       .kernel<Bitwise<Op>>()
       .in_place(0, 0)
-      .in_place(1, 0);
+      .in_place(1, 0)
+      .broadcasts()
+      .commutative();
 }
 
 }  // namespace
@@ -165,19 +169,26 @@ void register_logical(kernel::OpRegistrar& r) {
   register_pair<And>(r, "And", "BitwiseAnd");
   register_pair<Or>(r, "Or", "BitwiseOr");
   register_pair<Xor>(r, "Xor", "BitwiseXor");
-  r.op("Not").version(1, "X:T -> Y:T; T = bool").infer(kernel::infer_same_as_first).kernel<Not>().in_place(0, 0);
+  r.op("Not")
+      .version(1, "X:T -> Y:T; T = bool")
+      .infer(kernel::infer_same_as_first)
+      .kernel<Not>()
+      .in_place(0, 0)
+      .elementwise();
   r.op("BitwiseNot")
       .version(18, "X:T -> Y:T; T = ints")
       .infer(kernel::infer_same_as_first)
       .kernel<BitwiseNot>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
   r.op("BitShift")
       .version(11, "X:T, Y:T -> Z:T; T = uints")
       .version(28, "X:T, Y:T -> Z:T; T = ints")
       .infer(kernel::infer_broadcast)
       .kernel<BitShift>()
       .in_place(0, 0)
-      .in_place(1, 0);
+      .in_place(1, 0)
+      .broadcasts();
 }
 
 }  // namespace infernode::ops

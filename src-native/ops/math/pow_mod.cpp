@@ -59,7 +59,7 @@ T power(T base, E exponent) {
 
 class Pow final : public Kernel {
  public:
-  explicit Pow(KernelInfo& info) : loops_(info.cpu_rung()) {
+  explicit Pow(KernelInfo& info) : loops_(info.kernels()) {
     if (info.since_version() < 7) legacy_.emplace(info.attributes());
   }
 
@@ -196,7 +196,8 @@ void register_pow_mod(kernel::OpRegistrar& r) {
       .version(15, "X:T, Y:T1 -> Z:T; T = floats_bf16|int32|int64, T1 = numeric_bf16")
       .infer(infer_pow)
       .kernel<Pow>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .broadcasts(7);
   r.op("Mod")
       .version(10, "A:T, B:T -> C:T; T = numeric")
       .version(13, "A:T, B:T -> C:T; T = numeric_bf16")
@@ -204,7 +205,8 @@ void register_pow_mod(kernel::OpRegistrar& r) {
       .infer(infer_mod)
       .kernel<Mod>()
       .in_place(0, 0)
-      .in_place(1, 0);
+      .in_place(1, 0)
+      .broadcasts();
 }
 
 }  // namespace infernode::ops

@@ -55,7 +55,7 @@ template <ReduceKind Kind>
 class Reduce : public Kernel {
  public:
   explicit Reduce(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         keep_dims_(info.attributes().get_int("keepdims", 1) != 0),
         noop_(info.attributes().get_int("noop_with_empty_axes", 0) != 0),
         axes_(info, "axes", 1) {}
@@ -63,11 +63,11 @@ class Reduce : public Kernel {
     const Tensor& in = ctx.input(0);
     const Ints axes = resolve_axes(axes_.read(ctx), noop_, in.rank());
     const Tensor out = ctx.output(0, reduced_shape(in.shape(), axes.span(), keep_dims_));
-    reduce(ctx.run(), rung_, Kind, axes.span(), in, out);
+    reduce(ctx.run(), kernels_, Kind, axes.span(), in, out);
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   bool keep_dims_, noop_;
   IntsArgument axes_;
 };
@@ -81,7 +81,8 @@ void register_reduction(kernel::OpRegistrar& r, std::string_view name) {
       .version(13, "data:T -> reduced:T; T = floats_bf16|int32|int64|uint32|uint64")
       .version(18, "data:T, axes:int64? -> reduced:T; T = floats_bf16|int32|int64|uint32|uint64")
       .infer(infer_reduce<Kind>)
-      .template kernel<Reduce<Kind>>();
+      .template kernel<Reduce<Kind>>()
+      .axes(kernel::Axes::Reduced);
 }
 
 template <ReduceKind Kind>
@@ -93,7 +94,8 @@ void register_logarithmic(kernel::OpRegistrar& r, std::string_view name) {
       .version(18, "data:T, axes:int64? -> reduced:T; T = floats_bf16|int32|int64|uint32|uint64")
       .version(28, "data:T, axes:int64? -> reduced:T; T = floats_bf16")
       .infer(infer_reduce<Kind>)
-      .template kernel<Reduce<Kind>>();
+      .template kernel<Reduce<Kind>>()
+      .axes(kernel::Axes::Reduced);
 }
 
 template <ReduceKind Kind>
@@ -106,7 +108,8 @@ void register_extreme(kernel::OpRegistrar& r, std::string_view name) {
       .version(18, "data:T, axes:int64? -> reduced:T; T = floats_bf16|int32|int64|uint32|uint64|int8|uint8")
       .version(20, "data:T, axes:int64? -> reduced:T; T = floats_bf16|int32|int64|uint32|uint64|int8|uint8|bool")
       .infer(infer_reduce<Kind>)
-      .template kernel<Reduce<Kind>>();
+      .template kernel<Reduce<Kind>>()
+      .axes(kernel::Axes::Reduced);
 }
 
 }  // namespace
@@ -117,7 +120,8 @@ void register_reduce(kernel::OpRegistrar& r) {
       .version(11, "data:T -> reduced:T; T = floats|int32|int64|uint32|uint64")
       .version(13, "data:T, axes:int64? -> reduced:T; T = floats_bf16|int32|int64|uint32|uint64")
       .infer(infer_reduce<ReduceKind::Sum>)
-      .kernel<Reduce<ReduceKind::Sum>>();
+      .kernel<Reduce<ReduceKind::Sum>>()
+      .axes(kernel::Axes::Reduced);
   register_reduction<ReduceKind::Mean>(r, "ReduceMean");
   register_reduction<ReduceKind::Prod>(r, "ReduceProd");
   register_reduction<ReduceKind::L1>(r, "ReduceL1");

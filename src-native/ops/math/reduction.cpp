@@ -190,11 +190,11 @@ void reduce_other(const RunContext& run, ReduceKind kind, const ReduceLayout& l,
 
 }  // namespace
 
-void reduce(const RunContext& run, CpuRung rung, ReduceKind kind, std::span<const std::int64_t> axes, const Tensor& in,
-            const Tensor& out) {
+void reduce(const RunContext& run, const microkernels::KernelSet& kernels, ReduceKind kind,
+            std::span<const std::int64_t> axes, const Tensor& in, const Tensor& out) {
   if (out.numel() == 0) return;
   if (in.dtype() == DType::Float32 || in.dtype() == DType::Float16 || in.dtype() == DType::BFloat16) {
-    return reduce_floats(run, rung, kind, axes, in, out);
+    return reduce_floats(run, kernels, kind, axes, in, out);
   }
   const ReduceLayout layout = reduce_layout(in.shape(), axes);
   const Tensor source = arranged(run, in, layout);

@@ -31,11 +31,11 @@ enum class ReduceKind : std::uint8_t { Sum, Mean, Max, Min, Prod, L1, L2, SumSqu
 
 /// Reduces `axes`, which lie in [0, rank), of `in` (any numeric type or bool) into `out`, of the same type. Long sums
 /// are cut at fixed places, so that the result does not depend on the number of threads.
-void reduce(const kernel::RunContext& run, CpuRung rung, ReduceKind kind, std::span<const std::int64_t> axes,
-            const tensor::Tensor& in, const tensor::Tensor& out);
+void reduce(const kernel::RunContext& run, const microkernels::KernelSet& kernels, ReduceKind kind,
+            std::span<const std::int64_t> axes, const tensor::Tensor& in, const tensor::Tensor& out);
 
 /// The part of it for float32 and, through float32 and rounded once, 16-bit floats; `out` is not empty.
-void reduce_floats(const kernel::RunContext& run, CpuRung rung, ReduceKind kind, std::span<const std::int64_t> axes,
-                   const tensor::Tensor& in, const tensor::Tensor& out);
+void reduce_floats(const kernel::RunContext& run, const microkernels::KernelSet& kernels, ReduceKind kind,
+                   std::span<const std::int64_t> axes, const tensor::Tensor& in, const tensor::Tensor& out);
 
 }  // namespace infernode::ops

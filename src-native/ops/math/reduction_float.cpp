@@ -113,11 +113,11 @@ void reduce_columns(const RunContext& run, const ReduceTable& table, ReduceOp op
 /// The greatest element where it is finite, 0 otherwise: subtracting it keeps infinities and NaN what they are.
 float shift_of(float greatest) { return std::isfinite(greatest) ? greatest : 0.0f; }
 
-void log_sum_exp(const RunContext& run, CpuRung rung, const ReduceTable& table, const ReduceLayout& l, const float* x,
-                 float* y) {
+void log_sum_exp(const RunContext& run, const microkernels::KernelSet& kernels, const ReduceTable& table,
+                 const ReduceLayout& l, const float* x, float* y) {
   using microkernels::BinaryOp;
   using microkernels::UnaryOp;
-  const auto& elementwise = microkernels::elementwise_table(rung);
+  const auto& elementwise = kernels.elementwise;
   const auto exp = elementwise[UnaryOp::kExp];
   constexpr std::size_t kChunk = 1024;
   if (l.inner == 1) {
@@ -191,12 +191,12 @@ void reduce_runs(const RunContext& run, const ReduceTable& table, ReduceOp op, S
   }
 }
 
-void reduce_float(const RunContext& run, CpuRung rung, ReduceKind kind, std::span<const std::int64_t> axes,
-                  const Tensor& in, float* y) {
-  const ReduceTable& table = microkernels::reduce_table(rung);
+void reduce_float(const RunContext& run, const microkernels::KernelSet& kernels, ReduceKind kind,
+                  std::span<const std::int64_t> axes, const Tensor& in, float* y) {
+  const ReduceTable& table = kernels.reduce;
   const ReduceLayout layout = reduce_layout(in.shape(), axes);
   if (kind == ReduceKind::LogSumExp) {
-    return log_sum_exp(run, rung, table, layout, arranged(run, in, layout).data<float>(), y);
+    return log_sum_exp(run, kernels, table, layout, arranged(run, in, layout).data<float>(), y);
   }
   const ReduceOp op = first_pass(kind);
   const auto* x = in.data<float>();
@@ -210,10 +210,10 @@ void reduce_float(const RunContext& run, CpuRung rung, ReduceKind kind, std::spa
 
 }  // namespace
 
-void reduce_floats(const RunContext& run, CpuRung rung, ReduceKind kind, std::span<const std::int64_t> axes,
-                   const Tensor& in, const Tensor& out) {
-  if (in.dtype() == DType::Float32) return reduce_float(run, rung, kind, axes, in, out.mutable_data<float>());
-  const auto& table = microkernels::convert_table(rung);
+void reduce_floats(const RunContext& run, const microkernels::KernelSet& kernels, ReduceKind kind,
+                   std::span<const std::int64_t> axes, const Tensor& in, const Tensor& out) {
+  if (in.dtype() == DType::Float32) return reduce_float(run, kernels, kind, axes, in, out.mutable_data<float>());
+  const auto& table = kernels.convert;
   const bool half = in.dtype() == DType::Float16;
   const Tensor x = Tensor::make(DType::Float32, in.shape(), *run.allocator);
   const Tensor y = Tensor::make(DType::Float32, out.shape(), *run.allocator);
@@ -222,7 +222,7 @@ void reduce_floats(const RunContext& run, CpuRung rung, ReduceKind kind, std::sp
   run.parallel_for(static_cast<std::size_t>(in.numel()), 0.2, [&](std::size_t begin, std::size_t end, std::size_t) {
     (half ? table.f16_to_f32 : table.bf16_to_f32)(from + begin, wide + begin, end - begin);
   });
-  reduce_float(run, rung, kind, axes, x, y.mutable_data<float>());
+  reduce_float(run, kernels, kind, axes, x, y.mutable_data<float>());
   (half ? table.f32_to_f16 : table.f32_to_bf16)(y.data<float>(), static_cast<std::uint16_t*>(out.mutable_raw()),
                                                 static_cast<std::size_t>(out.numel()));
 }

@@ -50,10 +50,7 @@ template <bool Log>
 class SoftmaxKernel final : public kernel::Kernel {
  public:
   explicit SoftmaxKernel(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        reduce_(microkernels::reduce_table(rung_)),
-        elementwise_(microkernels::elementwise_table(rung_)),
-        axis_(info) {}
+      : kernels_(info.kernels()), reduce_(kernels_.reduce), elementwise_(kernels_.elementwise), axis_(info) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
@@ -61,10 +58,10 @@ class SoftmaxKernel final : public kernel::Kernel {
     const Tensor y = ctx.output(0, x.shape());
     if (x.numel() == 0) return;
     dispatch_reals(x.dtype(), "Softmax", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x);
+      const RealOutput<T> out(ctx, kernels_, y);
       if (!Log && (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16)) {
-        if constexpr (std::is_same_v<T, float>) steps16(ctx, axis, Softmax16(rung_, x.dtype()), in, out);
+        if constexpr (std::is_same_v<T, float>) steps16(ctx, axis, Softmax16(kernels_, x.dtype()), in, out);
       } else if (axis.inner == 1) {
         rows<T>(ctx, axis, in, out);
       } else {
@@ -158,7 +155,7 @@ class SoftmaxKernel final : public kernel::Kernel {
     for (std::size_t i = 0; i < n; ++i) y[i * stride] = Log ? y[i * stride] - total : y[i * stride] / total;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ReduceTable& reduce_;
   const microkernels::ElementwiseTable& elementwise_;
   AxisAttribute axis_;
@@ -207,7 +204,9 @@ void add(kernel::OpRegistrar& r, const char* name) {
       .version(13, "input:T -> output:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<K>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .axes(kernel::Axes::From)
+      .along_axis(-1, 13);
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-#include "base/cpu_rung.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/elementwise/elementwise.h"
+#include "microkernels/kernel_set.h"
 #include "tensor/dtype.h"
 
 namespace infernode::ops {
@@ -13,8 +13,8 @@ namespace infernode::ops {
 /// the maximum, exp, sum, quotient) rounds to the 16-bit type.
 class Softmax16 {
  public:
-  Softmax16(CpuRung rung, tensor::DType type)
-      : type_(type), convert_(microkernels::convert_table(rung)), elementwise_(microkernels::elementwise_table(rung)) {}
+  Softmax16(const microkernels::KernelSet& kernels, tensor::DType type)
+      : type_(type), convert_(kernels.convert), elementwise_(kernels.elementwise) {}
   void operator()(float* row, std::size_t n) const;
   /// To the nearest value of the type.
   void round(float* x, std::size_t n) const;

@@ -162,7 +162,8 @@ void register_top_k(kernel::OpRegistrar& r) {
       .version(11, "X:T, K:int64 -> Values:T, Indices:int64; T = numeric")
       .version(24, "X:T, K:int64 -> Values:T, Indices:int64; T = numeric_bf16")
       .infer(infer_top_k)
-      .kernel<TopK>();
+      .kernel<TopK>()
+      .along_axis(-1, 10);
 }
 
 }  // namespace infernode::ops

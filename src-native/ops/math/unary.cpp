@@ -39,7 +39,7 @@ constexpr auto kNeg = [](auto x) {
 template <UnaryOp Op, auto F>
 class TableUnary final : public Kernel {
  public:
-  explicit TableUnary(KernelInfo& info) : loops_(info.cpu_rung()), name_(info.node().op_type) {}
+  explicit TableUnary(KernelInfo& info) : loops_(info.kernels()), name_(info.node().op_type) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const auto loop = loops_.elementwise[Op];
@@ -57,7 +57,7 @@ class TableUnary final : public Kernel {
 template <auto F>
 class ScalarUnary final : public Kernel {
  public:
-  explicit ScalarUnary(KernelInfo& info) : loops_(info.cpu_rung()), name_(info.node().op_type) {}
+  explicit ScalarUnary(KernelInfo& info) : loops_(info.kernels()), name_(info.node().op_type) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     map_floats(
@@ -77,7 +77,7 @@ class ScalarUnary final : public Kernel {
 template <UnaryOp Op, auto F>
 class NumericUnary final : public Kernel {
  public:
-  explicit NumericUnary(KernelInfo& info) : loops_(info.cpu_rung()), name_(info.node().op_type) {}
+  explicit NumericUnary(KernelInfo& info) : loops_(info.kernels()), name_(info.node().op_type) {}
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const Tensor out = ctx.output(0, in.shape());
@@ -164,25 +164,27 @@ void infer_neg(kernel::InferContext& ctx) {
   ctx.set_output_contents(0, std::move(*contents));
 }
 
+std::optional<kernel::FusedActivation> as_tanh(const kernel::NodeConstants&) { return kernel::FusedActivation{"Tanh"}; }
+
 template <class K>
-void register_old(kernel::OpRegistrar& r, const char* name) {
-  r.op(name)
-      .version(1, "X:T -> Y:T; T = floats")
+kernel::OpBuilder& describe_old(kernel::OpBuilder&& op) {
+  return op.version(1, "X:T -> Y:T; T = floats")
       .version(6, "X:T -> Y:T; T = floats")
       .version(13, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<K>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
 }
 
 template <class K>
-void register_since(kernel::OpRegistrar& r, const char* name, std::int64_t first) {
-  r.op(name)
-      .version(first, "X:T -> Y:T; T = floats")
+kernel::OpBuilder& describe_since(kernel::OpBuilder&& op, std::int64_t first) {
+  return op.version(first, "X:T -> Y:T; T = floats")
       .version(22, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<K>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
 }
 
 }  // namespace
@@ -194,59 +196,65 @@ void register_unary(kernel::OpRegistrar& r) {
       .version(13, "X:T -> Y:T; T = numeric_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<NumericUnary<UnaryOp::kAbs, kAbs>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
   r.op("Neg")
       .version(1, "X:T -> Y:T; T = floats")
       .version(6, "X:T -> Y:T; T = floats|sints")
       .version(13, "X:T -> Y:T; T = floats_bf16|sints")
       .infer(infer_neg)
       .kernel<NumericUnary<UnaryOp::kNeg, kNeg>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
   r.op("Sign")
       .version(9, "X:T -> Y:T; T = numeric")
       .version(13, "X:T -> Y:T; T = numeric_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<NumericUnary<UnaryOp::kSign, kSign>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
   r.op("Erf")
       .version(9, "X:T -> Y:T; T = numeric")
       .version(13, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
       .kernel<NumericUnary<UnaryOp::kErf, kErfOfAny>>()
-      .in_place(0, 0);
+      .in_place(0, 0)
+      .elementwise();
 
-  register_old<TableUnary<UnaryOp::kCeil, [](double x) { return std::ceil(x); }>>(r, "Ceil");
-  register_old<TableUnary<UnaryOp::kFloor, [](double x) { return std::floor(x); }>>(r, "Floor");
-  register_old<TableUnary<UnaryOp::kSqrt, [](double x) { return std::sqrt(x); }>>(r, "Sqrt");
-  register_old<TableUnary<UnaryOp::kReciprocal, [](double x) { return 1 / x; }>>(r, "Reciprocal");
-  register_old<TableUnary<UnaryOp::kExp, [](double x) { return std::exp(x); }>>(r, "Exp");
-  register_old<TableUnary<UnaryOp::kLog, [](double x) { return std::log(x); }>>(r, "Log");
-  register_old<TableUnary<UnaryOp::kTanh, [](double x) { return std::tanh(x); }>>(r, "Tanh");
+  describe_old<TableUnary<UnaryOp::kCeil, [](double x) { return std::ceil(x); }>>(r.op("Ceil"));
+  describe_old<TableUnary<UnaryOp::kFloor, [](double x) { return std::floor(x); }>>(r.op("Floor"));
+  describe_old<TableUnary<UnaryOp::kSqrt, [](double x) { return std::sqrt(x); }>>(r.op("Sqrt"));
+  describe_old<TableUnary<UnaryOp::kReciprocal, [](double x) { return 1 / x; }>>(r.op("Reciprocal"));
+  describe_old<TableUnary<UnaryOp::kExp, [](double x) { return std::exp(x); }>>(r.op("Exp"));
+  describe_old<TableUnary<UnaryOp::kLog, [](double x) { return std::log(x); }>>(r.op("Log"));
+  describe_old<TableUnary<UnaryOp::kTanh, [](double x) { return std::tanh(x); }>>(r.op("Tanh")).activation(as_tanh);
 
-  register_since<TableUnary<UnaryOp::kRoundEven, [](double x) { return std::nearbyint(x); }>>(r, "Round", 11);
-  register_since<TableUnary<UnaryOp::kSin, [](double x) { return std::sin(x); }>>(r, "Sin", 7);
-  register_since<TableUnary<UnaryOp::kCos, [](double x) { return std::cos(x); }>>(r, "Cos", 7);
-  register_since<ScalarUnary<[](auto x) { return std::tan(x); }>>(r, "Tan", 7);
-  register_since<ScalarUnary<[](auto x) { return std::asin(x); }>>(r, "Asin", 7);
-  register_since<ScalarUnary<[](auto x) { return std::acos(x); }>>(r, "Acos", 7);
-  register_since<ScalarUnary<[](auto x) { return std::atan(x); }>>(r, "Atan", 7);
-  register_since<ScalarUnary<[](auto x) { return std::sinh(x); }>>(r, "Sinh", 9);
-  register_since<ScalarUnary<[](auto x) { return std::cosh(x); }>>(r, "Cosh", 9);
-  register_since<ScalarUnary<[](auto x) { return std::asinh(x); }>>(r, "Asinh", 9);
-  register_since<ScalarUnary<[](auto x) { return std::acosh(x); }>>(r, "Acosh", 9);
-  register_since<ScalarUnary<[](auto x) { return std::atanh(x); }>>(r, "Atanh", 9);
+  describe_since<TableUnary<UnaryOp::kRoundEven, [](double x) { return std::nearbyint(x); }>>(r.op("Round"), 11);
+  describe_since<TableUnary<UnaryOp::kSin, [](double x) { return std::sin(x); }>>(r.op("Sin"), 7);
+  describe_since<TableUnary<UnaryOp::kCos, [](double x) { return std::cos(x); }>>(r.op("Cos"), 7);
+  describe_since<ScalarUnary<[](auto x) { return std::tan(x); }>>(r.op("Tan"), 7);
+  describe_since<ScalarUnary<[](auto x) { return std::asin(x); }>>(r.op("Asin"), 7);
+  describe_since<ScalarUnary<[](auto x) { return std::acos(x); }>>(r.op("Acos"), 7);
+  describe_since<ScalarUnary<[](auto x) { return std::atan(x); }>>(r.op("Atan"), 7);
+  describe_since<ScalarUnary<[](auto x) { return std::sinh(x); }>>(r.op("Sinh"), 9);
+  describe_since<ScalarUnary<[](auto x) { return std::cosh(x); }>>(r.op("Cosh"), 9);
+  describe_since<ScalarUnary<[](auto x) { return std::asinh(x); }>>(r.op("Asinh"), 9);
+  describe_since<ScalarUnary<[](auto x) { return std::acosh(x); }>>(r.op("Acosh"), 9);
+  describe_since<ScalarUnary<[](auto x) { return std::atanh(x); }>>(r.op("Atanh"), 9);
 
   r.op("IsNaN")
       .version(9, "X:T1 -> Y:T2; T1 = floats, T2 = bool")
       .version(13, "X:T1 -> Y:T2; T1 = floats_bf16, T2 = bool")
       .version(20, "X:T1 -> Y:T2; T1 = floats_bf16|float8, T2 = bool")
       .infer(infer_bool)
-      .kernel<IsNaN>();
+      .kernel<IsNaN>()
+      .elementwise();
   r.op("IsInf")
       .version(10, "X:T1 -> Y:T2; T1 = float|double, T2 = bool")
       .version(20, "X:T1 -> Y:T2; T1 = floats_bf16|float8, T2 = bool")
       .infer(infer_bool)
-      .kernel<IsInf>();
+      .kernel<IsInf>()
+      .elementwise();
 }
 
 }  // namespace infernode::ops

@@ -64,7 +64,7 @@ Shape broadcast_inputs(const KernelContext& ctx) {
 template <class Op>
 class Variadic final : public Kernel {
  public:
-  explicit Variadic(KernelInfo& info) : loops_(info.cpu_rung()), name_(info.node().op_type) {}
+  explicit Variadic(KernelInfo& info) : loops_(info.kernels()), name_(info.node().op_type) {}
   void run(KernelContext& ctx) const override {
     accumulate<Op>(ctx, loops_, ctx.output(0, broadcast_inputs(ctx)), name_.c_str());
   }
@@ -76,7 +76,7 @@ class Variadic final : public Kernel {
 
 class Mean final : public Kernel {
  public:
-  explicit Mean(KernelInfo& info) : loops_(info.cpu_rung()) {}
+  explicit Mean(KernelInfo& info) : loops_(info.kernels()) {}
   void run(KernelContext& ctx) const override {
     const Tensor out = ctx.output(0, broadcast_inputs(ctx));
     const std::size_t count = ctx.input_count();
@@ -117,7 +117,10 @@ void register_extreme(kernel::OpRegistrar& r, const char* name, kernel::InferFn 
       .version(12, "data_0:T* -> result:T; T = numeric")
       .version(13, "data_0:T* -> result:T; T = numeric_bf16")
       .infer(infer)
-      .kernel<K>();
+      .kernel<K>()
+      .broadcasts(6)
+      .commutative()
+      .passes_one_on();
 }
 
 template <class K>
@@ -128,7 +131,10 @@ void register_sum(kernel::OpRegistrar& r, const char* name) {
       .version(8, "data_0:T* -> result:T; T = floats")
       .version(13, "data_0:T* -> result:T; T = floats_bf16")
       .infer(infer_variadic)
-      .kernel<K>();
+      .kernel<K>()
+      .broadcasts(6)
+      .commutative()
+      .passes_one_on();
 }
 
 }  // namespace

@@ -248,7 +248,7 @@ class Einsum final : public Kernel {
   explicit Einsum(KernelInfo& info)
       : equation_(info.attributes().get_string("equation")),
         table_(product_table(info)),
-        convert_(microkernels::convert_table(info.cpu_rung())) {}
+        convert_(info.kernels().convert) {}
 
   void run(KernelContext& ctx) const override {
     std::vector<std::size_t> ranks;

@@ -1,5 +1,6 @@
 #include "kernel/op_registrar.h"
 #include "ops/common/activation.h"
+#include "ops/common/definition.h"
 #include "ops/common/reals.h"
 #include "ops/matmul/matmul_shapes.h"
 #include "ops/matmul/product.h"
@@ -20,7 +21,7 @@ using tensor::Tensor;
 class FusedMatMul final : public kernel::Kernel {
  public:
   explicit FusedMatMul(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         table_(product_table(info)),
         alpha_(info.attributes().get_float("alpha", 1)),
         trans_b_(info.attributes().get_int("transB", 0) != 0),
@@ -42,14 +43,14 @@ class FusedMatMul final : public kernel::Kernel {
     if (residual != nullptr && residual->shape() != g.out)
       fail(ErrorCode::ShapeMismatch,
            cat("FusedMatMul adds ", residual->shape().to_string(), " to ", g.out.to_string()));
-    const RealInput<float> row(ctx, rung_, bias), sum(ctx, rung_, residual);
+    const RealInput<float> row(ctx, kernels_, bias), sum(ctx, kernels_, residual);
     const QuantizedColumns codes = packed_ ? QuantizedColumns() : QuantizedColumns(ctx, g.n);
     tensor::Buffer hold;
     const auto type = *gemm_type(a.dtype());
     microkernels::GemmArgs args{
         .m = g.m, .n = g.n, .k = g.k, .alpha = alpha_, .a = a.raw(), .lda = g.k, .a_type = type, .epilogue = {}};
     if (packed_) {
-      args.packed_b = packed_.data();
+      args.packed_b = packed_.b();
     } else {
       args.b = ctx.input(1).raw();
       args.trans_b = trans_b_;
@@ -71,7 +72,7 @@ class FusedMatMul final : public kernel::Kernel {
     } else {
       run_with_residual(ctx, g, args, sum.data());
     }
-    if (out.dtype() != DType::Float32) narrow(rung_, args.c, out);
+    if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
   }
 
  private:
@@ -127,7 +128,7 @@ class FusedMatMul final : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   float alpha_;
   bool trans_b_;
@@ -145,6 +146,32 @@ void infer_fused_matmul(InferContext& ctx) {
   ctx.set_output_shape(0, matmul_shape(*a, factor, "FusedMatMul"));
 }
 
+std::string define_matmul(const graph::Graph& graph, const graph::Node& node) {
+  Definition body(graph.value(node.inputs[0]).type.elem);
+  const auto input = [&](std::size_t i) { return definition_input(node, i); };
+  std::string b = input(1);
+  if (!input(4).empty()) {
+    const std::string axis = node.attributes.get_int("transB", 0) != 0 ? "0" : "1";
+    const std::string expand = cat("DequantizeLinear<axis = ", axis, ">");
+    b = !input(5).empty() ? body.call(expand, {b, input(4), input(5)}) : body.call(expand, {b, input(4)});
+  }
+  if (node.attributes.get_int("transB", 0) != 0) {
+    const auto& shape = graph.value(node.inputs[1]).type.shape;
+    if (!shape) fail(ErrorCode::Internal, "a transposed factor of unknown rank has no definition");
+    std::vector<std::int64_t> perm(shape->size());
+    for (std::size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<std::int64_t>(i);
+    std::swap(perm.end()[-1], perm.end()[-2]);
+    b = body.call(cat("Transpose<perm = ", perm, ">"), {b});
+  }
+  std::string t = body.call("MatMul", {input(0), b});
+  if (const float alpha = node.attributes.get_float("alpha", 1); alpha != 1)
+    t = body.call("Mul", {t, body.constant(alpha)});
+  if (!input(2).empty()) t = body.call("Add", {t, input(2)});
+  if (!input(3).empty()) t = body.call("Add", {t, input(3)});
+  body.finish(body.activate(t, node.attributes));
+  return body.text();
+}
+
 }  // namespace
 
 void register_fused_matmul(kernel::OpRegistrar& r) {
@@ -153,7 +180,9 @@ void register_fused_matmul(kernel::OpRegistrar& r) {
                "A:T, B:TB, bias:T?, residual:T?, b_scale:T?, b_zero_point:TB? -> Y:T; T = float|float16|bfloat16, "
                "TB = float|float16|bfloat16|int8|uint8")
       .infer(infer_fused_matmul)
-      .kernel<FusedMatMul>();
+      .kernel<FusedMatMul>()
+      .product()
+      .definition(define_matmul);
 }
 
 }  // namespace infernode::ops

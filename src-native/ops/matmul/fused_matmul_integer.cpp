@@ -2,6 +2,7 @@
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/convert.h"
 #include "ops/common/activation.h"
+#include "ops/common/definition.h"
 #include "ops/matmul/integer_gemm.h"
 #include "ops/quant/dynamic_quantize.h"
 
@@ -22,9 +23,7 @@ using tensor::Tensor;
 class FusedMatMulInteger final : public kernel::Kernel {
  public:
   explicit FusedMatMulInteger(KernelInfo& info)
-      : convert_(microkernels::convert_table(info.cpu_rung())),
-        product_(info, 1),
-        activation_(read_activation(info.attributes())) {}
+      : convert_(info.kernels().convert), product_(info, 1), activation_(read_activation(info.attributes())) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& a = ctx.input(0);
@@ -73,6 +72,25 @@ void infer_fused_matmul_integer(InferContext& ctx) {
   infer_matmul_shape(ctx, 0, 1);
 }
 
+std::string define_integer_matmul(const graph::Graph& graph, const graph::Node& node) {
+  Definition body(tensor::DType::Float32);
+  const auto input = [&](std::size_t i) { return definition_input(node, i); };
+  std::string a = input(0), scale = input(2), zero = input(4);
+  if (graph.value(node.inputs[0]).type.elem == tensor::DType::Float32) {
+    const std::vector<std::string> made = body.calls("DynamicQuantizeLinear", {a}, 3);
+    a = made[0];
+    scale = made[1];
+    zero = made[2];
+  }
+  std::string t = body.call("MatMulInteger", {a, input(1), zero, input(5)});
+  t = body.call("Cast<to = 1>", {t});
+  t = body.call("Mul", {t, scale.empty() ? input(3) : body.call("Mul", {scale, input(3)})});
+  if (!input(6).empty()) t = body.call("Add", {t, input(6)});
+  if (!input(7).empty()) t = body.call("Add", {t, input(7)});
+  body.finish(body.activate(t, node.attributes));
+  return body.text();
+}
+
 }  // namespace
 
 void register_fused_matmul_integer(kernel::OpRegistrar& r) {
@@ -81,7 +99,9 @@ void register_fused_matmul_integer(kernel::OpRegistrar& r) {
                "A:TA, B:TB, a_scale:float?, b_scale:float, a_zero_point:TA?, b_zero_point:TB?, bias:float?, "
                "residual:float? -> Y:float; TA = float|int8|uint8, TB = int8|uint8")
       .infer(infer_fused_matmul_integer)
-      .kernel<FusedMatMulInteger>();
+      .kernel<FusedMatMulInteger>()
+      .product()
+      .definition(define_integer_matmul);
 }
 
 }  // namespace infernode::ops

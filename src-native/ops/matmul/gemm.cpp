@@ -72,13 +72,13 @@ struct FusedActivation {
 class Gemm final : public kernel::Kernel {
  public:
   explicit Gemm(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         table_(product_table(info)),
         alpha_(info.attributes().get_float("alpha", 1)),
         beta_(info.attributes().get_float("beta", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
         trans_b_(info.attributes().get_int("transB", 0) != 0),
-        elementwise_(microkernels::elementwise_table(rung_)),
+        elementwise_(kernels_.elementwise),
         activation_(info.attributes()) {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
@@ -126,7 +126,7 @@ class Gemm final : public kernel::Kernel {
                   .epilogue = {}};
     args.a_type = *gemm_type(a.dtype());
     if (packed_) {
-      args.packed_b = packed_.data();
+      args.packed_b = packed_.b();
     } else {
       const Tensor& b = ctx.input(1);
       args.b = b.raw();
@@ -146,7 +146,7 @@ class Gemm final : public kernel::Kernel {
         elementwise_[*activation_.loop](args.c + begin, args.c + begin, end - begin, activation_.a, activation_.b);
       });
     }
-    if (out.dtype() != DType::Float32) narrow(rung_, args.c, out);
+    if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
   }
 
   /// C as the epilogue's row vector, column vector or whole matrix; `expanded` holds what had to be converted or
@@ -236,7 +236,7 @@ class Gemm final : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   float alpha_, beta_;
   bool trans_a_, trans_b_;
@@ -268,11 +268,13 @@ void register_gemm(kernel::OpRegistrar& r) {
       .version(11, "A:T, B:T, C:T? -> Y:T; T = floats|uint32|uint64|int32|int64")
       .version(13, "A:T, B:T, C:T? -> Y:T; T = floats|uint32|uint64|int32|int64|bfloat16")
       .infer(infer_gemm)
-      .kernel<Gemm>();
+      .kernel<Gemm>()
+      .product();
   r.op("FusedGemm", "com.microsoft")
       .version(1, "A:T, B:T, C:T? -> Y:T; T = float|float16")
       .infer(infer_gemm)
-      .kernel<Gemm>();
+      .kernel<Gemm>()
+      .product();
 }
 
 }  // namespace infernode::ops

@@ -2,7 +2,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "microkernels/gemm/gemm_tiles.h"
 #include "ops/matmul/integer_gemm.h"
 
 namespace infernode::ops {
@@ -100,7 +99,7 @@ void run_qgemm(KernelContext& ctx, const QgemmTable& table, const QgemmArgs& arg
 }
 
 IntegerMatMul::IntegerMatMul(kernel::KernelInfo& info, std::size_t b_input)
-    : b_input_(b_input), table_(microkernels::qgemm_table(info.cpu_rung())) {
+    : b_input_(b_input), table_(info.kernels().qgemm) {
   const Tensor* b = info.constant(b_input);
   if (b == nullptr || b->rank() != 2 || b->numel() == 0) return;
   if (b->dtype() != DType::Int8 && b->dtype() != DType::UInt8) return;

@@ -55,7 +55,7 @@ Dims batch_first(const Dims& dims) {
 class MatMul final : public kernel::Kernel {
  public:
   explicit MatMul(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         table_(product_table(info)),
         alpha_(info.attributes().get_float("alpha", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
@@ -87,7 +87,7 @@ class MatMul final : public kernel::Kernel {
           .m = g.m, .n = g.n, .k = g.k, .alpha = alpha_, .a = a.raw(), .lda = lda, .trans_a = trans_a, .epilogue = {}};
       args.a_type = *type;
       if (packed_) {
-        args.packed_b = packed_.data();
+        args.packed_b = packed_.b();
       } else {
         args.b = b.raw();
         args.ldb = ldb;
@@ -97,7 +97,7 @@ class MatMul final : public kernel::Kernel {
       args.c = float_target(ctx, out, hold);
       args.ldc = g.n;
       run_gemm(ctx, table_, args, batch);
-      if (out.dtype() != DType::Float32) narrow(rung_, args.c, out);
+      if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
       return;
     }
     if (a.dtype() == DType::Float64) {
@@ -136,7 +136,7 @@ class MatMul final : public kernel::Kernel {
     return out;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   float alpha_;
   bool trans_a_, trans_b_, trans_batch_a_, trans_batch_b_;
@@ -168,12 +168,14 @@ void register_matmul(kernel::OpRegistrar& r) {
       .version(9, "A:T, B:T -> Y:T; T = floats|uint32|uint64|int32|int64")
       .version(13, "A:T, B:T -> Y:T; T = floats|uint32|uint64|int32|int64|bfloat16")
       .infer(infer_matmul)
-      .kernel<MatMul>();
+      .kernel<MatMul>()
+      .product();
   for (const char* name : {"FusedMatMul", "TransposeMatMul"}) {
     r.op(name, "com.microsoft")
         .version(1, "A:T, B:T -> Y:T; T = floats_bf16")
         .infer(infer_fused_matmul)
-        .kernel<MatMul>();
+        .kernel<MatMul>()
+        .product();
   }
 }
 

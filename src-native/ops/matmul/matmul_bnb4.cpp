@@ -44,8 +44,8 @@ constexpr std::array<float, 16> kNf4{-1.0f,
 class MatMulBnb4 final : public kernel::Kernel {
  public:
   explicit MatMulBnb4(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::gemm_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.gemm_float32),
         k_(info.attributes().get_int("K")),
         n_(info.attributes().get_int("N")),
         block_(info.attributes().get_int("block_size")),
@@ -72,8 +72,8 @@ class MatMulBnb4 final : public kernel::Kernel {
     shape[shape.rank() - 1] = n_;
     const Tensor y = ctx.output(0, shape);
     if (y.numel() == 0) return;
-    const RealInput<float> in(ctx, rung_, a), scales(ctx, rung_, absmax);
-    const RealOutput<float> out(ctx, rung_, y);
+    const RealInput<float> in(ctx, kernels_, a), scales(ctx, kernels_, absmax);
+    const RealOutput<float> out(ctx, kernels_, y);
     const auto* bytes = codes.data<std::uint8_t>();
     const std::size_t k = size(k_), n = size(n_), block = size(block_);
     multiply_expanded(ctx, table_, size(a.numel()) / k, n, k, in, nullptr, out, [&](std::size_t row, float* to) {
@@ -86,7 +86,7 @@ class MatMulBnb4 final : public kernel::Kernel {
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   std::int64_t k_, n_, block_;
   bool trans_b_;
@@ -99,7 +99,8 @@ void register_matmul_bnb4(kernel::OpRegistrar& r) {
   r.op("MatMulBnb4", "com.microsoft")
       .version(1, "A:T1, B:T2, absmax:T1 -> Y:T1; T1 = float|float16|bfloat16, T2 = uint8")
       .infer(infer_expanded_gemm)
-      .kernel<MatMulBnb4>();
+      .kernel<MatMulBnb4>()
+      .product();
 }
 
 }  // namespace infernode::ops

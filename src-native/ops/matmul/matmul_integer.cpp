@@ -54,7 +54,7 @@ const float* bias_of(const KernelContext& ctx, std::size_t input, std::size_t n)
 template <bool Dynamic>
 class FloatProduct final : public kernel::Kernel {
  public:
-  explicit FloatProduct(KernelInfo& info) : convert_(microkernels::convert_table(info.cpu_rung())), product_(info, 1) {}
+  explicit FloatProduct(KernelInfo& info) : convert_(info.kernels().convert), product_(info, 1) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& given = ctx.input(0);
@@ -97,7 +97,7 @@ class FloatProduct final : public kernel::Kernel {
 /// y = quantize(dequantize(a) * dequantize(b)).
 class QLinearMatMul final : public kernel::Kernel {
  public:
-  explicit QLinearMatMul(KernelInfo& info) : rung_(info.cpu_rung()), product_(info, 3) {}
+  explicit QLinearMatMul(KernelInfo& info) : kernels_(info.kernels()), product_(info, 3) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& a = ctx.input(0);
@@ -153,7 +153,7 @@ class QLinearMatMul final : public kernel::Kernel {
       const std::size_t column = i / (g.k * g.n) * g.n + i % g.n;
       right[i] = (right[i] - static_cast<float>(pick(b_zeros, column))) * pick(b_scales, column);
     }
-    run_gemm(ctx, microkernels::gemm_table(rung_),
+    run_gemm(ctx, kernels_.gemm_float32,
              {.m = g.m,
               .n = g.n,
               .k = g.k,
@@ -187,7 +187,7 @@ class QLinearMatMul final : public kernel::Kernel {
         });
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   IntegerMatMul product_;
 };
 
@@ -208,7 +208,8 @@ void register_matmul_integer(kernel::OpRegistrar& r) {
       .version(10,
                "A:T1, B:T2, a_zero_point:T1?, b_zero_point:T2? -> Y:T3; T1 = int8|uint8, T2 = int8|uint8, T3 = int32")
       .infer(infer_matmul_integer)
-      .kernel<MatMulInteger>();
+      .kernel<MatMulInteger>()
+      .product();
   r.op("QLinearMatMul")
       .version(10,
                "a:T1, a_scale:float, a_zero_point:T1, b:T2, b_scale:float, b_zero_point:T2, y_scale:float, "
@@ -218,17 +219,20 @@ void register_matmul_integer(kernel::OpRegistrar& r) {
                "y:T3; TS = float|float16|bfloat16, T1 = int8|uint8|float8, T2 = int8|uint8|float8, "
                "T3 = int8|uint8|float8")
       .infer(infer_qlinear_matmul)
-      .kernel<QLinearMatMul>();
+      .kernel<QLinearMatMul>()
+      .product();
   r.op("DynamicQuantizeMatMul", "com.microsoft")
       .version(1, "A:T1, B:T2, b_scale:T1, b_zero_point:T2?, bias:T1? -> Y:T1; T1 = float, T2 = int8|uint8")
       .infer(infer_float_product)
-      .kernel<FloatProduct<true>>();
+      .kernel<FloatProduct<true>>()
+      .product();
   r.op("MatMulIntegerToFloat", "com.microsoft")
       .version(1,
                "A:T1, B:T2, a_scale:T3, b_scale:T3, a_zero_point:T1?, b_zero_point:T2?, bias:T3? -> Y:T3; "
                "T1 = int8|uint8, T2 = int8|uint8, T3 = float")
       .infer(infer_float_product)
-      .kernel<FloatProduct<false>>();
+      .kernel<FloatProduct<false>>()
+      .product();
 }
 
 }  // namespace infernode::ops

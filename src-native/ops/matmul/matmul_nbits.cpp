@@ -24,8 +24,8 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 class MatMulNBits final : public kernel::Kernel {
  public:
   explicit MatMulNBits(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::gemm_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.gemm_float32),
         k_(info.attributes().get_int("K")),
         n_(info.attributes().get_int("N")),
         bits_(info.attributes().get_int("bits", 4)),
@@ -59,9 +59,9 @@ class MatMulNBits final : public kernel::Kernel {
     shape[shape.rank() - 1] = n_;
     const Tensor y = ctx.output(0, shape);
     if (y.numel() == 0) return;
-    const RealInput<float> in(ctx, rung_, a), scale(ctx, rung_, scales), add(ctx, rung_, bias),
-        zero(ctx, rung_, packed_zeros ? nullptr : zeros);
-    const RealOutput<float> out(ctx, rung_, y);
+    const RealInput<float> in(ctx, kernels_, a), scale(ctx, kernels_, scales), add(ctx, kernels_, bias),
+        zero(ctx, kernels_, packed_zeros ? nullptr : zeros);
+    const RealOutput<float> out(ctx, kernels_, y);
     const std::vector<std::size_t> groups = group_indices(ctx.optional_input(4), blocks);
     const Expansion e{static_cast<const std::uint8_t*>(weight.raw()),
                       scale.data(),
@@ -125,7 +125,7 @@ class MatMulNBits final : public kernel::Kernel {
     return bits_ == 4 ? get_packed<4>(data, i) : bits_ == 8 ? data[i] : get_packed<2>(data, i);
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   std::int64_t k_, n_, bits_, block_;
 };
@@ -140,7 +140,8 @@ void register_matmul_nbits(kernel::OpRegistrar& r) {
       .infer(infer_expanded_gemm)
       .kernel<MatMulNBits>(
           {{"T2", {tensor::DType::UInt8}},
-           {"T3", {tensor::DType::UInt8, tensor::DType::Float16, tensor::DType::Float32, tensor::DType::BFloat16}}});
+           {"T3", {tensor::DType::UInt8, tensor::DType::Float16, tensor::DType::Float32, tensor::DType::BFloat16}}})
+      .product();
 }
 
 }  // namespace infernode::ops

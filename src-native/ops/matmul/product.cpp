@@ -23,9 +23,15 @@ const void* advance(const void* pointer, std::int64_t elements, std::size_t byte
   return static_cast<const std::byte*>(pointer) + elements * static_cast<std::int64_t>(bytes);
 }
 
-/// Cuts each product into ranges and runs call(product, range, scratch, again) for all of them; `again`: the call
-/// before with this scratch was one of the same product's same rows. Small products are not cut: then only the batch is
-/// split.
+/// What a thread has of its own while products are made.
+struct Hands {
+  float* scratch;
+  microkernels::PreparedA a;
+  std::size_t rows = static_cast<std::size_t>(-1);  ///< that `a` may hold: of all products' rows of ranges
+};
+
+/// Cuts each product into ranges and runs call(product, range, hands) for all of them; the hands' `a` is of the range's
+/// rows. Small products are not cut: then only the batch is split.
 template <class Call>
 void split_work(kernel::KernelContext& ctx, const GemmTable& table, std::size_t m, std::size_t n, std::size_t k,
                 std::size_t count, double flops_per_ns, const Call& call) {
@@ -33,18 +39,23 @@ void split_work(kernel::KernelContext& ctx, const GemmTable& table, std::size_t 
   const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
   const std::size_t per_product = ceil_div(threads, std::min(count, threads));
   const microkernels::GemmSplit split = microkernels::split_gemm(table, m, n, k, per_product);
-  const std::size_t stride = align_up(table.scratch_floats * sizeof(float), 64);
-  const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
+  const std::size_t own = align_up(table.scratch_floats * sizeof(float), 64);
+  const std::size_t kept = split.count_n > 1 ? align_up(table.prepared_floats * sizeof(float), 64) : 0;
+  const tensor::Buffer memory = ctx.scratch(checked_mul(own + kept, threads));
+  std::vector<Hands> hands(threads);
+  for (std::size_t i = 0; i < threads; ++i) {
+    std::byte* const at = memory.data() + i * (own + kept);
+    hands[i].scratch = reinterpret_cast<float*>(at);
+    if (kept > 0) hands[i].a.memory = reinterpret_cast<float*>(at + own);
+  }
   const double cost = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
                       static_cast<double>(std::max<std::size_t>(k, 1)) / static_cast<double>(split.count()) /
                       flops_per_ns;
-  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  std::vector<std::size_t> rows_before(threads, kNone);  // by slot: of all products' rows of ranges, the last
   ctx.parallel_for(count * split.count(), cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
-    auto* memory = reinterpret_cast<float*>(scratch.data() + slot * stride);
     for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t rows = i / split.count_n, before = std::exchange(rows_before[slot], rows);
-      call(i / split.count(), split.range(i % split.count(), m, n), memory, rows == before);
+      const std::size_t rows = i / split.count_n;
+      if (std::exchange(hands[slot].rows, rows) != rows) hands[slot].a.ready = false;
+      call(i / split.count(), split.range(i % split.count(), m, n), hands[slot]);
     }
   });
 }
@@ -58,13 +69,13 @@ std::int64_t offset_at(std::span<const std::int64_t> offsets, std::size_t i) {
 constexpr std::size_t kPackedInParts = std::size_t{2} << 20, kParts = 4;
 
 void pack_in_parts(kernel::WeightPacker& packer, const GemmTable& table, const Tensor& weight, std::size_t n,
-                   std::size_t k, bool transposed, float* out) {
+                   std::size_t k, bool transposed, void* out) {
   const std::size_t row = (transposed ? k : n) * weight.bytes() / (n * k);
   const std::size_t columns = align_up(ceil_div(n, kParts), table.nr);
   const FloatType type = *gemm_type(weight.dtype());
   for (std::size_t begin = 0; begin < n; begin += columns) {
     const std::size_t end = std::min(n, begin + columns);
-    table.pack_b(n, k, weight.raw(), type, transposed ? k : n, transposed, out, begin, end);
+    table.weights.pack(n, k, weight.raw(), type, transposed ? k : n, transposed, out, begin, end);
     if (weight.bytes() < kPackedInParts) continue;
     if (transposed) {
       packer.done_with(weight, begin * row, (end - begin) * row);
@@ -79,9 +90,8 @@ void pack_in_parts(kernel::WeightPacker& packer, const GemmTable& table, const T
 }  // namespace
 
 const GemmTable& product_table(const kernel::KernelInfo& info) {
-  return microkernels::gemm_table(info.cpu_rung(), info.input_type(0).elem == DType::Float32
-                                                       ? info.float32_precision()
-                                                       : microkernels::Float32Precision::kHighest);
+  const microkernels::KernelSet& kernels = info.kernels();
+  return info.input_type(0).elem == DType::Float32 ? kernels.gemm : kernels.gemm_float32;
 }
 
 PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std::size_t input, bool transposed) {
@@ -89,29 +99,28 @@ PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std
   n_ = b.dim(transposed ? 0 : 1);
   k_ = b.numel() / n_;
   const auto n = static_cast<std::size_t>(n_), k = static_cast<std::size_t>(k_);
-  packed_ = info.packer().pack(
-      info.node(), input, cat("gemm.b.", table.name, transposed ? ".t" : ""), [&](const Tensor& weight) {
-        const std::size_t bytes = checked_mul(table.packed_b_floats(n, k), sizeof(float));
-        tensor::Buffer packed = tensor::host_allocator().allocate(bytes);
-        pack_in_parts(info.packer(), table, weight, n, k, transposed, reinterpret_cast<float*>(packed.data()));
-        return packed;
-      });
+  packed_ = info.packer().pack(info.node(), input, cat("gemm.b.", table.weights.name, transposed ? ".t" : ""),
+                               [&](const Tensor& weight) {
+                                 tensor::Buffer packed = tensor::host_allocator().allocate(table.weights.bytes(n, k));
+                                 pack_in_parts(info.packer(), table, weight, n, k, transposed, packed.data());
+                                 return packed;
+                               });
+  b_ = table.weights.packed(n, k, packed_.data());
   info.release_constant(input);
 }
 
 void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs& args, const GemmBatch& batch) {
   constexpr double kFlopsPerNs = 60;
   split_work(ctx, table, args.m, args.n, args.k, batch.count, kFlopsPerNs,
-             [&](std::size_t product, const microkernels::GemmRange& range, float* scratch, bool again) {
+             [&](std::size_t product, const microkernels::GemmRange& range, Hands& hands) {
                GemmArgs one = args;
-               one.a_again = again;
-               one.precision = ctx.run().precision;
+               if (hands.a.memory != nullptr) one.prepared_a = &hands.a;
                one.a = advance(args.a, offset_at(batch.a_offsets, product), type_bytes(args.a_type));
                if (args.b != nullptr)
                  one.b = advance(args.b, offset_at(batch.b_offsets, product),
                                  args.b_quantized != nullptr ? 1 : type_bytes(args.b_type));
                one.c = args.c + static_cast<std::int64_t>(product) * batch.c_stride;
-               table.gemm(one, range, scratch);
+               table.gemm(one, range, hands.scratch);
              });
 }
 
@@ -119,12 +128,12 @@ void run_dgemm(kernel::KernelContext& ctx, const GemmTable& table, const microke
                const GemmBatch& batch) {
   constexpr double kFlopsPerNs = 20;
   split_work(ctx, table, args.m, args.n, args.k, batch.count, kFlopsPerNs,
-             [&](std::size_t product, const microkernels::GemmRange& range, float* scratch, bool) {
+             [&](std::size_t product, const microkernels::GemmRange& range, Hands& hands) {
                microkernels::DgemmArgs one = args;
                one.a = args.a + offset_at(batch.a_offsets, product);
                one.b = args.b + offset_at(batch.b_offsets, product);
                one.c = args.c + static_cast<std::int64_t>(product) * batch.c_stride;
-               table.dgemm(one, range, scratch);
+               table.dgemm(one, range, hands.scratch);
              });
 }
 
@@ -141,8 +150,8 @@ std::optional<FloatType> gemm_type(DType type) {
   }
 }
 
-void narrow(CpuRung rung, const float* from, const Tensor& to) {
-  const microkernels::ConvertTable& table = microkernels::convert_table(rung);
+void narrow(const microkernels::KernelSet& kernels, const float* from, const Tensor& to) {
+  const microkernels::ConvertTable& table = kernels.convert;
   auto* bits = static_cast<std::uint16_t*>(to.mutable_raw());
   (to.dtype() == DType::Float16 ? table.f32_to_f16 : table.f32_to_bf16)(from, bits,
                                                                         static_cast<std::size_t>(to.numel()));

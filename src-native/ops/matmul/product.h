@@ -10,7 +10,8 @@
 
 namespace infernode::ops {
 
-/// The loops for products of the node's inputs: of float32 as exact as the session asks, of others always exact.
+/// The loops for products of the node's inputs: of a B of float32 packed for the session's precision, of others as
+/// float32.
 const microkernels::GemmTable& product_table(const kernel::KernelInfo& info);
 
 /// A constant right-hand side, packed once and shared between sessions.
@@ -23,10 +24,11 @@ class PackedMatrix {
   explicit operator bool() const { return static_cast<bool>(packed_); }
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }
-  const float* data() const { return reinterpret_cast<const float*>(packed_.data()); }
+  const microkernels::PackedB& b() const { return b_; }
 
  private:
   tensor::Buffer packed_;
+  microkernels::PackedB b_;
   std::int64_t k_ = 0, n_ = 0;
 };
 
@@ -47,8 +49,11 @@ void run_dgemm(kernel::KernelContext& ctx, const microkernels::GemmTable& table,
 /// How the GEMM reads elements of this type; nullopt for those it cannot read.
 std::optional<microkernels::FloatType> gemm_type(tensor::DType type);
 
-/// Writes a float32 result as the output's 16-bit type. `rung` chooses the conversion loop.
-void narrow(CpuRung rung, const float* from, const tensor::Tensor& to);
+/// Writes a float32 result as the output's 16-bit type.
+void narrow(const microkernels::KernelSet& kernels, const float* from, const tensor::Tensor& to);
+inline void narrow(CpuRung rung, const float* from, const tensor::Tensor& to) {
+  narrow(microkernels::kernel_set(rung), from, to);
+}
 /// Memory for a float32 result that becomes `out`: out itself where it is float32, scratch (held by `hold`) otherwise.
 float* float_target(kernel::KernelContext& ctx, const tensor::Tensor& out, tensor::Buffer& hold);
 

@@ -26,8 +26,8 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 class QuantizedGemm final : public kernel::Kernel {
  public:
   explicit QuantizedGemm(KernelInfo& info)
-      : table_(microkernels::qgemm_table(info.cpu_rung())),
-        convert_(microkernels::convert_table(info.cpu_rung())),
+      : table_(info.kernels().qgemm),
+        convert_(info.kernels().convert),
         alpha_(info.attributes().get_float("alpha", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
         trans_b_(info.attributes().get_int("transB", 0) != 0) {
@@ -160,7 +160,8 @@ void register_quantized_gemm(kernel::OpRegistrar& r) {
                "y_zero_point:TYZ? -> Y:TY; T = float, TA = int8|uint8, TB = int8|uint8, TC = int32, "
                "TYZ = int8|uint8, TY = float|int8|uint8")
       .infer(infer_quantized_gemm)
-      .kernel<QuantizedGemm>();
+      .kernel<QuantizedGemm>()
+      .product();
 }
 
 }  // namespace infernode::ops

@@ -24,7 +24,7 @@ class LinearScores {
       : coefficients_(info.attributes().get_floats("coefficients")),
         intercepts_(info.attributes().get_floats("intercepts")),
         doubles_(coefficients_.begin(), coefficients_.end()),
-        table_(microkernels::gemm_table(info.cpu_rung())) {
+        table_(info.kernels().gemm_float32) {
     if (info.input_type(0).elem != DType::Float64) doubles_ = {};
   }
 

@@ -236,9 +236,9 @@ class AnyEnsemble {
  public:
   AnyEnsemble(KernelInfo& info, const TreeModel& model, TreeAggregate aggregate) {
     if (info.input_type(0).elem == DType::Float64) {
-      wide_ = std::make_unique<TreeEnsemble<double>>(model, aggregate, info.cpu_rung());
+      wide_ = std::make_unique<TreeEnsemble<double>>(model, aggregate, info.kernels());
     } else {
-      narrow_ = std::make_unique<TreeEnsemble<float>>(model, aggregate, info.cpu_rung());
+      narrow_ = std::make_unique<TreeEnsemble<float>>(model, aggregate, info.kernels());
     }
   }
   void score(KernelContext& ctx, const MlMatrix& x, TreeEnsemble<float>::Finish finish) const {

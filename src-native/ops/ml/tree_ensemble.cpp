@@ -131,7 +131,7 @@ class Places {
 }  // namespace
 
 template <class T>
-TreeEnsemble<T>::TreeEnsemble(const TreeModel& model, TreeAggregate aggregate, CpuRung rung)
+TreeEnsemble<T>::TreeEnsemble(const TreeModel& model, TreeAggregate aggregate, const microkernels::KernelSet& kernels)
     : aggregate_(aggregate), targets_(model.targets) {
   INFERNODE_CHECK(model.nodes.size() < kUnseen / 4, ErrorCode::InvalidModel, "an ensemble of ", model.nodes.size(),
                   " nodes is too large");
@@ -153,7 +153,7 @@ TreeEnsemble<T>::TreeEnsemble(const TreeModel& model, TreeAggregate aggregate, C
   for (const std::uint32_t root : model.roots) roots_.push_back({root, nearest[root]});
   lay_out_weights(model, nearest);
   if (!lay_out_lean(model, nearest)) lay_out_wide(model, nearest);
-  const auto& table = microkernels::trees_table(rung);
+  const auto& table = kernels.trees;
   bool less = false, missing = false;
   for (std::size_t i = 0; wide_.empty() && i < model.nodes.size(); ++i) {
     if (nearest[i] == kUnseen || model.nodes[i].mode == TreeMode::Leaf) continue;

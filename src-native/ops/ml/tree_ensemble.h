@@ -41,7 +41,7 @@ template <class T>
 class TreeEnsemble {
  public:
   /// Throws InvalidModel for features out of range, indices out of range and cycles.
-  TreeEnsemble(const TreeModel& model, TreeAggregate aggregate, CpuRung rung);
+  TreeEnsemble(const TreeModel& model, TreeAggregate aggregate, const microkernels::KernelSet& kernels);
 
   std::size_t targets() const { return targets_; }
   std::size_t trees() const { return roots_.size(); }

@@ -23,8 +23,8 @@ enum class Style {
 class BatchNorm final : public kernel::Kernel {
  public:
   explicit BatchNorm(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        elementwise_(microkernels::elementwise_table(rung_)),
+      : kernels_(info.kernels()),
+        elementwise_(kernels_.elementwise),
         style_(info.since_version() < 14 ? Style::Saved : Style::Running),
         epsilon_(info.attributes().get_float("epsilon", 1e-5f)),
         momentum_(info.attributes().get_float("momentum", 0.9f)),
@@ -68,9 +68,9 @@ class BatchNorm final : public kernel::Kernel {
 
   template <class T>
   void compute(KernelContext& ctx, const Layout& at, const Tensor& x, const Tensor& y, Tensor (&statistics)[4]) const {
-    const RealInput<T> in(ctx, rung_, x);
-    const RealInput<double> scale(ctx, rung_, ctx.input(1)), bias(ctx, rung_, ctx.input(2)),
-        mean(ctx, rung_, ctx.input(3)), variance(ctx, rung_, ctx.input(4));
+    const RealInput<T> in(ctx, kernels_, x);
+    const RealInput<double> scale(ctx, kernels_, ctx.input(1)), bias(ctx, kernels_, ctx.input(2)),
+        mean(ctx, kernels_, ctx.input(3)), variance(ctx, kernels_, ctx.input(4));
     std::vector<double> means(mean.data(), mean.data() + at.channels);
     std::vector<double> variances(variance.data(), variance.data() + at.channels);
     if (training_) {
@@ -86,7 +86,7 @@ class BatchNorm final : public kernel::Kernel {
       factor[c] = static_cast<T>(f);
       offset[c] = static_cast<T>(bias[c] - means[c] * f);
     }
-    const RealOutput<T> out(ctx, rung_, y);
+    const RealOutput<T> out(ctx, kernels_, y);
     if (at.plane == 1) {
       rows(ctx, at, in.data(), out.data(), factor, offset);
     } else {
@@ -158,7 +158,7 @@ class BatchNorm final : public kernel::Kernel {
     const double keep = static_cast<double>(momentum_);
     for (std::size_t o = 0; o < 4; ++o) {
       if (!statistics[o]) continue;
-      const RealOutput<double> out(ctx, rung_, statistics[o]);
+      const RealOutput<double> out(ctx, kernels_, statistics[o]);
       const double* old = o % 2 == 0 ? old_mean : old_variance;
       const std::vector<double>& current = o % 2 == 0 ? mean : variance;
       for (std::size_t c = 0; c < current.size(); ++c)
@@ -167,7 +167,7 @@ class BatchNorm final : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ElementwiseTable& elementwise_;
   Style style_;
   float epsilon_, momentum_;
@@ -199,7 +199,8 @@ void register_batch_norm(kernel::OpRegistrar& r) {
                "X:T, scale:T1, B:T1, input_mean:T2, input_var:T2 -> Y:T, running_mean:T2?, running_var:T2?; "
                "T = floats_bf16, T1 = floats_bf16, T2 = floats_bf16")
       .infer(infer_batch_norm)
-      .kernel<BatchNorm>();
+      .kernel<BatchNorm>()
+      .axes(kernel::Axes::Channels, 7);
 }
 
 }  // namespace infernode::ops

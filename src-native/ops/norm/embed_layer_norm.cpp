@@ -22,8 +22,8 @@ using tensor::Tensor;
 class Table {
  public:
   /// `scale` and `zero` are null for floating types. An absent tensor gives an empty table.
-  Table(CpuRung rung, const Tensor* t, const Tensor* scale, const Tensor* zero)
-      : convert_(microkernels::convert_table(rung)), tensor_(t) {
+  Table(const microkernels::KernelSet& kernels, const Tensor* t, const Tensor* scale, const Tensor* zero)
+      : convert_(kernels.convert), tensor_(t) {
     if (t != nullptr && scale != nullptr) codes_ = Quantized8(*scale, zero, t->dtype());
   }
 
@@ -55,8 +55,8 @@ template <bool Quantized>
 class EmbedLayerNorm final : public kernel::Kernel {
  public:
   explicit EmbedLayerNorm(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::reduce_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.reduce),
         epsilon_(info.attributes().get_float("epsilon", 1e-12f)),
         counts_(info.attributes().get_int("mask_index_type", 1) != 0) {}
 
@@ -88,7 +88,7 @@ class EmbedLayerNorm final : public kernel::Kernel {
                 beta = table(ctx, 6);
     std::vector<float> factor_hold(n), shift_hold(n);
     const float *factor = gamma.row(0, n, factor_hold.data()), *shift = beta.row(0, n, shift_hold.data());
-    const RealOutput<float> out(ctx, rung_, y), sums(ctx, rung_, sum);
+    const RealOutput<float> out(ctx, kernels_, y), sums(ctx, kernels_, sum);
     ctx.parallel_for(count, static_cast<double>(n), [&](std::size_t begin, std::size_t end, std::size_t) {
       std::vector<float> holds(3 * n);
       for (std::size_t i = begin; i < end; ++i) {
@@ -110,7 +110,7 @@ class EmbedLayerNorm final : public kernel::Kernel {
  private:
   Table table(const KernelContext& ctx, std::size_t input) const {
     const Tensor* scale = Quantized ? ctx.optional_input(input + 6) : nullptr;
-    return Table(rung_, ctx.optional_input(input), scale, Quantized ? ctx.optional_input(input + 11) : nullptr);
+    return Table(kernels_, ctx.optional_input(input), scale, Quantized ? ctx.optional_input(input + 11) : nullptr);
   }
 
   static std::vector<std::size_t> rows(const Tensor& ids, const Tensor& table, std::size_t count, const char* what) {
@@ -159,7 +159,7 @@ class EmbedLayerNorm final : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ReduceTable& table_;
   float epsilon_;
   bool counts_;

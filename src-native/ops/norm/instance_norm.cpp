@@ -19,9 +19,9 @@ template <bool Grouped>
 class GroupNorm final : public kernel::Kernel {
  public:
   explicit GroupNorm(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        elementwise_(microkernels::elementwise_table(rung_)),
-        reduce_(microkernels::reduce_table(rung_)),
+      : kernels_(info.kernels()),
+        elementwise_(kernels_.elementwise),
+        reduce_(kernels_.reduce),
         groups_(Grouped ? info.attributes().get_int("num_groups") : 0),
         by_group_(Grouped && info.since_version() < 21),
         epsilon_(info.attributes().get_float("epsilon", 1e-5f)) {
@@ -46,8 +46,8 @@ class GroupNorm final : public kernel::Kernel {
     const auto plane = static_cast<std::size_t>(x.shape().numel(2, x.rank()));
     const auto count = static_cast<std::size_t>(groups), members = static_cast<std::size_t>(channels / groups);
     dispatch_reals(x.dtype(), kName, [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x), scale(ctx, rung_, ctx.input(1)), bias(ctx, rung_, ctx.input(2));
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x), scale(ctx, kernels_, ctx.input(1)), bias(ctx, kernels_, ctx.input(2));
+      const RealOutput<T> out(ctx, kernels_, y);
       ctx.parallel_for(static_cast<std::size_t>(x.dim(0)) * count, static_cast<double>(members * plane),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
                          for (std::size_t i = begin; i < end; ++i) {
@@ -84,7 +84,7 @@ class GroupNorm final : public kernel::Kernel {
     for (std::size_t i = 0; i < n; ++i) y[i] = a * y[i] + b;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ElementwiseTable& elementwise_;
   const microkernels::ReduceTable& reduce_;
   std::int64_t groups_;
@@ -100,7 +100,8 @@ void register_instance_norm(kernel::OpRegistrar& r) {
       .version(6, "input:T, scale:T, B:T -> output:T; T = floats")
       .version(22, "input:T, scale:T, B:T -> output:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
-      .kernel<GroupNorm<false>>();
+      .kernel<GroupNorm<false>>()
+      .axes(kernel::Axes::BatchAndChannels);
   r.op("GroupNormalization")
       .version(18, "X:T, scale:T, bias:T -> Y:T; T = floats_bf16")
       .version(21, "X:T, scale:T, bias:T -> Y:T; T = floats_bf16")

@@ -23,8 +23,8 @@ constexpr float kEpsilon = 1e-5f, kSkipEpsilon = 1e-12f;
 /// One row: y = (x - mean) * inv_std * gamma + beta, or without the mean (RMS). gamma and beta may be null.
 class RowNorm {
  public:
-  RowNorm(CpuRung rung, bool rms, float epsilon)
-      : table_(microkernels::reduce_table(rung)), rms_(rms), epsilon_(epsilon) {}
+  RowNorm(const microkernels::KernelSet& kernels, bool rms, float epsilon)
+      : table_(kernels.reduce), rms_(rms), epsilon_(epsilon) {}
 
   template <class T>
   void operator()(const T* x, const T* gamma, const T* beta, T* y, std::size_t n, T* mean, T* inv_std) const {
@@ -55,7 +55,8 @@ class RowNorm {
 template <class T>
 class RowFactor {
  public:
-  RowFactor(KernelContext& ctx, CpuRung rung, std::size_t input, const Shape& shape, std::size_t axis) {
+  RowFactor(KernelContext& ctx, const microkernels::KernelSet& kernels, std::size_t input, const Shape& shape,
+            std::size_t axis) {
     const Tensor* given = ctx.optional_input(input);
     if (given == nullptr) return;
     Tensor t = *given;
@@ -71,7 +72,7 @@ class RowFactor {
       t = full;
     }
     if (!same_rows) step_ = static_cast<std::size_t>(n);
-    values_ = RealInput<T>(ctx, rung, t);
+    values_ = RealInput<T>(ctx, kernels, t);
     source_ = std::move(t);
   }
   const T* row(std::size_t r) const { return values_.data() == nullptr ? nullptr : values_.data() + r * step_; }
@@ -87,8 +88,8 @@ template <bool Rms>
 class LayerNorm final : public kernel::Kernel {
  public:
   explicit LayerNorm(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        norm_(rung_, Rms, info.attributes().get_float("epsilon", kEpsilon)),
+      : kernels_(info.kernels()),
+        norm_(kernels_, Rms, info.attributes().get_float("epsilon", kEpsilon)),
         axis_(info.attributes().get_int("axis", -1)) {}
 
   void run(KernelContext& ctx) const override {
@@ -110,9 +111,9 @@ class LayerNorm final : public kernel::Kernel {
       return;
     }
     dispatch_reals(x.dtype(), "LayerNormalization", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x);
-      const RowFactor<T> gamma(ctx, rung_, 1, x.shape(), axis), beta(ctx, rung_, 2, x.shape(), axis);
-      const RealOutput<T> out(ctx, rung_, y), means(ctx, rung_, mean), inverses(ctx, rung_, inv_std);
+      const RealInput<T> in(ctx, kernels_, x);
+      const RowFactor<T> gamma(ctx, kernels_, 1, x.shape(), axis), beta(ctx, kernels_, 2, x.shape(), axis);
+      const RealOutput<T> out(ctx, kernels_, y), means(ctx, kernels_, mean), inverses(ctx, kernels_, inv_std);
       constexpr double kCost = std::is_same_v<T, float> ? 0.5 : 4;
       ctx.parallel_for(outer, static_cast<double>(n) * kCost, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t r = begin; r < end; ++r) {
@@ -127,7 +128,7 @@ class LayerNorm final : public kernel::Kernel {
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   RowNorm norm_;
   std::int64_t axis_;
 };
@@ -138,9 +139,9 @@ template <bool Rms>
 class SkipLayerNorm final : public kernel::Kernel {
  public:
   explicit SkipLayerNorm(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        elementwise_(microkernels::elementwise_table(rung_)),
-        norm_(rung_, Rms, info.attributes().get_float("epsilon", Rms ? kEpsilon : kSkipEpsilon)) {}
+      : kernels_(info.kernels()),
+        elementwise_(kernels_.elementwise),
+        norm_(kernels_, Rms, info.attributes().get_float("epsilon", Rms ? kEpsilon : kSkipEpsilon)) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
@@ -166,10 +167,10 @@ class SkipLayerNorm final : public kernel::Kernel {
       }
     }
     dispatch_reals(x.dtype(), "SkipLayerNormalization", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x), other(ctx, rung_, skip), gamma(ctx, rung_, ctx.input(2)),
-          shift(ctx, rung_, beta), add(ctx, rung_, bias);
-      const RealOutput<T> out(ctx, rung_, y), means(ctx, rung_, mean), inverses(ctx, rung_, inv_std),
-          sums(ctx, rung_, sum);
+      const RealInput<T> in(ctx, kernels_, x), other(ctx, kernels_, skip), gamma(ctx, kernels_, ctx.input(2)),
+          shift(ctx, kernels_, beta), add(ctx, kernels_, bias);
+      const RealOutput<T> out(ctx, kernels_, y), means(ctx, kernels_, mean), inverses(ctx, kernels_, inv_std),
+          sums(ctx, kernels_, sum);
       ctx.parallel_for(outer, static_cast<double>(n) * 0.7, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t r = begin; r < end; ++r) {
           T* row = (sums ? sums : out) + r * n;
@@ -203,7 +204,7 @@ class SkipLayerNorm final : public kernel::Kernel {
       fail(ErrorCode::ShapeMismatch, cat("SkipLayerNormalization adds ", skip.to_string(), " to ", x.to_string()));
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ElementwiseTable& elementwise_;
   RowNorm norm_;
 };

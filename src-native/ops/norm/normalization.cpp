@@ -21,7 +21,7 @@ using tensor::Tensor;
 class LpNormalization final : public kernel::Kernel {
  public:
   explicit LpNormalization(KernelInfo& info)
-      : rung_(info.cpu_rung()), axis_(info.attributes().get_int("axis", -1)), p_(info.attributes().get_int("p", 2)) {
+      : kernels_(info.kernels()), axis_(info.attributes().get_int("axis", -1)), p_(info.attributes().get_int("p", 2)) {
     if (p_ != 1 && p_ != 2) fail(ErrorCode::InvalidModel, cat("LpNormalization's p is ", p_, ", expected 1 or 2"));
   }
 
@@ -33,8 +33,8 @@ class LpNormalization final : public kernel::Kernel {
     const Tensor y = ctx.output(0, x.shape());
     if (x.numel() == 0) return;
     dispatch_reals(x.dtype(), "LpNormalization", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x);
+      const RealOutput<T> out(ctx, kernels_, y);
       ctx.parallel_for(outer * inner, static_cast<double>(n) * 2, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t i = begin; i < end; ++i) {
           const std::size_t at = i / inner * n * inner + i % inner;
@@ -55,7 +55,7 @@ class LpNormalization final : public kernel::Kernel {
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   std::int64_t axis_, p_;
 };
 
@@ -63,7 +63,7 @@ class LpNormalization final : public kernel::Kernel {
 class MeanVarianceNormalization final : public kernel::Kernel {
  public:
   explicit MeanVarianceNormalization(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         axes_(info.attributes().get_ints("axes", {0, 2, 3})),
         divides_(info.since_version() >= 9 || info.attributes().get_int("normalize_variance", 1) != 0) {
     // Before version 9 each image is normalized by itself: over its channels too, or one by one.
@@ -93,8 +93,8 @@ class MeanVarianceNormalization final : public kernel::Kernel {
     const Tensor arranged = Tensor::make(x.dtype(), dims, *ctx.run().allocator);
     strided_copy(ctx.run(), dims, {x, 0, from}, {arranged, 0, dims.strides()});
     dispatch_reals(x.dtype(), "MeanVarianceNormalization", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, arranged);
-      const RealOutput<T> out(ctx, rung_, arranged);
+      const RealInput<T> in(ctx, kernels_, arranged);
+      const RealOutput<T> out(ctx, kernels_, arranged);
       ctx.parallel_for(rows, static_cast<double>(n) * 3, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t r = begin; r < end; ++r) normalize(in + r * n, out + r * n, n, divides_);
       });
@@ -117,7 +117,7 @@ class MeanVarianceNormalization final : public kernel::Kernel {
     for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<T>((static_cast<double>(x[i]) - mean) / deviation);
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   std::vector<std::int64_t> axes_;
   bool divides_;
 };
@@ -126,8 +126,8 @@ class MeanVarianceNormalization final : public kernel::Kernel {
 class Lrn final : public kernel::Kernel {
  public:
   explicit Lrn(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        elementwise_(microkernels::elementwise_table(rung_)),
+      : kernels_(info.kernels()),
+        elementwise_(kernels_.elementwise),
         size_(info.attributes().get_int("size")),
         alpha_(info.attributes().get_float("alpha", 1e-4f)),
         beta_(info.attributes().get_float("beta", 0.75f)),
@@ -146,8 +146,8 @@ class Lrn final : public kernel::Kernel {
     const std::size_t blocks = ceil_div(plane, kBlock);
     const auto planes = static_cast<std::size_t>(x.dim(0) * channels);
     dispatch_reals(x.dtype(), "LRN", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x);
+      const RealOutput<T> out(ctx, kernels_, y);
       const double cost =
           static_cast<double>(std::min(kBlock, plane)) * static_cast<double>(std::min(size_, channels) + 4);
       ctx.parallel_for(planes * blocks, cost, [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -182,7 +182,7 @@ class Lrn final : public kernel::Kernel {
       y[i] = x[i] / std::pow(static_cast<double>(bias_) + alpha * sum[i], static_cast<double>(beta_));
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ElementwiseTable& elementwise_;
   std::int64_t size_;
   float alpha_, beta_, bias_;
@@ -195,7 +195,8 @@ void register_normalization(kernel::OpRegistrar& r) {
       .version(1, "input:T -> output:T; T = floats")
       .version(22, "input:T -> output:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
-      .kernel<LpNormalization>();
+      .kernel<LpNormalization>()
+      .along_axis(-1);
   r.op("MeanVarianceNormalization")
       .version(1, "X:T -> Y:T; T = floats")
       .version(9, "X:T -> Y:T; T = floats")
@@ -206,7 +207,8 @@ void register_normalization(kernel::OpRegistrar& r) {
       .version(1, "X:T -> Y:T; T = floats")
       .version(13, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)
-      .kernel<Lrn>();
+      .kernel<Lrn>()
+      .axes(kernel::Axes::Channels);
 }
 
 }  // namespace infernode::ops

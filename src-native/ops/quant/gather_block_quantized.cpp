@@ -38,7 +38,7 @@ struct Attributes {
 /// an element each; bytes hold 8 / bits elements along the last axis.
 class GatherBlockQuantized final : public kernel::Kernel {
  public:
-  explicit GatherBlockQuantized(KernelInfo& info) : rung_(info.cpu_rung()), attributes_(info.attributes()) {}
+  explicit GatherBlockQuantized(KernelInfo& info) : kernels_(info.kernels()), attributes_(info.attributes()) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor &data = ctx.input(0), &indices = ctx.input(1), &scales = ctx.input(2);
@@ -69,8 +69,8 @@ class GatherBlockQuantized final : public kernel::Kernel {
     const Tensor y = ctx.output(0, out_shape);
     if (y.numel() == 0) return;
 
-    const RealInput<float> scale(ctx, rung_, scales);
-    const RealOutput<float> out(ctx, rung_, y);
+    const RealInput<float> scale(ctx, kernels_, scales);
+    const RealOutput<float> out(ctx, kernels_, y);
     const auto inner = size(shape.numel(axis + 1, rank)), bound = size(shape[axis]);
     // Of the quantized axis: elements within one step, and its length in elements and in blocks.
     const Blocks b{size(shape.numel(q_axis + 1, rank)), size(shape[q_axis]), size(blocks[q_axis]), size(zero_row)};
@@ -123,7 +123,7 @@ class GatherBlockQuantized final : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   Attributes attributes_;
 };
 

@@ -15,7 +15,7 @@ using tensor::Tensor;
 template <BinaryOp Op>
 class QLinearBinary final : public kernel::Kernel {
  public:
-  explicit QLinearBinary(KernelInfo& info) : loops_(info.cpu_rung()) {}
+  explicit QLinearBinary(KernelInfo& info) : loops_(info.kernels()) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor &a = ctx.input(0), &b = ctx.input(3);

@@ -181,8 +181,8 @@ void check_zero_point(const Tensor* zero, const Tensor& scale, const char* what)
 class QuantizeLinear final : public kernel::Kernel {
  public:
   explicit QuantizeLinear(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::convert_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.convert),
         axis_(info.attributes().get_int("axis", 1)),
         block_(info.attributes().get_int("block_size", 0)),
         saturate_(info.attributes().get_int("saturate", 1) != 0) {}
@@ -267,7 +267,7 @@ class QuantizeLinear final : public kernel::Kernel {
         });
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ConvertTable& table_;
   std::int64_t axis_, block_;
   bool saturate_;
@@ -277,8 +277,8 @@ class QuantizeLinear final : public kernel::Kernel {
 class DequantizeLinear final : public kernel::Kernel {
  public:
   explicit DequantizeLinear(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::convert_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.convert),
         axis_(info.attributes().get_int("axis", 1)),
         block_(info.attributes().get_int("block_size", 0)) {}
 
@@ -323,7 +323,7 @@ class DequantizeLinear final : public kernel::Kernel {
     for (std::size_t i = 0; i < count; ++i) y[i] = (y[i] - static_cast<float>(zeros[i * step])) * scales[i * step];
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ConvertTable& table_;
   std::int64_t axis_, block_;
 };
@@ -331,7 +331,7 @@ class DequantizeLinear final : public kernel::Kernel {
 /// Quantizes to uint8 with the range of the input itself, widened to hold 0.
 class DynamicQuantizeLinear final : public kernel::Kernel {
  public:
-  explicit DynamicQuantizeLinear(KernelInfo& info) : table_(microkernels::convert_table(info.cpu_rung())) {}
+  explicit DynamicQuantizeLinear(KernelInfo& info) : table_(info.kernels().convert) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
@@ -410,7 +410,8 @@ void register_quantize(kernel::OpRegistrar& r) {
                "T2 = float|float16|bfloat16|int32|float8e8m0, "
                "T3 = int8|uint8|int16|uint16|int4|uint4|int2|uint2|float8|float4e2m1|float6e2m3|float6e3m2")
       .infer(infer_quantize)
-      .kernel<QuantizeLinear>();
+      .kernel<QuantizeLinear>()
+      .axes(kernel::Axes::Scaled);
   r.op("DequantizeLinear")
       .version(10, "x:T, x_scale:float, x_zero_point:T? -> y:float; T = int8|uint8|int32")
       .version(13, "x:T, x_scale:float, x_zero_point:T? -> y:float; T = int8|uint8|int32")
@@ -436,7 +437,8 @@ void register_quantize(kernel::OpRegistrar& r) {
                "T1 = int8|uint8|int16|uint16|int32|int4|uint4|int2|uint2|float8|float4e2m1|float6e2m3|float6e3m2, "
                "T2 = float|float16|bfloat16|float8e8m0, T3 = float|float16|bfloat16")
       .infer(infer_dequantize)
-      .kernel<DequantizeLinear>();
+      .kernel<DequantizeLinear>()
+      .axes(kernel::Axes::Scaled);
   // The forms that quantization tools wrote for onnxruntime before the standard had 16-bit types.
   r.op("QuantizeLinear", "com.microsoft")
       .version(1,

@@ -26,7 +26,7 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 class ByteWeight {
  public:
   ByteWeight(KernelInfo& info, std::size_t input)
-      : input_(input), scale_input_(input == 1 ? 8 : 10), table_(microkernels::qgemm_table(info.cpu_rung())) {
+      : input_(input), scale_input_(input == 1 ? 8 : 10), table_(info.kernels().qgemm) {
     const Tensor* w = info.constant(input);
     if (w == nullptr || w->rank() != 3 || w->numel() == 0) return;
     shape_ = w->shape();
@@ -111,9 +111,9 @@ class ByteWeight {
 class DynamicQuantizeLstm final : public kernel::Kernel {
  public:
   explicit DynamicQuantizeLstm(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        convert_(microkernels::convert_table(rung_)),
-        cells_(microkernels::rnn_table(rung_)),
+      : kernels_(info.kernels()),
+        convert_(kernels_.convert),
+        cells_(kernels_.rnn),
         attributes_(info.attributes(), kGates,
                     {CellFunction::Kind::Sigmoid, CellFunction::Kind::Tanh, CellFunction::Kind::Tanh}),
         input_forget_(info.attributes().get_int("input_forget", 0) != 0),
@@ -137,7 +137,7 @@ class DynamicQuantizeLstm final : public kernel::Kernel {
     const float* peep = peephole == nullptr ? nullptr : peephole->data<float>();
     const Tensor y_tensor = recurrent_output(ctx, s);
     float* const y = y_tensor ? y_tensor.mutable_data<float>() : nullptr;
-    const RecurrentState<float> h(ctx, rung_, s, 5), c(ctx, rung_, s, 6);
+    const RecurrentState<float> h(ctx, kernels_, s, 5), c(ctx, kernels_, s, 6);
     const Scratch<float> gates(ctx, checked_mul(rows, width)), turn(ctx, checked_mul(s.batch, width));
     const LstmCell cell{cells_, attributes_, input_forget_};
     std::vector<std::uint8_t> bytes;
@@ -163,12 +163,12 @@ class DynamicQuantizeLstm final : public kernel::Kernel {
         }
       }
     }
-    h.store(ctx, rung_, 1);
-    c.store(ctx, rung_, 2);
+    h.store(ctx, kernels_, 1);
+    c.store(ctx, kernels_, 2);
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ConvertTable& convert_;
   const microkernels::RnnTable& cells_;
   RecurrentAttributes attributes_;

@@ -17,9 +17,9 @@ constexpr std::size_t kGates = 3;  // update z, reset r, hidden h
 class Gru final : public kernel::Kernel {
  public:
   explicit Gru(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         gemm_(recurrent_table(info)),
-        cells_(microkernels::rnn_table(rung_)),
+        cells_(kernels_.rnn),
         attributes_(info.attributes(), kGates, {CellFunction::Kind::Sigmoid, CellFunction::Kind::Tanh}),
         linear_(info.attributes().get_int("linear_before_reset", 0) != 0),
         w_(info, 1, 0, kGates, kGates),
@@ -38,10 +38,10 @@ class Gru final : public kernel::Kernel {
   template <class T>
   void compute(KernelContext& ctx, const RecurrentSizes& s) const {
     const std::size_t n = s.hidden, width = kGates * n, rows = s.steps * s.batch;
-    const RealInput<T> x(ctx, rung_, ctx.input(0)), bias(ctx, rung_, ctx.optional_input(3));
+    const RealInput<T> x(ctx, kernels_, ctx.input(0)), bias(ctx, kernels_, ctx.optional_input(3));
     const Tensor y_tensor = recurrent_output(ctx, s);
-    const RealOutput<T> y(ctx, rung_, y_tensor);
-    const RecurrentState<T> h(ctx, rung_, s, 5);
+    const RealOutput<T> y(ctx, kernels_, y_tensor);
+    const RecurrentState<T> h(ctx, kernels_, s, 5);
     const Scratch<T> gates(ctx, checked_mul(checked_mul(rows, width), s.directions));
     // Of each row of the batch: what Rh is multiplied with, and the product.
     const Scratch<T> factors(ctx, s.directions * s.batch * n), products(ctx, s.directions * s.batch * n);
@@ -90,7 +90,7 @@ class Gru final : public kernel::Kernel {
                  }
                });
     y.store();
-    h.store(ctx, rung_, 1);
+    h.store(ctx, kernels_, 1);
   }
 
   template <class T>
@@ -110,7 +110,7 @@ class Gru final : public kernel::Kernel {
       h[i] = (1 - update[i]) * f(attributes_.clipped(candidate[i])) + update[i] * h[i];
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& gemm_;
   const microkernels::RnnTable& cells_;
   RecurrentAttributes attributes_;

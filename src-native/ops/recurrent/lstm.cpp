@@ -15,9 +15,9 @@ constexpr std::size_t kGates = 4;  // input, output, forget, cell
 class Lstm final : public kernel::Kernel {
  public:
   explicit Lstm(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         gemm_(recurrent_table(info)),
-        cells_(microkernels::rnn_table(rung_)),
+        cells_(kernels_.rnn),
         attributes_(info.attributes(), kGates,
                     {CellFunction::Kind::Sigmoid, CellFunction::Kind::Tanh, CellFunction::Kind::Tanh}),
         input_forget_(info.attributes().get_int("input_forget", 0) != 0),
@@ -42,10 +42,11 @@ class Lstm final : public kernel::Kernel {
   template <class T>
   void compute(KernelContext& ctx, const RecurrentSizes& s, const Tensor* peephole) const {
     const std::size_t width = kGates * s.hidden, rows = s.steps * s.batch;
-    const RealInput<T> x(ctx, rung_, ctx.input(0)), bias(ctx, rung_, ctx.optional_input(3)), peep(ctx, rung_, peephole);
+    const RealInput<T> x(ctx, kernels_, ctx.input(0)), bias(ctx, kernels_, ctx.optional_input(3)),
+        peep(ctx, kernels_, peephole);
     const Tensor y_tensor = recurrent_output(ctx, s);
-    const RealOutput<T> y(ctx, rung_, y_tensor);
-    const RecurrentState<T> h(ctx, rung_, s, 5), c(ctx, rung_, s, 6);
+    const RealOutput<T> y(ctx, kernels_, y_tensor);
+    const RecurrentState<T> h(ctx, kernels_, s, 5), c(ctx, kernels_, s, 6);
     const Scratch<T> gates(ctx, checked_mul(checked_mul(rows, width), s.directions));
     std::vector<RecurrentWeight::Matrix<T>> r;
     std::vector<T> sum(width);
@@ -74,11 +75,11 @@ class Lstm final : public kernel::Kernel {
                  }
                });
     y.store();
-    h.store(ctx, rung_, 1);
-    c.store(ctx, rung_, 2);
+    h.store(ctx, kernels_, 1);
+    c.store(ctx, kernels_, 2);
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& gemm_;
   const microkernels::RnnTable& cells_;
   RecurrentAttributes attributes_;

@@ -140,8 +140,9 @@ RecurrentSizes recurrent_sizes(const KernelContext& ctx, const RecurrentAttribut
 }
 
 const GemmTable& recurrent_table(const kernel::KernelInfo& info) {
-  return info.float32_precision() == microkernels::Float32Precision::kHigh ? microkernels::gemm_table(info.cpu_rung())
-                                                                           : product_table(info);
+  constexpr std::size_t kLongSum = 1024;
+  const GemmTable& table = product_table(info);
+  return table.weights.form(kLongSum) == microkernels::PackedForm::kBf16Pieces ? info.kernels().gemm_float32 : table;
 }
 
 RecurrentWeight::RecurrentWeight(kernel::KernelInfo& info, std::size_t input, std::size_t first_gate,
@@ -150,25 +151,26 @@ RecurrentWeight::RecurrentWeight(kernel::KernelInfo& info, std::size_t input, st
       first_(first_gate),
       last_(last_gate),
       gates_(gates),
-      rung_(info.cpu_rung()),
+      kernels_(info.kernels()),
       table_(recurrent_table(info)) {
   const Tensor* weight = info.constant(input);
   if (weight == nullptr || weight->rank() != 3 || weight->numel() == 0 || !gemm_type(weight->dtype())) return;
   if (weight->dim(1) % static_cast<std::int64_t>(gates) != 0) return;
   shape_ = weight->shape();
-  packed_ = info.packer().pack(info.node(), input, cat("recurrent.", table_.name, ".", first_, ".", last_, ".", gates_),
+  packed_ = info.packer().pack(info.node(), input,
+                               cat("recurrent.", table_.weights.name, ".", first_, ".", last_, ".", gates_),
                                [&](const Tensor& t) { return pack(t, 0, static_cast<std::size_t>(t.dim(0))); });
 }
 
 tensor::Buffer RecurrentWeight::pack(const Tensor& weight, std::size_t from, std::size_t to) const {
   const std::size_t rows = static_cast<std::size_t>(weight.dim(1)), k = static_cast<std::size_t>(weight.dim(2));
-  const std::size_t count = n(weight.shape()), floats = table_.packed_b_floats(count, k);
-  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(checked_mul(floats, to - from), sizeof(float)));
+  const std::size_t count = n(weight.shape()), matrix = table_.weights.bytes(count, k);
+  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(matrix, to - from));
   const std::size_t bytes = tensor::bit_size(weight.dtype()) / 8;
   for (std::size_t d = from; d < to; ++d) {
     const auto* first = static_cast<const std::byte*>(weight.raw()) + (d * rows + rows / gates_ * first_) * k * bytes;
-    table_.pack_b(count, k, first, *gemm_type(weight.dtype()), k, true,
-                  reinterpret_cast<float*>(packed.data()) + (d - from) * floats, 0, count);
+    table_.weights.pack(count, k, first, *gemm_type(weight.dtype()), k, true, packed.data() + (d - from) * matrix, 0,
+                        count);
   }
   return packed;
 }
@@ -176,12 +178,12 @@ tensor::Buffer RecurrentWeight::pack(const Tensor& weight, std::size_t from, std
 template <>
 RecurrentWeight::Matrix<float> RecurrentWeight::matrix(KernelContext& ctx, std::size_t direction) const {
   const Shape& s = shape(ctx);
-  Matrix<float> m{.n = n(s), .k = static_cast<std::size_t>(s[2]), .packed = nullptr, .plain = nullptr, .hold = {}};
+  Matrix<float> m{.n = n(s), .k = static_cast<std::size_t>(s[2]), .packed = {}, .plain = nullptr, .hold = {}};
   if (packed_) {
-    m.packed = reinterpret_cast<const float*>(packed_.data()) + direction * table_.packed_b_floats(m.n, m.k);
+    m.packed = table_.weights.packed(m.n, m.k, packed_.data() + direction * table_.weights.bytes(m.n, m.k));
   } else {
     m.hold = pack(ctx.input(input_), direction, direction + 1);
-    m.packed = reinterpret_cast<const float*>(m.hold.data());
+    m.packed = table_.weights.packed(m.n, m.k, m.hold.data());
   }
   return m;
 }
@@ -192,7 +194,7 @@ RecurrentWeight::Matrix<double> RecurrentWeight::matrix(KernelContext& ctx, std:
   const std::size_t rows = static_cast<std::size_t>(t.dim(1)), k = static_cast<std::size_t>(t.dim(2));
   return {.n = n(t.shape()),
           .k = k,
-          .packed = nullptr,
+          .packed = {},
           .plain = t.data<double>() + (direction * rows + rows / gates_ * first_) * k,
           .hold = {}};
 }

@@ -126,7 +126,7 @@ class RecurrentWeight {
   template <class T>
   struct Matrix {
     std::size_t n, k;
-    const float* packed = nullptr;
+    microkernels::PackedB packed;
     const T* plain = nullptr;
     tensor::Buffer hold;
   };
@@ -144,7 +144,7 @@ class RecurrentWeight {
   }
 
   std::size_t input_, first_, last_, gates_;
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   tensor::Shape shape_;
   tensor::Buffer packed_;
@@ -188,9 +188,10 @@ class Scratch {
 template <class T>
 class RecurrentState {
  public:
-  RecurrentState(kernel::KernelContext& ctx, CpuRung rung, const RecurrentSizes& sizes, std::size_t input)
+  RecurrentState(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const RecurrentSizes& sizes,
+                 std::size_t input)
       : sizes_(sizes), memory_(ctx, sizes.directions * sizes.batch * sizes.hidden) {
-    const RealInput<T> initial(ctx, rung, ctx.optional_input(input));
+    const RealInput<T> initial(ctx, kernels, ctx.optional_input(input));
     for (std::size_t d = 0; d < sizes.directions; ++d) {
       for (std::size_t b = 0; b < sizes.batch; ++b) {
         T* to = row(d, b);
@@ -199,12 +200,12 @@ class RecurrentState {
     }
   }
   T* row(std::size_t d, std::size_t b) const { return memory_ + (d * sizes_.batch + b) * sizes_.hidden; }
-  void store(kernel::KernelContext& ctx, CpuRung rung, std::size_t output) const {
+  void store(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, std::size_t output) const {
     if (!ctx.wants_output(output)) return;
     const auto dim = [](std::size_t v) { return static_cast<std::int64_t>(v); };
     tensor::Shape shape{dim(sizes_.directions), dim(sizes_.batch), dim(sizes_.hidden)};
     if (sizes_.batch_first) std::swap(shape[0], shape[1]);
-    const RealOutput<T> out(ctx, rung, ctx.output(output, shape));
+    const RealOutput<T> out(ctx, kernels, ctx.output(output, shape));
     for (std::size_t d = 0; d < sizes_.directions; ++d) {
       for (std::size_t b = 0; b < sizes_.batch; ++b)
         std::copy_n(row(d, b), sizes_.hidden, out + sizes_.state_row(d, b));
@@ -233,7 +234,7 @@ void walk_steps(kernel::KernelContext& ctx, const microkernels::GemmTable& table
   const std::size_t stride = align_up(table.scratch_floats * sizeof(float), 64);
   const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, std::min(threads, sizes.directions * parts) * hands));
   // Numbers that cannot be split decide for a whole tile, whose rows must not depend on the cut.
-  const std::size_t tile = table.splitting != nullptr ? table.mr : 1;
+  const std::size_t tile = table.splits ? table.mr : 1;
   const std::size_t per_part = align_up(ceil_div(sizes.batch, parts), tile);
   const double cost = static_cast<double>(sizes.steps * per_part * attributes.gates) *
                       static_cast<double>(sizes.hidden * sizes.hidden) / 10;

@@ -14,9 +14,9 @@ using tensor::Tensor;
 class Rnn final : public kernel::Kernel {
  public:
   explicit Rnn(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         gemm_(recurrent_table(info)),
-        elementwise_(microkernels::elementwise_table(rung_)),
+        elementwise_(kernels_.elementwise),
         attributes_(info.attributes(), 1, {CellFunction::Kind::Tanh}),
         w_(info, 1, 0, 1, 1),
         r_(info, 2, 0, 1, 1) {
@@ -33,10 +33,10 @@ class Rnn final : public kernel::Kernel {
   template <class T>
   void compute(KernelContext& ctx, const RecurrentSizes& s) const {
     const std::size_t n = s.hidden, rows = s.steps * s.batch;
-    const RealInput<T> x(ctx, rung_, ctx.input(0)), bias(ctx, rung_, ctx.optional_input(3));
+    const RealInput<T> x(ctx, kernels_, ctx.input(0)), bias(ctx, kernels_, ctx.optional_input(3));
     const Tensor y_tensor = recurrent_output(ctx, s);
-    const RealOutput<T> y(ctx, rung_, y_tensor);
-    const RecurrentState<T> h(ctx, rung_, s, 5);
+    const RealOutput<T> y(ctx, kernels_, y_tensor);
+    const RecurrentState<T> h(ctx, kernels_, s, 5);
     const Scratch<T> sums(ctx, checked_mul(checked_mul(rows, n), s.directions));
     std::vector<RecurrentWeight::Matrix<T>> r;
     std::vector<T> sum(n);
@@ -61,7 +61,7 @@ class Rnn final : public kernel::Kernel {
                  }
                });
     y.store();
-    h.store(ctx, rung_, 1);
+    h.store(ctx, kernels_, 1);
   }
 
   template <class T>
@@ -73,7 +73,7 @@ class Rnn final : public kernel::Kernel {
     for (std::size_t i = 0; i < n; ++i) h[i] = f(sums[i]);
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& gemm_;
   const microkernels::ElementwiseTable& elementwise_;
   RecurrentAttributes attributes_;

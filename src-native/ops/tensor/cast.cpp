@@ -40,7 +40,7 @@ E8M0Rounding rounding_of(const graph::Attributes& attributes) {
 
 class Cast final : public Kernel {
  public:
-  explicit Cast(KernelInfo& info) : table_(microkernels::convert_table(info.cpu_rung())) {
+  explicit Cast(KernelInfo& info) : table_(info.kernels().convert) {
     options_.saturate = info.attributes().get_int("saturate", 1) != 0;
     options_.e8m0_rounding = rounding_of(info.attributes());
     if (info.node().op_type == "Cast") target_ = target_of(info.attributes(), info.since_version(), "Cast");
@@ -109,7 +109,9 @@ void register_cast(kernel::OpRegistrar& r) {
       .version(25, "input:T1 -> output:T2; T1 = all_ir13-complex, T2 = all_ir13-complex")
       .version(28, "input:T1 -> output:T2; T1 = all_ir14-complex, T2 = all_ir14-complex")
       .infer(infer_cast)
-      .kernel<Cast>();
+      .kernel<Cast>()
+      .elementwise()
+      .moves(kernel::Moves::Converts);
   r.op("CastLike")
       .version(15, "input:T1, target_type:T2 -> output:T2; T1 = all_ir4-complex, T2 = all_ir4-complex")
       .version(19, "input:T1, target_type:T2 -> output:T2; T1 = all_ir9-complex, T2 = all_ir9-complex")
@@ -118,7 +120,9 @@ void register_cast(kernel::OpRegistrar& r) {
       .version(24, "input:T1, target_type:T2 -> output:T2; T1 = all_ir12-complex, T2 = all_ir12-complex")
       .version(25, "input:T1, target_type:T2 -> output:T2; T1 = all_ir13-complex, T2 = all_ir13-complex")
       .infer(infer_cast_like)
-      .kernel<Cast>();
+      .kernel<Cast>()
+      .elementwise()
+      .moves(kernel::Moves::Converts);
   r.op("BitCast")
       .version(26, "input:T1 -> output:T2; T1 = all_ir13-string, T2 = all_ir13-string")
       .infer(infer_bit_cast)

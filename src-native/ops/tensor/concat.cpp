@@ -105,7 +105,11 @@ void register_concat(kernel::OpRegistrar& r) {
       .version(11, "inputs:T* -> concat_result:T; T = all")
       .version(13, "inputs:T* -> concat_result:T; T = all_ir4")
       .infer(infer_concat)
-      .kernel<Concat>();
+      .kernel<Concat>()
+      .axes(kernel::Axes::Joined, 4)
+      .blocks(kernel::Blocks::Any)
+      .passes_one_on()
+      .on_codes("QLinearConcat");
 }
 
 }  // namespace infernode::ops

@@ -58,7 +58,7 @@ class Blocks : public Kernel {
   explicit Blocks(KernelInfo& info)
       : block_(block_size(info.attributes())),
         depth_first_(depth_first(info.attributes())),
-        table_(microkernels::transpose_table(info.cpu_rung())) {}
+        table_(info.kernels().transpose) {}
 
  protected:
   std::int64_t block_;
@@ -108,14 +108,16 @@ void register_depth_space(kernel::OpRegistrar& r) {
       .version(13, "input:T -> output:T; T = all_ir4")
       .version(28, "input:T -> output:T; T = all_ir4")
       .infer(infer_blocks<true>)
-      .kernel<SpaceToDepth>();
+      .kernel<SpaceToDepth>()
+      .moves(kernel::Moves::Permutes);
   r.op("DepthToSpace")
       .version(1, "input:T -> output:T; T = all")
       .version(11, "input:T -> output:T; T = all")
       .version(13, "input:T -> output:T; T = all_ir4")
       .version(28, "input:T -> output:T; T = all_ir4")
       .infer(infer_blocks<false>)
-      .kernel<DepthToSpace>();
+      .kernel<DepthToSpace>()
+      .moves(kernel::Moves::Permutes);
 }
 
 }  // namespace infernode::ops

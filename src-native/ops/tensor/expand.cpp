@@ -138,13 +138,17 @@ void register_expand(kernel::OpRegistrar& r) {
       .version(8, "input:T, shape:int64 -> output:T; T = all")
       .version(13, "input:T, shape:int64 -> output:T; T = all_ir4")
       .infer(infer_expand)
-      .kernel<Expand>();
+      .kernel<Expand>()
+      .axes(kernel::Axes::Expanded)
+      .moves(kernel::Moves::Repeats);
   r.op("Tile")
       .version(1, "input:T, tiles:T, axis:T -> output:T; T = floats")
       .version(6, "input:T, repeats:int64 -> output:T; T = all")
       .version(13, "input:T, repeats:int64 -> output:T; T = all_ir4")
       .infer(infer_tile)
-      .kernel<Tile>();
+      .kernel<Tile>()
+      .axes(kernel::Axes::Repeated, 6)
+      .moves(kernel::Moves::Repeats);
 }
 
 }  // namespace infernode::ops

@@ -199,12 +199,15 @@ void register_gather(kernel::OpRegistrar& r) {
       .version(11, "data:T, indices:Tind -> output:T; T = all, Tind = int32|int64")
       .version(13, "data:T, indices:Tind -> output:T; T = all_ir4, Tind = int32|int64")
       .infer(infer_gather)
-      .kernel<Gather>();
+      .kernel<Gather>()
+      .axes(kernel::Axes::Gathered)
+      .moves(kernel::Moves::Selects);
   r.op("GatherElements")
       .version(11, "data:T, indices:Tind -> output:T; T = all, Tind = int32|int64")
       .version(13, "data:T, indices:Tind -> output:T; T = all_ir4, Tind = int32|int64")
       .infer(infer_gather_elements)
-      .kernel<GatherElements>();
+      .kernel<GatherElements>()
+      .axes(kernel::Axes::GatheredElements);
   r.op("GatherND")
       .version(11, "data:T, indices:int64 -> output:T; T = all")
       .version(12, "data:T, indices:int64 -> output:T; T = all")

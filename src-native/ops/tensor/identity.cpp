@@ -117,7 +117,8 @@ void register_identity(kernel::OpRegistrar& r) {
       .version(25, any("all_ir13", kMore))
       .infer(infer_identity)
       .kernel<Identity>()
-      .alias(0, 0);
+      .alias(0, 0)
+      .elementwise();
   r.op("Dropout")
       .version(1, "data:T -> output:T, mask:T?; T = floats")
       .version(6, "data:T -> output:T, mask:T?; T = floats")

@@ -246,7 +246,8 @@ void register_pad(kernel::OpRegistrar& r) {
       .version(24, "data:T, pads:int64, constant_value:T?, axes:Tind? -> output:T; T = all_ir12, Tind = int32|int64")
       .version(25, "data:T, pads:int64, constant_value:T?, axes:Tind? -> output:T; T = all_ir13, Tind = int32|int64")
       .infer(infer_pad)
-      .kernel<Pad>();
+      .kernel<Pad>()
+      .axes(kernel::Axes::Padded, 2);
   r.op("Pad", "com.microsoft")
       .version(1, "data:T, pads:int64, value:T? -> output:T; T = floats")
       .infer(infer_pad)

@@ -81,7 +81,8 @@ void register_shape(kernel::OpRegistrar& r) {
       .version(24, "data:T -> shape:T1; T = all_ir12, T1 = int64")
       .version(25, "data:T -> shape:T1; T = all_ir13, T1 = int64")
       .infer(infer_shape)
-      .kernel<ShapeOf>();
+      .kernel<ShapeOf>()
+      .axes(kernel::Axes::Dims);
   r.op("Size")
       .version(1, "data:T -> size:T1; T = all, T1 = int64")
       .version(13, "data:T -> size:T1; T = all_ir4, T1 = int64")
@@ -91,7 +92,8 @@ void register_shape(kernel::OpRegistrar& r) {
       .version(24, "data:T -> size:T1; T = all_ir12, T1 = int64")
       .version(25, "data:T -> size:T1; T = all_ir13, T1 = int64")
       .infer(infer_size)
-      .kernel<Size>();
+      .kernel<Size>()
+      .axes(kernel::Axes::Count);
 }
 
 }  // namespace infernode::ops

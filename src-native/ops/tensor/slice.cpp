@@ -171,7 +171,9 @@ void register_slice(kernel::OpRegistrar& r) {
       .version(13,
                "data:T, starts:Tind, ends:Tind, axes:Tind?, steps:Tind? -> output:T; T = all_ir4, Tind = int32|int64")
       .infer(infer_slice)
-      .kernel<Slice>();
+      .kernel<Slice>()
+      .axes(kernel::Axes::Sliced)
+      .moves(kernel::Moves::Selects);
 }
 
 }  // namespace infernode::ops

@@ -128,7 +128,8 @@ void register_split(kernel::OpRegistrar& r) {
       .version(13, "input:T, split:int64? -> outputs:T*; T = all_ir4")
       .version(18, "input:T, split:int64? -> outputs:T*; T = all_ir4")
       .infer(infer_split)
-      .kernel<Split>();
+      .kernel<Split>()
+      .along_axis(0, 2);
 }
 
 }  // namespace infernode::ops

@@ -43,7 +43,7 @@ class Transpose : public Kernel {
   explicit Transpose(KernelInfo& info)
       : perm_(info.attributes().get_ints("perm")),
         given_(info.attributes().has("perm")),
-        table_(microkernels::transpose_table(info.cpu_rung())) {}
+        table_(info.kernels().transpose) {}
   void run(KernelContext& ctx) const override {
     const tensor::Tensor& in = ctx.input(0);
     const Shape in_strides = in.shape().strides();
@@ -73,7 +73,8 @@ void register_transpose(kernel::OpRegistrar& r) {
       .version(24, "data:T -> transposed:T; T = all_ir12")
       .version(25, "data:T -> transposed:T; T = all_ir13")
       .infer(infer_transpose)
-      .kernel<Transpose>();
+      .kernel<Transpose>()
+      .moves(kernel::Moves::Permutes);
 }
 
 }  // namespace infernode::ops

@@ -280,7 +280,9 @@ void register_views(kernel::OpRegistrar& r) {
       .version(25, "data:T, shape:int64 -> reshaped:T; T = all_ir13")
       .infer(infer_reshape)
       .kernel<Reshape>()
-      .alias(0, 0);
+      .alias(0, 0)
+      .axes(kernel::Axes::Reshaped, 5)
+      .moves(kernel::Moves::Views);
   r.op("Flatten")
       .version(1, "input:T -> output:T; T = floats")
       .version(9, "input:T -> output:T; T = all")
@@ -292,7 +294,9 @@ void register_views(kernel::OpRegistrar& r) {
       .version(25, "input:T -> output:T; T = all_ir13")
       .infer(infer_flatten)
       .kernel<Flatten>()
-      .alias(0, 0);
+      .alias(0, 0)
+      .axes(kernel::Axes::Reshaped)
+      .moves(kernel::Moves::Views);
   r.op("Squeeze")
       .version(1, "data:T -> squeezed:T; T = all")
       .version(11, "data:T -> squeezed:T; T = all")
@@ -303,7 +307,9 @@ void register_views(kernel::OpRegistrar& r) {
       .version(25, "data:T, axes:int64? -> squeezed:T; T = all_ir13")
       .infer(infer_squeeze)
       .kernel<Squeeze>()
-      .alias(0, 0);
+      .alias(0, 0)
+      .axes(kernel::Axes::Squeezed)
+      .moves(kernel::Moves::Views);
   r.op("Unsqueeze")
       .version(1, "data:T -> expanded:T; T = all")
       .version(11, "data:T -> expanded:T; T = all")
@@ -314,7 +320,9 @@ void register_views(kernel::OpRegistrar& r) {
       .version(25, "data:T, axes:int64 -> expanded:T; T = all_ir13")
       .infer(infer_unsqueeze)
       .kernel<Unsqueeze>()
-      .alias(0, 0);
+      .alias(0, 0)
+      .axes(kernel::Axes::Unsqueezed)
+      .moves(kernel::Moves::Views);
 }
 
 }  // namespace infernode::ops

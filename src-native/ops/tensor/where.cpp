@@ -88,7 +88,9 @@ void register_where(kernel::OpRegistrar& r) {
       .version(9, "condition:B, X:T, Y:T -> output:T; B = bool, T = all")
       .version(16, "condition:B, X:T, Y:T -> output:T; B = bool, T = all_ir4")
       .infer(infer_where)
-      .kernel<Where>();
+      .kernel<Where>()
+      .broadcasts()
+      .on_codes("QLinearWhere");
 }
 
 }  // namespace infernode::ops

@@ -33,7 +33,7 @@ Reduction read_reduction(const graph::Attributes& attributes) {
 template <bool Softmax>
 class Loss final : public kernel::Kernel {
  public:
-  explicit Loss(KernelInfo& info) : rung_(info.cpu_rung()), reduction_(read_reduction(info.attributes())) {
+  explicit Loss(KernelInfo& info) : kernels_(info.kernels()), reduction_(read_reduction(info.attributes())) {
     if (info.attributes().has("ignore_index")) ignored_ = info.attributes().get_int("ignore_index");
   }
 
@@ -53,8 +53,8 @@ class Loss final : public kernel::Kernel {
     const Tensor out = ctx.output(0, reduction_ == Reduction::None ? places : Shape{});
     const Tensor log_prob = Softmax && ctx.wants_output(1) ? ctx.output(1, x.shape()) : Tensor();
     dispatch_reals(x.dtype(), kName, [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x), weights(ctx, rung_, weight);
-      const RealOutput<T> loss(ctx, rung_, out), logs(ctx, rung_, log_prob);
+      const RealInput<T> in(ctx, kernels_, x), weights(ctx, kernels_, weight);
+      const RealOutput<T> loss(ctx, kernels_, out), logs(ctx, kernels_, log_prob);
       compute<T>(ctx, x.shape(), in, tensor::to_int64_vector(target), weights, loss, logs);
       loss.store();
       logs.store();
@@ -111,7 +111,7 @@ class Loss final : public kernel::Kernel {
     return most + std::log(sum);
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   Reduction reduction_;
   std::optional<std::int64_t> ignored_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/operators.h"
+
 namespace infernode::passes::transposes {
 
 namespace {
@@ -56,7 +58,7 @@ Order settle(const graph::SymShape& shape, Order order) {
 }
 
 std::optional<Order> perm_of(const graph::Graph& graph, const graph::Node& node) {
-  if (!node.domain.empty() || node.op_type != "Transpose" || node.inputs.size() != 1 || node.outputs.size() != 1 ||
+  if (!is(node, kTranspose) || node.inputs.size() != 1 || node.outputs.size() != 1 ||
       node.inputs[0] == graph::kNoValue || node.outputs[0] == graph::kNoValue)
     return std::nullopt;
   const auto& shape = graph.value(node.inputs[0]).type.shape;

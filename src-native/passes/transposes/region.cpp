@@ -44,11 +44,11 @@ bool Region::grow(ValueId seed, const Order& order) {
 
 void Region::admit(NodeId id) {
   const Node& node = graph_.node(id);
-  const Rule* rule = rule_for(node);
-  if (rule == nullptr || budget_ == 0 || nodes_.contains(id)) return;
+  const Rule rule = rule_for(node, registry_);
+  if (!rule || budget_ == 0 || nodes_.contains(id)) return;
   --budget_;
-  for (const Order& order : candidates(node, leading_value(node, *rule))) {
-    std::optional<Turning> turning = turn(graph_, node, *rule, order);
+  for (const Order& order : candidates(node, rule.leading_value(node))) {
+    std::optional<Turning> turning = turn(graph_, node, rule, order);
     if (!turning || !fits(*turning)) continue;
     const Turning& member = nodes_.emplace(id, std::move(*turning)).first->second;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

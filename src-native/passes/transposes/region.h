@@ -16,8 +16,8 @@ using Consumers = std::vector<std::vector<graph::NodeId>>;
 class Region {
  public:
   /// Looks at no more nodes than `budget`, from which it takes what it looks at.
-  Region(const graph::Graph& graph, const Consumers& consumers, std::size_t& budget)
-      : graph_(graph), consumers_(consumers), budget_(budget) {}
+  Region(const graph::Graph& graph, const kernel::Registry& registry, const Consumers& consumers, std::size_t& budget)
+      : graph_(graph), registry_(registry), consumers_(consumers), budget_(budget) {}
 
   /// All that can follow where `seed` has this order; false where no node can.
   bool grow(graph::ValueId seed, const Order& order);
@@ -81,6 +81,7 @@ class Region {
   void give_back(graph::GraphPatch& patch, graph::ValueId value);
 
   const graph::Graph& graph_;
+  const kernel::Registry& registry_;
   const Consumers& consumers_;
   std::size_t& budget_;
   std::map<graph::ValueId, Place> places_;

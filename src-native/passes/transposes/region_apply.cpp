@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "passes/operators.h"
 #include "passes/transposes/region.h"
 
 namespace infernode::passes::transposes {
@@ -34,7 +35,7 @@ Node node_like(const Node& like, const char* op, std::vector<ValueId> inputs, Va
 }  // namespace
 
 ValueId Region::add_transpose(GraphPatch& patch, const Node& like, ValueId from, ValueId to, const Order& perm) const {
-  Node node = node_like(like, "Transpose", {from}, to);
+  Node node = node_like(like, kTranspose, {from}, to);
   node.attributes.set("perm", perm);
   patch.add_node(std::move(node));
   return to;
@@ -112,7 +113,7 @@ ValueId Region::widen(GraphPatch& patch, const Turning& turning, std::size_t inp
     whole = patch.add_constant(hint, constant.reshaped(*graph::to_known(dims)));
   } else {
     whole = patch.add_value(hint, type);
-    Node node = node_like(turning.node, "Unsqueeze", {value}, whole);
+    Node node = node_like(turning.node, kUnsqueeze, {value}, whole);
     if (node.opset < 13)
       node.attributes.set("axes", ones);
     else
@@ -147,7 +148,7 @@ void Region::turn_node(GraphPatch& patch, NodeId id) {
     const ValueId all = patch.add_value(
         result + "_turned", graph::ValueType::tensor(tensor::DType::Int64, graph::SymShape{turning.rank()}));
     const ValueId places = add_axes(patch, result + "_places", *turning.picks);
-    patch.add_node(node_like(node, "Gather", {all, places}, node.outputs[0]), from);
+    patch.add_node(node_like(node, kGather, {all, places}, node.outputs[0]), from);
     node.outputs[0] = all;
   }
   patch.remove_node(id);

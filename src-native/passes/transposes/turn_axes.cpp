@@ -33,13 +33,13 @@ std::optional<std::vector<bool>> marks(const Axes& axes, std::size_t rank) {
   return out;
 }
 
-/// Axes that an attribute or, from a version on, an input says.
+/// Axes that an attribute or, where the operator has it, an input says.
 struct NamedAxes {
   bool input = false;  ///< said by input 1
   Axes axes;           ///< empty where none are named
 };
-std::optional<NamedAxes> named_axes(const Turning& t, std::int64_t input_since) {
-  if (t.node.opset < input_since) return NamedAxes{false, t.node.attributes.get_ints("axes")};
+std::optional<NamedAxes> named_axes(const Turning& t) {
+  if (!t.knows_input(1)) return NamedAxes{false, t.node.attributes.get_ints("axes")};
   if (!t.has_input(1)) return NamedAxes{};
   auto given = t.integers(1);
   return given ? std::optional(NamedAxes{true, std::move(*given)}) : std::nullopt;
@@ -71,8 +71,8 @@ bool reduce(Turning& t, const std::vector<bool>& reduced) {
 
 }  // namespace
 
-bool turn_reduce(Turning& t) {
-  const auto named = named_axes(t, t.node.op_type == "ReduceSum" ? 13 : 18);
+bool turn_reduced(Turning& t) {
+  const auto named = named_axes(t);
   if (!named) return false;
   if (named->axes.empty()) {
     if (t.node.attributes.get_int("noop_with_empty_axes", 0) != 0) return t.turn_first();
@@ -85,7 +85,7 @@ bool turn_reduce(Turning& t) {
   return reduce(t, *reduced);
 }
 
-bool turn_arg_reduce(Turning& t) {
+bool turn_reduced_one(Turning& t) {
   const std::int64_t old = t.node.attributes.get_int("axis", 0);
   const auto axis = t.axis(old);
   const auto reduced = marks({old}, t.order.size());
@@ -94,9 +94,9 @@ bool turn_arg_reduce(Turning& t) {
   return reduce(t, *reduced);
 }
 
-bool turn_slice(Turning& t) {
+bool turn_sliced(Turning& t) {
   constexpr std::size_t kStarts = 1, kAxes = 3;
-  const bool by_input = t.node.opset >= 10;
+  const bool by_input = t.knows_input(kStarts);
   Axes axes;
   if (!by_input && t.node.attributes.has("axes")) {
     axes = t.node.attributes.get_ints("axes");
@@ -123,9 +123,9 @@ bool turn_slice(Turning& t) {
   return t.turn_first();
 }
 
-bool turn_pad(Turning& t) {
+bool turn_padded(Turning& t) {
   constexpr std::size_t kPads = 1, kAxes = 3;
-  if (t.node.opset < 11) {
+  if (!t.knows_input(kPads)) {
     const Axes pads = t.node.attributes.get_ints("pads");
     if (pads.size() != 2 * t.order.size()) return false;
     t.node.attributes.set("pads", rearranged(t, pads, 2));
@@ -137,7 +137,7 @@ bool turn_pad(Turning& t) {
   } else if (const auto pads = t.integers(kPads)) {
     if (pads->size() != 2 * t.order.size()) return false;
     t.set_integers(kPads, rearranged(t, *pads, 2), kPads);
-  } else if (t.node.opset >= 18 && t.has_input(kPads)) {
+  } else if (t.knows_input(kAxes) && t.has_input(kPads)) {
     t.set_integers(kAxes, t.order, kPads);
   } else {
     return false;
@@ -145,18 +145,22 @@ bool turn_pad(Turning& t) {
   return t.turn_first();
 }
 
-bool turn_repeats(Turning& t) {
-  auto numbers = t.integers(1);
-  if (!numbers || numbers->size() > t.order.size()) return false;
-  if (numbers->size() < t.order.size()) {
-    if (t.node.op_type != "Expand") return false;
-    numbers->insert(numbers->begin(), t.order.size() - numbers->size(), 1);
-  }
+bool turn_repeated(Turning& t) {
+  const auto numbers = t.integers(1);
+  if (!numbers || numbers->size() != t.order.size()) return false;
   t.set_integers(1, rearranged(t, *numbers, 1), 1);
   return t.turn_first();
 }
 
-bool turn_gather(Turning& t) {
+bool turn_expanded(Turning& t) {
+  auto numbers = t.integers(1);
+  if (!numbers || numbers->size() > t.order.size()) return false;
+  numbers->insert(numbers->begin(), t.order.size() - numbers->size(), 1);
+  t.set_integers(1, rearranged(t, *numbers, 1), 1);
+  return t.turn_first();
+}
+
+bool turn_gathered(Turning& t) {
   std::int64_t old = t.node.attributes.get_int("axis", 0);
   const auto axis = t.axis(old);
   const graph::SymShape* indices = t.input_shape(1);
@@ -179,7 +183,7 @@ bool turn_gather(Turning& t) {
   return true;
 }
 
-bool turn_gather_elements(Turning& t) {
+bool turn_gathered_elements(Turning& t) {
   const auto axis = t.axis(t.node.attributes.get_int("axis", 0));
   if (!axis) return false;
   t.node.attributes.set("axis", *axis);
@@ -187,8 +191,8 @@ bool turn_gather_elements(Turning& t) {
   return t.turn_first();
 }
 
-bool turn_squeeze(Turning& t) {
-  auto named = named_axes(t, 13);
+bool turn_squeezed(Turning& t) {
+  auto named = named_axes(t);
   if (!named) return false;
   const bool all = named->axes.empty();
   if (all) {
@@ -209,9 +213,9 @@ bool turn_squeeze(Turning& t) {
   return true;
 }
 
-bool turn_unsqueeze(Turning& t) {
-  const auto named = named_axes(t, 13);
-  if (!named || (t.node.opset >= 13 && !named->input)) return false;
+bool turn_unsqueezed(Turning& t) {
+  const auto named = named_axes(t);
+  if (!named || (t.knows_input(1) && !named->input)) return false;
   const auto fresh = marks(named->axes, t.order.size() + named->axes.size());
   if (!fresh) return false;
   // New axes keep their places; the others follow one another in the new order around them.
@@ -229,7 +233,7 @@ bool turn_unsqueeze(Turning& t) {
   return true;
 }
 
-bool turn_shape(Turning& t) {
+bool turn_dims(Turning& t) {
   const std::int64_t rank = t.rank();
   const auto bound = [&](const char* name, std::int64_t fallback) {
     std::int64_t at = t.node.attributes.get_int(name, fallback);
@@ -244,7 +248,7 @@ bool turn_shape(Turning& t) {
   return true;
 }
 
-bool turn_size(Turning& t) {
+bool turn_count(Turning& t) {
   t.inputs[0] = t.order;
   return true;
 }

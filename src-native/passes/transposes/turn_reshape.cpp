@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "passes/operators.h"
 #include "passes/pass.h"
 #include "passes/transposes/turning.h"
 
@@ -104,10 +105,10 @@ Order output_order(const std::vector<Group>& groups, const graph::SymShape& to) 
 
 }  // namespace
 
-bool turn_reshape(Turning& t) {
+bool turn_reshaped(Turning& t) {
   const graph::SymShape *from = t.input_shape(0), *to = t.shape(t.node.outputs[0]);
   if (from == nullptr || to == nullptr) return false;
-  const bool flat = t.node.op_type == "Flatten";
+  const bool flat = !t.knows_input(1);
   if (!flat && !t.integers(1)) return false;
   const auto is_zero = [](const graph::Dim& dim) { return dim.is(0); };
   if (std::any_of(from->begin(), from->end(), is_zero)) return false;
@@ -118,8 +119,8 @@ bool turn_reshape(Turning& t) {
   const std::vector<std::int64_t> dims = spell(t.graph, turned_shape(*from, t.order), wanted);
   if (dims.empty()) return false;
   if (flat) {
-    if (t.node.opset < 5) return false;
-    t.node.op_type = "Reshape";
+    if (t.node.opset < kShapeIsInput) return false;
+    t.node.op_type = kReshape;
     t.node.attributes.erase("axis");
   }
   t.node.attributes.erase("allowzero");

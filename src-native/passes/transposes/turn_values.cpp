@@ -99,13 +99,11 @@ bool turn_channels(Turning& t) {
   return t.order.size() > 1 && t.order[1] == 1 && t.turn_first();
 }
 
-bool turn_spatial(Turning& t) { return keeps(t, 2) && t.turn_first(); }
+bool turn_batch_and_channels(Turning& t) { return keeps(t, 2) && t.turn_first(); }
 
-bool turn_first_axis(Turning& t) { return along_axis(t, 0); }
+bool turn_along(Turning& t) { return along_axis(t, t.schema.traits.default_axis); }
 
-bool turn_last_axis(Turning& t) { return along_axis(t, -1); }
-
-bool turn_axis_input(Turning& t) {
+bool turn_along_input(Turning& t) {
   const auto given = t.integers(1);
   if (!given || given->size() != 1) return false;
   const auto axis = t.axis(given->front());
@@ -114,13 +112,13 @@ bool turn_axis_input(Turning& t) {
   return t.turn_first();
 }
 
-bool turn_concat(Turning& t) {
+bool turn_joined(Turning& t) {
   if (!t.node.attributes.has("axis") || !along_axis(t, 0)) return false;
   t.inputs.assign(t.node.inputs.size(), t.order);
   return true;
 }
 
-bool turn_flat_softmax(Turning& t) {
+bool turn_from(Turning& t) {
   std::int64_t axis = t.node.attributes.get_int("axis", 1);
   if (axis < 0) axis += t.rank();
   if (axis < 0 || axis > t.rank()) return false;
@@ -128,7 +126,7 @@ bool turn_flat_softmax(Turning& t) {
   return std::all_of(cut, t.order.end(), [&](std::int64_t to) { return to >= axis; }) && t.turn_first();
 }
 
-bool turn_quantize(Turning& t) {
+bool turn_scaled(Turning& t) {
   const graph::SymShape* scale = t.input_shape(1);
   if (scale == nullptr) return false;
   if (scale->empty()) return t.turn_first();

@@ -9,18 +9,25 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "kernel/registry.h"
 #include "passes/transposes/order.h"
 
 namespace infernode::passes::transposes {
 
-/// One node made to work on turned values. A rule's function fills it in from `order`, the order of the node's leading
+/// One node made to work on turned values. The way of working fills it in from `order`, the order of the node's leading
 /// value: its first input, or its output where the inputs are broadcast.
 struct Turning {
-  Turning(const graph::Graph& g, graph::Node n, Order o)
-      : graph(g), node(std::move(n)), order(std::move(o)), inputs(node.inputs.size()), outputs(node.outputs.size()) {}
+  Turning(const graph::Graph& g, const kernel::OpSchema& s, graph::Node n, Order o)
+      : graph(g),
+        schema(s),
+        node(std::move(n)),
+        order(std::move(o)),
+        inputs(node.inputs.size()),
+        outputs(node.outputs.size()) {}
 
   const graph::Graph& graph;
-  graph::Node node;  ///< as it will be; its inputs are the old ones
+  const kernel::OpSchema& schema;  ///< of the node before it turns
+  graph::Node node;                ///< as it will be; its inputs are the old ones
   Order order;
   std::vector<Order> inputs, outputs;  ///< of every input and output; empty: as it is
   /// Inputs of lower rank whose dims come to stand apart: the order is that of the node's rank.
@@ -34,6 +41,8 @@ struct Turning {
   /// nullopt where the value is absent or of unknown rank.
   const graph::SymShape* shape(graph::ValueId value) const;
   const graph::SymShape* input_shape(std::size_t i) const;
+  /// Whether this version of the operator has such an input: earlier ones have attributes instead.
+  bool knows_input(std::size_t i) const { return i < schema.inputs.size(); }
   bool has_input(std::size_t i) const { return i < node.inputs.size() && node.inputs[i] != graph::kNoValue; }
   /// The elements of an input that no feed can change.
   std::optional<std::vector<std::int64_t>> integers(std::size_t i) const;
@@ -44,43 +53,46 @@ struct Turning {
   bool turn_first();
 };
 
-/// How a kind of node works in another order. `turn` says false where it cannot.
+/// How a node works in another order: as its operator says (kernel::Axes).
 struct Rule {
-  std::string_view op;  ///< of the standard
-  std::int64_t since;   ///< first version that it speaks of
-  std::int64_t before;  ///< first that it does not speak of any more
-  bool (*turn)(Turning& turning);
+  const kernel::OpSchema* schema = nullptr;
+  /// False where the node cannot.
+  bool (*turn)(Turning& turning) = nullptr;
+  bool leads_by_output = false;  ///< the output's order says those of all other values, otherwise the first input's
+
+  explicit operator bool() const { return turn != nullptr; }
+  graph::ValueId leading_value(const graph::Node& node) const {
+    return leads_by_output ? node.outputs[0] : node.inputs[0];
+  }
 };
 
-/// The rule for a node; nullptr where there is none.
-const Rule* rule_for(const graph::Node& node);
-/// The value whose order says those of all others.
-graph::ValueId leading_value(const graph::Node& node, const Rule& rule);
+/// The rule for a node of the standard; none where it works in one order only.
+Rule rule_for(const graph::Node& node, const kernel::Registry& registry);
 /// What becomes of the node where its leading value has this order; nullopt where it has to stay.
 std::optional<Turning> turn(const graph::Graph& graph, const graph::Node& node, const Rule& rule, const Order& order);
 
-// The ways of working: each is the `turn` of the rules that name it.
-bool turn_elementwise(Turning& t);   ///< the first input; others do not hang on axes
-bool turn_broadcast(Turning& t);     ///< all inputs, up to the output's rank
-bool turn_channels(Turning& t);      ///< axis 1 keeps its place
-bool turn_spatial(Turning& t);       ///< axes 0 and 1 keep their places
-bool turn_first_axis(Turning& t);    ///< along attribute axis, by default 0
-bool turn_last_axis(Turning& t);     ///< along attribute axis, by default the last
-bool turn_axis_input(Turning& t);    ///< along an axis that input 1 says
-bool turn_concat(Turning& t);        ///< all inputs, joined along attribute axis
-bool turn_flat_softmax(Turning& t);  ///< all axes from attribute axis on are one
-bool turn_quantize(Turning& t);      ///< attribute axis says where scales lie
-bool turn_reduce(Turning& t);        ///< axes by attribute or input
-bool turn_arg_reduce(Turning& t);    ///< attribute axis
-bool turn_slice(Turning& t);         ///< axes by attribute or input
-bool turn_pad(Turning& t);           ///< pads of all axes, or of those named
-bool turn_repeats(Turning& t);       ///< input 1 has a number for every axis
-bool turn_gather(Turning& t);        ///< axis replaced by those of the indices
-bool turn_gather_elements(Turning& t);
-bool turn_squeeze(Turning& t);
-bool turn_unsqueeze(Turning& t);
-bool turn_reshape(Turning& t);
-bool turn_shape(Turning& t);
-bool turn_size(Turning& t);
+// The ways of working, one for each of kernel::Axes.
+bool turn_elementwise(Turning& t);
+bool turn_broadcast(Turning& t);
+bool turn_channels(Turning& t);
+bool turn_batch_and_channels(Turning& t);
+bool turn_along(Turning& t);
+bool turn_along_input(Turning& t);
+bool turn_from(Turning& t);
+bool turn_joined(Turning& t);
+bool turn_scaled(Turning& t);
+bool turn_reduced(Turning& t);
+bool turn_reduced_one(Turning& t);
+bool turn_sliced(Turning& t);
+bool turn_padded(Turning& t);
+bool turn_repeated(Turning& t);
+bool turn_expanded(Turning& t);
+bool turn_gathered(Turning& t);
+bool turn_gathered_elements(Turning& t);
+bool turn_squeezed(Turning& t);
+bool turn_unsqueezed(Turning& t);
+bool turn_reshaped(Turning& t);
+bool turn_dims(Turning& t);
+bool turn_count(Turning& t);
 
 }  // namespace infernode::passes::transposes

@@ -60,6 +60,8 @@ inline Tensor noise(DType type, const Shape& shape, std::uint32_t seed) {
       t.mutable_data<std::int64_t>()[i] = static_cast<std::int64_t>(3 * unit);
     else if (type == DType::Int32)
       t.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(3 * unit);
+    else if (type == DType::UInt8)
+      t.mutable_data<std::uint8_t>()[i] = static_cast<std::uint8_t>(128 * (unit + 1));
     else if (type == DType::Bool)
       t.mutable_data<bool>()[i] = unit > 0;
     else

@@ -11,7 +11,8 @@ namespace {
 /// The pattern's match at the node that makes the graph's first output.
 std::optional<Match> match(const char* pattern, const graph::Model& model) {
   const graph::Graph& graph = *model.graph;
-  return fusions::match_at(Pattern(pattern), graph, graph.value(graph.outputs()[0]).producer, graph.consumers());
+  return fusions::match_at(Pattern(pattern, registry()), graph, graph.value(graph.outputs()[0]).producer,
+                           graph.consumers());
 }
 std::string name_of(const Match& match, const char* value) { return match.graph().value(match.value(value)).name; }
 }  // namespace
@@ -120,5 +121,5 @@ TEST_CASE("a value that may be shared may have other readers and be an output") 
 }
 
 TEST_CASE("a pattern that does not parse is a fault of ours") {
-  CHECK_THROWS_WITH_AS(Pattern("(p) => (s) { s = "), doctest::Contains("pattern does not parse"), Error);
+  CHECK_THROWS_WITH_AS(Pattern("(p) => (s) { s = ", registry()), doctest::Contains("pattern does not parse"), Error);
 }

@@ -4,11 +4,10 @@
 #include <cstring>
 #include <ctime>
 #include <new>
-#include <numeric>
 #include <vector>
 
 #include "fuzz/memory_watch.h"
-#include "session/session.h"
+#include "session/prepared_run.h"
 
 namespace infernode::fuzz {
 namespace {
@@ -130,12 +129,10 @@ Verdict try_model(const std::shared_ptr<session::Engine>& engine, std::string_vi
     std::vector<Value> feeds;
     for (const session::ValueMetadata& feed : session->feeds())
       feeds.push_back(feed.overridable && !random.once_in(3) ? Value() : small_value(feed.type, random));
-    std::vector<std::size_t> wanted(session->outputs().size());
-    std::iota(wanted.begin(), wanted.end(), std::size_t{0});
-    session::RunRequest request{.feeds = feeds, .wanted = wanted, .preallocated = {}, .devices = {}, .options = {}};
-    request.options.timeout_ms = kTimeoutMs;
-    (void)session->forecast(feeds, wanted);
-    for (const Value& value : session->run(request))
+    session::PreparedRun run = session->prepare(std::move(feeds), {.timeout_ms = kTimeoutMs});
+    for (std::size_t i = 0; i < session->outputs().size(); ++i) run.want(i);
+    (void)run.result_shapes();
+    for (const Value& value : run.execute())
       if (!value.empty()) (void)value.to_string();
     verdict.stage = Verdict::Stage::Ran;
     session->release();

@@ -20,6 +20,7 @@
 #include "base/cpu_features.h"
 #include "base/half.h"
 #include "microkernels/gemm/gemm.h"
+#include "microkernels/kernel_set.h"
 
 // What the tests of microkernels share: every target that the CPU has, arrays that end at an unreadable page, numbers.
 namespace infernode::microkernels::test {

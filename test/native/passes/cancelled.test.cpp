@@ -109,7 +109,7 @@ TEST_CASE("every pass ends before it changes anything") {
 }
 
 TEST_CASE("fusions end between two nodes") {
-  fusions::FusionRegistry all;
+  fusions::FusionRegistry all(registry());
   all.add({.name = "Counted", .level = 1, .pattern = "(x) => (y) { y = Sin(x) }", .guard = [](const fusions::Match&) {
              probe->count();
              return false;

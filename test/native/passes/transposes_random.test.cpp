@@ -376,7 +376,7 @@ Moved transposed(const graph::Graph& graph, const std::map<std::string, std::int
 }  // namespace
 
 TEST_CASE("random graphs give the same answers with fewer transposes") {
-  const passes::Fusions fusions;
+  const passes::Fusions fusions(registry());
   std::size_t before_all = 0, after_all = 0;
   const std::int64_t opsets[] = {12, 13, 17, 18, 21};
   for (std::uint32_t seed = 0; seed < 300; ++seed) {

@@ -26,7 +26,10 @@ class Chooser final : public provider::Provider {
     }
     return {claim};
   }
-  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph>) override { return nullptr; }
+  std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph>,
+                                          microkernels::Float32Precision) override {
+    return nullptr;
+  }
   tensor::Allocator& allocator() override { return tensor::host_allocator(); }
   std::unique_ptr<provider::Stream> make_stream() override { return nullptr; }
   void copy(const Tensor&, const Tensor&, provider::Stream&) override {}

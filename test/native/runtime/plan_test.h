@@ -3,9 +3,8 @@
 
 #include "base/cpu_features.h"
 #include "fusions/graph_test.h"
-#include "runtime/brief_run.h"
-#include "runtime/executor.h"
-#include "runtime/profiler.h"
+#include "runtime/run/executor.h"
+#include "runtime/run/profiler.h"
 
 namespace infernode::test {
 
@@ -55,7 +54,8 @@ class Planned {
     kernel::RunContext context;
     context.pool = options.pool;
     context.max_threads = options.pool == nullptr ? 1 : options.pool->size();
-    context.cancel = options.brief_until ? &runtime::kBriefRun : options.cancel;
+    context.cancel = options.cancel;
+    context.brief = options.brief_until.has_value();
     context.deadline = options.brief_until;
     context.budget = options.budget;
     context.profile = options.profiler;
@@ -73,6 +73,14 @@ class Planned {
                              .output_allocator = tensor::host_allocator(),
                              .inter_op_threads = options.inter_op_threads,
                              .demand = demand.get()});
+  }
+
+  /// Of the constants that the plan keeps.
+  std::size_t constant_bytes() const {
+    std::size_t bytes = 0;
+    for (std::size_t v = 0; v < plan->value_count(); ++v)
+      bytes += plan->constant(static_cast<graph::ValueId>(v)).bytes();
+    return bytes;
   }
 
   graph::ValueId id(std::string_view name) const { return plan->graph().find_value(name); }

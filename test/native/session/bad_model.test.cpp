@@ -1,14 +1,13 @@
 // Models that contradict themselves: found when they load where the file shows it, when they run where it does not.
 #include <doctest/doctest.h>
 
-#include <numeric>
 #include <string>
 #include <string_view>
 
 #include "graph/text.h"
 #include "onnx/writer.h"
 #include "session/engine.h"
-#include "session/session.h"
+#include "session/prepared_run.h"
 
 using namespace infernode;
 using tensor::Tensor;
@@ -29,9 +28,9 @@ std::shared_ptr<session::Session> load(std::string_view text) {
 
 std::vector<Value> run(std::string_view text, const std::vector<Value>& feeds) {
   const auto session = load(text);
-  std::vector<std::size_t> wanted(session->outputs().size());
-  std::iota(wanted.begin(), wanted.end(), std::size_t{0});
-  return session->run({.feeds = feeds, .wanted = wanted, .preallocated = {}, .devices = {}, .options = {}});
+  session::PreparedRun prepared = session->prepare(feeds);
+  for (std::size_t i = 0; i < session->outputs().size(); ++i) prepared.want(i);
+  return prepared.execute();
 }
 
 void check_fails(std::string_view text, const std::vector<Value>& feeds, ErrorCode code, std::string_view part) {

@@ -103,7 +103,7 @@ TEST_CASE("other models and options have files of their own") {
 TEST_CASE("a cache that cannot be written to is warned of, and the model runs") {
   const TemporaryFolder folder;
   std::ofstream(folder / "file") << "text";
-  const SessionOptions options{.model_cache_dir = folder / "file", .log_severity = LogSeverity::Error};
+  const SessionOptions options{.log_severity = LogSeverity::Error, .model_cache_dir = folder / "file"};
   const session::ModelSource source = source_of(model_bytes(kModel));
   CHECK(has(log_of(source, options), "warning: packed weights cannot be written to"));
   check_same_bits(source, options);

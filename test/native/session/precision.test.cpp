@@ -172,7 +172,7 @@ TEST_CASE("sessions of different precision share a cache of packed weights and n
                                  answer(*open(model.text, {.float32_precision = Float32Precision::kMedium}), model);
     for (int i = 0; i < 3; ++i) {
       for (const Float32Precision precision : {Float32Precision::kHighest, Float32Precision::kMedium}) {
-        const SessionOptions options{.model_cache_dir = folder / "cache", .float32_precision = precision};
+        const SessionOptions options{.float32_precision = precision, .model_cache_dir = folder / "cache"};
         const auto session = Session::create(engine(), source, options);
         CHECK(answer(*session, model) == (precision == Float32Precision::kMedium ? rounded : exact));
       }

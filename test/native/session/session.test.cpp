@@ -42,8 +42,7 @@ TEST_CASE("a session says what it takes and gives") {
 TEST_CASE("a run gives what is wanted, in the order asked for") {
   const auto s = open(kModel);
   const std::vector<Value> inputs{Tensor::of<float>({1, 2}, {1, 2}), {}};
-  const std::size_t wanted[] = {1, 0};
-  const auto results = s->run({.feeds = inputs, .wanted = wanted});
+  const auto results = prepare(*s, inputs, {1, 0}).execute();
   CHECK(tensor::to_int64_vector(results[0].tensor()) == std::vector<std::int64_t>{1, 2});
   CHECK(tensor::to_float_vector(results[1].tensor()) == std::vector<float>{10, 40});
 }
@@ -118,13 +117,13 @@ TEST_CASE("inputs may give one symbol two sizes") {
 TEST_CASE("outputs are forecast where shapes tell") {
   const auto s = open("(float[N,3] x) => (y, z) { t = Transpose(x)  y = Softmax(t)  z = NonZero(x) }");
   const std::vector<Value> inputs{noise(DType::Float32, {4, 3}, 1)};
-  const std::size_t wanted[] = {0, 1};
-  const auto forecasts = s->forecast(inputs, wanted);
+  const auto forecasts = prepare(*s, inputs, {0, 1}).result_shapes();
   CHECK(forecasts[0].dtype == DType::Float32);
   CHECK(forecasts[0].shape == Shape{3, 4});
   CHECK(forecasts[1].dtype == DType::Undefined);
-  const std::vector<Value> wrong{noise(DType::Float32, {4}, 1)};
-  CHECK(s->forecast(wrong, wanted)[0].dtype == DType::Undefined);
+  const auto unequal = open("(float[N] x, float[M] w) => (y) { y = Add(x, w) }");
+  const std::vector<Value> wrong{noise(DType::Float32, {4}, 1), noise(DType::Float32, {3}, 1)};
+  CHECK(prepare(*unequal, wrong, {0}).result_shapes()[0].dtype == DType::Undefined);
 }
 
 TEST_CASE("how long a run takes is known once it ran") {
@@ -140,10 +139,9 @@ TEST_CASE("how long a run takes is known once it ran") {
 TEST_CASE("how long a run takes is known for the outputs that it was for") {
   const auto s = open("(float[N] x) => (y, z) { y = Neg(x)  z = Softmax(x) }");
   const std::vector<Value> four{noise(DType::Float32, {4}, 1)};
-  const std::size_t first[] = {0}, second[] = {1};
-  (void)s->run({.feeds = four, .wanted = first});
-  CHECK(s->expected_run_us(four, first));
-  CHECK_FALSE(s->expected_run_us(four, second));
+  (void)prepare(*s, four, {0}).execute();
+  CHECK(prepare(*s, four, {0}).expected_us());
+  CHECK_FALSE(prepare(*s, four, {1}).expected_us());
   CHECK_FALSE(expected_us(*s, four));
 }
 
@@ -160,14 +158,14 @@ TEST_CASE("preallocated outputs are written where they fit") {
   const auto s = open("(float[N] x) => (y, i) { y = Neg(x)  i = Identity(x) }");
   const Tensor x = Tensor::of<float>({2}, {1, 2});
   const std::vector<Value> inputs{x};
-  const std::size_t wanted[] = {0, 1};
+  const std::vector<std::size_t> wanted{0, 1};
   const std::vector<Value> targets{Tensor::of<float>({2}, {7, 7}), Tensor::of<float>({2}, {8, 8})};
-  const auto results = s->run({.feeds = inputs, .wanted = wanted, .preallocated = targets});
+  const auto results = prepare(*s, inputs, wanted, targets).execute();
   for (std::size_t i = 0; i < 2; ++i) CHECK(results[i].tensor().raw() == targets[i].tensor().raw());
   CHECK(tensor::to_float_vector(targets[0].tensor()) == std::vector<float>{-1, -2});
   CHECK(tensor::to_float_vector(targets[1].tensor()) == std::vector<float>{1, 2});
   const std::vector<Value> short_one{Tensor::of<float>({1}, {7})};
-  const auto own = s->run({.feeds = inputs, .wanted = wanted, .preallocated = short_one});
+  const auto own = prepare(*s, inputs, wanted, short_one).execute();
   CHECK(own[0].tensor().raw() != short_one[0].tensor().raw());
   CHECK(tensor::to_float_vector(short_one[0].tensor()) == std::vector<float>{7});
 }
@@ -176,8 +174,7 @@ TEST_CASE("an output may be written over the feed it is made from") {
   const auto s = open("(float[2,2] x) => (y) { y = MatMul(x, x) }");
   const Tensor x = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
   const std::vector<Value> both{x};
-  const std::size_t wanted[] = {0};
-  const auto results = s->run({.feeds = both, .wanted = wanted, .preallocated = both});
+  const auto results = prepare(*s, both, {0}, both).execute();
   CHECK(results[0].tensor().raw() == x.raw());
   CHECK(tensor::to_float_vector(x) == std::vector<float>{7, 10, 15, 22});
 }
@@ -268,6 +265,7 @@ TEST_CASE("what a loop gathers counts in the memory limit") {
 
 TEST_CASE("release waits for runs that have begun and refuses later ones") {
   const auto s = open(kLong);
+  session::PreparedRun late = prepare(*s, forever(), all_outputs(*s));
   kernel::CancelToken token;
   std::atomic<bool> started{false}, ended{false};
   std::thread runner([&] {
@@ -289,7 +287,8 @@ TEST_CASE("release waits for runs that have begun and refuses later ones") {
   CHECK_FALSE(s->release());
   CHECK(error_of([&] { run(*s, forever()); }).code() == ErrorCode::Disposed);
   CHECK(s->memory_bytes() == 0);
-  CHECK_FALSE(expected_us(*s, forever()));
+  CHECK_FALSE(late.expected_us());
+  CHECK(error_of([&] { late.execute(); }).code() == ErrorCode::Disposed);
   CHECK(error_of([&] { s->end_profiling(); }).code() == ErrorCode::Disposed);
   CHECK(s->feeds().size() == 3);
 }

@@ -6,6 +6,7 @@
 
 #include "fusions/graph_test.h"
 #include "onnx/writer.h"
+#include "session/prepared_run.h"
 #include "session/session.h"
 
 namespace infernode::test {
@@ -39,16 +40,27 @@ inline std::vector<std::size_t> all_outputs(const Session& session) {
   return wanted;
 }
 
+/// A run of these outputs, into `targets` as far as there are some.
+inline session::PreparedRun prepare(Session& session, const std::vector<Value>& inputs,
+                                    const std::vector<std::size_t>& wanted, const std::vector<Value>& targets = {},
+                                    session::RunOptions options = {}) {
+  session::PreparedRun prepared = session.prepare(inputs, std::move(options));
+  for (const std::size_t output : wanted) prepared.want(output);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i].is_tensor()) prepared.write_into(i, targets[i].tensor());
+  }
+  return prepared;
+}
+
 /// All outputs.
 inline std::vector<Value> run(Session& session, const std::vector<Value>& inputs, session::RunOptions options = {},
                               const kernel::CancelToken* cancel = nullptr) {
-  const std::vector<std::size_t> wanted = all_outputs(session);
-  return session.run({.feeds = inputs, .wanted = wanted, .cancel = cancel, .options = std::move(options)});
+  return prepare(session, inputs, all_outputs(session), {}, std::move(options)).execute(cancel);
 }
 
 /// How long a run of all outputs is expected to take.
 inline std::optional<double> expected_us(Session& session, const std::vector<Value>& inputs) {
-  return session.expected_run_us(inputs, all_outputs(session));
+  return prepare(session, inputs, all_outputs(session)).expected_us();
 }
 
 /// The Error that `f` ends in.

@@ -5,7 +5,6 @@
 #include <memory>
 #include <thread>
 
-#include "runtime/brief_run.h"
 #include "session/session_test.h"
 
 using namespace infernode;
@@ -16,7 +15,7 @@ namespace {
 constexpr const char* kModel =
     "(bool c, float[N] x) => (a, y) { a = Neg(x)  y = If<then_branch = t () => (u) { u = Exp(x) }, else_branch = e () "
     "=> (v) { w = Abs(x)  v = Neg(w) }>(c) }";
-const std::size_t kBoth[] = {0, 1};
+const std::vector<std::size_t> kBoth{0, 1};
 
 /// Calls members in a loop each, until all have ended in an Error; the codes of those.
 class Callers {
@@ -68,15 +67,13 @@ TEST_CASE("the members of a session may be called from any thread, while it is r
       });
     }
     callers.add([&](int i) {
-      try {
-        const auto feeds = inputs(i);
-        check(i, s->run({.feeds = feeds, .wanted = kBoth, .brief = std::chrono::minutes(1)}));
-      } catch (const runtime::NotBrief&) {
-      }
+      const auto results = prepare(*s, inputs(i), kBoth).execute_briefly(std::chrono::minutes(1));
+      if (results) check(i, *results);
     });
     callers.add([&](int i) {
-      (void)s->forecast(inputs(i), kBoth);
-      (void)s->expected_run_us(inputs(i), kBoth);
+      session::PreparedRun prepared = prepare(*s, inputs(i), kBoth);
+      (void)prepared.result_shapes();
+      (void)prepared.expected_us();
       (void)s->memory_bytes();
       if (s->released()) fail(ErrorCode::Disposed, "released");
     });

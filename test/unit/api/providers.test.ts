@@ -71,7 +71,7 @@ const unavailable: [name: string, reason: RegExp][] = [
   ['coreml', /^provider 'coreml' exists only on macOS; this is Linux\. Use 'cpu'\.$/],
   ['dml', /^provider 'dml' exists only on Windows; this is Linux\. Use 'cpu'\.$/],
   ['nnapi', /^provider 'nnapi' exists only on Android; this is Linux\. Use 'cpu'\.$/],
-  ['cuda', /^provider 'cuda' cannot start: this build of infernode has no kernels for it\. Use 'cpu'\. \((libcuda\.so\.1 is here\.|Failed to load shared library: libcuda\.so\.1: .*)\)$/], // prettier-ignore
+  ['cuda', /^provider 'cuda' cannot start: (this build has no CUDA kernels\. Use 'cpu'\.|there is no NVIDIA driver\. Failed to load shared library: libcuda\.so\.1: .*)$/], // prettier-ignore
   ['tensorrt', /^provider 'tensorrt' cannot start: this build of infernode has no kernels for it\. Use 'cpu'\. \((libnvinfer.* is here\.|Failed to load shared library: libnvinfer.*)\)$/], // prettier-ignore
 ];
 const dropped = (name: string): string =>

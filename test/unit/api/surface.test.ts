@@ -34,6 +34,12 @@ describe('the package', () => {
     for (const entry of list) expect(entry).toEqual({ name: expect.any(String), bundled: expect.any(Boolean) });
   });
 
+  it.runIf(ours)('lists devices, if there are any', async () => {
+    for (const device of await (ort as unknown as typeof import('../../../src/index.js')).listDevices()) {
+      expect(device).toMatchObject({ device: expect.stringMatching(/^cuda:\d+$/), name: expect.any(String) });
+    }
+  });
+
   it.runIf(ours)('is one set of classes by require and by import', () => {
     const root = pathToFileURL(join(projectRoot, 'package.json')).href;
     const script = `

@@ -5,6 +5,7 @@ import {
   Placement,
   type Completion,
   type NativeAddon,
+  type NativeDevice,
   type NativeRunOptions,
   type NativeSession,
   type NativeSessionOptions,
@@ -178,6 +179,11 @@ export class FakeAddon implements NativeAddon {
       { name: 'cuda', bundled: false },
       { name: 'wasm', bundled: false },
     ];
+  }
+  listDevices(done: Completion<NativeDevice[]>): number {
+    const device = { device: 'cuda:0', name: 'A GPU', memoryBytes: 1e9, computeCapability: '9.0', driver: '13.0' };
+    setImmediate(done, this.failure, this.failure ? undefined : [device]);
+    return 8;
   }
   createSession(source: string | Uint8Array, options: NativeSessionOptions, done: Completion<NativeSession>): number {
     this.created.push({ source, options });

@@ -5,7 +5,7 @@ import { FakeAddon } from './fake-native.js';
 export const addon = new FakeAddon();
 vi.mock('../../../src/load-native.js', () => ({ loadNative: () => addon }));
 
-export const { InferenceSession, InferenceError, IoBinding, EngineTensor, Tensor, listSupportedBackends } =
+export const { InferenceSession, InferenceError, IoBinding, EngineTensor, Tensor, listDevices, listSupportedBackends } =
   await import('../../../src/index.js');
 
 /** What an action throws or rejects with. */

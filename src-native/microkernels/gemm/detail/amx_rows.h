@@ -32,9 +32,12 @@ constexpr std::size_t panel_bytes(std::size_t k) noexcept {
 template <int kPieces>
 constexpr std::size_t kStepBytes = kPanelTiles* kPieces* kTileBytes;
 
+inline const std::uint8_t* pieces_of(const GemmArgs& g) noexcept {
+  return g.packed_b.form == PackedForm::kBf16Pieces ? static_cast<const std::uint8_t*>(g.packed_b.data) : nullptr;
+}
 template <int kPieces>
 const std::uint8_t* split_panel_of(const GemmArgs& g, std::size_t n0) noexcept {
-  return g.split_b + n0 / kPanelColumns * panel_bytes<kPieces>(g.packed_depth());
+  return pieces_of(g) + n0 / kPanelColumns * panel_bytes<kPieces>(g.packed_b.k);
 }
 template <int kPieces>
 const std::uint8_t* split_step_of(const GemmArgs& g, std::size_t n0, std::size_t k0) noexcept {
@@ -42,7 +45,7 @@ const std::uint8_t* split_step_of(const GemmArgs& g, std::size_t n0, std::size_t
 }
 template <int kPieces>
 bool is_split(const GemmArgs& g, std::size_t n0) noexcept {
-  return split_panel_of<kPieces>(g, n0)[tiles_bytes<kPieces>(g.packed_depth())] != 0;
+  return split_panel_of<kPieces>(g, n0)[tiles_bytes<kPieces>(g.packed_b.k)] != 0;
 }
 
 // What split_pair split.
@@ -72,6 +75,11 @@ void join_panel(const std::uint8_t* split, std::size_t k, float* out) noexcept {
       _mm512_storeu_ps(out + (pair + 16) * kPanelColumns + tile * 16, second);
     }
   }
+}
+
+// Of panels of float32 numbers, behind which there are marks.
+inline std::size_t panels_floats(std::size_t n, std::size_t k) noexcept {
+  return gemm_table_avx512.weights.bytes(n, k) / sizeof(float);
 }
 
 // Blocks of K of whole steps.
@@ -196,14 +204,14 @@ class RowBlock {
     odd_ = !odd_;
     std::uint8_t* const room = split_b_ + (odd_ ? kSplitB : 0);
     Panel p{k0, smaller(block_, g_.k - k0), n0, smaller(kPanelColumns, n_end_ - n0), room, room};
-    if (g_.split_b) {
+    if (pieces_of(g_)) {
       p.splits = is_split<kPieces>(g_, n0) ? Panel::kReady : Panel::kNever;
       p.split = split_step_of<kPieces>(g_, n0, k0);
       p.b = reinterpret_cast<const float*>(split_panel_of<kPieces>(g_, n0)) + k0 * kPanelColumns;
-    } else if (g_.packed_b) {
-      const std::size_t depth = g_.packed_depth();
-      p.b = g_.packed_b + n0 * depth + k0 * kPanelColumns;
-      if (g_.packed_b[gemm_table_avx512.packed_b_floats(g_.n, depth) + n0 / kPanelColumns] != 0.0f)
+    } else if (const float* const packed = g_.packed_b.floats()) {
+      p.b = packed + n0 * g_.packed_b.k + k0 * kPanelColumns;
+      if (g_.packed_b.form == PackedForm::kMarkedFloats &&
+          packed[panels_floats(g_.packed_b.n, g_.packed_b.k) + n0 / kPanelColumns] != 0.0f)
         p.splits = Panel::kKnown;
     } else if (!g_.trans_b && g_.b_type == FloatType::kF32 && p.cols == kPanelColumns) {
       p.b = static_cast<const float*>(g_.b) + k0 * g_.ldb + n0;
@@ -223,8 +231,8 @@ class RowBlock {
     const std::size_t bytes = g_.b_type == FloatType::kF32 ? 4 : 2;
     const std::size_t at = g_.trans_b ? p.n0 * g_.ldb + p.k0 : p.k0 * g_.ldb + p.n0;
     float* const packed = floats_of(p);
-    gemm_table_avx512.pack_b(p.cols, p.k, static_cast<const std::uint8_t*>(g_.b) + at * bytes, g_.b_type, g_.ldb,
-                             g_.trans_b, packed, 0, p.cols);
+    gemm_table_avx512.weights.pack(p.cols, p.k, static_cast<const std::uint8_t*>(g_.b) + at * bytes, g_.b_type, g_.ldb,
+                                   g_.trans_b, packed, 0, p.cols);
     p.b = packed;
     p.ldb = kPanelColumns;
     p.transposed = false;
@@ -342,16 +350,16 @@ class RowBlock {
 template <int kPieces>
 void multiply(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   const std::size_t rows = range.m_end - range.m_begin;
-  if (g.split_b) {
+  if (pieces_of(g)) {
     bool all = true;  // could be split
     for (std::size_t n = range.n_begin; n < range.n_end; n += kPanelColumns) all = all && is_split<kPieces>(g, n);
     if (!all && g.b) {
       GemmArgs whole = g;
-      whole.split_b = nullptr;
+      whole.packed_b = {};
       return multiply<kPieces>(whole, range, scratch);
     }
     const std::size_t panels = divide_up(range.n_end - range.n_begin, kPanelColumns);
-    if (all && panels * panel_bytes<kPieces>(g.packed_depth()) <= kNearBytes) {
+    if (all && panels * panel_bytes<kPieces>(g.packed_b.k) <= kNearBytes) {
       const TileSession tiles;
       return RowBlock<kPieces>(g, range.m_begin, rows, range, scratch).multiply_split();
     }
@@ -368,24 +376,45 @@ inline void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) no
   gemm_table_avx512.dgemm(g, range, scratch);
 }
 
-inline std::size_t split_b_bytes(std::size_t n, std::size_t k, Float32Precision precision) noexcept {
-  std::size_t bytes = 0;
-  with_pieces(precision, [&]<int kPieces>() { bytes = divide_up(n, kPanelColumns) * panel_bytes<kPieces>(k); });
-  return bytes;
+// An operand's packing: float32 numbers in pieces.
+inline PackedForm pieces_form(std::size_t) noexcept { return PackedForm::kBf16Pieces; }
+template <int kPieces>
+std::size_t pieces_bytes(std::size_t n, std::size_t k) noexcept {
+  return divide_up(n, kPanelColumns) * panel_bytes<kPieces>(k);
 }
-inline void split_b(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b,
-                    Float32Precision precision, std::uint8_t* out) noexcept {
-  with_pieces(precision, [&]<int kPieces>() {
-    for (std::size_t n0 = 0; n0 < n; n0 += kPanelColumns, out += panel_bytes<kPieces>(k)) {
-      const std::size_t columns = smaller(kPanelColumns, n - n0);
-      PanelSplit<kPieces> split = trans_b ? PanelSplit<kPieces>::transposed(b + n0 * ldb, ldb, k, columns, out)
-                                          : PanelSplit<kPieces>(b + n0, ldb, k, out, columns);
-      split.advance(split.left());
-      out[tiles_bytes<kPieces>(k)] = split.splits();
-    }
-  });
+template <int kPieces>
+void pack_pieces(std::size_t n, std::size_t k, const void* b, FloatType, std::size_t ldb, bool trans_b, void* out,
+                 std::size_t n_begin, std::size_t n_end) noexcept {
+  const auto* const numbers = static_cast<const float*>(b);
+  auto* panel = static_cast<std::uint8_t*>(out) + n_begin / kPanelColumns * panel_bytes<kPieces>(k);
+  for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPanelColumns, panel += panel_bytes<kPieces>(k)) {
+    const std::size_t columns = smaller(kPanelColumns, n - n0);
+    PanelSplit<kPieces> split = trans_b ? PanelSplit<kPieces>::transposed(numbers + n0 * ldb, ldb, k, columns, panel)
+                                        : PanelSplit<kPieces>(numbers + n0, ldb, k, panel, columns);
+    split.advance(split.left());
+    panel[tiles_bytes<kPieces>(k)] = split.splits();
+  }
 }
-constexpr GemmSplitting kSplitting{split_b_bytes, split_b};
+
+// A table of the matrix unit whose products are of so many pieces.
+template <int kPieces>
+constexpr GemmTable table_of(const char* name, const GemmPacking& weights,
+                             void (*gemm)(const GemmArgs&, const GemmRange&, float*) noexcept) noexcept {
+  return {.name = name,
+          .mr = 2 * kTileRows,
+          .nr = kPanelColumns,
+          .scratch_floats = kScratchFloats,
+          .prepared_floats = 0,
+          .matrix_unit = true,
+          .splits = true,
+          .rounds = false,
+          .row_cost = 14,
+          .weights = weights,
+          .operand = {name, 1, pieces_form, pieces_bytes<kPieces>, pack_pieces<kPieces>},
+          .gemm = gemm,
+          .dgemm = dgemm,
+          .tiles = nullptr};
+}
 
 }  // namespace
 }  // namespace infernode::microkernels

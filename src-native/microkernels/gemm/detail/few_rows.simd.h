@@ -238,7 +238,7 @@ template <std::size_t kRows>
 void skinny_packed(const GemmArgs& g, const GemmRange& range) noexcept {
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
-    skinny_panel<kRows>(g.k, static_cast<const float*>(g.a), g.lda, g.packed_b + n0 * g.packed_depth(), tile);
+    skinny_panel<kRows>(g.k, static_cast<const float*>(g.a), g.lda, g.packed_b.floats() + n0 * g.packed_b.k, tile);
     finish(output_at(g, range.m_begin, range.m_end - range.m_begin, n0, smaller(kNr, range.n_end - n0), true, true),
            tile + range.m_begin * kNr);
   }

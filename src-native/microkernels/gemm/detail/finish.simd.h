@@ -2,7 +2,7 @@
 
 #include "microkernels/common/activate.simd.h"
 #include "microkernels/common/register_tile.simd.h"
-#include "microkernels/gemm/gemm_tiles.h"
+#include "microkernels/common/tiles.h"
 
 // Where the sums of a register tile become elements of C.
 namespace infernode::microkernels {

@@ -1,7 +1,8 @@
 #pragma once
 
 #include "microkernels/common/simd_file.h"
-#include "microkernels/gemm/gemm_tiles.h"
+#include "microkernels/common/tiles.h"
+#include "microkernels/gemm/gemm.h"
 
 namespace infernode::microkernels {
 namespace {

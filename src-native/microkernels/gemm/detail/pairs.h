@@ -14,9 +14,9 @@
 
 #include "microkernels/common/bf16_pairs.h"
 #include "microkernels/common/register_tile.simd.h"
+#include "microkernels/common/tiles.h"
 #include "microkernels/gemm/detail/output.simd.h"
 #include "microkernels/gemm/gemm.h"
-#include "microkernels/gemm/gemm_tiles.h"
 
 namespace infernode::microkernels {
 
@@ -29,7 +29,7 @@ constexpr std::size_t kSkinnyAhead = 2048;  // words of B, whose panels follow e
 constexpr std::size_t kLeastK = 32;         // of a sum that is worth it
 constexpr std::size_t kMostRows = 384;      // however short they are
 constexpr std::size_t kMostWords = 192 * 784;  // of A, rounded at a time
-constexpr std::size_t kKeptWords = 408 * 784;  // of all blocks of K, kept for the next range of the same rows
+constexpr std::size_t kKeptWords = 408 * 784;  // of all blocks of K, of a PreparedA
 
 // Of words of A: whole vectors, and an odd number of them spreads rows over the cache sets.
 constexpr std::size_t row_words(std::size_t k) noexcept { return (divide_up(pairs_of(k), std::size_t{16}) | 1) * 16; }
@@ -111,7 +111,7 @@ struct GemmOfPairs {
   static constexpr std::size_t kPanelWords = Kernel::kBlockK / 2 * kPairColumns;
   // The AVX-512 kernel's among them.
   static constexpr std::size_t kScratchFloats =
-      larger(kKeptWords + kPanelWords, 192 * (kGemmBlockK + 16) + kGemmBlockK * kNr);
+      larger(kMostWords + kPanelWords, 192 * (kGemmBlockK + 16) + kGemmBlockK * kNr);
 
   static std::size_t block_of(std::size_t k) noexcept {
     if (k <= Kernel::kBlockK) return larger(k, std::size_t{1});
@@ -125,7 +125,8 @@ struct GemmOfPairs {
   }
   static_assert(rows_at_once(Kernel::kBlockK) > 0);
   // Rows that a tile reads behind the last one are memory, too.
-  static_assert((Kernel::kRows - 1) * row_words(Kernel::kBlockK) <= kPanelWords);
+  static constexpr std::size_t kBehind = (Kernel::kRows - 1) * row_words(Kernel::kBlockK);
+  static_assert(kBehind <= kPanelWords);
 
   // A panel of B: rows [k0, k0 + k), `cols` columns from n0 on.
   static void pack_panel(const void* b, FloatType type, std::size_t ldb, bool trans, std::size_t k0, std::size_t k,
@@ -138,20 +139,23 @@ struct GemmOfPairs {
     alignas(64) float chunk[kChunk * kPairColumns];
     for (std::size_t p = 0; p < k; p += kChunk) {
       const std::size_t rows = smaller(kChunk, k - p), at = trans ? n0 * ldb + k0 + p : (k0 + p) * ldb + n0;
-      gemm_table_avx512.pack_b(cols, rows, element(b, type, at), type, ldb, trans, chunk, 0, cols);
+      gemm_table_avx512.weights.pack(cols, rows, element(b, type, at), type, ldb, trans, chunk, 0, cols);
       round_panel(chunk, kPairColumns, rows, out + p / 2 * kPairColumns);
     }
   }
 
-  static std::size_t packed_b_floats(std::size_t n, std::size_t k) noexcept {
-    if (k < kLeastK) return gemm_table_avx512.packed_b_floats(n, k);
-    return divide_up(n, kPairColumns) * kPairColumns * pairs_of(k);
+  static PackedForm packed_form(std::size_t k) noexcept {
+    return k < kLeastK ? PackedForm::kFloats : PackedForm::kBf16Pairs;
+  }
+  static std::size_t packed_bytes(std::size_t n, std::size_t k) noexcept {
+    if (k < kLeastK) return gemm_table_avx512.weights.bytes(n, k);
+    return divide_up(n, kPairColumns) * kPairColumns * pairs_of(k) * sizeof(std::uint32_t);
   }
 
   static void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b,
-                     float* out, std::size_t n_begin, std::size_t n_end) noexcept {
-    if (k < kLeastK) return gemm_table_avx512.pack_b(n, k, b, type, ldb, trans_b, out, n_begin, n_end);
-    auto* const words = reinterpret_cast<std::uint32_t*>(out);
+                     void* out, std::size_t n_begin, std::size_t n_end) noexcept {
+    if (k < kLeastK) return gemm_table_avx512.weights.pack(n, k, b, type, ldb, trans_b, out, n_begin, n_end);
+    auto* const words = static_cast<std::uint32_t*>(out);
     for (std::size_t n0 = n_begin; n0 < n_end; n0 += kPairColumns)
       pack_panel(b, type, ldb, trans_b, 0, k, n0, smaller(kPairColumns, n - n0), words + n0 * pairs_of(k));
   }
@@ -174,29 +178,37 @@ struct GemmOfPairs {
     for (std::size_t p = 0; p < k; p += kPairColumns) {
       const std::size_t width = smaller(kPairColumns, k - p),
                         at = g.trans_a ? (k0 + p) * g.lda + m0 : m0 * g.lda + k0 + p;
-      gemm_table_avx512.pack_b(width, rows, element(g.a, g.a_type, at), g.a_type, g.lda, g.trans_a, chunk, 0, width);
+      gemm_table_avx512.weights.pack(width, rows, element(g.a, g.a_type, at), g.a_type, g.lda, g.trans_a, chunk, 0,
+                                     width);
       for (std::size_t r = 0; r < rows; ++r) round_into_vectors(chunk + r * kPairColumns, width, out + r * lda + p / 2);
     }
   }
 
   static const std::uint32_t* packed_words(const GemmArgs& g) noexcept {
-    return reinterpret_cast<const std::uint32_t*>(g.packed_b);
+    return static_cast<const std::uint32_t*>(g.packed_b.data);
   }
 
-  // Rows [m0, m0 + rows) of the range. All of its rows are kept where they fit.
+  // Whether all words of the range's rows fit a PreparedA.
+  static bool keeps(const GemmArgs& g, const GemmRange& range) noexcept {
+    const std::size_t block = block_of(g.k), blocks = divide_up(larger(g.k, std::size_t{1}), block);
+    return g.prepared_a && (range.m_end - range.m_begin) * blocks * row_words(block) <= kKeptWords;
+  }
+
+  // Rows [m0, m0 + rows) of the range.
   static void multiply_rows(const GemmArgs& g, const GemmRange& range, std::size_t m0, std::size_t rows,
                             std::uint32_t* scratch) noexcept {
-    std::uint32_t* const panel = scratch + kKeptWords;
+    std::uint32_t* const panel = scratch + kMostWords;
     const std::size_t block = block_of(g.k), lda = row_words(block);
     const std::size_t whole_row = divide_up(larger(g.k, std::size_t{1}), block) * lda;
-    const bool kept = (range.m_end - range.m_begin) * whole_row <= kKeptWords;
-    std::uint32_t* a = kept ? scratch + (m0 - range.m_begin) * whole_row : scratch;
+    const bool kept = keeps(g, range), ready = kept && g.prepared_a->ready;
+    std::uint32_t* a =
+        kept ? reinterpret_cast<std::uint32_t*>(g.prepared_a->memory) + (m0 - range.m_begin) * whole_row : scratch;
     Kernel kernel;
     std::size_t k0 = 0;
     do {
-      const std::size_t k = smaller(block, g.k - k0), panel_step = pairs_of(g.packed_depth()) * kPairColumns;
+      const std::size_t k = smaller(block, g.k - k0), panel_step = pairs_of(g.packed_b.k) * kPairColumns;
       const bool last = k0 + k == g.k;
-      if (!kept || !g.a_again) pack_a(g, m0, rows, k0, k, a, lda);
+      if (!ready) pack_a(g, m0, rows, k0, k, a, lda);
       for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kPairColumns) {
         const std::size_t cols = smaller(kPairColumns, range.n_end - n0);
         const std::uint32_t *b = panel, *next = nullptr;
@@ -220,7 +232,7 @@ struct GemmOfPairs {
     pack_a(g, 0, kRows, 0, g.k, a, lda);
     alignas(64) float tile[GemmTiles::kMaxFloats];
     for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kPairColumns) {
-      skinny_panel<kRows>(pairs, a, lda, packed_words(g) + n0 * pairs_of(g.packed_depth()), tile);
+      skinny_panel<kRows>(pairs, a, lda, packed_words(g) + n0 * pairs_of(g.packed_b.k), tile);
       gemm_table_avx512.tiles->finish(output_at(g, range.m_begin, range.m_end - range.m_begin, n0,
                                                 smaller(kPairColumns, range.n_end - n0), true, true),
                                       tile + range.m_begin * kPairColumns);
@@ -230,7 +242,8 @@ struct GemmOfPairs {
   static void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
     if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
     const bool other = g.m <= kSkinny || g.b_quantized || g.a_type != FloatType::kF32 || g.b_type != FloatType::kF32;
-    if (g.packed_depth() < kLeastK || (!g.packed_b && other)) return gemm_table_avx512.gemm(g, range, scratch);
+    if (g.packed_b ? g.packed_b.form != PackedForm::kBf16Pairs : g.k < kLeastK || other)
+      return gemm_table_avx512.gemm(g, range, scratch);
     auto* const words = reinterpret_cast<std::uint32_t*>(scratch);
     // All rows, even where a range holds some of them: sums must not depend on the cut.
     if (g.m <= kSkinny && g.m * row_words(g.k) <= kMostWords) {
@@ -250,14 +263,29 @@ struct GemmOfPairs {
       const std::size_t m0 = range.m_begin + i * rows / blocks, m1 = range.m_begin + (i + 1) * rows / blocks;
       multiply_rows(g, range, m0, m1 - m0, words);
     }
+    if (keeps(g, range)) g.prepared_a->ready = true;
   }
 
   static void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) noexcept {
     gemm_table_avx512.dgemm(g, range, scratch);
   }
 
-  static constexpr GemmTable table(const char* name) {
-    return {name, Kernel::kRows, kPairColumns, kScratchFloats, packed_b_floats, pack_b, gemm, dgemm, nullptr};
+  static constexpr GemmTable table(const char* name, bool matrix_unit) {
+    const GemmPacking packing{name, 2, packed_form, packed_bytes, pack_b};
+    return {.name = name,
+            .mr = Kernel::kRows,
+            .nr = kPairColumns,
+            .scratch_floats = kScratchFloats,
+            .prepared_floats = kKeptWords + kBehind,
+            .matrix_unit = matrix_unit,
+            .splits = false,
+            .rounds = true,
+            .row_cost = 14,  // rows are multiplied faster than they are rounded, unless few enough to be kept
+            .weights = packing,
+            .operand = packing,
+            .gemm = gemm,
+            .dgemm = dgemm,
+            .tiles = nullptr};
   }
 };
 

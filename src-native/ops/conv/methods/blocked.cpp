@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "microkernels/gemm/gemm_tiles.h"
+#include "microkernels/common/split.h"
 #include "microkernels/winograd/winograd.h"
 #include "ops/conv/methods/blocked_terms.h"
 #include "ops/conv/methods/counts.h"

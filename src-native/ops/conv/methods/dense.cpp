@@ -12,11 +12,14 @@ using microkernels::ConvWay;
 namespace {
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+const microkernels::ConvTable& table_of(const ConvSite& site) {
+  return microkernels::conv_table(site.rung, site.precision);
+}
 
 }  // namespace
 
 ConvDense::ConvDense(kernel::KernelInfo& info, const ConvSite& site, ConvWay way)
-    : table_(microkernels::conv_table(site.rung)), way_(way), groups_(site.groups) {
+    : table_(table_of(site)), way_(way), groups_(site.groups) {
   const tensor::Tensor* const w = site.weight;
   if (w == nullptr) return;
   const tensor::Shape shape = w->shape();
@@ -25,8 +28,8 @@ ConvDense::ConvDense(kernel::KernelInfo& info, const ConvSite& site, ConvWay way
   info.release_constant(1);
 }
 
-ConvDense::ConvDense(CpuRung rung, std::int64_t groups)
-    : table_(microkernels::conv_table(rung)), way_(ConvWay::kAny), groups_(size(groups)) {}
+ConvDense::ConvDense(const microkernels::ConvTable& table, std::int64_t groups)
+    : table_(table), way_(ConvWay::kAny), groups_(size(groups)) {}
 
 tensor::Buffer ConvDense::pack(const float* weight, const tensor::Shape& shape) const {
   const std::size_t out_channels = size(shape[0]) / groups_, in_channels = size(shape[1]),
@@ -73,7 +76,6 @@ void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const Conv
           .residual = o.residual == nullptr ? nullptr : o.residual + product * out_size,
           .activation = activation,
           .output = o.y + product * out_size,
-          .precision = ctx.run().precision,
           .way = way_,
       };
       table_.conv(args, split.range(i % split.count(), p.shape.out_channels, positions), memory);
@@ -87,7 +89,7 @@ namespace {
 /// not run.
 bool can_run(const ConvSite& site, ConvWay way) {
   return !site.depthwise() && (way == ConvWay::kUnit) == (site.rung == CpuRung::Amx) &&
-         microkernels::conv_table(site.rung).runs(way, site.shape);
+         table_of(site).runs(way, site.shape);
 }
 template <ConvWay kWay>
 bool can_run_by(const ConvSite& site) {
@@ -109,7 +111,7 @@ cost::Terms few_terms(const ConvSite& site) {
 /// Calls, multiply-adds along padded rows, floats of padded rows, floats written, segments of rows written.
 cost::Terms direct_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
-  const std::size_t nr = microkernels::conv_table(site.rung).nr;
+  const std::size_t nr = table_of(site).nr;
   const std::size_t pitch = s.out_w + (s.kernel_w - 1) * s.dilation_w, reach = (s.kernel_h - 1) * s.dilation_h;
   const double groups = number(site.groups), places = whole((s.out_h - 1) * pitch + s.out_w, nr);
   return {groups, groups * number(s.out_channels) * number(s.depth()) * places,
@@ -120,7 +122,7 @@ cost::Terms direct_terms(const ConvSite& site) {
 /// Calls, multiply-adds, packed floats, runs of them, floats written once a block of k.
 cost::Terms columns_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
-  const std::size_t nr = microkernels::conv_table(site.rung).nr, positions = s.positions();
+  const std::size_t nr = table_of(site).nr, positions = s.positions();
   constexpr std::size_t kBlock = 256;  // of k, about
   const double groups = number(site.groups), filled = whole(positions, nr), depth = number(s.depth());
   const bool plain = s.kernel_points() == 1 && s.stride_w == 1;

@@ -11,7 +11,7 @@ class ConvDense final : public ConvRunner {
   /// Takes the constant weight where there is one.
   ConvDense(kernel::KernelInfo& info, const ConvSite& site, microkernels::ConvWay way);
   /// Of a weight that is read and packed at run, whichever way suits it.
-  ConvDense(CpuRung rung, std::int64_t groups);
+  ConvDense(const microkernels::ConvTable& table, std::int64_t groups);
 
   bool reads_weight() const override { return !packed_; }
   void run(kernel::KernelContext& ctx, const ConvProblem& problem, const ConvOperands& operands,

@@ -7,7 +7,7 @@ namespace infernode::ops {
 
 class ConvDepthwise final : public ConvRunner {
  public:
-  explicit ConvDepthwise(CpuRung rung) : table_(microkernels::conv_table(rung)) {}
+  explicit ConvDepthwise(const microkernels::ConvTable& table) : table_(table) {}
   bool reads_weight() const override { return true; }
   void run(kernel::KernelContext& ctx, const ConvProblem& problem, const ConvOperands& operands,
            const microkernels::ActivationArgs& activation) const override;

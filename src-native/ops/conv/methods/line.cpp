@@ -22,7 +22,7 @@ class ConvLine final : public ConvRunner {
       : rung_(site.rung), table_(microkernels::gemm_table(site.rung, site.precision)) {
     const std::size_t n = site.shape.out_channels, channels = site.shape.in_channels, k = site.shape.depth(),
                       points = site.shape.kernel_w;
-    packed_ = info.packer().pack(info.node(), 1, cat("conv.line.", table_.name), [&](const Tensor& weight) {
+    packed_ = info.packer().pack(info.node(), 1, cat("conv.line.", table_.weights.name), [&](const Tensor& weight) {
       std::vector<float> rows(n * k);  // of a product's right side: [out_channels][points][channels]
       const float* from = weight.data<float>();
       for (std::size_t i = 0; i < n; ++i) {
@@ -30,9 +30,8 @@ class ConvLine final : public ConvRunner {
           for (std::size_t p = 0; p < points; ++p) rows[i * k + p * channels + c] = *from++;
         }
       }
-      tensor::Buffer out = tensor::host_allocator().allocate(checked_mul(table_.packed_b_floats(n, k), sizeof(float)));
-      table_.pack_b(n, k, rows.data(), microkernels::FloatType::kF32, k, true, reinterpret_cast<float*>(out.data()), 0,
-                    n);
+      tensor::Buffer out = tensor::host_allocator().allocate(table_.weights.bytes(n, k));
+      table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, out.data(), 0, n);
       return out;
     });
     info.release_constant(1);
@@ -52,7 +51,7 @@ class ConvLine final : public ConvRunner {
     microkernels::GemmArgs args{
         .m = positions, .n = made, .k = s.depth(), .lda = s.stride_w * channels, .epilogue = {}};
     args.a = rows;
-    args.packed_b = reinterpret_cast<const float*>(packed_.data());
+    args.packed_b = table_.weights.packed(made, s.depth(), packed_.data());
     args.c = rows + input;
     args.ldc = made;
     args.accumulate = o.residual != nullptr;

@@ -38,7 +38,7 @@ constexpr const ConvMethod* kMethods[] = {
 class ConvGeneral final : public ConvRunner {
  public:
   explicit ConvGeneral(kernel::KernelInfo& info)
-      : depthwise_(info.cpu_rung()), dense_(info.cpu_rung(), info.attributes().get_int("group", 1)) {}
+      : depthwise_(info.kernels().conv), dense_(info.kernels().conv, info.attributes().get_int("group", 1)) {}
   bool reads_weight() const override { return true; }
   void run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
            const microkernels::ActivationArgs& activation) const override {

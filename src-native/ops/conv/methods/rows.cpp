@@ -48,11 +48,12 @@ class ConvRows final : public ConvRunner {
     const std::size_t n = size(site.weight->dim(0)), channels = site.shape.in_channels,
                       points = site.shape.kernel_points();
     const std::size_t k = by_point_ ? channels : channels * points, count = by_point_ ? points : 1;
-    point_floats_ = align_up(table_.packed_b_floats(n, k), std::size_t{16});
+    point_bytes_ = align_up(table_.weights.bytes(n, k), std::size_t{64});
+    packed_k_ = k;
     packed_ = info.packer().pack(
-        info.node(), 1, cat("conv.rows.", table_.name, by_point_ ? ".points" : ""), [&](const tensor::Tensor& weight) {
+        info.node(), 1, cat("conv.rows.", table_.weights.name, by_point_ ? ".points" : ""), [&](const tensor::Tensor& weight) {
           tensor::Buffer out =
-              tensor::host_allocator().allocate(checked_mul(checked_mul(point_floats_, count), sizeof(float)));
+              tensor::host_allocator().allocate(checked_mul(point_bytes_, count));
           std::vector<float> rows(n * k);
           for (std::size_t i = 0; i < count; ++i) {
             const std::size_t first = i, taken = by_point_ ? 1 : points;
@@ -63,8 +64,8 @@ class ConvRows final : public ConvRunner {
                 for (std::size_t c = 0; c < channels; ++c) to[c] = from[c * points];
               }
             }
-            table_.pack_b(n, k, rows.data(), microkernels::FloatType::kF32, k, true,
-                          reinterpret_cast<float*>(out.data()) + i * point_floats_, 0, n);
+            table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, out.data() + i * point_bytes_,
+                                0, n);
           }
           return out;
         });
@@ -101,8 +102,8 @@ class ConvRows final : public ConvRunner {
   }
 
  private:
-  const float* weights(std::size_t point) const {
-    return reinterpret_cast<const float*>(packed_.data()) + point * point_floats_;
+  microkernels::PackedB weights(std::size_t columns, std::size_t point) const {
+    return table_.weights.packed(columns, packed_k_, packed_.data() + point * point_bytes_);
   }
 
   /// Of one position that sees the input as it is: images are rows.
@@ -110,7 +111,7 @@ class ConvRows final : public ConvRunner {
     args.m = size(p.images);
     args.a = o.x;
     args.lda = args.k;
-    args.packed_b = weights(0);
+    args.packed_b = weights(args.n, 0);
     args.c = o.y;
     args.epilogue.residual = o.residual;
     args.epilogue.ld_residual = args.n;
@@ -127,7 +128,7 @@ class ConvRows final : public ConvRunner {
     args.c = reinterpret_cast<float*>(hold.data());
     float* const gathered = args.c + most * args.n;
     args.k = args.lda = depth;
-    args.packed_b = weights(0);
+    args.packed_b = weights(args.n, 0);
     const std::size_t pieces = ceil_div(positions, most);
     for (std::size_t i = 0; i < pieces; ++i) {
       const std::size_t begin = i * positions / pieces, end = (i + 1) * positions / pieces;
@@ -190,7 +191,7 @@ class ConvRows final : public ConvRunner {
           for (std::size_t kw = part.along[2].first; kw <= last[2]; ++kw) {
             gather_point(ctx, s, part, o.x, {kd, kh, kw}, gathered);
             args.a = gathered;
-            args.packed_b = weights((kd * s.kernel_h + kh) * s.kernel_w + kw);
+            args.packed_b = weights(args.n, (kd * s.kernel_h + kh) * s.kernel_w + kw);
             args.accumulate = !first || o.residual != nullptr;
             first = false;
             const bool done = kd == last[0] && kh == last[1] && kw == last[2];
@@ -287,7 +288,7 @@ class ConvRows final : public ConvRunner {
   CpuRung rung_;
   const GemmTable& table_;
   bool by_point_;  ///< weights are packed by kernel point
-  std::size_t point_floats_ = 0;
+  std::size_t point_bytes_ = 0, packed_k_ = 0;
   tensor::Buffer packed_;
 };
 

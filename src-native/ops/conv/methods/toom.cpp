@@ -70,7 +70,7 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
   add_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)];
   subtract_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kSub)];
   microkernels::toom_shares(made, channels, points, w->data<float>(), shares_.data());
-  packed_ = info.packer().pack(info.node(), 1, cat("conv.toom.", table_->name), [&](const Tensor& weight) {
+  packed_ = info.packer().pack(info.node(), 1, cat("conv.toom.", table_->weights.name), [&](const Tensor& weight) {
     const std::size_t k = channels * points;
     std::vector<float> rows(made * k);
     const float* from = weight.data<float>();
@@ -80,9 +80,8 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
           rows[i * k + place * channels + c] = from[i * k + c * points + tap_at(points, place)];
       }
     }
-    tensor::Buffer out =
-        tensor::host_allocator().allocate(checked_mul(table_->packed_b_floats(made, k), sizeof(float)));
-    table_->pack_b(made, k, rows.data(), FloatType::kF32, k, true, reinterpret_cast<float*>(out.data()), 0, made);
+    tensor::Buffer out = tensor::host_allocator().allocate(table_->weights.bytes(made, k));
+    table_->weights.pack(made, k, rows.data(), FloatType::kF32, k, true, out.data(), 0, made);
     return out;
   });
   info.release_constant(1);
@@ -118,10 +117,9 @@ void ConvToom::direct(kernel::KernelContext& ctx, const Line& line, GemmArgs arg
   args.m = line.positions;
   args.k = line.channels;
   args.lda = line.channels;
-  args.packed_k = line.depth;
   for (std::size_t place = 0; place < taps_; ++place) {
     args.a = rows + tap_at(taps_, place) * line.channels;
-    args.packed_b = weights() + place * line.channels * table_->nr;
+    args.packed_b = table_->weights.packed(line.made, line.depth, weights() + place * line.channels * table_->nr);
     args.accumulate = place > 0;
     args.epilogue = place + 1 == taps_ ? epilogue : microkernels::GemmEpilogue{};
     run_gemm(ctx, *table_, args);
@@ -161,8 +159,7 @@ void ConvToom::pairs(kernel::KernelContext& ctx, const Line& line, GemmArgs args
     args.m = line.pairs;
     args.k = args.lda = k;
     args.a = scratch;
-    args.packed_b = packed;
-    args.packed_k = packed_k;
+    args.packed_b = table_->weights.packed(line.made, packed_k, packed);
     args.c = y + first * ld;
     args.ldc = 2 * ld;
     args.accumulate = add;

@@ -129,7 +129,7 @@ void check_many(const BlockedConvTable& table, bool bfloat16, double tolerance =
 
 TEST_CASE("blocked conv agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
-    const BlockedConvTable& table = blocked_conv_table(rung);
+    const BlockedConvTable& table = kernel_set(rung).blocked_conv;
     check_many(table, false);
     // In strips of columns.
     check_dense(table, make_shape(520, 3, {1, 3, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
@@ -142,12 +142,13 @@ TEST_CASE("blocked conv agrees with the definition for many shapes") {
 }
 
 TEST_CASE("blocked conv of bfloat16 numbers agrees with the definition for many shapes") {
-  for_each_bfloat16_target([](CpuRung rung) { check_many(blocked_conv_table(rung, Float32Precision::kMedium), true); });
+  for_each_bfloat16_target(
+      [](CpuRung rung) { check_many(kernel_set(rung, Float32Precision::kMedium).blocked_conv, true); });
 }
 
 TEST_CASE("blocked conv of high precision agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
-    if (rung == CpuRung::Amx) check_many(blocked_conv_table(rung, Float32Precision::kHigh), false, 16);
+    if (rung == CpuRung::Amx) check_many(kernel_set(rung, Float32Precision::kHigh).blocked_conv, false, 16);
   });
 }
 
@@ -199,7 +200,7 @@ void for_each_precision(Fn fn) {
 
 TEST_CASE("blocked conv gives the same bits however it is cut") {
   for_each_precision([](CpuRung rung, Float32Precision precision) {
-    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const BlockedConvTable& table = kernel_set(rung, precision).blocked_conv;
     const ConvShape shapes[] = {
         make_shape(100, 70, {1, 31, 29}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
         make_shape(100, 70, {1, 31, 29}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
@@ -230,7 +231,7 @@ TEST_CASE("blocked conv gives the same bits however it is cut") {
 
 TEST_CASE("blocked conv of planes gives the same numbers for any count of them") {
   for_each_precision([](CpuRung rung, Float32Precision precision) {
-    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const BlockedConvTable& table = kernel_set(rung, precision).blocked_conv;
     const bool halves = precision == Float32Precision::kHigh && rung == CpuRung::Amx;
     std::size_t index = 0;
     for (std::size_t channels = 1; channels <= 9; ++channels) {
@@ -248,7 +249,7 @@ TEST_CASE("blocked conv of planes gives the same numbers for any count of them")
 
 TEST_CASE("blocked conv of planes makes bfloat16 as it does float32") {
   for_each_bfloat16_target([](CpuRung rung) {
-    const BlockedConvTable& table = blocked_conv_table(rung, Float32Precision::kMedium);
+    const BlockedConvTable& table = kernel_set(rung, Float32Precision::kMedium).blocked_conv;
     for (const Activation kind : {Activation::kRelu, Activation::kSilu, Activation::kNone}) {
       Problem problem(table, make_shape(3, 40, {1, 33, 41}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1), 3, true);
       problem.c.args.activation = {kind, 0, 0};
@@ -269,7 +270,7 @@ TEST_CASE("blocked conv of planes makes bfloat16 as it does float32") {
 
 TEST_CASE("blocked conv keeps infinities, NaN and tiny numbers where the definition has them, and the rest as it was") {
   for_each_precision([](CpuRung rung, Float32Precision precision) {
-    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const BlockedConvTable& table = kernel_set(rung, precision).blocked_conv;
     const bool rounds = precision == Float32Precision::kMedium && rung >= CpuRung::Bf16;
     for (const ConvShape& s : {make_shape(4, 35, {1, 12, 18}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 1, 1),
                                make_shape(40, 35, {1, 12, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
@@ -315,7 +316,7 @@ TEST_CASE("blocked conv keeps infinities, NaN and tiny numbers where the definit
 
 TEST_CASE("blocked conv takes weights and inputs of any size") {
   for_each_precision([](CpuRung rung, Float32Precision precision) {
-    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const BlockedConvTable& table = kernel_set(rung, precision).blocked_conv;
     const bool rounds = precision == Float32Precision::kMedium && rung >= CpuRung::Bf16;
     const double tolerance = rounds ? 2e-2 : precision == Float32Precision::kHigh && rung == CpuRung::Amx ? 1e-4 : 2e-6;
     for (const auto& [input, weight] : {std::pair{0x1p-120f, 0x1p60f}, {0x1p60f, 0x1p-120f}, {0x1p100f, 0x1p-90f}}) {
@@ -349,7 +350,7 @@ TEST_CASE("blocked conv applies every activation") {
                                  Activation::kHardSwish, Activation::kHardSigmoid, Activation::kGelu,
                                  Activation::kGeluTanh,  Activation::kSilu};
   for_each_precision([&](CpuRung rung, Float32Precision precision) {
-    const BlockedConvTable& table = blocked_conv_table(rung, precision);
+    const BlockedConvTable& table = kernel_set(rung, precision).blocked_conv;
     Problem problem(table, make_shape(40, 35, {1, 5, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), 3);
     const std::vector<float> plain = problem.run();
     for (const Activation kind : kAll) {
@@ -384,7 +385,7 @@ TEST_CASE("blocked conv applies every activation") {
 
 TEST_CASE("a window that does not fit scratch is refused") {
   for_each_target([](CpuRung rung) {
-    const BlockedConvTable& table = blocked_conv_table(rung);
+    const BlockedConvTable& table = kernel_set(rung).blocked_conv;
     CHECK(table.fits(make_shape(512, 16, {1, 20, 20}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1)));
     CHECK_FALSE(table.fits(make_shape(512, 16, {1, 20, 20}, {1, 15, 15}, {1, 1, 1}, {1, 1, 1}, 7, 7)));
     CHECK_FALSE(table.fits(make_shape(16, 16, {4, 20, 20}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1)));
@@ -393,7 +394,7 @@ TEST_CASE("a window that does not fit scratch is refused") {
 
 TEST_CASE("blocked depthwise conv agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
-    const BlockedConvTable& table = blocked_conv_table(rung);
+    const BlockedConvTable& table = kernel_set(rung).blocked_conv;
     std::size_t index = 0;
     std::vector<ConvShape> all = shapes(37, 37);
     for (const std::size_t kernel : {3, 5, 7}) {

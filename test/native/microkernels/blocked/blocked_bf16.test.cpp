@@ -106,7 +106,7 @@ constexpr std::size_t kStep = 1;
 
 TEST_CASE("blocked conv takes and makes bfloat16 as it does float32") {
   for_each_bfloat16_target([](CpuRung rung) {
-    const BlockedConvTable& table = blocked_conv_table(rung, Float32Precision::kMedium);
+    const BlockedConvTable& table = kernel_set(rung, Float32Precision::kMedium).blocked_conv;
     REQUIRE(table.takes_bf16);
     Scratch<float> scratch(table.scratch_floats);
     std::size_t index = 0;
@@ -140,7 +140,7 @@ TEST_CASE("blocked conv takes and makes bfloat16 as it does float32") {
 
 TEST_CASE("blocked depthwise conv takes and makes bfloat16 as it does float32") {
   for_each_bfloat16_target([](CpuRung rung) {
-    const BlockedConvTable& table = blocked_conv_table(rung, Float32Precision::kMedium);
+    const BlockedConvTable& table = kernel_set(rung, Float32Precision::kMedium).blocked_conv;
     std::vector<ConvShape> all = shapes(37, 37);
     for (const std::size_t kernel : {3, 5, 7}) {
       const auto pad = static_cast<std::ptrdiff_t>(kernel / 2);
@@ -177,7 +177,7 @@ TEST_CASE("blocked depthwise conv takes and makes bfloat16 as it does float32") 
 
 TEST_CASE("blocked winograd takes and makes bfloat16 as it does float32") {
   with_bfloat16([](CpuRung rung) {
-    const BlockedWinogradTable& table = blocked_winograd_table(rung, Float32Precision::kMedium);
+    const BlockedWinogradTable& table = kernel_set(rung, Float32Precision::kMedium).blocked_winograd;
     const ConvShape all[] = {window(24, 24, 14, 14, 1, 1, 1, 1), window(33, 25, 13, 17, 1, 1, 1, 1),
                              window(20, 7, 9, 40, 0, 0, 0, 0),   window(17, 70, 8, 35, 2, 1, 0, 2),
                              window(40, 50, 7, 7, 1, 1, 1, 1),   window(18, 5, 1, 70, 1, 1, 1, 1),

@@ -53,7 +53,7 @@ TEST_CASE("conv agrees with the definition for many shapes") {
     std::size_t index = 0;
     for (const ConvShape& s : shapes(5, 7)) {
       CAPTURE(index);
-      check_definition(conv_table(rung), s, ++index, false, false);
+      check_definition(kernel_set(rung).conv, s, ++index, false, false);
     }
   });
 }
@@ -65,10 +65,10 @@ TEST_CASE("conv of many channels agrees with the definition for many shapes") {
       if (s.kernel_points() > 30) s.in_channels = 24;
       CAPTURE(index);
       ++index;
-      check_definition(conv_table(rung), s, index, index % 3 == 1, index % 4 == 2);
+      check_definition(kernel_set(rung).conv, s, index, index % 3 == 1, index % 4 == 2);
     }
     const auto wide = make_shape(33, 40, {1, 3, 200}, {1, 3, 5}, {1, 1, 1}, {1, 1, 40}, 2, 3);  // a long way around
-    check_definition(conv_table(rung), wide, 7, true, false);
+    check_definition(kernel_set(rung).conv, wide, 7, true, false);
   });
 }
 
@@ -76,24 +76,27 @@ TEST_CASE("conv to few positions agrees with the definition") {
   for_each_target([](CpuRung rung) {
     for (std::size_t positions = 1; positions <= 9; ++positions) {
       CAPTURE(positions);
-      check_definition(conv_table(rung), make_shape(129, 13, {1, 1, positions}, {1, 1, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1),
-                       positions, false, false);
-      check_definition(conv_table(rung),
+      check_definition(kernel_set(rung).conv,
+                       make_shape(129, 13, {1, 1, positions}, {1, 1, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), positions, false,
+                       false);
+      check_definition(kernel_set(rung).conv,
                        make_shape(300, 18, {1, 1, 3 * positions}, {1, 1, 4}, {1, 1, 3}, {1, 1, 2}, 2, 2), positions,
                        false, false);
-      check_definition(conv_table(rung), make_shape(70, 7, {1, 4, positions}, {1, 3, 2}, {1, 3, 1}, {1, 1, 1}, 1, 0),
-                       positions, false, false);
-      check_definition(conv_table(rung), make_shape(65, 5, {1, 1, positions}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
-                       positions, false, false);
+      check_definition(kernel_set(rung).conv,
+                       make_shape(70, 7, {1, 4, positions}, {1, 3, 2}, {1, 3, 1}, {1, 1, 1}, 1, 0), positions, false,
+                       false);
+      check_definition(kernel_set(rung).conv,
+                       make_shape(65, 5, {1, 1, positions}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0), positions, false,
+                       false);
     }
-    check_definition(conv_table(rung), make_shape(40, 9, {2, 3, 2}, {3, 3, 3}, {1, 2, 1}, {1, 1, 1}, 1, 1), 1, false,
-                     false);
+    check_definition(kernel_set(rung).conv, make_shape(40, 9, {2, 3, 2}, {3, 3, 3}, {1, 2, 1}, {1, 1, 1}, 1, 1), 1,
+                     false, false);
   });
 }
 
 TEST_CASE("conv sums K in blocks, and gives the same bits however it is cut") {
   for_each_target([](CpuRung rung) {
-    const ConvTable& table = conv_table(rung);
+    const ConvTable& table = kernel_set(rung).conv;
     const ConvShape s = make_shape(120, 50, {1, 13, 14}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1);
     const std::size_t depth = s.depth(), positions = s.positions();
     std::vector<float> input(s.in_channels * s.in_h * s.in_w), weight(s.out_channels * depth);
@@ -133,7 +136,7 @@ TEST_CASE("conv sums K in blocks, and gives the same bits however it is cut") {
 
 TEST_CASE("depthwise agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
-    const ConvTable& table = conv_table(rung);
+    const ConvTable& table = kernel_set(rung).conv;
     std::vector<ConvShape> all = shapes(1, 1);
     all.push_back(make_shape(1, 1, {1, 3, 9000}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1));  // more than one strip
     all.push_back(make_shape(1, 1, {1, 5, 3000}, {1, 5, 7}, {1, 3, 4}, {1, 1, 2}, 2, 2));
@@ -182,7 +185,7 @@ TEST_CASE("depthwise agrees with the definition for many shapes") {
 
 TEST_CASE("depthwise of several planes gives what each plane alone does") {
   for_each_target([](CpuRung rung) {
-    const ConvTable& table = conv_table(rung);
+    const ConvTable& table = kernel_set(rung).conv;
     for (const ConvShape& s : shapes(1, 1)) {
       const std::size_t planes = 3, in_size = s.in_d * s.in_h * s.in_w, positions = s.positions();
       Guarded<float> input(planes * in_size), weight(planes * s.kernel_points()), biases(planes);
@@ -223,7 +226,7 @@ TEST_CASE("col2im adds every column where conv read it") {
       Random random(4);
       random.fill(columns);
       for (float& x : image) x = 0;
-      conv_table(rung).col2im(s, columns.data(), image.data());
+      kernel_set(rung).conv.col2im(s, columns.data(), image.data());
       // <columns, im2col(probe)> = <col2im(columns), probe> for any probe image.
       Guarded<float> probe(image.size());
       random.fill(probe);

@@ -9,7 +9,7 @@ namespace {
 
 TEST_CASE("every float16 and bfloat16 converts to float32 and back") {
   for_each_target([](CpuRung rung) {
-    const ConvertTable& table = convert_table(rung);
+    const ConvertTable& table = kernel_set(rung).convert;
     std::vector<std::uint16_t> bits(65536), back(65536);
     std::vector<float> wide(65536);
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
@@ -33,7 +33,7 @@ TEST_CASE("every float16 and bfloat16 converts to float32 and back") {
 
 TEST_CASE("float32 rounds to the nearest even float16 and bfloat16") {
   for_each_target([](CpuRung rung) {
-    const ConvertTable& table = convert_table(rung);
+    const ConvertTable& table = kernel_set(rung).convert;
     std::vector<float> x = {0.0f,          -0.0f,    65519.0f, 65520.0f, 65504.0f,  -70000.0f, 1e-8f, 2.98e-8f,
                             2.9802322e-8f, 5.96e-8f, 6.1e-5f,  INFINITY, -INFINITY, 3.4e38f,   1e-40f};
     Random random(1);
@@ -59,7 +59,7 @@ TEST_CASE("float32 rounds to the nearest even float16 and bfloat16") {
 
 TEST_CASE("quantize and dequantize rows of every length") {
   for_each_target([](CpuRung rung) {
-    const ConvertTable& table = convert_table(rung);
+    const ConvertTable& table = kernel_set(rung).convert;
     for (std::size_t n = 0; n < 70; n += n < 36 ? 1 : 11) {
       Guarded<float> x(n), back(n);
       Guarded<std::uint8_t> u(n);
@@ -105,8 +105,8 @@ TEST_CASE("quantize takes NaN as 0 and infinities as the ends") {
     const float x[3] = {std::nanf(""), INFINITY, -INFINITY};
     std::uint8_t u[3];
     std::int8_t s[3];
-    convert_table(rung).quantize_u8(x, u, 3, 1.0f, 9);
-    convert_table(rung).quantize_s8(x, s, 3, 1.0f, 9);
+    kernel_set(rung).convert.quantize_u8(x, u, 3, 1.0f, 9);
+    kernel_set(rung).convert.quantize_s8(x, s, 3, 1.0f, 9);
     CHECK((u[0] == 9 && u[1] == 255 && u[2] == 0));
     CHECK((s[0] == 9 && s[1] == 127 && s[2] == -128));
   });
@@ -125,7 +125,7 @@ TEST_CASE("min_max skips NaN") {
         low = std::min(low, v);
         high = std::max(high, v);
       }
-      convert_table(rung).min_max(x.data(), n, &actual_low, &actual_high);
+      kernel_set(rung).convert.min_max(x.data(), n, &actual_low, &actual_high);
       CHECK((actual_low == low && actual_high == high));
     }
   });

@@ -97,7 +97,7 @@ void check_value(const UnaryCase& c, float x, float actual) {
 
 TEST_CASE("unary loops are accurate over their range") {
   for_each_target([](CpuRung rung) {
-    const ElementwiseTable& table = elementwise_table(rung);
+    const ElementwiseTable& table = kernel_set(rung).elementwise;
     std::vector<float> x(20000), y(x.size());
     for (const UnaryCase& c : kUnaryCases) {
       Random random(7);
@@ -116,7 +116,7 @@ TEST_CASE("unary loops accept every magnitude, NaN, infinities, zeros and denorm
     return gated && x < -80.0f;
   };
   for_each_target([&](CpuRung rung) {
-    const ElementwiseTable& table = elementwise_table(rung);
+    const ElementwiseTable& table = kernel_set(rung).elementwise;
     std::vector<float> x = {0.0f,    -0.0f,           INFINITY, -INFINITY, std::nanf(""), 1e-40f,
                             -1e-40f, 1.17549435e-38f, 3.4e38f,  -3.4e38f,  1.0f,          -1.0f};
     for (float magnitude = 1e-37f; magnitude < 1e38f; magnitude *= 3.7f) {
@@ -139,7 +139,7 @@ TEST_CASE("Gelu far below zero is zero, and NaN of minus infinity") {
   for_each_target([](CpuRung rung) {
     const float x[] = {-10.5f, -60.0f, -3.4e38f, -INFINITY};
     float y[4];
-    elementwise_table(rung)[UnaryOp::kGelu](x, y, 4, 0, 0);
+    kernel_set(rung).elementwise[UnaryOp::kGelu](x, y, 4, 0, 0);
     for (int i = 0; i < 3; ++i) CHECK(y[i] == 0);
     CHECK(std::isnan(y[3]));
   });
@@ -147,7 +147,7 @@ TEST_CASE("Gelu far below zero is zero, and NaN of minus infinity") {
 
 TEST_CASE("unary loops stay inside arrays of every length and work in place") {
   for_each_target([](CpuRung rung) {
-    const ElementwiseTable& table = elementwise_table(rung);
+    const ElementwiseTable& table = kernel_set(rung).elementwise;
     for (std::size_t n = 0; n <= 67; n += n < 35 ? 1 : 8) {
       Guarded<float> x(n), y(n);
       Random random(n);
@@ -188,7 +188,7 @@ double binary_reference(BinaryOp op, double x, double y) {
 
 TEST_CASE("binary loops match scalar arithmetic in all three forms") {
   for_each_target([](CpuRung rung) {
-    const ElementwiseTable& table = elementwise_table(rung);
+    const ElementwiseTable& table = kernel_set(rung).elementwise;
     const float specials[] = {0.0f, -0.0f,    1.0f,      -1.0f,         0.5f,  2.0f, 3.0f,
                               2.7f, INFINITY, -INFINITY, std::nanf(""), -4.0f, 1e30f};
     const std::size_t count = std::size(specials);
@@ -221,7 +221,7 @@ TEST_CASE("binary loops match scalar arithmetic in all three forms") {
 
 TEST_CASE("binary loops and multiply_add stay inside arrays of every length") {
   for_each_target([](CpuRung rung) {
-    const ElementwiseTable& table = elementwise_table(rung);
+    const ElementwiseTable& table = kernel_set(rung).elementwise;
     for (std::size_t n = 0; n < 40; ++n) {
       Guarded<float> x(n), y(n), z(n), out(n);
       Random random(n + 1);

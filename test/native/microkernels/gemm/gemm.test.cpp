@@ -7,7 +7,7 @@ namespace {
 
 TEST_CASE("gemm agrees with a scalar product for every shape of the register tile") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     for (std::size_t m = 1; m <= 2 * table.mr + 1; ++m) {
       for (const std::size_t n : {1u, 3u, 4u, 7u, 8u, 15u, 16u, 17u, 31u, 32u, 33u, 65u}) check(table, {m, n, 19});
     }
@@ -16,7 +16,7 @@ TEST_CASE("gemm agrees with a scalar product for every shape of the register til
 
 TEST_CASE("gemm handles transposes, packing, accumulation and epilogues together") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     for (int bits = 0; bits < 32; ++bits) {
       for (const std::size_t m : {1u, 2u, 3u, 4u, 5u, 29u}) {
         Case c{m, 45, 37};
@@ -35,7 +35,7 @@ TEST_CASE("gemm handles transposes, packing, accumulation and epilogues together
 
 TEST_CASE("gemm sums K in blocks and rows in blocks") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     for (const std::size_t k : {383u, 384u, 385u, 1000u}) {
       for (const bool packed : {false, true}) {
         Case c{205, 50, k};
@@ -58,9 +58,9 @@ TEST_CASE("gemm with K = 0 applies the epilogue to zeros") {
     for (const std::size_t m : {1u, 9u}) {
       Case c{m, 21, 0};
       c.epilogue = true;
-      check(gemm_table(rung), c);
+      check(kernel_set(rung).gemm, c);
       c.accumulate = true;
-      check(gemm_table(rung), c);
+      check(kernel_set(rung).gemm, c);
     }
   });
 }
@@ -75,9 +75,9 @@ TEST_CASE("gemm converts float16 and bfloat16 operands") {
           c.trans_b = bits & 2;
           c.packed = bits & 4;
           c.b_type = type;
-          check(gemm_table(rung), c);
+          check(kernel_set(rung).gemm, c);
           c.a_type = type;
-          check(gemm_table(rung), c);
+          check(kernel_set(rung).gemm, c);
         }
       }
     }
@@ -86,7 +86,7 @@ TEST_CASE("gemm converts float16 and bfloat16 operands") {
 
 TEST_CASE("gemm expands an 8-bit B with one scale and zero point, or one for each column") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     for (const std::size_t m : {1u, 2u, 4u, 5u, 23u}) {
       for (int bits = 0; bits < 8; ++bits) {
         const std::size_t n = 37, k = 45;
@@ -164,27 +164,26 @@ TEST_CASE("gemm is as exact as its precision says, whatever the numbers") {
       for (std::size_t p = 0; p + 1 < k; p += 2)
         for (std::size_t j = 0; j < n; ++j) b[(p + 1) * n + j] = b[p * n + j] * (1 + spread[j] * 1e-5f);
     }
-    const auto error = [&](const GemmTable& table, Float32Precision precision) {
+    const auto error = [&](const GemmTable& table) {
       GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .epilogue = {}};
       args.c = out.data();
       args.ldc = n;
-      args.precision = precision;
       Scratch<float> scratch(table.scratch_floats);
       table.gemm(args, {0, m, 0, n}, scratch.data());
       return worst_share(args, b.data());
     };
-    const double plain = error(gemm_table(CpuRung::Baseline), Float32Precision::kHighest);
+    const double plain = error(kernel_set(CpuRung::Baseline).gemm);
     for_each_target([&](CpuRung rung) {
-      CHECK(error(gemm_table(rung), Float32Precision::kHighest) <= 2 * plain);
-      CHECK(error(gemm_table(rung), Float32Precision::kHigh) <= std::ldexp(1.0, -15));
-      CHECK(error(gemm_table(rung), Float32Precision::kMedium) <= std::ldexp(1.0, -7));
+      CHECK(error(kernel_set(rung).gemm_float32) <= 2 * plain);
+      CHECK(error(kernel_set(rung, Float32Precision::kHigh).gemm_float32) <= std::ldexp(1.0, -15));
+      CHECK(error(kernel_set(rung, Float32Precision::kMedium).gemm_float32) <= std::ldexp(1.0, -7));
     });
   }
 }
 
 TEST_CASE("gemm gives the same bits however C is cut") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     for (const std::size_t m : {1u, 4u, 100u}) {
       const std::size_t n = m == 100 ? 300 : 1500, k = 500;
       Random random(3);
@@ -214,16 +213,17 @@ TEST_CASE("gemm gives the same bits however C is cut") {
 
 TEST_CASE("gemm gives the same bits where few rows are cut") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     const std::size_t n = 70, k = 101;
     for (const std::size_t m : {2u, 3u, 4u}) {
       Random random(m);
-      std::vector<float> a(m * k), b(k * n), packed(table.packed_b_floats(n, k)), residual(m * n), bias(m);
+      std::vector<float> a(m * k), b(k * n), packed(table.weights.bytes(n, k) / sizeof(float)), residual(m * n),
+          bias(m);
       for (std::vector<float>* numbers : {&a, &b, &residual, &bias}) random.fill(*numbers);
       Scratch<float> scratch(table.scratch_floats);
       for (const bool trans_b : {false, true}) {
-        table.pack_b(n, k, b.data(), FloatType::kF32, trans_b ? k : n, trans_b, packed.data(), 0, n);
-        for (const float* packed_b : {static_cast<const float*>(nullptr), static_cast<const float*>(packed.data())}) {
+        table.weights.pack(n, k, b.data(), FloatType::kF32, trans_b ? k : n, trans_b, packed.data(), 0, n);
+        for (const PackedB& packed_b : {PackedB(), table.weights.packed(n, k, packed.data())}) {
           std::vector<float> whole(m * n), cut(m * n);
           GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .epilogue = {}};
           args.ldb = trans_b ? k : n;
@@ -250,17 +250,16 @@ TEST_CASE("gemm takes the first rows of a B that was packed with more") {
       for (const std::size_t all : {20u, 101u, 1701u}) {
         const std::size_t n = 70;
         Random random(all);
-        std::vector<float> a(m * all), b(n * all), packed(table.packed_b_floats(n, all)), c(m * n);
+        std::vector<float> a(m * all), b(n * all), packed(table.weights.bytes(n, all) / sizeof(float)), c(m * n);
         random.fill(a);
         random.fill(b);
         for (float& x : a) x = rounded(x);
         for (float& x : b) x = rounded(x);
-        table.pack_b(n, all, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+        table.weights.pack(n, all, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
         Scratch<float> scratch(table.scratch_floats);
         for (const std::size_t k : {std::size_t{2}, std::size_t{18}, all / 4 * 2}) {
           GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = all, .epilogue = {}};
-          args.packed_b = packed.data();
-          args.packed_k = all;
+          args.packed_b = table.weights.packed(n, all, packed.data());
           args.c = c.data();
           args.ldc = n;
           table.gemm(args, {0, m, 0, n}, scratch.data());
@@ -278,14 +277,14 @@ TEST_CASE("gemm takes the first rows of a B that was packed with more") {
     }
   };
   for_each_target([&](CpuRung rung) {
-    try_table(gemm_table(rung));
-    try_table(gemm_table(rung, Float32Precision::kMedium));
+    try_table(kernel_set(rung).gemm);
+    try_table(kernel_set(rung, Float32Precision::kMedium).gemm);
   });
 }
 
 TEST_CASE("split_gemm covers C exactly once") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     for (const std::size_t m : {1u, 5u, 128u, 1000u}) {
       for (const std::size_t n : {1u, 63u, 768u, 3072u}) {
         for (const std::size_t workers : {1u, 2u, 7u, 64u}) {
@@ -335,7 +334,7 @@ TEST_CASE("gemm activations match their definitions") {
     return 0;
   };
   for_each_target([&](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     const std::size_t n = 67;
     std::vector<float> x(7 * n), c(7 * n);
     Random random(9);
@@ -364,7 +363,7 @@ TEST_CASE("gemm activations match their definitions") {
 
 TEST_CASE("gemm carries NaN and infinity through, clamping included") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     for (const std::size_t m : {1u, 6u}) {
       std::vector<float> a(m * 3, 1.0f), b = {1, 1, 1, std::nanf(""), 1, 1, 1, INFINITY, 1}, c(m * 3);
       Scratch<float> scratch(table.scratch_floats);
@@ -385,7 +384,7 @@ TEST_CASE("gemm carries NaN and infinity through, clamping included") {
 
 TEST_CASE("dgemm agrees with a scalar product") {
   for_each_target([](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung);
+    const GemmTable& table = kernel_set(rung).gemm;
     for (int bits = 0; bits < 8; ++bits) {
       for (const std::size_t k : {0u, 5u, 300u}) {
         const std::size_t m = 11, n = 37;

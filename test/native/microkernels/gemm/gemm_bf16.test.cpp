@@ -9,16 +9,17 @@ namespace {
 
 template <typename Fn>
 void with_table(Fn fn) {
-  for_each_bfloat16_target([&](CpuRung rung) { fn(gemm_table(rung, Float32Precision::kMedium)); });
+  for_each_bfloat16_target([&](CpuRung rung) { fn(kernel_set(rung, Float32Precision::kMedium).gemm); });
 }
 
 // C of a whole product, cut for so many workers; B packed or as it is.
 std::vector<float> product(const GemmTable& table, GemmArgs args, bool packed, std::size_t workers) {
   std::vector<float> c(args.m * args.n);
-  Scratch<float> memory(packed ? table.packed_b_floats(args.n, args.k) : 0), scratch(table.scratch_floats);
+  Scratch<float> memory(packed ? table.weights.bytes(args.n, args.k) / sizeof(float) : 0),
+      scratch(table.scratch_floats);
   if (packed) {
-    table.pack_b(args.n, args.k, args.b, args.b_type, args.ldb, args.trans_b, memory.data(), 0, args.n);
-    args.packed_b = memory.data();
+    table.weights.pack(args.n, args.k, args.b, args.b_type, args.ldb, args.trans_b, memory.data(), 0, args.n);
+    args.packed_b = table.weights.packed(args.n, args.k, memory.data());
     args.b = nullptr;
   }
   args.c = c.data();
@@ -30,9 +31,9 @@ std::vector<float> product(const GemmTable& table, GemmArgs args, bool packed, s
 
 TEST_CASE("tables of other precisions and rungs stay what they were") {
   for_each_target([](CpuRung rung) {
-    CHECK((&gemm_table(rung, Float32Precision::kHigh) == &gemm_table(rung)) == (rung != CpuRung::Amx));
+    CHECK((&kernel_set(rung, Float32Precision::kHigh).gemm == &kernel_set(rung).gemm) == (rung != CpuRung::Amx));
     const bool own = rung == CpuRung::Bf16 || rung == CpuRung::Amx;
-    CHECK((&gemm_table(rung, Float32Precision::kMedium) == &gemm_table(rung)) == !own);
+    CHECK((&kernel_set(rung, Float32Precision::kMedium).gemm == &kernel_set(rung).gemm) == !own);
   });
 }
 
@@ -152,9 +153,9 @@ TEST_CASE("gemm of medium precision ends with residuals, biases and activations"
           for (std::vector<float>* x : {&bias_n, &bias_m, &residual, &before}) random.fill(*x, -3, 3);
           c = before;
           GemmArgs args{.m = m, .n = n, .k = k, .alpha = 0.5f, .a = a.data(), .lda = k, .epilogue = {}};
-          std::vector<float> packed(table.packed_b_floats(n, k));
-          table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
-          args.packed_b = packed.data();
+          std::vector<float> packed(table.weights.bytes(n, k) / sizeof(float));
+          table.weights.pack(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+          args.packed_b = table.weights.packed(n, k, packed.data());
           args.c = c.data();
           args.ldc = n;
           args.accumulate = (with & 1u) != 0;
@@ -191,15 +192,15 @@ TEST_CASE("gemm of medium precision ends with residuals, biases and activations"
 TEST_CASE("gemm of medium precision ends with activations far out, and of NaN") {
   with_table([](const GemmTable& table) {
     const std::size_t k = 32, n = 32;
-    std::vector<float> b(k * n), packed(table.packed_b_floats(n, k)), c(6 * n);
+    std::vector<float> b(k * n), packed(table.weights.bytes(n, k) / sizeof(float)), c(6 * n);
     for (std::size_t j = 0; j < n; ++j) b[j] = j == 31 ? std::nanf("") : static_cast<float>(j) * 20 - 300;
     b[0] = -INFINITY;
     b[1] = INFINITY;
-    table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+    table.weights.pack(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
     std::vector<float> a(6 * k);
     for (std::size_t i = 0; i < 6; ++i) a[i * k] = 1;
     GemmArgs args{.m = 6, .n = n, .k = k, .a = a.data(), .lda = k, .epilogue = {}};
-    args.packed_b = packed.data();
+    args.packed_b = table.weights.packed(n, k, packed.data());
     args.c = c.data();
     args.ldc = n;
     Scratch<float> scratch(table.scratch_floats);
@@ -220,7 +221,8 @@ TEST_CASE("gemm of medium precision takes an A of bfloat16") {
       for (const std::size_t k : {33u, 64u, 1999u}) {
         const std::size_t n = 70, lda = k + 3;
         Random random(k);
-        std::vector<float> a(m * lda), b(k * n), packed(table.packed_b_floats(n, k)), c(m * n), expected(m * n);
+        std::vector<float> a(m * lda), b(k * n), packed(table.weights.bytes(n, k) / sizeof(float)), c(m * n),
+            expected(m * n);
         random.fill(a);
         random.fill(b);
         std::vector<std::uint16_t> bits(a.size());
@@ -228,9 +230,9 @@ TEST_CASE("gemm of medium precision takes an A of bfloat16") {
           if (i % lda >= k) a[i] = std::nanf("");
           bits[i] = BFloat16(a[i]).bits;
         }
-        table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+        table.weights.pack(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
         GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = lda, .epilogue = {}};
-        args.packed_b = packed.data();
+        args.packed_b = table.weights.packed(n, k, packed.data());
         args.ldc = n;
         Scratch<float> scratch(table.scratch_floats);
         args.c = expected.data();
@@ -245,29 +247,31 @@ TEST_CASE("gemm of medium precision takes an A of bfloat16") {
   });
 }
 
-TEST_CASE("gemm of medium precision finds rows that the call before packed") {
+TEST_CASE("gemm of medium precision keeps rows that a call before prepared") {
   with_table([](const GemmTable& table) {
     for (const std::size_t m : {3u, 17u, 128u, 200u, 400u}) {
       for (const std::size_t k : {20u, 65u, 1600u, 3300u}) {  // short, in one block, in two and in three or four
         for (const bool trans_a : {false, true}) {
           const std::size_t n = 4 * table.nr + 3, lda = trans_a ? m : k;
           Random random(m + k);
-          std::vector<float> a(m * k), b(k * n), packed(table.packed_b_floats(n, k)), c(m * n), expected(m * n);
+          std::vector<float> a(m * k), b(k * n), packed(table.weights.bytes(n, k) / sizeof(float)), c(m * n),
+              expected(m * n);
           random.fill(a);
           random.fill(b);
-          table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+          table.weights.pack(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
           GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = lda, .trans_a = trans_a, .epilogue = {}};
-          args.packed_b = packed.data();
+          args.packed_b = table.weights.packed(n, k, packed.data());
           args.ldc = n;
-          Scratch<float> scratch(table.scratch_floats);
+          Scratch<float> scratch(table.scratch_floats), memory(table.prepared_floats);
           args.c = expected.data();
           table.gemm(args, {0, m, 0, n}, scratch.data());
           args.c = c.data();
           for (const auto& [begin, end] : {std::pair{std::size_t{0}, m / 2}, std::pair{m / 2, m}}) {
-            args.a_again = false;
+            PreparedA prepared{memory.data()};
+            args.prepared_a = &prepared;
             for (std::size_t j = 0; j < n; j += 2 * table.nr) {
               table.gemm(args, {begin, end, j, std::min(n, j + 2 * table.nr)}, scratch.data());
-              args.a_again = true;
+              CHECK(prepared.ready == (m > 4 && k >= 32 && (end - begin) * k < 400 * 1600));
             }
           }
           CHECK(c == expected);
@@ -299,13 +303,13 @@ TEST_CASE("gemm of medium precision gives the same bits where few rows are cut")
     for (const std::size_t m : {2u, 3u, 4u}) {
       const std::size_t n = 70, k = 101;
       Random random(m);
-      std::vector<float> a(m * k), b(k * n), packed(table.packed_b_floats(n, k)), c(m * n);
+      std::vector<float> a(m * k), b(k * n), packed(table.weights.bytes(n, k) / sizeof(float)), c(m * n);
       random.fill(a);
       random.fill(b);
       GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .epilogue = {}};
       const std::vector<float> whole = product(table, args, true, 1);
-      table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
-      args.packed_b = packed.data();
+      table.weights.pack(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+      args.packed_b = table.weights.packed(n, k, packed.data());
       args.c = c.data();
       args.ldc = n;
       Scratch<float> scratch(table.scratch_floats);
@@ -370,18 +374,18 @@ TEST_CASE("gemm of medium precision does not round the operands of short sums") 
 
 TEST_CASE("packed weights of medium precision take two bytes each") {
   with_table([](const GemmTable& table) {
-    CHECK(table.packed_b_floats(64, 100) == 64 * 50);
-    CHECK(table.packed_b_floats(33, 77) == 64 * 39);
+    CHECK(table.weights.bytes(64, 100) == 2 * 64 * 100);
+    CHECK(table.weights.bytes(33, 77) == 2 * 64 * 78);
     // In parts as at once.
     const std::size_t n = 100, k = 37;
     Random random(5);
-    std::vector<float> b(n * k), whole(table.packed_b_floats(n, k)), parts(whole.size());
+    std::vector<float> b(n * k), whole(table.weights.bytes(n, k) / sizeof(float)), parts(whole.size());
     random.fill(b);
     for (const bool trans_b : {false, true}) {
       const std::size_t ldb = trans_b ? k : n;
-      table.pack_b(n, k, b.data(), FloatType::kF32, ldb, trans_b, whole.data(), 0, n);
+      table.weights.pack(n, k, b.data(), FloatType::kF32, ldb, trans_b, whole.data(), 0, n);
       for (std::size_t n0 = 0; n0 < n; n0 += table.nr)
-        table.pack_b(n, k, b.data(), FloatType::kF32, ldb, trans_b, parts.data(), n0, std::min(n, n0 + table.nr));
+        table.weights.pack(n, k, b.data(), FloatType::kF32, ldb, trans_b, parts.data(), n0, std::min(n, n0 + table.nr));
       CHECK(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)) == 0);
     }
   });

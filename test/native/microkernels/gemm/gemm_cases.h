@@ -83,12 +83,13 @@ inline void check(const GemmTable& table, const Case& c) {
   if (c.epilogue) {
     args.epilogue = {bias_n.data(), bias_m.data(), residual.data(), c.n, 0.5f, {Activation::kLeakyRelu, 0.1f, 0}};
   }
-  Guarded<float> packed(c.packed ? table.packed_b_floats(c.n, c.k) : 0);
+  Guarded<float> packed(c.packed ? table.weights.bytes(c.n, c.k) / sizeof(float) : 0);
   if (c.packed) {
     for (std::size_t n0 = 0; n0 < c.n; n0 += 2 * table.nr) {
-      table.pack_b(c.n, c.k, args.b, c.b_type, ldb, c.trans_b, packed.data(), n0, std::min(c.n, n0 + 2 * table.nr));
+      table.weights.pack(c.n, c.k, args.b, c.b_type, ldb, c.trans_b, packed.data(), n0,
+                         std::min(c.n, n0 + 2 * table.nr));
     }
-    args.packed_b = packed.data();
+    args.packed_b = table.weights.packed(c.n, c.k, packed.data());
     args.b = nullptr;
   }
   Scratch<float> scratch(table.scratch_floats);

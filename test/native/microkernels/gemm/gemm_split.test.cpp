@@ -3,6 +3,7 @@
 
 #include "gemm_cases.h"
 #include "microkernels/gemm/gemm.h"
+#include "microkernels/kernel_set.h"
 
 // Products whose B was split into pieces beforehand: for several calls, or, at precision `high`, when it was packed.
 namespace infernode::microkernels::test {
@@ -11,15 +12,15 @@ namespace {
 template <typename Fn>
 void with_high_table(Fn fn) {
   for_each_target([&](CpuRung rung) {
-    const GemmTable& table = gemm_table(rung, Float32Precision::kHigh);
-    if (&table != &gemm_table(rung)) fn(table);
+    const GemmTable& table = kernel_set(rung, Float32Precision::kHigh).gemm;
+    if (table.weights.form(100) == PackedForm::kBf16Pieces) fn(table);
   });
 }
 
 // As float64 sums it, and bit for bit what the same call makes of a B that is split as it goes.
 TEST_CASE("gemm multiplies by a B that was split beforehand") {
   const auto try_table = [](const GemmTable& table, Float32Precision precision) {
-    if (table.splitting == nullptr) return;
+    if (table.operand.form(100) != PackedForm::kBf16Pieces) return;
     for (const std::size_t m : {8u, 17u, 32u, 33u, 70u}) {
       for (const std::size_t all : {33u, 90u, 1500u}) {
         for (int bits = 0; bits < 8; ++bits) {
@@ -35,21 +36,19 @@ TEST_CASE("gemm multiplies by a B that was split beforehand") {
           random.fill(a);
           random.fill(b);
           random.fill(bias);
-          Scratch<std::uint8_t> split(table.splitting->bytes(columns, all, precision));
-          table.splitting->split_b(columns, all, b.data(), ldb, trans, precision, split.data());
+          Scratch<std::uint8_t> split(table.operand.bytes(columns, all));
+          table.operand.pack(columns, all, b.data(), FloatType::kF32, ldb, trans, split.data(), 0, columns);
           Scratch<float> scratch(table.scratch_floats);
           GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .epilogue = {}};
           args.b = b.data();
           args.ldb = ldb;
           args.trans_b = trans;
-          args.precision = precision;
           args.ldc = n;
           if (residual) args.epilogue.residual = bias.data();
           args.epilogue.ld_residual = n;
           args.c = same.data();
           table.gemm(args, {0, m, 0, n}, scratch.data());
-          args.split_b = split.data();
-          args.packed_k = all;
+          args.packed_b = table.operand.packed(columns, all, split.data());
           args.c = out.data();
           table.gemm(args, {0, m, 0, n}, scratch.data());
           CHECK(worst_share(args, b.data()) < (precision == Float32Precision::kHighest ? 6e-7 : 0x1p-15));
@@ -60,7 +59,7 @@ TEST_CASE("gemm multiplies by a B that was split beforehand") {
   };
   for_each_target([&](CpuRung rung) {
     for (const Float32Precision precision : {Float32Precision::kHighest, Float32Precision::kHigh})
-      try_table(gemm_table(rung, precision), precision);
+      try_table(kernel_set(rung, precision).gemm, precision);
   });
 }
 
@@ -79,19 +78,20 @@ TEST_CASE("gemm multiplies whole what cannot be split, also where B was packed o
         random.fill(a);
         random.fill(b);
         (in_a ? a : b)[in_a ? 2 * k + 60 : trans ? 60 * k + 40 : 40 * n + 60] = odd;
-        std::vector<float> packed(table.packed_b_floats(n, k));
-        table.pack_b(n, k, b.data(), FloatType::kF32, trans ? k : n, trans, packed.data(), 0, n);
-        const std::size_t bytes = table.splitting ? table.splitting->bytes(n, k, precision) : std::size_t{64};
-        Scratch<std::uint8_t> split(bytes);
-        if (table.splitting) table.splitting->split_b(n, k, b.data(), trans ? k : n, trans, precision, split.data());
+        std::vector<float> packed(table.weights.bytes(n, k) / sizeof(float));
+        table.weights.pack(n, k, b.data(), FloatType::kF32, trans ? k : n, trans, packed.data(), 0, n);
+        Scratch<std::uint8_t> split(table.operand.bytes(n, k));
+        table.operand.pack(n, k, b.data(), FloatType::kF32, trans ? k : n, trans, split.data(), 0, n);
         Scratch<float> scratch(table.scratch_floats);
         GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .epilogue = {}};
         args.b = b.data();
         args.ldb = trans ? k : n;
         args.trans_b = trans;
-        args.precision = precision;
-        if (bits / 8 == 1) args.packed_b = packed.data();
-        if (bits / 8 == 2 && table.splitting) args.split_b = split.data();
+        if (bits / 8 == 1) {
+          args.packed_b = table.weights.packed(n, k, packed.data());
+          args.b = nullptr;
+        }
+        if (bits / 8 == 2) args.packed_b = table.operand.packed(n, k, split.data());
         args.c = out.data();
         args.ldc = n;
         table.gemm(args, {0, m, 0, n}, scratch.data());
@@ -101,7 +101,7 @@ TEST_CASE("gemm multiplies whole what cannot be split, also where B was packed o
   };
   for_each_target([&](CpuRung rung) {
     for (const Float32Precision precision : {Float32Precision::kHighest, Float32Precision::kHigh})
-      try_table(gemm_table(rung, precision), precision);
+      try_table(kernel_set(rung, precision).gemm, precision);
   });
 }
 
@@ -146,17 +146,16 @@ TEST_CASE("gemm of high precision sums K in blocks and rows in blocks, for sever
 TEST_CASE("packed weights of high precision take four bytes each and are within 2^-15") {
   with_high_table([](const GemmTable& table) {
     const std::size_t n = 96, k = 640;
-    CHECK(table.packed_b_floats(n, k) <= n * k + n);
+    CHECK(table.weights.bytes(n, k) / sizeof(float) <= n * k + n);
     for (const std::size_t m : {1u, 5u, 8u, 70u}) {
       Random random(m);
       Guarded<float> a(m * k), b(n * k), out(m * n);
       random.fill(a);
       random.fill(b);
-      Scratch<float> packed(table.packed_b_floats(n, k)), scratch(table.scratch_floats);
-      table.pack_b(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
+      Scratch<float> packed(table.weights.bytes(n, k) / sizeof(float)), scratch(table.scratch_floats);
+      table.weights.pack(n, k, b.data(), FloatType::kF32, n, false, packed.data(), 0, n);
       GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .epilogue = {}};
-      args.precision = Float32Precision::kHigh;
-      args.packed_b = packed.data();
+      args.packed_b = table.weights.packed(n, k, packed.data());
       args.c = out.data();
       args.ldc = n;
       table.gemm(args, {0, m, 0, n}, scratch.data());

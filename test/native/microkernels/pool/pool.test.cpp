@@ -38,7 +38,7 @@ const PoolShape kShapes[] = {
 
 TEST_CASE("max and average pooling agree with the definition") {
   for_each_target([](CpuRung rung) {
-    const PoolTable& table = pool_table(rung);
+    const PoolTable& table = kernel_set(rung).pool;
     std::size_t index = 0;
     for (const PoolShape& s : kShapes) {
       CAPTURE(index);
@@ -66,7 +66,7 @@ TEST_CASE("max and average pooling agree with the definition") {
 
 TEST_CASE("max pooling of places gives what it gives of each plane") {
   for_each_target([](CpuRung rung) {
-    const PoolTable& table = pool_table(rung);
+    const PoolTable& table = kernel_set(rung).pool;
     std::size_t index = 0;
     for (const PoolShape& s : kShapes) {
       CAPTURE(index);
@@ -107,7 +107,7 @@ TEST_CASE("a NaN wins every maximum whose window holds it") {
     const PoolShape s = kShapes[2];
     std::vector<float> x(s.in_h * s.in_w, 1.0f), y(s.out_h * s.out_w);
     x[5 * s.in_w + 20] = std::nanf("");
-    pool_table(rung).max(s, x.data(), y.data());
+    kernel_set(rung).pool.max(s, x.data(), y.data());
     std::size_t wrong = 0;
     for (std::size_t h = 0; h < s.out_h; ++h) {
       for (std::size_t w = 0; w < s.out_w; ++w) {

@@ -126,7 +126,7 @@ TEST_CASE("qgemm is exact for every signedness, layout and zero point") {
         c.trans_b = bits & 4;
         c.row_zeros = bits & 8;
         c.column_zeros = bits & 16;
-        check(qgemm_table(rung), c);
+        check(kernel_set(rung).qgemm, c);
       }
     }
   });
@@ -139,14 +139,14 @@ TEST_CASE("qgemm does not saturate at the ends of the operands' ranges") {
       c.a_signed = bits & 1;
       c.b_signed = bits & 2;
       c.extreme = true;
-      check(qgemm_table(rung), c);
+      check(kernel_set(rung).qgemm, c);
     }
   });
 }
 
 TEST_CASE("qgemm handles every shape of the register tile, many rows and long sums") {
   for_each_target([](CpuRung rung) {
-    const QgemmTable& table = qgemm_table(rung);
+    const QgemmTable& table = kernel_set(rung).qgemm;
     for (std::size_t m = 1; m <= table.mr + 1; ++m) {
       for (const std::size_t n : {1u, 4u, 8u, 9u, 16u, 17u, 31u, 32u, 33u, 65u}) check(table, {m, n, 10});
     }
@@ -160,7 +160,7 @@ TEST_CASE("qgemm converts its sums to float, uint8 and int8") {
     for (const QgemmOutput output : {QgemmOutput::kF32, QgemmOutput::kU8, QgemmOutput::kS8}) {
       for (const bool columns : {false, true}) {
         Case c{13, 45, 20, false, true, false, false, columns, output};
-        check(qgemm_table(rung), c);
+        check(kernel_set(rung).qgemm, c);
       }
     }
   });
@@ -175,7 +175,7 @@ TEST_CASE("qgemm adds a residual and activates floats") {
             Case c{29, n, 21, false, true, false, false, columns, QgemmOutput::kF32};
             c.activation = activation;
             c.residual = residual;
-            check(qgemm_table(rung), c);
+            check(kernel_set(rung).qgemm, c);
           }
         }
       }
@@ -187,7 +187,7 @@ TEST_CASE("qgemm makes the zero point of NaN, the ends of infinities") {
   constexpr std::size_t kColumns = 21;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for_each_target([](CpuRung rung) {
-    const QgemmTable& table = qgemm_table(rung);
+    const QgemmTable& table = kernel_set(rung).qgemm;
     const std::uint8_t a[] = {1};
     std::int8_t b[kColumns];
     for (std::size_t j = 0; j < kColumns; ++j) b[j] = static_cast<std::int8_t>(static_cast<int>(j % 3) - 1);

@@ -38,7 +38,7 @@ const std::size_t kLengths[] = {0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 63, 
 
 TEST_CASE("row reductions of every length") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const std::size_t n : kLengths) {
       CAPTURE(n);
       Guarded<float> x(n);
@@ -62,7 +62,7 @@ TEST_CASE("row reductions of every length") {
 
 TEST_CASE("column reductions of every width") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const std::size_t cols : {1u, 3u, 4u, 8u, 15u, 16u, 17u, 64u, 65u, 131u}) {
       for (const std::size_t rows : {0u, 1u, 2u, 9u}) {
         const std::size_t stride = cols + 2;
@@ -87,7 +87,7 @@ TEST_CASE("a long sum stays accurate") {
   for_each_target([](CpuRung rung) {
     std::vector<float> x(10'000'000, 0.1f);
     const double expected = static_cast<double>(0.1f) * static_cast<double>(x.size());
-    CHECK(std::abs(reduce_table(rung).row[0](x.data(), x.size()) - expected) < 1e-5 * expected);
+    CHECK(std::abs(kernel_set(rung).reduce.row[0](x.data(), x.size()) - expected) < 1e-5 * expected);
   });
 }
 
@@ -97,7 +97,8 @@ TEST_CASE("long columns stay accurate") {
     for (const std::size_t cols : {5, 16, 64}) {
       std::vector<float> x(kRows * cols), out(cols);
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1.0f + 0.001f * static_cast<float>(i % 37);
-      reduce_table(rung).columns[static_cast<std::size_t>(ReduceOp::kSum)](x.data(), kRows, cols, cols, out.data());
+      kernel_set(rung).reduce.columns[static_cast<std::size_t>(ReduceOp::kSum)](x.data(), kRows, cols, cols,
+                                                                                out.data());
       for (std::size_t c = 0; c < cols; ++c) {
         const double expected = reference(ReduceOp::kSum, x.data() + c, kRows, cols);
         CHECK(std::abs(out[c] - expected) < 2e-6 * expected);
@@ -108,7 +109,7 @@ TEST_CASE("long columns stay accurate") {
 
 TEST_CASE("maximum and minimum carry NaN wherever it is") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const std::size_t n : {1u, 5u, 16u, 40u, 129u}) {
       for (std::size_t at = 0; at < n; ++at) {
         std::vector<float> x(n, 1.0f), out(n);
@@ -125,7 +126,7 @@ TEST_CASE("maximum and minimum carry NaN wherever it is") {
 
 TEST_CASE("softmax and log_softmax rows") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const std::size_t n : kLengths) {
       if (n == 0) continue;
       Guarded<float> x(n), y(n), logs(n);
@@ -154,7 +155,7 @@ TEST_CASE("softmax and log_softmax rows") {
 
 TEST_CASE("exponentials of rows, and their sums") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const float scale : {1.0f, 0.125f, 3.0f}) {
       for (const std::size_t n : kLengths) {
         if (n == 0) continue;
@@ -178,7 +179,7 @@ TEST_CASE("exponentials of rows, and their sums") {
 
 TEST_CASE("softmax of extreme rows") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     std::vector<float> x = {1e38f, -1e38f, 1e38f, 0}, y(4);
     table.softmax(x.data(), y.data(), 4);
     CHECK(y == std::vector<float>{0.5f, 0, 0.5f, 0});
@@ -193,7 +194,7 @@ TEST_CASE("softmax of extreme rows") {
 
 TEST_CASE("layer_norm and rms_norm rows, also far from zero") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const float offset : {0.0f, 1000.0f}) {
       for (const std::size_t n : kLengths) {
         if (n == 0) continue;
@@ -268,7 +269,7 @@ TEST_CASE("softmax, normalisations and gelu are no worse than plain float32 code
     return y;
   };
   for_each_target([&](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const std::size_t n : {100u, 768u, 4096u}) {
       for (const float offset : {0.0f, 30.0f}) {
         CAPTURE(n);
@@ -286,7 +287,7 @@ TEST_CASE("softmax, normalisations and gelu are no worse than plain float32 code
           compare(0, softmax);
           table.layer_norm(x.data(), nullptr, nullptr, y.data(), n, 1e-5f, nullptr, nullptr);
           compare(1, normal);
-          elementwise_table(rung)[UnaryOp::kGelu](x.data(), y.data(), n, 0, 0);
+          kernel_set(rung).elementwise[UnaryOp::kGelu](x.data(), y.data(), n, 0, 0);
           compare(2, gelu);
         }
         CHECK(ours[0] <= plain[0]);
@@ -299,7 +300,7 @@ TEST_CASE("softmax, normalisations and gelu are no worse than plain float32 code
 
 TEST_CASE("arg_max and arg_min find the first or the last") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const std::size_t n : kLengths) {
       if (n == 0) continue;
       Guarded<float> x(n);
@@ -322,7 +323,7 @@ TEST_CASE("arg_max and arg_min find the first or the last") {
 
 TEST_CASE("dot products and mean_variance of every length") {
   for_each_target([](CpuRung rung) {
-    const ReduceTable& table = reduce_table(rung);
+    const ReduceTable& table = kernel_set(rung).reduce;
     for (const std::size_t n : kLengths) {
       Guarded<float> x(n), y(n);
       Random random(n);

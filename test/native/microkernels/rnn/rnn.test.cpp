@@ -20,7 +20,7 @@ TEST_CASE("lstm_cell with and without peepholes, clipping and coupled gates") {
                           before.data(),  cell.data(),
                           out.data(),     bits & 2 ? 1.5f : 0.0f,
                           (bits & 4) != 0};
-        rnn_table(rung).lstm_cell(args, hidden);
+        kernel_set(rung).rnn.lstm_cell(args, hidden);
         double worst = 0;
         for (std::size_t i = 0; i < hidden; ++i) {
           const auto gate = [&](std::size_t g, double extra) {
@@ -50,8 +50,8 @@ TEST_CASE("gru gates and output") {
         random.fill(candidate, -3, 3);
         random.fill(state);
         const std::vector<float> raw(gates.begin(), gates.end()), before(state.begin(), state.end());
-        rnn_table(rung).gru_gates(gates.data(), hidden, clip);
-        rnn_table(rung).gru_output(gates.data(), candidate.data(), state.data(), state.data(), hidden, clip);
+        kernel_set(rung).rnn.gru_gates(gates.data(), hidden, clip);
+        kernel_set(rung).rnn.gru_output(gates.data(), candidate.data(), state.data(), state.data(), hidden, clip);
         const auto clipped = [&](double x) { return clip > 0 ? std::clamp<double>(x, -clip, clip) : x; };
         double worst = 0;
         for (std::size_t i = 0; i < hidden; ++i) {

@@ -17,7 +17,7 @@ struct Frames {
   }
   /// The outputs of all frames; false where a frame is not fit.
   bool run(CpuRung rung, Guarded<float>* real, Guarded<float>* imag) const {
-    const DftTable& table = dft_table(rung);
+    const DftTable& table = kernel_set(rung).dft;
     std::vector<float> numbers(dft_table_floats(length));
     dft_fill_table(length, window.data(), numbers.data());
     const DftArgs args{.length = length,

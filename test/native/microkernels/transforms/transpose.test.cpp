@@ -27,7 +27,7 @@ void check(Transpose2d<T> transpose) {
 
 TEST_CASE("transposes of every element size keep to their rows and columns") {
   for_each_target([](CpuRung rung) {
-    const TransposeTable& table = transpose_table(rung);
+    const TransposeTable& table = kernel_set(rung).transpose;
     check(table.bytes1);
     check(table.bytes2);
     check(table.bytes4);

@@ -94,7 +94,7 @@ void check_walks(const TreeLoops<Node, T>& loops, bool less, bool missing) {
 
 TEST_CASE("walks end at the leaves that the questions lead to, whatever NaN and equal values meet") {
   for_each_target([](CpuRung rung) {
-    const TreesTable& table = trees_table(rung);
+    const TreesTable& table = kernel_set(rung).trees;
     for (const bool less : {false, true}) {
       for (const bool missing : {false, true}) {
         CAPTURE(less);

@@ -37,9 +37,9 @@ class Problem {
         weight(s.out_channels * s.depth()),
         bias(channel_blocks(s.out_channels) * kChannelBlock),
         residual(bias.size() * s.positions()),
-        table_(blocked_winograd_table(way.rung, way.precision)),
-        direct_(
-            blocked_conv_table(way.rung == CpuRung::Amx ? CpuRung::Bf16 : way.rung, way.precision)),  // that it shares
+        table_(kernel_set(way.rung, way.precision).blocked_winograd),
+        direct_(kernel_set(way.rung == CpuRung::Amx ? CpuRung::Bf16 : way.rung, way.precision)
+                    .blocked_conv),  // that it shares
         input_(channel_blocks(s.in_channels) * kChannelBlock * s.in_h * s.in_w),
         packed_((table_.pack_weight != nullptr ? table_.packed_weight_floats : direct_.packed_weight_floats)(s)) {
     Random random(seed);

@@ -13,9 +13,9 @@ namespace {
 
 TEST_CASE("what pairs of positions are made of, for any count") {
   for_each_target([](CpuRung rung) {
-    const ToomTable& table = toom_table(rung);
+    const ToomTable& table = kernel_set(rung).toom;
     const auto pair_loop = [&](BinaryOp op) {
-      return elementwise_table(rung).vector_vector[static_cast<std::size_t>(op)];
+      return kernel_set(rung).elementwise.vector_vector[static_cast<std::size_t>(op)];
     };
     for (const std::size_t n : {0u, 1u, 3u, 4u, 15u, 16u, 17u, 48u, 101u}) {
       CAPTURE(n);

@@ -37,7 +37,7 @@ class Problem {
         weight(s.out_channels * s.depth()),
         bias(s.out_channels),
         residual(s.out_channels * s.positions()),
-        table_(winograd_table(rung)),
+        table_(kernel_set(rung).winograd),
         packed_(table_.packed_weight_floats(s.out_channels, s.in_channels)) {
     Random random(seed);
     random.fill(input);
@@ -70,7 +70,7 @@ class Problem {
 
   // The same by the convolution kernel of the target.
   void run_plain(CpuRung rung, Guarded<float>& output) {
-    const ConvTable& table = conv_table(rung == CpuRung::Amx ? CpuRung::Vnni : rung);
+    const ConvTable& table = kernel_set(rung == CpuRung::Amx ? CpuRung::Vnni : rung).conv;
     Guarded<float> packed(table.packed_weight_floats(shape.out_channels, shape.in_channels, shape.kernel_points()));
     table.pack_weight(shape.out_channels, shape.in_channels, shape.kernel_points(), weight.data(), packed.data());
     const ConvArgs args{.shape = shape,

@@ -55,7 +55,7 @@ TEST_CASE("strided_copy follows any strides, with and without blocks") {
     for (const bool blocks : {false, true}) {
       const Tensor out = Tensor::make(DType::Float32, c.dims);
       ops::strided_copy(run, c.dims, {x, c.offset, c.strides}, {out, 0, c.dims.strides()},
-                        blocks ? &microkernels::transpose_table(cpu_rung()) : nullptr);
+                        blocks ? &microkernels::kernel_set(cpu_rung()).transpose : nullptr);
       CHECK(difference(out, expected) == "");
     }
   }

@@ -1,0 +1,172 @@
+#include "providers/cuda/kernels/device/elementwise.cuh"
+
+// Functions of two numbers, and choices.
+namespace infernode::cuda {
+
+__device__ __noinline__ float slow_binary(BinaryOp op, float x, float y) {
+  switch (op) {
+    case BinaryOp::div:
+      return x / y;
+    case BinaryOp::pow:
+      return y == 2.0f ? x * x : powf(x, y);
+    case BinaryOp::mod: {
+      const float rest = fmodf(x, y);
+      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+    }
+    case BinaryOp::fmod:
+      return fmodf(x, y);
+    default:
+      return x;
+  }
+}
+
+__device__ __forceinline__ float binary(BinaryOp op, float x, float y) {
+  switch (op) {
+    case BinaryOp::add:
+      return x + y;
+    case BinaryOp::sub:
+      return x - y;
+    case BinaryOp::mul:
+      return x * y;
+    case BinaryOp::min:
+      return x != x || x < y ? x : y;
+    case BinaryOp::max:
+      return x != x || x > y ? x : y;
+    case BinaryOp::prelu:
+      return x < 0 ? x * y : x;
+    default:
+      return slow_binary(op, x, y);
+  }
+}
+
+template <class T>
+__device__ T power(T x, T y) {
+  if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
+  T result = 1;
+  for (; y != 0; y >>= 1, x *= x) {
+    if (y & 1) result *= x;
+  }
+  return result;
+}
+
+template <class T>
+__device__ __noinline__ T integer(BinaryOp op, T x, T y) {
+  switch (op) {
+    case BinaryOp::add:
+      return x + y;
+    case BinaryOp::sub:
+      return x - y;
+    case BinaryOp::mul:
+      return x * y;
+    case BinaryOp::div:
+      return y == 0 ? 0 : y == -1 ? -x : x / y;
+    case BinaryOp::pow:
+      return power(x, y);
+    case BinaryOp::min:
+      return x < y ? x : y;
+    case BinaryOp::max:
+      return x > y ? x : y;
+    case BinaryOp::mod: {
+      if (y == 0 || y == -1) return 0;
+      const T rest = x % y;
+      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+    }
+    case BinaryOp::fmod:
+      return y == 0 || y == -1 ? 0 : x % y;
+    case BinaryOp::bit_and:
+      return x & y;
+    case BinaryOp::bit_or:
+      return x | y;
+    case BinaryOp::bit_xor:
+      return x ^ y;
+    default:
+      return x;
+  }
+}
+
+template <class T>
+__device__ __forceinline__ bool compares(BinaryOp op, T x, T y) {
+  switch (op) {
+    case BinaryOp::equal:
+      return x == y;
+    case BinaryOp::less:
+      return x < y;
+    case BinaryOp::less_equal:
+      return x <= y;
+    case BinaryOp::greater:
+      return x > y;
+    case BinaryOp::greater_equal:
+      return x >= y;
+    case BinaryOp::logical_and:
+      return x && y;
+    case BinaryOp::logical_or:
+      return x || y;
+    case BinaryOp::logical_xor:
+      return !x != !y;
+    default:
+      return false;
+  }
+}
+
+template <class T, int kPack>
+__device__ __forceinline__ void binary_floats(const ElementwiseParams& p) {
+  const auto op = static_cast<BinaryOp>(p.op);
+  for_each_element<T, T, 2, kPack>(p, [&](T x, T y) { return from_float<T>(binary(op, to_float(x), to_float(y))); });
+}
+template <class T, int kPack>
+__device__ __forceinline__ void binary_ints(const ElementwiseParams& p) {
+  const auto op = static_cast<BinaryOp>(p.op);
+  for_each_element<T, T, 2, kPack>(p, [&](T x, T y) { return integer<T>(op, x, y); });
+}
+template <class T, int kPack>
+__device__ __forceinline__ void compare_floats(const ElementwiseParams& p) {
+  const auto op = static_cast<BinaryOp>(p.op);
+  for_each_element<T, std::uint8_t, 2, kPack>(
+      p, [&](T x, T y) -> std::uint8_t { return compares(op, to_float(x), to_float(y)); });
+}
+template <class T, int kPack>
+__device__ __forceinline__ void compare_ints(const ElementwiseParams& p) {
+  const auto op = static_cast<BinaryOp>(p.op);
+  for_each_element<T, std::uint8_t, 2, kPack>(p, [&](T x, T y) -> std::uint8_t { return compares(op, x, y); });
+}
+
+/// out = condition ? x : y; inputs 0 (bytes), 1 and 2.
+template <class T, int kPack>
+__device__ __forceinline__ void where(const ElementwiseParams& p) {
+  const std::int64_t thread = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  wait_for_previous();
+  let_next_start();
+  if (thread >= p.threads) return;
+  const Place<3> place(p, thread);
+  const auto condition = load_pack<std::uint8_t, kPack>(p, 0, place.in[0]);
+  const auto x = load_pack<T, kPack>(p, 1, place.in[1]), y = load_pack<T, kPack>(p, 2, place.in[2]);
+  Pack<T, kPack> out;
+#pragma unroll
+  for (int j = 0; j < kPack; ++j) out.of[j] = condition.of[j] ? x.of[j] : y.of[j];
+  *reinterpret_cast<Pack<T, kPack>*>(reinterpret_cast<T*>(p.out) + place.out) = out;
+}
+
+#define KERNEL(name, function, type)                                                                        \
+  extern "C" __global__ void __launch_bounds__(256) name##_1(const __grid_constant__ ElementwiseParams p) { \
+    function<type, 1>(p);                                                                                   \
+  }                                                                                                         \
+  extern "C" __global__ void __launch_bounds__(256) name##_4(const __grid_constant__ ElementwiseParams p) { \
+    function<type, 4>(p);                                                                                   \
+  }
+KERNEL(binary_f32, binary_floats, float)
+KERNEL(binary_f16, binary_floats, __half)
+KERNEL(binary_bf16, binary_floats, __nv_bfloat16)
+KERNEL(binary_i64, binary_ints, long long)
+KERNEL(binary_i32, binary_ints, int)
+KERNEL(compare_f32, compare_floats, float)
+KERNEL(compare_f16, compare_floats, __half)
+KERNEL(compare_bf16, compare_floats, __nv_bfloat16)
+KERNEL(compare_i64, compare_ints, long long)
+KERNEL(compare_i32, compare_ints, int)
+KERNEL(compare_u8, compare_ints, unsigned char)
+KERNEL(where_1, where, std::uint8_t)
+KERNEL(where_2, where, std::uint16_t)
+KERNEL(where_4, where, std::uint32_t)
+KERNEL(where_8, where, unsigned long long)
+
+}  // namespace infernode::cuda

@@ -1,0 +1,55 @@
+#include "providers/cuda/kernels/simple/pool.h"
+
+#include "base/error.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
+
+namespace infernode::cuda {
+
+namespace {
+constexpr std::int64_t kPack = 8;
+
+std::uint32_t blocks(std::int64_t threads) {
+  const std::int64_t n = (threads + 255) / 256;
+  if (n > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", threads, " threads are too many for one launch"));
+  return static_cast<std::uint32_t>(n);
+}
+}  // namespace
+
+Launch plan_pool(const Target&, const DeviceTensor& in, const DeviceTensor& out, PoolParams p) {
+  const bool planar = in.shape.rank() == 4;
+  p.in = in.at;
+  p.out = out.at;
+  p.in_pitch = in.pitch;
+  p.out_pitch = out.pitch;
+  p.packs = static_cast<std::int32_t>((in.shape[1] + kPack - 1) / kPack);
+  p.in_h = planar ? static_cast<std::int32_t>(in.shape[2]) : 1;
+  p.out_h = planar ? static_cast<std::int32_t>(out.shape[2]) : 1;
+  p.in_w = static_cast<std::int32_t>(in.shape.back());
+  p.out_w = static_cast<std::int32_t>(out.shape.back());
+  p.threads = out.pixels() * p.packs;
+  return {.kernel = cat("pool_", kernel_suffix(in.dtype)),
+          .grid = {blocks(p.threads)},
+          .block = {256},
+          .cluster = {},
+          .programmatic = true,
+          .params = param_bytes(p)};
+}
+
+Launch plan_global_pool(const Target&, const DeviceTensor& in, const DeviceTensor& out, bool average) {
+  const GlobalPoolParams p{.in = in.at,
+                           .out = out.at,
+                           .in_pitch = in.pitch,
+                           .out_pitch = out.order == Order::ChannelsLast ? out.pitch : in.shape[1],
+                           .pixels = static_cast<std::int32_t>(in.pixels() / in.shape[0]),
+                           .channels = static_cast<std::int32_t>(in.shape[1]),
+                           .average = average};
+  return {
+      .kernel = cat("global_pool_", kernel_suffix(in.dtype)),
+      .grid = {static_cast<std::uint32_t>((in.shape[1] + kPack - 1) / kPack), static_cast<std::uint32_t>(in.shape[0])},
+      .block = {256},
+      .cluster = {},
+      .programmatic = true,
+      .params = param_bytes(p)};
+}
+
+}  // namespace infernode::cuda

@@ -1,0 +1,291 @@
+#include "providers/cuda/kernels/device/number.cuh"
+#include "providers/cuda/kernels/device/ptx.cuh"
+#include "providers/cuda/kernels/params/rows.h"
+
+#include <type_traits>
+
+// A warp for each row: normalizations, softmax, reductions.
+namespace infernode::cuda {
+
+constexpr int kWarps = 4;
+
+__device__ __forceinline__ std::int64_t row_of_warp() { return blockIdx.x * std::int64_t{kWarps} + threadIdx.x / 32; }
+
+/// Rows of up to 8 x 32 packs stay in registers; those of other sizes are read again.
+template <class T>
+struct RowInRegisters {
+  static constexpr int kPack = 4, kPacks = 8;
+  float x[kPacks][kPack];
+
+  __device__ __forceinline__ void load(const NormalizeParams& p, std::int64_t row, int packs) {
+    const int lane = threadIdx.x % 32;
+    const auto* in = reinterpret_cast<const Pack<T, kPack>*>(p.in) + row * packs;
+    const auto* residual = reinterpret_cast<const Pack<T, kPack>*>(p.residual) + row * packs;
+    auto* sum = reinterpret_cast<Pack<T, kPack>*>(p.sum) + row * packs;
+#pragma unroll
+    for (int i = 0; i < kPacks; ++i) {
+      const int at = i * 32 + lane;
+      if (at >= packs) {
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) x[i][j] = 0;
+        continue;
+      }
+      const Pack<T, kPack> own = in[at];
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) x[i][j] = to_float(own.of[j]);
+      if (p.residual == 0) continue;
+      const Pack<T, kPack> other = residual[at];
+      Pack<T, kPack> both;
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) x[i][j] += to_float(other.of[j]), both.of[j] = from_float<T>(x[i][j]);
+      if (p.sum != 0) sum[at] = both;
+    }
+  }
+};
+
+template <class T>
+__device__ __forceinline__ void normalize_in_registers(const NormalizeParams& p, std::int64_t row) {
+  using Row = RowInRegisters<T>;
+  const int lane = threadIdx.x % 32, packs = p.columns / Row::kPack;
+  Row r;
+  r.load(p, row, packs);
+  float mean = 0;
+  if (!p.no_mean) {
+#pragma unroll
+    for (int i = 0; i < Row::kPacks; ++i) {
+#pragma unroll
+      for (int j = 0; j < Row::kPack; ++j) mean += r.x[i][j];
+    }
+    mean = warp_sum(mean) / p.columns;
+  }
+  float squares = 0;
+#pragma unroll
+  for (int i = 0; i < Row::kPacks; ++i) {
+    if (i * 32 + lane >= packs) continue;
+#pragma unroll
+    for (int j = 0; j < Row::kPack; ++j) squares += (r.x[i][j] - mean) * (r.x[i][j] - mean);
+  }
+  const float factor = 1.0f / sqrtf(warp_sum(squares) / p.columns + p.epsilon);
+  auto* out = reinterpret_cast<Pack<T, Row::kPack>*>(p.out) + row * packs;
+  const auto* scale = reinterpret_cast<const float4*>(p.scale);
+  const auto* bias = reinterpret_cast<const float4*>(p.bias);
+#pragma unroll
+  for (int i = 0; i < Row::kPacks; ++i) {
+    const int at = i * 32 + lane;
+    if (at >= packs) continue;
+    const float4 s = p.scale != 0 ? scale[at] : float4{1, 1, 1, 1}, b = p.bias != 0 ? bias[at] : float4{0, 0, 0, 0};
+    Pack<T, Row::kPack> y;
+    y.of[0] = from_float<T>((r.x[i][0] - mean) * factor * s.x + b.x);
+    y.of[1] = from_float<T>((r.x[i][1] - mean) * factor * s.y + b.y);
+    y.of[2] = from_float<T>((r.x[i][2] - mean) * factor * s.z + b.z);
+    y.of[3] = from_float<T>((r.x[i][3] - mean) * factor * s.w + b.w);
+    out[at] = y;
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void normalize_any(const NormalizeParams& p, std::int64_t row) {
+  const int lane = threadIdx.x % 32;
+  const T* in = reinterpret_cast<const T*>(p.in) + row * p.columns;
+  const T* residual = reinterpret_cast<const T*>(p.residual) + row * p.columns;
+  T* sum = reinterpret_cast<T*>(p.sum) + row * p.columns;
+  T* out = reinterpret_cast<T*>(p.out) + row * p.columns;
+  const auto* scale = reinterpret_cast<const float*>(p.scale);
+  const auto* bias = reinterpret_cast<const float*>(p.bias);
+  const auto at = [&](int i) { return to_float(in[i]) + (p.residual != 0 ? to_float(residual[i]) : 0.0f); };
+  float mean = 0, squares = 0;
+  if (!p.no_mean) {
+    for (int i = lane; i < p.columns; i += 32) mean += at(i);
+    mean = warp_sum(mean) / p.columns;
+  }
+  for (int i = lane; i < p.columns; i += 32) squares += (at(i) - mean) * (at(i) - mean);
+  const float factor = 1.0f / sqrtf(warp_sum(squares) / p.columns + p.epsilon);
+  for (int i = lane; i < p.columns; i += 32) {
+    const float x = at(i);
+    if (p.sum != 0) sum[i] = from_float<T>(x);
+    out[i] = from_float<T>((x - mean) * factor * (p.scale != 0 ? scale[i] : 1.0f) + (p.bias != 0 ? bias[i] : 0.0f));
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void normalize(const NormalizeParams& p) {
+  wait_for_previous();
+  let_next_start();
+  const std::int64_t row = row_of_warp();
+  if (row >= p.rows) return;
+  using Row = RowInRegisters<T>;
+  if (p.columns % Row::kPack == 0 && p.columns <= Row::kPack * Row::kPacks * 32) {
+    normalize_in_registers<T>(p, row);
+  } else {
+    normalize_any<T>(p, row);
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void softmax(const SoftmaxParams& p) {
+  wait_for_previous();
+  let_next_start();
+  const std::int64_t row = row_of_warp();
+  if (row >= p.rows) return;
+  const int lane = threadIdx.x % 32;
+  const std::int64_t start = row / p.inner * p.columns * p.inner + row % p.inner;
+  const T* in = reinterpret_cast<const T*>(p.in) + start;
+  T* out = reinterpret_cast<T*>(p.out) + start;
+  float most = -INFINITY;
+  for (int i = lane; i < p.columns; i += 32) most = fmaxf(most, to_float(in[i * p.inner]));
+  most = warp_max(most);
+  float sum = 0;
+  for (int i = lane; i < p.columns; i += 32) sum += expf(to_float(in[i * p.inner]) - most);
+  sum = warp_sum(sum);
+  const float shift = p.logarithm ? logf(sum) : 1.0f / sum;
+  for (int i = lane; i < p.columns; i += 32) {
+    const float x = to_float(in[i * p.inner]) - most;
+    out[i * p.inner] = from_float<T>(p.logarithm ? x - shift : expf(x) * shift);
+  }
+}
+
+__device__ __forceinline__ float start_of(ReduceOp op) {
+  return op == ReduceOp::max || op == ReduceOp::log_sum_exp ? -INFINITY
+         : op == ReduceOp::min                              ? INFINITY
+         : op == ReduceOp::prod                             ? 1.0f
+                                                            : 0.0f;
+}
+
+/// Adds one more number; what log_sum_exp needs first is the largest.
+__device__ __forceinline__ float take(ReduceOp op, float sum, float x) {
+  switch (op) {
+    case ReduceOp::max:
+    case ReduceOp::log_sum_exp:
+      return x != x || x > sum ? x : sum;
+    case ReduceOp::min:
+      return x != x || x < sum ? x : sum;
+    case ReduceOp::prod:
+      return sum * x;
+    case ReduceOp::l1:
+      return sum + fabsf(x);
+    case ReduceOp::l2:
+    case ReduceOp::sum_square:
+      return sum + x * x;
+    default:
+      return sum + x;
+  }
+}
+__device__ __forceinline__ float join(ReduceOp op, float a, float b) {
+  return op == ReduceOp::l1 || op == ReduceOp::l2 || op == ReduceOp::sum_square ? a + b : take(op, a, b);
+}
+
+template <class T>
+__device__ __forceinline__ void reduce(const ReduceParams& p) {
+  wait_for_previous();
+  let_next_start();
+  const std::int64_t output = row_of_warp();
+  if (output >= p.outputs) return;
+  const int lane = threadIdx.x % 32;
+  const T* in = reinterpret_cast<const T*>(p.in) + output / p.inner * p.columns * p.inner + output % p.inner;
+  float sum = start_of(p.op);
+  for (std::int64_t i = lane; i < p.columns; i += 32) sum = take(p.op, sum, to_float(in[i * p.inner]));
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) sum = join(p.op, sum, __shfl_xor_sync(~0u, sum, step));
+  if (p.op == ReduceOp::log_sum_exp) {
+    const float most = sum;
+    sum = 0;
+    for (std::int64_t i = lane; i < p.columns; i += 32) sum += expf(to_float(in[i * p.inner]) - most);
+    sum = most + logf(warp_sum(sum));
+  }
+  if (p.op == ReduceOp::mean) sum /= p.columns;
+  if (p.op == ReduceOp::l2) sum = sqrtf(sum);
+  if (p.op == ReduceOp::log_sum) sum = logf(sum);
+  if (lane == 0) reinterpret_cast<T*>(p.out)[output] = from_float<T>(sum);
+}
+
+/// Sums, products and extremes of integers.
+template <class T>
+__device__ __forceinline__ void reduce_ints(const ReduceParams& p) {
+  wait_for_previous();
+  let_next_start();
+  const std::int64_t output = row_of_warp();
+  if (output >= p.outputs || threadIdx.x % 32 != 0) return;
+  const T* in = reinterpret_cast<const T*>(p.in) + output / p.inner * p.columns * p.inner + output % p.inner;
+  T sum = p.op == ReduceOp::prod ? 1 : p.op == ReduceOp::max || p.op == ReduceOp::min ? in[0] : 0;
+  for (std::int64_t i = 0; i < p.columns; ++i) {
+    const T x = in[i * p.inner];
+    if (p.op == ReduceOp::max)
+      sum = x > sum ? x : sum;
+    else if (p.op == ReduceOp::min)
+      sum = x < sum ? x : sum;
+    else if (p.op == ReduceOp::prod)
+      sum *= x;
+    else if (p.op == ReduceOp::sum_square)
+      sum += x * x;
+    else if (p.op == ReduceOp::l1)
+      sum += x < 0 ? -x : x;
+    else
+      sum += x;
+  }
+  if (p.op == ReduceOp::mean) sum /= static_cast<T>(p.columns);
+  reinterpret_cast<T*>(p.out)[output] = sum;
+}
+
+template <class Sum, class T>
+__device__ __forceinline__ Sum to_sum(T x) {
+  if constexpr (std::is_integral_v<T>)
+    return x;
+  else
+    return to_float(x);
+}
+template <class T, class Sum>
+__device__ __forceinline__ T of_sum(Sum x) {
+  if constexpr (std::is_integral_v<T>)
+    return x;
+  else
+    return from_float<T>(x);
+}
+
+/// The sums of floats are float32, those of integers integers.
+template <class T, class Sum>
+__device__ __forceinline__ void scan_as(const ScanParams& p) {
+  wait_for_previous();
+  let_next_start();
+  const std::int64_t row = blockIdx.x * std::int64_t{kWarps * 32} + threadIdx.x;
+  if (row >= p.rows) return;
+  const std::int64_t start = row / p.inner * p.columns * p.inner + row % p.inner;
+  Sum sum = 0;
+  for (std::int64_t i = 0; i < p.columns; ++i) {
+    const std::int64_t at = start + (p.reverse ? p.columns - 1 - i : i) * p.inner;
+    const Sum x = to_sum<Sum>(reinterpret_cast<const T*>(p.in)[at]);
+    T* const out = reinterpret_cast<T*>(p.out) + at;
+    *out = of_sum<T>(p.exclusive ? sum : sum + x);
+    sum += x;
+  }
+}
+template <class T>
+__device__ __forceinline__ void scan(const ScanParams& p) {
+  scan_as<T, float>(p);
+}
+template <class T>
+__device__ __forceinline__ void scan_ints(const ScanParams& p) {
+  scan_as<T, T>(p);
+}
+
+#define KERNEL(name, function, type, params)                                                         \
+  extern "C" __global__ void __launch_bounds__(kWarps * 32) name(const __grid_constant__ params p) { \
+    function<type>(p);                                                                               \
+  }
+KERNEL(normalize_f32, normalize, float, NormalizeParams)
+KERNEL(normalize_f16, normalize, __half, NormalizeParams)
+KERNEL(normalize_bf16, normalize, __nv_bfloat16, NormalizeParams)
+KERNEL(softmax_f32, softmax, float, SoftmaxParams)
+KERNEL(softmax_f16, softmax, __half, SoftmaxParams)
+KERNEL(softmax_bf16, softmax, __nv_bfloat16, SoftmaxParams)
+KERNEL(reduce_f32, reduce, float, ReduceParams)
+KERNEL(reduce_f16, reduce, __half, ReduceParams)
+KERNEL(reduce_bf16, reduce, __nv_bfloat16, ReduceParams)
+KERNEL(scan_f32, scan, float, ScanParams)
+KERNEL(scan_f16, scan, __half, ScanParams)
+KERNEL(scan_bf16, scan, __nv_bfloat16, ScanParams)
+KERNEL(scan_i64, scan_ints, long long, ScanParams)
+KERNEL(scan_i32, scan_ints, int, ScanParams)
+KERNEL(reduce_i64, reduce_ints, long long, ReduceParams)
+KERNEL(reduce_i32, reduce_ints, int, ReduceParams)
+
+}  // namespace infernode::cuda

@@ -1,0 +1,145 @@
+// Convolutions, channels last, with bias, residual and activation.
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "providers/cuda/kernels/conv.h"
+#include "providers/cuda/kernels/depthwise.h"
+#include "providers/cuda/lowering/products.h"
+
+namespace infernode::cuda {
+namespace {
+
+using tensor::Shape;
+
+/// Weights are constant and there are one to three spatial dims.
+bool can_conv(const NodeView& node) {
+  const std::size_t rank = node.input_rank(0).value_or(0);
+  return kProductTypes.contains(node.input_dtype(0)) && node.all_of({node.input_dtype(0)}) && rank >= 3 && rank <= 5 &&
+         node.is_known(1) && can_activate(node);
+}
+
+/// Padding before the first element along each spatial dim.
+std::vector<std::int64_t> pads_before(Builder& b, const Shape& in, const Shape& out, const Shape& kernel,
+                                      const std::vector<std::int64_t>& strides,
+                                      const std::vector<std::int64_t>& dilations) {
+  const std::size_t dims = in.rank() - 2;
+  const std::string mode = b.attributes().get_string("auto_pad", "NOTSET");
+  std::vector<std::int64_t> pads = b.attributes().get_ints("pads");
+  if (mode == "NOTSET" && !pads.empty()) return pads;
+  pads.assign(dims, 0);
+  if (mode != "SAME_UPPER" && mode != "SAME_LOWER") return pads;
+  for (std::size_t d = 0; d < dims; ++d) {
+    const std::int64_t window = (kernel[d + 2] - 1) * dilations[d] + 1;
+    const std::int64_t total = std::max<std::int64_t>(0, (out[d + 2] - 1) * strides[d] + window - in[d + 2]);
+    pads[d] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+  }
+  return pads;
+}
+
+void use_weights(Builder& b, ConvProblem& p) {
+  const tensor::Tensor& host = *b.known(1);
+  const Element type = element_of(host.dtype());
+  const std::int64_t taps = p.kernel[0] * p.kernel[1] * p.kernel[2];
+  p.weights = weight_layout(b.target(), type, p.precision, p.groups * p.outputs, taps, p.channels, p.groups);
+  const std::string format =
+      cat("taps ", p.groups, " ", p.outputs, " ", taps, " ", p.channels, " ", static_cast<int>(p.weights.type), " ",
+          p.weights.pieces, " ", p.weights.row, " ", p.weights.channels_padded);
+  p.weights_address = b.constants().pack(host, format, p.weights.bytes, [&](DevicePtr from, DevicePtr to) {
+    const WeightSource source{
+        .address = from, .type = type, .row_stride = p.channels * taps, .tap_stride = 1, .channel_stride = taps};
+    return plan_pack_weight(p.weights, source, to);
+  });
+}
+
+/// Each channel has a window of its own.
+bool is_depthwise(const ConvProblem& p) {
+  return p.channels == 1 && p.outputs == 1 && p.groups > 1 && p.kernel[0] == 1 && p.in[0] == 1;
+}
+
+void launch_depthwise(Builder& b, const ConvProblem& p) {
+  DepthwiseProblem d;
+  d.images = p.images;
+  d.channels = p.groups;
+  for (int i = 0; i < 2; ++i) {
+    d.in[i] = p.in[i + 1];
+    d.out[i] = p.out[i + 1];
+    d.kernel[i] = p.kernel[i + 1];
+    d.stride[i] = p.stride[i + 1];
+    d.pad[i] = p.pad[i + 1];
+    d.dilation[i] = p.dilation[i + 1];
+  }
+  d.input = p.input;
+  d.type = p.type;
+  d.pixel = p.pixel;
+  d.epilogue = p.epilogue;
+  const std::int64_t taps = p.kernel[1] * p.kernel[2];
+  const WeightLayout layout = depthwise_weights(d.channels, taps);
+  d.weights =
+      b.constants().pack(*b.known(1), cat("depthwise ", layout.row), layout.bytes, [&](DevicePtr from, DevicePtr to) {
+        const WeightSource source{
+            .address = from, .type = p.type, .row_stride = 1, .tap_stride = 0, .channel_stride = taps};
+        return plan_pack_weight(layout, source, to);
+      });
+  b.launch(plan_depthwise(b.target(), d));
+}
+
+void lower_conv(Builder& b) {
+  const DeviceTensor x = b.input_channels_last(0);
+  const Shape kernel = b.input_shape(1);
+  const std::size_t dims = x.shape.rank() - 2;
+  DeviceTensor residual;
+  if (b.has_input(3)) residual = b.input_channels_last(3);
+  const DeviceTensor y = b.output(0, Order::ChannelsLast);
+  if (y.numel() == 0) return;
+  const std::vector<std::int64_t> ones(dims, 1);
+  const std::vector<std::int64_t> strides = b.attributes().get_ints("strides", ones),
+                                  dilations = b.attributes().get_ints("dilations", ones);
+  const std::vector<std::int64_t> pads = pads_before(b, x.shape, y.shape, kernel, strides, dilations);
+
+  ConvProblem p;
+  p.images = x.shape[0];
+  p.groups = b.attributes().get_int("group", 1);
+  p.channels = kernel[1];
+  p.outputs = kernel[0] / p.groups;
+  for (std::size_t d = 0; d < dims; ++d) {
+    const std::size_t at = 3 - dims + d;
+    p.in[at] = x.shape[d + 2];
+    p.out[at] = y.shape[d + 2];
+    p.kernel[at] = kernel[d + 2];
+    p.stride[at] = strides[d];
+    p.pad[at] = pads[d];
+    p.dilation[at] = dilations[d];
+  }
+  p.input = x.at;
+  p.type = element_of(x.dtype);
+  p.pixel = x.pitch;
+  p.precision = precision_of(b);
+  p.epilogue.out = y.at;
+  p.epilogue.out_type = element_of(y.dtype);
+  p.epilogue.out_row = y.pitch;
+  if (b.has_input(2)) {
+    p.epilogue.bias = b.input_floats(2);
+    p.epilogue.columns_constant = b.known(2) != nullptr;
+  }
+  if (residual) {
+    p.epilogue.residual = residual.at;
+    p.epilogue.residual_type = element_of(residual.dtype);
+    p.epilogue.residual_row = residual.pitch;
+  }
+  set_activation(b.attributes(), p.epilogue);
+  if (is_depthwise(p)) return launch_depthwise(b, p);
+  use_weights(b, p);
+  if (const std::size_t bytes = conv_workspace(b.target(), p); bytes > 0) p.workspace = b.scratch(bytes);
+  b.launch(plan_conv(b.target(), p));
+}
+
+}  // namespace
+
+void register_conv(Lowerings& lowerings) {
+  lowerings.push_back({"", "Conv", can_conv, lower_conv});
+  lowerings.push_back({"com.microsoft", "FusedConv", can_conv, lower_conv});
+  lowerings.push_back({"infernode", "FusedConv", can_conv, lower_conv});
+}
+
+}  // namespace infernode::cuda

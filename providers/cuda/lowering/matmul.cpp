@@ -1,0 +1,227 @@
+// Matrix products: MatMul, Gemm, and FusedMatMul with what stands around them.
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
+#include "providers/cuda/kernels/simple/movement.h"
+#include "providers/cuda/lowering/products.h"
+
+namespace infernode::cuda {
+namespace {
+
+using tensor::DType;
+using tensor::Shape;
+
+/// An operand as a stack of matrices [rows, columns]: vectors have become matrices.
+struct Stack {
+  DeviceTensor data;
+  Shape batch;  ///< dims before the last two
+  std::int64_t rows = 1, columns = 1;
+};
+
+Stack stack_of(const DeviceTensor& data, bool is_left) {
+  Stack s{.data = data, .batch = {}};
+  const Shape& shape = data.shape;
+  if (shape.rank() == 1) {
+    (is_left ? s.columns : s.rows) = shape[0];
+    return s;
+  }
+  for (std::size_t d = 0; d + 2 < shape.rank(); ++d) s.batch.push_back(shape[d]);
+  s.rows = shape[shape.rank() - 2];
+  s.columns = shape.back();
+  return s;
+}
+
+/// The operand with as many matrices as the output has.
+void repeat(Builder& b, Stack& s, const Shape& batch) {
+  if (s.batch == batch) return;
+  Shape to = batch;
+  to.push_back(s.rows);
+  to.push_back(s.columns);
+  Shape from = s.batch;
+  from.push_back(s.rows);
+  from.push_back(s.columns);
+  const DevicePtr copy = b.scratch(tensor::byte_size(s.data.dtype, to.numel()));
+  const Shape strides = tensor::broadcast_strides(from, to), dense = to.strides();
+  b.launch(plan_strided_copy(b.target(), {.from = s.data.at,
+                                          .to = copy,
+                                          .element_bytes = s.data.element_bytes(),
+                                          .dims = to,
+                                          .from_stride = {strides.begin(), strides.end()},
+                                          .to_stride = {dense.begin(), dense.end()}}));
+  s.data.at = copy;
+  s.batch = batch;
+}
+
+/// Batch dims as at most two parts, innermost first, with strides in matrices. False where broadcasting needs more.
+bool batch_parts(const Shape& batch, const Stack& a, const Stack& b, GemmProblem& problem) {
+  const Shape sa = tensor::broadcast_strides(a.batch, batch), sb = tensor::broadcast_strides(b.batch, batch);
+  std::size_t parts = 0;
+  for (std::size_t d = batch.rank(); d-- > 0;) {
+    if (batch[d] == 1) continue;
+    if (parts > 0) {
+      const std::size_t last = parts - 1;
+      const std::int64_t size = problem.batch[last];
+      if (sa[d] == problem.a.batch_stride[last] * size && sb[d] == problem.b.batch_stride[last] * size) {
+        problem.batch[last] *= batch[d];
+        continue;
+      }
+    }
+    if (parts == 2) return false;
+    problem.batch[parts] = batch[d];
+    problem.a.batch_stride[parts] = sa[d];
+    problem.b.batch_stride[parts] = sb[d];
+    ++parts;
+  }
+  return true;
+}
+
+/// B as weights: packed once.
+void use_weights(Builder& b, std::size_t input, bool transposed, GemmProblem& problem, WeightLayout& layout) {
+  const tensor::Tensor& host = *b.known(input);
+  const Element type = element_of(host.dtype());
+  layout = weight_layout(b.target(), type, problem.precision, problem.n, 1, problem.k);
+  const std::string format = cat("rows ", problem.n, " ", problem.k, " ", static_cast<int>(layout.type), " ",
+                                 layout.pieces, " ", layout.row, transposed ? " t" : "");
+  problem.b_packed = &layout;
+  problem.b_address = b.constants().pack(host, format, layout.bytes, [&](DevicePtr from, DevicePtr to) {
+    const WeightSource source{.address = from,
+                              .type = type,
+                              .row_stride = transposed ? problem.k : 1,
+                              .tap_stride = 0,
+                              .channel_stride = transposed ? 1 : problem.n};
+    return plan_pack_weight(layout, source, to);
+  });
+}
+
+/// out = epilogue(a * b'), where b' is b with its last two dims exchanged if `b_transposed` says so.
+void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transposed, bool b_transposed,
+             Epilogue epilogue) {
+  Stack left = stack_of(b.input(input_a), true);
+  if (a_transposed) std::swap(left.rows, left.columns);
+  const Shape b_shape = b.input_shape(input_b);
+  const bool weights = b.known(input_b) != nullptr && b_shape.rank() <= 2;
+  DeviceTensor b_data{.dtype = b.input_dtype(input_b), .shape = b_shape};
+  if (!weights) b_data = b.input(input_b);
+  Stack right = stack_of(b_data, false);
+  if (b_transposed) std::swap(right.rows, right.columns);
+  const DeviceTensor out = b.output(0);
+
+  GemmProblem p;
+  p.m = left.rows, p.n = right.columns, p.k = left.columns;
+  p.precision = precision_of(b);
+  p.epilogue = epilogue;
+  p.epilogue.out = out.at;
+  p.epilogue.out_type = element_of(out.dtype);
+  p.epilogue.out_row = p.n;
+  p.epilogue.residual_row = epilogue.residual != 0 ? p.n : 0;
+  const Shape batch = tensor::broadcast(left.batch, right.batch);
+  if (right.batch.numel() == 1 && !a_transposed) {
+    p.m *= batch.numel();  // one matrix B: all rows of A are one matrix
+  } else if (!batch_parts(batch, left, right, p)) {
+    repeat(b, left, batch);
+    repeat(b, right, batch);
+    p.batch[0] = p.batch[1] = 1;
+    batch_parts(batch, left, right, p);
+  }
+  const std::int64_t sizes[] = {left.rows * left.columns, right.rows * right.columns, p.m * p.n};
+  p.a.address = left.data.at;
+  p.a.type = element_of(left.data.dtype);
+  p.a.row_stride = a_transposed ? 1 : left.columns;
+  p.a.k_stride = a_transposed ? left.rows : 1;
+  p.b.address = right.data.at;
+  p.b.type = element_of(right.data.dtype);
+  p.b.row_stride = b_transposed ? p.k : 1;
+  p.b.k_stride = b_transposed ? 1 : p.n;
+  std::int64_t matrices = 1;
+  for (int i = 0; i < 2; ++i) {
+    p.a.batch_stride[i] *= sizes[0];
+    p.b.batch_stride[i] *= sizes[1];
+    p.epilogue.out_batch[i] = matrices * sizes[2];
+    p.epilogue.residual_batch[i] = p.epilogue.out_batch[i];
+    matrices *= p.batch[i];
+  }
+  WeightLayout layout;
+  p.b_constant = weights;
+  if (weights) use_weights(b, input_b, b_transposed, p, layout);
+  launch_gemm(b, p);
+}
+
+bool has_product_types(const NodeView& node) {
+  return kProductTypes.contains(node.input_dtype(0)) && node.all_of({node.input_dtype(0)});
+}
+
+bool can_matmul(const NodeView& node) { return has_product_types(node); }
+void lower_matmul(Builder& b) { product(b, 0, 1, false, false, {}); }
+
+/// Bias along the last dim; float32 in kernels, as sums are.
+void set_bias(Builder& b, std::size_t input, Epilogue& epilogue) {
+  if (!b.has_input(input)) return;
+  epilogue.bias = b.input_floats(input);
+  epilogue.columns_constant = b.known(input) != nullptr;
+}
+
+bool can_fused_matmul(const NodeView& node) { return has_product_types(node) && can_activate(node); }
+void lower_fused_matmul(Builder& b) {
+  Epilogue epilogue{.alpha = b.attributes().get_float("alpha", 1)};
+  set_bias(b, 2, epilogue);
+  if (b.has_input(3)) {
+    const DeviceTensor residual = b.input(3);
+    epilogue.residual = residual.at;
+    epilogue.residual_type = element_of(residual.dtype);
+  }
+  set_activation(b.attributes(), epilogue);
+  product(b, 0, 1, false, b.attributes().get_int("transB", 0) != 0, epilogue);
+}
+
+/// C with every element there and times beta.
+DevicePtr whole_c(Builder& b, const DeviceTensor& c, const Shape& shape, float beta) {
+  const DevicePtr to = b.scratch(tensor::byte_size(c.dtype, shape.numel()));
+  const Shape strides = tensor::broadcast_strides(c.shape, shape), dense = shape.strides();
+  b.launch(plan_strided_copy(b.target(), {.from = c.at,
+                                          .to = to,
+                                          .element_bytes = c.element_bytes(),
+                                          .dims = shape,
+                                          .from_stride = {strides.begin(), strides.end()},
+                                          .to_stride = {dense.begin(), dense.end()}}));
+  const DeviceTensor all{.dtype = c.dtype, .shape = shape, .at = to};
+  if (beta != 1) {
+    b.launch(plan_elementwise(b.target(), {.kernel = cat("unary_", kernel_suffix(c.dtype)),
+                                           .op = static_cast<std::uint32_t>(UnaryOp::affine),
+                                           .inputs = {all},
+                                           .out = all,
+                                           .a = beta}));
+  }
+  return to;
+}
+
+bool can_gemm(const NodeView& node) { return has_product_types(node) && can_activate(node); }
+void lower_gemm(Builder& b) {
+  Epilogue epilogue{.alpha = b.attributes().get_float("alpha", 1)};
+  set_activation(b.attributes(), epilogue);
+  const float beta = b.attributes().get_float("beta", 1);
+  const Shape out = b.output_shape(0);
+  if (b.has_input(2) && beta != 0) {
+    const Shape shape = b.input_shape(2);
+    const bool is_row = shape.numel() == out[1] && shape.rank() > 0 && shape.back() == out[1];
+    if (beta == 1 && is_row) {
+      set_bias(b, 2, epilogue);
+    } else {
+      const DeviceTensor c = b.input(2);
+      epilogue.residual = beta == 1 && shape == out ? c.at : whole_c(b, c, out, beta);
+      epilogue.residual_type = element_of(c.dtype);
+    }
+  }
+  product(b, 0, 1, b.attributes().get_int("transA", 0) != 0, b.attributes().get_int("transB", 0) != 0, epilogue);
+}
+
+}  // namespace
+
+void register_matmul(Lowerings& lowerings) {
+  lowerings.push_back({"", "MatMul", can_matmul, lower_matmul});
+  lowerings.push_back({"", "Gemm", can_gemm, lower_gemm});
+  lowerings.push_back({"infernode", "FusedMatMul", can_fused_matmul, lower_fused_matmul});
+}
+
+}  // namespace infernode::cuda

@@ -1,0 +1,205 @@
+// Operators that move elements: each is a copy between two sets of strides, or a gather.
+
+#include "providers/cuda/kernels/simple/movement.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "providers/cuda/lowering/lowering.h"
+
+namespace infernode::cuda {
+namespace {
+
+using tensor::DType;
+using tensor::Shape;
+
+std::vector<std::int64_t> vector_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+/// Elements that kernels can move: whole bytes, up to 8 of them.
+bool is_movable(DType dtype) {
+  const std::size_t bits = tensor::bit_size(dtype);
+  return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+}
+bool can_move(const NodeView& node) {
+  return is_movable(node.input_dtype(0)) && node.input_rank(0).value_or(9) <= kCopyRank;
+}
+bool can_move_known(const NodeView& node) {
+  for (std::size_t i = 1; i < node.node().inputs.size(); ++i) {
+    if (!node.is_known(i)) return false;
+  }
+  return can_move(node);
+}
+
+void lower_transpose(Builder& b) {
+  const DeviceTensor x = b.input_strided(0);
+  std::vector<std::int64_t> perm = b.attributes().get_ints("perm");
+  if (perm.empty()) {
+    for (std::size_t d = x.shape.rank(); d-- > 0;) perm.push_back(static_cast<std::int64_t>(d));
+  }
+  const std::vector<std::int64_t> strides = strides_of(x);
+  std::vector<std::int64_t> permuted;
+  for (const std::int64_t axis : perm) permuted.push_back(strides[static_cast<std::size_t>(axis)]);
+  b.strided_view(0, x, x.at, std::move(permuted));
+}
+
+bool can_concat(const NodeView& node) {
+  for (std::size_t i = 0; i < node.node().inputs.size(); ++i) {
+    if (node.input_rank(i).value_or(9) > kCopyRank) return false;
+  }
+  return is_movable(node.input_dtype(0));
+}
+void lower_concat(Builder& b) {
+  const DeviceTensor y = b.output(0);
+  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 1), y.shape.rank());
+  const std::vector<std::int64_t> to = vector_of(y.shape.strides());
+  std::vector<StridedCopy> copies;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < b.input_count(); ++i) {
+    const DeviceTensor x = b.input_strided(i);
+    copies.push_back({.from = x.at,
+                      .to = y.at + static_cast<DevicePtr>(begin * to[axis]) * y.element_bytes(),
+                      .element_bytes = y.element_bytes(),
+                      .dims = x.shape,
+                      .from_stride = strides_of(x),
+                      .to_stride = to});
+    begin += x.shape[axis];
+  }
+  b.launch(plan_strided_copies(b.target(), copies));
+}
+
+DevicePtr moved(const DeviceTensor& x, std::int64_t elements) {
+  return x.at + static_cast<DevicePtr>(elements) * x.element_bytes();
+}
+
+void lower_split(Builder& b) {
+  const DeviceTensor x = b.input_strided(0);
+  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), x.shape.rank());
+  const std::vector<std::int64_t> strides = strides_of(x);
+  std::int64_t begin = 0;
+  for (std::size_t o = 0; o < b.output_count(); ++o) {
+    if (b.wants_output(o)) b.strided_view(o, x, moved(x, begin * strides[axis]), strides);
+    begin += b.output_shape(o)[axis];
+  }
+}
+
+bool can_slice(const NodeView& node) { return node.node().opset >= 10 && can_move_known(node); }
+void lower_slice(Builder& b) {
+  const DeviceTensor x = b.input_strided(0);
+  const std::vector<std::int64_t> starts = tensor::to_int64_vector(*b.known(1));
+  std::vector<std::int64_t> axes, steps(starts.size(), 1);
+  for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  if (b.known(3) != nullptr) axes = tensor::to_int64_vector(*b.known(3));
+  if (b.known(4) != nullptr) steps = tensor::to_int64_vector(*b.known(4));
+  std::vector<std::int64_t> from = strides_of(x);
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::size_t axis = tensor::normalize_axis(axes[i], x.shape.rank());
+    const std::int64_t size = x.shape[axis], last = steps[i] > 0 ? size : size - 1;
+    std::int64_t start = starts[i] < 0 ? starts[i] + size : starts[i];
+    start = std::clamp<std::int64_t>(start, 0, std::max<std::int64_t>(last, 0));
+    offset += start * from[axis];
+    from[axis] *= steps[i];
+  }
+  b.strided_view(0, x, moved(x, offset), std::move(from));
+}
+
+void lower_expand(Builder& b) {
+  const DeviceTensor x = b.input_strided(0);
+  const Shape shape = b.output_shape(0);
+  const std::vector<std::int64_t> strides = strides_of(x);
+  std::vector<std::int64_t> repeated(shape.rank(), 0);
+  for (std::size_t d = 0; d < x.shape.rank(); ++d) {
+    if (x.shape[d] != 1) repeated[shape.rank() - x.shape.rank() + d] = strides[d];
+  }
+  b.strided_view(0, x, x.at, std::move(repeated));
+}
+
+bool can_gather(const NodeView& node) {
+  const DType index = node.input_dtype(1);
+  return is_movable(node.input_dtype(0)) && (index == DType::Int64 || index == DType::Int32);
+}
+/// One place along the axis, known beforehand, is a view.
+bool view_gather(Builder& b) {
+  const tensor::Tensor* index = b.known(1);
+  if (index == nullptr || index->numel() != 1) return false;
+  const DeviceTensor x = b.input_strided(0);
+  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), x.shape.rank());
+  std::int64_t place = tensor::to_int64_scalar(*index);
+  if (place < 0) place += x.shape[axis];
+  if (place < 0 || place >= x.shape[axis]) return false;
+  std::vector<std::int64_t> strides = strides_of(x);
+  const DevicePtr from = moved(x, place * strides[axis]);
+  strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
+  strides.insert(strides.begin() + static_cast<std::ptrdiff_t>(axis), index->rank(), 0);
+  b.strided_view(0, x, from, std::move(strides));
+  return true;
+}
+
+void lower_gather(Builder& b) {
+  if (view_gather(b)) return;
+  const DeviceTensor x = b.input(0), index = b.input(1);
+  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), x.shape.rank());
+  b.launch(plan_gather(b.target(), {.from = x.at,
+                                    .index = index.at,
+                                    .to = b.output(0).at,
+                                    .index_is_64 = index.dtype == DType::Int64,
+                                    .element_bytes = x.element_bytes(),
+                                    .outer = x.shape.numel(0, axis),
+                                    .axis = x.shape[axis],
+                                    .inner = x.shape.numel(axis + 1, x.shape.rank()),
+                                    .indices = index.numel()}));
+}
+
+bool can_pad(const NodeView& node) {
+  const auto& attributes = node.attributes();
+  return node.node().opset >= 11 && attributes.get_string("mode", "constant") == "constant" && can_move_known(node);
+}
+std::uint64_t bits_of(const tensor::Tensor* value) {
+  std::uint64_t bits = 0;
+  if (value != nullptr && value->numel() > 0) std::memcpy(&bits, value->raw(), tensor::bit_size(value->dtype()) / 8);
+  return bits;
+}
+/// Fills the output, then copies what there is of the input; negative pads cut.
+void lower_pad(Builder& b) {
+  const DeviceTensor x = b.input(0);
+  const DeviceTensor y = b.output(0);
+  const std::vector<std::int64_t> pads = tensor::to_int64_vector(*b.known(1));
+  std::vector<std::int64_t> axes;
+  for (std::size_t d = 0; d < x.shape.rank(); ++d) axes.push_back(static_cast<std::int64_t>(d));
+  if (b.known(3) != nullptr) axes = tensor::to_int64_vector(*b.known(3));
+  const std::vector<std::int64_t> from = vector_of(x.shape.strides()), to = vector_of(y.shape.strides());
+  b.launch(plan_fill(
+      b.target(),
+      {.to = y.at, .element_bytes = y.element_bytes(), .dims = y.shape, .to_stride = to, .bits = bits_of(b.known(2))}));
+  Shape inside = x.shape;
+  std::int64_t source = 0, sink = 0;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = tensor::normalize_axis(axes[i], x.shape.rank());
+    const std::int64_t before = pads[i], behind = pads[i + axes.size()];
+    inside[axis] = std::max<std::int64_t>(
+        0, x.shape[axis] + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(behind, 0));
+    source += std::max<std::int64_t>(-before, 0) * from[axis];
+    sink += std::max<std::int64_t>(before, 0) * to[axis];
+  }
+  b.launch(plan_strided_copy(b.target(), {.from = x.at + static_cast<DevicePtr>(source) * x.element_bytes(),
+                                          .to = y.at + static_cast<DevicePtr>(sink) * y.element_bytes(),
+                                          .element_bytes = y.element_bytes(),
+                                          .dims = inside,
+                                          .from_stride = from,
+                                          .to_stride = to}));
+}
+
+}  // namespace
+
+void register_movement(Lowerings& lowerings) {
+  lowerings.push_back({"", "Transpose", can_move, lower_transpose});
+  lowerings.push_back({"", "Concat", can_concat, lower_concat});
+  lowerings.push_back({"", "Split", can_move_known, lower_split});
+  lowerings.push_back({"", "Slice", can_slice, lower_slice});
+  lowerings.push_back({"", "Expand", can_move_known, lower_expand});
+  lowerings.push_back({"", "Gather", can_gather, lower_gather});
+  lowerings.push_back({"", "Pad", can_pad, lower_pad});
+}
+
+}  // namespace infernode::cuda

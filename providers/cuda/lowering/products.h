@@ -1,0 +1,23 @@
+#pragma once
+
+#include "providers/cuda/kernels/epilogue.h"
+#include "providers/cuda/kernels/gemm.h"
+#include "providers/cuda/lowering/lowering.h"
+
+// What lowerings of matrix products, convolutions and attention share.
+namespace infernode::cuda {
+
+/// The types that products take.
+inline constexpr tensor::TypeSet kProductTypes{tensor::DType::Float32, tensor::DType::Float16, tensor::DType::BFloat16};
+Element element_of(tensor::DType dtype);
+Precision precision_of(const Builder& b);
+
+/// Whether `activation` and `activation_params` of a fused operator name something that epilogues have.
+bool can_activate(const NodeView& node);
+/// Sets what those attributes say.
+void set_activation(const graph::Attributes& attributes, Epilogue& epilogue);
+
+/// Plans the product with the scratch memory that it needs.
+void launch_gemm(Builder& b, GemmProblem problem);
+
+}  // namespace infernode::cuda

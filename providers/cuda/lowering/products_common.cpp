@@ -1,0 +1,73 @@
+#include "providers/cuda/lowering/products.h"
+
+#include "base/error.h"
+
+namespace infernode::cuda {
+
+namespace {
+
+struct Named {
+  const char* name;
+  Activation activation;
+};
+constexpr Named kActivations[] = {
+    {"Relu", Activation::relu},
+    {"Gelu", Activation::gelu},
+    {"GeluTanh", Activation::gelu_tanh},
+    {"Silu", Activation::silu},
+    {"Sigmoid", Activation::sigmoid},
+    {"Tanh", Activation::tanh},
+    {"HardSwish", Activation::hard_swish},
+    {"HardSigmoid", Activation::hard_sigmoid},
+    {"LeakyRelu", Activation::leaky_relu},
+    {"Clip", Activation::clip},
+};
+
+const Named* find_activation(const graph::Attributes& attributes) {
+  const std::string name = attributes.get_string("activation", "");
+  for (const Named& item : kActivations) {
+    if (name == item.name) return &item;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Element element_of(tensor::DType dtype) {
+  return dtype == tensor::DType::Float32   ? Element::f32
+         : dtype == tensor::DType::Float16 ? Element::f16
+                                           : Element::bf16;
+}
+
+Precision precision_of(const Builder& b) {
+  switch (b.precision()) {
+    case microkernels::Float32Precision::kHigh:
+      return Precision::high;
+    case microkernels::Float32Precision::kMedium:
+      return Precision::medium;
+    default:
+      return Precision::highest;
+  }
+}
+
+bool can_activate(const NodeView& node) {
+  return !node.attributes().has("activation") || find_activation(node.attributes()) != nullptr;
+}
+
+void set_activation(const graph::Attributes& attributes, Epilogue& epilogue) {
+  const Named* found = find_activation(attributes);
+  if (found == nullptr) return;
+  const std::vector<float> params = attributes.get_floats("activation_params");
+  epilogue.activation = found->activation;
+  const bool leaky = found->activation == Activation::leaky_relu, hard = found->activation == Activation::hard_sigmoid;
+  epilogue.a = !params.empty() ? params[0] : leaky ? 0.01f : hard ? 0.2f : 0.0f;
+  epilogue.b = params.size() > 1 ? params[1] : hard ? 0.5f : 0.0f;
+}
+
+void launch_gemm(Builder& b, GemmProblem problem) {
+  if (problem.m == 0 || problem.n == 0 || problem.batch[0] * problem.batch[1] == 0) return;
+  if (const std::size_t bytes = gemm_workspace(b.target(), problem); bytes > 0) problem.workspace = b.scratch(bytes);
+  b.launch(plan_gemm(b.target(), problem));
+}
+
+}  // namespace infernode::cuda

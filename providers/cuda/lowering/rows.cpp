@@ -1,0 +1,188 @@
+// Operators over rows: layer normalization, softmax, reductions.
+
+#include "providers/cuda/kernels/simple/rows.h"
+
+#include <algorithm>
+
+#include "providers/cuda/kernels/simple/elementwise.h"
+#include "providers/cuda/kernels/simple/pool.h"
+#include "providers/cuda/lowering/lowering.h"
+
+namespace infernode::cuda {
+namespace {
+
+using tensor::DType;
+using tensor::TypeSet;
+
+constexpr TypeSet kReals{DType::Float32, DType::Float16, DType::BFloat16};
+constexpr TypeSet kInts{DType::Int64, DType::Int32};
+
+bool can_normalize(const NodeView& node) {
+  return kReals.contains(node.input_dtype(0)) && node.output_dtype(0) == node.input_dtype(0) && !node.has_output(1) &&
+         !node.has_output(2);
+}
+
+void normalize(Builder& b, bool no_mean, float epsilon) {
+  const DeviceTensor x = b.input(0);
+  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", -1), x.shape.rank());
+  NormalizeParams p{.in = x.at,
+                    .out = 0,
+                    .residual = 0,
+                    .sum = 0,
+                    .scale = b.input_floats(1),
+                    .bias = b.input_floats(2),
+                    .rows = x.shape.numel(0, axis),
+                    .columns = static_cast<std::int32_t>(x.shape.numel(axis, x.shape.rank())),
+                    .no_mean = no_mean,
+                    .epsilon = epsilon};
+  p.out = b.output(0).at;
+  if (x.numel() > 0) b.launch(plan_normalize(b.target(), x.dtype, p));
+}
+void lower_layer_norm(Builder& b) { normalize(b, false, b.attributes().get_float("epsilon", 1e-5f)); }
+void lower_rms_norm(Builder& b) { normalize(b, true, b.attributes().get_float("epsilon", 1e-5f)); }
+
+/// com.microsoft's: input + skip (+ bias is left to the CPU), normalized. Outputs: y, mean, deviation, sum.
+template <bool simplified>
+bool can_skip_norm(const NodeView& node) {
+  return kReals.contains(node.input_dtype(0)) && node.input_rank(0) == node.input_rank(1) &&
+         !node.has_input(simplified ? 3 : 4) && !node.has_output(1) && !node.has_output(2);
+}
+template <bool simplified>
+void lower_skip_norm(Builder& b) {
+  const DeviceTensor x = b.input(0), skip = b.input(1);
+  NormalizeParams p{.in = x.at,
+                    .out = 0,
+                    .residual = skip.at,
+                    .sum = 0,
+                    .scale = b.input_floats(2),
+                    .bias = simplified ? 0 : b.input_floats(3),
+                    .rows = x.shape.numel(0, x.shape.rank() - 1),
+                    .columns = static_cast<std::int32_t>(x.shape.back()),
+                    .no_mean = simplified,
+                    .epsilon = b.attributes().get_float("epsilon", 1e-5f)};
+  p.out = b.output(0).at;
+  if (b.wants_output(3)) p.sum = b.output(3).at;
+  if (x.numel() > 0) b.launch(plan_normalize(b.target(), x.dtype, p));
+}
+
+bool can_softmax(const NodeView& node) { return node.all_of(kReals); }
+template <bool logarithm>
+void lower_softmax(Builder& b) {
+  const DeviceTensor x = b.input(0);
+  const bool flattens = b.node().opset < 13;  // all axes from the given one on
+  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", flattens ? 1 : -1), x.shape.rank());
+  const std::size_t end = flattens ? x.shape.rank() : axis + 1;
+  const std::int64_t inner = x.shape.numel(end, x.shape.rank());
+  const SoftmaxParams p{.in = x.at,
+                        .out = b.output(0).at,
+                        .rows = x.shape.numel(0, axis) * inner,
+                        .columns = static_cast<std::int32_t>(x.shape.numel(axis, end)),
+                        .inner = inner,
+                        .logarithm = logarithm};
+  if (x.numel() > 0) b.launch(plan_softmax(b.target(), x.dtype, p));
+}
+
+/// Axes that lie side by side become one; others are left to the CPU, as are those that are not known.
+bool can_reduce(const NodeView& node) {
+  return (node.all_of(kReals | kInts)) && node.is_known(1) && node.input_rank(0).value_or(0) > 0;
+}
+
+std::vector<std::size_t> axes_of(Builder& b, std::size_t rank) {
+  std::vector<std::int64_t> given = b.attributes().get_ints("axes");
+  if (const tensor::Tensor* axes = b.known(1)) given = tensor::to_int64_vector(*axes);
+  std::vector<std::size_t> axes;
+  if (given.empty() && b.attributes().get_int("noop_with_empty_axes", 0) == 0) {
+    for (std::size_t d = 0; d < rank; ++d) axes.push_back(d);
+  }
+  for (const std::int64_t axis : given) axes.push_back(tensor::normalize_axis(axis, rank));
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+/// The mean or the largest of each image's pixels, where channels lie last already.
+bool reduce_pixels(Builder& b, ReduceOp op) {
+  const DeviceTensor x = b.input_as_it_is(0);
+  if (x.order != Order::ChannelsLast || (op != ReduceOp::mean && op != ReduceOp::max) || !kReals.contains(x.dtype))
+    return false;
+  const std::vector<std::size_t> axes = axes_of(b, x.shape.rank());
+  if (axes.size() != x.shape.rank() - 2 || axes.front() != 2) return false;
+  if (x.numel() > 0) b.launch(plan_global_pool(b.target(), x, b.output(0), op == ReduceOp::mean));
+  return true;
+}
+
+/// Reduces one run of neighbouring axes after the other, innermost first. Means of means of equal counts are means;
+/// norms of norms are norms; but a logarithm or a square is taken once only.
+void reduce(Builder& b, ReduceOp op) {
+  if (reduce_pixels(b, op)) return;
+  const DeviceTensor x = b.input(0);
+  std::vector<std::size_t> axes = axes_of(b, x.shape.rank());
+  if (axes.empty()) return b.view(0, x);
+  tensor::Shape shape = x.shape;
+  DevicePtr from = x.at;
+  ReduceOp now = op;
+  while (!axes.empty()) {
+    std::size_t first = axes.size() - 1;
+    while (first > 0 && axes[first - 1] + 1 == axes[first]) --first;
+    const std::size_t begin = axes[first], end = axes.back() + 1;
+    axes.resize(first);
+    ReduceParams p{.in = from, .out = 0, .outputs = 0, .columns = shape.numel(begin, end), .inner = 0, .op = now};
+    p.inner = shape.numel(end, shape.rank());
+    p.outputs = shape.numel(0, begin) * p.inner;
+    for (std::size_t d = begin; d < end; ++d) shape[d] = 1;
+    p.out = axes.empty() ? b.output(0).at : b.scratch(tensor::byte_size(x.dtype, p.outputs));
+    if (p.outputs > 0) b.launch(plan_reduce(b.target(), x.dtype, p));
+    from = p.out;
+    if (op == ReduceOp::sum_square || op == ReduceOp::l1) now = ReduceOp::sum;
+  }
+}
+bool can_reduce_once(const NodeView& node) {
+  // More than one run of axes would take the logarithm twice.
+  return can_reduce(node) && node.all_of(kReals) && node.input_rank(0).value_or(0) <= 2;
+}
+template <ReduceOp op>
+void lower_reduce(Builder& b) {
+  reduce(b, op);
+}
+
+bool can_scan(const NodeView& node) {
+  return (kReals | kInts).contains(node.input_dtype(0)) && node.has_input(1) && node.is_known(1);
+}
+void lower_scan(Builder& b) {
+  const DeviceTensor x = b.input(0);
+  const std::size_t axis = tensor::normalize_axis(tensor::to_int64_scalar(*b.known(1)), x.shape.rank());
+  const std::int64_t inner = x.shape.numel(axis + 1, x.shape.rank());
+  const ScanParams p{.in = x.at,
+                     .out = b.output(0).at,
+                     .rows = x.shape.numel(0, axis) * inner,
+                     .columns = x.shape[axis],
+                     .inner = inner,
+                     .exclusive = b.attributes().get_int("exclusive", 0) != 0,
+                     .reverse = b.attributes().get_int("reverse", 0) != 0};
+  if (x.numel() > 0) b.launch(plan_scan(b.target(), x.dtype, p));
+}
+
+}  // namespace
+
+void register_rows(Lowerings& lowerings) {
+  lowerings.push_back({"", "LayerNormalization", can_normalize, lower_layer_norm});
+  lowerings.push_back({"", "RMSNormalization", can_normalize, lower_rms_norm});
+  lowerings.push_back({"", "SimplifiedLayerNormalization", can_normalize, lower_rms_norm});
+  lowerings.push_back({"com.microsoft", "SkipLayerNormalization", can_skip_norm<false>, lower_skip_norm<false>});
+  lowerings.push_back(
+      {"com.microsoft", "SkipSimplifiedLayerNormalization", can_skip_norm<true>, lower_skip_norm<true>});
+  lowerings.push_back({"", "Softmax", can_softmax, lower_softmax<false>});
+  lowerings.push_back({"", "LogSoftmax", can_softmax, lower_softmax<true>});
+  lowerings.push_back({"", "CumSum", can_scan, lower_scan});
+  lowerings.push_back({"", "ReduceSum", can_reduce, lower_reduce<ReduceOp::sum>});
+  lowerings.push_back({"", "ReduceMean", can_reduce, lower_reduce<ReduceOp::mean>});
+  lowerings.push_back({"", "ReduceMax", can_reduce, lower_reduce<ReduceOp::max>});
+  lowerings.push_back({"", "ReduceMin", can_reduce, lower_reduce<ReduceOp::min>});
+  lowerings.push_back({"", "ReduceProd", can_reduce, lower_reduce<ReduceOp::prod>});
+  lowerings.push_back({"", "ReduceL1", can_reduce, lower_reduce<ReduceOp::l1>});
+  lowerings.push_back({"", "ReduceL2", can_reduce_once, lower_reduce<ReduceOp::l2>});
+  lowerings.push_back({"", "ReduceSumSquare", can_reduce, lower_reduce<ReduceOp::sum_square>});
+  lowerings.push_back({"", "ReduceLogSum", can_reduce_once, lower_reduce<ReduceOp::log_sum>});
+  lowerings.push_back({"", "ReduceLogSumExp", can_reduce_once, lower_reduce<ReduceOp::log_sum_exp>});
+}
+
+}  // namespace infernode::cuda

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+
+#include "graph/graph.h"
+#include "kernel/inference.h"
+#include "microkernels/common/precision.h"
+#include "providers/cuda/plan/arena.h"
+#include "providers/cuda/plan/constants.h"
+#include "providers/cuda/plan/device_tensor.h"
+
+namespace infernode::cuda {
+
+class LoweringTable;
+
+/// What a plan is made of, besides the addresses.
+struct PlanSource {
+  const LoweringTable& lowerings;
+  const graph::Graph& graph;
+  std::span<const graph::NodeId> order;
+  const kernel::Registry& registry;
+  const kernel::InferredGraph& inferred;  ///< at the dims of this plan
+  Constants& constants;
+  const Target& target;
+  microkernels::Float32Precision precision;
+};
+
+/// Where a plan's memory lies: empty while it is measured, when every storage has a place of its own that nothing is
+/// written to.
+struct PlanAddresses {
+  std::vector<DevicePtr> inputs, outputs;  ///< of the graph
+  std::vector<DevicePtr> storages;         ///< in the order in which they were asked for
+};
+
+/// Makes the launches of a graph, node by node: what a Lowering sees. Made twice for a plan: first to find out what
+/// memory is needed and when, then with the addresses. Both must ask for the same.
+class Builder {
+ public:
+  Builder(const PlanSource& source, const PlanAddresses* addresses);
+
+  /// Lowers all nodes and brings outputs to where they belong.
+  void build();
+  std::vector<Launch> take_launches() { return std::move(launches_); }
+  const std::vector<Lifetime>& storages() const { return storages_; }
+
+  // The node being lowered.
+  const graph::Node& node() const { return *node_; }
+  const graph::Attributes& attributes() const { return node_->attributes; }
+  const Target& target() const { return source_.target; }
+  microkernels::Float32Precision precision() const { return source_.precision; }
+  std::size_t input_count() const { return node_->inputs.size(); }
+  std::size_t output_count() const { return node_->outputs.size(); }
+  bool has_input(std::size_t i) const { return i < node_->inputs.size() && node_->inputs[i] != graph::kNoValue; }
+  /// Somebody reads it.
+  bool wants_output(std::size_t o) const;
+  tensor::DType input_dtype(std::size_t i) const { return type_of(node_->inputs[i]).elem; }
+  tensor::DType output_dtype(std::size_t o) const { return type_of(node_->outputs[o]).elem; }
+  tensor::Shape input_shape(std::size_t i) const { return shape_of(node_->inputs[i]); }
+  tensor::Shape output_shape(std::size_t o) const { return shape_of(node_->outputs[o]); }
+  /// Contents on the host, where they follow from constants and shapes; null otherwise and where absent.
+  const tensor::Tensor* known(std::size_t i) const;
+  /// The input in plain order; without type where absent.
+  DeviceTensor input(std::size_t i);
+  /// In the order in which it was made.
+  DeviceTensor input_as_it_is(std::size_t i);
+  /// In plain order, dense or as a view with strides.
+  DeviceTensor input_strided(std::size_t i);
+  /// With channels last: rank 3 or more.
+  DeviceTensor input_channels_last(std::size_t i);
+  /// Numbers of a 16- or 32-bit float input as float32.
+  DevicePtr input_floats(std::size_t i);
+  DeviceTensor output(std::size_t o, Order order = Order::Plain);
+  /// Output `o` has the elements of `of`, in plain order, under its own shape.
+  void view(std::size_t o, const DeviceTensor& of);
+  /// Output `o` lies in the memory of `of`, from an address on and with strides for its own shape.
+  void strided_view(std::size_t o, const DeviceTensor& of, DevicePtr at, std::vector<std::int64_t> strides);
+  /// Memory for this node's launches.
+  DevicePtr scratch(std::size_t bytes);
+  Constants& constants() { return source_.constants; }
+  void launch(Launch launch) { launches_.push_back(std::move(launch)); }
+  void launch(std::vector<Launch> launches);
+
+ private:
+  struct Made {
+    DeviceTensor plain, channels_last, strided;  ///< one of them or more
+    bool exists() const { return plain || channels_last || strided; }
+    const DeviceTensor& any() const { return plain ? plain : channels_last ? channels_last : strided; }
+  };
+  const graph::ValueType& type_of(graph::ValueId id) const {
+    return source_.inferred.types[static_cast<std::size_t>(id)];
+  }
+  tensor::Shape shape_of(graph::ValueId id) const;
+  const tensor::Tensor* known_of(graph::ValueId id) const;
+  bool evaluate_on_host(const graph::Node& node);
+  Made& made(graph::ValueId id);
+  DeviceTensor plain(graph::ValueId id);
+  DeviceTensor use(DeviceTensor tensor);
+  std::size_t add_storage(std::size_t bytes);
+  DevicePtr address(std::size_t storage) const;
+  DeviceTensor allocate(tensor::DType dtype, const tensor::Shape& shape, Order order);
+  std::optional<std::size_t> output_of_graph(graph::ValueId id) const;
+  void deliver_outputs();
+
+  const PlanSource& source_;
+  const PlanAddresses* addresses_;
+  std::vector<Made> values_;           // by ValueId
+  std::vector<tensor::Tensor> known_;  // by ValueId: evaluated here
+  std::vector<std::vector<graph::NodeId>> consumers_;
+  std::vector<Lifetime> storages_;
+  std::vector<Launch> launches_;
+  const graph::Node* node_ = nullptr;
+  std::size_t step_ = 0;
+};
+
+}  // namespace infernode::cuda

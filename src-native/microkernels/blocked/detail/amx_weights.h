@@ -1,0 +1,197 @@
+#pragma once
+
+// Included by blocked.amx.cpp only: the operands that come of weights.
+
+#include "microkernels/blocked/detail/amx_plan.h"
+#include "microkernels/common/bf16_pairs.h"
+
+namespace infernode::microkernels {
+namespace {
+
+constexpr std::size_t kSplitWeightFloats = 1 << 18;  // weights up to this size are split when they are packed
+
+// ---- Weights: for each panel, step and block of its channels the pieces, a tile each ----
+
+template <int kPieces>
+struct WeightLayout {
+  WeightLayout(const ConvShape& s, bool planar) noexcept
+      : panel_bytes(2 * Steps(s, planar).count * kPieces * kTileBytes),
+        plain_floats(divide_up(kPieces > 1 ? blocked_conv_table_avx512.packed_weight_floats(s)
+                               : planar    ? blocked_conv_table_bf16_medium.packed_weight_floats(s)
+                                           : 0,
+                               std::size_t{16}) *
+                     16),
+        split(kPieces == 1 || planar || plain_floats <= kSplitWeightFloats),
+        floats(plain_floats + 16) {
+    if (split && (!planar || is_thin(s))) floats += channel_blocks(s.out_channels) * (panel_bytes / 2 / sizeof(float));
+  }
+  // Behind the weights of the vector loops: whether all could be split, and the tiles.
+  float* mark(float* weight) const noexcept { return weight + plain_floats; }
+  std::uint8_t* tiles(float* weight, std::size_t panel) const noexcept {
+    return reinterpret_cast<std::uint8_t*>(weight + plain_floats + 16) + panel * panel_bytes;
+  }
+
+  std::size_t panel_bytes, plain_floats;
+  bool split;
+  std::size_t floats;
+};
+
+// Splits steps of a panel's weights, which lie as the AVX-512 loops read them, some words of all columns at a time. A
+// word holds a channel of the one block and that of the other.
+template <int kPieces>
+class WeightSplit {
+ public:
+  WeightSplit() = default;
+  WeightSplit(const ConvShape& s, const float* weight, std::size_t panel, std::size_t step, std::size_t count,
+              std::uint8_t* out) noexcept
+      : from_(weight + panel * kPanelColumns * s.depth()),
+        out_(out),
+        channels_(s.in_channels),
+        points_(s.kernel_points()),
+        blocks_(smaller(channel_blocks(s.out_channels) - panel * kPanelTiles, kPanelTiles)),
+        pair_(step / points_),
+        point_(step % points_),
+        left_(count * kChannelBlock) {
+    enter();
+  }
+
+  std::size_t left() const noexcept { return left_; }
+  bool splits() const noexcept { return watch_.splits(); }
+
+  // Splits `count` more words, or all that are left.
+  void advance(std::size_t count) noexcept {
+    for (count = smaller(count, left_), left_ -= count; count > 0; --count) {
+      const std::size_t columns = blocks_ * kChannelBlock;
+      INFERNODE_UNROLL
+      for (std::size_t block = 0; block < kPanelTiles; ++block) {
+        if (block >= blocks_) break;
+        const float *even = even_ + row_ * columns + block * 16, *odd = odd_ + row_ * columns + block * 16;
+        const __m512 x = row_ < even_rows_ ? _mm512_loadu_ps(even) : _mm512_setzero_ps(),
+                     y = row_ < odd_rows_ ? _mm512_loadu_ps(odd) : _mm512_setzero_ps();
+        _mm_prefetch(reinterpret_cast<const char*>(even) + kAhead, _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(odd) + kAhead, _MM_HINT_T0);
+        watch_.see(_mm512_castps_si512(x));
+        watch_.see(_mm512_castps_si512(y));
+        split_pair<kPieces>(x, y, out_ + block * kPieces * kTileBytes + row_ * 64);
+      }
+      if (++row_ < kChannelBlock) continue;
+      row_ = 0;
+      out_ += blocks_ * kPieces * kTileBytes;
+      if (++point_ == points_) {
+        point_ = 0;
+        ++pair_;
+      }
+      enter();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kAhead = 4096;  // bytes: weights come from memory
+
+  void enter() noexcept {
+    const std::size_t columns = blocks_ * kChannelBlock;
+    even_rows_ = channels_of(2 * pair_);
+    odd_rows_ = channels_of(2 * pair_ + 1);
+    even_ = from_ + (2 * pair_ * kChannelBlock * points_ + point_ * even_rows_) * columns;
+    odd_ = from_ + ((2 * pair_ + 1) * kChannelBlock * points_ + point_ * odd_rows_) * columns;
+  }
+  std::size_t channels_of(std::size_t block) const noexcept {
+    const std::size_t first = block * kChannelBlock;
+    return first >= channels_ ? 0 : smaller(channels_ - first, kChannelBlock);
+  }
+
+  const float *from_ = nullptr, *even_ = nullptr, *odd_ = nullptr;  // the panel; a step's rows
+  std::uint8_t* out_ = nullptr;
+  std::size_t channels_ = 0, points_ = 1, blocks_ = 0, pair_ = 0, point_ = 0, left_ = 0;
+  std::size_t row_ = 0, even_rows_ = 0, odd_rows_ = 0;
+  RangeWatch watch_;
+};
+
+template <int kPieces>
+std::size_t packed_weight_floats(const ConvShape& s) noexcept {
+  return larger(WeightLayout<kPieces>(s, false).floats, WeightLayout<kPieces>(s, true).floats);
+}
+
+// Calls fill(panel's block, step, row of words, even weights, odd weights) for all tiles' rows, in the order in which
+// they lie; weight_of(channel, step, k) of a step's 32.
+template <typename WeightOf, typename Fill>
+void for_each_row(const ConvShape& s, std::size_t steps, WeightOf weight_of, Fill fill) noexcept {
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
+  for (std::size_t n0 = 0; n0 < all; n0 += kPanelColumns) {
+    for (std::size_t step = 0; step < steps; ++step) {
+      for (std::size_t n = n0; n < smaller(n0 + kPanelColumns, all); n += kChannelBlock) {
+        for (std::size_t row = 0; row < 16; ++row) {
+          alignas(64) float even[16] = {}, odd[16] = {};
+          for (std::size_t i = 0; i < 16 && n + i < s.out_channels; ++i) {
+            even[i] = weight_of(n + i, step, 2 * row);
+            odd[i] = weight_of(n + i, step, 2 * row + 1);
+          }
+          fill(row, _mm512_load_ps(even), _mm512_load_ps(odd));
+        }
+      }
+    }
+  }
+}
+
+// Of tiles whose words hold two channels that follow each other, as places of one piece or of planes do.
+template <int kPieces>
+bool pack_tiles(const ConvShape& s, bool planar, const float* weight, std::uint8_t* out) noexcept {
+  const Steps steps(s, planar);
+  const auto weight_of = [&](std::size_t n, std::size_t step, std::size_t k) {
+    const std::size_t point = step % steps.points, kh = point / steps.columns;
+    std::size_t c = step / steps.points * kTileDepth + k, kw = point % steps.columns;
+    if (planar) {
+      kw = kw * steps.width + k / (steps.place_bytes / 2);
+      c = k % (steps.place_bytes / 2);
+    }
+    return c < s.in_channels && kw < s.kernel_w ? weight[((n * s.in_channels + c) * s.kernel_h + kh) * s.kernel_w + kw]
+                                                : 0.0f;
+  };
+  RangeWatch watch;
+  for_each_row(s, steps.count, weight_of, [&](std::size_t row, __m512 even, __m512 odd) {
+    if constexpr (kPieces == 1) {
+      _mm512_storeu_si512(out + row * 64, round_pairs(even, odd));
+    } else {
+      watch.see(_mm512_castps_si512(even));
+      watch.see(_mm512_castps_si512(odd));
+      split_pair<kPieces>(even, odd, out + row * 64);
+    }
+    if (row == 15) out += kPieces * kTileBytes;
+  });
+  return watch.splits();
+}
+
+template <int kPieces>
+void pack_weight(const ConvShape& s, bool planar, const float* weight, float* out) noexcept {
+  const WeightLayout<kPieces> layout(s, planar);
+  if constexpr (kPieces > 1) {
+    blocked_conv_table_avx512.pack_weight(s, planar, weight, out);
+  } else if (planar) {
+    blocked_conv_table_bf16_medium.pack_weight(s, planar, weight, out);
+  }
+  bool splits = true;
+  if (kPieces == 1 || planar) {
+    if (!planar || is_thin(s)) splits = pack_tiles<kPieces>(s, planar, weight, layout.tiles(out, 0));
+    *layout.mark(out) = splits ? 1.0f : 0.0f;
+    return;
+  }
+  const std::size_t steps = Steps(s, planar).count;
+  alignas(64) std::uint8_t step_tiles[kPanelTiles * kPieces * kTileBytes];
+  for (std::size_t panel = 0; panel * kPanelTiles < channel_blocks(s.out_channels); ++panel) {
+    if (layout.split) {
+      WeightSplit<kPieces> split(s, out, panel, 0, steps, layout.tiles(out, panel));
+      split.advance(split.left());
+      splits = splits && split.splits();
+      continue;
+    }
+    for (std::size_t step = 0; step < steps; ++step) {
+      WeightSplit<kPieces> split(s, out, panel, step, 1, step_tiles);
+      split.advance(split.left());
+      splits = splits && split.splits();
+    }
+  }
+  *layout.mark(out) = splits ? 1.0f : 0.0f;
+}
+
+}  // namespace
+}  // namespace infernode::microkernels

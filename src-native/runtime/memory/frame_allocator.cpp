@@ -1,0 +1,133 @@
+#include "runtime/memory/frame_allocator.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "base/system.h"
+
+namespace infernode::runtime {
+
+/// Shared with every block handed out: a block's end puts it back here, or frees it when the allocator is gone or full.
+struct FrameAllocator::Pool {
+  std::mutex mutex;
+  std::map<std::size_t, std::vector<tensor::Buffer>> free;  // by exact size class
+  std::size_t kept = 0;
+  std::size_t limit = 0;
+  std::size_t lent = 0;          ///< bytes of blocks that are in use
+  std::size_t lent_checked = 0;  ///< up to here the system was seen to have them
+
+  /// Many blocks that are small one by one may be more than there is together.
+  void lend(std::size_t bytes) {
+    constexpr std::size_t kStride = std::size_t{256} << 20;
+    {
+      const std::lock_guard lock(mutex);
+      lent += bytes;
+      if (lent <= lent_checked + kStride) return;
+      lent_checked = lent;
+    }
+    try {
+      expect_available(kStride);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      lent -= bytes;
+      lent_checked = lent > kStride ? lent - kStride : 0;
+      throw;
+    }
+  }
+  void give_back(std::size_t bytes, tensor::Buffer block) noexcept {
+    const std::lock_guard lock(mutex);
+    lent -= bytes;
+    lent_checked = std::min(lent_checked, lent);
+    if (!block || kept + bytes > limit) return;
+    try {
+      free[bytes].push_back(std::move(block));
+      kept += bytes;
+    } catch (...) {  // no memory to note it: the block goes back to the system
+    }
+  }
+};
+
+namespace {
+
+/// Four classes per power of two: at most a quarter is wasted.
+std::size_t size_class(std::size_t bytes) {
+  constexpr std::size_t kSmallest = 256;
+  if (bytes <= kSmallest) return kSmallest;
+  const std::size_t step = std::bit_floor(bytes - 1) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+FrameAllocator::FrameAllocator(std::size_t keep_bytes, tensor::Allocator& source)
+    : pool_(std::make_shared<Pool>()), source_(source) {
+  pool_->limit = keep_bytes;
+}
+
+FrameAllocator::~FrameAllocator() {
+  const std::lock_guard lock(pool_->mutex);
+  pool_->limit = 0;
+  pool_->free.clear();
+  pool_->kept = 0;
+}
+
+tensor::Buffer FrameAllocator::allocate(std::size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return source_.allocate(bytes);  // fails there with its message
+  struct Lease {
+    std::shared_ptr<Pool> pool;
+    std::size_t size;
+    tensor::Buffer block;
+    Lease(std::shared_ptr<Pool> p, std::size_t n) : pool(std::move(p)), size(n) { pool->lend(size); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() { pool->give_back(size, std::move(block)); }
+  };
+  const std::size_t size = size_class(bytes);
+  auto lease = std::make_shared<Lease>(pool_, size);
+  {
+    const std::lock_guard lock(pool_->mutex);
+    if (const auto found = pool_->free.find(size); found != pool_->free.end() && !found->second.empty()) {
+      lease->block = std::move(found->second.back());
+      found->second.pop_back();
+      pool_->kept -= size;
+    }
+  }
+  if (!lease->block) lease->block = source_.allocate(size);
+  std::byte* data = lease->block.data();
+  return tensor::Buffer(data, bytes, std::move(lease));
+}
+
+std::size_t FrameAllocator::kept_bytes() const {
+  const std::lock_guard lock(pool_->mutex);
+  return pool_->kept;
+}
+
+void FrameAllocator::trim() {
+  std::map<std::size_t, std::vector<tensor::Buffer>> drop;
+  const std::lock_guard lock(pool_->mutex);
+  drop.swap(pool_->free);
+  pool_->kept = 0;
+}
+
+tensor::Buffer BudgetAllocator::allocate(std::size_t bytes) {
+  const std::size_t cost = std::max(bytes, kLeastCost);
+  budget_->reserve(cost);
+  struct Charge {
+    std::shared_ptr<kernel::MemoryBudget> budget;
+    std::size_t bytes;
+    tensor::Buffer block;
+    Charge(std::shared_ptr<kernel::MemoryBudget> b, std::size_t n) : budget(std::move(b)), bytes(n) {}
+    Charge(const Charge&) = delete;
+    Charge& operator=(const Charge&) = delete;
+    ~Charge() { budget->release(bytes); }
+  };
+  auto charge = std::make_shared<Charge>(budget_, cost);
+  charge->block = inner_.allocate(bytes);
+  std::byte* data = charge->block.data();
+  return tensor::Buffer(data, bytes, std::move(charge), inner_.device());
+}
+
+}  // namespace infernode::runtime

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/graph.h"
+#include "kernel/kernel.h"
+#include "kernel/op_registrar.h"
+#include "provider/provider.h"
+
+namespace infernode::runtime {
+
+/// One node, ready to run.
+struct Step {
+  std::unique_ptr<kernel::Kernel> kernel;
+  graph::NodeId node = graph::kNoNode;
+  std::vector<graph::ValueId> inputs, implicit, outputs;
+  std::vector<tensor::DType> output_dtypes;  ///< Undefined where unknown or no tensor
+  std::unique_ptr<bool[]> wanted;            ///< per output: somebody reads it
+  std::vector<kernel::IndexPair> in_place, alias;
+  provider::Provider* provider = nullptr;      ///< null: the CPU
+  bool output_on_device = false;               ///< outputs lie on the provider's device
+  std::vector<provider::Provider*> copied_to;  ///< by output: whose device it is copied to, else null; empty: none is
+  bool holds_inputs =
+      false;  ///< may keep its inputs in its outputs (control flow, sequences): they cannot lie in the arena
+  bool control_flow = false;          ///< runs subgraphs, as often as the data says
+  bool is_copy = false;               ///< between the host and `provider`'s device
+  bool foldable = false;              ///< no effect but its outputs: skipped where those are known from shapes
+  std::vector<graph::ValueId> frees;  ///< values nobody reads after this step
+};
+
+}  // namespace infernode::runtime

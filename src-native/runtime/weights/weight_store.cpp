@@ -1,0 +1,78 @@
+#include "runtime/weights/weight_store.h"
+
+#include "base/error.h"
+
+namespace infernode::runtime {
+
+/// A packed weight and the mapping that its key points into: while the entry lives the key cannot come to mean other
+/// bytes.
+struct WeightStore::Packed {
+  tensor::Buffer source;
+  tensor::Buffer packed;
+};
+
+std::shared_ptr<const MappedFile> WeightStore::map(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const FileIdentity identity = file_identity(path);
+  std::erase_if(files_, [](const auto& file) { return file.expired(); });
+  for (const auto& entry : files_) {
+    if (auto file = entry.lock(); file && file->identity() == identity) return file;
+  }
+  auto file = std::make_shared<const MappedFile>(path);
+  files_.push_back(file);
+  return file;
+}
+
+tensor::Buffer WeightStore::pack(const tensor::Tensor& weight, std::string_view format,
+                                 FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) {
+  const bool mapped = !weight.buffer().writable();
+  if (!mapped) return make(weight);
+  const std::string key = cat(reinterpret_cast<std::uintptr_t>(weight.raw()), " ", weight.to_string(), " ", format);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = packed_.find(key); found != packed_.end()) {
+      if (const auto entry = found->second.lock()) {
+        return tensor::Buffer(entry->packed.data(), entry->packed.size(), entry, {}, false);
+      }
+    }
+  }
+  auto entry = std::make_shared<Packed>(Packed{weight.buffer(), make(weight)});
+  const std::lock_guard lock(mutex_);
+  release_pages_locked(weight, 0, weight.bytes());  // its packed form is read from now on
+  std::erase_if(packed_, [](const auto& item) { return item.second.expired(); });
+  auto& slot = packed_[key];
+  if (auto other = slot.lock()) {
+    entry = std::move(other);  // another session packed it meanwhile
+  } else {
+    slot = entry;
+  }
+  return tensor::Buffer(entry->packed.data(), entry->packed.size(), entry, {}, false);
+}
+
+std::shared_ptr<const MappedFile> WeightStore::find(const void* address) {
+  const std::lock_guard lock(mutex_);
+  return find_locked(address);
+}
+
+std::shared_ptr<const MappedFile> WeightStore::find_locked(const void* address) const {
+  const auto* const at = static_cast<const std::byte*>(address);
+  for (const auto& entry : files_) {
+    if (auto file = entry.lock(); file && at >= file->data() && at < file->data() + file->size()) return file;
+  }
+  return nullptr;
+}
+
+void WeightStore::release_pages(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) {
+  if (weight.buffer().writable()) return;
+  const std::lock_guard lock(mutex_);
+  release_pages_locked(weight, offset, bytes);
+}
+
+void WeightStore::release_pages_locked(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) const {
+  const auto file = find_locked(weight.raw());
+  if (!file) return;
+  const auto begin = static_cast<std::size_t>(static_cast<const std::byte*>(weight.raw()) - file->data());
+  file->drop(begin + offset, bytes);
+}
+
+}  // namespace infernode::runtime

@@ -1,0 +1,70 @@
+// The sets: one constant for each CPU and precision, whose tables say how they multiply.
+#include "microkernels/kernel_set.h"
+
+#include "microkernels/blocked/blocked.h"
+#include "microkernels/conv/conv.h"
+#include "support.h"
+
+namespace infernode::microkernels::test {
+namespace {
+
+constexpr Float32Precision kPrecisions[] = {Float32Precision::kHighest, Float32Precision::kHigh,
+                                            Float32Precision::kMedium};
+
+TEST_CASE("a set is one object for each rung and precision, and names both") {
+  for_each_target([](CpuRung rung) {
+    for (const Float32Precision precision : kPrecisions) {
+      const KernelSet& kernels = kernel_set(rung, precision);
+      CHECK(&kernels == &kernel_set(rung, precision));
+      CHECK(kernels.rung == rung);
+      CHECK(kernels.precision == precision);
+      CHECK(&kernels.exact() == &kernel_set(rung));
+      CHECK(&kernels.elementwise == &kernels.exact().elementwise);
+    }
+  });
+}
+
+TEST_CASE("a rung of another architecture has the loops of the oldest CPUs") {
+  const CpuRung lowest = &kernel_set(CpuRung::Neon) == &kernel_set(CpuRung::Amx) ? CpuRung::Neon : CpuRung::Baseline;
+  const CpuRung other = lowest == CpuRung::Neon ? CpuRung::Avx512 : CpuRung::Neon;
+  CHECK(&kernel_set(other) == &kernel_set(lowest));
+}
+
+TEST_CASE("tables say whether they split, round and are the matrix unit's") {
+  for_each_target([](CpuRung rung) {
+    for (const Float32Precision precision : kPrecisions) {
+      const bool unit = rung == CpuRung::Amx, medium = precision == Float32Precision::kMedium;
+      const KernelSet& kernels = kernel_set(rung, precision);
+      CHECK(kernels.gemm.matrix_unit == unit);
+      CHECK(kernels.gemm.splits == (unit && !medium));
+      CHECK(kernels.gemm.rounds == (medium && rung >= CpuRung::Bf16 && rung <= CpuRung::Amx));
+      CHECK(kernels.gemm_float32.splits == unit);
+      CHECK_FALSE(kernels.gemm_float32.rounds);
+      CHECK(kernels.blocked_conv.takes_bf16 == kernels.gemm.rounds);
+      CHECK((kernels.powers != nullptr) == kernels.gemm.rounds);
+    }
+  });
+}
+
+TEST_CASE("a packed B names its form, size and shape") {
+  for_each_target([](CpuRung rung) {
+    for (const Float32Precision precision : kPrecisions) {
+      const GemmTable& table = kernel_set(rung, precision).gemm;
+      const std::uint8_t memory = 0;
+      for (const GemmPacking* packing : {&table.weights, &table.operand}) {
+        const PackedB b = packing->packed(40, 64, &memory);
+        CHECK(b);
+        CHECK(b.form == packing->form(64));
+        CHECK(b.bytes == packing->bytes(40, 64));
+        CHECK(b.n == 40);
+        CHECK(b.k == 64);
+        CHECK((b.floats() != nullptr) == (b.form == PackedForm::kFloats || b.form == PackedForm::kMarkedFloats));
+      }
+      CHECK((table.weights.form(64) == PackedForm::kBf16Pairs) == table.rounds);
+    }
+  });
+  CHECK_FALSE(PackedB());
+}
+
+}  // namespace
+}  // namespace infernode::microkernels::test
