@@ -6,6 +6,7 @@ const ladder = [
   'base',
   'simd',
   'microkernels',
+  'cost',
   'tensor',
   'graph',
   'onnx',

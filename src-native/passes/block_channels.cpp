@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "graph/patch.h"
 #include "microkernels/blocked/blocked.h"
-#include "microkernels/winograd/blocked_winograd.h"
-#include "microkernels/winograd/winograd.h"
+#include "ops/conv/methods/method.h"
 #include "passes/pattern_passes.h"
 #include "passes/transposes/min_cut.h"
 
@@ -22,7 +20,6 @@ using graph::kNoValue;
 using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
-using microkernels::ConvShape;
 using microkernels::kChannelBlock;
 using tensor::DType;
 using tensor::Tensor;
@@ -50,9 +47,9 @@ std::optional<Image> image_of(const Graph& graph, ValueId id) {
   if (id == kNoValue) return std::nullopt;
   const graph::ValueType& type = graph.value(id).type;
   if (type.elem != DType::Float32 || !type.shape || type.shape->size() != 4) return std::nullopt;
-  constexpr std::int64_t kUsualSize = 320, kMostChannels = 1 << 20;  // times fit 64 bits
+  constexpr std::int64_t kMostChannels = 1 << 20;  // times fit 64 bits
   const auto size = [&](std::size_t axis) {
-    return std::min(kLargest, (*type.shape)[axis].evaluate([](std::string_view) { return kUsualSize; }).value_or(0));
+    return (*type.shape)[axis].is(0) ? 0 : ops::usual_length((*type.shape)[axis], 2);
   };
   if (!(*type.shape)[1].known() || (*type.shape)[1].value() < 1 || (*type.shape)[1].value() > kMostChannels ||
       size(2) < 1 || size(3) < 1)
@@ -89,55 +86,11 @@ struct Candidate {
   bool exact = false;     ///< a convolution that is computed in float32 whatever precision is asked for
 };
 
-std::int64_t attribute(const Node& node, const char* name, std::size_t i, std::int64_t fallback) {
-  const std::vector<std::int64_t> values = node.attributes.get_ints(name);
-  return i < values.size() ? values[i] : fallback;
+/// In picoseconds.
+std::int64_t picoseconds(double nanoseconds) {
+  constexpr double kMost = 1e15;  // sums of them fit 64 bits
+  return static_cast<std::int64_t>(1e3 * std::min(nanoseconds, kMost));
 }
-
-/// Picoseconds that a convolution takes either way, on a core that multiplies and adds 60 times a nanosecond. What they
-/// decide is which way is the faster, and whether by more than conversions cost; the measures behind them are of one
-/// machine, and others are slower or faster at all of it. `pairs`: blocks are multiplied by pairs of bfloat16 numbers.
-struct Times {
-  double plain, blocked;
-};
-struct Winograd {
-  bool plain, blocked;
-};
-Times conv_times(const Image& in, const Image& out, const Tensor& w, const Node& node, const Winograd& winograd,
-                 bool pairs, CpuRung rung) {
-  const auto number = [](std::int64_t v) { return static_cast<double>(v); };
-  const double points = number(w.dim(2) * w.dim(3)), depth = points * number(w.dim(1));
-  const double made = number(out.elements()), made_blocked = number(out.blocked_elements());
-  const bool strided = attribute(node, "strides", 0, 1) != 1 || attribute(node, "strides", 1, 1) != 1;
-  if (w.dim(1) == 1 && node.attributes.get_int("group", 1) > 1) {
-    const double planes = 40e3 * number(out.channels), parted = strided ? 150 * number(in.elements()) : 0;
-    return {made * points * 45 + planes + parted, made_blocked * points * 36};
-  }
-  const bool unit = rung == CpuRung::Amx;  // multiplies one bfloat16 piece, or six times pieces of three
-  if (unit && out.channels >= kBlock) {
-    const double product = made_blocked * depth * (pairs ? 2 : 7);
-    return {1.5 * product + 200 * made, product + 60 * made_blocked};
-  }
-  // Windows of stride 1 are rows of the padded input, others packed columns.
-  const double seen = 1 + number(w.dim(3) - 1) * number(attribute(node, "dilations", 1, 1)) / number(out.width);
-  const double plain = winograd.plain ? made * depth * 13.5
-                       : strided      ? made * depth * 22.2 + 200 * depth * number(out.positions())
-                       : points == 1  ? made * depth * 22.2
-                                      : made * (depth * 22.2 * seen + 300);
-  if (unit) {  // the others' loops do fewer channels faster than it does a block that is empty for the most part
-    const double read =
-        w.dim(1) <= kFewChannels ? depth : points * 2 * kBlock * std::ceil(number(w.dim(1)) / (2 * kBlock));
-    return {0.6 * plain + 90 * made, made_blocked * read * (pairs ? 3 : 10) + 60 * made_blocked};
-  }
-  // A panel of one block waits for its reads.
-  const std::int64_t blocks = (out.channels + kBlock - 1) / kBlock;
-  const double panels = 18 * (blocks % 2 == 0 ? 1 : 1 + 0.25 / number(blocks));
-  const double product = pairs ? (winograd.blocked ? 5 : 8) : winograd.blocked ? 9.5 : panels;
-  return {plain + 90 * made, made_blocked * depth * product + 60 * made_blocked};
-}
-
-/// Picoseconds that a conversion takes.
-std::int64_t conversion_time(const Image& image) { return 250 * image.blocked_elements(); }
 
 class Blocking {
  public:
@@ -145,8 +98,7 @@ class Blocking {
       : graph_(graph),
         options_(options),
         table_(options.kernels->blocked_conv),
-        exact_table_(options.kernels->exact().blocked_conv),
-        pairs_(&table_ != &exact_table_),
+        pairs_(table_.takes_bf16),
         consumers_(graph.consumers()),
         outputs_(graph.outputs().begin(), graph.outputs().end()) {}
 
@@ -188,59 +140,35 @@ class Blocking {
     const Tensor* w = constant(graph_, node.inputs.at(1));
     const std::int64_t groups = node.attributes.get_int("group", 1);
     if (w == nullptr || w->dtype() != DType::Float32 || w->rank() != 4 || w->numel() == 0 ||
-        out.positions() < kFewPositions || (groups != 1 && (w->dim(1) != 1 || w->dim(0) != groups)))
+        out.positions() < kFewPositions || groups < 1 || in.channels % groups != 0 ||
+        w->dim(1) != in.channels / groups || w->dim(0) % groups != 0)
       return std::nullopt;
-    if (groups == 1 ? w->dim(1) != in.channels : groups != in.channels) return std::nullopt;
     if (in.width == 1 && out.width == 1) return std::nullopt;  // all positions would be one row
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue &&
         (!image_of(graph_, node.inputs[3]) || !same_shape(graph_, node.inputs[3], node.outputs[0])))
       return std::nullopt;
-    const ConvShape shape = conv_shape(node, in, out, *w);
+    std::optional<ops::ConvSite> site = ops::conv_site(node, graph_.value(node.inputs[0]).type, w->shape(),
+                                                       options_.kernels->rung, options_.kernels->precision);
+    if (!site) return std::nullopt;
+    site->weight = w;
+    const std::optional<ops::ConvChoice> planar = ops::quickest_conv(*site, ops::ConvLayout::Planar);
     Candidate candidate;
-    if (groups == 1 && pairs_) {
-      ConvShape widest = shape;
-      if (!(*graph_.value(node.outputs[0]).type.shape)[3].known()) widest.in_w = widest.out_w = kLargest;
-      candidate.exact = !table_.fits(widest);
-    }
-    if (groups == 1 && !(candidate.exact ? exact_table_ : table_).fits(shape)) return std::nullopt;
+    site->planes = groups == 1 && in.channels <= kFewChannels;
+    site->exact = candidate.exact = pairs_ && groups == 1 && !fits_any_width(node, *site);
+    const std::optional<ops::ConvChoice> blocked = ops::quickest_conv(*site, ops::ConvLayout::Blocked);
+    if (!planar || !blocked) return std::nullopt;
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
-    candidate.inputs[0] = groups == 1 && in.channels <= kFewChannels ? Reads::Either : Reads::Blocked;
+    candidate.inputs[0] = site->planes ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
-    const Times times = conv_times(in, out, *w, node, groups == 1 ? winograd(shape, *w, candidate.exact) : Winograd{},
-                                   pairs_ && !candidate.exact, options_.kernels->rung);
-    candidate.gain = static_cast<std::int64_t>(times.plain - times.blocked);
+    candidate.gain = picoseconds(planar->nanoseconds) - picoseconds(blocked->nanoseconds);
     return candidate;
   }
 
-  static ConvShape conv_shape(const Node& node, const Image& in, const Image& out, const Tensor& w) {
-    const auto size = [](std::int64_t v) { return static_cast<std::size_t>(v); };
-    ConvShape s;
-    s.in_channels = size(w.dim(1));
-    s.out_channels = size(w.dim(0));
-    s.in_h = size(in.height);
-    s.in_w = size(in.width);
-    s.out_h = size(out.height);
-    s.out_w = size(out.width);
-    s.kernel_h = size(w.dim(2));
-    s.kernel_w = size(w.dim(3));
-    s.stride_h = size(attribute(node, "strides", 0, 1));
-    s.stride_w = size(attribute(node, "strides", 1, 1));
-    s.dilation_h = size(attribute(node, "dilations", 0, 1));
-    s.dilation_w = size(attribute(node, "dilations", 1, 1));
-    return s;
-  }
-
-  /// Whether the kernels of Conv and of BlockedConv will multiply less than the definition says.
-  Winograd winograd(const ConvShape& s, const Tensor& w, bool exact) const {
-    constexpr std::size_t kFew = 64;  // Conv has another way for so few positions
-    if (s.kernel_h != 3 || s.kernel_w != 3 || s.stride_h != 1 || s.stride_w != 1 || s.dilation_h != 1 ||
-        s.dilation_w != 1)
-      return {};
-    Winograd pays{s.positions() > kFew && microkernels::winograd_pays(options_.kernels->winograd, s),
-                  (exact ? options_.kernels->exact() : *options_.kernels).blocked_winograd.pays(s)};
-    if ((pays.plain || pays.blocked) && !microkernels::winograd_holds(s.out_channels, s.in_channels, w.data<float>()))
-      return {};
-    return pays;
+  /// Whether the loops of bfloat16 pairs take the window however wide the image turns out to be.
+  bool fits_any_width(const Node& node, const ops::ConvSite& site) const {
+    microkernels::ConvShape widest = site.shape;
+    if (!(*graph_.value(node.outputs[0]).type.shape)[3].known()) widest.in_w = widest.out_w = kLargest;
+    return table_.fits(widest);
   }
 
   std::optional<Candidate> admit_mean(const Node& node, const Image& in, const Image& out) const {
@@ -318,7 +246,8 @@ class Blocking {
       if (!image) continue;
       const Candidate* const maker = maker_of(id);
       const std::size_t made = maker == nullptr ? MinCut::kSink : vertices[place(*maker)];
-      const std::int64_t cost = conversion_time(*image);
+      const std::int64_t cost = picoseconds(ops::block_conversion_time(
+          options_.kernels->rung, options_.kernels->precision, static_cast<double>(image->blocked_elements())));
       std::size_t blocked = 0, plain = 0;  // vertices of the two versions, once there is one
       const auto version = [&](std::size_t& vertex) {
         if (vertex == 0) {
@@ -494,7 +423,7 @@ class Blocking {
 
   Graph& graph_;
   const PassOptions& options_;
-  const microkernels::BlockedConvTable &table_, &exact_table_;
+  const microkernels::BlockedConvTable& table_;
   bool pairs_;  ///< its products are of pairs of bfloat16 numbers
   std::vector<std::vector<NodeId>> consumers_;
   std::set<ValueId> outputs_;

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "graph/patch.h"
-#include "ops/conv/conv_dft.h"
+#include "ops/conv/dft.h"
 #include "passes/pattern_passes.h"
 
 namespace infernode::passes {

@@ -245,6 +245,12 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
   Product<kPieces>(args, plan, range, scratch).multiply();
 }
 
+bool runs(ConvWay way, const ConvShape& s) noexcept {
+  const bool unit = suits(s.out_channels, s.in_channels);
+  return way == ConvWay::kAny ||
+         (way == ConvWay::kUnit ? unit && Plan(s).fits : !unit && conv_table_avx512.runs(way, s));
+}
+
 void depthwise(const DepthwiseArgs& args) noexcept { conv_table_avx512.depthwise(args); }
 void col2im(const ConvShape& shape, const float* columns, float* image) noexcept {
   conv_table_avx512.col2im(shape, columns, image);
@@ -253,7 +259,7 @@ void col2im(const ConvShape& shape, const float* columns, float* image) noexcept
 // All of them pack weights alike.
 template <int kPieces>
 constexpr ConvTable kTable{"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
-                           pack_weight, conv<kPieces>, depthwise,     col2im};
+                           pack_weight, runs, conv<kPieces>, depthwise,     col2im};
 
 }  // namespace
 

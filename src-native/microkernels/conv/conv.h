@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/cpu_rung.h"
 #include "microkernels/gemm/gemm.h"
@@ -25,6 +26,15 @@ struct ConvShape {
   std::size_t positions() const noexcept { return out_d * out_h * out_w; }
 };
 
+// How the loops of a table go about it.
+enum class ConvWay : std::uint8_t {
+  kAny,      // what suits the shape
+  kFew,      // dot products, for few positions
+  kDirect,   // shifted rows of the padded input, for windows of stride 1 in a plane
+  kColumns,  // packed columns
+  kUnit,     // images of pairs of channels, on the matrix unit
+};
+
 struct ConvArgs {
   ConvShape shape;
   const float* input = nullptr;          // [in_channels][in_d][in_h][in_w]
@@ -33,6 +43,7 @@ struct ConvArgs {
   const float* residual = nullptr;       // like output, added before the activation; must not alias output
   ActivationArgs activation;
   float* output = nullptr;  // [out_channels][out_d][out_h][out_w]
+  ConvWay way = ConvWay::kAny;  // where it runs that shape, else kAny
 };
 
 struct DepthwiseArgs {
@@ -56,6 +67,8 @@ struct ConvTable {
                                       std::size_t kernel_points) noexcept;
   void (*pack_weight)(std::size_t out_channels, std::size_t in_channels, std::size_t kernel_points, const float* weight,
                       float* out) noexcept;
+  // Whether a way runs shapes of this kind; all of them read the same weights.
+  bool (*runs)(ConvWay way, const ConvShape& shape) noexcept;
   // Computes output channels [m_begin, m_end) at positions [n_begin, n_end); cut with split_conv.
   void (*conv)(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept;
   // Consecutive channels of a depthwise convolution, all of their output planes.

@@ -37,15 +37,23 @@ void pack_weight(std::size_t out_channels, std::size_t in_channels, std::size_t 
   }
 }
 
+bool runs(ConvWay way, const ConvShape& s) noexcept {
+  return way == ConvWay::kFew      ? is_few(s, kScratchFloats)
+         : way == ConvWay::kDirect ? is_direct(s)
+                                   : way != ConvWay::kUnit;
+}
+
 void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
   const GemmTiles& tiles = *INFERNODE_TABLE_NAME(gemm).tiles;
   const std::size_t depth = s.depth(), positions = s.positions();
   const std::size_t block = larger(gemm_block_k(depth), std::size_t{1}), lda = block + kRowPad;
-  if (is_few(s, kScratchFloats) && range.n_begin == 0 && range.n_end == positions)
+  const bool any = args.way == ConvWay::kAny || !runs(args.way, s);
+  const bool whole = range.n_begin == 0 && range.n_end == positions;
+  if ((any || args.way == ConvWay::kFew) && is_few(s, kScratchFloats) && whole)
     return few(args, tiles, range, block, lda, scratch);
-  if (is_direct(s)) return direct(args, tiles, range, block, lda, scratch);
+  if ((any || args.way == ConvWay::kDirect) && is_direct(s)) return direct(args, tiles, range, block, lda, scratch);
   const std::size_t rows = range.m_end - range.m_begin, row_tiles = divide_up(rows, kMr);
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t g0 = range.n_begin; g0 < range.n_end; g0 += kGroup * kNr) {
@@ -112,6 +120,7 @@ INFERNODE_TABLE(ConvTable, conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
                                     kScratchFloats,
                                     packed_weight_floats,
                                     pack_weight,
+                                    runs,
                                     conv,
                                     depthwise,
                                     col2im};

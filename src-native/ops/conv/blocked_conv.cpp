@@ -2,18 +2,13 @@
 // back: domain infernode, made by the layout pass.
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
-#include "microkernels/blocked/blocked.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/transforms/transpose.h"
-#include "microkernels/winograd/blocked_winograd.h"
-#include "microkernels/winograd/winograd.h"
 #include "ops/common/activation.h"
-#include "ops/conv/window.h"
+#include "ops/conv/methods/method.h"
 
 namespace infernode::ops {
 namespace {
@@ -22,8 +17,6 @@ using kernel::InferContext;
 using kernel::KernelContext;
 using kernel::KernelInfo;
 using microkernels::BlockedConvArgs;
-using microkernels::BlockedGrid;
-using microkernels::BlockedRange;
 using microkernels::kChannelBlock;
 using tensor::DType;
 using tensor::Shape;
@@ -45,26 +38,12 @@ Shape blocked_shape(const Shape& planar) { return {planar[0], blocks_of(planar[1
 class BlockedConv final : public kernel::Kernel {
  public:
   explicit BlockedConv(KernelInfo& info)
-      : table_(microkernels::blocked_conv_table(info.cpu_rung(), precision(info))),
-        winograd_table_(microkernels::blocked_winograd_table(info.cpu_rung(), precision(info))),
-        window_(info.attributes()),
+      : window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         activation_(read_activation(info.attributes())) {
-    const Tensor* w = info.constant(1);
-    if (w == nullptr || w->rank() != 4 || w->numel() == 0) return;
-    w_shape_ = w->shape();
-    const graph::ValueType& x = info.input_type(0);
-    if (!x.shape) return;
-    const bool planar = x.shape->size() == 4;
-    // The matrix unit is faster than fewer products by vectors.
-    winograd_ = info.cpu_rung() != CpuRung::Amx && !planar && groups_ == 1 && is_winograd_window() &&
-                may_pay(*x.shape) &&
-                microkernels::winograd_holds(size(w_shape_[0]), size(w_shape_[1]), w->data<float>());
-    const char* const form = planar ? ".planar" : packs_for_winograd() ? ".winograd" : "";
-    packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".g", groups_, form),
-                                 [&](const Tensor& weight) { return pack(weight.data<float>(), w_shape_, planar); });
-    packed_planar_ = planar;
-    info.release_constant(1);
+    const Tensor* const w = info.constant(1);
+    if (w != nullptr) w_shape_ = w->shape();
+    if (const std::optional<ConvSite> site = site_of(info, w)) runner_ = make_blocked_conv(info, *site);
   }
 
   void run(KernelContext& ctx) const override {
@@ -82,7 +61,7 @@ class BlockedConv final : public kernel::Kernel {
     args.planar = planar;
     args.activation = activation_;
     const Tensor* const bias = ctx.optional_input(2);
-    tensor::Buffer bias_hold, fresh;
+    tensor::Buffer bias_hold;
     if (bias != nullptr) {
       if (bias->numel() != p.out_channels)
         fail(ErrorCode::ShapeMismatch,
@@ -92,46 +71,39 @@ class BlockedConv final : public kernel::Kernel {
     const Tensor* const z = ctx.optional_input(3);
     if (z != nullptr && z->shape() != shape)
       fail(ErrorCode::ShapeMismatch, cat("BlockedConv adds Z ", z->shape().to_string(), " to ", shape.to_string()));
-    if (!packed_ || packed_planar_ != planar) {
-      if (packed_)
-        fail(ErrorCode::ShapeMismatch, cat("BlockedConv was built for another layout than ", x.shape().to_string()));
-      fresh = pack(ctx.input(1).data<float>(), w, planar);
-    }
-    args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
-    if (planar && p.shape.in_channels > microkernels::kMostPlanes)
-      fail(ErrorCode::UnsupportedOperator, cat("BlockedConv takes ", channels, " channels in blocks only"));
-    if (groups_ == 1 && !table_.fits(p.shape))
-      fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
+    if (runner_ == nullptr) refuse(planar, channels, w);
     check_types(x, z, out);
-    (groups_ != 1                                 ? run_depthwise
-     : winograd_ && winograd_table_.pays(p.shape) ? run_winograd
-                                                  : run_dense)(*this, ctx, p, args, x, z, out);
+    runner_->run(ctx, p, args, x, ctx.input(1), z, out);
   }
 
  private:
-  static microkernels::Float32Precision precision(const KernelInfo& info) {
-    return info.attributes().get_int("exact", 0) != 0 ? microkernels::Float32Precision::kHighest
-                                                      : info.float32_precision();
+  /// Of the planar tensor that the input is the blocks of.
+  static std::optional<ConvSite> site_of(const KernelInfo& info, const Tensor* w) {
+    graph::ValueType input = info.input_type(0);
+    std::optional<Shape> weight;
+    if (w != nullptr) {
+      weight = w->shape();
+    } else if (info.input_type(1).shape) {
+      weight = graph::to_known(*info.input_type(1).shape);
+    }
+    if (!input.shape || !weight || weight->rank() != 4) return std::nullopt;
+    const bool planar = input.shape->size() == 4;
+    if (!planar) input.shape->pop_back();
+    std::optional<ConvSite> site = conv_site(info.node(), input, *weight, info.cpu_rung(), info.float32_precision());
+    if (!site) return std::nullopt;
+    site->planes = planar;
+    if (w != nullptr && w->dtype() == DType::Float32) site->weight = w;
+    return site;
   }
 
-  /// Whether tiles of an input may be worth transforming: weights in a form for them take more memory.
-  bool may_pay(const graph::SymShape& x) const {
-    if (winograd_table_.pack_weight == nullptr) return true;
-    microkernels::ConvShape s = channels_of(w_shape_);
-    constexpr std::int64_t kUnknown = 1 << 10;
-    s.out_h = size(x[2].known() ? x[2].value() : kUnknown);
-    s.out_w = size(x[3].known() ? x[3].value() : kUnknown);
-    return winograd_table_.pays(s);
-  }
-  bool packs_for_winograd() const { return winograd_ && winograd_table_.pack_weight != nullptr; }
-
-  static microkernels::ConvShape channels_of(const Shape& weight) {
-    microkernels::ConvShape s;
-    s.out_channels = size(weight[0]);
-    s.in_channels = size(weight[1]);
-    s.kernel_h = size(weight[2]);
-    s.kernel_w = size(weight[3]);
-    return s;
+  [[noreturn]] void refuse(bool planar, std::int64_t channels, const Shape& w) const {
+    if (planar && channels > static_cast<std::int64_t>(microkernels::kMostPlanes))
+      fail(ErrorCode::UnsupportedOperator, cat("BlockedConv takes ", channels, " channels in blocks only"));
+    if (groups_ != 1)
+      fail(ErrorCode::UnsupportedOperator,
+           cat("BlockedConv takes groups of one channel a group, or such as fill blocks together, got W ",
+               w.to_string(), ", group ", groups_));
+    fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
   }
 
   /// Blocks may be of bfloat16 where the loops take them.
@@ -139,30 +111,8 @@ class BlockedConv final : public kernel::Kernel {
     const auto narrow = [](const Tensor& t) { return t.dtype() == DType::BFloat16; };
     const bool any = narrow(x) || narrow(out) || (z != nullptr && narrow(*z));
     const bool all = narrow(x) && narrow(out) && (z == nullptr || narrow(*z));
-    if (any && (!table_.takes_bf16 || (groups_ != 1 && !all) || (narrow(x) && x.rank() != 5)))
+    if (any && (!runner_->takes_bf16() || (!runner_->takes_both_types() && !all) || (narrow(x) && x.rank() != 5)))
       fail(ErrorCode::UnsupportedOperator, "BlockedConv does not take these blocks of bfloat16 numbers here");
-  }
-
-  /// What an image reads and writes.
-  static void set_blocks(BlockedConvArgs& args, std::size_t image, const Tensor& x, const Tensor* residual,
-                         const Tensor& out) {
-    const auto at = [&](const Tensor& t) { return image * (size(t.numel()) / size(t.dim(0))); };
-    const auto halves = [&](const Tensor& t) { return static_cast<const std::uint16_t*>(t.raw()) + at(t); };
-    if (x.dtype() == DType::BFloat16) {
-      args.input_bf16 = halves(x);
-    } else {
-      args.input = x.data<float>() + at(x);
-    }
-    if (residual != nullptr && residual->dtype() == DType::BFloat16) {
-      args.residual_bf16 = halves(*residual);
-    } else if (residual != nullptr) {
-      args.residual = residual->data<float>() + at(*residual);
-    }
-    if (out.dtype() == DType::BFloat16) {
-      args.output_bf16 = static_cast<std::uint16_t*>(out.mutable_raw()) + at(out);
-    } else {
-      args.output = out.mutable_data<float>() + at(out);
-    }
   }
 
   /// `count` floats and zeros up to whole blocks.
@@ -175,115 +125,11 @@ class BlockedConv final : public kernel::Kernel {
     return to;
   }
 
-  tensor::Buffer pack(const float* weight, const Shape& shape, bool planar) const {
-    const microkernels::ConvShape s = channels_of(shape);
-    const std::size_t points = s.kernel_points();
-    if (groups_ == 1) {
-      const bool winograd = packs_for_winograd();
-      const std::size_t floats = (winograd ? winograd_table_.packed_weight_floats : table_.packed_weight_floats)(s);
-      tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(floats, sizeof(float)));
-      auto* const to = reinterpret_cast<float*>(packed.data());
-      if (winograd) {
-        winograd_table_.pack_weight(s, weight, to);
-      } else {
-        table_.pack_weight(s, planar, weight, to);
-      }
-      return packed;
-    }
-    if (shape[0] != groups_ || shape[1] != 1 || planar) {
-      fail(ErrorCode::UnsupportedOperator, cat("BlockedConv in groups takes blocks of one channel a group, got W ",
-                                               shape.to_string(), ", group ", groups_));
-    }
-    const std::size_t all = align_up(s.out_channels, kChannelBlock);
-    tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(all, points) * sizeof(float));
-    auto* out = reinterpret_cast<float*>(packed.data());
-    for (std::size_t c = 0; c < all; ++c) {
-      for (std::size_t i = 0; i < points; ++i) {
-        out[(c / kChannelBlock * points + i) * kChannelBlock + c % kChannelBlock] =
-            c < s.out_channels ? weight[c * points + i] : 0.0f;
-      }
-    }
-    return packed;
-  }
-
-  bool is_winograd_window() const {
-    const auto all = [](const std::vector<std::int64_t>& values, std::int64_t value) {
-      return std::all_of(values.begin(), values.end(), [=](std::int64_t v) { return v == value; });
-    };
-    return w_shape_[2] == 3 && w_shape_[3] == 3 && all(window_.strides, 1) && all(window_.dilations, 1);
-  }
-
-  static void run_dense(const BlockedConv& self, KernelContext& ctx, const ConvProblem& p, const BlockedConvArgs& all,
-                        const Tensor& x, const Tensor* residual, const Tensor& out) {
-    const microkernels::BlockedConvTable& table = self.table_;
-    run_parts(ctx, p, all, x, residual, out, table.grid(p.shape), table.scratch_floats, table.conv);
-  }
-
-  static void run_winograd(const BlockedConv& self, KernelContext& ctx, const ConvProblem& p,
-                           const BlockedConvArgs& all, const Tensor& x, const Tensor* residual, const Tensor& out) {
-    const microkernels::BlockedWinogradTable& table = self.winograd_table_;
-    run_parts(ctx, p, all, x, residual, out, table.grid(p.shape), table.scratch_floats(p.shape), table.conv);
-  }
-
-  /// Calls `conv` for parts of the grid of each image, in parallel.
-  static void run_parts(KernelContext& ctx, const ConvProblem& p, const BlockedConvArgs& all, const Tensor& x,
-                        const Tensor* residual, const Tensor& out, const BlockedGrid& grid, std::size_t scratch_floats,
-                        void (*conv)(const BlockedConvArgs&, const BlockedRange&, float*) noexcept) {
-    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), images = size(p.images);
-    // Each part of rows reads all weights, each part of channels the input, so that both are cut as a product's are.
-    const std::size_t channels = align_up(p.shape.out_channels, kChannelBlock), positions = p.shape.positions();
-    const microkernels::GemmSplit split =
-        microkernels::split_grid(ceil_div(positions, grid.rows), ceil_div(channels, grid.panels), positions, channels,
-                                 p.shape.depth(), images >= 4 * threads ? 1 : threads, {8, 8});
-    const std::size_t by_row = std::min(split.count_m, grid.rows), by_panel = std::min(split.count_n, grid.panels);
-    const std::size_t parts = by_panel * by_row;
-    const std::size_t stride = align_up(checked_mul(scratch_floats, sizeof(float)), 64);
-    const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
-    constexpr double kFlopsPerNs = 80;
-    const double cost = 2.0 * static_cast<double>(p.shape.out_channels * p.shape.positions()) *
-                        static_cast<double>(p.shape.depth()) / static_cast<double>(parts) / kFlopsPerNs;
-    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    std::vector<std::size_t> rows_before(threads, kNone);  // by slot: of all images' parts of rows, the last
-    ctx.parallel_for(images * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
-      for (std::size_t i = begin; i < end; ++i) {
-        const std::size_t image = i / parts, row = i % parts / by_panel, panel = i % by_panel;
-        BlockedConvArgs args = all;
-        set_blocks(args, image, x, residual, out);
-        args.again = std::exchange(rows_before[slot], i / by_panel) == i / by_panel;
-        conv(args,
-             {row * grid.rows / by_row, (row + 1) * grid.rows / by_row, panel * grid.panels / by_panel,
-              (panel + 1) * grid.panels / by_panel},
-             reinterpret_cast<float*>(scratch.data() + slot * stride));
-      }
-    });
-  }
-
-  static void run_depthwise(const BlockedConv& self, KernelContext& ctx, const ConvProblem& p,
-                            const BlockedConvArgs& all, const Tensor& x, const Tensor* residual, const Tensor& out) {
-    const std::size_t blocks = size(blocks_of(p.out_channels)), images = size(p.images);
-    constexpr double kFlopsPerNs = 40;
-    const double cost = 2.0 * static_cast<double>(kChannelBlock * p.shape.positions() * p.shape.kernel_points());
-    ctx.parallel_for(images * blocks, cost / kFlopsPerNs, [&](std::size_t begin, std::size_t end, std::size_t) {
-      while (begin < end) {
-        const std::size_t image = begin / blocks, first = begin % blocks;
-        const std::size_t count = std::min(end - begin, blocks - first);
-        BlockedConvArgs args = all;
-        set_blocks(args, image, x, residual, out);
-        self.table_.depthwise(args, first, first + count);
-        begin += count;
-      }
-    });
-  }
-
-  const microkernels::BlockedConvTable& table_;
-  const microkernels::BlockedWinogradTable& winograd_table_;
   Window window_;
   std::int64_t groups_;
   microkernels::ActivationArgs activation_;
   Shape w_shape_;
-  tensor::Buffer packed_;
-  bool packed_planar_ = false;
-  bool winograd_ = false;  // whether weights and window allow it
+  std::unique_ptr<BlockedRunner> runner_;
 };
 
 /// What blocks are made of.

@@ -1,20 +1,10 @@
-#include "ops/conv/window.h"
-
-#include <algorithm>
-
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
-#include "microkernels/conv/conv.h"
 #include "microkernels/elementwise/convert.h"
 #include "ops/common/activation.h"
 #include "ops/common/definition.h"
-#include "ops/conv/conv_dft.h"
-#include "ops/conv/conv_line.h"
-#include "ops/conv/conv_rows.h"
-#include "ops/conv/conv_toom.h"
-#include "ops/conv/conv_winograd.h"
+#include "ops/conv/methods/method.h"
 #include "ops/matmul/product.h"
-#include "tensor/dispatch.h"
 
 namespace infernode::ops {
 namespace {
@@ -34,29 +24,12 @@ class Conv final : public kernel::Kernel {
  public:
   explicit Conv(KernelInfo& info)
       : rung_(info.cpu_rung()),
-        table_(info.kernels().conv),
         convert_(microkernels::convert_table(rung_)),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         activation_(read_activation(info.attributes())) {
-    const Tensor* w = info.constant(1);
-    if (w != nullptr) w_shape_ = w->shape();
-    dft_ = ConvDft(info);
-    rows_ = ConvRows(info, groups_);
-    if (rows_) return;
-    line_ = ConvLine(info, window_, groups_);
-    if (line_) return;
-    toom_ = ConvToom(info, window_, groups_);
-    if (toom_) return;
-    winograd_ = ConvWinograd(info, groups_);
-    if (winograd_) return;
-    if (w == nullptr || w->rank() < 3 || w->dtype() != DType::Float32 || w->numel() == 0 || groups_ < 1 ||
-        w->dim(0) % groups_ != 0)
-      return;
-    if (w->dim(1) == 1 && groups_ > 1) return;  // depthwise reads the weights as they are
-    packed_ = info.packer().pack(info.node(), 1, cat("conv.", table_.name, ".g", groups_),
-                                 [&](const Tensor& weight) { return pack(weight.data<float>(), w_shape_); });
-    info.release_constant(1);
+    if (const Tensor* const w = info.constant(1)) w_shape_ = w->shape();
+    runner_ = make_conv(info);
   }
 
   void run(KernelContext& ctx) const override {
@@ -66,9 +39,9 @@ class Conv final : public kernel::Kernel {
     if (out.numel() == 0) return;
     if (x.dtype() == DType::Float64) return run_double(ctx, p, x, out);
     tensor::Buffer x_hold, w_hold, b_hold, z_hold, y_hold;
-    Operands o;
+    ConvOperands o{};
     o.x = as_float(ctx, x, x_hold);
-    if (!packed_ && !rows_ && !line_ && !toom_ && !winograd_) o.w = as_float(ctx, ctx.input(1), w_hold);
+    if (runner_->reads_weight()) o.w = as_float(ctx, ctx.input(1), w_hold);
     if (const Tensor* b = ctx.optional_input(2)) {
       if (b->numel() != p.out_channels) {
         fail(ErrorCode::ShapeMismatch,
@@ -82,43 +55,11 @@ class Conv final : public kernel::Kernel {
       o.residual = as_float(ctx, *z, z_hold);
     }
     o.y = float_target(ctx, out, y_hold);
-    if (dft_ && dft_.run(ctx, p, o.x, o.y)) {
-      // the output is there
-    } else if (rows_) {
-      rows_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
-    } else if (line_) {
-      line_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
-    } else if (toom_) {
-      toom_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
-    } else if (winograd_) {
-      winograd_.run(ctx, p, {o.x, o.bias, o.residual, o.y}, activation_);
-    } else if (p.depthwise()) {
-      run_depthwise(ctx, p, o);
-    } else {
-      run_dense(ctx, p, o);
-    }
+    runner_->run(ctx, p, o, activation_);
     if (out.dtype() != DType::Float32) narrow(rung_, o.y, out);
   }
 
  private:
-  struct Operands {
-    const float *x = nullptr, *w = nullptr, *bias = nullptr, *residual = nullptr;
-    float* y = nullptr;
-  };
-
-  tensor::Buffer pack(const float* weight, const Shape& shape) const {
-    const std::size_t out_channels = size(shape[0] / groups_), in_channels = size(shape[1]),
-                      points = size(shape.numel(2, shape.rank())), depth = in_channels * points;
-    const std::size_t floats = table_.packed_weight_floats(out_channels, in_channels, points);
-    tensor::Buffer packed =
-        tensor::host_allocator().allocate(checked_mul(checked_mul(floats, size(groups_)), sizeof(float)));
-    for (std::size_t g = 0; g < size(groups_); ++g) {
-      table_.pack_weight(out_channels, in_channels, points, weight + g * out_channels * depth,
-                         reinterpret_cast<float*>(packed.data()) + g * floats);
-    }
-    return packed;
-  }
-
   const float* as_float(KernelContext& ctx, const Tensor& t, tensor::Buffer& hold) const {
     if (t.dtype() == DType::Float32) return t.data<float>();
     hold = ctx.scratch(checked_mul(size(t.numel()), sizeof(float)));
@@ -126,70 +67,6 @@ class Conv final : public kernel::Kernel {
     (t.dtype() == DType::Float16 ? convert_.f16_to_f32 : convert_.bf16_to_f32)(
         static_cast<const std::uint16_t*>(t.raw()), to, size(t.numel()));
     return to;
-  }
-
-  void run_dense(KernelContext& ctx, const ConvProblem& p, const Operands& o) const {
-    const std::size_t depth = p.shape.depth(), positions = p.shape.positions(), groups = size(p.groups);
-    const std::size_t products = size(p.images) * groups;
-    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
-    const tensor::Buffer fresh = packed_
-                                     ? tensor::Buffer()
-                                     : pack(o.w, Shape{p.out_channels, static_cast<std::int64_t>(p.shape.in_channels),
-                                                       static_cast<std::int64_t>(p.shape.kernel_points())});
-    const auto* weights = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
-    const std::size_t group_floats =
-        table_.packed_weight_floats(p.shape.out_channels, p.shape.in_channels, p.shape.kernel_points());
-    const microkernels::GemmSplit split =
-        microkernels::split_conv(table_, p.shape, ceil_div(threads, std::min(products, threads)));
-    const std::size_t stride = align_up(table_.scratch_floats * sizeof(float), 64);
-    const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
-    const std::size_t in_size = p.shape.in_channels * p.shape.in_d * p.shape.in_h * p.shape.in_w;
-    const std::size_t out_size = p.shape.out_channels * positions;
-    constexpr double kFlopsPerNs = 40;
-    const double cost = 2.0 * static_cast<double>(p.shape.out_channels * positions) * static_cast<double>(depth) /
-                        static_cast<double>(split.count()) / kFlopsPerNs;
-    ctx.parallel_for(products * split.count(), cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
-      auto* memory = reinterpret_cast<float*>(scratch.data() + slot * stride);
-      for (std::size_t i = begin; i < end; ++i) {
-        const std::size_t product = i / split.count(), group = product % groups;
-        const microkernels::ConvArgs args{
-            .shape = p.shape,
-            .input = o.x + product * in_size,
-            .packed_weight = weights + group * group_floats,
-            .bias = o.bias == nullptr ? nullptr : o.bias + group * p.shape.out_channels,
-            .residual = o.residual == nullptr ? nullptr : o.residual + product * out_size,
-            .activation = activation_,
-            .output = o.y + product * out_size,
-        };
-        table_.conv(args, split.range(i % split.count(), p.shape.out_channels, positions), memory);
-      }
-    });
-  }
-
-  void run_depthwise(KernelContext& ctx, const ConvProblem& p, const Operands& o) const {
-    const std::size_t planes = size(p.images * p.out_channels), out_channels = size(p.out_channels),
-                      positions = p.shape.positions();
-    const std::size_t points = p.shape.kernel_points(), multiplier = p.shape.out_channels;
-    const std::size_t in_size = p.shape.in_d * p.shape.in_h * p.shape.in_w;
-    ConvShape plane = p.shape;
-    plane.out_channels = 1;
-    constexpr double kFlopsPerNs = 8;
-    ctx.parallel_for(planes, 2.0 * static_cast<double>(positions * points) / kFlopsPerNs,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                       for (std::size_t i = begin, count = 1; i < end; i += count) {
-                         const std::size_t channel = i % out_channels, image = i / out_channels;
-                         // Without a multiplier the planes of an image follow each other on both sides.
-                         count = multiplier == 1 ? std::min(end - i, out_channels - channel) : 1;
-                         table_.depthwise({.shape = plane,
-                                           .input = o.x + (image * size(p.channels) + channel / multiplier) * in_size,
-                                           .weight = o.w + channel * points,
-                                           .residual = o.residual == nullptr ? nullptr : o.residual + i * positions,
-                                           .activation = activation_,
-                                           .output = o.y + i * positions,
-                                           .planes = count,
-                                           .biases = o.bias == nullptr ? nullptr : o.bias + channel});
-                       }
-                     });
   }
 
   /// float64, by the definition.
@@ -242,18 +119,12 @@ class Conv final : public kernel::Kernel {
   }
 
   CpuRung rung_;
-  const microkernels::ConvTable& table_;
   const microkernels::ConvertTable& convert_;
   Window window_;
   std::int64_t groups_;
   microkernels::ActivationArgs activation_;
   Shape w_shape_;
-  tensor::Buffer packed_;
-  ConvRows rows_;
-  ConvLine line_;
-  ConvToom toom_;
-  ConvWinograd winograd_;
-  ConvDft dft_;
+  std::unique_ptr<ConvRunner> runner_;
 };
 
 void infer_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 1); }

@@ -45,9 +45,10 @@ struct ConvProblem {
   bool depthwise() const { return shape.in_channels == 1 && groups > 1; }
 };
 
-/// What the ways of convolving that are products read and write.
+/// What a convolution reads and writes.
 struct ConvOperands {
   const float* x;         ///< [images, channels, ...]
+  const float* w;         ///< the weight as it is, for who asks for it; else null
   const float* bias;      ///< [out_channels], or null
   const float* residual;  ///< like y, or null
   float* y;

@@ -33,7 +33,7 @@ bool is_direct(const ConvShape& s) noexcept {
       s.stride_h != 1 || s.stride_w != 1 || s.pad_front != 0)
     return false;
   const DirectLayout layout(s);
-  return layout.band >= smaller(s.out_h, larger(layout.reach, std::size_t{2})) && 4 * layout.pitch <= 5 * s.out_w + 16;
+  return layout.band >= smaller(s.out_h, larger(layout.reach, std::size_t{2})) && layout.pitch <= 2 * s.out_w + 16;
 }
 
 // tile[r * kNr + c] = (start ? 0 : tile) + sum over p < k of a[r * lda + p] * b[offsets[p] + c].

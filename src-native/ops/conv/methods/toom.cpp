@@ -4,8 +4,15 @@
 
 #include "base/checked.h"
 #include "microkernels/common/evenness.h"
-#include "ops/conv/conv_toom.h"
+#include "microkernels/elementwise/elementwise.h"
+#include "microkernels/winograd/toom.h"
+#include "ops/conv/methods/counts.h"
+#include "ops/conv/methods/method.h"
+#include "ops/matmul/product.h"
 
+// Convolutions along one axis, of stride 1 and three or five weights a channel, in fewer multiplications than the
+// definition says, at no loss of accuracy: as products whose rows are pairs of positions
+// (microkernels/winograd/toom.h).
 namespace infernode::ops {
 
 namespace {
@@ -21,46 +28,47 @@ constexpr std::array<std::size_t, 5> kOrder5{0, 3, 2, 4, 1};
 constexpr std::array<std::size_t, 3> kOrder3{0, 2, 1};
 std::size_t tap_at(std::size_t taps, std::size_t place) { return taps == 5 ? kOrder5[place] : kOrder3[place]; }
 
-bool all_are(const std::vector<std::int64_t>& values, std::int64_t value) {
-  return std::all_of(values.begin(), values.end(), [=](std::int64_t v) { return v == value; });
-}
-
-/// Whether the images of a kernel [.., points, 1] or [.., 1, points] have one position along its other axis.
-bool is_line(const kernel::KernelInfo& info, const Window& window, const Tensor& w) {
-  if (w.rank() == 3) return true;
-  const std::size_t other = w.dim(2) == 1 ? 0 : 1;
-  const graph::ValueType& x = info.input_type(0);
-  const bool padded = !window.pads.empty() && (window.pads[other] != 0 || window.pads[other + 2] != 0);
-  return !padded && x.shape && x.shape->size() == 4 && (*x.shape)[other + 2].is(1);
-}
-
-}  // namespace
-
 /// Sizes of a run. `segment`: channels times the taps of y0's own product, and of y1's.
-struct ConvToom::Line {
+struct Line {
   std::size_t channels, made, positions, pairs, segment, depth;
   std::size_t rows;  ///< of padded input that pairs see
 };
 
-ConvToom::ConvToom(kernel::KernelInfo& info, const Window& window, std::int64_t groups) : rung_(info.cpu_rung()) {
-  using microkernels::kToomChannels;
-  const Tensor* w = info.constant(1);
-  // The matrix unit multiplies faster than this saves multiplications.
-  if (w == nullptr || groups != 1 || rung_ == CpuRung::Amx || w->dtype() != tensor::DType::Float32 || w->rank() < 3 ||
-      w->rank() > 4 || info.has_input(3) || info.float32_precision() == microkernels::Float32Precision::kMedium)
-    return;
-  const std::size_t points = size(w->shape().numel(2, w->rank())), made = size(w->dim(0)), channels = size(w->dim(1));
-  const auto seen_along = size(std::max(w->dim(2), w->dim(w->rank() - 1)));
-  if ((points != 3 && points != 5) || seen_along != points || channels < kToomChannels || channels % 2 != 0 ||
-      made < kToomChannels || !all_are(window.strides, 1) || !all_are(window.dilations, 1) ||
-      !is_line(info, window, *w) || !microkernels::many_weights_matter(made, channels * points, w->data<float>()))
-    return;
-  table_ = &microkernels::gemm_table(rung_);
-  toom_ = &microkernels::toom_table(rung_);
+class ConvToom final : public ConvRunner {
+ public:
+  ConvToom(kernel::KernelInfo& info, const ConvSite& site);
+
+  /// `o.residual` is null.
+  void run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
+           const microkernels::ActivationArgs& activation) const override;
+
+ private:
+  bool even(kernel::KernelContext& ctx, const Line& line, const float* rows) const;
+  void direct(kernel::KernelContext& ctx, const Line& line, microkernels::GemmArgs args, const float* rows) const;
+  tensor::Buffer middle_weights(kernel::KernelContext& ctx, const Line& line) const;
+  void pairs(kernel::KernelContext& ctx, const Line& line, microkernels::GemmArgs args, const float* rows,
+             const float* middle, float* scratch) const;
+  const float* weights() const { return reinterpret_cast<const float*>(packed_.data()); }
+
+  CpuRung rung_;
+  const microkernels::GemmTable* table_;
+  const microkernels::ToomTable* toom_;
+  microkernels::BinaryLoop add_, subtract_;
+  std::size_t taps_;
+  std::array<float, 5> shares_{};  ///< of the taps: toom_shares
+  tensor::Buffer packed_;          ///< of the product's right side, [taps in kOrder][channels], whole
+};
+
+ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
+    : rung_(site.rung),
+      table_(&microkernels::gemm_table(rung_)),
+      toom_(&microkernels::toom_table(rung_)),
+      taps_(site.shape.kernel_points()) {
+  const std::size_t made = site.shape.out_channels, channels = site.shape.in_channels, points = taps_;
+  const Tensor* const w = site.weight;
   const microkernels::ElementwiseTable& elementwise = microkernels::elementwise_table(rung_);
   add_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)];
   subtract_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kSub)];
-  taps_ = points;
   microkernels::toom_shares(made, channels, points, w->data<float>(), shares_.data());
   packed_ = info.packer().pack(info.node(), 1, cat("conv.toom.", table_->weights.name), [&](const Tensor& weight) {
     const std::size_t k = channels * points;
@@ -220,5 +228,37 @@ void ConvToom::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvO
     transpose_rows(ctx, rung_, args.c, made, o.y + i * made * positions, positions, positions, made);
   }
 }
+
+/// Where its channels are many.
+bool can_run(const ConvSite& site) {
+  using microkernels::kToomChannels;
+  const microkernels::ConvShape& s = site.shape;
+  const std::size_t points = s.kernel_points();
+  // The matrix unit's packed weights cannot be read in parts; bfloat16 has no sums that keep the accuracy.
+  return site.weight != nullptr && site.groups == 1 && site.rung != CpuRung::Amx && site.axes <= 2 && !site.residual &&
+         site.precision != microkernels::Float32Precision::kMedium && (points == 3 || points == 5) &&
+         std::max(s.kernel_w, s.kernel_h) == points && s.in_channels >= kToomChannels && s.in_channels % 2 == 0 &&
+         s.out_channels >= kToomChannels && s.stride_h == 1 && s.stride_w == 1 && s.dilation_h == 1 &&
+         s.dilation_w == 1 && site.line;
+}
+bool fits_weight(const ConvSite& site) {
+  return microkernels::many_weights_matter(site.shape.out_channels, site.shape.depth(), site.weight->data<float>());
+}
+
+/// Calls, multiply-adds, floats turned, weights transformed, inputs added up.
+cost::Terms terms(const ConvSite& site) {
+  const microkernels::ConvShape& s = site.shape;
+  const double share = s.kernel_points() == 5 ? 0.7 : 4.0 / 6;
+  return {1, share * multiply_adds(s), input_floats(s) + output_floats(s), number(s.out_channels) * number(s.depth()),
+          number(s.depth() * s.positions())};
+}
+
+std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
+  return std::make_unique<ConvToom>(info, site);
+}
+
+}  // namespace
+
+const ConvMethod kConvToom{"toom", can_run, terms, make, nullptr, fits_weight};
 
 }  // namespace infernode::ops

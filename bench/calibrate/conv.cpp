@@ -1,0 +1,333 @@
+#include "calibrate/conv.h"
+
+#include <algorithm>
+#include <cmath>
+#include <istream>
+#include <numbers>
+#include <ostream>
+#include <random>
+#include <sstream>
+
+#include "base/error.h"
+#include "calibrate/node_host.h"
+#include "microkernels/transforms/transpose.h"
+#include "ops/conv/methods/method.h"
+
+namespace infernode::bench {
+
+namespace {
+
+using microkernels::kChannelBlock;
+using ops::ConvLayout;
+using ops::ConvSite;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+
+constexpr const char* kConversion = "convert";
+
+struct Shape2d {
+  std::int64_t in, out, groups, kernel, stride, dilation, height, width;
+  bool line, transform;
+  double multiply_adds() const {
+    const double points = static_cast<double>(line ? kernel : kernel * kernel);
+    return static_cast<double>(in / groups * out) * points * static_cast<double>(height * width) /
+           static_cast<double>(line ? stride : stride * stride);
+  }
+};
+
+/// Ordinary sizes of networks over images and signals, and odd ones.
+class Shapes {
+ public:
+  explicit Shapes(unsigned seed) : random_(seed) {}
+
+  Shape2d next() {
+    for (;;) {
+      const Shape2d s = any();
+      constexpr double kMost = 3e8, kLeast = 2e4;
+      if (s.multiply_adds() <= kMost && s.multiply_adds() >= kLeast &&
+          s.height * s.width * std::max(s.in, s.out) < 8'000'000)
+        return s;
+    }
+  }
+
+ private:
+  std::int64_t pick(std::initializer_list<std::int64_t> values) {
+    return *(values.begin() + std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random_));
+  }
+  Shape2d any() {
+    Shape2d s{};
+    const std::int64_t kind = pick({0, 0, 0, 0, 0, 1, 1, 2, 3, 4});
+    s.in = pick({3, 8, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 320, 512, 960});
+    s.out = pick({8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512});
+    s.kernel = pick({1, 1, 3, 3, 3, 5, 7});
+    s.height = s.width = pick({1, 2, 4, 5, 7, 8, 10, 13, 14, 16, 20, 28, 32, 40, 56, 64, 80, 112});
+    if (pick({0, 1, 2}) == 0) s.width = pick({4, 7, 10, 14, 20, 28, 40, 56, 80, 112});
+    s.stride = pick({1, 1, 1, 2});
+    s.dilation = s.kernel > 1 && s.stride == 1 ? pick({1, 1, 1, 1, 2, 4, 6, 12, 18}) : 1;
+    s.groups = 1;
+    if (kind == 1) {  // depthwise
+      s.in = s.out = s.groups = pick({16, 32, 72, 96, 144, 240, 384, 576});
+      s.kernel = pick({3, 3, 5, 7});
+      s.dilation = s.stride == 1 ? pick({1, 1, 2}) : 1;
+    } else if (kind == 2) {  // groups
+      s.groups = pick({2, 4, 8, 16, 32});
+      s.in = s.groups * pick({4, 8, 12, 16, 24, 32});
+      s.out = s.in;
+      s.kernel = 3;
+      s.dilation = 1;
+    } else if (kind == 3) {  // lines
+      s.line = true;
+      s.in = pick({1, 16, 64, 80, 128, 256, 512});
+      s.kernel = pick({1, 3, 3, 5, 7, 10});
+      s.height = 1;
+      s.width = pick({25, 100, 400, 1500, 4000});
+      s.stride = pick({1, 1, 2, 5});
+      s.dilation = s.stride == 1 ? pick({1, 1, 2}) : 1;
+    } else if (kind == 4 && pick({0, 1, 2, 3}) == 0) {  // spectrograms
+      s.line = s.transform = true;
+      s.in = s.dilation = s.groups = 1;
+      s.kernel = pick({256, 400, 512, 1024});
+      s.stride = s.kernel / 4;
+      s.out = s.kernel / 2 + 1;
+      s.height = 1;
+      s.width = pick({8000, 16000, 32000});
+    }
+    return s;
+  }
+
+  std::mt19937 random_;
+};
+
+Tensor filled(const Shape& shape, DType type = DType::Float32) {
+  Tensor t = Tensor::make(type, shape, tensor::host_allocator());
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  if (type == DType::Float32) {
+    for (std::int64_t i = 0; i < t.numel(); ++i) t.mutable_data<float>()[i] = normal(random);
+  } else {
+    std::fill_n(static_cast<std::byte*>(t.mutable_raw()), t.bytes(), std::byte{0x3c});
+  }
+  return t;
+}
+
+Tensor cosines(const Shape& shape) {
+  Tensor t = Tensor::make(DType::Float32, shape, tensor::host_allocator());
+  const std::int64_t length = shape[2];
+  for (std::int64_t k = 0; k < shape[0]; ++k) {
+    for (std::int64_t n = 0; n < length; ++n)
+      t.mutable_data<float>()[k * length + n] = static_cast<float>(
+          std::cos(2 * std::numbers::pi * static_cast<double>(k * n % length) / static_cast<double>(length)));
+  }
+  return t;
+}
+
+/// One node of a shape, and what its methods read and write.
+class Conv {
+ public:
+  Conv(const Shape2d& s, CpuRung rung, microkernels::Float32Precision precision) {
+    const std::int64_t axes = s.line ? 1 : 2, pad = s.transform ? 0 : (s.kernel - 1) * s.dilation / 2;
+    graph::Node node;
+    node.op_type = "Conv";
+    node.inputs = {0, 1, 2};
+    node.outputs = {3};
+    if (s.transform) node.inputs.pop_back();
+    node.attributes.set("strides", std::vector<std::int64_t>(size(axes), s.stride));
+    node.attributes.set("dilations", std::vector<std::int64_t>(size(axes), s.dilation));
+    node.attributes.set("pads", std::vector<std::int64_t>(size(2 * axes), pad));
+    node.attributes.set("group", s.groups);
+    Shape x{1, s.in}, w{s.out, s.in / s.groups};
+    if (!s.line) x.push_back(s.height);
+    x.push_back(s.width);
+    for (std::int64_t i = 0; i < axes; ++i) w.push_back(s.kernel);
+    weight_ = std::make_shared<const Tensor>(s.transform ? cosines(w) : filled(w));
+    host_ = std::make_unique<NodeHost>(
+        std::move(node),
+        std::vector<NodeHost::Input>{{graph::ValueType::tensor(DType::Float32, graph::to_sym(x)), nullptr},
+                                     {graph::ValueType::tensor(DType::Float32, graph::to_sym(w)), weight_}},
+        rung, precision);
+    problem_ = ops::plan_conv(ops::Window(host_->attributes()), s.groups, x, w);
+    x_ = filled(x);
+    y_ = filled(problem_.out);
+    bias_ = filled(Shape{(s.out + 15) / 16 * 16});
+  }
+
+  std::optional<ConvSite> site() const { return ops::conv_site(*host_); }
+
+  double time(const ops::ConvChoice& choice, ConvSite site) {
+    site.rung = choice.rung;
+    const microkernels::ActivationArgs activation;
+    if (choice.method->make != nullptr) {
+      const std::unique_ptr<ops::ConvRunner> runner = choice.method->make(*host_, site);
+      const ops::ConvOperands operands{x_.data<float>(), weight_->data<float>(), bias_.data<float>(), nullptr,
+                                       y_.mutable_data<float>()};
+      return host_->time([&](kernel::KernelContext& ctx) { runner->run(ctx, problem_, operands, activation); });
+    }
+    const std::unique_ptr<ops::BlockedRunner> runner = choice.method->make_blocked(*host_, site);
+    const DType type = runner->takes_bf16() ? DType::BFloat16 : DType::Float32;
+    const Tensor x = site.planes ? x_ : filled(blocks(x_.shape()), type), y = filled(blocks(y_.shape()), type);
+    microkernels::BlockedConvArgs args;
+    args.shape = problem_.shape;
+    args.planar = site.planes;
+    args.bias = bias_.data<float>();
+    return host_->time([&](kernel::KernelContext& ctx) { runner->run(ctx, problem_, args, x, *weight_, nullptr, y); });
+  }
+
+ private:
+  static std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+  static Shape blocks(const Shape& planar) {
+    constexpr auto kBlock = static_cast<std::int64_t>(kChannelBlock);
+    return {planar[0], (planar[1] + kBlock - 1) / kBlock, planar[2], planar[3], kBlock};
+  }
+
+  std::shared_ptr<const Tensor> weight_;
+  std::unique_ptr<NodeHost> host_;
+  ops::ConvProblem problem_;
+  Tensor x_, y_, bias_;
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape2d& s) {
+  return out << s.in << ' ' << s.out << ' ' << s.groups << ' ' << s.kernel << ' ' << s.stride << ' ' << s.dilation
+             << ' ' << s.height << ' ' << s.width << ' ' << s.line << ' ' << s.transform;
+}
+std::istream& operator>>(std::istream& in, Shape2d& s) {
+  return in >> s.in >> s.out >> s.groups >> s.kernel >> s.stride >> s.dilation >> s.height >> s.width >> s.line >>
+         s.transform;
+}
+
+/// Conversions to and from blocks alike: lines of so many planes of one place each.
+void measure_conversion(CpuRung rung, std::ostream& out) {
+  const auto move = microkernels::transpose_table(rung).bytes4;
+  for (const std::size_t blocks : {1u, 2u, 6u, 20u}) {
+    for (const std::size_t plane : {49u, 196u, 400u, 784u, 3136u, 12544u}) {
+      std::vector<std::uint32_t> x(blocks * kChannelBlock * plane, 1), y(x.size());
+      NodeHost host({}, {}, rung, microkernels::Float32Precision::kHighest);
+      const double taken = host.time([&](kernel::KernelContext&) {
+        for (std::size_t b = 0; b < blocks; ++b) {
+          const std::size_t at = b * kChannelBlock * plane;
+          move(x.data() + at, plane, y.data() + at, kChannelBlock, kChannelBlock, plane);
+        }
+      });
+      Shape2d shape{};
+      shape.in = static_cast<std::int64_t>(blocks * kChannelBlock);
+      shape.width = static_cast<std::int64_t>(plane);
+      out << shape << ' ' << kConversion << ' ' << taken << '\n';
+    }
+  }
+}
+
+/// The times of a shape's methods.
+struct Measured {
+  Shape2d shape;
+  std::map<std::string, double> times;
+};
+std::vector<Measured> read(std::istream& in) {
+  std::vector<Measured> list;
+  std::string line, before;
+  while (std::getline(in, line)) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    Measured m;
+    std::string name;
+    double taken = 0;
+    if (!(words >> m.shape >> name >> taken)) fail(ErrorCode::InvalidArgument, cat("not a measurement: ", line));
+    std::ostringstream key;
+    key << m.shape;
+    if (list.empty() || key.str() != before) list.push_back(m);
+    before = key.str();
+    list.back().times[name] = taken;
+  }
+  return list;
+}
+
+std::string row_name(const ops::ConvChoice& choice, CpuRung rung) {
+  return choice.rung == rung ? std::string(choice.method->name) : cat(choice.method->name, "@", to_string(choice.rung));
+}
+
+/// Calls each(layout, choice, site) for all methods that can run a shape.
+template <class Each>
+void for_each_method(const Shape2d& shape, const Conv& conv, Each each) {
+  std::optional<ConvSite> site = conv.site();
+  if (!site) return;
+  for (const ConvLayout layout : {ConvLayout::Planar, ConvLayout::Blocked}) {
+    site->planes = layout == ConvLayout::Blocked && shape.in <= 8 && shape.groups == 1;
+    for (const ops::ConvChoice& choice : ops::conv_choices(*site, layout)) {
+      ConvSite with = *site;
+      with.rung = choice.rung;
+      each(layout, choice, with);
+    }
+  }
+}
+
+}  // namespace
+
+void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
+                  std::ostream& out) {
+  Shapes random(seed);
+  measure_conversion(rung, out);
+  for (std::size_t i = 0; i < shapes; ++i) {
+    const Shape2d shape = random.next();
+    Conv conv(shape, rung, precision);
+    for_each_method(shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+      out << shape << ' ' << row_name(choice, rung) << ' ' << conv.time(choice, site) << '\n';
+    });
+  }
+}
+
+Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in) {
+  Samples samples;
+  for (const Measured& m : read(in)) {
+    if (const auto at = m.times.find(kConversion); at != m.times.end()) {
+      samples[kConversion].push_back({{1, static_cast<double>(m.shape.in * m.shape.width)}, at->second});
+      continue;
+    }
+    const Conv conv(m.shape, rung, precision);
+    for_each_method(m.shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+      const auto at = m.times.find(row_name(choice, rung));
+      if (at != m.times.end()) samples[at->first].push_back({choice.method->terms(site), at->second});
+    });
+  }
+  return samples;
+}
+
+Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
+                  const std::map<std::string, cost::Terms>& rates) {
+  Regret regret;
+  double logs = 0;
+  for (const Measured& m : read(in)) {
+    if (m.times.contains(kConversion)) continue;
+    struct Of {
+      double expected = 1e18, taken = 0, best = 1e18;
+      std::string name;
+    } of[2];
+    const Conv conv(m.shape, rung, precision);
+    for_each_method(m.shape, conv, [&](ConvLayout layout, const ops::ConvChoice& choice, const ConvSite& site) {
+      const auto at = m.times.find(row_name(choice, rung));
+      const auto row = rates.find(row_name(choice, rung));
+      if (at == m.times.end() || row == rates.end()) return;
+      Of& o = of[static_cast<std::size_t>(layout)];
+      const double expected = cost::nanoseconds(choice.method->terms(site), row->second);
+      if (expected < o.expected) {
+        o.expected = expected;
+        o.taken = at->second;
+        o.name = at->first;
+      }
+      o.best = std::min(o.best, at->second);
+    });
+    for (const Of& o : of) {
+      if (o.taken == 0) continue;
+      logs += std::log(o.taken / o.best);
+      ++regret.count;
+      if (o.taken / o.best > regret.worst) {
+        regret.worst = o.taken / o.best;
+        std::ostringstream shape;
+        shape << m.shape << " by " << o.name;
+        regret.worst_shape = shape.str();
+      }
+    }
+  }
+  regret.mean = std::exp(logs / static_cast<double>(std::max<std::size_t>(1, regret.count)));
+  return regret;
+}
+
+}  // namespace infernode::bench

@@ -1,0 +1,34 @@
+#pragma once
+// What a method of computing something is expected to take. A method counts what a call of it does (Terms:
+// multiply-adds, floats moved, calls, ...); a table says how long one of each takes on a kind of CPU. bench/calibrate
+// measures methods over many shapes, fits the tables (cost/fit.h) and writes them into cost/tables/.
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "base/cpu_features.h"
+#include "microkernels/common/precision.h"
+
+namespace infernode::cost {
+
+/// How often a call does what each of the method's rates is for; those it has no use for are 0.
+using Terms = std::array<double, 6>;
+
+/// One method on one kind of CPU.
+struct Row {
+  std::string_view method;
+  Terms rates;      ///< nanoseconds of one of each term, on one thread
+  double residual;  ///< of the fit: root of the mean square of (expected - measured) / measured
+};
+
+/// Rows of the CPUs whose loops are those of `rung` at `precision`. Rungs that no table was measured for have those of
+/// the nearest one: baseline and NEON those of AVX2, AVX512-VNNI those of AVX-512.
+std::span<const Row> table(CpuRung rung, microkernels::Float32Precision precision) noexcept;
+
+/// The row of a method; nullptr where it was not measured there.
+const Row* find(std::span<const Row> table, std::string_view method) noexcept;
+
+double nanoseconds(const Terms& terms, const Terms& rates) noexcept;
+
+}  // namespace infernode::cost

@@ -1,0 +1,251 @@
+#include "ops/conv/methods/blocked.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/checked.h"
+#include "microkernels/common/split.h"
+#include "microkernels/winograd/winograd.h"
+#include "ops/conv/methods/blocked_terms.h"
+#include "ops/conv/methods/counts.h"
+
+namespace infernode::ops {
+
+using microkernels::BlockedConvArgs;
+using microkernels::BlockedGrid;
+using microkernels::ConvShape;
+using microkernels::kChannelBlock;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+
+namespace {
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
+ConvShape channels_of(const Shape& weight) {
+  ConvShape s;
+  s.out_channels = size(weight[0]);
+  s.in_channels = size(weight[1]);
+  s.kernel_h = size(weight[2]);
+  s.kernel_w = size(weight[3]);
+  return s;
+}
+
+/// Groups whose channels together fill blocks on both sides; 0 where none do.
+std::size_t joined_groups(std::size_t groups, std::size_t in_channels, std::size_t out_channels) {
+  for (std::size_t count = 1; count <= kChannelBlock && count <= groups; ++count) {
+    if (groups % count == 0 && count * in_channels % kChannelBlock == 0 && count * out_channels % kChannelBlock == 0)
+      return count;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::size_t groups_in_blocks(const ConvSite& site) {
+  return joined_groups(site.groups, site.shape.in_channels, site.shape.out_channels);
+}
+
+void set_blocks(BlockedConvArgs& args, std::size_t part, std::size_t parts, const Tensor& x, const Tensor* residual,
+                const Tensor& out) {
+  const auto at = [&](const Tensor& t) { return part * (size(t.numel()) / parts); };
+  const auto halves = [&](const Tensor& t) { return static_cast<const std::uint16_t*>(t.raw()) + at(t); };
+  if (x.dtype() == DType::BFloat16) {
+    args.input_bf16 = halves(x);
+  } else {
+    args.input = x.data<float>() + at(x);
+  }
+  if (residual != nullptr && residual->dtype() == DType::BFloat16) {
+    args.residual_bf16 = halves(*residual);
+  } else if (residual != nullptr) {
+    args.residual = residual->data<float>() + at(*residual);
+  }
+  if (out.dtype() == DType::BFloat16) {
+    args.output_bf16 = static_cast<std::uint16_t*>(out.mutable_raw()) + at(out);
+  } else {
+    args.output = out.mutable_data<float>() + at(out);
+  }
+}
+
+BlockedDense::BlockedDense(kernel::KernelInfo& info, const ConvSite& site, Way way)
+    : table_(microkernels::blocked_conv_table(site.rung, site.loop_precision())),
+      winograd_table_(microkernels::blocked_winograd_table(site.rung, site.loop_precision())),
+      way_(way),
+      groups_(site.groups),
+      packed_planar_(site.planes) {
+  if (site.weight == nullptr) return;
+  const Shape shape = site.weight->shape();
+  const char* const form = site.planes ? ".planar" : packs_for_winograd() ? ".winograd" : "";
+  packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".g", groups_, form),
+                               [&](const Tensor& weight) { return pack(weight.data<float>(), shape, packed_planar_); });
+  info.release_constant(1);
+}
+
+tensor::Buffer BlockedDense::pack(const float* weight, const Shape& shape, bool planar) const {
+  if (groups_ > 1) return pack_groups(weight, shape);
+  const ConvShape s = channels_of(shape);
+  const bool winograd = packs_for_winograd();
+  const std::size_t floats = (winograd ? winograd_table_.packed_weight_floats : table_.packed_weight_floats)(s);
+  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(floats, sizeof(float)));
+  auto* const to = reinterpret_cast<float*>(packed.data());
+  if (winograd) {
+    winograd_table_.pack_weight(s, weight, to);
+  } else {
+    table_.pack_weight(s, planar, weight, to);
+  }
+  return packed;
+}
+
+/// Groups that are convolved as one see nothing of each other: zeros.
+tensor::Buffer BlockedDense::pack_groups(const float* weight, const Shape& shape) const {
+  const ConvShape one = channels_of(shape);
+  const std::size_t made = one.out_channels / groups_, seen = one.in_channels, points = one.kernel_points();
+  const std::size_t count = joined_groups(groups_, seen, made);
+  ConvShape s = one;
+  s.out_channels = count * made;
+  s.in_channels = count * seen;
+  const std::size_t floats = align_up(table_.packed_weight_floats(s), std::size_t{16});
+  tensor::Buffer packed =
+      tensor::host_allocator().allocate(checked_mul(checked_mul(floats, groups_ / count), sizeof(float)));
+  for (std::size_t i = 0; i < groups_ / count; ++i) {
+    std::vector<float> joined(s.out_channels * s.depth(), 0.0f);
+    for (std::size_t m = 0; m < s.out_channels; ++m) {
+      std::copy_n(weight + (i * s.out_channels + m) * seen * points, seen * points,
+                  joined.data() + m * s.depth() + m / made * seen * points);
+    }
+    table_.pack_weight(s, false, joined.data(), reinterpret_cast<float*>(packed.data()) + i * floats);
+  }
+  return packed;
+}
+
+void BlockedDense::run(kernel::KernelContext& ctx, const ConvProblem& p, BlockedConvArgs args, const Tensor& x,
+                       const Tensor& w, const Tensor* residual, const Tensor& out) const {
+  tensor::Buffer fresh;
+  if (packed_ && packed_planar_ != args.planar)
+    fail(ErrorCode::ShapeMismatch, cat("BlockedConv was built for another layout than ", x.shape().to_string()));
+  if (!packed_) fresh = pack(w.data<float>(), w.shape(), args.planar);
+  args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
+  if (args.planar && p.shape.in_channels > microkernels::kMostPlanes)
+    fail(ErrorCode::UnsupportedOperator, cat("BlockedConv takes ", p.shape.in_channels, " channels in blocks only"));
+  ConvShape shape = p.shape;
+  if (groups_ > 1) {
+    const std::size_t count = joined_groups(groups_, shape.in_channels, shape.out_channels);
+    shape.in_channels *= count;
+    shape.out_channels *= count;
+  }
+  if (!table_.fits(shape))
+    fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
+  run_parts(ctx, p, shape, args, x, residual, out);
+}
+
+/// Parts of the grid of each image, or of each of the groups that are convolved as one, in parallel.
+void BlockedDense::run_parts(kernel::KernelContext& ctx, const ConvProblem& p, const ConvShape& shape,
+                             const BlockedConvArgs& all, const Tensor& x, const Tensor* residual,
+                             const Tensor& out) const {
+  const bool winograd = way_ == Way::Winograd && winograd_table_.pays(shape);
+  const BlockedGrid grid = (winograd ? winograd_table_.grid : table_.grid)(shape);
+  const std::size_t scratch_floats = winograd ? winograd_table_.scratch_floats(shape) : table_.scratch_floats;
+  const auto conv = winograd ? winograd_table_.conv : table_.conv;
+  const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads),
+                    joins = size(p.out_channels) / shape.out_channels, images = size(p.images) * joins;
+  const std::size_t group_floats =
+      joins > 1 ? align_up(table_.packed_weight_floats(shape), std::size_t{16}) : std::size_t{0};
+  // Each part of rows reads all weights, each part of channels the input, so that both are cut as a product's are.
+  const std::size_t channels = align_up(shape.out_channels, kChannelBlock), positions = shape.positions();
+  const microkernels::GemmSplit split =
+      microkernels::split_grid(ceil_div(positions, grid.rows), ceil_div(channels, grid.panels), positions, channels,
+                               shape.depth(), images >= 4 * threads ? 1 : threads, {8, 8});
+  const std::size_t by_row = std::min(split.count_m, grid.rows), by_panel = std::min(split.count_n, grid.panels);
+  const std::size_t parts = by_panel * by_row;
+  const std::size_t stride = align_up(checked_mul(scratch_floats, sizeof(float)), 64);
+  const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
+  constexpr double kFlopsPerNs = 80;
+  const double cost = 2.0 * multiply_adds(shape) / number(parts) / kFlopsPerNs;
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> rows_before(threads, kNone);  // by slot: of all images' parts of rows, the last
+  ctx.parallel_for(images * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t image = i / parts, row = i % parts / by_panel, panel = i % by_panel, group = image % joins;
+      BlockedConvArgs args = all;
+      args.shape = shape;
+      args.packed_weight += group * group_floats;
+      if (args.bias != nullptr) args.bias += group * shape.out_channels;
+      set_blocks(args, image, images, x, residual, out);
+      args.again = std::exchange(rows_before[slot], i / by_panel) == i / by_panel;
+      conv(args,
+           {row * grid.rows / by_row, (row + 1) * grid.rows / by_row, panel * grid.panels / by_panel,
+            (panel + 1) * grid.panels / by_panel},
+           reinterpret_cast<float*>(scratch.data() + slot * stride));
+    }
+  });
+}
+
+namespace {
+
+/// With loops of a lower rung only where all loops of the CPU's read float32 blocks, too.
+bool has_loops(const ConvSite& site) {
+  return site.axes == 2 && site.shape.in_d == 1 &&
+         (site.rung == site.cpu || !microkernels::blocked_conv_table(site.cpu, site.loop_precision()).takes_bf16);
+}
+
+bool fits(const ConvSite& site, const ConvShape& shape) {
+  return has_loops(site) && microkernels::blocked_conv_table(site.rung, site.loop_precision()).fits(shape);
+}
+
+bool can_run_blocks(const ConvSite& site) { return site.groups == 1 && !site.planes && fits(site, site.shape); }
+bool can_run_points(const ConvSite& site) { return can_run_blocks(site) && is_point(site.shape); }
+bool can_run_windows(const ConvSite& site) { return can_run_blocks(site) && !is_point(site.shape); }
+bool can_run_planes(const ConvSite& site) {
+  return site.groups == 1 && site.planes && site.shape.in_channels <= microkernels::kMostPlanes &&
+         fits(site, site.shape);
+}
+bool can_run_winograd(const ConvSite& site) {
+  const ConvShape& s = site.shape;
+  return can_run_windows(site) && site.weight != nullptr && site.rung != CpuRung::Amx && is_winograd_window(s) &&
+         microkernels::blocked_winograd_table(site.rung, site.loop_precision()).pays(s);
+}
+bool fits_winograd(const ConvSite& site) {
+  return microkernels::winograd_holds(site.shape.out_channels, site.shape.in_channels, site.weight->data<float>());
+}
+ConvShape joined_shape(const ConvSite& site) {
+  ConvShape s = site.shape;
+  const std::size_t count = groups_in_blocks(site);
+  s.in_channels *= count;
+  s.out_channels *= count;
+  return s;
+}
+bool can_run_groups(const ConvSite& site) {
+  return site.groups > 1 && !site.planes && !site.depthwise() && groups_in_blocks(site) > 0 &&
+         fits(site, joined_shape(site));
+}
+
+cost::Terms group_terms(const ConvSite& site) {
+  return blocked_terms(site, joined_shape(site), number(site.groups / groups_in_blocks(site)));
+}
+
+/// Calls, multiply-adds of tiles, inputs of tiles, floats written, weights transformed.
+cost::Terms winograd_terms(const ConvSite& site) {
+  const ConvShape& s = site.shape;
+  const double tiles = whole(s.out_h, 2) / 2 * whole(s.out_w, 2) / 2, made = whole(s.out_channels, kChannelBlock),
+               seen = whole(s.in_channels, kChannelBlock);
+  return {1, 16 * made * seen * tiles, 16 * seen * tiles, made * number(s.positions()), made * seen};
+}
+
+template <BlockedDense::Way kWay>
+std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
+  return std::make_unique<BlockedDense>(info, site, kWay);
+}
+cost::Terms terms(const ConvSite& site) { return blocked_terms(site, site.shape, 1); }
+
+}  // namespace
+
+const ConvMethod kConvBlocked{"blocked", can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>};
+const ConvMethod kConvBlockedPoints{"blocked.points", can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>};
+const ConvMethod kConvBlockedPlanes{"blocked.planes", can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>};
+const ConvMethod kConvBlockedWinograd{
+    "blocked.winograd", can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>, fits_winograd};
+const ConvMethod kConvBlockedGroups{"blocked.groups", can_run_groups, group_terms, nullptr,
+                                    make<BlockedDense::Way::Groups>};
+
+}  // namespace infernode::ops

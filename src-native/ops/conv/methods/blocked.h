@@ -1,0 +1,62 @@
+#pragma once
+// Convolutions between tensors whose channels lie in blocks: what their methods share.
+
+#include "microkernels/winograd/blocked_winograd.h"
+#include "ops/conv/methods/method.h"
+
+namespace infernode::ops {
+
+/// Where an image, or a group of its blocks, lies: `part` of `parts` equal ones of all of a tensor's.
+void set_blocks(microkernels::BlockedConvArgs& args, std::size_t part, std::size_t parts, const tensor::Tensor& x,
+                const tensor::Tensor* residual, const tensor::Tensor& out);
+
+/// Windows over rows of positions, transformed tiles of 3x3 windows of stride 1, and groups, of which as many are
+/// convolved as one as fill blocks.
+class BlockedDense final : public BlockedRunner {
+ public:
+  enum class Way : std::uint8_t { Windows, Winograd, Groups };
+  /// Takes the constant weight where there is one.
+  BlockedDense(kernel::KernelInfo& info, const ConvSite& site, Way way);
+
+  bool takes_bf16() const override { return table_.takes_bf16; }
+  void run(kernel::KernelContext& ctx, const ConvProblem& problem, microkernels::BlockedConvArgs args,
+           const tensor::Tensor& x, const tensor::Tensor& w, const tensor::Tensor* residual,
+           const tensor::Tensor& out) const override;
+
+ private:
+  tensor::Buffer pack(const float* weight, const tensor::Shape& shape, bool planar) const;
+  tensor::Buffer pack_groups(const float* weight, const tensor::Shape& shape) const;
+  void run_parts(kernel::KernelContext& ctx, const ConvProblem& p, const microkernels::ConvShape& shape,
+                 const microkernels::BlockedConvArgs& all, const tensor::Tensor& x, const tensor::Tensor* residual,
+                 const tensor::Tensor& out) const;
+  bool packs_for_winograd() const { return way_ == Way::Winograd && winograd_table_.pack_weight != nullptr; }
+
+  const microkernels::BlockedConvTable& table_;
+  const microkernels::BlockedWinogradTable& winograd_table_;
+  Way way_;
+  std::size_t groups_;
+  tensor::Buffer packed_;
+  bool packed_planar_;
+};
+
+/// Of one channel a group.
+class BlockedDepthwise final : public BlockedRunner {
+ public:
+  BlockedDepthwise(kernel::KernelInfo& info, const ConvSite& site);
+  bool takes_bf16() const override { return table_.takes_bf16; }
+  bool takes_both_types() const override { return false; }
+  void run(kernel::KernelContext& ctx, const ConvProblem& problem, microkernels::BlockedConvArgs args,
+           const tensor::Tensor& x, const tensor::Tensor& w, const tensor::Tensor* residual,
+           const tensor::Tensor& out) const override;
+
+ private:
+  static tensor::Buffer pack(const float* weight, const tensor::Shape& shape);
+
+  const microkernels::BlockedConvTable& table_;
+  tensor::Buffer packed_;
+};
+
+/// Groups that together fill blocks on both sides; 0 where none do.
+std::size_t groups_in_blocks(const ConvSite& site);
+
+}  // namespace infernode::ops

@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "base/checked.h"
+#include "ops/conv/methods/blocked.h"
+#include "ops/conv/methods/counts.h"
+
+namespace infernode::ops {
+
+using microkernels::BlockedConvArgs;
+using microkernels::kChannelBlock;
+using tensor::Tensor;
+
+namespace {
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
+}  // namespace
+
+BlockedDepthwise::BlockedDepthwise(kernel::KernelInfo& info, const ConvSite& site)
+    : table_(microkernels::blocked_conv_table(site.rung, site.loop_precision())) {
+  if (site.weight == nullptr) return;
+  const tensor::Shape shape = site.weight->shape();
+  packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".depthwise"),
+                               [&](const Tensor& weight) { return pack(weight.data<float>(), shape); });
+  info.release_constant(1);
+}
+
+/// [blocks][kernel points][kChannelBlock]
+tensor::Buffer BlockedDepthwise::pack(const float* weight, const tensor::Shape& shape) {
+  const std::size_t channels = size(shape[0]), points = size(shape[2] * shape[3]),
+                    all = align_up(channels, kChannelBlock);
+  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(checked_mul(all, points), sizeof(float)));
+  auto* out = reinterpret_cast<float*>(packed.data());
+  for (std::size_t c = 0; c < all; ++c) {
+    for (std::size_t i = 0; i < points; ++i) {
+      out[(c / kChannelBlock * points + i) * kChannelBlock + c % kChannelBlock] =
+          c < channels ? weight[c * points + i] : 0.0f;
+    }
+  }
+  return packed;
+}
+
+void BlockedDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, BlockedConvArgs args, const Tensor& x,
+                           const Tensor& w, const Tensor* residual, const Tensor& out) const {
+  if (args.planar) fail(ErrorCode::UnsupportedOperator, "BlockedConv of one channel a group takes blocks only");
+  tensor::Buffer fresh;
+  if (!packed_) fresh = pack(w.data<float>(), w.shape());
+  args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
+  const std::size_t blocks = ceil_div(size(p.out_channels), kChannelBlock), images = size(p.images);
+  constexpr double kFlopsPerNs = 40;
+  const double cost = 2.0 * number(kChannelBlock * p.shape.positions() * p.shape.kernel_points());
+  ctx.parallel_for(images * blocks, cost / kFlopsPerNs, [&](std::size_t begin, std::size_t end, std::size_t) {
+    while (begin < end) {
+      const std::size_t image = begin / blocks, first = begin % blocks;
+      const std::size_t count = std::min(end - begin, blocks - first);
+      BlockedConvArgs part = args;
+      set_blocks(part, image, images, x, residual, out);
+      table_.depthwise(part, first, first + count);
+      begin += count;
+    }
+  });
+}
+
+namespace {
+
+/// The loops of a table with a matrix unit are those of AVX-512, or of bfloat16 numbers.
+bool is_depthwise(const ConvSite& site) {
+  return site.depthwise() && site.shape.out_channels == 1 && site.axes == 2 && !site.planes && site.rung == site.cpu;
+}
+/// Whether there are loops of its width of window.
+bool has_own_loops(const microkernels::ConvShape& s) {
+  return s.dilation_w == 1 && s.stride_w <= 2 &&
+         (s.kernel_w == 3 || s.kernel_w == 5 || (s.kernel_w == 7 && s.stride_w == 1));
+}
+
+/// Blocks, multiply-adds, floats read, floats written, rows of the kernel at tiles of positions.
+cost::Terms terms(const ConvSite& site) {
+  const microkernels::ConvShape& s = site.shape;
+  constexpr std::size_t kTile = 8;  // positions
+  const double channels = whole(site.groups, kChannelBlock), blocks = channels / number(kChannelBlock);
+  return {blocks, channels * number(s.positions()) * number(s.kernel_points()), channels * number(s.in_h * s.in_w),
+          channels * number(s.positions()),
+          blocks * number(s.out_h * s.kernel_h) * whole(s.out_w, kTile) / number(kTile)};
+}
+
+std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
+  return std::make_unique<BlockedDepthwise>(info, site);
+}
+
+}  // namespace
+
+const ConvMethod kConvBlockedDepthwise{
+    "blocked.depthwise", [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms,
+    nullptr, make};
+const ConvMethod kConvBlockedDepthwiseAny{
+    "blocked.depthwise.any", [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); },
+    terms, nullptr, make};
+
+}  // namespace infernode::ops

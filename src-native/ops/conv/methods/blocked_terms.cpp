@@ -1,0 +1,85 @@
+#include "ops/conv/methods/blocked_terms.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "ops/conv/methods/counts.h"
+
+namespace infernode::ops {
+
+using microkernels::ConvShape;
+using microkernels::kChannelBlock;
+
+namespace {
+
+constexpr std::size_t kPointRow = 48;  // positions of a row where they all lie in one
+
+/// Bands of an output, and rows of input that all of them see, those that two see twice.
+struct Bands {
+  std::size_t count;
+  double places;  ///< of the input
+};
+
+std::size_t reach_h(const ConvShape& s) { return (s.kernel_h - 1) * s.dilation_h; }
+std::size_t reach_w(const ConvShape& s) { return (s.kernel_w - 1) * s.dilation_w; }
+std::size_t seen_width(const ConvShape& s) { return (s.out_w - 1) * s.stride_w + reach_w(s) + 1; }
+
+/// Where a row of input takes `row` of `most`.
+Bands bands(const ConvShape& s, std::size_t row, std::size_t most) {
+  if (is_point(s)) {
+    const std::size_t rows = ceil_div(s.positions(), kPointRow);
+    return {ceil_div(rows, std::max<std::size_t>(1, most / row)), number(s.positions())};
+  }
+  const std::size_t strips = std::max<std::size_t>(1, ceil_div(row * (reach_h(s) + 1), most));
+  const std::size_t kept = most * strips / row,
+                    band = kept <= reach_h(s) ? 1 : (kept - reach_h(s) - 1) / s.stride_h + 1;
+  const std::size_t count = ceil_div(s.out_h, band);
+  return {count * strips, number(s.out_h * s.stride_h + count * reach_h(s)) * number(seen_width(s))};
+}
+
+cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls) {
+  constexpr std::size_t kRows = 12, kBandFloats = 98304, kPointFloats = 65536;
+  const std::size_t block = site.planes ? 1 : kChannelBlock, channels = align_up(s.in_channels, block);
+  const double made = whole(s.out_channels, kChannelBlock), depth = number(channels * s.kernel_points());
+  const bool point = is_point(s);
+  const Bands cut = bands(s, channels * (point ? kPointRow : seen_width(s)), point ? kPointFloats : kBandFloats);
+  const double tiles = point ? whole(s.positions(), kRows) : number(s.out_h) * whole(s.out_w, kRows);
+  return {calls,
+          calls * made * depth * number(s.positions()),
+          calls * made * depth * tiles / number(kRows),
+          calls * number(channels) * cut.places,
+          calls * made * number(s.positions()),
+          calls * made * depth * number(cut.count)};
+}
+
+cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
+  constexpr std::size_t kTile = 16, kFewestCycles = 13, kBandBytes = 768 << 10, kPlaceBytes = 64;
+  const std::size_t block = site.planes ? 1 : 2 * kChannelBlock, channels = align_up(s.in_channels, block);
+  const std::size_t pieces = 3 - static_cast<std::size_t>(site.loop_precision());
+  const double made = whole(s.out_channels, kChannelBlock), depth = number(channels * s.kernel_points());
+  const bool point = is_point(s);
+  const std::size_t positions = s.positions(), point_rows = ceil_div(positions, kPointRow),
+                    width = point ? ceil_div(positions, point_rows) : s.out_w, tiles = ceil_div(width, kTile),
+                    rows = ceil_div(width, tiles);
+  double cycles = number((point ? point_rows : s.out_h) * tiles * std::max(rows, kFewestCycles));
+  const bool runs = !point && s.stride_h == 1 && s.stride_w == 1;  // tiles may go on from row to row
+  if (runs) cycles = std::min(cycles, whole(s.out_h * seen_width(s), kTile));
+  const std::size_t place_bytes = pieces * kPlaceBytes * ceil_div(channels, 2 * kChannelBlock);
+  const Bands cut = bands(s, place_bytes * (point ? kPointRow : seen_width(s)), kBandBytes);
+  return {calls,
+          calls * made * depth * cycles,
+          calls * number(channels) * cut.places,
+          calls * made * number(positions),
+          calls * made * depth * number(cut.count),
+          calls * made * depth * number(positions)};
+}
+
+}  // namespace
+
+bool is_point(const ConvShape& s) { return s.kernel_points() == 1 && s.pad_top == 0 && s.pad_left == 0; }
+
+cost::Terms blocked_terms(const ConvSite& site, const ConvShape& s, double calls) {
+  return site.rung == CpuRung::Amx ? unit_terms(site, s, calls) : vector_terms(site, s, calls);
+}
+
+}  // namespace infernode::ops

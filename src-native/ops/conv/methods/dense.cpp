@@ -1,0 +1,155 @@
+#include <algorithm>
+
+#include "base/checked.h"
+#include "ops/conv/methods/counts.h"
+#include "ops/conv/methods/dense.h"
+
+namespace infernode::ops {
+
+using microkernels::ConvShape;
+using microkernels::ConvWay;
+
+namespace {
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+const microkernels::ConvTable& table_of(const ConvSite& site) {
+  return microkernels::conv_table(site.rung, site.precision);
+}
+
+}  // namespace
+
+ConvDense::ConvDense(kernel::KernelInfo& info, const ConvSite& site, ConvWay way)
+    : table_(table_of(site)), way_(way), groups_(site.groups) {
+  const tensor::Tensor* const w = site.weight;
+  if (w == nullptr) return;
+  const tensor::Shape shape = w->shape();
+  packed_ = info.packer().pack(info.node(), 1, cat("conv.", table_.name, ".g", groups_),
+                               [&](const tensor::Tensor& weight) { return pack(weight.data<float>(), shape); });
+  info.release_constant(1);
+}
+
+ConvDense::ConvDense(const microkernels::ConvTable& table, std::int64_t groups)
+    : table_(table), way_(ConvWay::kAny), groups_(size(groups)) {}
+
+tensor::Buffer ConvDense::pack(const float* weight, const tensor::Shape& shape) const {
+  const std::size_t out_channels = size(shape[0]) / groups_, in_channels = size(shape[1]),
+                    points = size(shape.numel(2, shape.rank())), depth = in_channels * points;
+  const std::size_t floats = table_.packed_weight_floats(out_channels, in_channels, points);
+  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(checked_mul(floats, groups_), sizeof(float)));
+  for (std::size_t g = 0; g < groups_; ++g) {
+    table_.pack_weight(out_channels, in_channels, points, weight + g * out_channels * depth,
+                       reinterpret_cast<float*>(packed.data()) + g * floats);
+  }
+  return packed;
+}
+
+void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
+                    const microkernels::ActivationArgs& activation) const {
+  const std::size_t depth = p.shape.depth(), positions = p.shape.positions(), groups = size(p.groups);
+  const std::size_t products = size(p.images) * groups;
+  const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
+  const tensor::Buffer fresh =
+      packed_ ? tensor::Buffer()
+              : pack(o.w, tensor::Shape{p.out_channels, static_cast<std::int64_t>(p.shape.in_channels),
+                                        static_cast<std::int64_t>(p.shape.kernel_points())});
+  const auto* weights = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
+  const std::size_t group_floats =
+      table_.packed_weight_floats(p.shape.out_channels, p.shape.in_channels, p.shape.kernel_points());
+  const microkernels::GemmSplit split =
+      microkernels::split_conv(table_, p.shape, ceil_div(threads, std::min(products, threads)));
+  const std::size_t stride = align_up(table_.scratch_floats * sizeof(float), 64);
+  const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
+  const std::size_t in_size = p.shape.in_channels * p.shape.in_d * p.shape.in_h * p.shape.in_w;
+  const std::size_t out_size = p.shape.out_channels * positions;
+  constexpr double kFlopsPerNs = 40;
+  const double cost =
+      2.0 * number(p.shape.out_channels * positions) * number(depth) / number(split.count()) / kFlopsPerNs;
+  ctx.parallel_for(products * split.count(), cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
+    auto* memory = reinterpret_cast<float*>(scratch.data() + slot * stride);
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t product = i / split.count(), group = product % groups;
+      const microkernels::ConvArgs args{
+          .shape = p.shape,
+          .input = o.x + product * in_size,
+          .packed_weight = weights + group * group_floats,
+          .bias = o.bias == nullptr ? nullptr : o.bias + group * p.shape.out_channels,
+          .residual = o.residual == nullptr ? nullptr : o.residual + product * out_size,
+          .activation = activation,
+          .output = o.y + product * out_size,
+          .way = way_,
+      };
+      table_.conv(args, split.range(i % split.count(), p.shape.out_channels, positions), memory);
+    }
+  });
+}
+
+namespace {
+
+/// Depthwise convolutions have their own loops. Symbols' lengths are not relied on: `conv` falls back where a way does
+/// not run.
+bool can_run(const ConvSite& site, ConvWay way) {
+  return !site.depthwise() && (way == ConvWay::kUnit) == (site.rung == CpuRung::Amx) &&
+         table_of(site).runs(way, site.shape);
+}
+template <ConvWay kWay>
+bool can_run_by(const ConvSite& site) {
+  return can_run(site, kWay);
+}
+template <ConvWay kWay>
+std::unique_ptr<ConvRunner> make_by(kernel::KernelInfo& info, const ConvSite& site) {
+  return std::make_unique<ConvDense>(info, site, kWay);
+}
+
+/// Calls, multiply-adds, gathered floats, weights read.
+cost::Terms few_terms(const ConvSite& site) {
+  const ConvShape& s = site.shape;
+  const double groups = number(site.groups);
+  return {groups, groups * multiply_adds(s), groups * number(s.depth() * s.positions()),
+          groups * number(s.out_channels) * number(s.depth())};
+}
+
+/// Calls, multiply-adds along padded rows, floats of padded rows, floats written, segments of rows written.
+cost::Terms direct_terms(const ConvSite& site) {
+  const ConvShape& s = site.shape;
+  const std::size_t nr = table_of(site).nr;
+  const std::size_t pitch = s.out_w + (s.kernel_w - 1) * s.dilation_w, reach = (s.kernel_h - 1) * s.dilation_h;
+  const double groups = number(site.groups), places = whole((s.out_h - 1) * pitch + s.out_w, nr);
+  return {groups, groups * number(s.out_channels) * number(s.depth()) * places,
+          groups * number(s.in_channels) * number((s.out_h + reach) * pitch), groups * output_floats(s),
+          groups * number(s.out_channels) * (number(s.out_h) + places / number(nr))};
+}
+
+/// Calls, multiply-adds, packed floats, runs of them, floats written once a block of k.
+cost::Terms columns_terms(const ConvSite& site) {
+  const ConvShape& s = site.shape;
+  const std::size_t nr = table_of(site).nr, positions = s.positions();
+  constexpr std::size_t kBlock = 256;  // of k, about
+  const double groups = number(site.groups), filled = whole(positions, nr), depth = number(s.depth());
+  const bool plain = s.kernel_points() == 1 && s.stride_w == 1;
+  const double runs = plain ? filled / number(nr) : number(s.out_h * s.out_d) + filled / number(nr);
+  return {groups, groups * number(s.out_channels) * depth * filled, groups * depth * filled, groups * depth * runs,
+          groups * output_floats(s) * whole(s.depth(), kBlock) / number(kBlock)};
+}
+
+/// Calls, multiply-adds of whole tiles, words split, floats written.
+cost::Terms unit_terms(const ConvSite& site) {
+  const ConvShape& s = site.shape;
+  constexpr std::size_t kTile = 32;
+  const std::size_t reach_w = (s.kernel_w - 1) * s.dilation_w / s.stride_w,
+                    reach_h = (s.kernel_h - 1) * s.dilation_h / s.stride_h, width = s.out_w + reach_w;
+  const double images =
+      number(s.kernel_d * std::min(s.stride_h, s.kernel_h) * std::min(s.stride_w, s.kernel_w)) * number(s.out_d);
+  const double groups = number(site.groups), channels = whole(s.in_channels, kTile);
+  const double places = whole((s.out_h - 1) * width + s.out_w, kTile) * number(s.out_d);
+  return {groups, groups * whole(s.out_channels, kTile) * channels * number(s.kernel_points()) * places,
+          groups * images * channels * number((s.out_h + reach_h) * width), groups * output_floats(s)};
+}
+
+}  // namespace
+
+const ConvMethod kConvFew{"few", can_run_by<ConvWay::kFew>, few_terms, make_by<ConvWay::kFew>};
+const ConvMethod kConvDirect{"direct", can_run_by<ConvWay::kDirect>, direct_terms, make_by<ConvWay::kDirect>};
+const ConvMethod kConvColumns{"columns", can_run_by<ConvWay::kColumns>, columns_terms, make_by<ConvWay::kColumns>};
+const ConvMethod kConvUnit{"unit", can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>};
+
+}  // namespace infernode::ops

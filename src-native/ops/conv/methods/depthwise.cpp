@@ -1,0 +1,81 @@
+#include "ops/conv/methods/depthwise.h"
+
+#include <algorithm>
+
+#include "ops/conv/methods/counts.h"
+
+namespace infernode::ops {
+
+using microkernels::ConvShape;
+
+namespace {
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
+}  // namespace
+
+void ConvDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
+                        const microkernels::ActivationArgs& activation) const {
+  const std::size_t planes = size(p.images * p.out_channels), out_channels = size(p.out_channels),
+                    positions = p.shape.positions();
+  const std::size_t points = p.shape.kernel_points(), multiplier = p.shape.out_channels;
+  const std::size_t in_size = p.shape.in_d * p.shape.in_h * p.shape.in_w;
+  ConvShape plane = p.shape;
+  plane.out_channels = 1;
+  constexpr double kFlopsPerNs = 8;
+  ctx.parallel_for(planes, 2.0 * number(positions * points) / kFlopsPerNs,
+                   [&](std::size_t begin, std::size_t end, std::size_t) {
+                     for (std::size_t i = begin, count = 1; i < end; i += count) {
+                       const std::size_t channel = i % out_channels, image = i / out_channels;
+                       // Without a multiplier the planes of an image follow each other on both sides.
+                       count = multiplier == 1 ? std::min(end - i, out_channels - channel) : 1;
+                       table_.depthwise({.shape = plane,
+                                         .input = o.x + (image * size(p.channels) + channel / multiplier) * in_size,
+                                         .weight = o.w + channel * points,
+                                         .residual = o.residual == nullptr ? nullptr : o.residual + i * positions,
+                                         .activation = activation,
+                                         .output = o.y + i * positions,
+                                         .planes = count,
+                                         .biases = o.bias == nullptr ? nullptr : o.bias + channel});
+                     }
+                   });
+}
+
+namespace {
+
+bool is_strided(const ConvShape& s) { return s.stride_h != 1 || s.stride_w != 1; }
+/// The loops of depthwise_rows.simd.h.
+bool has_row_loops(const ConvShape& s) {
+  return !is_strided(s) && s.kernel_d == 1 && s.in_d == 1 && s.dilation_h == 1 && s.dilation_w == 1 &&
+         s.kernel_h == s.kernel_w && (s.kernel_h == 3 || s.kernel_h == 5);
+}
+/// Those of AVX-512 are those of the matrix unit's table.
+bool is_depthwise(const ConvSite& site) { return site.depthwise() && site.rung != CpuRung::Amx; }
+
+/// Planes, multiply-adds of whole vectors along rows, floats read and laid out, floats written, rows written.
+cost::Terms terms(const ConvSite& site) {
+  const ConvShape& s = site.shape;
+  constexpr std::size_t kLanes = 16;
+  const double planes = number(site.groups * s.out_channels), rows = number(s.out_h * s.out_d);
+  return {planes, planes * rows * whole(s.out_w, kLanes) * number(s.kernel_points()), planes * input_floats(s),
+          planes * number(s.positions()), planes * rows};
+}
+
+std::unique_ptr<ConvRunner> make(kernel::KernelInfo&, const ConvSite& site) {
+  return std::make_unique<ConvDepthwise>(microkernels::conv_table(site.rung, site.precision));
+}
+
+}  // namespace
+
+const ConvMethod kConvDepthwiseRows{
+    "depthwise.rows", [](const ConvSite& site) { return is_depthwise(site) && has_row_loops(site.shape); }, terms,
+    make};
+const ConvMethod kConvDepthwiseStrided{
+    "depthwise.strided", [](const ConvSite& site) { return is_depthwise(site) && is_strided(site.shape); }, terms,
+    make};
+const ConvMethod kConvDepthwise{
+    "depthwise",
+    [](const ConvSite& site) { return is_depthwise(site) && !is_strided(site.shape) && !has_row_loops(site.shape); },
+    terms, make};
+
+}  // namespace infernode::ops

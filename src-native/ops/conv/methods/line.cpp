@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <vector>
+
+#include "base/checked.h"
+#include "ops/conv/methods/counts.h"
+#include "ops/conv/methods/method.h"
+#include "ops/matmul/product.h"
+
+// Convolutions along one axis as a product whose rows are positions: where an input's channels follow each other, what
+// the kernel sees at a position is one run of numbers, and such runs overlap as they lie.
+namespace infernode::ops {
+
+namespace {
+
+using tensor::Tensor;
+
+std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
+class ConvLine final : public ConvRunner {
+ public:
+  ConvLine(kernel::KernelInfo& info, const ConvSite& site)
+      : rung_(site.rung), table_(microkernels::gemm_table(site.rung, site.precision)) {
+    const std::size_t n = site.shape.out_channels, channels = site.shape.in_channels, k = site.shape.depth(),
+                      points = site.shape.kernel_w;
+    packed_ = info.packer().pack(info.node(), 1, cat("conv.line.", table_.weights.name), [&](const Tensor& weight) {
+      std::vector<float> rows(n * k);  // of a product's right side: [out_channels][points][channels]
+      const float* from = weight.data<float>();
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t c = 0; c < channels; ++c) {
+          for (std::size_t p = 0; p < points; ++p) rows[i * k + p * channels + c] = *from++;
+        }
+      }
+      tensor::Buffer out = tensor::host_allocator().allocate(table_.weights.bytes(n, k));
+      table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, out.data(), 0, n);
+      return out;
+    });
+    info.release_constant(1);
+  }
+
+  void run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
+           const microkernels::ActivationArgs& activation) const override {
+    const microkernels::ConvShape& s = p.shape;
+    const std::size_t positions = s.positions(), channels = s.in_channels, made = s.out_channels;
+    const std::size_t seen = (positions - 1) * s.stride_w + s.kernel_w;
+    const std::size_t left = s.pad_left > 0 ? std::min(size(s.pad_left), seen) : 0,
+                      skipped = s.pad_left < 0 ? size(-s.pad_left) : 0;
+    const std::size_t count = std::min(s.in_w > skipped ? s.in_w - skipped : 0, seen - left);
+    const std::size_t input = checked_mul(seen, channels), output = checked_mul(positions, made);
+    const tensor::Buffer hold = ctx.scratch(checked_mul(checked_add(input, output), sizeof(float)));
+    auto* const rows = reinterpret_cast<float*>(hold.data());
+    microkernels::GemmArgs args{
+        .m = positions, .n = made, .k = s.depth(), .lda = s.stride_w * channels, .epilogue = {}};
+    args.a = rows;
+    args.packed_b = table_.weights.packed(made, s.depth(), packed_.data());
+    args.c = rows + input;
+    args.ldc = made;
+    args.accumulate = o.residual != nullptr;
+    args.epilogue.bias_n = o.bias;
+    args.epilogue.activation = activation;
+    for (std::size_t i = 0; i < size(p.images); ++i) {
+      ctx.run().check();
+      std::fill_n(rows, left * channels, 0.0f);
+      std::fill(rows + (left + count) * channels, rows + input, 0.0f);
+      transpose_rows(ctx, rung_, o.x + i * channels * s.in_w + skipped, s.in_w, rows + left * channels, channels,
+                     channels, count);
+      if (args.accumulate)
+        transpose_rows(ctx, rung_, o.residual + i * output, positions, args.c, made, made, positions);
+      run_gemm(ctx, table_, args);
+      transpose_rows(ctx, rung_, args.c, made, o.y + i * output, positions, positions, made);
+    }
+  }
+
+ private:
+  CpuRung rung_;
+  const microkernels::GemmTable& table_;
+  tensor::Buffer packed_;
+};
+
+/// Lines of their own rank only: their one axis is certain to be the last.
+bool can_run(const ConvSite& site) {
+  return site.weight != nullptr && site.groups == 1 && site.axes == 1 && site.shape.dilation_w == 1;
+}
+
+/// Calls, multiply-adds, floats turned, weights read.
+cost::Terms terms(const ConvSite& site) {
+  const microkernels::ConvShape& s = site.shape;
+  return {1, multiply_adds(s), input_floats(s) + output_floats(s), number(s.out_channels) * number(s.depth())};
+}
+
+std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
+  return std::make_unique<ConvLine>(info, site);
+}
+
+}  // namespace
+
+const ConvMethod kConvLine{"line", can_run, terms, make};
+
+}  // namespace infernode::ops

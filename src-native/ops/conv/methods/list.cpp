@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/error.h"
+#include "ops/conv/methods/dense.h"
+#include "ops/conv/methods/depthwise.h"
+#include "ops/conv/methods/method.h"
+
+namespace infernode::ops {
+
+namespace {
+
+// Those that read recognised weights or fewer of them stand before those that follow the definition.
+constexpr const ConvMethod* kMethods[] = {
+    &kConvDft,
+    &kConvToom,
+    &kConvWinograd,
+    &kConvLine,
+    &kConvRows,
+    &kConvFew,
+    &kConvDirect,
+    &kConvColumns,
+    &kConvUnit,
+    &kConvDepthwiseRows,
+    &kConvDepthwiseStrided,
+    &kConvDepthwise,
+    &kConvBlockedWinograd,
+    &kConvBlockedPoints,
+    &kConvBlocked,
+    &kConvBlockedPlanes,
+    &kConvBlockedGroups,
+    &kConvBlockedDepthwise,
+    &kConvBlockedDepthwiseAny,
+};
+
+/// Of a node of which too little is known: reads and packs the weight at run.
+class ConvGeneral final : public ConvRunner {
+ public:
+  explicit ConvGeneral(kernel::KernelInfo& info)
+      : depthwise_(info.kernels().conv), dense_(info.kernels().conv, info.attributes().get_int("group", 1)) {}
+  bool reads_weight() const override { return true; }
+  void run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
+           const microkernels::ActivationArgs& activation) const override {
+    if (p.depthwise()) {
+      depthwise_.run(ctx, p, o, activation);
+    } else {
+      dense_.run(ctx, p, o, activation);
+    }
+  }
+
+ private:
+  ConvDepthwise depthwise_;
+  ConvDense dense_;
+};
+
+/// The name of a method's rates with the loops of a lower rung than the CPU's.
+std::string row_name(const ConvMethod& method, CpuRung cpu, CpuRung rung) {
+  return rung == cpu ? std::string(method.name) : cat(method.name, "@", to_string(rung));
+}
+
+bool fits_weight(const ConvChoice& choice, ConvSite site) {
+  site.rung = choice.rung;
+  return choice.method->fits_weight == nullptr || choice.method->fits_weight(site);
+}
+
+/// Whatever the weight's numbers are.
+std::vector<ConvChoice> by_shape(const ConvSite& site, ConvLayout layout) {
+  const std::span<const cost::Row> table = cost::table(site.cpu, site.loop_precision());
+  std::vector<ConvChoice> choices;
+  for (const ConvMethod* const method : kMethods) {
+    if ((method->make != nullptr) != (layout == ConvLayout::Planar)) continue;
+    for (const CpuRung rung : {site.cpu, CpuRung::Avx512}) {
+      if (rung != site.cpu && site.cpu != CpuRung::Amx) continue;
+      ConvSite with = site;
+      with.rung = rung;
+      if (!method->can_run(with)) continue;
+      const cost::Row* const row = cost::find(table, row_name(*method, site.cpu, rung));
+      choices.push_back(
+          {method, rung,
+           row == nullptr ? std::numeric_limits<double>::max() : cost::nanoseconds(method->terms(with), row->rates)});
+      if (rung == CpuRung::Avx512) break;  // once where that is the CPU's
+    }
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const ConvChoice& a, const ConvChoice& b) { return a.nanoseconds < b.nanoseconds; });
+  return choices;
+}
+
+}  // namespace
+
+std::span<const ConvMethod* const> conv_methods() { return kMethods; }
+
+std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout) {
+  std::vector<ConvChoice> choices = by_shape(site, layout);
+  std::erase_if(choices, [&](const ConvChoice& choice) { return !fits_weight(choice, site); });
+  return choices;
+}
+
+std::optional<ConvChoice> quickest_conv(const ConvSite& site, ConvLayout layout) {
+  for (const ConvChoice& choice : by_shape(site, layout))
+    if (fits_weight(choice, site)) return choice;
+  return std::nullopt;
+}
+
+std::unique_ptr<ConvRunner> make_conv(kernel::KernelInfo& info) {
+  if (std::optional<ConvSite> site = conv_site(info)) {
+    if (const std::optional<ConvChoice> choice = quickest_conv(*site, ConvLayout::Planar)) {
+      site->rung = choice->rung;
+      return choice->method->make(info, *site);
+    }
+  }
+  return std::make_unique<ConvGeneral>(info);
+}
+
+std::unique_ptr<BlockedRunner> make_blocked_conv(kernel::KernelInfo& info, ConvSite site) {
+  const std::optional<ConvChoice> choice = quickest_conv(site, ConvLayout::Blocked);
+  if (!choice) return nullptr;
+  site.rung = choice->rung;
+  return choice->method->make_blocked(info, site);
+}
+
+double block_conversion_time(CpuRung rung, microkernels::Float32Precision precision, double blocked_elements) {
+  const cost::Row* const row = cost::find(cost::table(rung, precision), "convert");
+  return row == nullptr ? 0 : cost::nanoseconds({1, blocked_elements}, row->rates);
+}
+
+}  // namespace infernode::ops

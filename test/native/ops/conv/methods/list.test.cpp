@@ -1,0 +1,193 @@
+// Every method that can run a convolution computes it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/conv/methods/method.h"
+#include "ops/op_test.h"
+
+namespace infernode::ops {
+namespace {
+
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tensor;
+using test::noise;
+
+/// A convolution of constant weights, outside of any graph.
+class Node final : public kernel::KernelInfo {
+ public:
+  Node(graph::Node node, const Shape& x, Tensor weight, CpuRung rung)
+      : node_(std::move(node)),
+        x_(graph::ValueType::tensor(DType::Float32, graph::to_sym(x))),
+        w_(graph::ValueType::tensor(DType::Float32, graph::to_sym(weight.shape()))),
+        weight_(std::move(weight)),
+        kernels_(microkernels::kernel_set(rung)) {}
+
+  const graph::Node& node() const override { return node_; }
+  std::int64_t since_version() const override { return 1; }
+  const graph::ValueType& input_type(std::size_t i) const override { return i == 0 ? x_ : i == 1 ? w_ : none_; }
+  const graph::ValueType& output_type(std::size_t) const override { return none_; }
+  const Tensor* constant(std::size_t i) const override { return i == 1 ? &weight_ : nullptr; }
+  void release_constant(std::size_t) override {}
+  kernel::WeightPacker& packer() override { return packer_; }
+  const microkernels::KernelSet& kernels() const override { return kernels_; }
+  std::unique_ptr<kernel::SubgraphRunner> subgraph(std::string_view) override { return nullptr; }
+
+ private:
+  struct Packer final : kernel::WeightPacker {
+    explicit Packer(const Node& node) : node(node) {}
+    tensor::Buffer pack(const graph::Node&, std::size_t, std::string_view,
+                        FunctionRef<tensor::Buffer(const Tensor&)> make) override {
+      return make(node.weight_);
+    }
+    const Node& node;
+  };
+
+  graph::Node node_;
+  graph::ValueType x_, w_, none_;
+  Tensor weight_;
+  const microkernels::KernelSet& kernels_;
+  Packer packer_{*this};
+};
+
+class NoOutputs final : public kernel::OutputSink {
+ public:
+  Tensor allocate_output(std::size_t, DType, const Shape&) override { return {}; }
+};
+
+struct Case {
+  std::int64_t in, out, groups;
+  std::vector<std::int64_t> size, kernel, strides, dilations, pads;
+  bool residual = false;
+};
+
+std::vector<double> definition(const ConvProblem& p, const Tensor& x, const Tensor& w, const Tensor& bias,
+                               const Tensor* residual) {
+  const microkernels::ConvShape& s = p.shape;
+  const auto inside = [](std::ptrdiff_t i, std::size_t n) { return i >= 0 && i < static_cast<std::ptrdiff_t>(n); };
+  const auto place = [](std::size_t at, std::size_t stride, std::size_t k, std::size_t dilation, std::ptrdiff_t pad) {
+    return static_cast<std::ptrdiff_t>(at * stride + k * dilation) - pad;
+  };
+  std::vector<double> y;
+  for (std::size_t m = 0; m < static_cast<std::size_t>(p.out_channels); ++m) {
+    for (std::size_t at = 0; at < s.positions(); ++at) {
+      double sum = bias.data<float>()[m];
+      for (std::size_t k = 0; k < s.depth(); ++k) {
+        const std::size_t point = k % s.kernel_points(),
+                          channel = m / s.out_channels * s.in_channels + k / s.kernel_points();
+        const std::ptrdiff_t w0 = place(at % s.out_w, s.stride_w, point % s.kernel_w, s.dilation_w, s.pad_left),
+                             h0 = place(at / s.out_w % s.out_h, s.stride_h, point / s.kernel_w % s.kernel_h,
+                                        s.dilation_h, s.pad_top),
+                             d0 = place(at / s.out_w / s.out_h, s.stride_d, point / s.kernel_w / s.kernel_h,
+                                        s.dilation_d, s.pad_front);
+        if (!inside(w0, s.in_w) || !inside(h0, s.in_h) || !inside(d0, s.in_d)) continue;
+        const std::size_t from =
+            ((channel * s.in_d + static_cast<std::size_t>(d0)) * s.in_h + static_cast<std::size_t>(h0)) * s.in_w +
+            static_cast<std::size_t>(w0);
+        sum += static_cast<double>(w.data<float>()[m * s.depth() + k]) * x.data<float>()[from];
+      }
+      y.push_back(sum + (residual != nullptr ? residual->data<float>()[m * s.positions() + at] : 0.0f));
+    }
+  }
+  return y;
+}
+
+void check_planar(const Case& c, CpuRung rung) {
+  graph::Node node;
+  node.op_type = "Conv";
+  node.inputs = {0, 1, 2};
+  if (c.residual) node.inputs.push_back(3);
+  node.outputs = {4};
+  node.attributes.set("group", c.groups);
+  node.attributes.set("strides", c.strides);
+  node.attributes.set("dilations", c.dilations);
+  node.attributes.set("pads", c.pads);
+  Shape x_shape{1, c.in}, w_shape{c.out, c.in / c.groups};
+  for (const std::int64_t length : c.size) x_shape.push_back(length);
+  for (const std::int64_t length : c.kernel) w_shape.push_back(length);
+  const Tensor x = noise(x_shape), w = noise(w_shape, 1.0f, 2), bias = noise({c.out}, 1.0f, 3);
+  Node info(node, x_shape, w, rung);
+  const ConvProblem problem = plan_conv(Window(node.attributes), c.groups, x_shape, w_shape);
+  const Tensor residual = noise(problem.out, 1.0f, 4);
+  const std::vector<double> expected = definition(problem, x, w, bias, c.residual ? &residual : nullptr);
+  const std::optional<ConvSite> site = conv_site(info);
+  REQUIRE(site);
+  CHECK(site->certain);
+  const std::vector<ConvChoice> choices = conv_choices(*site, ConvLayout::Planar);
+  REQUIRE(!choices.empty());
+  for (const ConvChoice& choice : choices) {
+    CAPTURE(choice.method->name);
+    ConvSite with = *site;
+    with.rung = choice.rung;
+    const std::unique_ptr<ConvRunner> runner = choice.method->make(info, with);
+    Tensor y = Tensor::make(DType::Float32, problem.out, tensor::host_allocator());
+    kernel::RunContext run;
+    run.allocator = &tensor::host_allocator();
+    NoOutputs sink;
+    kernel::KernelContext ctx(run, {}, {}, {}, {}, {}, sink);
+    runner->run(ctx, problem,
+                {x.data<float>(), w.data<float>(), bias.data<float>(), c.residual ? residual.data<float>() : nullptr,
+                 y.mutable_data<float>()},
+                {});
+    double most = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      most = std::max(most, std::abs(expected[i] - static_cast<double>(y.data<float>()[i])));
+    CHECK(most < 2e-6 * std::sqrt(static_cast<double>(problem.shape.depth())) * 30);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every method computes the convolution") {
+  const std::vector<Case> cases = {
+      {40, 24, 1, {20, 20}, {3, 3}, {1, 1}, {24, 24}, {24, 24, 24, 24}},
+      {32, 40, 1, {20, 18}, {3, 3}, {1, 1}, {12, 6}, {12, 6, 12, 6}, true},
+      {17, 33, 1, {13, 9}, {3, 3}, {1, 1}, {5, 4}, {5, 4, 5, 4}},
+      {24, 32, 1, {7, 7}, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}},
+      {10, 48, 1, {28, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, true},
+      {64, 64, 1, {9, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+      {48, 33, 1, {12, 12}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, true},
+      {48, 33, 1, {12, 12}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+      {16, 8, 1, {4, 4}, {4, 4}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+      {16, 8, 1, {2, 2}, {3, 3}, {1, 1}, {3, 3}, {4, 4, 4, 4}},  // some positions see nothing
+      {32, 48, 8, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+      {24, 24, 24, {9, 30}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
+      {24, 24, 24, {9, 30}, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}},
+      {64, 64, 1, {50}, {5}, {1}, {1}, {2, 2}},
+      {64, 36, 1, {51}, {3}, {2}, {3}, {3, 3}},
+      {32, 40, 1, {6, 7, 8}, {3, 3, 3}, {1, 1, 1}, {1, 2, 4}, {1, 2, 4, 1, 2, 4}},
+      {32, 40, 1, {5, 6, 7}, {2, 2, 2}, {2, 1, 2}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+  };
+  const CpuRung detected = cpu_rung();
+  for (const CpuRung rung : {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Amx}) {
+    if (rung > detected) continue;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      CAPTURE(i);
+      CAPTURE(to_string(rung));
+      check_planar(cases[i], rung);
+    }
+  }
+}
+
+TEST_CASE("sizes that are symbols are no reason to choose nothing") {
+  graph::Node node;
+  node.op_type = "Conv";
+  node.inputs = {0, 1};
+  const auto symbols = graph::ValueType::tensor(
+      DType::Float32, graph::SymShape{graph::Dim(1), graph::Dim(32), graph::Dim::unknown(), graph::Dim::unknown()});
+  const std::optional<ConvSite> site =
+      conv_site(node, symbols, Shape{16, 32, 3, 3}, CpuRung::Avx2, microkernels::Float32Precision::kHighest);
+  REQUIRE(site);
+  CHECK(!site->certain);
+  CHECK(!conv_choices(*site, ConvLayout::Planar).empty());
+  CHECK(!conv_choices(*site, ConvLayout::Blocked).empty());
+  // A window that is longer than a symbol's usual value fits nevertheless.
+  CHECK(conv_site(node, symbols, Shape{16, 32, 500, 1}, CpuRung::Avx2, microkernels::Float32Precision::kHighest));
+}
+
+}  // namespace infernode::ops
