@@ -31,25 +31,28 @@ extern "C" __global__ void __launch_bounds__(256) pack(const __grid_constant__ i
   wait_for_previous();
   const int column_tiles = (p.columns + 31) / 32, x = threadIdx.x & 31, y = threadIdx.x >> 5;
   const int row0 = blockIdx.x / column_tiles * 32, column0 = blockIdx.x % column_tiles * 32;
-  const int batch0 = blockIdx.z % p.batch_inner, batch1 = blockIdx.z / p.batch_inner;
   const bool along_rows = p.in_row == 1 && p.in_channel != 1;
-  const std::int64_t base = batch0 * p.in_batch[0] + batch1 * p.in_batch[1];
+#pragma unroll 1
+  for (int batch = blockIdx.z; batch < p.batch; batch += p.batch_blocks) {
+    const std::int64_t base = batch % p.batch_inner * p.in_batch[0] + batch / p.batch_inner * p.in_batch[1];
 #pragma unroll
-  for (int i = 0; i < 4; i++) {
-    const int r = along_rows ? x : y + i * 8, c = along_rows ? y + i * 8 : x, row = row0 + r, column = column0 + c;
-    const int tap = column / p.channels_padded, channel = column - tap * p.channels_padded;
-    float v = 0;
-    if (row < p.rows && tap < p.taps && channel < p.channels) {
-      v = load_element(p.in, p.in_type, base + row * p.in_row + tap * p.in_tap + channel * p.in_channel);
+    for (int i = 0; i < 4; i++) {
+      const int r = along_rows ? x : y + i * 8, c = along_rows ? y + i * 8 : x, row = row0 + r, column = column0 + c;
+      const int tap = column / p.channels_padded, channel = column - tap * p.channels_padded;
+      float v = 0;
+      if (row < p.rows && tap < p.taps && channel < p.channels) {
+        v = load_element(p.in, p.in_type, base + row * p.in_row + tap * p.in_tap + channel * p.in_channel);
+      }
+      tile[r][c] = v;
     }
-    tile[r][c] = v;
-  }
-  __syncthreads();
+    __syncthreads();
 #pragma unroll
-  for (int i = 0; i < 4; i++) {
-    const int r = y + i * 8, row = row0 + r, column = column0 + x;
-    if (row < p.rows && column < p.columns) {
-      store_packed(p, blockIdx.z * p.out_batch + row * p.out_row + column, tile[r][x]);
+    for (int i = 0; i < 4; i++) {
+      const int r = y + i * 8, row = row0 + r, column = column0 + x;
+      if (row < p.rows && column < p.columns) {
+        store_packed(p, batch * p.out_batch + row * p.out_row + column, tile[r][x]);
+      }
     }
+    __syncthreads();
   }
 }

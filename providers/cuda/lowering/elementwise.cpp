@@ -24,8 +24,7 @@ Order common_order(Builder& b) {
   const std::size_t rank = b.output_shape(0).rank();
   bool some = false;
   for (std::size_t i = 0; i < b.input_count(); ++i) {
-    const DeviceTensor t = b.input_as_it_is(i);
-    if (t.order == Order::ChannelsLast && t.shape.rank() == rank) some = true;
+    if (b.has_input(i) && b.input_order(i) == Order::ChannelsLast && b.input_shape(i).rank() == rank) some = true;
   }
   return some ? Order::ChannelsLast : Order::Plain;
 }

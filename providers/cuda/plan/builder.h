@@ -63,7 +63,9 @@ class Builder {
   const tensor::Tensor* known(std::size_t i) const;
   /// The input in plain order; without type where absent.
   DeviceTensor input(std::size_t i);
-  /// In the order in which it was made.
+  /// In which order the input was made.
+  Order input_order(std::size_t i) { return made(node_->inputs[i]).channels_last ? Order::ChannelsLast : Order::Plain; }
+  /// In that order.
   DeviceTensor input_as_it_is(std::size_t i);
   /// In plain order, dense or as a view with strides.
   DeviceTensor input_strided(std::size_t i);

@@ -63,7 +63,9 @@ TEST_CASE("views of views need no copies") {
       "Transpose<perm=[2,0,3,1,4]>(r)  q = Gather<axis=0>(t, one)  y = Neg(q) }";
   same_as_cpu(text, {numbers({1, 6, 24})});
   cuda_double::state().launches.clear();
-  run(*open(text, on_cuda()), {numbers({1, 6, 24})});
+  SessionOptions as_written = on_cuda();
+  as_written.level = passes::Level::Disabled;  // else the transposition moves behind Neg
+  run(*open(text, as_written), {numbers({1, 6, 24})});
   CHECK(cuda_double::state().launches.size() == 1);
 }
 

@@ -142,6 +142,27 @@ Launch plan_reduce(const Product& p, const ProductChoice& c, DevicePtr partial) 
   return launch_of("gemm_reduce", grid, 256, 0, r);
 }
 
+/// Grids have no more blocks along y and z.
+constexpr std::int64_t kMostBatches = 65535;
+
+/// The product of `count` indices of batch part `part` from `first` on.
+Product batch_range(const Product& p, int part, std::int64_t first, std::int64_t count) {
+  Product q = p;
+  const auto moved = [first](DevicePtr base, std::int64_t stride, Element type) {
+    return base ? base + static_cast<DevicePtr>(first * stride * element_size(type)) : 0;
+  };
+  q.batch[part] = count;
+  q.a.address = moved(p.a.address, p.a.batch[part], p.a.type);
+  q.b.address = moved(p.b.address, p.b.batch[part], p.b.type);
+  Epilogue& e = q.epilogue;
+  e.out = moved(e.out, e.out_batch[part], e.out_type);
+  e.residual = moved(e.residual, e.residual_batch[part], e.residual_type);
+  const std::int64_t columns = part == 0 ? p.column_batch : 0;
+  e.bias = moved(e.bias, columns, Element::f32);
+  e.scale = moved(e.scale, columns, Element::f32);
+  return q;
+}
+
 }  // namespace
 
 std::int64_t product_step(const Product& p) { return p.a.type == Element::f32 && p.b.pieces == 1 ? 32 : 64; }
@@ -177,6 +198,13 @@ std::size_t product_workspace(const Product& p, const ProductChoice& c) {
 
 void plan_product(const Target& target, const Product& p, const ProductChoice& c, DevicePtr workspace,
                   std::vector<Launch>& launches) {
+  if (batches(p) > kMostBatches) {
+    const int part = p.batch[1] > 1 ? 1 : 0;
+    const std::int64_t half = p.batch[part] / 2;
+    plan_product(target, batch_range(p, part, 0, half), c, workspace, launches);
+    plan_product(target, batch_range(p, part, half, p.batch[part] - half), c, workspace, launches);
+    return;
+  }
   if (c.kernel == ProductKernel::block) {
     launches.push_back(plan_block(target, p, c));
     return;

@@ -37,6 +37,6 @@ struct HostKernel {
   std::size_t param_bytes;
 };
 /// Null where the double has none of that name: launches of it do nothing.
-const HostKernel* find_kernel(const std::string& name);
+__attribute__((visibility("default"))) const HostKernel* find_kernel(const std::string& name);
 
 }  // namespace infernode::cuda_double

@@ -122,7 +122,7 @@ Result host_free(void* at) { return std::free(at), kSuccess; }
 
 Result put(StreamHandle stream, Work work) {
   LOCK;
-  queue_of(stream).work.push_back(std::move(work));
+  if (state().wait_result == 0) queue_of(stream).work.push_back(std::move(work));
   return state().wait_result;
 }
 Result copy(void* to, const void* from, std::size_t bytes, StreamHandle stream) {
@@ -161,8 +161,7 @@ Result stream_synchronize(StreamHandle stream) {
 }
 Result stream_destroy(StreamHandle stream) {
   LOCK;
-  if (!queue_of(stream).work.empty() && state().wait_result == 0)
-    complain("a stream destroyed before its work was done");
+  if (!queue_of(stream).work.empty()) complain("a stream destroyed before its work was done");
   driver().queues.erase(&queue_of(stream));
   delete &queue_of(stream);
   return kSuccess;
@@ -233,7 +232,7 @@ struct Captured {
 };
 Result capture_begin(StreamHandle stream, int) {
   LOCK;
-  if (!queue_of(stream).work.empty() && state().wait_result == 0) complain("a capture in a stream that has work");
+  if (!queue_of(stream).work.empty()) complain("a capture in a stream that has work");
   return queue_of(stream).capturing = true, kSuccess;
 }
 Result capture_end(StreamHandle stream, Graph* graph) {

@@ -23,5 +23,7 @@ HostKernel host_kernel() {
 #define ADD(name, params) table.emplace(#name, host_kernel<cuda::params, name>());
 
 void add_simple_kernels(Table& table);
+void add_product_kernels(Table& table);
+void add_attention_kernels(Table& table);
 
 }  // namespace infernode::cuda_double
