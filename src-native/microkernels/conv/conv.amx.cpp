@@ -259,7 +259,7 @@ void col2im(const ConvShape& shape, const float* columns, float* image) noexcept
 // All of them pack weights alike.
 template <int kPieces>
 constexpr ConvTable kTable{"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
-                           pack_weight, runs, conv<kPieces>, depthwise,     col2im};
+                           pack_weight, runs,          conv<kPieces>, depthwise,      col2im};
 
 }  // namespace
 

@@ -42,7 +42,7 @@ struct ConvArgs {
   const float* bias = nullptr;           // [out_channels]
   const float* residual = nullptr;       // like output, added before the activation; must not alias output
   ActivationArgs activation;
-  float* output = nullptr;  // [out_channels][out_d][out_h][out_w]
+  float* output = nullptr;      // [out_channels][out_d][out_h][out_w]
   ConvWay way = ConvWay::kAny;  // where it runs that shape, else kAny
 };
 
