@@ -54,7 +54,7 @@ inline constexpr Pass kWeights{
     quantize_weights,
     "quantization/quantize_weights.cpp",
     "rounds float weights of Conv, ConvTranspose and Gemm to 256 steps, and their bias to multiples of the input's "
-    "step times the weights\', where the node stands between a DequantizeLinear and a QuantizeLinear (what cuts off, "
+    "step times the weights', where the node stands between a DequantizeLinear and a QuantizeLinear (what cuts off, "
     "and MaxPools, may come before that); a bias beside weights that are codes too",
     "another reader; the input has more than one scale, or one that is not constant; a bias that is computed, of other "
     "rank or out of 32 bits' range; NaN or infinite weights"};
@@ -98,8 +98,8 @@ inline constexpr Pass kCleanup{"QDQFinalCleanupTransformer",
                                "drops QuantizeLinears and the DequantizeLinears that undo them, at the end; only where "
                                "`session.enable_quant_qdq_cleanup` asks for it",
                                "the codes have another reader; scale or zero point differ or are not one constant; a "
-                               "node beside the pair has codes "
-                               "on its other side too, or is a product behind it"};
+                               "node beside the pair has codes on "
+                               "its other side too, or is a product behind it"};
 /// Last of all levels but layout.
 inline constexpr Pass kDequantizers{"ConstantFolding",
                                     1,
