@@ -142,7 +142,7 @@ double slow_of(const BlockModel& m, Activation a) {
 }
 
 double block_ns(const Target& target, const Product& p, const ProductChoice& c) {
-  static constexpr BlockModel m;
+  static constexpr BlockModel kModel;
   const double sms = std::max(1, target.sm_count), split = c.split;
   const double tiles = static_cast<double>(ceil_div(p.m, c.bm) * ceil_div(p.n, c.bn) * p.batch[0] * p.batch[1]);
   const double per_sm = std::ceil(tiles * split / sms),
@@ -152,19 +152,20 @@ double block_ns(const Target& target, const Product& p, const ProductChoice& c) 
   const double fit =
       c.bn >= 192 ? 1 : std::max(1.0, std::floor(233472.0 / (static_cast<double>(product_shared(p, c)) + 1296)));
   const double waves = std::ceil(per_sm / std::min(fit, per_sm));
-  const double tensor = per_sm * steps * products * m.tensor * (c.bm / 64.0) * c.bn / 64;
-  const double bytes = tiles * split * steps * stage / m.bytes_ns * 132 / sms;
+  const double tensor = per_sm * steps * products * kModel.tensor * (c.bm / 64.0) * c.bn / 64;
+  const double bytes = tiles * split * steps * stage / kModel.bytes_ns * 132 / sms;
   const bool reuse = c.stages < steps;
-  const double refill = reuse ? (m.fetch + m.kilobyte * stage / 1024) / c.stages : 0;
-  const double chain = waves * steps * (std::max(m.step * products, refill) + (reuse ? m.again : 0));
-  const double cold = static_cast<double>(p.n * p.k) * p.b.pieces * element_size(p.b.type) / m.cold_ns;
+  const double refill = reuse ? (kModel.fetch + kModel.kilobyte * stage / 1024) / c.stages : 0;
+  const double chain = waves * steps * (std::max(kModel.step * products, refill) + (reuse ? kModel.again : 0));
+  const double cold = static_cast<double>(p.n * p.k) * p.b.pieces * element_size(p.b.type) / kModel.cold_ns;
   const double work =
       std::max(cold, std::cbrt(tensor * tensor * tensor + bytes * bytes * bytes + chain * chain * chain));
   const double chunks = std::ceil(c.bm * c.bn / 8.0 / split / (c.bm / 64 * c.kw * 128));
-  const double exchange = c.split > 1 ? m.exchange + m.part * split + m.sent * c.bm * (c.bn + 8) * 4 / 1024 : 0;
-  const double filled = m.filled * std::min<double>(c.stages, steps) * stage / 1024;
-  return m.launch + waves * (m.wave + exchange + filled) +
-         per_sm * chunks * m.finish * slow_of(m, p.epilogue.activation) + work;
+  const double exchange =
+      c.split > 1 ? kModel.exchange + kModel.part * split + kModel.sent * c.bm * (c.bn + 8) * 4 / 1024 : 0;
+  const double filled = kModel.filled * std::min<double>(c.stages, steps) * stage / 1024;
+  return kModel.launch + waves * (kModel.wave + exchange + filled) +
+         per_sm * chunks * kModel.finish * slow_of(kModel, p.epilogue.activation) + work;
 }
 
 /// mma.sync: rougher, for there are few choices.
