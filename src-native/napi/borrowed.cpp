@@ -8,8 +8,6 @@
 namespace infernode::napi {
 
 using tensor::Buffer;
-using tensor::DType;
-using tensor::Shape;
 using tensor::Tensor;
 using tensor::Value;
 

@@ -16,8 +16,8 @@
 #define INFERNODE_TABLE_OF(Type, name, precision)                                 \
   extern const Type INFERNODE_SIMD_CAT(INFERNODE_TABLE_NAME(name), _##precision); \
   constexpr Type INFERNODE_SIMD_CAT(INFERNODE_TABLE_NAME(name), _##precision)
-#define INFERNODE_TARGET_NAME_(x) #x
-#define INFERNODE_TARGET_NAME(x) INFERNODE_TARGET_NAME_(x)
+#define INFERNODE_TEXT_OF(x) #x
+#define INFERNODE_TARGET_NAME(x) INFERNODE_TEXT_OF(x)
 
 #if defined(__clang__)
 #define INFERNODE_UNROLL _Pragma("clang loop unroll(full)")
