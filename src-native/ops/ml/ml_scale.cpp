@@ -45,7 +45,7 @@ class Scaler final : public Kernel {
                     "Scaler: X has ", width, " columns, scale ", scale_.size());
     const Tensor out = ctx.output(0, DType::Float32, x.shape());
     const std::size_t step = scale_.size() == 1 ? 0 : 1;
-    dispatch_ml(x.dtype(), "Scaler", [&, width = width]<class T>(TypeTag<T>) {
+    dispatch_ml(x.dtype(), "Scaler", [&, rows = rows, width = width]<class T>(TypeTag<T>) {
       using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
       const T* from = x.data<T>();
       float* to = out.mutable_data<float>();
@@ -78,7 +78,7 @@ class Normalizer final : public Kernel {
     const Tensor& x = ctx.input(0);
     const auto [rows, width] = rows_of(x, "Normalizer");
     const Tensor out = ctx.output(0, DType::Float32, x.shape());
-    dispatch_ml(x.dtype(), "Normalizer", [&, width = width]<class T>(TypeTag<T>) {
+    dispatch_ml(x.dtype(), "Normalizer", [&, rows = rows, width = width]<class T>(TypeTag<T>) {
       const T* from = x.data<T>();
       float* to = out.mutable_data<float>();
       ctx.parallel_for(rows, static_cast<double>(width), [&](std::size_t begin, std::size_t end, std::size_t) {
