@@ -14,8 +14,6 @@ namespace {
 using tensor::DType;
 using tensor::TypeSet;
 
-constexpr TypeSet kReals{DType::Float32, DType::Float16, DType::BFloat16};
-constexpr TypeSet kInts{DType::Int64, DType::Int32};
 constexpr TypeSet kBool{DType::Bool};
 
 /// The order in which the inputs and the output of an elementwise node lie: channels last where some input does, and

@@ -10,6 +10,10 @@
 
 namespace infernode::cuda {
 
+/// Types that the simple kernels compute in.
+inline constexpr tensor::TypeSet kReals{tensor::DType::Float32, tensor::DType::Float16, tensor::DType::BFloat16};
+inline constexpr tensor::TypeSet kInts{tensor::DType::Int64, tensor::DType::Int32};
+
 /// How one operator becomes launches. A file of lowering/ registers those of a family.
 struct Lowering {
   const char* domain;

@@ -14,9 +14,6 @@ namespace {
 using tensor::DType;
 using tensor::TypeSet;
 
-constexpr TypeSet kReals{DType::Float32, DType::Float16, DType::BFloat16};
-constexpr TypeSet kInts{DType::Int64, DType::Int32};
-
 bool can_normalize(const NodeView& node) {
   return kReals.contains(node.input_dtype(0)) && node.output_dtype(0) == node.input_dtype(0) && !node.has_output(1) &&
          !node.has_output(2);
