@@ -19,8 +19,8 @@ inline constexpr Pass kAsked[] = {
 /// In each round of level basic, in the graph and in every subgraph.
 inline constexpr Pass kRounds[] = {
     {"EliminateNoops", 1, remove_noops, "remove_noops.cpp",
-     "drops Identity, Dropout at inference, casts to the same type, x + 0, x * 1, and Slices, views and Transposes that "
-     "change nothing",
+     "drops Identity, Dropout at inference, casts to the same type, x + 0, x * 1, and Slices, views and Transposes "
+     "that change nothing",
      "a graph output would be an input or a constant"},
     {"ConstantFolding", 1, fold_constants, "folding/fold_constants.cpp",
      "computes nodes of constants, dims that are known, loops over constants (`evaluate_bodies.cpp`)",
@@ -53,9 +53,9 @@ inline constexpr Pass kWeights{
     1,
     quantize_weights,
     "quantization/quantize_weights.cpp",
-    "rounds float weights of Conv, ConvTranspose and Gemm to 256 steps, and their bias to multiples of the input's step "
-    "times the weights', where the node stands between a DequantizeLinear and a QuantizeLinear (what cuts off, and "
-    "MaxPools, may come before that); a bias beside weights that are codes too",
+    "rounds float weights of Conv, ConvTranspose and Gemm to 256 steps, and their bias to multiples of the input's "
+    "step times the weights', where the node stands between a DequantizeLinear and a QuantizeLinear (what cuts off, "
+    "and MaxPools, may come before that); a bias beside weights that are codes too",
     "another reader; the input has more than one scale, or one that is not constant; a bias that is computed, of other "
     "rank or out of 32 bits' range; NaN or infinite weights"};
 /// Once after the rounds of level basic, where what it adds is not folded again.
@@ -91,15 +91,15 @@ inline constexpr Pass kExtended[] = {
 inline constexpr const Pass& kUnits = kExtended[1];
 
 /// At the end of level extended, where options.enabled has it.
-inline constexpr Pass kCleanup{
-    "QDQFinalCleanupTransformer",
-    2,
-    drop_quantization,
-    "quantization/drop_quantization.cpp",
-    "drops QuantizeLinears and the DequantizeLinears that undo them, at the end; only where "
-    "`session.enable_quant_qdq_cleanup` asks for it",
-    "the codes have another reader; scale or zero point differ or are not one constant; a node beside the pair has codes "
-    "on its other side too, or is a product behind it"};
+inline constexpr Pass kCleanup{"QDQFinalCleanupTransformer",
+                               2,
+                               drop_quantization,
+                               "quantization/drop_quantization.cpp",
+                               "drops QuantizeLinears and the DequantizeLinears that undo them, at the end; only where "
+                               "`session.enable_quant_qdq_cleanup` asks for it",
+                               "the codes have another reader; scale or zero point differ or are not one constant; a "
+                               "node beside the pair has codes on "
+                               "its other side too, or is a product behind it"};
 /// Last of all levels but layout.
 inline constexpr Pass kDequantizers{"ConstantFolding",
                                     1,
@@ -112,8 +112,7 @@ inline constexpr Pass kDequantizers{"ConstantFolding",
 inline constexpr Pass kLayout[] = {
     {"NchwcTransformer", 3, block_channels, "block_channels.cpp",
      "has convolutions and what stands between them work on channels in blocks of 16: see below", "see below"},
-    {"NchwcTransformer", 3, round_blocks, "round_blocks.cpp",
-     "keeps blocks that all their readers take so as bfloat16",
+    {"NchwcTransformer", 3, round_blocks, "round_blocks.cpp", "keeps blocks that all their readers take so as bfloat16",
      "products are not of bfloat16 numbers"},
 };
 
