@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "bench/cuda/models/feeds.h"
-#include "session/io_binding.h"
+#include "session/prepared_run.h"
 
 using namespace infernode;
 
@@ -91,19 +91,19 @@ void check(session::Session& session, const std::shared_ptr<session::Engine>& en
 void time_bound(const std::shared_ptr<session::Session>& session, const Arguments& a,
                 const std::vector<tensor::Value>& feeds) {
   const tensor::Device device = session->device("cuda");
-  session::IoBinding binding(session);
-  for (std::size_t i = 0; i < feeds.size(); ++i) {
-    const tensor::Tensor& host = feeds[i].tensor();
+  std::vector<tensor::Value> on_device;
+  for (const tensor::Value& feed : feeds) {
+    const tensor::Tensor& host = feed.tensor();
     const tensor::Tensor there = session->allocate(host.dtype(), host.shape(), device);
     session->copy(host, there);
-    binding.bind_input(session->feeds()[i].name, there);
+    on_device.emplace_back(there);
   }
-  for (const auto& output : session->outputs()) binding.bind_output(output.name, device);
-  std::vector<std::size_t> wanted;
+  session::PreparedRun bound = session->prepare(std::move(on_device));
+  for (std::size_t o = 0; o < session->outputs().size(); ++o) bound.want(o, device);
   std::vector<double> times;
   for (int i = 0; i < 20 + a.runs; ++i) {
     const auto begin = Clock::now();
-    binding.run({}, nullptr, wanted);
+    bound.execute();
     if (i >= 20) times.push_back(ms_since(begin));
   }
   std::sort(times.begin(), times.end());

@@ -73,7 +73,8 @@ class BlockedConv final : public kernel::Kernel {
       fail(ErrorCode::ShapeMismatch, cat("BlockedConv adds Z ", z->shape().to_string(), " to ", shape.to_string()));
     if (runner_ == nullptr) refuse(planar, channels, w);
     check_types(x, z, out);
-    runner_->run(ctx, p, args, x, ctx.input(1), z, out);
+    // A weight that was packed is not held any more.
+    runner_->run(ctx, p, args, x, ctx.has_input(1) ? ctx.input(1) : Tensor{}, z, out);
   }
 
  private:
