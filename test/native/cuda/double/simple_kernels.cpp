@@ -27,8 +27,9 @@ void add_movement(Table& table) {
   ADD_SIZE(1)
   ADD_SIZE(2)
   ADD_SIZE(4)
-  ADD_SIZE(8) ADD_SIZE(16) ADD(transpose_1, TransposeParams) ADD(transpose_2, TransposeParams)
-      ADD(transpose_4, TransposeParams) ADD(transpose_8, TransposeParams) ADD(cast, CastParams)
+  ADD_SIZE(8)
+  ADD_SIZE(16) ADD(transpose_1, TransposeParams) ADD(transpose_2, TransposeParams) ADD(transpose_4, TransposeParams)
+      ADD(transpose_8, TransposeParams) ADD(cast, CastParams)
 }
 
 void add_elementwise(Table& table) {
@@ -39,8 +40,9 @@ void add_elementwise(Table& table) {
   ADD_REALS(unary)
   ADD_REALS(binary)
   ADD_REALS(compare)
-  ADD_REALS(test) ADD_INTS(unary) ADD_INTS(binary) ADD_INTS(compare) ADD_PACKS(unary_u8) ADD_PACKS(compare_u8)
-      ADD_PACKS(where_1) ADD_PACKS(where_2) ADD_PACKS(where_4) ADD_PACKS(where_8)
+  ADD_REALS(test)
+  ADD_INTS(unary) ADD_INTS(binary) ADD_INTS(compare) ADD_PACKS(unary_u8) ADD_PACKS(compare_u8) ADD_PACKS(where_1)
+      ADD_PACKS(where_2) ADD_PACKS(where_4) ADD_PACKS(where_8)
 }
 
 void add_rows(Table& table) {
