@@ -90,7 +90,8 @@ class BlockedConv final : public kernel::Kernel {
     if (!input.shape || !weight || weight->rank() != 4) return std::nullopt;
     const bool planar = input.shape->size() == 4;
     if (!planar) input.shape->pop_back();
-    std::optional<ConvSite> site = conv_site(info.node(), input, *weight, info.cpu_rung(), info.float32_precision());
+    std::optional<ConvSite> site =
+        conv_site(info.node(), input, *weight, info.kernels().rung, info.kernels().precision);
     if (!site) return std::nullopt;
     site->planes = planar;
     if (w != nullptr && w->dtype() == DType::Float32) site->weight = w;
@@ -170,8 +171,7 @@ constexpr std::size_t kRoundedPlaces = 64;  // of a block that are converted at 
 class BlockChannels final : public kernel::Kernel {
  public:
   explicit BlockChannels(KernelInfo& info)
-      : transpose_(microkernels::transpose_table(info.cpu_rung()).bytes4),
-        round_(microkernels::convert_table(info.cpu_rung()).f32_to_bf16) {}
+      : transpose_(info.kernels().transpose.bytes4), round_(info.kernels().convert.f32_to_bf16) {}
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
     if (x.rank() != 4)
@@ -221,8 +221,8 @@ void infer_block_channels(InferContext& ctx) {
 class UnblockChannels final : public kernel::Kernel {
  public:
   explicit UnblockChannels(KernelInfo& info)
-      : transpose_(microkernels::transpose_table(info.cpu_rung()).bytes4),
-        widen_(microkernels::convert_table(info.cpu_rung()).bf16_to_f32),
+      : transpose_(info.kernels().transpose.bytes4),
+        widen_(info.kernels().convert.bf16_to_f32),
         channels_(info.attributes().get_int("channels", -1)) {}
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);

@@ -23,8 +23,8 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 class Conv final : public kernel::Kernel {
  public:
   explicit Conv(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        convert_(microkernels::convert_table(rung_)),
+      : kernels_(info.kernels()),
+        convert_(kernels_.convert),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         activation_(read_activation(info.attributes())) {
@@ -56,7 +56,7 @@ class Conv final : public kernel::Kernel {
     }
     o.y = float_target(ctx, out, y_hold);
     runner_->run(ctx, p, o, activation_);
-    if (out.dtype() != DType::Float32) narrow(rung_, o.y, out);
+    if (out.dtype() != DType::Float32) narrow(kernels_, o.y, out);
   }
 
  private:
@@ -118,7 +118,7 @@ class Conv final : public kernel::Kernel {
     return sum;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ConvertTable& convert_;
   Window window_;
   std::int64_t groups_;

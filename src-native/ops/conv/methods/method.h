@@ -30,6 +30,8 @@ struct ConvSite {
   microkernels::Float32Precision precision = microkernels::Float32Precision::kHighest;
 
   bool depthwise() const { return shape.in_channels == 1 && groups > 1; }
+  /// The loops that the method runs.
+  const microkernels::KernelSet& kernels() const { return microkernels::kernel_set(rung, loop_precision()); }
   microkernels::Float32Precision loop_precision() const {
     return exact ? microkernels::Float32Precision::kHighest : precision;
   }
