@@ -60,6 +60,8 @@ class KernelInfo {
   virtual WeightPacker& packer() = 0;
   /// The loops that kernels call: of this CPU, as exact as the session asks. Constants, which kernels may keep.
   virtual const microkernels::KernelSet& kernels() const = 0;
+  /// Which of the methods that its registration lists the kernel is to be made with; empty: it chooses.
+  virtual std::string_view method() const { return {}; }
   /// Runs the graph in attribute `name`. Throws InvalidModel where there is none.
   virtual std::unique_ptr<SubgraphRunner> subgraph(std::string_view name) = 0;
 

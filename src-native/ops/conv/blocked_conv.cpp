@@ -46,6 +46,11 @@ class BlockedConv final : public kernel::Kernel {
     if (const std::optional<ConvSite> site = site_of(info, w)) runner_ = make_blocked_conv(info, *site);
   }
 
+  static std::vector<std::string> methods(const KernelInfo& info) {
+    const std::optional<ConvSite> site = site_of(info, info.constant(1));
+    return site ? method_names(*site, ConvLayout::Blocked) : std::vector<std::string>();
+  }
+
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
     const Shape& w = w_shape_.rank() > 0 ? w_shape_ : ctx.input(1).shape();
@@ -270,7 +275,8 @@ void register_blocked_conv(kernel::OpRegistrar& r) {
   r.op("BlockedConv", kDomain)
       .version(1, "X:T, W:float, B:float?, Z:U? -> Y:V; T = float|bfloat16, U = float|bfloat16, V = float|bfloat16")
       .infer(infer_blocked_conv)
-      .kernel<BlockedConv>();
+      .kernel<BlockedConv>()
+      .methods(BlockedConv::methods);
   r.op("BlockChannels", kDomain)
       .version(1, "X:float -> Y:T; T = float|bfloat16")
       .infer(infer_block_channels)

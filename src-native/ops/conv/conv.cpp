@@ -127,6 +127,12 @@ class Conv final : public kernel::Kernel {
   std::unique_ptr<ConvRunner> runner_;
 };
 
+std::vector<std::string> conv_methods_of(const KernelInfo& info) {
+  if (info.input_type(0).elem != DType::Float32) return {};
+  const std::optional<ConvSite> site = conv_site(info);
+  return site ? method_names(*site, ConvLayout::Planar) : std::vector<std::string>();
+}
+
 void infer_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 1); }
 
 /// Our own domain's; com.microsoft's is known elsewhere.
@@ -153,12 +159,14 @@ void register_conv(kernel::OpRegistrar& r) {
       .version(22, "X:T, W:T, B:T? -> Y:T; T = floats_bf16")
       .infer(infer_conv)
       .kernel<Conv>()
+      .methods(conv_methods_of)
       .product(kernel::Product::Convolution);
   for (const char* domain : {"com.microsoft", "infernode"}) {  // ours knows more activations
     r.op("FusedConv", domain)
         .version(1, "X:T, W:T, B:T?, Z:T? -> Y:T; T = float16|float")
         .infer(infer_conv)
         .kernel<Conv>()
+        .methods(conv_methods_of)
         .product(kernel::Product::Convolution)
         .definition(define_conv);
   }
