@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 
-import { InferenceError } from './errors.js';
+import { fromNative, InferenceError, isNativeError } from './errors.js';
 import type { NativeAddon } from './native.js';
 import { onlyBinary } from './start-up/only-binary.js';
 
@@ -22,6 +22,7 @@ export function loadNative(): NativeAddon {
       binary === undefined ? (load('node-gyp-build') as (root: string) => unknown)(root) : load(binary)
     ) as NativeAddon;
   } catch (cause) {
+    if (isNativeError(cause)) throw fromNative(cause); // it loads, and cannot begin
     const platform = `${process.platform}-${process.arch}`;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new InferenceError(
