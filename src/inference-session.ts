@@ -25,6 +25,7 @@ import { checkOptions, parseRunArguments } from './run/run-arguments.js';
 import { NativeSessionHandler } from './session-handler.js';
 import { elementTypeOfName } from './tensor/element-types.js';
 import type { EngineTensor } from './tensor/engine-tensor.js';
+import type { ModelTypes, TypedInferenceSession } from './typed-session.js';
 import { sizeOf } from './tensor/tensor.js';
 import { describe, show } from './tensor/tensor-data.js';
 
@@ -71,6 +72,11 @@ export class InferenceSession implements CommonSession {
     byteLength?: number,
     options?: InferenceSession.SessionOptions,
   ): Promise<InferenceSession>;
+  /** `create` of a model whose types `infernode types` wrote: feeds and results are checked against them. */
+  static create<M extends ModelTypes>(
+    model: string | ArrayBufferLike | Uint8Array | ModelStream,
+    options?: InferenceSession.SessionOptions,
+  ): Promise<TypedInferenceSession<M>>;
   static async create(...args: unknown[]): Promise<InferenceSession> {
     TRACE_FUNC_BEGIN();
     TRACE_EVENT_BEGIN('InferenceSession.create');
@@ -93,6 +99,10 @@ export class InferenceSession implements CommonSession {
     byteLength?: number,
     options?: InferenceSession.SessionOptions,
   ): InferenceSession;
+  static createSync<M extends ModelTypes>(
+    model: string | URL | ArrayBufferLike | Uint8Array,
+    options?: InferenceSession.SessionOptions,
+  ): TypedInferenceSession<M>;
   static createSync(...args: unknown[]): InferenceSession {
     const { source, options } = parseModelArgumentsSync(args);
     return makeSession(createHandlerSync(source, options));
@@ -242,6 +252,11 @@ export class InferenceSession implements CommonSession {
     sizeOf(dims);
     if (typeof device !== 'string') throw typeError(`A device must be a string, got ${describe(device)}.`);
     return this.native().allocate(elementType, dims, device);
+  }
+
+  /** This session, as one whose feeds no types check. */
+  get untyped(): InferenceSession {
+    return this;
   }
 
   private native(): NativeSessionHandler {
