@@ -1,6 +1,5 @@
 import type { Tensor, TypedTensor } from 'onnxruntime-common';
 
-import type { InferenceSession } from './inference-session.js';
 import type { EngineTensor } from './tensor/engine-tensor.js';
 import type { InferenceValue } from './tensor/tensor-types.js';
 
@@ -14,8 +13,6 @@ export interface ModelTensor<T extends Tensor.Type, D extends readonly (number |
 export interface ModelValue {
   readonly type?: undefined;
 }
-
-type Spec = ModelTensor<Tensor.Type, readonly (number | string)[] | null> | ModelValue;
 
 /** What a model takes and gives, as `infernode types` writes it. */
 export interface ModelTypes {
@@ -62,7 +59,7 @@ type SpecOf<M extends ModelTypes, K> = K extends keyof M['inputs']
     : never;
 
 /** `F`, with an error in the place of feeds that the model does not have, or whose known dims are not the model's. */
-type Checked<M extends ModelTypes, F> = {
+export type Checked<M extends ModelTypes, F> = {
   readonly [K in keyof F]: [SpecOf<M, K>] extends [never]
     ? { error: 'the model has no such input' }
     : SpecOf<M, K> extends ModelTensor<infer _, infer D>
@@ -73,23 +70,3 @@ type Checked<M extends ModelTypes, F> = {
         : F[K]
       : F[K];
 };
-
-/** A session whose feeds and results are checked against a model's types. It is an InferenceSession like any other. */
-export interface TypedInferenceSession<M extends ModelTypes> extends Omit<InferenceSession, 'run' | 'runSync'> {
-  run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): Promise<OutputsOf<M>>;
-  run<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
-    feeds: F & Checked<M, F>,
-    fetches: readonly N[],
-    options?: InferenceSession.RunOptions,
-  ): Promise<Pick<OutputsOf<M>, N>>;
-  runSync<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): OutputsOf<M>;
-  runSync<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
-    feeds: F & Checked<M, F>,
-    fetches: readonly N[],
-    options?: InferenceSession.RunOptions,
-  ): Pick<OutputsOf<M>, N>;
-  /** The same session, whose feeds nobody checks before they run. */
-  readonly untyped: InferenceSession;
-}
-
-export type { Spec as ModelSpec };
