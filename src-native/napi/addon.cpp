@@ -2,6 +2,7 @@
 
 #include <napi.h>
 
+#include "base/thread_data.h"
 #include "napi/engine_holder.h"
 #include "napi/environment.h"
 #include "napi/errors.h"
@@ -56,6 +57,16 @@ Napi::Value create_session_sync(const Napi::CallbackInfo& info) {
 
 Napi::Value cancel(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] { Environment::of(info.Env()).cancel(info[0].As<Napi::Number>().Uint32Value()); });
+}
+
+Napi::Value expire(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { Environment::of(info.Env()).expire(info[0].As<Napi::Number>().Uint32Value()); });
+}
+
+Napi::Value set_concurrent_runs(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment::of(info.Env()).engine()->set_concurrent_runs(info[0].As<Napi::Number>().Uint32Value());
+  });
 }
 
 std::vector<provider::ProviderFactory> all_providers() {
@@ -122,6 +133,7 @@ Napi::Value list_supported_backends(const Napi::CallbackInfo& info) {
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   guarded(env, [&] {
     pin_library();
+    touch_thread_data();
     Environment::create(env);
     SessionWrap::define(env);
     TensorWrap::define(env);
@@ -142,6 +154,8 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));
     exports.Set("createSessionSync", Napi::Function::New<create_session_sync>(env, "createSessionSync"));
     exports.Set("cancel", Napi::Function::New<cancel>(env, "cancel"));
+    exports.Set("expire", Napi::Function::New<expire>(env, "expire"));
+    exports.Set("setConcurrentRuns", Napi::Function::New<set_concurrent_runs>(env, "setConcurrentRuns"));
   });
   return exports;
 }

@@ -1,6 +1,7 @@
 #include "napi/environment.h"
 
 #include <chrono>
+#include <new>
 
 #include "base/os_thread.h"
 #include "napi/engine_holder.h"
@@ -8,21 +9,47 @@
 
 namespace infernode::napi {
 
-void Job::work() noexcept {
+void Job::note_fault() noexcept {
   try {
-    execute();
+    throw;
+  } catch (const std::bad_alloc&) {
+    out_of_memory_ = true;
   } catch (...) {
     error_ = std::current_exception();
   }
 }
 
+void Job::work() noexcept {
+  try {
+    execute();
+  } catch (...) {
+    note_fault();
+  }
+}
+
+void Job::over() noexcept {
+  const std::shared_ptr<Environment> environment = environment_;  // the job may go as soon as it is handed over
+  environment->hand_over(*this);
+}
+
+void Job::end_early() noexcept {
+  try {
+    fail(ErrorCode::Aborted, ended_);
+  } catch (...) {
+    note_fault();
+  }
+}
+
 bool Job::resume(Napi::Env env) noexcept {
-  if (error_) return false;
+  if (error_ || out_of_memory_) return false;
   try {
     const Napi::HandleScope scope(env);
-    return next_stage();
+    if (!next_stage()) return false;
+    if (ended_ == nullptr) return true;
+    end_early();
+    return false;
   } catch (...) {
-    error_ = std::current_exception();
+    note_fault();
     return false;
   }
 }
@@ -32,6 +59,7 @@ void Job::finish(Napi::Env env) noexcept {
     const Napi::HandleScope scope(env);
     napi_value arguments[2] = {env.Undefined(), env.Undefined()};
     try {
+      if (out_of_memory_) throw std::bad_alloc();
       if (error_) std::rethrow_exception(error_);
       arguments[1] = result(env);
     } catch (...) {
@@ -46,8 +74,8 @@ void Job::finish(Napi::Env env) noexcept {
 
 std::shared_ptr<Environment> Environment::create(Napi::Env env) {
   const std::shared_ptr<Environment> self(new Environment(env));
-  auto* holder = new std::shared_ptr<Environment>(self);
-  env.SetInstanceData<std::shared_ptr<Environment>>(holder);  // deleted with the environment
+  auto holder = std::make_unique<std::shared_ptr<Environment>>(self);
+  env.SetInstanceData<std::shared_ptr<Environment>>(holder.release());  // deleted with the environment
 
   napi_value name = nullptr;
   check(env, napi_create_string_utf8(env, "infernode", NAPI_AUTO_LENGTH, &name));
@@ -77,39 +105,35 @@ void Environment::prepare_engine() noexcept {
   }
 }
 
-std::uint32_t Environment::start(std::shared_ptr<Job> job) {
+std::uint32_t Environment::start(std::shared_ptr<Job> job, TaskLanes::Lane* lane) {
   const std::uint32_t number = ++last_number_;
-  if (jobs_.empty()) napi_ref_threadsafe_function(env_, wake_);
+  job->number_ = number;
+  job->lane_ = lane != nullptr ? lane : &lane_;
+  job->environment_ = shared_from_this();
   Job& started = *jobs_.emplace(number, std::move(job)).first->second;
+  if (jobs_.size() == 1) napi_ref_threadsafe_function(env_, wake_);
   try {
-    submit(number, started);
+    submit(started, TaskLanes::Place::Last);
   } catch (...) {
-    jobs_.erase(number);
-    if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+    forget(number);
     throw;
   }
   return number;
 }
 
-void Environment::submit(std::uint32_t number, Job& job) {
+void Environment::forget(std::uint32_t number) {
+  jobs_.erase(number);
+  if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+}
+
+void Environment::submit(Job& job, TaskLanes::Place place) {
   {
     const std::lock_guard lock(mutex_);
     if (closing_) fail(ErrorCode::Aborted, "this environment is shutting down");
     ++working_;
   }
   try {
-    // The task holds no share in the job or the engine: both are let go of on the JavaScript thread.
-    engine()->pool().submit([self = shared_from_this(), &job, number] {
-      job.work();
-      const std::lock_guard lock(self->mutex_);
-      self->done_.push_back(number);
-      --self->working_;
-      if (self->closing_) {
-        self->idle_.notify_all();
-      } else {
-        napi_call_threadsafe_function(self->wake_, nullptr, napi_tsfn_nonblocking);
-      }
-    });
+    engine()->lanes().submit(*job.lane_, job, place);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     --working_;
@@ -117,8 +141,42 @@ void Environment::submit(std::uint32_t number, Job& job) {
   }
 }
 
+void Environment::hand_over(Job& job) noexcept {
+  const std::lock_guard lock(mutex_);
+  job.next_done_ = nullptr;
+  (first_done_ == nullptr ? first_done_ : last_done_->next_done_) = &job;
+  last_done_ = &job;
+  ++done_count_;
+  --working_;
+  if (closing_) {
+    idle_.notify_all();
+  } else if (!std::exchange(woken_, true)) {
+    napi_call_threadsafe_function(wake_, nullptr, napi_tsfn_nonblocking);
+  }
+}
+
+std::shared_ptr<Job> Environment::take_done() {
+  const std::lock_guard lock(mutex_);
+  if (first_done_ == nullptr) return nullptr;
+  --done_count_;
+  return jobs_.at(std::exchange(first_done_, first_done_->next_done_)->number_);
+}
+
 void Environment::cancel(std::uint32_t number) {
   if (const auto found = jobs_.find(number); found != jobs_.end()) found->second->cancel().cancel();
+  end(number, "the run was cancelled");
+}
+
+void Environment::expire(std::uint32_t number) { end(number, "the run took longer than its timeout"); }
+
+void Environment::end(std::uint32_t number, const char* why) {
+  const auto found = jobs_.find(number);
+  if (found == jobs_.end()) return;
+  Job& job = *found->second;
+  job.ended_ = why;
+  if (!engine()->lanes().remove(job)) return;  // it executes, or comes back from a stage
+  job.end_early();
+  hand_over(job);
 }
 
 Napi::Object Environment::construct(const Napi::FunctionReference& of, void* parts) {
@@ -127,7 +185,12 @@ Napi::Object Environment::construct(const Napi::FunctionReference& of, void* par
     ~Forget() { constructing = nullptr; }
   } forget{constructing_};
   constructing_ = parts;
-  return of.New({});
+  try {
+    return of.New({});
+  } catch (const Napi::Error&) {
+    if (constructing_ == nullptr || is_terminating()) throw;
+    throw std::bad_alloc();  // there was no memory for the object: its constructor has not taken its parts
+  }
 }
 
 bool Environment::is_terminating() const {
@@ -187,11 +250,11 @@ void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work
   if (watched->error) std::rethrow_exception(watched->error);
 }
 
-bool Environment::resume(std::uint32_t number, Job& job) noexcept {
+bool Environment::resume(Job& job) noexcept {
   if (!job.resume(env_)) return false;
   try {
-    submit(number, job);
-  } catch (...) {  // no thread to be had: on this one, then
+    submit(job, TaskLanes::Place::First);  // it has had its turn, and holds memory
+  } catch (...) {                          // no thread to be had: on this one, then
     job.work();
     return false;
   }
@@ -199,18 +262,17 @@ bool Environment::resume(std::uint32_t number, Job& job) noexcept {
 }
 
 void Environment::drain() {
-  std::vector<std::uint32_t> done;
+  std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    done.swap(done_);
+    woken_ = false;
+    count = done_count_;  // those that come meanwhile have asked for a turn of their own
   }
-  for (const std::uint32_t number : done) {
-    const auto found = jobs_.find(number);
-    if (found == jobs_.end()) continue;
-    const std::shared_ptr<Job> job = found->second;
-    if (resume(number, *job)) continue;
-    jobs_.erase(number);
-    if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+  for (; count > 0; --count) {
+    const std::shared_ptr<Job> job = take_done();
+    if (!job) return;  // the environment was closed by what a callback did
+    if (resume(*job)) continue;
+    forget(job->number_);
     job->finish(env_);
   }
 }
@@ -219,10 +281,14 @@ void Environment::close() noexcept {
   {
     std::unique_lock lock(mutex_);
     closing_ = true;
-    for (const auto& [number, job] : jobs_) job->cancel().cancel();
+    for (const auto& [number, job] : jobs_) {
+      job->cancel().cancel();
+      if (engine_ && engine_->lanes().remove(*job)) --working_;
+    }
     // Jobs write into memory that goes with the environment.
     idle_.wait(lock, [this] { return working_ == 0; });
-    done_.clear();
+    first_done_ = last_done_ = nullptr;
+    done_count_ = 0;
   }
   jobs_.clear();
   session_class.Reset();
