@@ -25,6 +25,7 @@ import { checkOptions, parseRunArguments } from './run/run-arguments.js';
 import { NativeSessionHandler } from './session-handler.js';
 import { elementTypeOfName } from './tensor/element-types.js';
 import type { EngineTensor } from './tensor/engine-tensor.js';
+import type { Checked, FeedsOf, ModelTypes, OutputsOf } from './model-types.js';
 import { sizeOf } from './tensor/tensor.js';
 import { describe, show } from './tensor/tensor-data.js';
 
@@ -71,6 +72,11 @@ export class InferenceSession implements CommonSession {
     byteLength?: number,
     options?: InferenceSession.SessionOptions,
   ): Promise<InferenceSession>;
+  /** `create` of a model whose types `infernode types` wrote: feeds and results are checked against them. */
+  static create<M extends ModelTypes>(
+    model: string | ArrayBufferLike | Uint8Array | ModelStream,
+    options?: InferenceSession.SessionOptions,
+  ): Promise<TypedInferenceSession<M>>;
   static async create(...args: unknown[]): Promise<InferenceSession> {
     TRACE_FUNC_BEGIN();
     TRACE_EVENT_BEGIN('InferenceSession.create');
@@ -93,6 +99,10 @@ export class InferenceSession implements CommonSession {
     byteLength?: number,
     options?: InferenceSession.SessionOptions,
   ): InferenceSession;
+  static createSync<M extends ModelTypes>(
+    model: string | URL | ArrayBufferLike | Uint8Array,
+    options?: InferenceSession.SessionOptions,
+  ): TypedInferenceSession<M>;
   static createSync(...args: unknown[]): InferenceSession {
     const { source, options } = parseModelArgumentsSync(args);
     return makeSession(createHandlerSync(source, options));
@@ -244,6 +254,11 @@ export class InferenceSession implements CommonSession {
     return this.native().allocate(elementType, dims, device);
   }
 
+  /** This session, as one whose feeds no types check. */
+  get untyped(): InferenceSession {
+    return this;
+  }
+
   private native(): NativeSessionHandler {
     if (this.handler instanceof NativeSessionHandler) return this.handler;
     throw new InferenceError(
@@ -251,6 +266,24 @@ export class InferenceSession implements CommonSession {
       'This session belongs to another backend, which has no such operation.',
     );
   }
+}
+
+/** A session whose feeds and results are checked against a model's types. It is an InferenceSession like any other. */
+export interface TypedInferenceSession<M extends ModelTypes> extends Omit<InferenceSession, 'run' | 'runSync'> {
+  run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): Promise<OutputsOf<M>>;
+  run<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
+    feeds: F & Checked<M, F>,
+    fetches: readonly N[],
+    options?: InferenceSession.RunOptions,
+  ): Promise<Pick<OutputsOf<M>, N>>;
+  runSync<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): OutputsOf<M>;
+  runSync<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
+    feeds: F & Checked<M, F>,
+    fetches: readonly N[],
+    options?: InferenceSession.RunOptions,
+  ): Pick<OutputsOf<M>, N>;
+  /** The same session, whose feeds nobody checks before they run. */
+  readonly untyped: InferenceSession;
 }
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- interfaces, so that users may augment them */

@@ -2,7 +2,9 @@
 #include <numeric>
 #include <vector>
 
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/kernel_set.h"
 #include "microkernels/reduce/reduce.h"
 #include "microkernels/transforms/transpose.h"
@@ -147,8 +149,10 @@ class TopK : public Kernel {
     ctx.parallel_for((lines.rows + kColumns - 1) / kColumns,
                      static_cast<double>(kColumns + lines.count * (1 + lines.k) * 3),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       std::vector<float> floats(kByFloat<T> ? lines.count * kColumns : 0);
-                       std::vector<std::int32_t> keys(lines.count * kColumns);
+                       const std::size_t elements = lines.count * kColumns;
+                       const kernel::Charge charge(ctx.run(), elements * (sizeof(float) + sizeof(std::int32_t)));
+                       std::vector<float> floats(kByFloat<T> ? elements : 0);
+                       std::vector<std::int32_t> keys(elements);
                        std::int32_t best[microkernels::kMostBest * kColumns], order[microkernels::kMostBest];
                        for (std::size_t group = begin; group < end; ++group) {
                          const std::size_t first = group * kColumns, n = std::min(kColumns, lines.rows - first);
@@ -223,11 +227,13 @@ class TopK : public Kernel {
     using C = tensor::ComputeTypeOf<T>;
     ctx.parallel_for(lines.rows, 5.0 * static_cast<double>(lines.count),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       const std::size_t copied = is_copied<T, C>(lines) ? lines.count * sizeof(C) : 0;
+                       const kernel::Charge charge(ctx.run(), copied + order_bytes(lines));
                        std::vector<C> row;
                        std::vector<std::int64_t> order;
                        for (std::size_t r = begin; r < end; ++r) {
                          const C* values = contiguous(x + lines.start(r), lines, row);
-                         first_of(Before<C, Largest>{values}, lines, order);
+                         first_of(ctx.run(), Before<C, Largest>{values}, lines, order);
                          emit(lines, r, order.data(), x, value, index);
                        }
                      });
@@ -245,11 +251,22 @@ class TopK : public Kernel {
     }
   }
 
+  static bool are_few(const Lines& lines) { return lines.k <= lines.count / 16; }
+  /// Bytes of the lists that first_of() makes.
+  static std::size_t order_bytes(const Lines& lines) {
+    return 2 * sizeof(std::int64_t) * (are_few(lines) ? lines.k : lines.count);
+  }
+
+  template <class T, class C>
+  static bool is_copied(const Lines& lines) {
+    return !std::is_same_v<T, C> || lines.inner != 1;
+  }
+
   /// The row as it lies in memory, or a copy in `row`.
   template <class T, class C>
   static const C* contiguous(const T* from, const Lines& lines, std::vector<C>& row) {
     if constexpr (std::is_same_v<T, C>) {
-      if (lines.inner == 1) return from;
+      if (!is_copied<T, C>(lines)) return from;
     }
     row.resize(lines.count);
     for (std::size_t j = 0; j < lines.count; ++j) row[j] = widen(from[j * lines.inner]);
@@ -258,9 +275,10 @@ class TopK : public Kernel {
 
   /// The first k elements in `before`'s order. Few of many are kept in a heap that most elements never enter.
   template <class B>
-  void first_of(const B& before, const Lines& lines, std::vector<std::int64_t>& order) const {
+  void first_of(const kernel::RunContext& run, const B& before, const Lines& lines,
+                std::vector<std::int64_t>& order) const {
     const auto count = static_cast<std::int64_t>(lines.count), k = static_cast<std::int64_t>(lines.k);
-    const bool few = k <= count / 16;
+    const bool few = are_few(lines);
     order.resize(static_cast<std::size_t>(few ? k : count));
     std::iota(order.begin(), order.end(), 0);
     if (few) {
@@ -274,14 +292,47 @@ class TopK : public Kernel {
         worst = before.values[order.front()];
       }
     } else if (k < count) {
-      std::nth_element(order.begin(), order.begin() + k - 1, order.end(), before);
+      kernel::Watch watch(run);
+      std::nth_element(order.begin(), order.begin() + k - 1, order.end(), watched(watch, before));
       order.resize(static_cast<std::size_t>(k));
     }
     if (sorted_) {
-      std::sort(order.begin(), order.end(), before);
+      sort(run, before, order);
     } else {
       std::sort(order.begin(), order.end());
     }
+  }
+
+  /// Sorts, with looks in between whether the run is to end: runs that take a moment, which are merged then.
+  template <class B>
+  static void sort(const kernel::RunContext& run, const B& before, std::vector<std::int64_t>& order) {
+    constexpr std::size_t kRun = std::size_t{1} << 16;
+    const std::size_t count = order.size();
+    const auto at = [&](std::size_t i) { return static_cast<std::ptrdiff_t>(std::min(i, count)); };
+    for (std::size_t i = 0; i < count; i += kRun) {
+      if (i > 0) run.check();
+      std::sort(order.begin() + at(i), order.begin() + at(i + kRun), before);
+    }
+    if (count <= kRun) return;
+    kernel::Watch watch(run);
+    std::vector<std::int64_t> merged(count);
+    for (std::size_t width = kRun; width < count; width *= 2) {
+      for (std::size_t i = 0; i < count; i += 2 * width) {
+        const auto middle = order.begin() + at(i + width);
+        std::merge(order.begin() + at(i), middle, middle, order.begin() + at(i + 2 * width), merged.begin() + at(i),
+                   watched(watch, before));
+      }
+      order.swap(merged);
+    }
+  }
+
+  template <class B>
+  static auto watched(kernel::Watch& watch, const B& before) {
+    constexpr double kNsPerComparison = 10;
+    return [&](std::int64_t a, std::int64_t b) {
+      watch.did(kNsPerComparison);
+      return before(a, b);
+    };
   }
 
   const microkernels::ReduceTable& reduce_;
