@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/elementwise.h"
 
@@ -66,17 +67,18 @@ class Cumulative final : public Kernel {
     ctx.parallel_for(axis.outer * blocks,
                      0.3 * static_cast<double>(axis.count) * static_cast<double>(std::min(kColumns, axis.inner)),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::size_t first = i % blocks * kColumns;
                          const std::size_t at = i / blocks * axis.count * axis.inner + first;
-                         block(axis, x + at, y + at, std::min(kColumns, axis.inner - first));
+                         block(axis, x + at, y + at, std::min(kColumns, axis.inner - first), watch);
                        }
                      });
   }
 
   /// The sums of float32 rows stand in the output itself, others' beside it, since 16-bit floats would round them.
   template <class T>
-  void block(const Axis& axis, const T* x, T* y, std::size_t columns) const {
+  void block(const Axis& axis, const T* x, T* y, std::size_t columns, kernel::Watch& watch) const {
     constexpr bool kFloat = std::is_same_v<T, float>;
     constexpr auto kLoop = static_cast<std::size_t>(Product ? BinaryOp::kMul : BinaryOp::kAdd);
     const auto& table = loops_.elementwise;
@@ -101,6 +103,7 @@ class Cumulative final : public Kernel {
         loops_.store(result, y + at, columns);
       }
       std::swap(total, next);
+      watch.did(0.3 * static_cast<double>(columns));
     }
   }
 
@@ -110,6 +113,7 @@ class Cumulative final : public Kernel {
     const std::size_t count = axis.outer * axis.inner, groups = (count + kLines - 1) / kLines;
     ctx.parallel_for(groups, static_cast<double>(axis.count * std::min(kLines, count)),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t group = begin; group < end; ++group) {
                          const std::size_t first = group * kLines;
                          std::array<std::size_t, kLines> starts{};
@@ -119,27 +123,32 @@ class Cumulative final : public Kernel {
                            starts[l] = line / axis.inner * axis.count * axis.inner + line % axis.inner;
                          }
                          if (n == kLines) {
-                           together<kLines>(axis, x, y, starts.data());
+                           together<kLines>(axis, x, y, starts.data(), watch);
                          } else {
-                           for (std::size_t l = 0; l < n; ++l) together<1>(axis, x, y, starts.data() + l);
+                           for (std::size_t l = 0; l < n; ++l) together<1>(axis, x, y, starts.data() + l, watch);
                          }
                        }
                      });
   }
 
   template <std::size_t Lines, class T>
-  void together(const Axis& axis, const T* x, T* y, const std::size_t* starts) const {
+  void together(const Axis& axis, const T* x, T* y, const std::size_t* starts, kernel::Watch& watch) const {
     using C = tensor::ComputeTypeOf<T>;
+    constexpr std::size_t kSteps = 4096;  // between two looks at whether the run is to end
     C total[Lines];
     std::fill_n(total, Lines, Product ? C(1) : C(0));
-    for (std::size_t i = 0; i < axis.count; ++i) {
-      const std::size_t step = (reverse_ ? axis.count - 1 - i : i) * axis.inner;
-      for (std::size_t l = 0; l < Lines; ++l) {
-        const std::size_t at = starts[l] + step;
-        const C before = total[l], v = widen(x[at]);
-        total[l] = Product ? wrap_multiply(before, v) : wrap_add(before, v);
-        y[at] = static_cast<T>(exclusive_ ? before : total[l]);
+    for (std::size_t i0 = 0; i0 < axis.count; i0 += kSteps) {
+      const std::size_t steps = std::min(kSteps, axis.count - i0);
+      for (std::size_t i = i0; i < i0 + steps; ++i) {
+        const std::size_t step = (reverse_ ? axis.count - 1 - i : i) * axis.inner;
+        for (std::size_t l = 0; l < Lines; ++l) {
+          const std::size_t at = starts[l] + step;
+          const C before = total[l], v = widen(x[at]);
+          total[l] = Product ? wrap_multiply(before, v) : wrap_add(before, v);
+          y[at] = static_cast<T>(exclusive_ ? before : total[l]);
+        }
       }
+      watch.did(static_cast<double>(steps * Lines));
     }
   }
 
