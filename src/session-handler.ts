@@ -1,6 +1,7 @@
 import type { InferenceSession as Common, InferenceSessionHandler, SessionHandler } from 'onnxruntime-common';
 
 import { callNative, fromNative, InferenceError } from './errors.js';
+import { readGraph, type SessionGraph } from './inspect/graph.js';
 import type { Completion, NativeSession, NativeValueInfo, Wire } from './native.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
@@ -130,6 +131,12 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   allocate(type: ElementType, dims: readonly number[], device: string): EngineTensor {
     this.#ensureOpen();
     return callNative(() => new EngineTensor(this.#native.allocate(type.code, dims, device)));
+  }
+
+  /** The graph as it runs. Throws DISPOSED after `dispose`. */
+  graph(): SessionGraph {
+    this.#ensureOpen();
+    return readGraph(callNative(() => this.#native.graph()));
   }
 
   /** Begins a profile, if there is none. Throws DISPOSED after `dispose`. */

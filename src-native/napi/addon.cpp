@@ -6,6 +6,7 @@
 #include "napi/engine_holder.h"
 #include "napi/environment.h"
 #include "napi/errors.h"
+#include "napi/image_job.h"
 #include "napi/options.h"
 #include "napi/session_wrap.h"
 #include "napi/tensor_wrap.h"
@@ -143,6 +144,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     exports.Set("listDevices", Napi::Function::New<list_devices>(env, "listDevices"));
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));
     exports.Set("createSessionSync", Napi::Function::New<create_session_sync>(env, "createSessionSync"));
+    exports.Set("prepareImage", Napi::Function::New<prepare_image>(env, "prepareImage"));
     exports.Set("cancel", Napi::Function::New<cancel>(env, "cancel"));
   });
   return exports;

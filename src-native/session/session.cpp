@@ -184,4 +184,10 @@ std::size_t Session::memory_bytes() const {
   return (state_->model.plan ? state_->model.plan->held_bytes() : 0) + state_->frames.bytes();
 }
 
+void Session::inspect(FunctionRef<void(const runtime::ExecutionPlan&, const Memory&)> look) {
+  const State::Running running(*state_);
+  const runtime::ExecutionPlan& plan = *state_->model.plan;
+  look(plan, {.weights = plan.held_bytes(), .kept = state_->frames.bytes(), .arena = plan.last_arena_bytes()});
+}
+
 }  // namespace infernode::session
