@@ -2,6 +2,7 @@ import type { InferenceSession as Common, InferenceSessionHandler, SessionHandle
 
 import { callNative, fromNative, InferenceError } from './errors.js';
 import { readGraph, type SessionGraph } from './inspect/graph.js';
+import { loadNative } from './load-native.js';
 import type { Completion, NativeSession, NativeValueInfo, Wire } from './native.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
@@ -11,6 +12,9 @@ import { decode, type OutputTarget, type ValueMap } from './run/outputs.js';
 import { RunEncoder } from './run/run-encoder.js';
 import { elementTypeOfCode, type ElementType } from './tensor/element-types.js';
 import { EngineTensor } from './tensor/engine-tensor.js';
+
+/** Milliseconds beyond which Node.js's timers end at once. */
+const longestTimer = 2 ** 31 - 1;
 
 /** A session of this engine, as the backend table of onnxruntime-common sees it. */
 export class NativeSessionHandler implements InferenceSessionHandler {
@@ -79,6 +83,9 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     } finally {
       wire.giveBack();
     }
+    const timeout = parsed.native?.timeout ?? 0;
+    const expiry =
+      timeout > 0 && timeout <= longestTimer ? setTimeout(() => loadNative().expire(job), timeout) : undefined;
     try {
       const result = await completion<Wire>(job, parsed.signal, (callback) => {
         settle = callback;
@@ -86,6 +93,8 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       return decode(wire, result, requested);
     } catch (error) {
       throw runError(error, parsed);
+    } finally {
+      clearTimeout(expiry);
     }
   }
 
