@@ -20,6 +20,7 @@ export {
   type TypedInferenceSession,
 } from './inference-session.js';
 export type { ModelStream } from './model-source.js';
+export type { LogListener, LogMessage } from './options/log-message.js';
 export type { LoadProgress } from './options/load-progress.js';
 export type { FeedsOf, ModelTensor, ModelTypes, ModelValue, OutputsOf } from './model-types.js';
 export type { GraphNode, GraphValue, SessionGraph, SessionMemory } from './inspect/graph.js';

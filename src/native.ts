@@ -48,6 +48,8 @@ export interface NativeSessionOptions extends SimpleSessionOptions {
   logSeverityLevel: number;
   freeDimensionOverrides: [dimension: string, value: number][];
   externalData: { path: string; data: Uint8Array | string }[];
+  /** By which `setLog`'s function names the session's listener; 0: messages go to stderr. */
+  logKey?: number;
   /** `extra`, flattened: session config entries. */
   config: [key: string, value: string][];
 }
@@ -185,6 +187,10 @@ export interface NativeAddon {
   /** Returns a job for `cancel`. `bytes` are copied during the call. */
   createSession(source: ModelSource, options: NativeSessionOptions, done: Completion<NativeSession>): number;
   createSessionSync(source: ModelSource, options: NativeSessionOptions): NativeSession;
+  /** Messages of sessions with a `logKey` go to this function, which must not throw, on this thread. */
+  setLog(hear: (key: number, severity: number, category: string, message: string) => void): void;
+  /** Has it hear now what waits for this thread's next turn. */
+  flushLog(): void;
   /** Copies the pixels of the part during the call. Gives the elements of the result; returns a job. */
   prepareImage(pixels: Uint8Array, how: ImageNumbers, done: Completion<ArrayBuffer>): number;
   /** Ends a run or a load that has not completed; its `done` reports ABORTED. Other numbers are ignored. */

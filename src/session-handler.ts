@@ -4,6 +4,7 @@ import { callNative, fromNative, InferenceError } from './errors.js';
 import { readGraph, type SessionGraph } from './inspect/graph.js';
 import { loadNative } from './load-native.js';
 import type { Completion, NativeSession, NativeValueInfo, Wire } from './native.js';
+import { flushLog, forget } from './options/log-listeners.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
@@ -26,10 +27,18 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   readonly overridableInputNames: readonly string[];
   readonly #native: NativeSession;
   readonly #encoder: RunEncoder;
+  readonly #logKey: number;
   #released = false;
 
-  constructor(native: NativeSession, preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation']) {
+  /** `logKey`: of the listener that hears its messages, 0 for none. */
+  constructor(
+    native: NativeSession,
+    preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation'],
+    logKey = 0,
+  ) {
     this.#native = native;
+    this.#logKey = logKey;
+    forget(logKey, this);
     const { inputs, outputs } = native;
     const required = inputs.filter((info) => !info.overridable);
     this.inputNames = required.map((info) => info.name);
@@ -114,6 +123,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       throw runError(error, parsed);
     } finally {
       wire.giveBack();
+      flushLog();
     }
   }
 
@@ -124,6 +134,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     await new Promise<void>((resolve, reject) => {
       try {
         this.#native.release((error) => {
+          forget(this.#logKey);
           if (error === undefined) resolve();
           else reject(fromNative(error));
         });

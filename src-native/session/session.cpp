@@ -14,7 +14,7 @@ using runtime::Profiler;
 Session::State::State(std::shared_ptr<Engine> e, SessionOptions o)
     : engine(std::move(e)),
       options(std::move(o)),
-      logger(options.log_severity, options.log_id),
+      logger(options.log_severity, options.log_id, options.log_sink),
       frames(options.cpu_arena),
       dynamic_block_base(number_of<std::size_t>(options.config, "session.dynamic_block_base",
                                                 "a whole number up to 1000000",

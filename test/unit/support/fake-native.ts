@@ -201,6 +201,11 @@ export class FakeAddon implements NativeAddon {
     if (this.failure) throw this.failure;
     return this.session;
   }
+  hear: Parameters<NativeAddon['setLog']>[0] | undefined;
+  setLog(hear: Parameters<NativeAddon['setLog']>[0]): void {
+    this.hear = hear;
+  }
+  flushLog(): void {}
   prepareImage(_pixels: Uint8Array, how: Float64Array, done: Completion<ArrayBuffer>): number {
     const [width, height, channels] = how.slice(7, 10) as unknown as [number, number, number];
     setImmediate(done, this.failure, this.failure ? undefined : new ArrayBuffer(4 * width * height * channels));
