@@ -54,7 +54,7 @@ class ImageJob final : public Job {
   ImageJob(Napi::Env env, const Napi::Function& done, const Napi::Value& pixels, const Napi::Value& numbers)
       : Job(done), how_(read_preparation(Numbers(numbers), bytes_)) {
     const std::span<std::byte> all = typed_array_bytes(env, pixels);
-    elements_ = check(how_, all.size());
+    elements_ = checked_elements(how_, all.size());
     const std::size_t row = how_.width * how_.channels;
     pixels_.resize(row * how_.part_height);
     std::memcpy(pixels_.data(), all.data() + row * how_.top, pixels_.size());

@@ -87,7 +87,7 @@ void store(const float* from, T* to, std::size_t n, std::size_t step) {
 
 }  // namespace
 
-std::size_t check(const ImagePreparation& how, std::size_t pixel_bytes) {
+std::size_t checked_elements(const ImagePreparation& how, std::size_t pixel_bytes) {
   const auto require = [](bool holds, const char* what) {
     if (!holds) fail(ErrorCode::InvalidArgument, cat("an image cannot be prepared: ", what));
   };

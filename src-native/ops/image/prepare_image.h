@@ -27,7 +27,7 @@ struct ImagePreparation {
 
 /// Throws InvalidArgument where the sizes do not fit each other, and OutOfMemory where the result fits no memory.
 /// Returns how many elements the result has.
-std::size_t check(const ImagePreparation& how, std::size_t pixel_bytes);
+std::size_t checked_elements(const ImagePreparation& how, std::size_t pixel_bytes);
 
 /// Writes them: of float, or of std::uint8_t (rounded and saturated). Reads each pixel of the part once; `loops` are
 /// those of this CPU. `how` has been checked.
