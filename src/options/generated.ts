@@ -135,8 +135,8 @@ export const runOptionKeys: readonly string[] = [
 /** Options of a run that onnxruntime-common does not declare. */
 export interface OwnRunOptions {
   /**
-   * Ends the run at its next node or loop step; the promise rejects with code ABORTED and the reason as cause. Throws
-   * TypeError.
+   * Ends the run within milliseconds, also within one node; the promise rejects with code ABORTED and the reason as
+   * cause. Throws TypeError.
    */
   signal?: AbortSignal;
   /**
