@@ -89,6 +89,10 @@ struct SessionOptions {
   /// `modelCacheDir` keeps what was measured. Methods round differently, so two loads that measure may differ in last
   /// bits.
   Tuning tuning = Tuning::kOff;
+  /// onLog: Hears the session's messages from `logSeverityLevel` on, in the place of stderr: `{ severity, category,
+  /// message, logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is
+  /// kept until the session is released or collected.
+  LogSink log_sink{};
 };
 
 /// Calls visit(key, member, names of its values | the number that stands for none) for each simple option.
