@@ -77,6 +77,10 @@ struct SessionOptions {
   /// modelCacheDir: A folder in which packed weights are kept, made where it is missing: later loads of the model, in
   /// any process, map them instead of packing anew. Only folders that nobody else writes to should be given.
   std::string model_cache_dir{};
+  /// onLog: Hears the session's messages from `logSeverityLevel` on, in the place of stderr: `{ severity, category,
+  /// message, logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is
+  /// kept until the session is released or collected.
+  LogSink log_sink{};
 };
 
 /// Calls visit(key, member, names of its values | the number that stands for none) for each simple option.

@@ -1,5 +1,6 @@
 // Written by `node scripts/options.mjs` from src/options/schema.json: do not edit.
 import type { LoadProgress } from './load-progress.js';
+import type { LogListener } from './log-message.js';
 import type { OptionReader } from './option-reader.js';
 
 /** Every key that the options of a session may have. */
@@ -28,6 +29,7 @@ export const sessionOptionKeys: readonly string[] = [
   'maxConcurrentRuns',
   'modelCacheDir',
   'signal',
+  'onLog',
   'onProgress',
 ];
 
@@ -63,6 +65,12 @@ export interface OwnSessionOptions {
   modelCacheDir?: string;
   /** Ends the load: the promise rejects with ABORTED and the signal's reason as cause. Throws TypeError. */
   signal?: AbortSignal;
+  /**
+   * Hears the session's messages from `logSeverityLevel` on, in the place of stderr: `{ severity, category, message,
+   * logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is kept until
+   * the session is released or collected. Throws TypeError.
+   */
+  onLog?: LogListener;
   /**
    * Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive, 'prepare' when
    * the engine begins, 'ready' when the session is made; `loaded` and `total` count bytes. Of `create` alone. Throws
