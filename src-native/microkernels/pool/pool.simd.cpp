@@ -35,7 +35,6 @@ struct Sum {
   static float take(float sum, float x) { return sum + x; }
 };
 
-INFERNODE_SIMD VecF load_some(const float* p, std::size_t n) { return n == kLanes ? load(p) : load_partial(p, n); }
 INFERNODE_SIMD void store_some(float* p, VecF x, std::size_t n) {
   if (n == kLanes) return store(p, x);
   store_partial(p, x, n);
@@ -60,6 +59,11 @@ class StoreMean {
   StoreMean(const PoolShape& shape, bool include_pad, float* y) : shape_(shape), include_pad_(include_pad), y_(y) {}
   void strip(std::size_t first, std::size_t count) {
     first_ = first;
+    constexpr std::size_t kSmall = std::size_t{1} << 30;
+    const std::size_t end = (first + count + kLanes) * shape_.stride_w + shape_.kernel_w;
+    const std::size_t padded =
+        shape_.in_w + static_cast<std::size_t>(shape_.pad_left + larger(shape_.pad_right, std::ptrdiff_t{0}));
+    if (shape_.dilation_w == 1 && larger(end, padded) < kSmall) return strip_together(count);
     for (std::size_t i = 0; i < count; ++i) {
       columns_[i] = taps((first + i) * shape_.stride_w, shape_.kernel_w, shape_.dilation_w, shape_.pad_left,
                          shape_.in_w, shape_.pad_right);
@@ -77,6 +81,20 @@ class StoreMean {
   }
 
  private:
+  // Windows without gaps, all numbers small.
+  void strip_together(std::size_t count) {
+    const auto number = [](auto v) { return set(static_cast<std::int32_t>(v)); };
+    const auto in = static_cast<std::ptrdiff_t>(shape_.in_w);
+    const VecI low = number(include_pad_ ? -shape_.pad_left : 0);
+    const VecI high = number(include_pad_ ? in + shape_.pad_right : in);
+    const auto start = static_cast<std::ptrdiff_t>(first_ * shape_.stride_w) - shape_.pad_left;
+    for (std::size_t i = 0; i < count; i += kLanes) {
+      const VecI begin = number(start) + (iota() + number(i)) * number(shape_.stride_w);
+      const VecI taps = min(begin + number(shape_.kernel_w), high) - max(begin, low);
+      simd::INFERNODE_TARGET::store(columns_ + i, to_float(max(taps, number(0))));
+    }
+  }
+
   float taps(std::size_t at, std::size_t kernel, std::size_t dilation, std::ptrdiff_t pad_begin, std::size_t in,
              std::ptrdiff_t pad_end) const {
     const auto start = static_cast<std::ptrdiff_t>(at) - pad_begin, size = static_cast<std::ptrdiff_t>(in);
@@ -93,19 +111,28 @@ class StoreMean {
   float columns_[kStripOutputs + kLanes];  // and columns of each of the strip's
 };
 
-// The windows of kLanes outputs along a line of reduced rows.
-template <typename Op>
-INFERNODE_SIMD VecF reduce_columns(const PoolShape& s, const float* line, std::size_t n) {
+// read(p), read(p + step), ... reduced, `count` of them; kTaps is what count mostly is, 0 where that is not known.
+template <typename Op, std::size_t kTaps, typename Read>
+INFERNODE_SIMD VecF reduce_taps(const float* p, std::size_t step, std::size_t count, Read read) {
   VecF sum = set(Op::kNeutral);
-  if (s.stride_w <= 2) {
-    for (std::size_t k = 0; k < s.kernel_w; ++k) {
-      const float* p = line + k * s.dilation_w;
-      sum = Op::take(sum, s.stride_w == 1 ? load(p) : load_stride2(p));
-    }
+  if (kTaps > 0 && count == kTaps) {
+    INFERNODE_UNROLL
+    for (std::size_t k = 0; k < kTaps; ++k) sum = Op::take(sum, read(p + k * step));
     return sum;
   }
+  for (std::size_t k = 0; k < count; ++k) sum = Op::take(sum, read(p + k * step));
+  return sum;
+}
+
+// The windows of kLanes outputs along a line of reduced rows.
+template <typename Op, std::size_t kTaps>
+INFERNODE_SIMD VecF reduce_columns(const PoolShape& s, const float* line, std::size_t n) {
+  if (s.stride_w == 1)
+    return reduce_taps<Op, kTaps>(line, s.dilation_w, s.kernel_w, [](const float* p) { return load(p); });
+  if (s.stride_w == 2)
+    return reduce_taps<Op, kTaps>(line, s.dilation_w, s.kernel_w, [](const float* p) { return load_stride2(p); });
   float lanes[kLanes];
-  store(lanes, sum);
+  store(lanes, set(Op::kNeutral));
   for (std::size_t i = 0; i < n; ++i) {
     const float* p = line + i * s.stride_w;
     float lane = Op::kNeutral;
@@ -117,7 +144,7 @@ INFERNODE_SIMD VecF reduce_columns(const PoolShape& s, const float* line, std::s
 
 // Rows first: line[c] = reduction of the window's rows at input column c; then columns. A few lines are made before the
 // first is read, since what was just stored is not read across its vectors.
-template <typename Op, typename Finish>
+template <typename Op, std::size_t kTaps, typename Finish>
 void pool_strip(const PoolShape& s, const float* x, float* lines, std::size_t w0, std::size_t count,
                 Finish& finish) noexcept {
   const auto start = static_cast<std::ptrdiff_t>(w0 * s.stride_w) - s.pad_left;
@@ -137,21 +164,27 @@ void pool_strip(const PoolShape& s, const float* x, float* lines, std::size_t w0
     for (std::size_t r = 0; r < rows; ++r) {
       const auto top = static_cast<std::ptrdiff_t>((h0 + r) * s.stride_h) - s.pad_top;
       const Taps taps = taps_inside(top, s.kernel_h, s.dilation_h, 0, static_cast<std::ptrdiff_t>(s.in_h));
-      for (std::size_t i = 0; i < body; i += kLanes) {
-        const std::size_t n = smaller(kLanes, body - i);
-        VecF sum = set(Op::kNeutral);
-        for (std::size_t k = taps.begin; k < taps.end; ++k) {
-          const auto row = static_cast<std::size_t>(top + static_cast<std::ptrdiff_t>(k * s.dilation_h));
-          sum = Op::take(sum, load_some(x + row * s.in_w + static_cast<std::size_t>(first) + i, n));
-        }
-        store_some(lines + r * all + lead + i, sum, n);
+      const auto row = static_cast<std::size_t>(top + static_cast<std::ptrdiff_t>(taps.begin * s.dilation_h));
+      const float* const from = taps.count() > 0 ? x + row * s.in_w + static_cast<std::size_t>(first) : x;
+      float* const line = lines + r * all + lead;
+      std::size_t i = 0;
+      for (; i + kLanes <= body; i += kLanes) {
+        store(line + i, reduce_taps<Op, kTaps>(from + i, s.dilation_h * s.in_w, taps.count(),
+                                               [](const float* p) { return load(p); }));
+      }
+      if (i < body) {
+        const std::size_t n = body - i;
+        store_partial(line + i,
+                      reduce_taps<Op, kTaps>(from + i, s.dilation_h * s.in_w, taps.count(),
+                                             [&](const float* p) { return load_partial(p, n); }),
+                      n);
       }
     }
     for (std::size_t r = 0; r < rows; ++r) {
       finish.row(h0 + r);
       for (std::size_t i = 0; i < count; i += kLanes) {
         const std::size_t n = smaller(kLanes, count - i);
-        finish.store(w0 + i, reduce_columns<Op>(s, lines + r * all + i * s.stride_w, n), n);
+        finish.store(w0 + i, reduce_columns<Op, kTaps>(s, lines + r * all + i * s.stride_w, n), n);
       }
     }
   }
@@ -181,16 +214,23 @@ void pool_each(const PoolShape& s, const float* x, Finish& finish) noexcept {
   }
 }
 
-template <typename Op, typename Finish>
-void pool(const PoolShape& s, const float* x, Finish finish) noexcept {
+template <typename Op, std::size_t kTaps, typename Finish>
+void pool_taps(const PoolShape& s, const float* x, Finish& finish) noexcept {
   const std::size_t reach = (s.kernel_w - 1) * s.dilation_w + 1 + (kLanes + 1) * s.stride_w;
   if (s.out_w == 0) return;
   if (reach > kRowFloats) return pool_each<Op>(s, x, finish);
   float lines[kRowFloats];
   const std::size_t strip = smaller((kRowFloats - reach) / s.stride_w + 1, kStripOutputs);
   for (std::size_t w0 = 0; w0 < s.out_w; w0 += strip) {
-    pool_strip<Op>(s, x, lines, w0, smaller(strip, s.out_w - w0), finish);
+    pool_strip<Op, kTaps>(s, x, lines, w0, smaller(strip, s.out_w - w0), finish);
   }
+}
+
+template <typename Op, typename Finish>
+void pool(const PoolShape& s, const float* x, Finish finish) noexcept {
+  if (s.kernel_w == 2) return pool_taps<Op, 2>(s, x, finish);
+  if (s.kernel_w == 3) return pool_taps<Op, 3>(s, x, finish);
+  pool_taps<Op, 0>(s, x, finish);
 }
 
 void pool_max(const PoolShape& s, const float* x, float* y) noexcept { pool<Maximum>(s, x, StoreMaximum(s, y)); }
