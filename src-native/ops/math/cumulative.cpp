@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
+#include "microkernels/transforms/transpose.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/elementwise.h"
 
@@ -31,6 +33,7 @@ class Cumulative final : public Kernel {
  public:
   explicit Cumulative(KernelInfo& info)
       : loops_(info.kernels()),
+        transpose_(info.kernels().transpose),
         exclusive_(info.attributes().get_int("exclusive", 0) != 0),
         reverse_(info.attributes().get_int("reverse", 0) != 0) {}
 
@@ -51,6 +54,10 @@ class Cumulative final : public Kernel {
           T* y = out.mutable_data<T>();
           if constexpr (std::is_same_v<tensor::ComputeTypeOf<T>, float>) {
             if (axis.inner >= kFewColumns) return rows(ctx, axis, x, y);
+          }
+          if constexpr (std::is_same_v<T, float>) {
+            constexpr std::size_t kFewParts = 8, kMostTurned = 2048;
+            if (axis.outer >= kFewParts && axis.count * axis.inner <= kMostTurned) return turned(ctx, axis, x, y);
           }
           lines(ctx, axis, x, y);
         });
@@ -107,6 +114,28 @@ class Cumulative final : public Kernel {
     }
   }
 
+  /// Several of the outer parts turned, so that their columns lie beside each other, then row after row.
+  void turned(KernelContext& ctx, const Axis& axis, const float* x, float* y) const {
+    constexpr std::size_t kFloats = 32768, kMultiple = 16;
+    const std::size_t part = axis.count * axis.inner;
+    const std::size_t most = std::min(kColumns / axis.inner, kFloats / part) / kMultiple * kMultiple;
+    const auto turn = [&](const float* from, float* to, std::size_t n, std::size_t m) {
+      transpose_.bytes4(reinterpret_cast<const std::uint32_t*>(from), m, reinterpret_cast<std::uint32_t*>(to), n, n, m);
+    };
+    ctx.parallel_for((axis.outer + most - 1) / most, static_cast<double>(part * most),
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
+                       std::vector<float> columns(part * std::min(most, axis.outer));
+                       for (std::size_t i = begin; i < end; ++i) {
+                         const std::size_t first = i * most, parts = std::min(most, axis.outer - first);
+                         const std::size_t inner = axis.inner * parts;
+                         turn(x + first * part, columns.data(), parts, part);
+                         block({1, axis.count, inner}, columns.data(), columns.data(), inner, watch);
+                         turn(columns.data(), y + first * part, part, parts);
+                       }
+                     });
+  }
+
   /// A few lines at a time, element by element.
   template <class T>
   void lines(KernelContext& ctx, const Axis& axis, const T* x, T* y) const {
@@ -118,9 +147,10 @@ class Cumulative final : public Kernel {
                          const std::size_t first = group * kLines;
                          std::array<std::size_t, kLines> starts{};
                          const std::size_t n = std::min(kLines, count - first);
+                         std::size_t part = first / axis.inner, column = first % axis.inner;
                          for (std::size_t l = 0; l < n; ++l) {
-                           const std::size_t line = first + l;
-                           starts[l] = line / axis.inner * axis.count * axis.inner + line % axis.inner;
+                           starts[l] = part * axis.count * axis.inner + column;
+                           if (++column == axis.inner) ++part, column = 0;
                          }
                          if (n == kLines) {
                            together<kLines>(axis, x, y, starts.data(), watch);
@@ -153,6 +183,7 @@ class Cumulative final : public Kernel {
   }
 
   FloatLoops loops_;
+  const microkernels::TransposeTable& transpose_;
   bool exclusive_, reverse_;
 };
 
