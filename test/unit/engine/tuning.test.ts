@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const noise = (length: number) => Float32Array.from({ length }, (_, i) => ((i * 7919) % 257) / 128 - 1);
 const bytes = model({
-  nodes: [node('Conv', ['x', 'w'], ['y'], { attributes: { pads: [1, 1, 1, 1] } })],
+  nodes: [node('Conv', ['x', 'w'], ['y'], { attributes: { pads: [1n, 1n, 1n, 1n] } })],
   inputs: [{ name: 'x', type: 'float32', shape: [1, 16, 20, 20] }],
   outputs: [{ name: 'y', type: 'float32', shape: [1, 32, 20, 20] }],
   initializers: [{ name: 'w', type: 'float32', dims: [32, 16, 3, 3], data: noise(32 * 16 * 9) }],
