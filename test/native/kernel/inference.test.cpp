@@ -144,6 +144,26 @@ TEST_CASE("Subgraphs see types and contents from outside, and give theirs back")
   CHECK(type_of(*inner, "T") == "tensor(int64)[2]");
 }
 
+TEST_CASE("In bodies with inputs a number that is declared outranks a symbol from outside, and symbols take its name") {
+  auto graph = parse(
+      "g (float[N,M] A) => (C) { C = Call<body = inner (float[2,q] x) => (float[2,q] y) { y = Mystery(x) }>(A) }");
+  infer_graph(*graph, registry());
+  const auto inner = graph::subgraphs(graph->node(0)).at(0);
+  CHECK(type_of(*inner, "x") == "tensor(float)[2,M]");
+  CHECK(type_of(*inner, "y") == "tensor(float)[2,M]");
+  CHECK(type_of(*graph, "C") == "tensor(float)[2,M]");
+}
+
+TEST_CASE("Outputs of a body that never runs follow from what would come in") {
+  auto graph = parse("g (float[N,q] A, float[p] B) => (float[N,2] C, float[3,p] D) { C = Mystery(A) D = Mystery(B) }");
+  infer_graph(*graph, registry());
+  const std::vector<ValueType> inputs{ValueType::tensor(DType::Float32, graph::SymShape{5, 7}),
+                                      ValueType::tensor(DType::Float32, graph::SymShape{4})};
+  const auto types = infer_outputs(*graph, graph->topological_order(), inputs, {}, registry());
+  CHECK(graph::to_string(*types.at(0).shape) == "[5,2]");
+  CHECK(graph::to_string(*types.at(1).shape) == "[3,4]");
+}
+
 TEST_CASE("broadcast_shapes keeps what is sure") {
   const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
   const graph::SymShape a{n, 1, 3}, b{m, 3}, c{5, 1, 1};
