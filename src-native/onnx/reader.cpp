@@ -121,6 +121,7 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   graph::Model model;
   model.info = std::move(fields.info);
   model.info.graph_name = def.name;
+  keep_last_initializers(def, options.logger);
   model.graph = graph::build_graph(def, model.info.opsets, checkpoint_of(options));
   if (!functions.empty()) {
     graph::inline_functions(*model.graph, functions);
@@ -207,6 +208,13 @@ std::shared_ptr<const MappedFile> map_model(const std::string& path, const ReadO
 }
 
 }  // namespace
+
+void keep_last_initializers(graph::GraphDef& def, const Logger* logger) {
+  for (const std::string& name : graph::drop_replaced_initializers(def)) {
+    if (logger != nullptr)
+      logger->write(LogSeverity::Warning, "load", "initializer '", name, "' is given more than once; the last counts");
+  }
+}
 
 graph::Model read_model_file(const std::string& path, const ReadOptions& options) {
   const auto file = map_model(path, options);
