@@ -194,8 +194,23 @@ class GraphInference final : SubgraphInference {
     if (settings_.whole) infer_remaining_children(node);
   }
 
+  /// False where the node of a body contradicts its inputs. That is for the run to say, if it gets there: a branch that
+  /// is never taken may be wrong. Errors that name a node come from a body within and are none of inference.
   bool infer_outputs(const Node& node) {
-    inference_.infer();
+    try {
+      inference_.infer();
+    } catch (const Error& error) {
+      if (depth_ == 0 || !error.context().op_type.empty()) throw;
+      if (settings_.logger)
+        settings_.logger->write(LogSeverity::Info, "inference", graph::describe(graph_, node), " cannot run as it is: ",
+                                error.message());
+      for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+        ValueType type = inference_.result(o);
+        type.shape.reset();
+        if (node.outputs[o] != graph::kNoValue) refine(index(node.outputs[o]), type);
+      }
+      return false;
+    }
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       if (node.outputs[o] == graph::kNoValue) continue;
       const std::size_t v = index(node.outputs[o]);

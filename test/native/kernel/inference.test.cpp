@@ -164,6 +164,24 @@ TEST_CASE("Outputs of a body that never runs follow from what would come in") {
   CHECK(graph::to_string(*types.at(1).shape) == "[3,4]");
 }
 
+TEST_CASE("What contradicts itself in a body is left to the run") {
+  auto graph = parse(
+      "g (float[2] A) => (C) { C = Call<body = inner (x) => (y) { y = Add(x, B) }>(A) D = Add(A, A) B = Add(A3, A3) A3 "
+      "= Mystery(A) }");
+  graph->value(graph->find_value("A3")).type = ValueType::tensor(DType::Float32, graph::SymShape{3});
+  std::string heard;
+  const Logger logger(LogSeverity::Info, "test",
+                      [&](LogSeverity, std::string_view, std::string_view message) { heard += message; });
+  infer_graph(*graph, registry(), &logger);
+  CHECK(type_of(*graph, "C") == "tensor(float)");
+  CHECK(type_of(*graph, "D") == "tensor(float)[2]");
+  CHECK(heard.find("Add producing 'y' cannot run as it is") != std::string::npos);
+  // Its signature is checked all the same.
+  CHECK(caught([&] {
+          infer_graph(*parse("g (float[2] A) => (C) { C = Call<body = inner (x) => (y) { y = Add(x) }>(A) }"), registry());
+        }).code() == ErrorCode::InvalidModel);
+}
+
 TEST_CASE("broadcast_shapes keeps what is sure") {
   const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
   const graph::SymShape a{n, 1, 3}, b{m, 3}, c{5, 1, 1};
