@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <unordered_map>
 
 #include "base/mapped_file.h"
 #include "base/path.h"
@@ -22,19 +23,21 @@ struct ModelFields {
   graph::ModelInfo info;
   bool has_ir_version = false;
   std::vector<Message> graphs, functions;
+  std::unordered_map<std::string, std::size_t> metadata_at;  ///< places of the custom properties
 };
 
-void read_metadata(Message proto, graph::ModelInfo& info) {
+void read_metadata(Message proto, ModelFields& fields) {
   std::string key, value;
   while (proto.next()) {
     if (proto.field() == entry_field::kKey) key = proto.text();
     if (proto.field() == entry_field::kValue) value = proto.text();
   }
-  const auto at = std::ranges::find(info.metadata, key, &std::pair<std::string, std::string>::first);
-  if (at != info.metadata.end())
-    at->second = std::move(value);
+  auto& metadata = fields.info.metadata;
+  const auto [at, fresh] = fields.metadata_at.emplace(key, metadata.size());
+  if (fresh)
+    metadata.emplace_back(std::move(key), std::move(value));
   else
-    info.metadata.emplace_back(std::move(key), std::move(value));
+    metadata[at->second].second = std::move(value);
 }
 
 /// Fields that were read before an exception stay in `out`.
@@ -68,7 +71,7 @@ void read_fields(Message proto, ModelFields& out) {
         GraphReader::read_opset(proto.message(), info.opsets);
         break;
       case model_field::kMetadata:
-        read_metadata(proto.message(), info);
+        read_metadata(proto.message(), out);
         break;
       case model_field::kFunctions:
         out.functions.push_back(proto.message());
