@@ -52,6 +52,10 @@ export const common = {
   },
 };
 
+/** Says what to do where a bundler put the file into an ES module: what follows needs CommonJS. */
+const bundled = `if (typeof __filename === 'undefined')
+  throw Object.assign(new Error("infernode was bundled into an ES module, where it cannot find its binary: have it left out of the bundle (esbuild --external:infernode; docs/bundlers.md has the others)."), { code: 'NO_BINARY' });`;
+
 /** Writes src/ as one file, which is what `require` loads. */
 export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
   const { build } = await import('esbuild');
@@ -65,8 +69,34 @@ export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
     format: 'cjs',
     packages: 'external',
     sourcemap: true,
-    banner: { js: `'use strict';` },
+    banner: { js: `'use strict';\n${bundled}` },
     plugins,
+    logLevel: 'warning',
+  });
+}
+
+/** The package itself, which the command requires rather than holds. */
+const ownPackage = {
+  name: 'own package',
+  setup(build) {
+    build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: './index.cjs', external: true }));
+  },
+};
+
+/** Writes the command `infernode`. */
+async function bundleCommand() {
+  const { build } = await import('esbuild');
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['src/cli/main.ts'],
+    outfile: 'dist/infernode.cjs',
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    packages: 'external',
+    banner: { js: '#!/usr/bin/env node' },
+    plugins: [ownPackage],
     logLevel: 'warning',
   });
 }
@@ -84,6 +114,7 @@ export async function buildTypeScript() {
     rmSync(at('dist'), { recursive: true, force: true });
     mkdirSync(at('dist'));
     await bundle();
+    await bundleCommand();
     await mustNode(bin('typescript/bin/tsc'), ['-p', 'tsconfig.build.json']);
     writeFileSync(at('dist', 'index.mjs'), wrapper);
     writeFileSync(at('dist', 'index.d.mts'), wrapperTypes + augmentation());

@@ -6,10 +6,20 @@ import { warmUp } from './start-up/warm-up.js';
 registerBackends();
 warmUp();
 
+export { createBatcher, type Batcher, type BatcherRunOptions } from './batching/batcher.js';
+export type { BatcherOptions, PaddingRule } from './batching/batcher-options.js';
 export { listDevices, listSupportedBackends, type DeviceInfo } from './providers.js';
 export { EngineTensor } from './tensor/engine-tensor.js';
 export { InferenceError, type ErrorCode, type ErrorFields } from './errors.js';
-export { InferenceSession, type ModelMetadata, type NodePlacement } from './inference-session.js';
+export {
+  InferenceSession,
+  type ModelMetadata,
+  type NodePlacement,
+  type TypedInferenceSession,
+} from './inference-session.js';
+export type { ModelStream } from './model-source.js';
+export type { LoadProgress } from './options/load-progress.js';
+export type { FeedsOf, ModelTensor, ModelTypes, ModelValue, OutputsOf } from './model-types.js';
 export { IoBinding } from './io-binding.js';
 export type { OperatorProfile, ProfileEvent, ProfileSummary } from './profile-summary.js';
 export type { NullExecutionProviderOption, ProviderOption } from './options/provider-options.js';

@@ -13,7 +13,8 @@ import { InferenceError, typeError } from './errors.js';
 import { typeNameHint } from './hints.js';
 import { IoBinding } from './io-binding.js';
 import { createHandlerSync } from './load-model.js';
-import { parseModelArguments } from './model-arguments.js';
+import { parseModelArguments, parseModelArgumentsSync } from './model-arguments.js';
+import { isModelStream, readModel, type ModelStream } from './model-source.js';
 import type { NativeMetadata, NativePlacement } from './native.js';
 import type { RunOptions as InfernodeRunOptions } from './options/run-options.js';
 import type { SessionOptions as InfernodeSessionOptions } from './options/session-options.js';
@@ -24,6 +25,7 @@ import { checkOptions, parseRunArguments } from './run/run-arguments.js';
 import { NativeSessionHandler } from './session-handler.js';
 import { elementTypeOfName } from './tensor/element-types.js';
 import type { EngineTensor } from './tensor/engine-tensor.js';
+import type { Checked, FeedsOf, ModelTypes, OutputsOf } from './model-types.js';
 import { sizeOf } from './tensor/tensor.js';
 import { describe, show } from './tensor/tensor-data.js';
 
@@ -56,12 +58,12 @@ export class InferenceSession implements CommonSession {
 
   /**
    * Loads a model, `.onnx` or `.ort`, from a file (mapped, not read) or from bytes (copied at the call), on a thread of
-   * the engine. Rejects with TypeError and RangeError for wrong arguments and with InferenceError for everything else:
+   * the engine; a URL, Blob, Response or stream is read first. Rejects with TypeError and RangeError for wrong arguments and with InferenceError for everything else:
    * IO for a file that cannot be read, INVALID_MODEL, UNSUPPORTED_OPERATOR, PROVIDER_UNAVAILABLE, OUT_OF_MEMORY,
    * ABORTED.
    */
   static create(
-    pathOrBuffer: string | ArrayBufferLike | Uint8Array,
+    model: string | ArrayBufferLike | Uint8Array | ModelStream,
     options?: InferenceSession.SessionOptions,
   ): Promise<InferenceSession>;
   static create(
@@ -70,11 +72,17 @@ export class InferenceSession implements CommonSession {
     byteLength?: number,
     options?: InferenceSession.SessionOptions,
   ): Promise<InferenceSession>;
+  /** `create` of a model whose types `infernode types` wrote: feeds and results are checked against them. */
+  static create<M extends ModelTypes>(
+    model: string | ArrayBufferLike | Uint8Array | ModelStream,
+    options?: InferenceSession.SessionOptions,
+  ): Promise<TypedInferenceSession<M>>;
   static async create(...args: unknown[]): Promise<InferenceSession> {
     TRACE_FUNC_BEGIN();
     TRACE_EVENT_BEGIN('InferenceSession.create');
     const { source, options } = parseModelArguments(args);
-    const session = makeSession(await resolveHandler(source, options));
+    const bytes = isModelStream(source) ? await readModel(source, options) : source;
+    const session = makeSession(await resolveHandler(bytes, options));
     TRACE_EVENT_END('InferenceSession.create');
     TRACE_FUNC_END();
     return session;
@@ -82,7 +90,7 @@ export class InferenceSession implements CommonSession {
 
   /** `create` on the calling thread, by this engine whatever else is registered. Throws what `create` rejects with. */
   static createSync(
-    pathOrBuffer: string | ArrayBufferLike | Uint8Array,
+    pathOrBuffer: string | URL | ArrayBufferLike | Uint8Array,
     options?: InferenceSession.SessionOptions,
   ): InferenceSession;
   static createSync(
@@ -91,8 +99,12 @@ export class InferenceSession implements CommonSession {
     byteLength?: number,
     options?: InferenceSession.SessionOptions,
   ): InferenceSession;
+  static createSync<M extends ModelTypes>(
+    model: string | URL | ArrayBufferLike | Uint8Array,
+    options?: InferenceSession.SessionOptions,
+  ): TypedInferenceSession<M>;
   static createSync(...args: unknown[]): InferenceSession {
-    const { source, options } = parseModelArguments(args);
+    const { source, options } = parseModelArgumentsSync(args);
     return makeSession(createHandlerSync(source, options));
   }
 
@@ -242,6 +254,11 @@ export class InferenceSession implements CommonSession {
     return this.native().allocate(elementType, dims, device);
   }
 
+  /** This session, as one whose feeds no types check. */
+  get untyped(): InferenceSession {
+    return this;
+  }
+
   private native(): NativeSessionHandler {
     if (this.handler instanceof NativeSessionHandler) return this.handler;
     throw new InferenceError(
@@ -249,6 +266,24 @@ export class InferenceSession implements CommonSession {
       'This session belongs to another backend, which has no such operation.',
     );
   }
+}
+
+/** A session whose feeds and results are checked against a model's types. It is an InferenceSession like any other. */
+export interface TypedInferenceSession<M extends ModelTypes> extends Omit<InferenceSession, 'run' | 'runSync'> {
+  run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): Promise<OutputsOf<M>>;
+  run<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
+    feeds: F & Checked<M, F>,
+    fetches: readonly N[],
+    options?: InferenceSession.RunOptions,
+  ): Promise<Pick<OutputsOf<M>, N>>;
+  runSync<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): OutputsOf<M>;
+  runSync<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
+    feeds: F & Checked<M, F>,
+    fetches: readonly N[],
+    options?: InferenceSession.RunOptions,
+  ): Pick<OutputsOf<M>, N>;
+  /** The same session, whose feeds nobody checks before they run. */
+  readonly untyped: InferenceSession;
 }
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- interfaces, so that users may augment them */

@@ -4,7 +4,8 @@
 #   INFERNODE_TABLE_OF(<Type>, <name>, <precision>)    one for highest, high or medium only
 # of the sources in infernode_loops_<target>, which is compiled for CPUs of `Rung` and above; "Any" for all of them. Of
 # a name's tables that serve a precision the one of the highest rung that the CPU has is chosen; null where there is none,
-# as of names whose tables stand in OTHERS, the loops of other architectures.
+# as of names whose tables stand in OTHERS, the loops of other architectures. has_<name> asks whether there is one, also
+# in constant expressions of builds in which an object's address may be null (-fsanitize=undefined).
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(INFERNODE_KERNEL_TABLES_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
   function(infernode_kernel_tables output)
@@ -108,15 +109,20 @@ foreach(name IN LISTS names)
   endforeach()
   string(APPEND text "constexpr const ${type_${name}}* choose_${name}([[maybe_unused]] CpuRung rung,\n"
                      "    [[maybe_unused]] Float32Precision precision) noexcept {\n")
+  set(choices "")
   set(last "")
   foreach(target IN LISTS targets_${name})
-    string(APPEND text "${precise_${name}_${target}}${plain_${name}_${target}}")
+    string(APPEND choices "${precise_${name}_${target}}${plain_${name}_${target}}")
     set(last "${plain_${name}_${target}}")
   endforeach()
   if(NOT last MATCHES "^  return")
-    string(APPEND text "  return nullptr;\n")
+    string(APPEND choices "  return nullptr;\n")
   endif()
-  string(APPEND text "}\n")
+  string(APPEND text "${choices}}\n")
+  string(REGEX REPLACE "return &[a-z0-9_]+;" "return true;" choices "${choices}")
+  string(REPLACE "return nullptr;" "return false;" choices "${choices}")
+  string(APPEND text "constexpr bool has_${name}([[maybe_unused]] CpuRung rung,\n"
+                     "    [[maybe_unused]] Float32Precision precision) noexcept {\n${choices}}\n")
 endforeach()
 string(APPEND text "\n}  // namespace infernode::microkernels\n")
 set(old "")

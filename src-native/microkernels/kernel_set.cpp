@@ -36,11 +36,11 @@ constexpr std::size_t index_of(CpuRung rung) {
 }
 
 constexpr KernelSet make_set(CpuRung rung, Float32Precision precision) {
-  const GemmTable* const own = choose_gemm_float32(rung, precision);
+  const bool own = has_gemm_float32(rung, precision);
   return {.rung = rung,
           .precision = precision,
           .gemm = *choose_gemm(rung, precision),
-          .gemm_float32 = own ? *own : *choose_gemm(rung, Float32Precision::kHighest),
+          .gemm_float32 = own ? *choose_gemm_float32(rung, precision) : *choose_gemm(rung, Float32Precision::kHighest),
           .qgemm = *choose_qgemm(rung, precision),
           .conv = *choose_conv(rung, precision),
           .blocked_conv = *choose_blocked_conv(rung, precision),

@@ -106,7 +106,8 @@ struct RunOptions {
   std::string tag{};
   /// extra: Config entries of the run.
   Config config{};
-  /// timeout: Milliseconds after which the run is aborted; also works for runSync. 0: no limit.
+  /// timeout: Milliseconds after which the run is aborted: it rejects with ABORTED by the name of TimeoutError. Also
+  /// works for runSync. 0: no limit.
   std::optional<std::int64_t> timeout_ms{};
 };
 

@@ -1,4 +1,5 @@
 // Written by `node scripts/options.mjs` from src/options/schema.json: do not edit.
+import type { LoadProgress } from './load-progress.js';
 import type { OptionReader } from './option-reader.js';
 
 /** Every key that the options of a session may have. */
@@ -26,6 +27,7 @@ export const sessionOptionKeys: readonly string[] = [
   'memoryLimit',
   'modelCacheDir',
   'signal',
+  'onProgress',
 ];
 
 /** Options of a session that onnxruntime-common does not declare. */
@@ -54,6 +56,12 @@ export interface OwnSessionOptions {
   modelCacheDir?: string;
   /** Ends the load: the promise rejects with ABORTED and the signal's reason as cause. Throws TypeError. */
   signal?: AbortSignal;
+  /**
+   * Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive, 'prepare' when
+   * the engine begins, 'ready' when the session is made; `loaded` and `total` count bytes. Of `create` alone. Throws
+   * TypeError.
+   */
+  onProgress?: (progress: LoadProgress) => void;
 }
 
 /** Options of a session as the addon takes them, but those that are read by hand. */
@@ -115,8 +123,8 @@ export interface OwnRunOptions {
    */
   signal?: AbortSignal;
   /**
-   * Milliseconds after which the run is aborted; also works for runSync. 0: no limit. Default: 0. Throws TypeError;
-   * RangeError outside 0 to 2^32 - 1.
+   * Milliseconds after which the run is aborted: it rejects with ABORTED by the name of TimeoutError. Also works for
+   * runSync. 0: no limit. Default: 0. Throws TypeError; RangeError outside 0 to 2^32 - 1.
    */
   timeout?: number;
 }

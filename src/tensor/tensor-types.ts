@@ -46,6 +46,12 @@ export interface Float16ArrayLike extends ArrayBufferView {
 
 /** The Tensor class of onnxruntime-common, constructed from more: every ONNX type, other realms' arrays. */
 export interface TensorConstructor extends CommonTensorConstructor {
+  /** Dims that are known when the program is compiled (`[1, 3] as const`) are part of the tensor's type. */
+  new <T extends Tensor.Type, D extends readonly number[]>(
+    type: T,
+    data: Tensor.DataTypeMap[T] | readonly Tensor.ElementTypeMap[T][],
+    dims: number extends D['length'] ? never : D,
+  ): TypedTensor<T> & { readonly dims: D };
   new (type: 'float16', data: Float16ArrayLike, dims?: readonly number[]): TypedTensor<'float16'>;
   new <T extends 'int64' | 'uint64'>(
     type: T,
