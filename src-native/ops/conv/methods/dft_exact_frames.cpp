@@ -20,7 +20,8 @@ const float* signal_of(const DftArgs& args, std::size_t frame) { return args.sig
 /// alike.
 double scale_of(const float* x, std::span<const double> window) {
   double most = 0;
-  for (std::size_t n = 0; n < window.size(); ++n) most = std::max(most, std::abs(static_cast<double>(x[n]) * window[n]));
+  for (std::size_t n = 0; n < window.size(); ++n)
+    most = std::max(most, std::abs(static_cast<double>(x[n]) * window[n]));
   return most == 0 ? 1.0 : std::ldexp(1.0, -std::ilogb(most) - 1);
 }
 
