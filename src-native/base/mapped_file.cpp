@@ -38,7 +38,8 @@ enum class Open { Read, Write };
 
 [[noreturn]] void fail_system(const char* action, const std::string& path) {
   const DWORD reason = GetLastError();
-  const bool memory = reason == ERROR_NOT_ENOUGH_MEMORY || reason == ERROR_OUTOFMEMORY || reason == ERROR_COMMITMENT_LIMIT;
+  const bool memory =
+      reason == ERROR_NOT_ENOUGH_MEMORY || reason == ERROR_OUTOFMEMORY || reason == ERROR_COMMITMENT_LIMIT;
   fail_io(action, path, std::system_category().message(static_cast<int>(reason)), memory);
 }
 

@@ -81,7 +81,8 @@ std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::stri
 std::vector<NodeId> inline_function(Graph& graph, NodeId node, const FunctionDef& function);
 
 /// Replaces every node that calls one of `functions` (by domain, name and overload), in subgraphs and in bodies too.
-/// Throws InvalidModel for functions that call themselves and for expansions beyond a million nodes or 256 MiB, before any is made.
+/// Throws InvalidModel for functions that call themselves and for expansions beyond a million nodes or 256 MiB, before
+/// any is made.
 void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions);
 
 /// Names of a graph's values as a file must spell them: a captured value has the name it has outside, and no local name

@@ -25,11 +25,12 @@ constexpr std::size_t kMaxRank = 64;
 /// An unknown value without a name: it says less than any declaration.
 bool is_anonymous(const Dim& dim) { return !dim.known() && dim.to_string() == "?"; }
 
-/// What a declaration adds to what is inferred: it fills gaps. In bodies of loops a number that is declared also outranks
-/// a symbol, for nothing else is left to say it where the body never runs.
+/// What a declaration adds to what is inferred: it fills gaps. In bodies of loops a number that is declared also
+/// outranks a symbol, for nothing else is left to say it where the body never runs.
 enum class Declared : std::uint8_t { FillsGaps, GivesNumbers };
 
-/// `type` completed by `declared`; otherwise what is inferred outranks what is declared. False where the two contradict.
+/// `type` completed by `declared`; otherwise what is inferred outranks what is declared. False where the two
+/// contradict.
 bool merge(ValueType& type, const ValueType& declared, Declared how) {
   if (declared.kind == ValueType::Kind::Unknown) return true;
   if (type.kind == ValueType::Kind::Unknown) {
@@ -202,8 +203,8 @@ class GraphInference final : SubgraphInference {
     } catch (const Error& error) {
       if (depth_ == 0 || !error.context().op_type.empty()) throw;
       if (settings_.logger)
-        settings_.logger->write(LogSeverity::Info, "inference", graph::describe(graph_, node), " cannot run as it is: ",
-                                error.message());
+        settings_.logger->write(LogSeverity::Info, "inference", graph::describe(graph_, node),
+                                " cannot run as it is: ", error.message());
       for (std::size_t o = 0; o < node.outputs.size(); ++o) {
         ValueType type = inference_.result(o);
         type.shape.reset();

@@ -87,8 +87,8 @@ class ArcTangents {
     const NodeId choice = maker(id, kWhere);
     if (choice == kNoNode) return false;
     const std::vector<ValueId>& inputs = graph_.node(choice).inputs;
-    const bool above = is_sign(inputs.at(0), y, "Greater", "Less") ||
-                       is_sign(inputs[0], y, "GreaterOrEqual", "LessOrEqual");
+    const bool above =
+        is_sign(inputs.at(0), y, "Greater", "Less") || is_sign(inputs[0], y, "GreaterOrEqual", "LessOrEqual");
     return above && is_turned(inputs.at(1), a, "Add", std::numbers::pi) &&
            (is_turned(inputs.at(2), a, "Sub", std::numbers::pi) || is_turned(inputs[2], a, "Add", -std::numbers::pi));
   }

@@ -34,9 +34,8 @@ bool has_outputs_of(const Node& first, const Node& second) {
 /// The second node's outputs can all become the first's: no two graph outputs fall together, and the first has every
 /// output that is read.
 bool outputs_fit(const std::unordered_set<ValueId>& graph_outputs, const Node& first, const Node& second) {
-  return has_outputs_of(first, second) && std::ranges::none_of(second.outputs, [&](ValueId id) {
-    return id != kNoValue && graph_outputs.contains(id);
-  });
+  return has_outputs_of(first, second) &&
+         std::ranges::none_of(second.outputs, [&](ValueId id) { return id != kNoValue && graph_outputs.contains(id); });
 }
 
 }  // namespace

@@ -235,8 +235,8 @@ void store_packed(DType type, const Piece& piece, void* data, std::size_t first,
   }
 }
 
-/// The shortest digits that read back as the same number of type Real: as they are from 1e-4 to below 1e16, else with an
-/// exponent. That is Python's form but for the ".0" of whole numbers, which the peer does not write either.
+/// The shortest digits that read back as the same number of type Real: as they are from 1e-4 to below 1e16, else with
+/// an exponent. That is Python's form but for the ".0" of whole numbers, which the peer does not write either.
 template <class Real>
 std::string shown(Real value) {
   if (std::isnan(value)) return "NaN";

@@ -126,8 +126,8 @@ std::optional<SymShape> infer_join(std::span<const SymShape* const> parts, std::
     } else if (!has_some(*first)) {
       return std::nullopt;  // either of them has none
     } else {
-      INFERNODE_CHECK(!has_some(*part), ErrorCode::ShapeMismatch, what, ": inputs of shapes ",
-                      graph::to_string(*first), " and ", graph::to_string(*part), " do not fit along axis ", at);
+      INFERNODE_CHECK(!has_some(*part), ErrorCode::ShapeMismatch, what, ": inputs of shapes ", graph::to_string(*first),
+                      " and ", graph::to_string(*part), " do not fit along axis ", at);
     }
   }
   if (!all) out[at] = Dim::unknown();

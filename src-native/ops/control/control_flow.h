@@ -17,8 +17,8 @@ bool says_as_much(const graph::ValueType& a, const graph::ValueType& b);
 /// A tensor type with one more dim in front.
 graph::ValueType with_leading_dim(graph::ValueType type, const graph::Dim& dim, std::size_t axis = 0);
 
-/// Dims of one of the tensors that a body would have given, 0 where its type does not tell. Throws InvalidModel for what
-/// cannot be stacked.
+/// Dims of one of the tensors that a body would have given, 0 where its type does not tell. Throws InvalidModel for
+/// what cannot be stacked.
 tensor::Shape dims_of_none(const graph::ValueType& one);
 /// Output `o` stacked of what a body gave, where it never ran: none along `axis` (from the end where negative), other
 /// dims as far as the type of one tells. Throws InvalidModel for what cannot be stacked.

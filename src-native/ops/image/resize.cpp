@@ -322,7 +322,8 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
   const std::int64_t in_size = in.shape().numel(first, in.rank()), out_size = dims.numel(first, dims.rank());
   const T* x = in.data<T>();
   T* y = out.mutable_data<T>();
-  const bool rounded = options.antialias || options.cubic_a;  // as the standard's reference does; linear ones as the peer
+  const bool rounded =
+      options.antialias || options.cubic_a;  // as the standard's reference does; linear ones as the peer
   const bool needs_scratch = passes.size() > 1 || !std::is_same_v<T, Acc>;
   const auto scratch_size = static_cast<std::size_t>(needs_scratch ? 2 * half : 0);
   if (units > 1) {

@@ -191,7 +191,8 @@ TEST_CASE("What contradicts itself in a body is left to the run") {
   CHECK(heard.find("Add producing 'y' cannot run as it is") != std::string::npos);
   // Its signature is checked all the same.
   CHECK(caught([&] {
-          infer_graph(*parse("g (float[2] A) => (C) { C = Call<body = inner (x) => (y) { y = Add(x) }>(A) }"), registry());
+          infer_graph(*parse("g (float[2] A) => (C) { C = Call<body = inner (x) => (y) { y = Add(x) }>(A) }"),
+                      registry());
         }).code() == ErrorCode::InvalidModel);
 }
 

@@ -446,11 +446,15 @@ TEST_CASE("of initializers that share a name the last counts, with a warning") {
 }
 
 TEST_CASE("of metadata that share a key the last counts, and their number does not matter") {
-  const graph::Model m = read(model([](pbf_writer& w) { w.add_message(g::kInput, value("x")); w.add_message(g::kOutput, value("x")); },
-                                    [](pbf_writer& w) {
-                                      for (int i = 0; i < 50000; ++i)
-                                        w.add_message(onnx::model_field::kMetadata, entry(std::to_string(i % 40000), std::to_string(i)));
-                                    }));
+  const graph::Model m = read(model(
+      [](pbf_writer& w) {
+        w.add_message(g::kInput, value("x"));
+        w.add_message(g::kOutput, value("x"));
+      },
+      [](pbf_writer& w) {
+        for (int i = 0; i < 50000; ++i)
+          w.add_message(onnx::model_field::kMetadata, entry(std::to_string(i % 40000), std::to_string(i)));
+      }));
   REQUIRE(m.info.metadata.size() == 40000);
   CHECK(m.info.metadata[5] == std::pair<std::string, std::string>("5", "40005"));
   CHECK(m.info.metadata[39999].second == "39999");

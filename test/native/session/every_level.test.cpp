@@ -90,8 +90,7 @@ TEST_CASE("arc tangents of two zeros are 0 where exporters wrote atan2") {
   const Tensor y = Tensor::of<float>({8}, {0, 0, 0, 1, 1, -1, -1, 2}),
                x = Tensor::of<float>({8}, {0, 1, -1, 0, -1, 1, -1, 2});
   const float pi = 3.14159274f;
-  const Tensor expected =
-      Tensor::of<float>({8}, {0, 0, -pi, pi / 2, 3 * pi / 4, -pi / 4, -3 * pi / 4, pi / 4});
+  const Tensor expected = Tensor::of<float>({8}, {0, 0, -pi, pi / 2, 3 * pi / 4, -pi / 4, -3 * pi / 4, pi / 4});
   check_at_every_level(cat("(float[N] y, float[N] x) => (angle) <", constants, "> { ", arc_tangent("zero", "pi"), " }"),
                        {y, x}, {expected});
   // Constants that nodes make, as exporters write them; in a body.
@@ -108,11 +107,12 @@ TEST_CASE("arc tangents of two zeros are 0 where exporters wrote atan2") {
 }
 
 TEST_CASE("the phase of a tone with silence around it is a number everywhere") {
-  const std::string text = cat(
-      "(float[1,L] signal) => (angle) <int64 step = {4}, int64 length = {16}, int64 re = {0}, int64 im = {1}, "
-      "float zero = {0}, float pi = {3.14159274}> { f = STFT(signal, step, \"\", length)  t = Transpose<perm = [0, 2, 1, "
-      "3]>(f)  x = Gather<axis = 3>(t, re)  y = Gather<axis = 3>(t, im)  ",
-      arc_tangent("zero", "pi"), " }");
+  const std::string text =
+      cat("(float[1,L] signal) => (angle) <int64 step = {4}, int64 length = {16}, int64 re = {0}, int64 im = {1}, "
+          "float zero = {0}, float pi = {3.14159274}> { f = STFT(signal, step, \"\", length)  t = Transpose<perm = [0, "
+          "2, 1, "
+          "3]>(f)  x = Gather<axis = 3>(t, re)  y = Gather<axis = 3>(t, im)  ",
+          arc_tangent("zero", "pi"), " }");
   const Tensor signal = Tensor::make(DType::Float32, {1, 128});
   float* const at = signal.mutable_data<float>();
   for (std::int64_t i = 0; i < 128; ++i)

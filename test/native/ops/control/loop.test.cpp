@@ -7,18 +7,17 @@ namespace {
 
 /// A Loop of `n` iterations over v, whose body declares what it carries and what it collects as given.
 std::string loop(std::string_view carried, std::string_view scanned) {
-  return cat(
-      "(int64 n, float[k] v) => (o, s) { o, s = Loop<body = b (int64 i, bool c, ", carried, " w) => (bool co, ", carried,
-      " wo, ", scanned, " sc) { co = Identity(c) wo = Add(w, w) sc = Identity(wo) }>(n, \"\", v) }");
+  return cat("(int64 n, float[k] v) => (o, s) { o, s = Loop<body = b (int64 i, bool c, ", carried, " w) => (bool co, ",
+             carried, " wo, ", scanned, " sc) { co = Identity(c) wo = Add(w, w) sc = Identity(wo) }>(n, \"\", v) }");
 }
 
 }  // namespace
 
 TEST_CASE("a Loop that never runs has the scan outputs' dims from what it carries and what its body declares") {
   const Tensor v = f32({2}, {1, 2});
-  for (const auto& [carried, scanned] : {std::pair("float[2]", "float[2]"), std::pair("float[q]", "float[2]"),
-                                         std::pair("float[q]", "float[q]"), std::pair("float[q]", "float[p]"),
-                                         std::pair("float", "float[2]")}) {
+  for (const auto& [carried, scanned] :
+       {std::pair("float[2]", "float[2]"), std::pair("float[q]", "float[2]"), std::pair("float[q]", "float[q]"),
+        std::pair("float[q]", "float[p]"), std::pair("float", "float[2]")}) {
     CAPTURE(carried);
     check_op(loop(carried, scanned), 17, {i64({}, {0}), v}, {v, f32({0, 2}, {})});
     check_op(loop(carried, scanned), 17, {i64({}, {1}), v}, {f32({2}, {2, 4}), f32({1, 2}, {2, 4})});
@@ -28,7 +27,8 @@ TEST_CASE("a Loop that never runs has the scan outputs' dims from what it carrie
       "}>(n, go) }",
       17, {i64({}, {3}), b8({}, {false}), f32({2, 3}, {1, 2, 3, 4, 5, 6})}, {f32({0, 3, 2}, {})});
   check_op(
-      "(int64 n, bool go, float[k] x) => (o, s) { o, s = Loop<body = b (int64 i, bool c, float[q] w) => (c, w, float[p,q] "
+      "(int64 n, bool go, float[k] x) => (o, s) { o, s = Loop<body = b (int64 i, bool c, float[q] w) => (c, w, "
+      "float[p,q] "
       "sc) { z = NonZero(w) f = Cast<to=1>(z) g = Transpose(f) sc = MatMul(g, f) }>(n, go, x) }",
       17, {i64({}, {0}), b8({}, {true}), f32({2}, {1, 2})}, {f32({2}, {1, 2}), f32({0, 0, 2}, {})});
 }

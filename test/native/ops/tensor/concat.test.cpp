@@ -19,7 +19,8 @@ TEST_CASE("Concat joins along any axis") {
 }
 
 TEST_CASE("Concat takes parts without elements whatever their other dims and ranks") {
-  const auto joined = [](std::string_view dims, std::int64_t axis, const std::vector<Value>& parts, const Value& whole) {
+  const auto joined = [](std::string_view dims, std::int64_t axis, const std::vector<Value>& parts,
+                         const Value& whole) {
     check_op(cat("(", dims, ") => (Y) { Y = Concat<axis=", axis, ">(a, b) }"), 13, parts, {whole});
   };
   const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
@@ -33,7 +34,8 @@ TEST_CASE("Concat takes parts without elements whatever their other dims and ran
   }
   joined("a, b", 0, {x, f32({5, 0}, {})}, x);  // rows of nothing are none
   joined("a, b", 0, {f32({3, 0}, {}), f32({4, 0}, {})}, f32({7, 0}, {}));
-  joined("float[A,4] a, float[C,5] b", 0, {f32({0, 4}, {}), f32({1, 5}, {1, 2, 3, 4, 5})}, f32({1, 5}, {1, 2, 3, 4, 5}));
+  joined("float[A,4] a, float[C,5] b", 0, {f32({0, 4}, {}), f32({1, 5}, {1, 2, 3, 4, 5})},
+         f32({1, 5}, {1, 2, 3, 4, 5}));
   joined("float[B,4,P,64] a, float[1,4,S,64] b", 2, {iota(DType::Float32, {0, 4, 0, 64}), noise({1, 4, 5, 64})},
          noise({1, 4, 5, 64}));
   joined("string[A,B] a, string[C] b", 0, {str({1, 1}, {"x"}), str({0}, {})}, str({1, 1}, {"x"}));
