@@ -4,6 +4,7 @@ import { fromNative, InferenceError, isNativeError, typeError } from './errors.j
 import { pathHint, shownModel } from './hints.js';
 import { loadNative } from './load-native.js';
 import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
+import { applyConcurrentRuns } from './options/concurrent-runs.js';
 import { bufferBytes, parseSessionOptions } from './options/session-options.js';
 import { unknownProvider, unknownProviderHint } from './providers.js';
 import { completion, throwIfAborted } from './run/jobs.js';
@@ -18,6 +19,7 @@ export async function createHandler(
   options: Common.SessionOptions = {},
 ): Promise<NativeSessionHandler> {
   const { native, blobs, signal, preferredOutputLocation, onProgress } = parseSessionOptions(options);
+  applyConcurrentRuns();
   const requested = (options as { [requestedProviders]?: readonly string[] })[requestedProviders] ?? [];
   // onnxruntime-common drops names that nobody registered.
   const dropped = requested.find((name) => native.providers.every((provider) => provider.name !== name));
@@ -56,6 +58,7 @@ export async function createHandler(
 /** Loads a model on the calling thread. */
 export function createHandlerSync(source: ModelSource, options: Common.SessionOptions = {}): NativeSessionHandler {
   const { native, blobs, signal, preferredOutputLocation } = parseSessionOptions(options);
+  applyConcurrentRuns();
   throwIfAborted({ signal });
   const [blob] = blobs;
   if (blob !== undefined) {

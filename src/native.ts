@@ -159,4 +159,8 @@ export interface NativeAddon {
   createSessionSync(source: ModelSource, options: NativeSessionOptions): NativeSession;
   /** Ends a run or a load that has not completed; its `done` reports ABORTED. Other numbers are ignored. */
   cancel(job: number): void;
+  /** Ends one that waits for its turn, as past its timeout; one that executes looks at the clock itself. */
+  expire(job: number): void;
+  /** How many runs and loads of the process execute at a time; 0: two for each processor. */
+  setConcurrentRuns(most: number): void;
 }

@@ -1,6 +1,7 @@
 import type { InferenceSession as Common, InferenceSessionHandler, SessionHandler } from 'onnxruntime-common';
 
 import { callNative, fromNative, InferenceError } from './errors.js';
+import { loadNative } from './load-native.js';
 import type { Completion, NativeSession, NativeValueInfo, Wire } from './native.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
@@ -10,6 +11,9 @@ import { decode, type OutputTarget, type ValueMap } from './run/outputs.js';
 import { RunEncoder } from './run/run-encoder.js';
 import { elementTypeOfCode, type ElementType } from './tensor/element-types.js';
 import { EngineTensor } from './tensor/engine-tensor.js';
+
+/** Milliseconds beyond which Node.js's timers end at once. */
+const longestTimer = 2 ** 31 - 1;
 
 /** A session of this engine, as the backend table of onnxruntime-common sees it. */
 export class NativeSessionHandler implements InferenceSessionHandler {
@@ -78,6 +82,9 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     } finally {
       wire.giveBack();
     }
+    const timeout = parsed.native?.timeout ?? 0;
+    const expiry =
+      timeout > 0 && timeout <= longestTimer ? setTimeout(() => loadNative().expire(job), timeout) : undefined;
     try {
       const result = await completion<Wire>(job, parsed.signal, (callback) => {
         settle = callback;
@@ -85,6 +92,8 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       return decode(wire, result, requested);
     } catch (error) {
       throw runError(error, parsed);
+    } finally {
+      clearTimeout(expiry);
     }
   }
 

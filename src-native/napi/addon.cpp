@@ -59,6 +59,16 @@ Napi::Value cancel(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] { Environment::of(info.Env()).cancel(info[0].As<Napi::Number>().Uint32Value()); });
 }
 
+Napi::Value expire(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { Environment::of(info.Env()).expire(info[0].As<Napi::Number>().Uint32Value()); });
+}
+
+Napi::Value set_concurrent_runs(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment::of(info.Env()).engine()->set_concurrent_runs(info[0].As<Napi::Number>().Uint32Value());
+  });
+}
+
 std::vector<provider::ProviderFactory> all_providers() {
   std::vector<provider::ProviderFactory> providers;
   provider::register_all(providers);
@@ -144,6 +154,8 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));
     exports.Set("createSessionSync", Napi::Function::New<create_session_sync>(env, "createSessionSync"));
     exports.Set("cancel", Napi::Function::New<cancel>(env, "cancel"));
+    exports.Set("expire", Napi::Function::New<expire>(env, "expire"));
+    exports.Set("setConcurrentRuns", Napi::Function::New<set_concurrent_runs>(env, "setConcurrentRuns"));
   });
   return exports;
 }

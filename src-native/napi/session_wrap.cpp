@@ -96,6 +96,7 @@ SessionWrap::SessionWrap(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   void* made = Environment::of(info.Env()).constructing();
   if (made == nullptr) throw Napi::TypeError::New(info.Env(), "Illegal constructor");
   session_ = std::move(*static_cast<std::shared_ptr<session::Session>*>(made));
+  lane_.set_most(session_->options().concurrent_runs);
   report_memory();
 }
 
@@ -173,17 +174,19 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
       call->part_overlaps();
       if (call->execute_briefly(*most)) return {info.Env(), call->result(info[0])};
     }
-    if (expected_us) {
+    // One that waits for its turn holds no memory for its results meanwhile.
+    const bool waits = session_->engine().lanes().is_full(lane_);
+    if (expected_us && !waits) {
       call->forecast();
       call->allocate_outputs();
     }
     call->detach(staging_);
     run_begins();
     try {
-      const bool forecast_first = !expected_us && last_result_bytes_ >= kLargeResults;
+      const bool forecast_first = !expected_us && !waits && last_result_bytes_ >= kLargeResults;
       const auto job = std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(call),
                                                 forecast_first ? RunJob::Stage::Forecast : RunJob::Stage::Execute);
-      return Napi::Number::New(info.Env(), Environment::of(info.Env()).start(job));
+      return Napi::Number::New(info.Env(), Environment::of(info.Env()).start(job, &lane_));
     } catch (...) {
       run_ended(last_result_bytes_);
       throw;

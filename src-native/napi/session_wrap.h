@@ -47,6 +47,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   void report_memory();
 
   std::shared_ptr<session::Session> session_;
+  TaskLanes::Lane lane_;  ///< where its runs take their turns
   StagingMemory staging_;
   std::int64_t reported_bytes_ = 0;
   std::size_t runs_ = 0;

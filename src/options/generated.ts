@@ -25,6 +25,7 @@ export const sessionOptionKeys: readonly string[] = [
   'providerFallback',
   'float32MatmulPrecision',
   'memoryLimit',
+  'maxConcurrentRuns',
   'modelCacheDir',
   'signal',
   'onProgress',
@@ -48,6 +49,12 @@ export interface OwnSessionOptions {
    * 2^53 - 1.
    */
   memoryLimit?: number;
+  /**
+   * How many of the session's asynchronous runs execute at a time; others wait for their turn (docs/reliability.md). 0:
+   * as many as the process allows, `env.maxConcurrentRuns`. Default: 0. Throws TypeError; RangeError outside 0 to 2^32
+   * - 1.
+   */
+  maxConcurrentRuns?: number;
   /**
    * A folder in which packed weights are kept, made where it is missing: later loads of the model, in any process, map
    * them instead of packing anew. Only folders that nobody else writes to should be given. Throws TypeError, also for a
@@ -78,6 +85,7 @@ export interface SimpleSessionOptions {
   providerFallback: boolean;
   float32MatmulPrecision: 'highest' | 'high' | 'medium';
   memoryLimit: number;
+  maxConcurrentRuns: number;
   modelCacheDir: string;
 }
 
@@ -100,6 +108,7 @@ export function readSimpleSessionOptions(reader: OptionReader): SimpleSessionOpt
     providerFallback: reader.boolean('providerFallback', true),
     float32MatmulPrecision: reader.oneOf('float32MatmulPrecision', ['highest', 'high', 'medium'], 'highest'),
     memoryLimit: reader.integer('memoryLimit', 0, Number.MAX_SAFE_INTEGER),
+    maxConcurrentRuns: reader.integer('maxConcurrentRuns', 0),
     modelCacheDir: reader.path('modelCacheDir', ''),
   };
 }
@@ -118,8 +127,8 @@ export const runOptionKeys: readonly string[] = [
 /** Options of a run that onnxruntime-common does not declare. */
 export interface OwnRunOptions {
   /**
-   * Ends the run at its next node or loop step; the promise rejects with code ABORTED and the reason as cause. Throws
-   * TypeError.
+   * Ends the run within milliseconds, also within one node; the promise rejects with code ABORTED and the reason as
+   * cause. Throws TypeError.
    */
   signal?: AbortSignal;
   /**

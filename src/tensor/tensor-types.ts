@@ -1,8 +1,15 @@
 import type { Tensor, TensorConstructor as CommonTensorConstructor, TypedTensor } from 'onnxruntime-common';
 
-// The element types that ONNX has and onnxruntime-common lacks. Packed types (6, 4 and 2 bits) show ONNX's raw bytes, low
-// bits first; complex numbers alternate real and imaginary parts.
+// Settings of the process, and the element types that ONNX has and onnxruntime-common lacks. Packed types (6, 4 and 2
+// bits) show ONNX's raw bytes, low bits first; complex numbers alternate real and imaginary parts.
 declare module 'onnxruntime-common' {
+  interface Env {
+    /**
+     * How many asynchronous runs and loads of the process execute at a time; others wait, and sessions take turns. Read by
+     * each `create`. Default: two for each processor.
+     */
+    maxConcurrentRuns?: number;
+  }
   namespace Tensor {
     interface DataTypeMap {
       bfloat16: Uint16Array;

@@ -25,6 +25,7 @@ describe('session options', () => {
       logId: '',
       logSeverityLevel: 2,
       memoryLimit: 0,
+      maxConcurrentRuns: 0,
       modelCacheDir: '',
       freeDimensionOverrides: [],
       externalData: [],

@@ -2,7 +2,9 @@
 #include <numeric>
 #include <vector>
 
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
 
@@ -95,12 +97,15 @@ class TopK : public Kernel {
     T* value = values.mutable_data<T>();
     auto* index = indices.mutable_data<std::int64_t>();
     ctx.parallel_for(rows, 5.0 * static_cast<double>(count), [&](std::size_t begin, std::size_t end, std::size_t) {
+      const kernel::Charge charge(
+          ctx.run(),
+          (is_copied<T, C>(inner) ? static_cast<std::size_t>(count) * sizeof(C) : 0) + order_bytes(count, k));
       std::vector<C> row;
       std::vector<std::int64_t> order;
       for (auto r = static_cast<std::int64_t>(begin); r < static_cast<std::int64_t>(end); ++r) {
         const std::int64_t o = r / inner, i = r % inner;
         const T* from = x + o * count * inner + i;
-        choose(Before<C, Largest>{contiguous(from, inner, count, row)}, count, k, order);
+        choose(ctx.run(), Before<C, Largest>{contiguous(from, inner, count, row)}, count, k, order);
         for (std::int64_t j = 0; j < k; ++j) {
           const std::int64_t at = order[static_cast<std::size_t>(j)], to = (o * k + j) * inner + i;
           value[to] = from[at * inner];
@@ -110,11 +115,22 @@ class TopK : public Kernel {
     });
   }
 
+  static bool are_few(std::int64_t k, std::int64_t count) { return k <= count / 16; }
+  /// Bytes of the lists that choose() makes.
+  static std::size_t order_bytes(std::int64_t count, std::int64_t k) {
+    return 2 * sizeof(std::int64_t) * static_cast<std::size_t>(are_few(k, count) ? k : count);
+  }
+
+  template <class T, class C>
+  static bool is_copied(std::int64_t stride) {
+    return !std::is_same_v<T, C> || stride != 1;
+  }
+
   /// The row as it lies in memory, or a copy in `row`.
   template <class T, class C>
   static const C* contiguous(const T* from, std::int64_t stride, std::int64_t count, std::vector<C>& row) {
     if constexpr (std::is_same_v<T, C>) {
-      if (stride == 1) return from;
+      if (!is_copied<T, C>(stride)) return from;
     }
     row.resize(static_cast<std::size_t>(count));
     for (std::int64_t j = 0; j < count; ++j) row[static_cast<std::size_t>(j)] = widen(from[j * stride]);
@@ -123,8 +139,9 @@ class TopK : public Kernel {
 
   /// The first k elements in `before`'s order. Few of many are kept in a heap that most elements never enter.
   template <class B>
-  void choose(const B& before, std::int64_t count, std::int64_t k, std::vector<std::int64_t>& order) const {
-    const bool few = k <= count / 16;
+  void choose(const kernel::RunContext& run, const B& before, std::int64_t count, std::int64_t k,
+              std::vector<std::int64_t>& order) const {
+    const bool few = are_few(k, count);
     order.resize(static_cast<std::size_t>(few ? k : count));
     std::iota(order.begin(), order.end(), 0);
     if (few) {
@@ -138,14 +155,47 @@ class TopK : public Kernel {
         worst = before.values[order.front()];
       }
     } else if (k < count) {
-      std::nth_element(order.begin(), order.begin() + k - 1, order.end(), before);
+      kernel::Watch watch(run);
+      std::nth_element(order.begin(), order.begin() + k - 1, order.end(), watched(watch, before));
       order.resize(static_cast<std::size_t>(k));
     }
     if (sorted_) {
-      std::sort(order.begin(), order.end(), before);
+      sort(run, before, order);
     } else {
       std::sort(order.begin(), order.end());
     }
+  }
+
+  /// Sorts, with looks in between whether the run is to end: runs that take a moment, which are merged then.
+  template <class B>
+  static void sort(const kernel::RunContext& run, const B& before, std::vector<std::int64_t>& order) {
+    constexpr std::size_t kRun = std::size_t{1} << 16;
+    const std::size_t count = order.size();
+    const auto at = [&](std::size_t i) { return static_cast<std::ptrdiff_t>(std::min(i, count)); };
+    for (std::size_t i = 0; i < count; i += kRun) {
+      if (i > 0) run.check();
+      std::sort(order.begin() + at(i), order.begin() + at(i + kRun), before);
+    }
+    if (count <= kRun) return;
+    kernel::Watch watch(run);
+    std::vector<std::int64_t> merged(count);
+    for (std::size_t width = kRun; width < count; width *= 2) {
+      for (std::size_t i = 0; i < count; i += 2 * width) {
+        const auto middle = order.begin() + at(i + width);
+        std::merge(order.begin() + at(i), middle, middle, order.begin() + at(i + 2 * width), merged.begin() + at(i),
+                   watched(watch, before));
+      }
+      order.swap(merged);
+    }
+  }
+
+  template <class B>
+  static auto watched(kernel::Watch& watch, const B& before) {
+    constexpr double kNsPerComparison = 10;
+    return [&](std::int64_t a, std::int64_t b) {
+      watch.did(kNsPerComparison);
+      return before(a, b);
+    };
   }
 
   std::int64_t axis_;

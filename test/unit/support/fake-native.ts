@@ -164,6 +164,8 @@ export class FakeAddon implements NativeAddon {
   failure: NativeError | undefined;
   created: { source: unknown; options: NativeSessionOptions }[] = [];
   cancelled: number[] = [];
+  expired: number[] = [];
+  concurrentRuns: number | undefined;
 
   reset(): FakeSession {
     this.session = new FakeSession();
@@ -198,5 +200,11 @@ export class FakeAddon implements NativeAddon {
   }
   cancel(job: number): void {
     this.cancelled.push(job);
+  }
+  expire(job: number): void {
+    this.expired.push(job);
+  }
+  setConcurrentRuns(most: number): void {
+    this.concurrentRuns = most;
   }
 }
