@@ -28,6 +28,7 @@ export const sessionOptionKeys: readonly string[] = [
   'memoryLimit',
   'maxConcurrentRuns',
   'modelCacheDir',
+  'tuning',
   'signal',
   'onLog',
   'onProgress',
@@ -63,6 +64,13 @@ export interface OwnSessionOptions {
    * path that begins with '~'.
    */
   modelCacheDir?: string;
+  /**
+   * How an operator's method is chosen where it has several: by a model of their costs, or by the time that each takes
+   * at load on the node's shapes ('measure'; nodes whose sizes are not known then follow the model). `modelCacheDir`
+   * keeps what was measured. Methods round differently, so two loads that measure may differ in last bits. Default:
+   * 'off'. Throws TypeError.
+   */
+  tuning?: 'off' | 'measure';
   /** Ends the load: the promise rejects with ABORTED and the signal's reason as cause. Throws TypeError. */
   signal?: AbortSignal;
   /**
@@ -95,6 +103,7 @@ export interface SimpleSessionOptions {
   memoryLimit: number;
   maxConcurrentRuns: number;
   modelCacheDir: string;
+  tuning: 'off' | 'measure';
 }
 
 /** Reads those. Throws TypeError and RangeError for wrong values, in the order of the schema. */
@@ -118,6 +127,7 @@ export function readSimpleSessionOptions(reader: OptionReader): SimpleSessionOpt
     memoryLimit: reader.integer('memoryLimit', 0, Number.MAX_SAFE_INTEGER),
     maxConcurrentRuns: reader.integer('maxConcurrentRuns', 0),
     modelCacheDir: reader.path('modelCacheDir', ''),
+    tuning: reader.oneOf('tuning', ['off', 'measure'], 'off'),
   };
 }
 

@@ -27,6 +27,7 @@ describe('session options', () => {
       memoryLimit: 0,
       maxConcurrentRuns: 0,
       modelCacheDir: '',
+      tuning: 'off',
       freeDimensionOverrides: [],
       externalData: [],
       config: [],

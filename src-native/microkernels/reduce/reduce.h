@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
-
 // Float32 reductions and row normalisations. Minimum and maximum are NaN if any element is NaN.
 namespace infernode::microkernels {
 
@@ -47,7 +45,5 @@ struct ReduceTable {
   // keys[n][kOrderColumns]; 0 < k <= n, k <= kMostBest, and no key is the least int32.
   void (*best)(const std::int32_t* keys, std::size_t n, std::size_t k, std::int32_t* indices) noexcept;
 };
-
-const ReduceTable& reduce_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

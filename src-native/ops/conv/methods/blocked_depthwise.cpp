@@ -17,7 +17,7 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 }  // namespace
 
 BlockedDepthwise::BlockedDepthwise(kernel::KernelInfo& info, const ConvSite& site)
-    : table_(microkernels::blocked_conv_table(site.rung, site.loop_precision())) {
+    : table_(site.kernels().blocked_conv) {
   if (site.weight == nullptr) return;
   const tensor::Shape shape = site.weight->shape();
   packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".depthwise"),
