@@ -1,9 +1,11 @@
 import './start-up/early-load.js';
 
 import { registerBackends } from './backend.js';
+import { installImages } from './image/install.js';
 import { warmUp } from './start-up/warm-up.js';
 
 registerBackends();
+installImages();
 warmUp();
 
 export { createBatcher, type Batcher, type BatcherRunOptions } from './batching/batcher.js';
@@ -18,8 +20,12 @@ export {
   type TypedInferenceSession,
 } from './inference-session.js';
 export type { ModelStream } from './model-source.js';
+export type { LogListener, LogMessage } from './options/log-message.js';
 export type { LoadProgress } from './options/load-progress.js';
 export type { FeedsOf, ModelTensor, ModelTypes, ModelValue, OutputsOf } from './model-types.js';
+export type { GraphNode, GraphValue, SessionGraph, SessionMemory } from './inspect/graph.js';
+export type { WarmUpShapes } from './inspect/warm-feeds.js';
+export type { FromImageOptions, ImageLike, ImageSource, ToImageOptions } from './image/image-types.js';
 export { IoBinding } from './io-binding.js';
 export type { OperatorProfile, ProfileEvent, ProfileSummary } from './profile-summary.js';
 export type { NullExecutionProviderOption, ProviderOption } from './options/provider-options.js';

@@ -11,6 +11,9 @@ import {
 import { resolveHandler } from './backend.js';
 import { InferenceError, typeError } from './errors.js';
 import { typeNameHint } from './hints.js';
+import { describeSession } from './inspect/describe.js';
+import type { SessionGraph } from './inspect/graph.js';
+import { warmFeeds, type WarmUpShapes } from './inspect/warm-feeds.js';
 import { IoBinding } from './io-binding.js';
 import { createHandlerSync } from './load-model.js';
 import { parseModelArguments, parseModelArgumentsSync } from './model-arguments.js';
@@ -232,6 +235,29 @@ export class InferenceSession implements CommonSession {
    */
   get memoryBytes(): number {
     return this.native().native.memoryBytes();
+  }
+
+  /**
+   * The graph as it runs, after the optimizer: nodes, types and shapes, where each node runs, and what memory is for.
+   * Throws INVALID_ARGUMENT for a session of another backend, and DISPOSED.
+   */
+  graph(): SessionGraph {
+    return this.native().graph();
+  }
+
+  /** The same for people: a text of some lines. Throws what `graph` throws. */
+  describe(): string {
+    return describeSession(this, this.graph());
+  }
+
+  /**
+   * Runs the model on zeros of these shapes, so that the first run of each finds its plan made and its memory there:
+   * dims by input name, or sizes by the names of free dims; several to warm up for several. Rejects with what `run`
+   * rejects with, and RangeError for names that there are not.
+   */
+  async warmUp(...shapes: readonly WarmUpShapes[]): Promise<void> {
+    const { inputs } = this.native().native;
+    for (const each of shapes.length === 0 ? [{}] : shapes) await this.run(warmFeeds(inputs, each));
   }
 
   /** Inputs and outputs to fix for many runs. Throws INVALID_ARGUMENT for a session of another backend. */

@@ -1,8 +1,10 @@
 import type { InferenceSession as Common, InferenceSessionHandler, SessionHandler } from 'onnxruntime-common';
 
 import { callNative, fromNative, InferenceError } from './errors.js';
+import { readGraph, type SessionGraph } from './inspect/graph.js';
 import { loadNative } from './load-native.js';
 import type { Completion, NativeSession, NativeValueInfo, Wire } from './native.js';
+import { flushLog, forget } from './options/log-listeners.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
@@ -25,10 +27,18 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   readonly overridableInputNames: readonly string[];
   readonly #native: NativeSession;
   readonly #encoder: RunEncoder;
+  readonly #logKey: number;
   #released = false;
 
-  constructor(native: NativeSession, preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation']) {
+  /** `logKey`: of the listener that hears its messages, 0 for none. */
+  constructor(
+    native: NativeSession,
+    preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation'],
+    logKey = 0,
+  ) {
     this.#native = native;
+    this.#logKey = logKey;
+    forget(logKey, this);
     const { inputs, outputs } = native;
     const required = inputs.filter((info) => !info.overridable);
     this.inputNames = required.map((info) => info.name);
@@ -113,6 +123,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       throw runError(error, parsed);
     } finally {
       wire.giveBack();
+      flushLog();
     }
   }
 
@@ -123,6 +134,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     await new Promise<void>((resolve, reject) => {
       try {
         this.#native.release((error) => {
+          forget(this.#logKey);
           if (error === undefined) resolve();
           else reject(fromNative(error));
         });
@@ -139,6 +151,12 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   allocate(type: ElementType, dims: readonly number[], device: string): EngineTensor {
     this.#ensureOpen();
     return callNative(() => new EngineTensor(this.#native.allocate(type.code, dims, device)));
+  }
+
+  /** The graph as it runs. Throws DISPOSED after `dispose`. */
+  graph(): SessionGraph {
+    this.#ensureOpen();
+    return readGraph(callNative(() => this.#native.graph()));
   }
 
   /** Begins a profile, if there is none. Throws DISPOSED after `dispose`. */

@@ -86,6 +86,7 @@ std::shared_ptr<Environment> Environment::create(Napi::Env env) {
                  },
                  &self->wake_));
   check(env, napi_unref_threadsafe_function(env, self->wake_));
+  self->log_ = std::make_shared<LogQueue>(self->wake_);
   check(env, napi_add_env_cleanup_hook(
                  env, [](void* environment) { static_cast<Environment*>(environment)->close(); }, self.get()));
   return self;
@@ -261,7 +262,22 @@ bool Environment::resume(Job& job) noexcept {
   return true;
 }
 
+void Environment::deliver_log() {
+  if (log_function.IsEmpty()) return;
+  for (const LogQueue::Message& message : log_->take()) {
+    const Napi::HandleScope scope(env_);
+    try {
+      log_function.Call({Napi::Number::New(env_, message.key),
+                         Napi::Number::New(env_, static_cast<double>(message.severity)),
+                         Napi::String::New(env_, message.category), Napi::String::New(env_, message.text)});
+    } catch (const Napi::Error&) {
+      return;  // JavaScript is being terminated
+    }
+  }
+}
+
 void Environment::drain() {
+  deliver_log();
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -281,6 +297,7 @@ void Environment::close() noexcept {
   {
     std::unique_lock lock(mutex_);
     closing_ = true;
+    log_->close();
     for (const auto& [number, job] : jobs_) {
       job->cancel().cancel();
       if (engine_ && engine_->lanes().remove(*job)) --working_;

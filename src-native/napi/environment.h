@@ -11,6 +11,7 @@
 #include "base/function_ref.h"
 #include "base/thread_pool/task_lanes.h"
 #include "kernel/run_context.h"
+#include "napi/log_queue.h"
 #include "session/engine.h"
 
 namespace infernode::napi {
@@ -84,6 +85,12 @@ class Environment : public std::enable_shared_from_this<Environment> {
   /// Ends a job that has not begun: it is past its timeout. One that has begun looks at the clock itself.
   void expire(std::uint32_t number);
 
+  /// Has `log_function` hear the messages that wait.
+  void deliver_log();
+  LogQueue& log() { return *log_; }
+  /// Hears the messages of sessions: key, severity, category and text. It does not throw.
+  Napi::FunctionReference log_function;
+
   /// Calls `work` on another thread, or here where there is none to be had, and returns when it has ended. For work
   /// that may never end: it is cancelled where JavaScript is being terminated (worker.terminate(), process.exit(), a
   /// timeout of vm), of which this thread learns only by running some.
@@ -121,6 +128,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   std::map<std::uint32_t, std::shared_ptr<Job>> jobs_;
   std::uint32_t last_number_ = 0;
   napi_threadsafe_function wake_ = nullptr;
+  std::shared_ptr<LogQueue> log_;
 
   std::mutex mutex_;  ///< guards what follows, which engine threads touch
   std::condition_variable idle_;

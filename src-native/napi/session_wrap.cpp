@@ -3,6 +3,7 @@
 #include "napi/errors.h"
 #include "napi/metadata.h"
 #include "napi/options.h"
+#include "napi/plan_description.h"
 #include "napi/tensor_wrap.h"
 #include "runtime/brief/brief_run.h"
 
@@ -83,7 +84,8 @@ void SessionWrap::define(Napi::Env env) {
        InstanceMethod<&SessionWrap::run_sync>("runSync"), InstanceMethod<&SessionWrap::allocate>("allocate"),
        InstanceMethod<&SessionWrap::start_profiling>("startProfiling"),
        InstanceMethod<&SessionWrap::end_profiling>("endProfiling"),
-       InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::release>("release")});
+       InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::graph>("graph"),
+       InstanceMethod<&SessionWrap::release>("release")});
   Environment::of(env).session_class = Napi::Persistent(constructor);
 }
 
@@ -249,6 +251,17 @@ Napi::Value SessionWrap::end_profiling(const Napi::CallbackInfo& info) {
 Napi::Value SessionWrap::memory_bytes(const Napi::CallbackInfo& info) {
   return guarded(info.Env(),
                  [&] { return Napi::Number::New(info.Env(), static_cast<double>(session_->memory_bytes())); });
+}
+
+Napi::Value SessionWrap::graph(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    ensure_open();
+    Napi::Value description;
+    session_->inspect([&](const runtime::ExecutionPlan& plan, const session::Session::Memory& memory) {
+      description = describe_plan(info.Env(), plan, memory);
+    });
+    return description;
+  });
 }
 
 Napi::Value SessionWrap::release(const Napi::CallbackInfo& info) {

@@ -39,6 +39,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   Napi::Value start_profiling(const Napi::CallbackInfo& info);
   Napi::Value end_profiling(const Napi::CallbackInfo& info);
   Napi::Value memory_bytes(const Napi::CallbackInfo& info);
+  Napi::Value graph(const Napi::CallbackInfo& info);
   Napi::Value release(const Napi::CallbackInfo& info);
 
   void ensure_open() const;

@@ -25,6 +25,13 @@ inline constexpr std::pair<std::string_view, microkernels::Float32Precision> kFl
     {"medium", microkernels::Float32Precision::kMedium},
 };
 
+enum class Tuning { kOff, kMeasure };
+
+inline constexpr std::pair<std::string_view, Tuning> kTuningNames[] = {
+    {"off", Tuning::kOff},
+    {"measure", Tuning::kMeasure},
+};
+
 /// Settings of one session. TypeScript has checked types and ranges.
 struct SessionOptions {
   /// executionProviders: The providers in order of preference: names, or objects whose `name` decides what options they
@@ -77,6 +84,15 @@ struct SessionOptions {
   /// modelCacheDir: A folder in which packed weights are kept, made where it is missing: later loads of the model, in
   /// any process, map them instead of packing anew. Only folders that nobody else writes to should be given.
   std::string model_cache_dir{};
+  /// tuning: How an operator's method is chosen where it has several: by a model of their costs, or by the time that
+  /// each takes at load on the node's shapes ('measure'; nodes whose sizes are not known then follow the model).
+  /// `modelCacheDir` keeps what was measured. Methods round differently, so two loads that measure may differ in last
+  /// bits.
+  Tuning tuning = Tuning::kOff;
+  /// onLog: Hears the session's messages from `logSeverityLevel` on, in the place of stderr: `{ severity, category,
+  /// message, logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is
+  /// kept until the session is released or collected.
+  LogSink log_sink{};
 };
 
 /// Calls visit(key, member, names of its values | the number that stands for none) for each simple option.
@@ -98,6 +114,7 @@ void each_option(SessionOptions& to, Visit&& visit) {
   visit("memoryLimit", to.memory_limit, Absent{0});
   visit("maxConcurrentRuns", to.concurrent_runs, Absent{0});
   visit("modelCacheDir", to.model_cache_dir);
+  visit("tuning", to.tuning, kTuningNames);
 }
 
 /// Settings of one run. TypeScript has checked types and ranges.

@@ -1,5 +1,6 @@
 // Written by `node scripts/options.mjs` from src/options/schema.json: do not edit.
 import type { LoadProgress } from './load-progress.js';
+import type { LogListener } from './log-message.js';
 import type { OptionReader } from './option-reader.js';
 
 /** Every key that the options of a session may have. */
@@ -27,7 +28,9 @@ export const sessionOptionKeys: readonly string[] = [
   'memoryLimit',
   'maxConcurrentRuns',
   'modelCacheDir',
+  'tuning',
   'signal',
+  'onLog',
   'onProgress',
 ];
 
@@ -61,8 +64,21 @@ export interface OwnSessionOptions {
    * path that begins with '~'.
    */
   modelCacheDir?: string;
+  /**
+   * How an operator's method is chosen where it has several: by a model of their costs, or by the time that each takes
+   * at load on the node's shapes ('measure'; nodes whose sizes are not known then follow the model). `modelCacheDir`
+   * keeps what was measured. Methods round differently, so two loads that measure may differ in last bits. Default:
+   * 'off'. Throws TypeError.
+   */
+  tuning?: 'off' | 'measure';
   /** Ends the load: the promise rejects with ABORTED and the signal's reason as cause. Throws TypeError. */
   signal?: AbortSignal;
+  /**
+   * Hears the session's messages from `logSeverityLevel` on, in the place of stderr: `{ severity, category, message,
+   * logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is kept until
+   * the session is released or collected. Throws TypeError.
+   */
+  onLog?: LogListener;
   /**
    * Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive, 'prepare' when
    * the engine begins, 'ready' when the session is made; `loaded` and `total` count bytes. Of `create` alone. Throws
@@ -87,6 +103,7 @@ export interface SimpleSessionOptions {
   memoryLimit: number;
   maxConcurrentRuns: number;
   modelCacheDir: string;
+  tuning: 'off' | 'measure';
 }
 
 /** Reads those. Throws TypeError and RangeError for wrong values, in the order of the schema. */
@@ -110,6 +127,7 @@ export function readSimpleSessionOptions(reader: OptionReader): SimpleSessionOpt
     memoryLimit: reader.integer('memoryLimit', 0, Number.MAX_SAFE_INTEGER),
     maxConcurrentRuns: reader.integer('maxConcurrentRuns', 0),
     modelCacheDir: reader.path('modelCacheDir', ''),
+    tuning: reader.oneOf('tuning', ['off', 'measure'], 'off'),
   };
 }
 

@@ -20,6 +20,7 @@ export class OptionReader {
     return this.get(key) !== undefined;
   }
 
+  /** What is inherited does not count: a key that somebody set on Object.prototype is nobody's option. */
   get(key: string): unknown {
     return Object.hasOwn(this.options, key) ? (this.options as Record<string, unknown>)[key] : undefined;
   }

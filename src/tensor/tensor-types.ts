@@ -1,3 +1,4 @@
+import type { FromImageOptions, ImageSource } from '../image/image-types.js';
 import type { Tensor, TensorConstructor as CommonTensorConstructor, TypedTensor } from 'onnxruntime-common';
 
 // Settings of the process, and the element types that ONNX has and onnxruntime-common lacks. Packed types (6, 4 and 2
@@ -51,8 +52,19 @@ export interface Float16ArrayLike extends ArrayBufferView {
   readonly [Symbol.toStringTag]: 'Float16Array';
 }
 
+/** `Tensor.fromImage` as this package has it. */
+export interface FromImage {
+  (source: ImageSource, options: FromImageOptions & { dataType: 'uint8' }): Promise<TypedTensor<'uint8'>>;
+  (source: ImageSource, options?: FromImageOptions & { dataType?: 'float32' }): Promise<TypedTensor<'float32'>>;
+}
+
 /** The Tensor class of onnxruntime-common, constructed from more: every ONNX type, other realms' arrays. */
 export interface TensorConstructor extends CommonTensorConstructor {
+  /**
+   * A tensor of a picture: of pixels, or of a file by `sharp` where that is installed; cropped, resized and normalised
+   * by the engine. Rejects with TypeError and RangeError for wrong options, INVALID_ARGUMENT and IO.
+   */
+  readonly fromImage: FromImage & CommonTensorConstructor['fromImage'];
   /** Dims that are known when the program is compiled (`[1, 3] as const`) are part of the tensor's type. */
   new <T extends Tensor.Type, D extends readonly number[]>(
     type: T,

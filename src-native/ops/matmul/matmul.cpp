@@ -172,12 +172,14 @@ void register_matmul(kernel::OpRegistrar& r) {
       .version(13, "A:T, B:T -> Y:T; T = floats|uint32|uint64|int32|int64|bfloat16")
       .infer(infer_matmul)
       .kernel<MatMul>()
+      .methods(product_methods)
       .product();
   for (const char* name : {"FusedMatMul", "TransposeMatMul"}) {
     r.op(name, "com.microsoft")
         .version(1, "A:T, B:T -> Y:T; T = floats_bf16")
         .infer(infer_fused_matmul)
         .kernel<MatMul>()
+        .methods(product_methods)
         .product();
   }
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "kernel/kernel.h"
 #include "microkernels/gemm/gemm.h"
@@ -11,8 +13,11 @@
 namespace infernode::ops {
 
 /// The loops for products of the node's inputs: of a B of float32 packed for the session's precision, of others as
-/// float32.
+/// float32; those of vectors where the node's method asks for them.
 const microkernels::GemmTable& product_table(const kernel::KernelInfo& info);
+/// Of a node whose kernel takes product_table(), for kernel::OpBuilder::methods: the matrix unit, or vectors, which may
+/// be quicker at few rows and short sums. None where the CPU has no such unit or sizes are symbols.
+std::vector<std::string> product_methods(const kernel::KernelInfo& info);
 
 /// A constant right-hand side, packed once and shared between sessions.
 class PackedMatrix {
@@ -51,9 +56,6 @@ std::optional<microkernels::FloatType> gemm_type(tensor::DType type);
 
 /// Writes a float32 result as the output's 16-bit type.
 void narrow(const microkernels::KernelSet& kernels, const float* from, const tensor::Tensor& to);
-inline void narrow(CpuRung rung, const float* from, const tensor::Tensor& to) {
-  narrow(microkernels::kernel_set(rung), from, to);
-}
 /// Memory for a float32 result that becomes `out`: out itself where it is float32, scratch (held by `hold`) otherwise.
 float* float_target(kernel::KernelContext& ctx, const tensor::Tensor& out, tensor::Buffer& hold);
 

@@ -32,6 +32,7 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   plan->keep_constants(uses, releases);
   plan->environment_.load = nullptr;
   plan->environment_.cache = nullptr;
+  plan->environment_.tuner = nullptr;
   plan->environment_.held = nullptr;
   for (const auto& [at, bytes] : held.sizes) plan->held_bytes_ += bytes;
   plan->find_pinned();
@@ -181,6 +182,11 @@ bool ExecutionPlan::takes_input_on(ValueId input, tensor::Device device) const {
     if (reads(step.implicit)) return false;
     return !reads(step.inputs) || (step.is_copy && step.output_on_device && step.provider->device() == device);
   });
+}
+
+std::size_t ExecutionPlan::last_arena_bytes() const {
+  const std::lock_guard lock(cache_mutex_);
+  return cache_.empty() ? 0 : cache_.front().plan->arena_bytes;
 }
 
 }  // namespace infernode::runtime

@@ -23,7 +23,7 @@ std::size_t packed_bytes(const tensor::Shape& shape) {
 }  // namespace
 
 BlockedDepthwise::BlockedDepthwise(kernel::KernelInfo& info, const ConvSite& site)
-    : table_(microkernels::blocked_conv_table(site.rung, site.loop_precision())) {
+    : table_(site.kernels().blocked_conv) {
   if (site.weight == nullptr) return;
   const tensor::Shape shape = site.weight->shape();
   packed_ = packed_weight(info, 1, cat("blocked.", table_.name, ".depthwise"), packed_bytes(shape),

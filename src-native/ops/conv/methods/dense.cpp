@@ -13,9 +13,7 @@ using microkernels::ConvWay;
 namespace {
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
-const microkernels::ConvTable& table_of(const ConvSite& site) {
-  return microkernels::conv_table(site.rung, site.precision);
-}
+const microkernels::ConvTable& table_of(const ConvSite& site) { return site.kernels().conv; }
 
 }  // namespace
 

@@ -89,7 +89,7 @@ cost::Terms terms(const ConvSite& site) {
 }
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo&, const ConvSite& site) {
-  return std::make_unique<ConvDepthwise>(microkernels::conv_table(site.rung, site.precision));
+  return std::make_unique<ConvDepthwise>(site.kernels().conv);
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ class ConvDft final : public ConvRunner {
  public:
   ConvDft(kernel::KernelInfo& info, const Found& found, std::unique_ptr<const DftExactFrames> exact,
           std::unique_ptr<ConvRunner> otherwise)
-      : table_(microkernels::dft_table(info.cpu_rung())),
+      : table_(info.kernels().dft),
         length_(found.basis.length),
         bins_(found.basis.bins),
         real_(found.basis.real),

@@ -30,6 +30,8 @@ struct ConvSite {
   microkernels::Float32Precision precision = microkernels::Float32Precision::kHighest;
 
   bool depthwise() const { return shape.in_channels == 1 && groups > 1; }
+  /// The loops that the method runs.
+  const microkernels::KernelSet& kernels() const { return microkernels::kernel_set(rung, loop_precision()); }
   microkernels::Float32Precision loop_precision() const {
     return exact ? microkernels::Float32Precision::kHighest : precision;
   }
@@ -103,9 +105,12 @@ extern const ConvMethod kConvDft, kConvFew, kConvDirect, kConvColumns, kConvUnit
     kConvBlockedPoints, kConvBlockedPlanes, kConvBlockedWinograd, kConvBlockedGroups, kConvBlockedDepthwise,
     kConvBlockedDepthwiseAny;
 
-/// The quickest method's, of the node that the kernel is built for; where little is known of it, one for any.
+/// By the node's method or, where none is given, the quickest; where little is known of the node, one for any.
 std::unique_ptr<ConvRunner> make_conv(kernel::KernelInfo& info);
-/// The quickest method's over blocks; null where none can run there.
+/// The same over blocks; null where no method can run there.
 std::unique_ptr<BlockedRunner> make_blocked_conv(kernel::KernelInfo& info, ConvSite site);
+/// The names of conv_choices(), for kernel::KernelDef::methods; none where lengths are symbols, since what is quickest
+/// at one length says little of others.
+std::vector<std::string> method_names(const ConvSite& site, ConvLayout layout);
 
 }  // namespace infernode::ops

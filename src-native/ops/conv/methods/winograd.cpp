@@ -19,7 +19,7 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
 class ConvWinograd final : public ConvRunner {
  public:
-  ConvWinograd(kernel::KernelInfo& info, const ConvSite& site) : table_(microkernels::winograd_table(site.rung)) {
+  ConvWinograd(kernel::KernelInfo& info, const ConvSite& site) : table_(site.kernels().winograd) {
     const std::size_t out_channels = site.shape.out_channels, in_channels = site.shape.in_channels;
     const std::size_t bytes = checked_mul(table_.packed_weight_floats(out_channels, in_channels), sizeof(float));
     packed_ = packed_weight(info, 1, cat("winograd.", table_.name), bytes, [&](const tensor::Tensor& weight) {
@@ -78,7 +78,7 @@ class ConvWinograd final : public ConvRunner {
 bool can_run(const ConvSite& site) {
   const ConvShape& s = site.shape;
   return site.weight != nullptr && site.groups == 1 && site.axes == 2 && site.rung != CpuRung::Amx &&
-         is_winograd_window(s) && microkernels::winograd_pays(microkernels::winograd_table(site.rung), s);
+         is_winograd_window(s) && microkernels::winograd_pays(site.kernels().winograd, s);
 }
 bool fits_weight(const ConvSite& site) {
   return microkernels::winograd_holds(site.shape.out_channels, site.shape.in_channels, site.weight->data<float>());
