@@ -8,6 +8,7 @@
 #include "kernel/inference.h"
 #include "passes/operators.h"
 #include "passes/pipeline.h"
+#include "passes/sound_inference.h"
 #include "tensor/dispatch.h"
 
 namespace infernode::passes {
@@ -26,12 +27,12 @@ using tensor::Tensor;
 class Numbers {
  public:
   Numbers(const Graph& graph, const kernel::Registry& registry)
-      : graph_(graph), inferred_(kernel::infer_values(graph, graph.topological_order(), {}, {}, registry)) {}
+      : graph_(graph), inferred_(infer_sound(graph, graph.topological_order(), registry)) {}
 
   bool is(ValueId id, double wanted) const {
     if (id == kNoValue) return false;
     const Tensor* given = constant(graph_, id);
-    const Tensor known = given != nullptr ? *given : kernel::known_tensor(inferred_, id);
+    const Tensor known = given != nullptr ? *given : inferred_ ? kernel::known_tensor(*inferred_, id) : Tensor();
     if (!known || known.numel() != 1 || !(tensor::is_floating(known.dtype()) || tensor::is_integer(known.dtype())))
       return false;
     constexpr double kHalfPrecision = 2e-3;  // of pi
@@ -41,7 +42,7 @@ class Numbers {
 
  private:
   const Graph& graph_;
-  kernel::InferredGraph inferred_;
+  std::optional<kernel::InferredGraph> inferred_;
 };
 
 /// Finds what exporters write for atan2(y, x):
