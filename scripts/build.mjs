@@ -52,6 +52,10 @@ export const common = {
   },
 };
 
+/** Says what to do where a bundler put the file into an ES module: what follows needs CommonJS. */
+const bundled = `if (typeof __filename === 'undefined')
+  throw Object.assign(new Error("infernode was bundled into an ES module, where it cannot find its binary: have it left out of the bundle (esbuild --external:infernode; docs/bundlers.md has the others)."), { code: 'NO_BINARY' });`;
+
 /** Writes src/ as one file, which is what `require` loads. */
 export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
   const { build } = await import('esbuild');
@@ -65,7 +69,7 @@ export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
     format: 'cjs',
     packages: 'external',
     sourcemap: true,
-    banner: { js: `'use strict';` },
+    banner: { js: `'use strict';\n${bundled}` },
     plugins,
     logLevel: 'warning',
   });

@@ -13,6 +13,7 @@ import { withOwnBytes } from './model-arguments.js';
 import { parseProviders } from './options/provider-options.js';
 import type { SessionOptions } from './options/session-options.js';
 import { browserOnly, unknownProviderHint } from './providers.js';
+import { onnxruntimeBeside } from './onnxruntime-beside.js';
 import { version } from './version.js';
 
 const backend: Backend = {
@@ -23,24 +24,45 @@ const backend: Backend = {
 /** The names in the table that are this engine's, and whether it has them: another package may have been first. */
 const entered = new Map<string, boolean>();
 
+/** Below that of onnxruntime-node, which fails to load where a name has an owner of its own priority. */
+const ours = 99;
+
 /**
  * Enters the engine into onnxruntime-common's table under every provider name: those of this binary as defaults, the
- * others so that asking for them says why they cannot start. A name keeps its first owner, where that is
- * onnxruntime-node or another copy of this package.
+ * others so that asking for them says why they cannot start. The table keeps a name's first owner. It is left to
+ * onnxruntime-node where that is installed beside: each package then makes its own sessions, whichever loads first.
  */
 export function registerBackends(): void {
-  for (const { name, bundled } of loadNative().listSupportedBackends()) {
-    if (!browserOnly.has(name)) entered.set(name, enter(name, bundled ? 100 : -1));
+  const shared = onnxruntimeBeside();
+  for (const { name, bundled } of providerNames()) {
+    if (!browserOnly.has(name)) entered.set(name, !shared && enter(name, bundled ? ours : -1));
   }
-  Object.defineProperty(env.versions, 'node', { value: version, enumerable: true, configurable: true });
+  const { versions } = env;
+  if (Object.getOwnPropertyDescriptor(versions, 'node')?.configurable === false) return; // onnxruntime-node's
+  Object.defineProperty(versions, 'node', { value: version, enumerable: true, configurable: true });
 }
 
+/** Where there is no addon, 'cpu' stands for all: asking for it says so. */
+function providerNames(): readonly { name: string; bundled: boolean }[] {
+  try {
+    return loadNative().listSupportedBackends();
+  } catch {
+    return [{ name: 'cpu', bundled: true }];
+  }
+}
+
+/** Whether the name is this engine's now. The table tells only by refusing a second owner of the same priority. */
 function enter(name: string, priority: number): boolean {
   try {
     registerBackend(name, backend, priority);
-    return true;
   } catch {
+    return false; // another copy of this package
+  }
+  try {
+    registerBackend(name, { ...backend }, priority);
     return false;
+  } catch {
+    return true;
   }
 }
 

@@ -5,6 +5,7 @@ export type ErrorCode =
   | 'INVALID_ARGUMENT'
   | 'SHAPE_MISMATCH'
   | 'PROVIDER_UNAVAILABLE'
+  | 'NO_BINARY'
   | 'ABORTED'
   | 'DISPOSED'
   | 'OUT_OF_MEMORY'
@@ -33,7 +34,8 @@ export interface ErrorFields {
 
 /**
  * Thrown for everything but wrong arguments, which are TypeError or RangeError with the same `code` and fields. Its
- * `name` is 'Error', as clients of onnxruntime-node expect ('AbortError' when aborted); test `code` or `instanceof`.
+ * `name` is 'Error', as clients of onnxruntime-node expect, but where something was aborted: 'TimeoutError' by the option
+ * `timeout`, 'AbortError' by all else. Test `code` or `instanceof`.
  */
 export class InferenceError extends Error implements ErrorFields {
   /** What went wrong. */
@@ -47,10 +49,16 @@ export class InferenceError extends Error implements ErrorFields {
   declare readonly path?: string;
   declare readonly details?: readonly string[];
 
-  constructor(code: ErrorCode, message: string, fields?: ErrorFields, options?: { cause?: unknown }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    fields?: ErrorFields,
+    options?: { cause?: unknown; timedOut?: boolean },
+  ) {
     super(message, options);
     this.code = code;
-    if (code === 'ABORTED') Object.defineProperty(this, 'name', { value: 'AbortError', configurable: true });
+    const name = options?.timedOut ? 'TimeoutError' : 'AbortError';
+    if (code === 'ABORTED') Object.defineProperty(this, 'name', { value: name, configurable: true });
     assignFields(this, fields);
   }
 }
@@ -80,9 +88,9 @@ export function isNativeError(error: unknown): error is NativeError {
  * Makes the error that the user sees of one that the addon reported; others pass through. Call it in the user's async
  * call chain (not in the addon's callback), so that the stack names the user's code.
  */
-export function fromNative(error: unknown, cause?: unknown): unknown {
+export function fromNative(error: unknown, options?: { cause?: unknown; timedOut?: boolean }): unknown {
   if (!isNativeError(error)) return error;
-  return new InferenceError(error.code, error.message, error, cause === undefined ? undefined : { cause });
+  return new InferenceError(error.code, error.message, error, options);
 }
 
 /** Calls the addon, whose errors become those that the user sees. */

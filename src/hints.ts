@@ -28,14 +28,6 @@ export function typeNameHint(name: string): string {
 export function modelHint(value: unknown): string {
   const got = ` Got ${describe(value)}.`;
   if (typeof value !== 'object' || value === null) return got;
-  if (value instanceof URL) {
-    return value.protocol === 'file:'
-      ? ' It is a URL: give fileURLToPath(url), of node:url.'
-      : ' It is a URL: fetch it and give its bytes.';
-  }
-  if (typeof (value as { arrayBuffer?: unknown }).arrayBuffer === 'function') {
-    return ' Give its bytes: await value.arrayBuffer().';
-  }
   return promiseHint(value) || got;
 }
 
@@ -50,6 +42,13 @@ const isHomePath = (path: string): boolean => /^~([/\\]|$)/.test(path);
 /** What is longer is no path, most likely. */
 const mostOfPath = 200;
 
+const isBase64 = (path: string): boolean => path.length > mostOfPath && /^[A-Za-z0-9+/_-]+={0,2}\s*$/.test(path);
+
+/** What was given for a model's path, for a message: a model's own text is left out. */
+export function shownModel(path: string): string {
+  return isBase64(path) ? `a text of ${path.length} characters` : shownPath(path);
+}
+
 /** What was given for a path, for a message: cut short where it is too long for one. */
 export function shownPath(path: string): string {
   return path.length > mostOfPath ? `${path.slice(0, 60)}... (${path.length} characters)` : path;
@@ -61,11 +60,10 @@ export const homeOptionHint = (path: string): string =>
 
 /** About a path that could not be opened. */
 export function pathHint(path: string): string {
-  if (path.length > mostOfPath && /^[A-Za-z0-9+/_-]+={0,2}\s*$/.test(path)) {
+  if (isBase64(path)) {
     return " It looks like base64: give the bytes, Buffer.from(text, 'base64').";
   }
-  if (/^file:/i.test(path)) return ' It is a URL: give fileURLToPath(url), of node:url.';
-  if (/^https?:/i.test(path)) return ' It is a URL: fetch it and give its bytes.';
+  if (/^https?:/i.test(path)) return ' It is a URL: give new URL(text), which is fetched.';
   if (isHomePath(path)) return ` ${homeHint}`;
   return '';
 }

@@ -10,6 +10,8 @@ export { listDevices, listSupportedBackends, type DeviceInfo } from './providers
 export { EngineTensor } from './tensor/engine-tensor.js';
 export { InferenceError, type ErrorCode, type ErrorFields } from './errors.js';
 export { InferenceSession, type ModelMetadata, type NodePlacement } from './inference-session.js';
+export type { ModelStream } from './model-source.js';
+export type { LoadProgress } from './options/load-progress.js';
 export { IoBinding } from './io-binding.js';
 export type { OperatorProfile, ProfileEvent, ProfileSummary } from './profile-summary.js';
 export type { NullExecutionProviderOption, ProviderOption } from './options/provider-options.js';

@@ -13,7 +13,8 @@ import { InferenceError, typeError } from './errors.js';
 import { typeNameHint } from './hints.js';
 import { IoBinding } from './io-binding.js';
 import { createHandlerSync } from './load-model.js';
-import { parseModelArguments } from './model-arguments.js';
+import { parseModelArguments, parseModelArgumentsSync } from './model-arguments.js';
+import { isModelStream, readModel, type ModelStream } from './model-source.js';
 import type { NativeMetadata, NativePlacement } from './native.js';
 import type { RunOptions as InfernodeRunOptions } from './options/run-options.js';
 import type { SessionOptions as InfernodeSessionOptions } from './options/session-options.js';
@@ -56,12 +57,12 @@ export class InferenceSession implements CommonSession {
 
   /**
    * Loads a model, `.onnx` or `.ort`, from a file (mapped, not read) or from bytes (copied at the call), on a thread of
-   * the engine. Rejects with TypeError and RangeError for wrong arguments and with InferenceError for everything else:
+   * the engine; a URL, Blob, Response or stream is read first. Rejects with TypeError and RangeError for wrong arguments and with InferenceError for everything else:
    * IO for a file that cannot be read, INVALID_MODEL, UNSUPPORTED_OPERATOR, PROVIDER_UNAVAILABLE, OUT_OF_MEMORY,
    * ABORTED.
    */
   static create(
-    pathOrBuffer: string | ArrayBufferLike | Uint8Array,
+    model: string | ArrayBufferLike | Uint8Array | ModelStream,
     options?: InferenceSession.SessionOptions,
   ): Promise<InferenceSession>;
   static create(
@@ -74,7 +75,8 @@ export class InferenceSession implements CommonSession {
     TRACE_FUNC_BEGIN();
     TRACE_EVENT_BEGIN('InferenceSession.create');
     const { source, options } = parseModelArguments(args);
-    const session = makeSession(await resolveHandler(source, options));
+    const bytes = isModelStream(source) ? await readModel(source, options) : source;
+    const session = makeSession(await resolveHandler(bytes, options));
     TRACE_EVENT_END('InferenceSession.create');
     TRACE_FUNC_END();
     return session;
@@ -82,7 +84,7 @@ export class InferenceSession implements CommonSession {
 
   /** `create` on the calling thread, by this engine whatever else is registered. Throws what `create` rejects with. */
   static createSync(
-    pathOrBuffer: string | ArrayBufferLike | Uint8Array,
+    pathOrBuffer: string | URL | ArrayBufferLike | Uint8Array,
     options?: InferenceSession.SessionOptions,
   ): InferenceSession;
   static createSync(
@@ -92,7 +94,7 @@ export class InferenceSession implements CommonSession {
     options?: InferenceSession.SessionOptions,
   ): InferenceSession;
   static createSync(...args: unknown[]): InferenceSession {
-    const { source, options } = parseModelArguments(args);
+    const { source, options } = parseModelArgumentsSync(args);
     return makeSession(createHandlerSync(source, options));
   }
 

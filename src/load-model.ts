@@ -1,7 +1,7 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
 import { fromNative, InferenceError, isNativeError, typeError } from './errors.js';
-import { pathHint, shownPath } from './hints.js';
+import { pathHint, shownModel } from './hints.js';
 import { loadNative } from './load-native.js';
 import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
 import { bufferBytes, parseSessionOptions } from './options/session-options.js';
@@ -17,7 +17,7 @@ export async function createHandler(
   source: ModelSource,
   options: Common.SessionOptions = {},
 ): Promise<NativeSessionHandler> {
-  const { native, blobs, signal, preferredOutputLocation } = parseSessionOptions(options);
+  const { native, blobs, signal, preferredOutputLocation, onProgress } = parseSessionOptions(options);
   const requested = (options as { [requestedProviders]?: readonly string[] })[requestedProviders] ?? [];
   // onnxruntime-common drops names that nobody registered.
   const dropped = requested.find((name) => native.providers.every((provider) => provider.name !== name));
@@ -31,8 +31,12 @@ export async function createHandler(
     if (entry !== undefined) entry.data = bufferBytes(await blob.arrayBuffer(), `externalData[${index}].data`);
   }
   throwIfAborted({ signal });
+  const loaded = typeof source === 'string' ? 0 : source.byteLength;
+  const total = typeof source === 'string' ? undefined : loaded;
+  onProgress?.({ phase: 'prepare', loaded, total });
+  let session: NativeSession;
   try {
-    const session = await new Promise<NativeSession>((resolve, reject) => {
+    session = await new Promise<NativeSession>((resolve, reject) => {
       const job = loadNative().createSession(source, native, (error, result) => {
         settle?.(error, result);
       });
@@ -41,10 +45,12 @@ export async function createHandler(
         settle = callback;
       }).then(resolve, reject);
     });
-    return new NativeSessionHandler(session, preferredOutputLocation);
   } catch (error) {
-    throw fromNative(explain(error, source, native), signal?.aborted ? signal.reason : undefined);
+    throw fromNative(explain(error, source, native), signal?.aborted ? { cause: signal.reason } : undefined);
   }
+  const handler = new NativeSessionHandler(session, preferredOutputLocation);
+  onProgress?.({ phase: 'ready', loaded, total });
+  return handler;
 }
 
 /** Loads a model on the calling thread. */
@@ -72,7 +78,7 @@ function explain(error: unknown, source: ModelSource, options: NativeSessionOpti
       return { ...error, message: 'The load was aborted.' };
     case 'IO': {
       if (typeof source !== 'string') return error;
-      const shown = shownPath(source);
+      const shown = shownModel(source);
       const message = error.message.replaceAll(source, () => shown) + pathHint(source);
       return { ...error, message, ...(error.path === source && { path: shown }) };
     }

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 
 import { InferenceError } from './errors.js';
 import type { NativeAddon } from './native.js';
+import { missingBinary } from './missing-binary.js';
 import { onlyBinary } from './start-up/only-binary.js';
 
 let addon: NativeAddon | undefined;
@@ -10,27 +11,20 @@ let addon: NativeAddon | undefined;
 const load = createRequire(__filename);
 
 /**
- * The addon of this platform, loaded once: build/Release (made by `npm run build`) or prebuilds/. The environment
- * variable INFERNODE_PREBUILD names another folder that has one of these.
+ * The addon of this platform, loaded once: build/Release (made by `npm run build`), prebuilds/, or a file beside a
+ * bundle. The environment variable INFERNODE_PREBUILD names another folder that has one of these. Throws NO_BINARY.
  */
 export function loadNative(): NativeAddon {
   if (addon !== undefined) return addon;
-  const root = process.env['INFERNODE_PREBUILD'] ?? dirname(__dirname); // the parent of src/ and of dist/
+  const given = process.env['INFERNODE_PREBUILD'];
+  const root = given ?? dirname(__dirname); // the parent of src/ and of dist/
   try {
-    const binary = onlyBinary(root);
+    const binary = onlyBinary(given);
     addon = (
       binary === undefined ? (load('node-gyp-build') as (root: string) => unknown)(root) : load(binary)
     ) as NativeAddon;
   } catch (cause) {
-    const platform = `${process.platform}-${process.arch}`;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new InferenceError(
-      'IO',
-      `infernode has no binary that loads on ${platform} (Node ${process.versions.node}). Build one with \`npm run build\` in a ` +
-        `checkout of its repository, and set INFERNODE_PREBUILD to that folder. ${reason}`,
-      { path: root },
-      { cause },
-    );
+    throw new InferenceError('NO_BINARY', missingBinary(root, cause), { path: root }, { cause });
   }
   return addon;
 }

@@ -2,20 +2,23 @@ import { types } from 'node:util';
 
 import { rangeError, typeError } from './errors.js';
 import { modelHint } from './hints.js';
+import { isModelStream, pathOfUrl, type ModelStream } from './model-source.js';
 import { bytesOf, typedArrayName } from './tensor/tensor-data.js';
 import type { SessionOptions } from './options/session-options.js';
 
 /**
- * Reads the arguments of `InferenceSession.create`: a path, or bytes in a Uint8Array or (shared) ArrayBuffer of any
- * realm, the latter with an optional range. Throws what onnxruntime-node throws.
+ * Reads the arguments of `InferenceSession.create`: a path or its URL, bytes in a Uint8Array or (shared) ArrayBuffer of
+ * any realm, the latter with an optional range, or what they can be read from. Throws what onnxruntime-node throws.
  */
 export function parseModelArguments(args: readonly unknown[]): {
-  source: string | Uint8Array;
+  source: string | Uint8Array | ModelStream;
   options: SessionOptions;
 } {
-  const [model, arg1, arg2, arg3] = args;
+  const [given, arg1, arg2, arg3] = args;
+  const model = pathOfUrl(given);
   if (typeof model === 'string') return { source: model, options: optionsOf(arg1) };
   if (typedArrayName(model) === 'Uint8Array') return { source: bytesOf(model), options: optionsOf(arg1) };
+  if (isModelStream(model)) return { source: model, options: optionsOf(arg1) };
   if (!types.isAnyArrayBuffer(model)) {
     throw typeError(`Unexpected argument[0]: must be 'path' or 'buffer'.${modelHint(model)}`);
   }
@@ -32,6 +35,18 @@ export function parseModelArguments(args: readonly unknown[]): {
   if (!Number.isSafeInteger(arg2)) throw rangeError("'byteLength' must be an integer.");
   if (arg2 <= 0 || arg2 > rest) throw rangeError(`'byteLength' is out of range (0, ${rest}].`);
   return { source: new Uint8Array(model, byteOffset, arg2), options: optionsOf(arg3) };
+}
+
+/** The same for `createSync`, which reads no streams. */
+export function parseModelArgumentsSync(args: readonly unknown[]): {
+  source: string | Uint8Array;
+  options: SessionOptions;
+} {
+  const { source, options } = parseModelArguments(args);
+  if (isModelStream(source)) {
+    throw typeError("Unexpected argument[0]: must be 'path' or 'buffer'. Only 'create' reads URLs, Blobs and streams.");
+  }
+  return { source, options };
 }
 
 /** The same with copies of all bytes, for a load that comes to them when the caller may have changed its own. */

@@ -16,7 +16,7 @@ export function unknownProviderHint(names: readonly string[]): string {
   const same = known.find(({ name }) => name === unknown.replace(/ExecutionProvider$/, '').toLowerCase());
   if (same !== undefined && !browserOnly.has(unknown)) return ` Did you mean '${same.name}'?`;
   const here = listSupportedBackends().map(({ name }) => name);
-  const has = ` This build has ${listed(here.filter((name) => name !== 'null'))}.`;
+  const has = ` This build has ${listed(here)}.`;
   return browserOnly.has(unknown) ? ` '${unknown}' is a provider of onnxruntime-web.${has}` : has;
 }
 
@@ -45,9 +45,12 @@ export function listDevices(): Promise<DeviceInfo[]> {
   });
 }
 
+/** The test double: `executionProviders` takes it, no list has it. */
+const double = 'null';
+
 /** The providers that this binary has. */
 export function listSupportedBackends(): { name: string; bundled: boolean }[] {
   return loadNative()
     .listSupportedBackends()
-    .filter(({ bundled }) => bundled);
+    .filter(({ name, bundled }) => bundled && name !== double);
 }

@@ -5,7 +5,7 @@ import type { Completion, NativeSession, NativeValueInfo, Wire } from './native.
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
-import { completion, throwIfAborted } from './run/jobs.js';
+import { completion, runError, throwIfAborted } from './run/jobs.js';
 import { decode, type OutputTarget, type ValueMap } from './run/outputs.js';
 import { RunEncoder } from './run/run-encoder.js';
 import { elementTypeOfCode, type ElementType } from './tensor/element-types.js';
@@ -36,7 +36,8 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     const everything = this.outputNames.map((name, index) => {
       const location =
         typeof preferredOutputLocation === 'string' ? preferredOutputLocation : preferredOutputLocation.get(name);
-      // As with onnxruntime-node, a session on the CPU gives CPU tensors whatever was preferred.
+      if (location === 'cpu-pinned') return { index, name, device: 'cpu' };
+      // As with onnxruntime-node, a session on the CPU gives CPU tensors where a device was preferred.
       return { index, name, device: location === 'gpu-buffer' ? device : undefined };
     });
     this.#encoder = new RunEncoder(inputs, this.inputNames, outputs, everything);
@@ -73,7 +74,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       if (typeof answer !== 'number') return decode(wire, answer, requested);
       job = answer;
     } catch (error) {
-      throw fromNative(error);
+      throw runError(error, parsed);
     } finally {
       wire.giveBack();
     }
@@ -83,7 +84,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       });
       return decode(wire, result, requested);
     } catch (error) {
-      throw fromNative(error, parsed.signal?.reason);
+      throw runError(error, parsed);
     }
   }
 
@@ -100,7 +101,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     try {
       return decode(wire, this.#native.runSync(wire.numbers, wire.items, parsed.native), requested);
     } catch (error) {
-      throw fromNative(error);
+      throw runError(error, parsed);
     } finally {
       wire.giveBack();
     }

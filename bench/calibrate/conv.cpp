@@ -197,7 +197,7 @@ std::istream& operator>>(std::istream& in, Shape2d& s) {
 
 /// Conversions to and from blocks alike: lines of so many planes of one place each.
 void measure_conversion(CpuRung rung, std::ostream& out) {
-  const auto move = microkernels::transpose_table(rung).bytes4;
+  const auto move = microkernels::kernel_set(rung).transpose.bytes4;
   for (const std::size_t blocks : {1u, 2u, 6u, 20u}) {
     for (const std::size_t plane : {49u, 196u, 400u, 784u, 3136u, 12544u}) {
       std::vector<std::uint32_t> x(blocks * kChannelBlock * plane, 1), y(x.size());

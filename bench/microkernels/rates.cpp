@@ -6,6 +6,7 @@
 
 #include "base/cpu_features.h"
 #include "microkernels/gemm/gemm.h"
+#include "microkernels/kernel_set.h"
 #include "multiply_add.h"
 #include "timing.h"
 

@@ -273,10 +273,25 @@ class GraphInference final : SubgraphInference {
   void refine(std::size_t v, const ValueType& inferred) {
     if (inferred.kind == ValueType::Kind::Unknown) return;
     ValueType merged = inferred;
-    if (!merge(merged, result_.types[v]) && settings_.logger)
+    const bool fits = merge(merged, result_.types[v]);
+    if (!fits) check_output(v, inferred);
+    if (!fits && settings_.logger)
       settings_.logger->write(LogSeverity::Warning, "inference", "value '", graph_.values()[v].name,
                               "' is declared as ", shown(result_.types[v]), " but is ", shown(inferred));
     result_.types[v] = std::move(merged);
+  }
+
+  /// Throws InvalidModel where the model gives another type of elements than it promises.
+  void check_output(std::size_t v, const ValueType& inferred) const {
+    const ValueType& declared = result_.types[v];
+    if (depth_ > 0 || !inferred.is_tensor() || !declared.is_tensor() || inferred.elem == declared.elem) return;
+    if (inferred.elem == DType::Undefined || declared.elem == DType::Undefined) return;
+    if (std::ranges::none_of(graph_.outputs(), [&](ValueId id) { return index(id) == v; })) return;
+    const std::string& name = graph_.values()[v].name;
+    fail(ErrorCode::InvalidModel,
+         cat("Type Error: Type (", inferred.to_string(), ") of output arg (", name, ") does not match expected type (",
+             declared.to_string(), "): the model declares its output '", name, "' with another type than it computes"),
+         {.output = name, .expected = declared.to_string(), .actual = inferred.to_string()});
   }
 
   const Graph& graph_;

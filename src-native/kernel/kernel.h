@@ -60,9 +60,8 @@ class KernelInfo {
   virtual WeightPacker& packer() = 0;
   /// The loops that kernels call: of this CPU, as exact as the session asks. Constants, which kernels may keep.
   virtual const microkernels::KernelSet& kernels() const = 0;
-  CpuRung cpu_rung() const { return kernels().rung; }
-  /// Of the session's float32 products: that of every run, known here since it may decide how weights are packed.
-  microkernels::Float32Precision float32_precision() const { return kernels().precision; }
+  /// Which of the methods that its registration lists the kernel is to be made with; empty: it chooses.
+  virtual std::string_view method() const { return {}; }
   /// Runs the graph in attribute `name`. Throws InvalidModel where there is none.
   virtual std::unique_ptr<SubgraphRunner> subgraph(std::string_view name) = 0;
 

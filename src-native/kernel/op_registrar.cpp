@@ -147,6 +147,12 @@ OpBuilder& OpBuilder::kernel(KernelFactory make, std::vector<std::pair<std::stri
   return *this;
 }
 
+OpBuilder& OpBuilder::methods(MethodsFn fn) {
+  if (kernels_.empty()) fail(ErrorCode::Internal, cat(name_, ": methods() stands before kernel()"));
+  kernels_.back().methods = fn;
+  return *this;
+}
+
 OpBuilder& OpBuilder::in_place(std::uint8_t input, std::uint8_t output) {
   if (kernels_.empty()) fail(ErrorCode::Internal, cat(name_, ": in_place() stands before kernel()"));
   kernels_.back().in_place.push_back({input, output});

@@ -24,6 +24,9 @@
 namespace infernode::kernel {
 
 using KernelFactory = std::unique_ptr<Kernel> (*)(KernelInfo&);
+/// Names of the methods that a kernel of this node can be made with, that which it would choose first. No more than one
+/// where there is nothing to choose, or where too little is known of the node for a measurement to tell.
+using MethodsFn = std::vector<std::string> (*)(const KernelInfo&);
 
 struct IndexPair {
   std::uint8_t input, output;
@@ -38,6 +41,7 @@ struct KernelDef {
   /// allows.
   std::vector<std::pair<std::string, tensor::TypeSet>> types;
   KernelFactory make = nullptr;
+  MethodsFn methods = nullptr;      ///< null: there is one
   std::vector<IndexPair> in_place;  ///< output may be written over the input, element by element in order
   std::vector<IndexPair> alias;     ///< output shares the input's bytes (the kernel calls forward)
 };
@@ -83,7 +87,8 @@ class OpBuilder {
         +[](KernelInfo& info) -> std::unique_ptr<Kernel> { return std::make_unique<K>(info); }, std::move(types));
   }
   OpBuilder& kernel(KernelFactory make, std::vector<std::pair<std::string, tensor::TypeSet>> types = {});
-  OpBuilder& in_place(std::uint8_t input, std::uint8_t output);  ///< of the kernel named last
+  OpBuilder& methods(MethodsFn fn);  ///< of the kernel named last, as what follows
+  OpBuilder& in_place(std::uint8_t input, std::uint8_t output);
   OpBuilder& alias(std::uint8_t input, std::uint8_t output);
 
  private:

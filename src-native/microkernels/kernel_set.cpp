@@ -4,23 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "microkernels/attention/attention.h"
-#include "microkernels/blocked/blocked.h"
-#include "microkernels/conv/conv.h"
-#include "microkernels/elementwise/convert.h"
-#include "microkernels/elementwise/elementwise.h"
-#include "microkernels/gemm/gemm.h"
-#include "microkernels/pool/pool.h"
-#include "microkernels/qgemm/qgemm.h"
-#include "microkernels/reduce/reduce.h"
-#include "microkernels/rnn/rnn.h"
 #include "microkernels/tables.h"
-#include "microkernels/transforms/dft.h"
-#include "microkernels/transforms/transpose.h"
-#include "microkernels/trees/trees.h"
-#include "microkernels/winograd/blocked_winograd.h"
-#include "microkernels/winograd/toom.h"
-#include "microkernels/winograd/winograd.h"
 
 namespace infernode::microkernels {
 namespace {
@@ -73,34 +57,6 @@ const KernelSet& KernelSet::exact() const noexcept { return kernel_set(rung); }
 const KernelSet& kernel_set(CpuRung rung, Float32Precision precision) noexcept {
   if (rung < kLowest || rung > kGreatest) rung = kLowest;
   return kSets[index_of(rung) * kPrecisions + static_cast<std::size_t>(precision)];
-}
-
-// The table alone.
-const GemmTable& gemm_table(CpuRung rung, Float32Precision precision) noexcept {
-  return kernel_set(rung, precision).gemm;
-}
-const BlockedConvTable& blocked_conv_table(CpuRung rung, Float32Precision precision) noexcept {
-  return kernel_set(rung, precision).blocked_conv;
-}
-const BlockedWinogradTable& blocked_winograd_table(CpuRung rung, Float32Precision precision) noexcept {
-  return kernel_set(rung, precision).blocked_winograd;
-}
-const QgemmTable& qgemm_table(CpuRung rung) noexcept { return kernel_set(rung).qgemm; }
-const ConvTable& conv_table(CpuRung rung, Float32Precision precision) noexcept {
-  return kernel_set(rung, precision).conv;
-}
-const WinogradTable& winograd_table(CpuRung rung) noexcept { return kernel_set(rung).winograd; }
-const ToomTable& toom_table(CpuRung rung) noexcept { return kernel_set(rung).toom; }
-const ConvertTable& convert_table(CpuRung rung) noexcept { return kernel_set(rung).convert; }
-const ElementwiseTable& elementwise_table(CpuRung rung) noexcept { return kernel_set(rung).elementwise; }
-const ReduceTable& reduce_table(CpuRung rung) noexcept { return kernel_set(rung).reduce; }
-const PoolTable& pool_table(CpuRung rung) noexcept { return kernel_set(rung).pool; }
-const RnnTable& rnn_table(CpuRung rung) noexcept { return kernel_set(rung).rnn; }
-const DftTable& dft_table(CpuRung rung) noexcept { return kernel_set(rung).dft; }
-const TransposeTable& transpose_table(CpuRung rung) noexcept { return kernel_set(rung).transpose; }
-const TreesTable& trees_table(CpuRung rung) noexcept { return kernel_set(rung).trees; }
-const PowerTable* power_table(CpuRung rung, Float32Precision precision) noexcept {
-  return kernel_set(rung, precision).powers;
 }
 
 }  // namespace infernode::microkernels

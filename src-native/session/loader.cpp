@@ -11,6 +11,8 @@
 #include "onnx/reader.h"
 #include "onnx/writer.h"
 #include "passes/pipeline.h"
+#include "runtime/tuning/tuner.h"
+#include "runtime/weights/packing_id.h"
 #include "runtime/weights/weight_cache.h"
 #include "session/model_check.h"
 #include "session/model_interface.h"
@@ -121,10 +123,12 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
   if (options.level >= passes::Level::Layout) passes::run_layout(model, pass_options);
 }
 
-/// The file in options.model_cache_dir for this model, by its path or, where it has none, its bytes, and for all that
-/// decides which weights are packed, and how. It only has to be another one for another model: see WeightCache.
-std::string cache_path(const ModelSource& source, const SessionOptions& options, CpuRung rung) {
-  std::string facts = cat(to_string(rung), "\n", static_cast<int>(options.float32_precision), "\n",
+/// The file in options.model_cache_dir for this model, by its path or, where it has none, its bytes, for all that
+/// decides which weights are packed, and how, and for `more` facts. It only has to be another one for another model:
+/// see WeightCache.
+std::string cache_path(const ModelSource& source, const SessionOptions& options, CpuRung rung, std::string_view more,
+                       std::string_view extension) {
+  std::string facts = cat(more, to_string(rung), "\n", static_cast<int>(options.float32_precision), "\n",
                           static_cast<int>(options.level), "\n");
   for (const ProviderChoice& choice : options.providers) facts += cat(choice.name, "\n");
   for (const auto& [name, size] : options.free_dimensions) facts += cat(name, "=", size, "\n");
@@ -136,8 +140,35 @@ std::string cache_path(const ModelSource& source, const SessionOptions& options,
     const std::u8string path = std::filesystem::absolute(to_path(source.path), ignored).u8string();
     facts.append(path.begin(), path.end());
   }
-  return cat(options.model_cache_dir, "/", content_hash(std::as_bytes(std::span(facts))).to_string(), ".infernode");
+  return cat(options.model_cache_dir, "/", content_hash(std::as_bytes(std::span(facts))).to_string(), extension);
 }
+
+/// What a method's time depends on, beside the node and the options: one line.
+std::string machine_facts(std::size_t threads) {
+  return cat(cpu_name(), ", ", threads, threads == 1 ? " thread" : " threads", ", build ", runtime::kPackingId);
+}
+
+/// Where options ask for it, what measures methods, with the file that keeps them.
+class MethodTuning {
+ public:
+  MethodTuning(const ModelSource& source, const SessionOptions& options, CpuRung rung, std::size_t threads,
+               const Logger& logger) {
+    if (options.tuning == Tuning::kOff) return;
+    if (!options.model_cache_dir.empty()) {
+      const std::string facts = machine_facts(threads);
+      file_.emplace(cache_path(source, options, rung, facts + "\n", ".methods"), facts, logger);
+    }
+    tuner_.emplace(file_ ? &*file_ : nullptr, logger);
+  }
+  runtime::Tuner* tuner() { return tuner_ ? &*tuner_ : nullptr; }
+  void save() const {
+    if (file_) file_->save();
+  }
+
+ private:
+  std::optional<runtime::ChoiceFile> file_;
+  std::optional<runtime::Tuner> tuner_;
+};
 
 class Stage {
  public:
@@ -165,9 +196,10 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   load.max_threads = threads_of(options, load.pool->size());
   std::optional<runtime::WeightCache> cache;
   if (!options.model_cache_dir.empty()) {
-    cache.emplace(cache_path(source, options, engine.cpu_rung()), engine.weights(), engine.pool(), load.max_threads,
-                  logger);
+    cache.emplace(cache_path(source, options, engine.cpu_rung(), "", ".infernode"), engine.weights(), engine.pool(),
+                  load.max_threads, logger);
   }
+  MethodTuning tuning(source, options, engine.cpu_rung(), load.max_threads, logger);
   LoadedModel loaded;
   Model model;
   Files files;
@@ -199,6 +231,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
                                                   .kernels = &engine.kernels(options.float32_precision),
                                                   .weights = &engine.weights(),
                                                   .cache = cache ? &*cache : nullptr,
+                                                  .tuner = tuning.tuner(),
                                                   .providers = loaded.providers,
                                                   .logger = &logger,
                                                   .lay_out_memory = options.memory_pattern && !options.parallel,
@@ -206,6 +239,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
                                                   .check_shapes = shape_check(options),
                                                   .load = &load});
   if (cache) cache->save();
+  tuning.save();
   // What runs read of the files comes back when they do; much of what loading read is packed now, or next to it.
   for (const auto& file : files) file->drop();
   return loaded;

@@ -25,6 +25,13 @@ inline constexpr std::pair<std::string_view, microkernels::Float32Precision> kFl
     {"medium", microkernels::Float32Precision::kMedium},
 };
 
+enum class Tuning { kOff, kMeasure };
+
+inline constexpr std::pair<std::string_view, Tuning> kTuningNames[] = {
+    {"off", Tuning::kOff},
+    {"measure", Tuning::kMeasure},
+};
+
 /// Settings of one session. TypeScript has checked types and ranges.
 struct SessionOptions {
   /// executionProviders: The providers in order of preference: names, or objects whose `name` decides what options they
@@ -74,6 +81,11 @@ struct SessionOptions {
   /// modelCacheDir: A folder in which packed weights are kept, made where it is missing: later loads of the model, in
   /// any process, map them instead of packing anew. Only folders that nobody else writes to should be given.
   std::string model_cache_dir{};
+  /// tuning: How an operator's method is chosen where it has several: by a model of their costs, or by the time that
+  /// each takes at load on the node's shapes ('measure'; nodes whose sizes are not known then follow the model).
+  /// `modelCacheDir` keeps what was measured. Methods round differently, so two loads that measure may differ in last
+  /// bits.
+  Tuning tuning = Tuning::kOff;
 };
 
 /// Calls visit(key, member, names of its values | the number that stands for none) for each simple option.
@@ -94,6 +106,7 @@ void each_option(SessionOptions& to, Visit&& visit) {
   visit("float32MatmulPrecision", to.float32_precision, kFloat32MatmulPrecisionNames);
   visit("memoryLimit", to.memory_limit, Absent{0});
   visit("modelCacheDir", to.model_cache_dir);
+  visit("tuning", to.tuning, kTuningNames);
 }
 
 /// Settings of one run. TypeScript has checked types and ranges.
@@ -106,7 +119,8 @@ struct RunOptions {
   std::string tag{};
   /// extra: Config entries of the run.
   Config config{};
-  /// timeout: Milliseconds after which the run is aborted; also works for runSync. 0: no limit.
+  /// timeout: Milliseconds after which the run is aborted: it rejects with ABORTED by the name of TimeoutError. Also
+  /// works for runSync. 0: no limit.
   std::optional<std::int64_t> timeout_ms{};
 };
 

@@ -1,4 +1,5 @@
 // Written by `node scripts/options.mjs` from src/options/schema.json: do not edit.
+import type { LoadProgress } from './load-progress.js';
 import type { OptionReader } from './option-reader.js';
 
 /** Every key that the options of a session may have. */
@@ -25,7 +26,9 @@ export const sessionOptionKeys: readonly string[] = [
   'float32MatmulPrecision',
   'memoryLimit',
   'modelCacheDir',
+  'tuning',
   'signal',
+  'onProgress',
 ];
 
 /** Options of a session that onnxruntime-common does not declare. */
@@ -52,8 +55,21 @@ export interface OwnSessionOptions {
    * path that begins with '~'.
    */
   modelCacheDir?: string;
+  /**
+   * How an operator's method is chosen where it has several: by a model of their costs, or by the time that each takes
+   * at load on the node's shapes ('measure'; nodes whose sizes are not known then follow the model). `modelCacheDir`
+   * keeps what was measured. Methods round differently, so two loads that measure may differ in last bits. Default:
+   * 'off'. Throws TypeError.
+   */
+  tuning?: 'off' | 'measure';
   /** Ends the load: the promise rejects with ABORTED and the signal's reason as cause. Throws TypeError. */
   signal?: AbortSignal;
+  /**
+   * Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive, 'prepare' when
+   * the engine begins, 'ready' when the session is made; `loaded` and `total` count bytes. Of `create` alone. Throws
+   * TypeError.
+   */
+  onProgress?: (progress: LoadProgress) => void;
 }
 
 /** Options of a session as the addon takes them, but those that are read by hand. */
@@ -71,6 +87,7 @@ export interface SimpleSessionOptions {
   float32MatmulPrecision: 'highest' | 'high' | 'medium';
   memoryLimit: number;
   modelCacheDir: string;
+  tuning: 'off' | 'measure';
 }
 
 /** Reads those. Throws TypeError and RangeError for wrong values, in the order of the schema. */
@@ -93,6 +110,7 @@ export function readSimpleSessionOptions(reader: OptionReader): SimpleSessionOpt
     float32MatmulPrecision: reader.oneOf('float32MatmulPrecision', ['highest', 'high', 'medium'], 'highest'),
     memoryLimit: reader.integer('memoryLimit', 0, Number.MAX_SAFE_INTEGER),
     modelCacheDir: reader.path('modelCacheDir', ''),
+    tuning: reader.oneOf('tuning', ['off', 'measure'], 'off'),
   };
 }
 
@@ -115,8 +133,8 @@ export interface OwnRunOptions {
    */
   signal?: AbortSignal;
   /**
-   * Milliseconds after which the run is aborted; also works for runSync. 0: no limit. Default: 0. Throws TypeError;
-   * RangeError outside 0 to 2^32 - 1.
+   * Milliseconds after which the run is aborted: it rejects with ABORTED by the name of TimeoutError. Also works for
+   * runSync. 0: no limit. Default: 0. Throws TypeError; RangeError outside 0 to 2^32 - 1.
    */
   timeout?: number;
 }

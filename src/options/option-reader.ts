@@ -71,6 +71,14 @@ export class OptionReader {
     return value as AbortSignal;
   }
 
+  /** A function, to be called with what the option's documentation says. */
+  callback<T>(key: string): T | undefined {
+    const value = this.get(key);
+    if (value === undefined || value === null) return undefined;
+    if (typeof value !== 'function') this.wrong(key, 'a function', value);
+    return value as T;
+  }
+
   /**
    * `extra` flattened to config entries: {session: {intra_op: {allow_spinning: '0'}}} and
    * {'session.intra_op.allow_spinning': '0'} are the same. Leaves are strings.

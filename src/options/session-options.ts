@@ -5,6 +5,7 @@ import { env, type InferenceSession as Common } from 'onnxruntime-common';
 import { rangeError, typeError } from '../errors.js';
 import type { NativeSessionOptions } from '../native.js';
 import { readSimpleSessionOptions, runOptionKeys, sessionOptionKeys, type OwnSessionOptions } from './generated.js';
+import type { LoadProgress } from './load-progress.js';
 import { warnMisspelt } from './option-names.js';
 import { OptionReader } from './option-reader.js';
 import { parseProviders, type ProviderOption } from './provider-options.js';
@@ -26,6 +27,7 @@ export interface ParsedSessionOptions {
   /** Entries of `externalData` whose bytes have to be read first. */
   blobs: { index: number; blob: Blob }[];
   signal: AbortSignal | undefined;
+  onProgress: ((progress: LoadProgress) => void) | undefined;
 }
 
 /** Checks and reads every option once. Throws TypeError and RangeError as onnxruntime-node does. */
@@ -50,7 +52,13 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
     externalData: parseExternalData(reader, blobs),
     config: reader.config(),
   };
-  return { native, preferredOutputLocation: parseLocation(reader), blobs, signal: reader.signal() };
+  return {
+    native,
+    preferredOutputLocation: parseLocation(reader),
+    blobs,
+    signal: reader.signal(),
+    onProgress: reader.callback('onProgress'),
+  };
 }
 
 function parseDimensions(reader: OptionReader): [string, number][] {

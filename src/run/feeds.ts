@@ -155,10 +155,10 @@ function readTensor(
   const type = elementTypeOfName(typeName);
   if (type === undefined)
     throw typeError(`${what}: Tensor.type is not supported: ${typeName}.${typeNameHint(typeName)}`, fields);
-  const { location } = tensor;
+  const givenLocation = tensor.location;
+  const location = givenLocation ?? 'cpu'; // tensors of onnxruntime 1.14 and older have none
   if (typeof location !== 'string') {
-    const hint = location === undefined ? ' Make it with new Tensor(type, data, dims).' : '';
-    throw typeError(`${what}: Tensor.location must be a string, got ${describe(location)}.${hint}`, fields);
+    throw typeError(`${what}: Tensor.location must be a string, got ${describe(location)}.`, fields);
   }
   if (location === 'none') throw disposed(what, fields);
   if (location !== 'cpu' && location !== 'cpu-pinned') {
@@ -167,7 +167,14 @@ function readTensor(
       fields,
     );
   }
-  return { kind: 'given', type, dims, data: tensor.data };
+  const { data } = tensor;
+  if (givenLocation === undefined && Array.isArray(data) && type.name !== 'string') {
+    throw typeError(
+      `${what}: a ${type.name} tensor's data must be type of ${type.array}, got Array. Make it with new Tensor(type, data, dims).`,
+      fields,
+    );
+  }
+  return { kind: 'given', type, dims, data };
 }
 
 function disposed(what: string, fields: ErrorFields): RangeError {

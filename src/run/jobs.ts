@@ -1,4 +1,4 @@
-import { InferenceError } from '../errors.js';
+import { fromNative, InferenceError } from '../errors.js';
 import { loadNative } from '../load-native.js';
 import type { Completion } from '../native.js';
 import type { ParsedRunOptions } from '../options/run-options.js';
@@ -49,6 +49,12 @@ function cancelOnAbort(signal: AbortSignal, job: number): () => void {
     cancellable.delete(signal);
     signal.removeEventListener('abort', abort);
   };
+}
+
+/** The error that the user sees of a run's: where it was ended, by its signal, or else by its timeout. */
+export function runError(error: unknown, { native, signal }: ParsedRunOptions): unknown {
+  if (signal?.aborted) return fromNative(error, { cause: signal.reason });
+  return fromNative(error, { timedOut: (native?.timeout ?? 0) > 0 });
 }
 
 /** Throws ABORTED with the signal's reason as cause. */

@@ -42,14 +42,27 @@ function used(): Used {
   return require('onnxruntime-common') as Used;
 }
 
-export const {
+// Names of their own: in a bundle two of one name would give this package's classes a digit, which stacks show.
+const {
   env,
-  InferenceSession,
+  InferenceSession: CommonSession,
   registerBackend,
-  Tensor,
+  Tensor: CommonTensor,
   TRACE,
   TRACE_EVENT_BEGIN,
   TRACE_EVENT_END,
   TRACE_FUNC_BEGIN,
   TRACE_FUNC_END,
 } = used();
+
+export {
+  env,
+  CommonSession as InferenceSession,
+  registerBackend,
+  CommonTensor as Tensor,
+  TRACE,
+  TRACE_EVENT_BEGIN,
+  TRACE_EVENT_END,
+  TRACE_FUNC_BEGIN,
+  TRACE_FUNC_END,
+};

@@ -189,6 +189,8 @@ describe.runIf(ours)('options', () => {
     ['a NaN memory limit', { memoryLimit: NaN }],
     ['a negative memory limit', { memoryLimit: -1 }],
     ['a model cache that is no path', { modelCacheDir: true }],
+    ['a tuning that does not exist', { tuning: 'always' }],
+    ['a tuning that is a switch', { tuning: true }],
     ['providers of numbers', { executionProviders: [5] }],
     ['external data without a path', { externalData: [{ data: new Uint8Array(1) }] }],
     ['external data of text', { externalData: [{ path: 'a', data: 5 }] }],

@@ -26,6 +26,7 @@ describe('session options', () => {
       logSeverityLevel: 2,
       memoryLimit: 0,
       modelCacheDir: '',
+      tuning: 'off',
       freeDimensionOverrides: [],
       externalData: [],
       config: [],

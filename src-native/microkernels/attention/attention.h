@@ -3,9 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
-#include "microkernels/common/precision.h"
-
 // The powers of a softmax for products of bfloat16: as exact as those need.
 namespace infernode::microkernels {
 
@@ -15,8 +12,5 @@ struct PowerTable {
   // may begin where x does. NaN in x, and a row of only -infinity, give a sum of NaN.
   float (*powers)(const float* x, std::uint16_t* y, std::size_t n, float scale) noexcept;
 };
-
-// Null where products are not of bfloat16.
-const PowerTable* power_table(CpuRung rung, Float32Precision precision) noexcept;
 
 }  // namespace infernode::microkernels

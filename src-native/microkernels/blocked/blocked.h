@@ -18,6 +18,12 @@ constexpr std::size_t channel_blocks(std::size_t channels) noexcept {
   return (channels + kChannelBlock - 1) / kChannelBlock;
 }
 
+// What a call leaves in scratch of the inputs of its range's rows, for calls that differ in the panels of their range
+// only. The call sets it; with other rows, inputs or scratch `ready` is to be false.
+struct KeptInput {
+  bool ready = false;
+};
+
 struct BlockedConvArgs {
   ConvShape shape;               // without depth; of a depthwise convolution in_channels = out_channels
   const float* input = nullptr;  // blocked; planar [in_channels][in_h][in_w] where `planar` says so
@@ -30,7 +36,7 @@ struct BlockedConvArgs {
   // In their place, where not null: blocks of bfloat16 numbers. For tables that take them.
   const std::uint16_t *input_bf16 = nullptr, *residual_bf16 = nullptr;
   std::uint16_t* output_bf16 = nullptr;
-  bool again = false;  // the call before had the same arguments and scratch, and a range of the same rows
+  KeptInput* kept_input = nullptr;  // null: nothing is kept
 };
 
 // Part of an output: rows of positions and panels of channels, as BlockedConvTable::grid counts them.
@@ -56,9 +62,5 @@ struct BlockedConvTable {
   // Whether blocks may be of bfloat16 numbers: of a depthwise convolution all of them or none, else any.
   bool takes_bf16 = false;
 };
-
-// The fastest that is as exact as asked. Tables of different names pack weights differently.
-const BlockedConvTable& blocked_conv_table(CpuRung rung,
-                                           Float32Precision precision = Float32Precision::kHighest) noexcept;
 
 }  // namespace infernode::microkernels

@@ -1,7 +1,7 @@
 #include "microkernels/conv/conv.h"
 
+#include "microkernels/common/columns.simd.h"
 #include "microkernels/conv/detail/amx_images.h"
-#include "microkernels/conv/detail/columns.simd.h"
 
 // Convolutions of enough channels on the matrix unit, without a matrix of columns. The input is split into images of
 // pairs of channels: a word holds one piece of two channels at one position, so that any 16 consecutive words of 16

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
 #include "microkernels/gemm/gemm.h"
 
 // Float32 convolution in plain NCDHW layout, one image and one group per call.
@@ -77,8 +76,6 @@ struct ConvTable {
   // forward convolution whose input is `image`; channels = shape.in_channels.
   void (*col2im)(const ConvShape& shape, const float* columns, float* image) noexcept;
 };
-
-const ConvTable& conv_table(CpuRung rung, Float32Precision precision) noexcept;
 
 GemmSplit split_conv(const ConvTable& table, const ConvShape& shape, std::size_t workers) noexcept;
 

@@ -1,10 +1,10 @@
 #include "microkernels/conv/conv.h"
 
 #include "microkernels/common/activate.simd.h"
+#include "microkernels/common/columns.simd.h"
 #include "microkernels/common/register_tile.simd.h"
 #include "microkernels/common/simd_file.h"
 #include "microkernels/common/tiles.h"
-#include "microkernels/conv/detail/columns.simd.h"
 #include "microkernels/conv/detail/depthwise.simd.h"
 #include "microkernels/conv/detail/direct.simd.h"
 #include "microkernels/conv/detail/few_positions.simd.h"

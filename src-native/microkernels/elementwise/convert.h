@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
-
 // Conversions between element types over contiguous arrays. float16 and bfloat16 are given by their bits.
 namespace infernode::microkernels {
 
@@ -28,7 +26,5 @@ struct ConvertTable {
   // Smallest and greatest element; NaN elements are skipped; n = 0 gives +infinity and -infinity.
   void (*min_max)(const float* x, std::size_t n, float* min, float* max) noexcept;
 };
-
-const ConvertTable& convert_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
-
 // Float32 loops over contiguous arrays. Output may be the same array as an input, but not overlap one otherwise.
 namespace infernode::microkernels {
 
@@ -72,7 +70,5 @@ struct ElementwiseTable {
 
   UnaryLoop operator[](UnaryOp op) const noexcept { return unary[static_cast<std::size_t>(op)]; }
 };
-
-const ElementwiseTable& elementwise_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

@@ -3,9 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
 #include "microkernels/common/activation.h"
-#include "microkernels/common/precision.h"
 #include "microkernels/common/split.h"
 
 // Dense matrix products. All matrices are row-major with a leading dimension counted in elements.
@@ -133,8 +131,6 @@ struct GemmTable {
   void (*dgemm)(const DgemmArgs& args, const GemmRange& range, float* scratch) noexcept;
   const GemmTiles* tiles;  // for other families' drivers (common/tiles.h); null in a table that has none of its own
 };
-
-const GemmTable& gemm_table(CpuRung rung, Float32Precision precision = Float32Precision::kHighest) noexcept;
 
 // For `workers` threads.
 GemmSplit split_gemm(const GemmTable& table, std::size_t m, std::size_t n, std::size_t k, std::size_t workers) noexcept;

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
-
 // Float32 2-D pooling of one plane (1-D: heights of 1).
 namespace infernode::microkernels {
 
@@ -27,7 +25,5 @@ struct PoolTable {
   void (*max_places)(const PoolShape& shape, const float* x, float* y) noexcept;
   void (*max_places_bf16)(const PoolShape& shape, const std::uint16_t* x, std::uint16_t* y) noexcept;
 };
-
-const PoolTable& pool_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
 #include "microkernels/common/activation.h"
 #include "microkernels/gemm/gemm.h"
 
@@ -49,7 +48,5 @@ struct QgemmTable {
                  std::size_t n_begin, std::size_t n_end) noexcept;
   void (*qgemm)(const QgemmArgs& args, const GemmRange& range, void* scratch) noexcept;
 };
-
-const QgemmTable& qgemm_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

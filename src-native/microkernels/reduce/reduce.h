@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
-
 // Float32 reductions and row normalisations. Minimum and maximum are NaN if any element is NaN.
 namespace infernode::microkernels {
 
@@ -37,7 +35,5 @@ struct ReduceTable {
   std::size_t (*arg_min)(const float* x, std::size_t n, bool last) noexcept;
   float (*dot)(const float* x, const float* y, std::size_t n) noexcept;
 };
-
-const ReduceTable& reduce_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

@@ -2,8 +2,6 @@
 
 #include <cstddef>
 
-#include "base/cpu_rung.h"
-
 // The elementwise part of recurrent cells for one batch row of `hidden` elements, with the default activations.
 // Gates hold X*W + H*R + biases already.
 namespace infernode::microkernels {
@@ -27,7 +25,5 @@ struct RnnTable {
   void (*gru_output)(const float* update, const float* candidate, const float* hidden_in, float* hidden_out,
                      std::size_t hidden, float clip) noexcept;
 };
-
-const RnnTable& rnn_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

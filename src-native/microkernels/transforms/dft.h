@@ -2,8 +2,6 @@
 
 #include <cstddef>
 
-#include "base/cpu_rung.h"
-
 // Discrete Fourier transforms of overlapping frames of a real signal, by a fast algorithm over frames side by side: a
 // vector holds the same element of as many frames. For convolutions whose weights are the rows of a windowed transform.
 namespace infernode::microkernels {
@@ -38,7 +36,5 @@ struct DftTable {
 constexpr std::size_t dft_scratch_floats(const DftTable& table, std::size_t length) noexcept {
   return 2 * length * table.lanes;
 }
-
-const DftTable& dft_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
-
 // Two-dimensional transposes by element size: y[c * ld_y + r] = x[r * ld_x + c]. Arrays must not overlap;
 // leading dimensions are counted in elements.
 namespace infernode::microkernels {
@@ -20,7 +18,5 @@ struct TransposeTable {
   Transpose2d<std::uint32_t> bytes4;
   Transpose2d<std::uint64_t> bytes8;
 };
-
-const TransposeTable& transpose_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/cpu_rung.h"
-
 // Decision trees whose nodes all ask the same question, x <= t (or x < t): eight walks at a time, without branches.
 namespace infernode::microkernels {
 
@@ -46,7 +44,5 @@ struct TreesTable {
   TreeLoops<TreeNode32, float> f32[2][2];
   TreeLoops<TreeNode64, double> f64[2][2];
 };
-
-const TreesTable& trees_table(CpuRung rung) noexcept;
 
 }  // namespace infernode::microkernels

@@ -1,7 +1,8 @@
 #include "microkernels/winograd/detail/blocked_winograd.simd.h"
 
-#include "microkernels/blocked/detail/pairs.h"
+#include "microkernels/blocked/blocked.h"
 #include "microkernels/common/bf16_pairs.h"
+#include "microkernels/common/quick_activations.h"
 
 // Winograd's F(2x2, 3x3) with products of bfloat16: inputs and weights are transformed in float32 and then rounded.
 namespace infernode::microkernels {
@@ -231,18 +232,17 @@ void finish_panel(const BlockedConvArgs& args, std::size_t row_begin, const Layo
 
 // ---- All of it ----
 
-// Behind all else lies a number that says whether scratch still holds the transformed inputs of the last band.
-std::size_t kept_at(const ConvShape& s) noexcept {
+std::size_t scratch_floats(const ConvShape& s) noexcept {
   const Layout l = layout_of(s, band_rows(s));
   return larger(empty_floats(s) + l.measures() + l.inputs() + l.sums(), blocked_conv_table_bf16_medium.scratch_floats);
 }
-std::size_t scratch_floats(const ConvShape& s) noexcept { return kept_at(s) + 1; }
 
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t band = band_rows(s), pairs = pairs_of(s.in_channels);
-  const bool again = args.again && range.row_end - range.row_begin <= band;
-  float& kept = scratch[kept_at(s)];
+  const bool keeps = args.kept_input && range.row_end - range.row_begin <= band;
+  const bool ready = keeps && args.kept_input->ready;
+  bool kept = keeps;
   const auto* const weight = reinterpret_cast<const std::uint32_t*>(
       args.packed_weight + blocked_conv_table_bf16_medium.packed_weight_floats(s));
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
@@ -251,7 +251,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
     float* const sums = scratch + l.inputs();
     float* const measures = sums + l.sums();
     float* const empty = measures + l.measures();
-    if (!again || kept == 0) {
+    if (!ready) {
       for (std::size_t i = 0; i < empty_floats(s); i += kLanes) store(empty + i, zero());
       if (args.input_bf16) {
         transform_inputs(s, args.input_bf16, r0, l, reinterpret_cast<const std::uint16_t*>(empty), inputs, measures);
@@ -259,7 +259,6 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
         transform_inputs(s, args.input, r0, l, empty, inputs, measures);
       }
     }
-    kept = 1;
     bool even[kMostRows], any_even = false;
     for (std::size_t r = 0; r < l.rows; ++r) {
       even[r] = is_even(measures + r * l.seen * 2 * kLanes, l.columns);
@@ -273,11 +272,12 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
     for (std::size_t r = 0; r < l.rows; ++r) {
       if (even[r]) continue;
       const std::size_t h = 2 * (r0 + r);
-      kept = 0;
+      kept = false;  // the direct loops have the same scratch
       blocked_conv_table_bf16_medium.conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end},
                                           scratch);
     }
   }
+  if (args.kept_input) args.kept_input->ready = kept;
 }
 
 }  // namespace

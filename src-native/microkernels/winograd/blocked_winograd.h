@@ -25,8 +25,4 @@ struct BlockedWinogradTable {
   void (*conv)(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept;
 };
 
-// The fastest that is as exact as asked.
-const BlockedWinogradTable& blocked_winograd_table(CpuRung rung,
-                                                   Float32Precision precision = Float32Precision::kHighest) noexcept;
-
 }  // namespace infernode::microkernels

@@ -1,7 +1,7 @@
 #include "microkernels/winograd/detail/blocked_winograd.simd.h"
 
 #include "microkernels/common/activate.simd.h"
-#include "microkernels/conv/detail/columns.simd.h"
+#include "microkernels/common/columns.simd.h"
 
 namespace infernode::microkernels {
 
@@ -211,19 +211,18 @@ void finish_panel(const BlockedConvArgs& args, std::size_t row_begin, const Layo
 
 // ---- All of it ----
 
-// Behind all else lies a number that says whether scratch still holds the transformed inputs of the last band.
-std::size_t kept_at(const ConvShape& s) noexcept {
+std::size_t scratch_floats(const ConvShape& s) noexcept {
   const Layout l = layout_of(s, band_rows(s));
   const std::size_t floats = empty_floats(s) + l.measures() + l.inputs() + l.sums() + kPoints * weight_point(s);
   return larger(floats, INFERNODE_TABLE_NAME(blocked_conv).scratch_floats);
 }
-std::size_t scratch_floats(const ConvShape& s) noexcept { return kept_at(s) + 1; }
 
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t band = band_rows(s);
-  const bool again = args.again && range.row_end - range.row_begin <= band;
-  float& kept = scratch[kept_at(s)];
+  const bool keeps = args.kept_input && range.row_end - range.row_begin <= band;
+  const bool ready = keeps && args.kept_input->ready;
+  bool kept = keeps;
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
     const Layout l = layout_of(s, smaller(band, range.row_end - r0));
     float* const inputs = scratch;
@@ -231,11 +230,10 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
     float* const weight = sums + l.sums();
     float* const measures = weight + kPoints * weight_point(s);
     float* const empty = measures + l.measures();
-    if (!again || kept == 0) {
+    if (!ready) {
       fill_zero(empty, empty_floats(s));
       transform_inputs(args, r0, l, empty, inputs, measures);
     }
-    kept = 1;
     bool even[kMostRows], any_even = false;
     for (std::size_t r = 0; r < l.rows; ++r) {
       even[r] = is_even(measures + r * l.seen * 2 * kLanes, l.columns);
@@ -249,11 +247,12 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
     for (std::size_t r = 0; r < l.rows; ++r) {
       if (even[r]) continue;
       const std::size_t h = 2 * (r0 + r);
-      kept = 0;
+      kept = false;  // the direct loops have the same scratch
       INFERNODE_TABLE_NAME(blocked_conv)
           .conv(args, {h, smaller(h + 2, s.out_h), range.panel_begin, range.panel_end}, scratch);
     }
   }
+  if (args.kept_input) args.kept_input->ready = kept;
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <cstddef>
 
-#include "base/cpu_rung.h"
-
 // What convolutions along one axis are made of that compute two positions at a time (Toom and Cook's way of multiplying
 // polynomials): with three weights a position, four products instead of six, with five, which are three and two more,
 // seven instead of ten.
@@ -26,8 +24,6 @@ struct ToomTable {
   // The sum of magnitudes and that of squares.
   void (*measure)(const float* x, std::size_t n, float& sum, float& square) noexcept;
 };
-
-const ToomTable& toom_table(CpuRung rung) noexcept;
 
 // Whether sums of inputs of which `measure` says this keep the accuracy of direct ones: as for Winograd's tiles, enough
 // of them have to matter, by (sum |x|)^2 / sum x^2 (and of weights: evenness.h).

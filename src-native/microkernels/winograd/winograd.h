@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "base/cpu_rung.h"
 #include "microkernels/conv/conv.h"
 
 // Planar 3x3 convolutions of stride 1 by Winograd's F(2x2, 3x3): a tile of 2x2 outputs costs 16 multiplications per
@@ -36,8 +35,6 @@ struct WinogradTable {
   // args.packed_weight is this table's. `transformed` null: all of the block directly.
   void (*conv)(const ConvArgs& args, const float* transformed, const WinogradBlock& block, float* scratch) noexcept;
 };
-
-const WinogradTable& winograd_table(CpuRung rung) noexcept;
 
 // Whether sums with these weights [out_channels][in_channels][9] keep the accuracy of direct ones: every output channel
 // has many weights of comparable size.

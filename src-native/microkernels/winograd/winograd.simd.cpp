@@ -1,10 +1,10 @@
 #include "microkernels/winograd/winograd.h"
 
 #include "microkernels/common/activate.simd.h"
+#include "microkernels/common/columns.simd.h"
 #include "microkernels/common/register_tile.simd.h"
 #include "microkernels/common/simd_file.h"
 #include "microkernels/common/tiles.h"
-#include "microkernels/conv/detail/columns.simd.h"
 #include "microkernels/winograd/detail/transforms.simd.h"
 
 namespace infernode::microkernels {

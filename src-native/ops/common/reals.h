@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "base/cpu_rung.h"
 #include "kernel/kernel.h"
 #include "tensor/dispatch.h"
 
@@ -38,10 +37,6 @@ class RealInput {
       data_ = copy_.template data<T>();
     }
   }
-  RealInput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor& t)
-      : RealInput(ctx, microkernels::kernel_set(rung), t) {}
-  RealInput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor* t)
-      : RealInput(ctx, microkernels::kernel_set(rung), t) {}
   /// An absent tensor gives a null pointer.
   RealInput(const kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const tensor::Tensor* t) {
     if (t != nullptr) *this = RealInput(ctx, kernels, *t);
@@ -65,8 +60,6 @@ class RealOutput {
       copy_ = tensor::Tensor::make(tensor::kDTypeOf<T>, t.shape(), *ctx.run().allocator);
     data_ = (copy_ ? copy_ : target_).template mutable_data<T>();
   }
-  RealOutput(const kernel::KernelContext& ctx, CpuRung rung, const tensor::Tensor& t)
-      : RealOutput(ctx, microkernels::kernel_set(rung), t) {}
   T* data() const { return data_; }
   operator T*() const { return data_; }
   /// To be called once all is written.

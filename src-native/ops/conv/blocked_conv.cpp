@@ -46,6 +46,11 @@ class BlockedConv final : public kernel::Kernel {
     if (const std::optional<ConvSite> site = site_of(info, w)) runner_ = make_blocked_conv(info, *site);
   }
 
+  static std::vector<std::string> methods(const KernelInfo& info) {
+    const std::optional<ConvSite> site = site_of(info, info.constant(1));
+    return site ? method_names(*site, ConvLayout::Blocked) : std::vector<std::string>();
+  }
+
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
     const Shape& w = w_shape_.rank() > 0 ? w_shape_ : ctx.input(1).shape();
@@ -90,7 +95,8 @@ class BlockedConv final : public kernel::Kernel {
     if (!input.shape || !weight || weight->rank() != 4) return std::nullopt;
     const bool planar = input.shape->size() == 4;
     if (!planar) input.shape->pop_back();
-    std::optional<ConvSite> site = conv_site(info.node(), input, *weight, info.cpu_rung(), info.float32_precision());
+    std::optional<ConvSite> site =
+        conv_site(info.node(), input, *weight, info.kernels().rung, info.kernels().precision);
     if (!site) return std::nullopt;
     site->planes = planar;
     if (w != nullptr && w->dtype() == DType::Float32) site->weight = w;
@@ -170,8 +176,7 @@ constexpr std::size_t kRoundedPlaces = 64;  // of a block that are converted at 
 class BlockChannels final : public kernel::Kernel {
  public:
   explicit BlockChannels(KernelInfo& info)
-      : transpose_(microkernels::transpose_table(info.cpu_rung()).bytes4),
-        round_(microkernels::convert_table(info.cpu_rung()).f32_to_bf16) {}
+      : transpose_(info.kernels().transpose.bytes4), round_(info.kernels().convert.f32_to_bf16) {}
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
     if (x.rank() != 4)
@@ -221,8 +226,8 @@ void infer_block_channels(InferContext& ctx) {
 class UnblockChannels final : public kernel::Kernel {
  public:
   explicit UnblockChannels(KernelInfo& info)
-      : transpose_(microkernels::transpose_table(info.cpu_rung()).bytes4),
-        widen_(microkernels::convert_table(info.cpu_rung()).bf16_to_f32),
+      : transpose_(info.kernels().transpose.bytes4),
+        widen_(info.kernels().convert.bf16_to_f32),
         channels_(info.attributes().get_int("channels", -1)) {}
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
@@ -270,7 +275,8 @@ void register_blocked_conv(kernel::OpRegistrar& r) {
   r.op("BlockedConv", kDomain)
       .version(1, "X:T, W:float, B:float?, Z:U? -> Y:V; T = float|bfloat16, U = float|bfloat16, V = float|bfloat16")
       .infer(infer_blocked_conv)
-      .kernel<BlockedConv>();
+      .kernel<BlockedConv>()
+      .methods(BlockedConv::methods);
   r.op("BlockChannels", kDomain)
       .version(1, "X:float -> Y:T; T = float|bfloat16")
       .infer(infer_block_channels)

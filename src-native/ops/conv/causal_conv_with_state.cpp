@@ -25,7 +25,7 @@ using tensor::Tensor;
 /// state's width - 1 columns, or zeros. The present state is the last width - 1 columns of both together.
 class CausalConvWithState final : public Kernel {
  public:
-  explicit CausalConvWithState(KernelInfo& info) : rung_(info.cpu_rung()) {
+  explicit CausalConvWithState(KernelInfo& info) : kernels_(info.kernels()) {
     const std::string activation = info.attributes().get_string("activation", "none");
     silu_ = activation == "silu" || activation == "swish";
     if (!silu_ && activation != "none") {
@@ -48,8 +48,9 @@ class CausalConvWithState final : public Kernel {
 
     const Tensor y = ctx.output(0, in.dtype(), in.shape());
     const Tensor present = ctx.wants_output(1) ? ctx.output(1, in.dtype(), state) : Tensor();
-    const RealInput<float> x(ctx, rung_, in), w(ctx, rung_, weight), b(ctx, rung_, bias), before(ctx, rung_, past);
-    const RealOutput<float> out(ctx, rung_, y), after(ctx, rung_, present);
+    const RealInput<float> x(ctx, kernels_, in), w(ctx, kernels_, weight), b(ctx, kernels_, bias),
+        before(ctx, kernels_, past);
+    const RealOutput<float> out(ctx, kernels_, y), after(ctx, kernels_, present);
     const auto n = static_cast<std::size_t>(length), k = static_cast<std::size_t>(width);
     ctx.parallel_for(static_cast<std::size_t>(batch * channels),
                      static_cast<double>(n * k) + (silu_ ? 10.0 * static_cast<double>(n) : 0),
@@ -94,7 +95,7 @@ class CausalConvWithState final : public Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   bool silu_ = false;
 };
 

@@ -23,8 +23,8 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 class Conv final : public kernel::Kernel {
  public:
   explicit Conv(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        convert_(microkernels::convert_table(rung_)),
+      : kernels_(info.kernels()),
+        convert_(kernels_.convert),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         activation_(read_activation(info.attributes())) {
@@ -56,7 +56,7 @@ class Conv final : public kernel::Kernel {
     }
     o.y = float_target(ctx, out, y_hold);
     runner_->run(ctx, p, o, activation_);
-    if (out.dtype() != DType::Float32) narrow(rung_, o.y, out);
+    if (out.dtype() != DType::Float32) narrow(kernels_, o.y, out);
   }
 
  private:
@@ -118,7 +118,7 @@ class Conv final : public kernel::Kernel {
     return sum;
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ConvertTable& convert_;
   Window window_;
   std::int64_t groups_;
@@ -126,6 +126,12 @@ class Conv final : public kernel::Kernel {
   Shape w_shape_;
   std::unique_ptr<ConvRunner> runner_;
 };
+
+std::vector<std::string> conv_methods_of(const KernelInfo& info) {
+  if (info.input_type(0).elem != DType::Float32) return {};
+  const std::optional<ConvSite> site = conv_site(info);
+  return site ? method_names(*site, ConvLayout::Planar) : std::vector<std::string>();
+}
 
 void infer_conv(InferContext& ctx) { infer_conv_shape(ctx, 0, 1); }
 
@@ -153,12 +159,14 @@ void register_conv(kernel::OpRegistrar& r) {
       .version(22, "X:T, W:T, B:T? -> Y:T; T = floats_bf16")
       .infer(infer_conv)
       .kernel<Conv>()
+      .methods(conv_methods_of)
       .product(kernel::Product::Convolution);
   for (const char* domain : {"com.microsoft", "infernode"}) {  // ours knows more activations
     r.op("FusedConv", domain)
         .version(1, "X:T, W:T, B:T?, Z:T? -> Y:T; T = float16|float")
         .infer(infer_conv)
         .kernel<Conv>()
+        .methods(conv_methods_of)
         .product(kernel::Product::Convolution)
         .definition(define_conv);
   }

@@ -45,9 +45,9 @@ class IntegerConv : public kernel::Kernel {
  protected:
   IntegerConv(KernelInfo& info, std::size_t w_input)
       : w_input_(w_input),
-        table_(microkernels::qgemm_table(info.cpu_rung())),
-        transpose_(microkernels::transpose_table(info.cpu_rung())),
-        convert_(microkernels::convert_table(info.cpu_rung())),
+        table_(info.kernels().qgemm),
+        transpose_(info.kernels().transpose),
+        convert_(info.kernels().convert),
         conv_(info.kernels().exact().conv),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),

@@ -137,7 +137,7 @@ Problem plan(Geometry geometry, std::int64_t groups, const Shape& x, const Shape
 class ConvTranspose final : public kernel::Kernel {
  public:
   explicit ConvTranspose(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         gemm_(product_table(info)),
         conv_(info.kernels().exact().conv),
         geometry_(info.attributes()),
@@ -155,8 +155,8 @@ class ConvTranspose final : public kernel::Kernel {
     const Tensor y = ctx.output(0, p.out);
     if (y.numel() == 0) return;
     dispatch_reals(x.dtype(), "ConvTranspose", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x), weight(ctx, rung_, w), add(ctx, rung_, bias);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x), weight(ctx, kernels_, w), add(ctx, kernels_, bias);
+      const RealOutput<T> out(ctx, kernels_, y);
       for (std::size_t i = 0; i < size(p.images * p.groups); ++i) {
         ctx.run().check();
         const std::size_t group = i % size(p.groups), channels = p.shape.in_channels;
@@ -199,7 +199,7 @@ class ConvTranspose final : public kernel::Kernel {
     const std::size_t columns_size = align_up(checked_mul(checked_mul(depth, band * s.out_w), sizeof(float)), 64);
     const std::size_t stride = columns_size + align_up(gemm_.scratch_floats * sizeof(float), 64);
     const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
-    const auto transpose = microkernels::transpose_table(rung_).bytes4;
+    const auto transpose = kernels_.transpose.bytes4;
     constexpr double kProductsPerNs = 50;
     const double cost = static_cast<double>(depth * band) * static_cast<double>(s.out_w * s.out_channels);
     ctx.parallel_for(
@@ -298,7 +298,7 @@ class ConvTranspose final : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& gemm_;
   const microkernels::ConvTable& conv_;
   Geometry geometry_;

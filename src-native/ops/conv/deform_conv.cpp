@@ -21,7 +21,7 @@ using tensor::Tensor;
 class DeformConv final : public kernel::Kernel {
  public:
   explicit DeformConv(KernelInfo& info)
-      : rung_(info.cpu_rung()),
+      : kernels_(info.kernels()),
         table_(product_table(info)),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
@@ -44,9 +44,9 @@ class DeformConv final : public kernel::Kernel {
     const Tensor y = ctx.output(0, p.out);
     if (y.numel() == 0) return;
     dispatch_reals(x.dtype(), "DeformConv", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x), w(ctx, rung_, ctx.input(1)), offsets(ctx, rung_, ctx.input(2)),
-          add(ctx, rung_, bias), weights(ctx, rung_, mask);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x), w(ctx, kernels_, ctx.input(1)), offsets(ctx, kernels_, ctx.input(2)),
+          add(ctx, kernels_, bias), weights(ctx, kernels_, mask);
+      const RealOutput<T> out(ctx, kernels_, y);
       const std::size_t depth = p.shape.depth(), positions = p.shape.positions(), n = p.shape.out_channels;
       const tensor::Buffer memory = ctx.scratch(checked_mul(checked_mul(depth, positions), sizeof(T)));
       T* columns = reinterpret_cast<T*>(memory.data());
@@ -122,7 +122,7 @@ class DeformConv final : public kernel::Kernel {
               {.m = m, .n = n, .k = k, .a = w, .lda = k, .b = columns, .ldb = n, .c = y, .ldc = n, .accumulate = true});
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   Window window_;
   std::int64_t groups_, offset_groups_;

@@ -21,8 +21,8 @@ template <Kind K>
 class GlobalPool final : public kernel::Kernel {
  public:
   explicit GlobalPool(KernelInfo& info)
-      : rung_(info.cpu_rung()),
-        table_(microkernels::reduce_table(rung_)),
+      : kernels_(info.kernels()),
+        table_(kernels_.reduce),
         p_(K == Kind::Lp ? info.attributes().get_float("p", 2) : 0) {}
 
   void run(KernelContext& ctx) const override {
@@ -33,8 +33,8 @@ class GlobalPool final : public kernel::Kernel {
     const Tensor y = ctx.output(0, shape);
     const auto n = static_cast<std::size_t>(x.shape().numel(2, x.rank()));
     dispatch_reals(x.dtype(), "global pooling", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x);
+      const RealOutput<T> out(ctx, kernels_, y);
       ctx.parallel_for(static_cast<std::size_t>(y.numel()), static_cast<double>(n) * (K == Kind::Lp ? 4 : 0.2),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
                          for (std::size_t i = begin; i < end; ++i) out[i] = pool(in + i * n, n);
@@ -65,7 +65,7 @@ class GlobalPool final : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::ReduceTable& table_;
   float p_;
 };

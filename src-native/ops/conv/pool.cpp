@@ -54,7 +54,7 @@ AxisPlan::Window clip(std::int64_t start, std::int64_t taps, std::int64_t step, 
 
 class Pool : public kernel::Kernel {
  protected:
-  explicit Pool(KernelInfo& info) : rung_(info.cpu_rung()), window_(info.attributes()) {}
+  explicit Pool(KernelInfo& info) : kernels_(info.kernels()), window_(info.attributes()) {}
 
   Shape output_shape(const Shape& x) const {
     if (x.rank() < 3) fail(ErrorCode::ShapeMismatch, cat("pooling takes X [N,C,...], got ", x.to_string()));
@@ -148,7 +148,7 @@ class Pool : public kernel::Kernel {
     }
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   Window window_;
 };
 
@@ -171,7 +171,7 @@ class MaxPool final : public Pool {
       return;
     }
     if (p.places && places == nullptr && (x.dtype() == DType::Float32 || x.dtype() == DType::BFloat16)) {
-      const auto& table = microkernels::pool_table(rung_);
+      const auto& table = kernels_.pool;
       const auto run = [&]<class E>(void (*max)(const microkernels::PoolShape&, const E*, E*), const void* from,
                                     void* to) {
         for_planes(ctx, p, 0.05, [&](std::size_t i) {
@@ -186,11 +186,11 @@ class MaxPool final : public Pool {
       return;
     }
     dispatch_reals(x.dtype(), "MaxPool", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x);
+      const RealOutput<T> out(ctx, kernels_, y);
       if (std::is_same_v<T, float> && p.flat && places == nullptr) {
         if constexpr (std::is_same_v<T, float>) {
-          const auto& table = microkernels::pool_table(rung_);
+          const auto& table = kernels_.pool;
           for_planes(ctx, p, 0.2,
                      [&](std::size_t i) { table.max(p.shape, in + i * p.in_plane, out + i * p.out_plane); });
         }
@@ -258,11 +258,11 @@ class AveragePool final : public Pool {
     if (y.numel() == 0) return;
     const Problem p = plan(x.shape(), shape);
     dispatch_reals(x.dtype(), "AveragePool", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x);
+      const RealOutput<T> out(ctx, kernels_, y);
       if (std::is_same_v<T, float> && p.flat) {
         if constexpr (std::is_same_v<T, float>) {
-          const auto& table = microkernels::pool_table(rung_);
+          const auto& table = kernels_.pool;
           for_planes(ctx, p, 0.2, [&](std::size_t i) {
             table.average(p.shape, include_pad_, in + i * p.in_plane, out + i * p.out_plane);
           });
@@ -305,8 +305,8 @@ class LpPool final : public Pool {
     if (y.numel() == 0) return;
     const Problem p = plan(x.shape(), shape);
     dispatch_reals(x.dtype(), "LpPool", [&]<class T>(tensor::TypeTag<T>) {
-      const RealInput<T> in(ctx, rung_, x);
-      const RealOutput<T> out(ctx, rung_, y);
+      const RealInput<T> in(ctx, kernels_, x);
+      const RealOutput<T> out(ctx, kernels_, y);
       const auto power = static_cast<T>(p_);
       for_planes(ctx, p, p_ == 2 ? 1 : 20, [&](std::size_t plane) {
         const T* from = in + plane * p.in_plane;

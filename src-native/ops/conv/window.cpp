@@ -157,9 +157,9 @@ ConvProblem plan_conv(Window window, std::int64_t groups, const tensor::Shape& x
   return p;
 }
 
-void transpose_rows(kernel::KernelContext& ctx, CpuRung rung, const float* x, std::size_t ld_x, float* y,
-                    std::size_t ld_y, std::size_t rows, std::size_t cols) {
-  const auto move = microkernels::transpose_table(rung).bytes4;
+void transpose_rows(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const float* x,
+                    std::size_t ld_x, float* y, std::size_t ld_y, std::size_t rows, std::size_t cols) {
+  const auto move = kernels.transpose.bytes4;
   constexpr std::size_t kColumns = 64;  // at a time
   ctx.parallel_for(ceil_div(cols, kColumns), static_cast<double>(kColumns * rows) * 0.25,
                    [&](std::size_t begin, std::size_t end, std::size_t) {

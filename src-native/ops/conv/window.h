@@ -58,8 +58,8 @@ struct ConvOperands {
 ConvProblem plan_conv(Window window, std::int64_t groups, const tensor::Shape& x, const tensor::Shape& w);
 
 /// y[c][r] = x[r][c], in parallel by columns of x; rows of x and y are `ld_x` and `ld_y` apart.
-void transpose_rows(kernel::KernelContext& ctx, CpuRung rung, const float* x, std::size_t ld_x, float* y,
-                    std::size_t ld_y, std::size_t rows, std::size_t cols);
+void transpose_rows(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const float* x,
+                    std::size_t ld_x, float* y, std::size_t ld_y, std::size_t rows, std::size_t cols);
 
 /// Shape of output 0 of a convolution of input `x` by input `w`.
 void infer_conv_shape(kernel::InferContext& ctx, std::size_t x, std::size_t w);

@@ -51,9 +51,6 @@ std::optional<microkernels::FloatType> gemm_type(tensor::DType type);
 
 /// Writes a float32 result as the output's 16-bit type.
 void narrow(const microkernels::KernelSet& kernels, const float* from, const tensor::Tensor& to);
-inline void narrow(CpuRung rung, const float* from, const tensor::Tensor& to) {
-  narrow(microkernels::kernel_set(rung), from, to);
-}
 /// Memory for a float32 result that becomes `out`: out itself where it is float32, scratch (held by `hold`) otherwise.
 float* float_target(kernel::KernelContext& ctx, const tensor::Tensor& out, tensor::Buffer& hold);
 

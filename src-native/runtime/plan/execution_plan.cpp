@@ -32,6 +32,7 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   plan->keep_constants(uses, releases);
   plan->environment_.load = nullptr;
   plan->environment_.cache = nullptr;
+  plan->environment_.tuner = nullptr;
   plan->environment_.held = nullptr;
   for (const auto& [at, bytes] : held.sizes) plan->held_bytes_ += bytes;
   plan->find_pinned();

@@ -12,8 +12,9 @@ namespace infernode::runtime {
 class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPacker {
  public:
   NodeKernelInfo(const graph::Graph& graph, const graph::Node& node, const kernel::OpSchema& schema,
-                 const PlanEnvironment& environment, std::vector<std::atomic<int>>& releases)
-      : graph_(graph), node_(node), schema_(schema), environment_(environment), releases_(releases) {}
+                 const PlanEnvironment& environment, std::vector<std::atomic<int>>& releases,
+                 std::string_view method = {})
+      : graph_(graph), node_(node), schema_(schema), environment_(environment), releases_(releases), method_(method) {}
 
   const graph::Node& node() const override { return node_; }
   std::int64_t since_version() const override { return schema_.since_version; }
@@ -23,6 +24,7 @@ class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPa
   void release_constant(std::size_t i) override;
   kernel::WeightPacker& packer() override { return *this; }
   const microkernels::KernelSet& kernels() const override { return *environment_.kernels; }
+  std::string_view method() const override { return method_; }
   std::unique_ptr<kernel::SubgraphRunner> subgraph(std::string_view name) override;
 
  private:
@@ -37,6 +39,7 @@ class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPa
   const kernel::OpSchema& schema_;
   const PlanEnvironment& environment_;
   std::vector<std::atomic<int>>& releases_;  ///< by ValueId: how many uses gave the constant up
+  std::string_view method_;
 };
 
 }  // namespace infernode::runtime

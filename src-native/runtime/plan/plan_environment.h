@@ -12,6 +12,7 @@
 
 namespace infernode::runtime {
 
+class Tuner;
 class WeightCache;
 
 /// For tests, slow: compares shapes that are substituted with inferred ones, at the first signature of each kind and at
@@ -36,6 +37,7 @@ struct PlanEnvironment {
   WeightStore* weights = nullptr;
   /// Asked before `weights`, if there is one; the plan does not keep it.
   WeightCache* cache = nullptr;
+  Tuner* tuner = nullptr;  ///< measures methods of the CPU's nodes; null: kernels choose. The plan does not keep it
   std::span<const std::shared_ptr<provider::Provider>> providers;
   const Logger* logger = nullptr;
   bool lay_out_memory = true;  ///< one arena laid out by lifetimes where shapes are known

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "graph/graph.h"
@@ -10,9 +13,17 @@
 
 namespace infernode::runtime {
 
+/// The method that a node's kernel was made with, where it was measured.
+struct MethodChoice {
+  enum class Source : std::uint8_t { kMeasured, kKept };  ///< by this load; by an earlier one
+  std::string method;
+  Source source = Source::kMeasured;
+};
+
 /// One node, ready to run.
 struct Step {
   std::unique_ptr<kernel::Kernel> kernel;
+  std::optional<MethodChoice> method;  ///< nullopt: the kernel chose
   graph::NodeId node = graph::kNoNode;
   std::vector<graph::ValueId> inputs, implicit, outputs;
   std::vector<tensor::DType> output_dtypes;  ///< Undefined where unknown or no tensor

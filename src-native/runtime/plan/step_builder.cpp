@@ -6,6 +6,7 @@
 #include "provider/partitioner.h"
 #include "runtime/plan/copy_kernels.h"
 #include "runtime/plan/node_kernel_info.h"
+#include "runtime/tuning/tuner.h"
 
 namespace infernode::runtime {
 
@@ -92,7 +93,9 @@ void StepBuilder::make_kernels(std::vector<Step>& steps) {
   const auto work = [&](std::size_t, std::size_t, std::size_t) {  // weights are of any size: one step after another
     for (std::size_t i; !failed_ && (i = next++) < shared.size();) make(*shared[i]);
   };
-  const std::size_t threads = environment_.load == nullptr ? 1 : environment_.load->max_threads;
+  const bool one_by_one =
+      environment_.load == nullptr || environment_.tuner != nullptr;  // what is timed has all threads
+  const std::size_t threads = one_by_one ? 1 : environment_.load->max_threads;
   if (threads > 1 && shared.size() > 1) {
     const kernel::RunContext& load = *environment_.load;
     load.parallel_for(threads, kOneNs * static_cast<double>(shared.size()) / static_cast<double>(threads), work);
@@ -172,7 +175,12 @@ void StepBuilder::make_kernel(Step& step, const graph::Node& node, const kernel:
          cat("Could not find an implementation for ", node.op_type, "(", schema->since_version, ") on ", provider_name,
              ": ", graph::describe(graph_, node), " with inputs (", type_list(graph_, node), ")"));
   }
-  NodeKernelInfo info(graph_, node, *schema, environment_, releases_);
+  if (environment_.tuner != nullptr && step.provider == nullptr && def->methods != nullptr) {
+    Trial trial(graph_, node, *schema, *def, environment_);
+    step.method = environment_.tuner->choose(trial);
+  }
+  NodeKernelInfo info(graph_, node, *schema, environment_, releases_,
+                      step.method ? std::string_view(step.method->method) : std::string_view());
   step.kernel = def->make(info);
   step.in_place = def->in_place;
   step.alias = def->alias;

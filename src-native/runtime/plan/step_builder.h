@@ -21,8 +21,8 @@ class StepBuilder {
 
   /// All but the kernel.
   Step describe(graph::NodeId id) const;
-  /// The kernels of all steps, on the load's threads; those that have bodies or are not the CPU's come one by one after
-  /// the others.
+  /// The kernels of all steps, on the load's threads, or one by one where methods are measured; those that have bodies
+  /// or are not the CPU's come one by one after the others.
   void make_kernels(std::vector<Step>& steps);
 
  private:

@@ -225,7 +225,7 @@ void StepRunner::record(const Step& step, std::size_t index, const Measured& mea
     produced += value.bytes();
   }
   const std::string name = node.name.empty() ? cat(node.op_type, "_", index) : node.name;
-  const kernel::ProfileSink::Argument arguments[] = {
+  std::vector<kernel::ProfileSink::Argument> arguments = {
       {"op_name", node.op_type},
       {"provider", step.provider == nullptr ? std::string("CPUExecutionProvider") : std::string(step.provider->name())},
       {"node_index", cat(index)},
@@ -235,6 +235,11 @@ void StepRunner::record(const Step& step, std::size_t index, const Measured& mea
       {"input_type_shape", type_shapes(inputs_)},
       {"output_type_shape", type_shapes(outputs)},
       {"thread_scheduling_stats", measured.loops.json()}};
+  if (step.method) {
+    arguments.emplace_back("method", step.method->method);
+    arguments.emplace_back("method_tuning",
+                           step.method->source == MethodChoice::Source::kKept ? "measured earlier" : "measured");
+  }
   execution_.run.profile->add("Node", cat(name, "_kernel_time"), measured.begin, end, arguments);
 }
 

@@ -15,11 +15,9 @@
 
 #include "base/checked.h"
 #include "base/path.h"
+#include "runtime/weights/packing_id.h"
 
 namespace infernode::runtime {
-
-/// Of the build, written by CMake: packed weights mean the same to builds from the same sources.
-extern const char kPackingId[65];
 
 namespace {
 

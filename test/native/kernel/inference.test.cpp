@@ -80,6 +80,19 @@ TEST_CASE("What is inferred outranks what is declared, with a warning") {
   CHECK(heard.find("'C' is declared as tensor(float)[2,9] but is tensor(float)[2,3]") != std::string::npos);
 }
 
+TEST_CASE("An output of another type than is declared is an error") {
+  auto output = parse("g (int64[2] A) => (float[2] C) { C = Add(A, A) }");
+  try {
+    infer_graph(*output, registry());
+    FAIL("it was taken");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::InvalidModel);
+    CHECK(error.context().output == "C");
+    CHECK(error.context().expected == "tensor(float)");
+    CHECK(error.context().actual == "tensor(int64)");
+  }
+}
+
 TEST_CASE("Declarations fill what inference cannot know") {
   auto graph = parse("g (float[2] A) => (float[5] C) { C = Mystery(A) }");
   infer_graph(*graph, registry());

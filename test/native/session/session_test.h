@@ -1,13 +1,11 @@
 #pragma once
 // Sessions over models in text form.
 
-#include <filesystem>
-#include <random>
-
 #include "fusions/graph_test.h"
 #include "onnx/writer.h"
 #include "session/prepared_run.h"
 #include "session/session.h"
+#include "temporary_folder.h"
 
 namespace infernode::test {
 
@@ -76,19 +74,5 @@ Error error_of(const F& f) {
 }
 
 inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder()
-      : path_(std::filesystem::temp_directory_path() / cat("infernode-session-", std::random_device{}())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace infernode::test

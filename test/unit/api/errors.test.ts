@@ -325,6 +325,17 @@ describe('a warning', () => {
   });
 });
 
+describe('a model whose output is declared with another type than it computes', () => {
+  it('is refused', async () => {
+    const declared = oneNode('Neg', [x], [{ ...y, type: 'float64' }]);
+    await expectFailure(() => InferenceSession.create(declared, quiet), {
+      message: /Type \(tensor\(float\)\) of output arg \(y\).* does not match expected type \(tensor\(double\)\)/,
+      code: 'INVALID_MODEL',
+      fields: { output: 'y', expected: 'tensor(double)', actual: 'tensor(float)' },
+    });
+  });
+});
+
 describe('every error', () => {
   it.runIf(ours)('has one of the known codes and the caller in its stack', async () => {
     const error = await failureOf(async function theCaller() {

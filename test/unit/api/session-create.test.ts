@@ -63,8 +63,6 @@ describe('create refuses', () => {
     ['nothing', []],
     ['null', [null]],
     ['a number', [5]],
-    ['a URL', [new URL('file:///model.onnx')]],
-    ['a Blob', [new Blob([Buffer.from(bytes)])]],
     ['a DataView', [new DataView(bytes.buffer)]],
     ['a Float32Array', [new Float32Array(4)]],
     ['a plain object', [{}]],
@@ -109,7 +107,7 @@ describe('create refuses', () => {
       await expectFailure(() => InferenceSession.create(path), {
         message: /failed|File doesn't exist/,
         code: 'IO',
-        fields: { path },
+        fields: { path: path.replace('file://', '') },
       });
     },
   );

@@ -25,7 +25,7 @@ function rootWith(name: string, places: readonly string[], contents = addon): st
 /** The files of the addon and of node-gyp-build that a process of its own loads, or its error. */
 function loaded(root: string, env: Record<string, string> = {}): string[] {
   const program = `
-    require(${JSON.stringify(project)});
+    require(${JSON.stringify(project)}).listSupportedBackends();
     const names = Object.keys(require.cache).map((path) => path.replaceAll('\\\\', '/').split('/').at(-1));
     console.log(names.filter((name) => name.endsWith('.node') || name === 'node-gyp-build.js').join());`;
   const { stdout, stderr } = spawnSync(process.execPath, ['--preserve-symlinks', '-e', program], {

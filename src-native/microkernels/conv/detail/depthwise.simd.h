@@ -1,9 +1,9 @@
 #pragma once
 
 #include "microkernels/common/activate.simd.h"
+#include "microkernels/common/columns.simd.h"
 #include "microkernels/common/simd_file.h"
 #include "microkernels/conv/conv.h"
-#include "microkernels/conv/detail/columns.simd.h"
 #include "microkernels/conv/detail/depthwise_rows.simd.h"
 
 // Convolutions of one channel each, in three ways: planes that fit the first-level cache lie there zero-padded and

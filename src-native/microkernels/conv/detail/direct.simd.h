@@ -1,7 +1,7 @@
 #pragma once
 
+#include "microkernels/common/columns.simd.h"
 #include "microkernels/common/tiles.h"
-#include "microkernels/conv/detail/columns.simd.h"
 
 // Convolutions of stride 1 in a plane, without columns: some rows of the padded input are laid out once, and what a
 // kernel point sees of consecutive output positions are consecutive floats there. Positions are counted along the

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "microkernels/common/columns.simd.h"
 #include "microkernels/common/tiles.h"
-#include "microkernels/conv/detail/columns.simd.h"
 
 // Convolutions of so few output positions that they would leave most of a vector empty: vectors run along what a kernel
 // sees at a position instead, and each sum is a dot product with a row of weights.

@@ -69,8 +69,8 @@ void set_blocks(BlockedConvArgs& args, std::size_t part, std::size_t parts, cons
 }
 
 BlockedDense::BlockedDense(kernel::KernelInfo& info, const ConvSite& site, Way way)
-    : table_(microkernels::blocked_conv_table(site.rung, site.loop_precision())),
-      winograd_table_(microkernels::blocked_winograd_table(site.rung, site.loop_precision())),
+    : table_(site.kernels().blocked_conv),
+      winograd_table_(site.kernels().blocked_winograd),
       way_(way),
       groups_(site.groups),
       packed_planar_(site.planes) {
@@ -162,8 +162,11 @@ void BlockedDense::run_parts(kernel::KernelContext& ctx, const ConvProblem& p, c
   const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
   constexpr double kFlopsPerNs = 80;
   const double cost = 2.0 * multiply_adds(shape) / number(parts) / kFlopsPerNs;
-  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  std::vector<std::size_t> rows_before(threads, kNone);  // by slot: of all images' parts of rows, the last
+  struct Kept {
+    microkernels::KeptInput input;
+    std::size_t rows = static_cast<std::size_t>(-1);  // whose it is, of all images' parts of rows
+  };
+  std::vector<Kept> kept(threads);
   ctx.parallel_for(images * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t image = i / parts, row = i % parts / by_panel, panel = i % by_panel, group = image % joins;
@@ -172,7 +175,8 @@ void BlockedDense::run_parts(kernel::KernelContext& ctx, const ConvProblem& p, c
       args.packed_weight += group * group_floats;
       if (args.bias != nullptr) args.bias += group * shape.out_channels;
       set_blocks(args, image, images, x, residual, out);
-      args.again = std::exchange(rows_before[slot], i / by_panel) == i / by_panel;
+      if (std::exchange(kept[slot].rows, i / by_panel) != i / by_panel) kept[slot].input.ready = false;
+      args.kept_input = &kept[slot].input;
       conv(args,
            {row * grid.rows / by_row, (row + 1) * grid.rows / by_row, panel * grid.panels / by_panel,
             (panel + 1) * grid.panels / by_panel},
@@ -186,11 +190,11 @@ namespace {
 /// With loops of a lower rung only where all loops of the CPU's read float32 blocks, too.
 bool has_loops(const ConvSite& site) {
   return site.axes == 2 && site.shape.in_d == 1 &&
-         (site.rung == site.cpu || !microkernels::blocked_conv_table(site.cpu, site.loop_precision()).takes_bf16);
+         (site.rung == site.cpu || !microkernels::kernel_set(site.cpu, site.loop_precision()).blocked_conv.takes_bf16);
 }
 
 bool fits(const ConvSite& site, const ConvShape& shape) {
-  return has_loops(site) && microkernels::blocked_conv_table(site.rung, site.loop_precision()).fits(shape);
+  return has_loops(site) && site.kernels().blocked_conv.fits(shape);
 }
 
 bool can_run_blocks(const ConvSite& site) { return site.groups == 1 && !site.planes && fits(site, site.shape); }
@@ -203,7 +207,7 @@ bool can_run_planes(const ConvSite& site) {
 bool can_run_winograd(const ConvSite& site) {
   const ConvShape& s = site.shape;
   return can_run_windows(site) && site.weight != nullptr && site.rung != CpuRung::Amx && is_winograd_window(s) &&
-         microkernels::blocked_winograd_table(site.rung, site.loop_precision()).pays(s);
+         site.kernels().blocked_winograd.pays(s);
 }
 bool fits_winograd(const ConvSite& site) {
   return microkernels::winograd_holds(site.shape.out_channels, site.shape.in_channels, site.weight->data<float>());
@@ -240,12 +244,13 @@ cost::Terms terms(const ConvSite& site) { return blocked_terms(site, site.shape,
 
 }  // namespace
 
-const ConvMethod kConvBlocked{"blocked", can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedPoints{"blocked.points", can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedPlanes{"blocked.planes", can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedWinograd{
-    "blocked.winograd", can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>, fits_winograd};
-const ConvMethod kConvBlockedGroups{"blocked.groups", can_run_groups, group_terms, nullptr,
-                                    make<BlockedDense::Way::Groups>};
+void register_conv_blocked(ConvMethods& methods) {
+  methods.add({"blocked", 150, can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add({"blocked.points", 140, can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add({"blocked.planes", 160, can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add({"blocked.winograd", 130, can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>,
+               fits_winograd});
+  methods.add({"blocked.groups", 170, can_run_groups, group_terms, nullptr, make<BlockedDense::Way::Groups>});
+}
 
 }  // namespace infernode::ops

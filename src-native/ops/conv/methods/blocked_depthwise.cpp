@@ -17,7 +17,7 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 }  // namespace
 
 BlockedDepthwise::BlockedDepthwise(kernel::KernelInfo& info, const ConvSite& site)
-    : table_(microkernels::blocked_conv_table(site.rung, site.loop_precision())) {
+    : table_(site.kernels().blocked_conv) {
   if (site.weight == nullptr) return;
   const tensor::Shape shape = site.weight->shape();
   packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".depthwise"),
@@ -89,11 +89,13 @@ std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& si
 
 }  // namespace
 
-const ConvMethod kConvBlockedDepthwise{
-    "blocked.depthwise", [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms,
-    nullptr, make};
-const ConvMethod kConvBlockedDepthwiseAny{
-    "blocked.depthwise.any", [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); },
-    terms, nullptr, make};
+void register_conv_blocked_depthwise(ConvMethods& methods) {
+  methods.add({"blocked.depthwise", 180,
+               [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms, nullptr,
+               make});
+  methods.add({"blocked.depthwise.any", 190,
+               [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); }, terms, nullptr,
+               make});
+}
 
 }  // namespace infernode::ops

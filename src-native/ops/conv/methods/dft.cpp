@@ -105,7 +105,7 @@ namespace {
 class ConvDft final : public ConvRunner {
  public:
   ConvDft(kernel::KernelInfo& info, const Found& found, std::unique_ptr<ConvRunner> otherwise)
-      : table_(microkernels::dft_table(info.cpu_rung())),
+      : table_(info.kernels().dft),
         length_(found.basis.length),
         bins_(found.basis.bins),
         real_(found.basis.real),
@@ -200,7 +200,7 @@ cost::Terms terms(const ConvSite& site) {
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
   for (const ConvChoice& choice : conv_choices(site, ConvLayout::Planar)) {
-    if (choice.method == &kConvDft) continue;
+    if (choice.method->make == make) continue;
     const std::optional<Found> found = find(*site.weight);
     ConvSite with = site;
     with.rung = choice.rung;
@@ -211,6 +211,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvDft{"dft", can_run, terms, make, nullptr, fits_weight};
+void register_conv_dft(ConvMethods& methods) { methods.add({"dft", 10, can_run, terms, make, nullptr, fits_weight}); }
 
 }  // namespace infernode::ops

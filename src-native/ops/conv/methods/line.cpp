@@ -18,8 +18,7 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
 class ConvLine final : public ConvRunner {
  public:
-  ConvLine(kernel::KernelInfo& info, const ConvSite& site)
-      : rung_(site.rung), table_(microkernels::gemm_table(site.rung, site.precision)) {
+  ConvLine(kernel::KernelInfo& info, const ConvSite& site) : kernels_(site.kernels()), table_(site.kernels().gemm) {
     const std::size_t n = site.shape.out_channels, channels = site.shape.in_channels, k = site.shape.depth(),
                       points = site.shape.kernel_w;
     packed_ = info.packer().pack(info.node(), 1, cat("conv.line.", table_.weights.name), [&](const Tensor& weight) {
@@ -61,17 +60,17 @@ class ConvLine final : public ConvRunner {
       ctx.run().check();
       std::fill_n(rows, left * channels, 0.0f);
       std::fill(rows + (left + count) * channels, rows + input, 0.0f);
-      transpose_rows(ctx, rung_, o.x + i * channels * s.in_w + skipped, s.in_w, rows + left * channels, channels,
+      transpose_rows(ctx, kernels_, o.x + i * channels * s.in_w + skipped, s.in_w, rows + left * channels, channels,
                      channels, count);
       if (args.accumulate)
-        transpose_rows(ctx, rung_, o.residual + i * output, positions, args.c, made, made, positions);
+        transpose_rows(ctx, kernels_, o.residual + i * output, positions, args.c, made, made, positions);
       run_gemm(ctx, table_, args);
-      transpose_rows(ctx, rung_, args.c, made, o.y + i * output, positions, positions, made);
+      transpose_rows(ctx, kernels_, args.c, made, o.y + i * output, positions, positions, made);
     }
   }
 
  private:
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   tensor::Buffer packed_;
 };
@@ -95,6 +94,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvLine{"line", can_run, terms, make};
+void register_conv_line(ConvMethods& methods) { methods.add({"line", 40, can_run, terms, make}); }
 
 }  // namespace infernode::ops

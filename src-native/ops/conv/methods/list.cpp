@@ -9,30 +9,9 @@
 
 namespace infernode::ops {
 
-namespace {
+void register_all(ConvMethods& methods);  // generated
 
-// Those that read recognised weights or fewer of them stand before those that follow the definition.
-constexpr const ConvMethod* kMethods[] = {
-    &kConvDft,
-    &kConvToom,
-    &kConvWinograd,
-    &kConvLine,
-    &kConvRows,
-    &kConvFew,
-    &kConvDirect,
-    &kConvColumns,
-    &kConvUnit,
-    &kConvDepthwiseRows,
-    &kConvDepthwiseStrided,
-    &kConvDepthwise,
-    &kConvBlockedWinograd,
-    &kConvBlockedPoints,
-    &kConvBlocked,
-    &kConvBlockedPlanes,
-    &kConvBlockedGroups,
-    &kConvBlockedDepthwise,
-    &kConvBlockedDepthwiseAny,
-};
+namespace {
 
 /// Of a node of which too little is known: reads and packs the weight at run.
 class ConvGeneral final : public ConvRunner {
@@ -54,8 +33,8 @@ class ConvGeneral final : public ConvRunner {
   ConvDense dense_;
 };
 
-/// The name of a method's rates with the loops of a lower rung than the CPU's.
-std::string row_name(const ConvMethod& method, CpuRung cpu, CpuRung rung) {
+/// A method with the loops of a rung, of which those of a lower one than the CPU's are named: the name of its rates.
+std::string name_of(const ConvMethod& method, CpuRung cpu, CpuRung rung) {
   return rung == cpu ? std::string(method.name) : cat(method.name, "@", to_string(rung));
 }
 
@@ -68,17 +47,17 @@ bool fits_weight(const ConvChoice& choice, ConvSite site) {
 std::vector<ConvChoice> by_shape(const ConvSite& site, ConvLayout layout) {
   const std::span<const cost::Row> table = cost::table(site.cpu, site.loop_precision());
   std::vector<ConvChoice> choices;
-  for (const ConvMethod* const method : kMethods) {
-    if ((method->make != nullptr) != (layout == ConvLayout::Planar)) continue;
+  for (const ConvMethod& method : ConvMethods::all()) {
+    if ((method.make != nullptr) != (layout == ConvLayout::Planar)) continue;
     for (const CpuRung rung : {site.cpu, CpuRung::Avx512}) {
       if (rung != site.cpu && site.cpu != CpuRung::Amx) continue;
       ConvSite with = site;
       with.rung = rung;
-      if (!method->can_run(with)) continue;
-      const cost::Row* const row = cost::find(table, row_name(*method, site.cpu, rung));
+      if (!method.can_run(with)) continue;
+      const cost::Row* const row = cost::find(table, name_of(method, site.cpu, rung));
       choices.push_back(
-          {method, rung,
-           row == nullptr ? std::numeric_limits<double>::max() : cost::nanoseconds(method->terms(with), row->rates)});
+          {&method, rung,
+           row == nullptr ? std::numeric_limits<double>::max() : cost::nanoseconds(method.terms(with), row->rates)});
       if (rung == CpuRung::Avx512) break;  // once where that is the CPU's
     }
   }
@@ -87,9 +66,26 @@ std::vector<ConvChoice> by_shape(const ConvSite& site, ConvLayout layout) {
   return choices;
 }
 
+/// The node's method where it is given, else the quickest.
+std::optional<ConvChoice> chosen(const kernel::KernelInfo& info, const ConvSite& site, ConvLayout layout) {
+  if (info.method().empty()) return quickest_conv(site, layout);
+  for (const ConvChoice& choice : by_shape(site, layout))
+    if (name_of(*choice.method, site.cpu, choice.rung) == info.method() && fits_weight(choice, site)) return choice;
+  fail(ErrorCode::Internal, cat("no method '", info.method(), "' for this convolution"));
+}
+
 }  // namespace
 
-std::span<const ConvMethod* const> conv_methods() { return kMethods; }
+const std::vector<ConvMethod>& ConvMethods::all() {
+  static const std::vector<ConvMethod> all = [] {
+    ConvMethods methods;
+    register_all(methods);
+    std::stable_sort(methods.all_.begin(), methods.all_.end(),
+                     [](const ConvMethod& a, const ConvMethod& b) { return a.place < b.place; });
+    return methods.all_;
+  }();
+  return all;
+}
 
 std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout) {
   std::vector<ConvChoice> choices = by_shape(site, layout);
@@ -103,9 +99,17 @@ std::optional<ConvChoice> quickest_conv(const ConvSite& site, ConvLayout layout)
   return std::nullopt;
 }
 
+std::vector<std::string> method_names(const ConvSite& site, ConvLayout layout) {
+  std::vector<std::string> names;
+  if (!site.certain) return names;
+  for (const ConvChoice& choice : conv_choices(site, layout))
+    names.push_back(name_of(*choice.method, site.cpu, choice.rung));
+  return names;
+}
+
 std::unique_ptr<ConvRunner> make_conv(kernel::KernelInfo& info) {
   if (std::optional<ConvSite> site = conv_site(info)) {
-    if (const std::optional<ConvChoice> choice = quickest_conv(*site, ConvLayout::Planar)) {
+    if (const std::optional<ConvChoice> choice = chosen(info, *site, ConvLayout::Planar)) {
       site->rung = choice->rung;
       return choice->method->make(info, *site);
     }
@@ -114,7 +118,7 @@ std::unique_ptr<ConvRunner> make_conv(kernel::KernelInfo& info) {
 }
 
 std::unique_ptr<BlockedRunner> make_blocked_conv(kernel::KernelInfo& info, ConvSite site) {
-  const std::optional<ConvChoice> choice = quickest_conv(site, ConvLayout::Blocked);
+  const std::optional<ConvChoice> choice = chosen(info, site, ConvLayout::Blocked);
   if (!choice) return nullptr;
   site.rung = choice->rung;
   return choice->method->make_blocked(info, site);

@@ -42,9 +42,7 @@ struct Part {
 class ConvRows final : public ConvRunner {
  public:
   ConvRows(kernel::KernelInfo& info, const ConvSite& site)
-      : rung_(site.rung),
-        table_(microkernels::gemm_table(site.rung, site.precision)),
-        by_point_(TapRanges(site.shape).parted()) {
+      : kernels_(site.kernels()), table_(site.kernels().gemm), by_point_(TapRanges(site.shape).parted()) {
     const std::size_t n = size(site.weight->dim(0)), channels = site.shape.in_channels,
                       points = site.shape.kernel_points();
     const std::size_t k = by_point_ ? channels : channels * points, count = by_point_ ? points : 1;
@@ -88,7 +86,7 @@ class ConvRows final : public ConvRunner {
       const float* x = o.x + i * s.in_channels * in_plane;
       if (laid) {
         auto* const to = reinterpret_cast<float*>(hold.data());
-        transpose_rows(ctx, rung_, x, in_plane, to, s.in_channels, s.in_channels, in_plane);
+        transpose_rows(ctx, kernels_, x, in_plane, to, s.in_channels, s.in_channels, in_plane);
         x = to;
       }
       const ConvOperands image{x, nullptr, o.bias, o.residual == nullptr ? nullptr : o.residual + i * out_size,
@@ -140,9 +138,9 @@ class ConvRows final : public ConvRunner {
         });
       }
       args.accumulate = o.residual != nullptr;
-      if (args.accumulate) transpose_rows(ctx, rung_, o.residual + begin, positions, args.c, args.n, args.n, args.m);
+      if (args.accumulate) transpose_rows(ctx, kernels_, o.residual + begin, positions, args.c, args.n, args.n, args.m);
       run_gemm(ctx, table_, args);
-      transpose_rows(ctx, rung_, args.c, args.n, o.y + begin, positions, args.m, args.n);
+      transpose_rows(ctx, kernels_, args.c, args.n, o.y + begin, positions, args.m, args.n);
     }
   }
 
@@ -272,7 +270,7 @@ class ConvRows final : public ConvRunner {
   void turn(kernel::KernelContext& ctx, const ConvShape& s, const Part& part, const float* from, float* to,
             bool to_rows) const {
     const std::size_t width = part.along[2].count(), channels = s.out_channels, positions = s.positions();
-    const auto move = microkernels::transpose_table(rung_).bytes4;
+    const auto move = kernels_.transpose.bytes4;
     for_each_run(ctx, part, 0.25 * number(width * channels), [&](std::size_t od, std::size_t oh, std::size_t row) {
       const std::size_t at = (od * s.out_h + oh) * s.out_w + part.along[2].begin, in_rows = row * channels;
       const auto* const x = reinterpret_cast<const std::uint32_t*>(from + (to_rows ? at : in_rows));
@@ -285,7 +283,7 @@ class ConvRows final : public ConvRunner {
     });
   }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const GemmTable& table_;
   bool by_point_;  ///< weights are packed by kernel point
   std::size_t point_bytes_ = 0, packed_k_ = 0;
@@ -325,6 +323,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvRows{"rows", can_run, terms, make};
+void register_conv_rows(ConvMethods& methods) { methods.add({"rows", 50, can_run, terms, make}); }
 
 }  // namespace infernode::ops

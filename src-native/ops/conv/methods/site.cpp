@@ -102,7 +102,7 @@ std::optional<ConvSite> conv_site(const kernel::KernelInfo& info) {
   if (!shape) return std::nullopt;
   graph::ValueType input = info.input_type(0);
   if (!input.shape) input.shape = graph::SymShape(shape->rank(), graph::Dim::unknown());
-  std::optional<ConvSite> site = conv_site(info.node(), input, *shape, info.cpu_rung(), info.float32_precision());
+  std::optional<ConvSite> site = conv_site(info.node(), input, *shape, info.kernels().rung, info.kernels().precision);
   if (site && weight != nullptr && weight->dtype() == tensor::DType::Float32) site->weight = weight;
   return site;
 }

@@ -50,7 +50,7 @@ class ConvToom final : public ConvRunner {
              const float* middle, float* scratch) const;
   const float* weights() const { return reinterpret_cast<const float*>(packed_.data()); }
 
-  CpuRung rung_;
+  const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable* table_;
   const microkernels::ToomTable* toom_;
   microkernels::BinaryLoop add_, subtract_;
@@ -60,13 +60,13 @@ class ConvToom final : public ConvRunner {
 };
 
 ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
-    : rung_(site.rung),
-      table_(&microkernels::gemm_table(rung_)),
-      toom_(&microkernels::toom_table(rung_)),
+    : kernels_(site.kernels()),
+      table_(&site.kernels().gemm),
+      toom_(&site.kernels().toom),
       taps_(site.shape.kernel_points()) {
   const std::size_t made = site.shape.out_channels, channels = site.shape.in_channels, points = taps_;
   const Tensor* const w = site.weight;
-  const microkernels::ElementwiseTable& elementwise = microkernels::elementwise_table(rung_);
+  const microkernels::ElementwiseTable& elementwise = site.kernels().elementwise;
   add_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)];
   subtract_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kSub)];
   microkernels::toom_shares(made, channels, points, w->data<float>(), shares_.data());
@@ -217,7 +217,7 @@ void ConvToom::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvO
     ctx.run().check();
     std::fill_n(rows, left * channels, 0.0f);
     std::fill(rows + (left + count) * channels, rows + input, 0.0f);
-    transpose_rows(ctx, rung_, o.x + i * channels * in + skipped, in, rows + left * channels, channels, channels,
+    transpose_rows(ctx, kernels_, o.x + i * channels * in + skipped, in, rows + left * channels, channels, channels,
                    count);
     if (line.pairs < kFewPairs || !even(ctx, line, rows)) {
       direct(ctx, line, args, rows);
@@ -225,7 +225,7 @@ void ConvToom::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvO
       if (!middle) middle = middle_weights(ctx, line);
       pairs(ctx, line, args, rows, reinterpret_cast<const float*>(middle.data()), args.c + output);
     }
-    transpose_rows(ctx, rung_, args.c, made, o.y + i * made * positions, positions, positions, made);
+    transpose_rows(ctx, kernels_, args.c, made, o.y + i * made * positions, positions, positions, made);
   }
 }
 
@@ -259,6 +259,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvToom{"toom", can_run, terms, make, nullptr, fits_weight};
+void register_conv_toom(ConvMethods& methods) { methods.add({"toom", 20, can_run, terms, make, nullptr, fits_weight}); }
 
 }  // namespace infernode::ops

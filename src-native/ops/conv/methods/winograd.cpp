@@ -18,7 +18,7 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
 class ConvWinograd final : public ConvRunner {
  public:
-  ConvWinograd(kernel::KernelInfo& info, const ConvSite& site) : table_(microkernels::winograd_table(site.rung)) {
+  ConvWinograd(kernel::KernelInfo& info, const ConvSite& site) : table_(site.kernels().winograd) {
     const std::size_t out_channels = site.shape.out_channels, in_channels = site.shape.in_channels;
     packed_ = info.packer().pack(info.node(), 1, cat("winograd.", table_.name), [&](const tensor::Tensor& weight) {
       tensor::Buffer packed = tensor::host_allocator().allocate(
@@ -77,7 +77,7 @@ class ConvWinograd final : public ConvRunner {
 bool can_run(const ConvSite& site) {
   const ConvShape& s = site.shape;
   return site.weight != nullptr && site.groups == 1 && site.axes == 2 && site.rung != CpuRung::Amx &&
-         is_winograd_window(s) && microkernels::winograd_pays(microkernels::winograd_table(site.rung), s);
+         is_winograd_window(s) && microkernels::winograd_pays(site.kernels().winograd, s);
 }
 bool fits_weight(const ConvSite& site) {
   return microkernels::winograd_holds(site.shape.out_channels, site.shape.in_channels, site.weight->data<float>());
@@ -96,6 +96,8 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvWinograd{"winograd", can_run, terms, make, nullptr, fits_weight};
+void register_conv_winograd(ConvMethods& methods) {
+  methods.add({"winograd", 30, can_run, terms, make, nullptr, fits_weight});
+}
 
 }  // namespace infernode::ops

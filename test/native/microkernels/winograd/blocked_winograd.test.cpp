@@ -56,10 +56,12 @@ class Problem {
     prepare(output);
     const BlockedGrid grid = table_.grid(shape);
     Guarded<float> scratch(table_.scratch_floats(shape));
+    KeptInput kept;
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < panels; ++j) {
-        args_.again = again && j > 0;
-        if (!args_.again) std::fill_n(scratch.data(), scratch.size(), std::numeric_limits<float>::quiet_NaN());
+        if (!again || j == 0) kept.ready = false;
+        args_.kept_input = again ? &kept : nullptr;
+        if (!kept.ready) std::fill_n(scratch.data(), scratch.size(), std::numeric_limits<float>::quiet_NaN());
         table_.conv(args_,
                     {i * grid.rows / rows, (i + 1) * grid.rows / rows, j * grid.panels / panels,
                      (j + 1) * grid.panels / panels},

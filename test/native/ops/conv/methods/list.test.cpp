@@ -36,7 +36,10 @@ class Node final : public kernel::KernelInfo {
   void release_constant(std::size_t) override {}
   kernel::WeightPacker& packer() override { return packer_; }
   const microkernels::KernelSet& kernels() const override { return kernels_; }
+  std::string_view method() const override { return chosen; }
   std::unique_ptr<kernel::SubgraphRunner> subgraph(std::string_view) override { return nullptr; }
+
+  std::string chosen{};  ///< the method by its name
 
  private:
   struct Packer final : kernel::WeightPacker {
@@ -120,11 +123,13 @@ void check_planar(const Case& c, CpuRung rung) {
   CHECK(site->certain);
   const std::vector<ConvChoice> choices = conv_choices(*site, ConvLayout::Planar);
   REQUIRE(!choices.empty());
-  for (const ConvChoice& choice : choices) {
-    CAPTURE(choice.method->name);
-    ConvSite with = *site;
-    with.rung = choice.rung;
-    const std::unique_ptr<ConvRunner> runner = choice.method->make(info, with);
+  const std::vector<std::string> names = method_names(*site, ConvLayout::Planar);
+  REQUIRE(names.size() == choices.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    CAPTURE(names[i]);
+    CHECK(names[i].starts_with(choices[i].method->name));
+    info.chosen = names[i];
+    const std::unique_ptr<ConvRunner> runner = make_conv(info);
     Tensor y = Tensor::make(DType::Float32, problem.out, tensor::host_allocator());
     kernel::RunContext run;
     run.allocator = &tensor::host_allocator();
@@ -174,6 +179,15 @@ TEST_CASE("every method computes the convolution") {
   }
 }
 
+TEST_CASE("a method that the convolution lacks is refused") {
+  graph::Node node;
+  node.op_type = "Conv";
+  node.inputs = {0, 1};
+  Node info(node, Shape{1, 16, 8, 8}, noise({16, 16, 3, 3}), CpuRung::Baseline);
+  info.chosen = "blocked";  // of another layout
+  CHECK_THROWS_WITH_AS(make_conv(info), "no method 'blocked' for this convolution", Error);
+}
+
 TEST_CASE("sizes that are symbols are no reason to choose nothing") {
   graph::Node node;
   node.op_type = "Conv";
@@ -186,6 +200,7 @@ TEST_CASE("sizes that are symbols are no reason to choose nothing") {
   CHECK(!site->certain);
   CHECK(!conv_choices(*site, ConvLayout::Planar).empty());
   CHECK(!conv_choices(*site, ConvLayout::Blocked).empty());
+  CHECK(method_names(*site, ConvLayout::Planar).empty());  // there is nothing to be measured
   // A window that is longer than a symbol's usual value fits nevertheless.
   CHECK(conv_site(node, symbols, Shape{16, 32, 500, 1}, CpuRung::Avx2, microkernels::Float32Precision::kHighest));
 }

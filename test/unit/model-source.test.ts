@@ -1,0 +1,114 @@
+import { createServer, type Server } from 'node:http';
+import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { addon, failureOf, InferenceSession } from './support/session.js';
+
+const bytes = Uint8Array.from({ length: 200_000 }, (_, i) => i % 251);
+let server: Server;
+let base: string;
+
+beforeAll(async () => {
+  server = createServer(({ url }, response) => {
+    if (url === '/model.onnx') response.writeHead(200, { 'content-length': bytes.length }).end(bytes);
+    else if (url === '/endless') response.writeHead(200).write(bytes);
+    else if (url === '/cut')
+      response.writeHead(200, { 'content-length': 2 * bytes.length }).write(bytes, () => response.destroy()); // prettier-ignore
+    else response.writeHead(404).end('no');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+beforeEach(() => void addon.reset());
+
+const read = (): unknown => addon.created.at(-1)!.source;
+
+describe('a model from', () => {
+  it.each([
+    ['a file URL', pathToFileURL('/folder/a b.onnx')],
+    ['the text of a file URL', pathToFileURL('/folder/a b.onnx').href],
+  ])('%s is the file of that path', async (_, model) => {
+    await InferenceSession.create(model);
+    expect(read()).toBe('/folder/a b.onnx');
+    InferenceSession.createSync(model);
+    expect(read()).toBe('/folder/a b.onnx');
+  });
+
+  it.each<[string, () => any]>([
+    ['a URL', () => new URL('/model.onnx', base)],
+    ['a data: URL', () => new URL(`data:application/octet-stream;base64,${Buffer.from(bytes).toString('base64')}`)],
+    ['a Blob', () => new Blob([bytes])],
+    ['a Response', () => fetch(`${base}/model.onnx`)],
+    ['a ReadableStream', () => new Blob([bytes]).stream()],
+    ['a Readable', () => Readable.from([Buffer.from(bytes.subarray(0, 9)), Buffer.from(bytes.subarray(9))])],
+  ])('%s has its bytes', async (_, model) => {
+    await InferenceSession.create(await model());
+    expect(Buffer.compare(read() as Uint8Array, bytes)).toBe(0);
+  });
+
+  it('a stream has progress', async () => {
+    const heard: any[] = [];
+    const onProgress = (progress: any): void => void heard.push(progress);
+    await InferenceSession.create(new URL('/model.onnx', base), { onProgress });
+    const phases = heard.map(({ phase }) => phase);
+    expect(phases.slice(-2)).toEqual(['prepare', 'ready']);
+    expect(new Set(phases.slice(0, -2))).toEqual(new Set(['read']));
+    expect(heard.at(-3)).toEqual({ phase: 'read', loaded: bytes.length, total: bytes.length });
+    for (let i = 1; i < heard.length - 2; i++) expect(heard[i].loaded).toBeGreaterThan(heard[i - 1].loaded);
+
+    heard.length = 0;
+    await InferenceSession.create(bytes, { onProgress });
+    expect(heard).toEqual(['prepare', 'ready'].map((phase) => ({ phase, loaded: bytes.length, total: bytes.length })));
+    const wrong = await failureOf(() => InferenceSession.create('m', { onProgress: 1 as any }));
+    expect(wrong).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/'onProgress' must be a func/) }); // prettier-ignore
+  });
+});
+
+describe('a model that cannot be read', () => {
+  it.each([
+    [
+      'is not there',
+      '/none',
+      /Load model from http:\/\/127\.0\.0\.1:\d+\/none failed: the server answered 404 Not Found\./,
+    ],
+    ['ends early', '/cut', /Load model from http:\/\/127\.0\.0\.1:\d+\/cut failed: /],
+  ])('because it %s is an IO error', async (_, path, message) => {
+    const error = await failureOf(() => InferenceSession.create(new URL(`${path}?key=secret`, base)));
+    expect(error).toMatchObject({ code: 'IO', path: `${base}${path}`, message: expect.stringMatching(message) });
+    expect(error.message).not.toContain('secret');
+  });
+
+  it('because the signal aborts is ABORTED', async () => {
+    const controller = new AbortController();
+    const loading = failureOf(() =>
+      InferenceSession.create(new URL('/endless', base), {
+        signal: controller.signal,
+        onProgress: () => controller.abort('enough'),
+      }),
+    );
+    expect(await loading).toMatchObject({ code: 'ABORTED', name: 'AbortError', cause: 'enough' });
+  });
+
+  it('because its stream fails or has no bytes says so', async () => {
+    const failing = async function* (): AsyncGenerator<Uint8Array> {
+      yield bytes;
+      throw new Error('the disk is gone');
+    };
+    expect(await failureOf(() => InferenceSession.create(failing()))).toMatchObject({
+      code: 'IO',
+      message: 'Load model from its stream failed: the disk is gone',
+    });
+    const text = await failureOf(() => InferenceSession.create(Readable.from(['text']) as any));
+    expect(text).toBeInstanceOf(TypeError);
+    expect(text.message).toBe("The model's stream must give bytes, got string.");
+  });
+
+  it('by createSync says what can', () => {
+    expect(() => InferenceSession.createSync(new Blob([bytes]) as any)).toThrow(/Only 'create' reads URLs, Blobs/);
+    expect(() => InferenceSession.createSync(new URL(base))).toThrow(/Only 'create' reads URLs, Blobs/);
+  });
+});
