@@ -6,6 +6,7 @@ export type ErrorCode =
   | 'SHAPE_MISMATCH'
   | 'PROVIDER_UNAVAILABLE'
   | 'NO_BINARY'
+  | 'QUEUE_FULL'
   | 'ABORTED'
   | 'DISPOSED'
   | 'OUT_OF_MEMORY'

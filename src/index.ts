@@ -6,6 +6,8 @@ import { warmUp } from './start-up/warm-up.js';
 registerBackends();
 warmUp();
 
+export { createBatcher, type Batcher, type BatcherRunOptions } from './batching/batcher.js';
+export type { BatcherOptions, PaddingRule } from './batching/batcher-options.js';
 export { listDevices, listSupportedBackends, type DeviceInfo } from './providers.js';
 export { EngineTensor } from './tensor/engine-tensor.js';
 export { InferenceError, type ErrorCode, type ErrorFields } from './errors.js';

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 
-import { InferenceError } from './errors.js';
+import { fromNative, InferenceError, isNativeError } from './errors.js';
 import type { NativeAddon } from './native.js';
 import { missingBinary } from './missing-binary.js';
 import { onlyBinary } from './start-up/only-binary.js';
@@ -24,6 +24,7 @@ export function loadNative(): NativeAddon {
       binary === undefined ? (load('node-gyp-build') as (root: string) => unknown)(root) : load(binary)
     ) as NativeAddon;
   } catch (cause) {
+    if (isNativeError(cause)) throw fromNative(cause); // it loads, and cannot begin
     throw new InferenceError('NO_BINARY', missingBinary(root, cause), { path: root }, { cause });
   }
   return addon;

@@ -112,10 +112,15 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     this.#ensureOpen();
     this.#released = true;
     await new Promise<void>((resolve, reject) => {
-      this.#native.release((error) => {
-        if (error === undefined) resolve();
-        else reject(fromNative(error));
-      });
+      try {
+        this.#native.release((error) => {
+          if (error === undefined) resolve();
+          else reject(fromNative(error));
+        });
+      } catch (error) {
+        this.#released = false; // nothing has begun: there was no memory to ask for it
+        reject(fromNative(error));
+      }
     });
   }
 

@@ -31,9 +31,11 @@ endif()
 add_library(infernode_addon SHARED ${napi_sources} ${CMAKE_JS_SRC})
 set_target_properties(infernode_addon PROPERTIES PREFIX "" OUTPUT_NAME infernode SUFFIX .node)
 target_include_directories(infernode_addon SYSTEM PRIVATE ${node_includes})
-# Electron forbids external array buffers: with the third definition none can be made. Where a worker is being
-# terminated, exceptions cannot be thrown: with the fourth that is no reason to end the process.
-target_compile_definitions(infernode_addon PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED
+# No C++ exception may pass through JavaScript's frames, std::bad_alloc of an object that wraps ours included: the second
+# definition converts them all. Electron forbids external array buffers: with the third none can be made. Where a worker
+# is being terminated, exceptions cannot be thrown: with the fourth that is no reason to end the process.
+target_compile_definitions(infernode_addon PRIVATE NAPI_VERSION=8 NODE_ADDON_API_CPP_EXCEPTIONS_ALL
+                           NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED
                            NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS INFERNODE_VERSION="${PROJECT_VERSION}")
 set(ladder_top infernode_options)
 foreach(folder IN LISTS INFERNODE_LADDER)

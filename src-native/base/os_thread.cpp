@@ -1,7 +1,10 @@
 #include "base/os_thread.h"
 
+#include <exception>
 #include <memory>
 #include <utility>
+
+#include "base/thread_data.h"
 
 #if defined(_WIN32)
 #include <windows.h>
@@ -18,10 +21,16 @@ struct Start {
   void* argument;
 };
 
+// Read through a descriptor (CMake asks for -mtls-dialect=gnu2 where that is not the default), it has the loader place
+// this library's thread-local data, the C++ runtime's with it, among what each thread is born with, where there is
+// room. NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): it is the thread's own
+thread_local volatile char placed_at_birth = 0;
+
 #if defined(_WIN32)
 
 DWORD WINAPI run(void* raw) {
   const std::unique_ptr<Start> start(static_cast<Start*>(raw));
+  touch_thread_data();
   start->entry(start->argument);
   return 0;
 }
@@ -47,6 +56,7 @@ void* run(void* raw) {
 #elif defined(__APPLE__)
   pthread_setname_np("infernode");
 #endif
+  touch_thread_data();
   start->entry(start->argument);
   return nullptr;
 }
@@ -78,6 +88,11 @@ void join_native(void* handle) {
 #endif
 
 }  // namespace
+
+void touch_thread_data() noexcept {
+  placed_at_birth = 1;
+  (void)std::uncaught_exceptions();
+}
 
 OsThread::OsThread(OsThread&& other) noexcept
     : handle_(std::exchange(other.handle_, nullptr)), hooks_(std::exchange(other.hooks_, nullptr)) {}

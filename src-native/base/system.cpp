@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -33,13 +34,12 @@ namespace {
 
 std::optional<std::string> read_text_file(const std::string& path) {
   constexpr size_t kMost = 1 << 20;
-  std::FILE* const file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return std::nullopt;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  if (!file) return std::nullopt;
   std::string text;
   char block[4096];
   size_t got;
-  while (text.size() < kMost && (got = std::fread(block, 1, sizeof block, file)) > 0) text.append(block, got);
-  std::fclose(file);
+  while (text.size() < kMost && (got = std::fread(block, 1, sizeof block, file.get())) > 0) text.append(block, got);
   return text;
 }
 

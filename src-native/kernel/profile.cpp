@@ -43,7 +43,10 @@ int current_core() {
 
 using Clock = ProfileSink::Clock;
 
-LoopProfile::LoopProfile() : main_thread_(thread_id()) {}
+LoopProfile::LoopProfile() : main_thread_(thread_id()) {
+  block_sizes_.reserve(kMostSizes);
+  helpers_.reserve(kMostHelpers);
+}
 
 LoopProfile::Loop::Loop(LoopProfile& profile)
     : profile_(profile), outermost_(!profile.in_loop_.exchange(true)), begin_(Clock::now()) {
@@ -78,7 +81,10 @@ LoopProfile::Block::~Block() {
   }
   auto helper = std::find_if(profile.helpers_.begin(), profile.helpers_.end(),
                              [&](const Helper& known) { return known.thread == thread; });
-  if (helper == profile.helpers_.end()) helper = profile.helpers_.insert(helper, {thread, 0, -1});
+  if (helper == profile.helpers_.end()) {
+    if (profile.helpers_.size() == kMostHelpers) return;
+    helper = profile.helpers_.insert(helper, {thread, 0, -1});
+  }
   ++helper->blocks;
   helper->core = current_core();
 }

@@ -79,8 +79,10 @@ class LoopProfile {
   ProfileSink::Clock::duration distribution_{}, run_{}, total_{};
   bool main_took_part_ = false;           ///< in the loop under way
   std::vector<std::size_t> block_sizes_;  ///< of the main thread, each once, at most kMostSizes
-  std::vector<Helper> helpers_;
+  std::vector<Helper> helpers_;           ///< at most kMostHelpers
+  // Room for so many is made beforehand: a block is noted while an exception may be on its way.
   static constexpr std::size_t kMostSizes = 16;
+  static constexpr std::size_t kMostHelpers = 128;
 };
 
 }  // namespace infernode::kernel

@@ -2,6 +2,7 @@
 
 #include <napi.h>
 
+#include "base/thread_data.h"
 #include "napi/engine_holder.h"
 #include "napi/environment.h"
 #include "napi/errors.h"
@@ -122,6 +123,7 @@ Napi::Value list_supported_backends(const Napi::CallbackInfo& info) {
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   guarded(env, [&] {
     pin_library();
+    touch_thread_data();
     Environment::create(env);
     SessionWrap::define(env);
     TensorWrap::define(env);

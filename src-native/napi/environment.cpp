@@ -1,6 +1,7 @@
 #include "napi/environment.h"
 
 #include <chrono>
+#include <new>
 
 #include "base/os_thread.h"
 #include "napi/engine_holder.h"
@@ -8,21 +9,31 @@
 
 namespace infernode::napi {
 
-void Job::work() noexcept {
+void Job::note_fault() noexcept {
   try {
-    execute();
+    throw;
+  } catch (const std::bad_alloc&) {
+    out_of_memory_ = true;
   } catch (...) {
     error_ = std::current_exception();
   }
 }
 
+void Job::work() noexcept {
+  try {
+    execute();
+  } catch (...) {
+    note_fault();
+  }
+}
+
 bool Job::resume(Napi::Env env) noexcept {
-  if (error_) return false;
+  if (error_ || out_of_memory_) return false;
   try {
     const Napi::HandleScope scope(env);
     return next_stage();
   } catch (...) {
-    error_ = std::current_exception();
+    note_fault();
     return false;
   }
 }
@@ -32,6 +43,7 @@ void Job::finish(Napi::Env env) noexcept {
     const Napi::HandleScope scope(env);
     napi_value arguments[2] = {env.Undefined(), env.Undefined()};
     try {
+      if (out_of_memory_) throw std::bad_alloc();
       if (error_) std::rethrow_exception(error_);
       arguments[1] = result(env);
     } catch (...) {
@@ -46,8 +58,8 @@ void Job::finish(Napi::Env env) noexcept {
 
 std::shared_ptr<Environment> Environment::create(Napi::Env env) {
   const std::shared_ptr<Environment> self(new Environment(env));
-  auto* holder = new std::shared_ptr<Environment>(self);
-  env.SetInstanceData<std::shared_ptr<Environment>>(holder);  // deleted with the environment
+  auto holder = std::make_unique<std::shared_ptr<Environment>>(self);
+  env.SetInstanceData<std::shared_ptr<Environment>>(holder.release());  // deleted with the environment
 
   napi_value name = nullptr;
   check(env, napi_create_string_utf8(env, "infernode", NAPI_AUTO_LENGTH, &name));
@@ -79,19 +91,24 @@ void Environment::prepare_engine() noexcept {
 
 std::uint32_t Environment::start(std::shared_ptr<Job> job) {
   const std::uint32_t number = ++last_number_;
-  if (jobs_.empty()) napi_ref_threadsafe_function(env_, wake_);
+  job->number_ = number;
   Job& started = *jobs_.emplace(number, std::move(job)).first->second;
+  if (jobs_.size() == 1) napi_ref_threadsafe_function(env_, wake_);
   try {
-    submit(number, started);
+    submit(started);
   } catch (...) {
-    jobs_.erase(number);
-    if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+    forget(number);
     throw;
   }
   return number;
 }
 
-void Environment::submit(std::uint32_t number, Job& job) {
+void Environment::forget(std::uint32_t number) {
+  jobs_.erase(number);
+  if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+}
+
+void Environment::submit(Job& job) {
   {
     const std::lock_guard lock(mutex_);
     if (closing_) fail(ErrorCode::Aborted, "this environment is shutting down");
@@ -99,22 +116,36 @@ void Environment::submit(std::uint32_t number, Job& job) {
   }
   try {
     // The task holds no share in the job or the engine: both are let go of on the JavaScript thread.
-    engine()->pool().submit([self = shared_from_this(), &job, number] {
+    engine()->pool().submit([self = shared_from_this(), &job] {
       job.work();
-      const std::lock_guard lock(self->mutex_);
-      self->done_.push_back(number);
-      --self->working_;
-      if (self->closing_) {
-        self->idle_.notify_all();
-      } else {
-        napi_call_threadsafe_function(self->wake_, nullptr, napi_tsfn_nonblocking);
-      }
+      self->hand_over(job);
     });
   } catch (...) {
     const std::lock_guard lock(mutex_);
     --working_;
     throw;
   }
+}
+
+void Environment::hand_over(Job& job) noexcept {
+  const std::lock_guard lock(mutex_);
+  job.next_done_ = nullptr;
+  (first_done_ == nullptr ? first_done_ : last_done_->next_done_) = &job;
+  last_done_ = &job;
+  ++done_count_;
+  --working_;
+  if (closing_) {
+    idle_.notify_all();
+  } else if (!std::exchange(woken_, true)) {
+    napi_call_threadsafe_function(wake_, nullptr, napi_tsfn_nonblocking);
+  }
+}
+
+std::shared_ptr<Job> Environment::take_done() {
+  const std::lock_guard lock(mutex_);
+  if (first_done_ == nullptr) return nullptr;
+  --done_count_;
+  return jobs_.at(std::exchange(first_done_, first_done_->next_done_)->number_);
 }
 
 void Environment::cancel(std::uint32_t number) {
@@ -127,7 +158,12 @@ Napi::Object Environment::construct(const Napi::FunctionReference& of, void* par
     ~Forget() { constructing = nullptr; }
   } forget{constructing_};
   constructing_ = parts;
-  return of.New({});
+  try {
+    return of.New({});
+  } catch (const Napi::Error&) {
+    if (constructing_ == nullptr || is_terminating()) throw;
+    throw std::bad_alloc();  // there was no memory for the object: its constructor has not taken its parts
+  }
 }
 
 bool Environment::is_terminating() const {
@@ -187,10 +223,10 @@ void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work
   if (watched->error) std::rethrow_exception(watched->error);
 }
 
-bool Environment::resume(std::uint32_t number, Job& job) noexcept {
+bool Environment::resume(Job& job) noexcept {
   if (!job.resume(env_)) return false;
   try {
-    submit(number, job);
+    submit(job);
   } catch (...) {  // no thread to be had: on this one, then
     job.work();
     return false;
@@ -199,18 +235,17 @@ bool Environment::resume(std::uint32_t number, Job& job) noexcept {
 }
 
 void Environment::drain() {
-  std::vector<std::uint32_t> done;
+  std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    done.swap(done_);
+    woken_ = false;
+    count = done_count_;  // those that come meanwhile have asked for a turn of their own
   }
-  for (const std::uint32_t number : done) {
-    const auto found = jobs_.find(number);
-    if (found == jobs_.end()) continue;
-    const std::shared_ptr<Job> job = found->second;
-    if (resume(number, *job)) continue;
-    jobs_.erase(number);
-    if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+  for (; count > 0; --count) {
+    const std::shared_ptr<Job> job = take_done();
+    if (!job) return;  // the environment was closed by what a callback did
+    if (resume(*job)) continue;
+    forget(job->number_);
     job->finish(env_);
   }
 }
@@ -222,7 +257,8 @@ void Environment::close() noexcept {
     for (const auto& [number, job] : jobs_) job->cancel().cancel();
     // Jobs write into memory that goes with the environment.
     idle_.wait(lock, [this] { return working_ == 0; });
-    done_.clear();
+    first_done_ = last_done_ = nullptr;
+    done_count_ = 0;
   }
   jobs_.clear();
   session_class.Reset();

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "base/function_ref.h"
 #include "kernel/run_context.h"
@@ -40,9 +39,18 @@ class Job {
   virtual void settled() {}
 
  private:
+  friend class Environment;
+  /// In a handler: keeps what was caught for finish().
+  void note_fault() noexcept;
+
   Napi::FunctionReference done_;
   kernel::CancelToken cancel_;
   std::exception_ptr error_;
+  /// In place of error_ where memory has run out: exceptions live in a small reserve then, which jobs that wait to be
+  /// finished must not use up.
+  bool out_of_memory_ = false;
+  std::uint32_t number_ = 0;
+  Job* next_done_ = nullptr;  ///< what has been done since; so that handing a job over takes no memory
 };
 
 /// What one JavaScript environment (main thread or worker) has of the engine: its jobs and its classes. All members
@@ -81,9 +89,13 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
  private:
   explicit Environment(Napi::Env env) : env_(env) {}
-  void submit(std::uint32_t number, Job& job);
+  void submit(Job& job);
+  /// On an engine thread: the job is to be finished on the JavaScript thread. Takes no memory of the engine.
+  void hand_over(Job& job) noexcept;
+  std::shared_ptr<Job> take_done();
+  void forget(std::uint32_t number);
   bool is_terminating() const;
-  bool resume(std::uint32_t number, Job& job) noexcept;
+  bool resume(Job& job) noexcept;
   void drain();
   void close() noexcept;
 
@@ -96,8 +108,11 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
   std::mutex mutex_;  ///< guards what follows, which engine threads touch
   std::condition_variable idle_;
-  std::vector<std::uint32_t> done_;
+  Job* first_done_ = nullptr;
+  Job* last_done_ = nullptr;
+  std::size_t done_count_ = 0;
   std::size_t working_ = 0;
+  bool woken_ = false;  ///< drain() has been asked for and has not begun
   bool closing_ = false;
 };
 

@@ -30,10 +30,10 @@ void write_entry(pbf_writer& out, const std::string& key, const std::string& val
 
 ExternalSink::ExternalSink(std::string path, std::string location, size_t threshold)
     : path_(std::move(path)),
-      temporary_(temporary_beside(path_)),
+      temporary_(to_path(temporary_beside(path_))),
       location_(std::move(location)),
       threshold_(threshold) {
-  out_.open(to_path(temporary_), std::ios::binary | std::ios::trunc);
+  out_.open(temporary_, std::ios::binary | std::ios::trunc);
   if (!out_) fail_write();
 }
 
@@ -41,7 +41,7 @@ ExternalSink::~ExternalSink() {
   if (finished_) return;
   out_.close();
   std::error_code ignored;
-  std::filesystem::remove(to_path(temporary_), ignored);
+  std::filesystem::remove(temporary_, ignored);
 }
 
 bool ExternalSink::can_take(const Tensor& tensor) { return tensor.dtype() != DType::String && tensor.bytes() > 0; }
@@ -62,7 +62,7 @@ uint64_t ExternalSink::write(const Tensor& tensor) {
 void ExternalSink::finish() {
   out_.close();
   std::error_code error;
-  if (out_) std::filesystem::rename(to_path(temporary_), to_path(path_), error);
+  if (out_) std::filesystem::rename(temporary_, to_path(path_), error);
   if (!out_ || error) fail_write();
   finished_ = true;
 }

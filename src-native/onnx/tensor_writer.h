@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -33,7 +34,9 @@ class ExternalSink {
 
  private:
   [[noreturn]] void fail_write() const;
-  std::string path_, temporary_, location_;
+  std::string path_;
+  std::filesystem::path temporary_;  ///< made beforehand: the destructor takes no memory
+  std::string location_;
   std::size_t threshold_;
   std::ofstream out_;
   std::uint64_t size_ = 0;

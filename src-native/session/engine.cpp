@@ -38,18 +38,16 @@ void Engine::prepare() noexcept {
 }
 
 const kernel::Registry& Engine::registry() const {
-  std::call_once(registry_made_, [this] {
-    kernel::Registry made;  // whole or not at all
-    kernel::OpRegistrar registrar(made);
+  return registry_.get([] {
+    auto made = std::make_unique<kernel::Registry>();
+    kernel::OpRegistrar registrar(*made);
     ops::register_all(registrar);
-    registry_ = std::move(made);
+    return made;
   });
-  return registry_;
 }
 
 const passes::Fusions& Engine::fusions() const {
-  std::call_once(fusions_made_, [this] { fusions_ = std::make_unique<const passes::Fusions>(registry()); });
-  return *fusions_;
+  return fusions_.get([this] { return std::make_unique<const passes::Fusions>(registry()); });
 }
 
 const provider::ProviderFactory* Engine::find_provider(std::string_view name) const {

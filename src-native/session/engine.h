@@ -1,11 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "base/cpu_rung.h"
+#include "base/lazy.h"
 #include "base/thread_pool.h"
 #include "kernel/registry.h"
 #include "microkernels/kernel_set.h"
@@ -47,11 +47,10 @@ class Engine {
  private:
   Engine() = default;
   CpuRung rung_{};
-  mutable std::once_flag registry_made_, fusions_made_;
-  mutable kernel::Registry registry_;
+  mutable Lazy<kernel::Registry> registry_;
+  mutable Lazy<passes::Fusions> fusions_;
   std::vector<provider::ProviderFactory> providers_;
   std::unique_ptr<runtime::WeightStore> weights_;
-  mutable std::unique_ptr<const passes::Fusions> fusions_;
   std::unique_ptr<ThreadPool> pool_;  ///< ends first: its threads may be making the others
 };
 

@@ -1,6 +1,7 @@
 #include "session/loader.h"
 
 #include <filesystem>
+#include <new>
 #include <optional>
 
 #include "base/content_hash.h"
@@ -175,7 +176,11 @@ class Stage {
   Stage(runtime::Profiler* profiler, const char* name)
       : profiler_(profiler), name_(name), begin_(runtime::Profiler::Clock::now()) {}
   ~Stage() {
-    if (profiler_ != nullptr) profiler_->add("Session", name_, begin_, runtime::Profiler::Clock::now());
+    if (profiler_ == nullptr) return;
+    try {
+      profiler_->add("Session", name_, begin_, runtime::Profiler::Clock::now());
+    } catch (const std::bad_alloc&) {  // the trace goes without it
+    }
   }
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;

@@ -22,31 +22,34 @@ export function completion<T>(
   });
 }
 
-/** The jobs that each signal ends. They share one listener, because Node.js warns of a leak from the eleventh on. */
-const cancellable = new WeakMap<AbortSignal, { jobs: Set<number>; abort: () => void }>();
-
 /** Cancels a job when `signal` aborts, or has; returns what to call when the job has ended. */
 function cancelOnAbort(signal: AbortSignal, job: number): () => void {
-  if (signal.aborted) {
-    loadNative().cancel(job); // by a getter of the feeds
-    return () => undefined;
-  }
-  const known = cancellable.get(signal);
-  const jobs = known?.jobs ?? new Set<number>();
+  if (!signal.aborted) return onAbort(signal, () => loadNative().cancel(job));
+  loadNative().cancel(job); // by a getter of the feeds
+  return () => undefined;
+}
+
+/** What each signal calls. It has one listener for all, because Node.js warns of a leak from the eleventh on. */
+const waiting = new WeakMap<AbortSignal, { calls: Set<() => void>; abort: () => void }>();
+
+/** Calls `call` when `signal` aborts; returns what takes that back. */
+export function onAbort(signal: AbortSignal, call: () => void): () => void {
+  const known = waiting.get(signal);
+  const calls = known?.calls ?? new Set<() => void>();
   const abort =
     known?.abort ??
     ((): void => {
-      for (const each of jobs) loadNative().cancel(each);
+      for (const each of [...calls]) each();
     });
   if (known === undefined) {
     signal.addEventListener('abort', abort, { once: true });
-    cancellable.set(signal, { jobs, abort });
+    waiting.set(signal, { calls, abort });
   }
-  jobs.add(job);
+  calls.add(call);
   return () => {
-    jobs.delete(job);
-    if (jobs.size > 0) return;
-    cancellable.delete(signal);
+    calls.delete(call);
+    if (calls.size > 0) return;
+    waiting.delete(signal);
     signal.removeEventListener('abort', abort);
   };
 }

@@ -14,16 +14,22 @@ std::unique_ptr<Frame> FramePool::take() {
     if (!idle_.empty()) {
       auto frame = std::move(idle_.back());
       idle_.pop_back();
+      ++taken_;
       return frame;
     }
   }
-  return std::make_unique<Frame>(keep_memory_);
+  auto frame = std::make_unique<Frame>(keep_memory_);
+  const std::lock_guard lock(mutex_);
+  idle_.reserve(idle_.size() + taken_ + 1);  // giving back takes no memory
+  ++taken_;
+  return frame;
 }
 
-void FramePool::give_back(std::unique_ptr<Frame> frame) {
+void FramePool::give_back(std::unique_ptr<Frame> frame) noexcept {
   for (tensor::Value& value : frame->values) value = {};
   if (!keep_memory_) frame->shrink();
   const std::lock_guard lock(mutex_);
+  --taken_;
   idle_.push_back(std::move(frame));
 }
 

@@ -26,18 +26,19 @@ struct Frame {
   void shrink();
 };
 
-/// Frames that no run uses at the moment. Thread-safe.
+/// Frames that no run uses at the moment, with room for those that are in use. Thread-safe.
 class FramePool {
  public:
   explicit FramePool(bool keep_memory) : keep_memory_(keep_memory) {}
   std::unique_ptr<Frame> take();
-  void give_back(std::unique_ptr<Frame> frame);
+  void give_back(std::unique_ptr<Frame> frame) noexcept;
   std::size_t bytes() const;
   void clear();
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> idle_;
+  std::size_t taken_ = 0;
   bool keep_memory_;
 };
 

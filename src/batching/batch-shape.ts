@@ -1,0 +1,162 @@
+import { InferenceError, rangeError, typeError } from '../errors.js';
+import { nameHint } from '../hints.js';
+import type { NativeValueInfo } from '../native.js';
+import { checkValue, readValue } from '../run/feeds.js';
+import { feedOf, missingInput } from '../run/missing-input.js';
+import { elementTypeOfCode, type ElementType } from '../tensor/element-types.js';
+import type { TensorStorage } from '../tensor/tensor-data.js';
+import type { ParsedBatcherOptions } from './batcher-options.js';
+
+/** One input of a call: its own copy of the elements. */
+export interface Piece {
+  type: ElementType;
+  dims: readonly number[];
+  data: TensorStorage;
+}
+
+/** What a call gives. */
+export interface Given {
+  rows: number;
+  pieces: ReadonlyMap<string, Piece>;
+  /** By name; what `shared` lists. */
+  shared: ReadonlyMap<string, unknown>;
+  /** Calls of one key can be joined. */
+  key: string;
+}
+
+/** What a session's batches consist of: which inputs have rows, which axes are padded, which outputs are cut. */
+export class BatchShape {
+  readonly #inputs: readonly NativeValueInfo[];
+  readonly #names: readonly string[];
+  readonly #numbers = new WeakMap<object, number>();
+  #lastNumber = 0;
+  /** By output: the axes that are cut, and by which input. */
+  readonly cuts: ReadonlyMap<string, readonly { axis: number; input: string }[]>;
+
+  /** Throws RangeError for names that the model lacks, and INVALID_ARGUMENT for a model that has no rows to join. */
+  constructor(
+    inputs: readonly NativeValueInfo[],
+    outputs: readonly NativeValueInfo[],
+    private readonly options: ParsedBatcherOptions,
+  ) {
+    const { padding, unpadding, shared } = options;
+    this.#inputs = inputs;
+    this.#names = inputs.filter(({ overridable }) => !overridable).map(({ name }) => name);
+    const all = inputs.map(({ name }) => name);
+    for (const name of [...padding.keys(), ...shared]) checkName(name, all, 'input');
+    const outputNames = outputs.map(({ name }) => name);
+    for (const name of [...unpadding.keys(), ...(options.outputs ?? [])]) checkName(name, outputNames, 'output');
+    for (const { input } of unpadding.values()) checkName(input, [...padding.keys()], 'padded input');
+    for (const info of inputs) if (!shared.includes(info.name) && !info.overridable) this.#checkRows(info, 'input');
+    for (const info of outputs) if (options.outputs?.includes(info.name) ?? true) this.#checkRows(info, 'output');
+    this.cuts = new Map(outputs.map((info) => [info.name, this.#cutsOf(info)]));
+  }
+
+  /** Reads a call's feeds, of which it keeps copies. Throws what `run` rejects with. */
+  read(feeds: Readonly<Record<string, unknown>>): Given {
+    const { axis, padding, shared: sharedNames } = this.options;
+    const pieces = new Map<string, Piece>();
+    const shared = new Map<string, unknown>();
+    let rows: number | undefined;
+    let key = '';
+    for (const info of this.#inputs) {
+      const { name } = info;
+      const value = feedOf(feeds, name);
+      if (value === undefined) {
+        if (!info.overridable) throw missingInput(name, feeds, this.#names);
+        continue;
+      }
+      if (info.overridable || sharedNames.includes(name)) {
+        shared.set(name, value);
+        key += `${name}:${this.#numberOf(value)};`;
+        continue;
+      }
+      const piece = this.#readPiece(value, info);
+      const size = piece.dims[axis] as number;
+      if (rows !== undefined && rows !== size) {
+        const [expected, actual] = [`${rows} rows`, `${size} rows`];
+        const message = `input '${name}' has ${actual} along axis ${axis}, the inputs before it have ${expected}.`;
+        throw new InferenceError('SHAPE_MISMATCH', message, { input: name, expected, actual });
+      }
+      rows = size;
+      pieces.set(name, piece);
+      const padded = padding.get(name)?.axis;
+      key += `${name}:${piece.type.name}[${piece.dims.map((dim, i) => (i === axis || i === padded ? '*' : dim)).join()}];`;
+    }
+    if (rows === undefined) throw new InferenceError('INVALID_ARGUMENT', 'None of the inputs has rows to join.');
+    return { rows, pieces, shared, key };
+  }
+
+  #readPiece(value: unknown, info: NativeValueInfo): Piece {
+    const { name } = info;
+    const raw = readValue(value, info);
+    checkValue(raw, info);
+    if (raw.kind !== 'tensor') {
+      throw typeError(`input '${name}' must be a tensor in JavaScript's memory to be joined.`, { input: name });
+    }
+    const { type, dims, storage } = raw;
+    const declared = elementTypeOfCode(info.elementType);
+    if (declared !== undefined && declared !== type) {
+      const message = `input '${name}': Unexpected input data type. Actual: ${type.name}, expected: ${declared.name}`;
+      throw new InferenceError('INVALID_ARGUMENT', message, {
+        input: name,
+        expected: declared.name,
+        actual: type.name,
+      });
+    }
+    if (type.bits > 0 && type.bits < 8)
+      throw typeError(`input '${name}': packed ${type.name} tensors cannot be joined.`, { input: name });
+    const fits = info.shape?.every((dim, i) => typeof dim === 'string' || dim === dims[i]) ?? true;
+    if (!fits || (info.shape !== null && info.shape.length !== dims.length) || dims.length <= this.options.axis) {
+      const expected = `[${info.shape?.map((dim) => dim || '?').join() ?? `more than ${this.options.axis} dims`}]`;
+      const actual = `[${dims.join()}]`;
+      const message = `Got invalid dimensions for input: ${name}: ${actual} for ${expected}.`;
+      throw new InferenceError('SHAPE_MISMATCH', message, { input: name, expected, actual });
+    }
+    return { type, dims, data: storage.slice() };
+  }
+
+  #numberOf(value: unknown): number {
+    if (typeof value !== 'object' || value === null) return 0;
+    let number = this.#numbers.get(value);
+    if (number === undefined) this.#numbers.set(value, (number = ++this.#lastNumber));
+    return number;
+  }
+
+  #checkRows({ name, kind, optional, shape }: NativeValueInfo, role: 'input' | 'output'): void {
+    const { axis } = this.options;
+    const rows = shape?.[axis];
+    const what =
+      kind !== 'tensor' || optional
+        ? 'is no tensor'
+        : shape !== null && shape.length <= axis
+          ? `has no axis ${axis}`
+          : typeof rows === 'number'
+            ? `has a fixed size of ${rows} along axis ${axis}`
+            : undefined;
+    if (what === undefined) return;
+    const hint = role === 'input' ? " Name it in 'shared' if all calls give one." : " Name others in 'outputs'.";
+    throw new InferenceError('INVALID_ARGUMENT', `Calls cannot be joined: ${role} '${name}' ${what}.${hint}`, {
+      [role]: name,
+    });
+  }
+
+  #cutsOf({ name, shape }: NativeValueInfo): { axis: number; input: string }[] {
+    const { padding, unpadding } = this.options;
+    const given = unpadding.get(name);
+    if (given !== undefined) return [given];
+    const cuts: { axis: number; input: string }[] = [];
+    for (const [input, rule] of padding) {
+      const symbol = this.#inputs.find((info) => info.name === input)?.shape?.[rule.axis];
+      if (typeof symbol !== 'string' || symbol === '') continue;
+      shape?.forEach((dim, axis) => {
+        if (dim === symbol && cuts.every((cut) => cut.axis !== axis)) cuts.push({ axis, input });
+      });
+    }
+    return cuts;
+  }
+}
+
+function checkName(name: string, names: readonly string[], role: string): void {
+  if (!names.includes(name)) throw rangeError(`There is no ${role} '${name}'.${nameHint(name, names, `${role}s`)}`);
+}

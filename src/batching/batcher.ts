@@ -1,0 +1,249 @@
+import type { InferenceSession as Common } from 'onnxruntime-common';
+
+import { InferenceError } from '../errors.js';
+import type { InferenceSession } from '../inference-session.js';
+import { parseRunOptions } from '../options/run-options.js';
+import type { ValueMap } from '../run/outputs.js';
+import { NativeSessionHandler } from '../session-handler.js';
+import { onAbort, throwIfAborted } from '../run/jobs.js';
+import { parseBatcherOptions, type BatcherOptions, type ParsedBatcherOptions } from './batcher-options.js';
+import { BatchShape, type Given } from './batch-shape.js';
+import { join, split } from './join.js';
+
+/** A call that waits or is being answered. */
+interface Call {
+  given: Given;
+  /** Of performance.now(). */
+  arrived: number;
+  ended: boolean;
+  /** Settles the promise of the call, once. */
+  end(error: unknown, results?: Common.ReturnType): void;
+  /** Calls this when the call has ended. */
+  onEnd: (() => void) | undefined;
+}
+
+/** Calls that can be joined, oldest first. */
+interface Group {
+  calls: Call[];
+  rows: number;
+}
+
+/** Options of a call. */
+export interface BatcherRunOptions {
+  /** Takes the call out of the queue, or lets go of the run that it is part of: it rejects with ABORTED. */
+  signal?: AbortSignal;
+  /** Milliseconds from the call on, after which it rejects with ABORTED by the name of TimeoutError. 0: no limit. */
+  timeout?: number;
+}
+
+/**
+ * Joins calls that are made at about the same time into one run of a session, and gives each its rows of the answers.
+ * Inputs are read at the call. A call whose values a run fails on is the only one that hears of it: the others run
+ * again without it.
+ */
+export class Batcher {
+  readonly #session: InferenceSession;
+  readonly #options: ParsedBatcherOptions;
+  readonly #shape: BatchShape;
+  readonly #groups = new Map<string, Group>();
+  readonly #wakers: (() => void)[] = [];
+  #waiting = 0;
+  #running = 0;
+  #closed = false;
+  #timer: NodeJS.Timeout | undefined;
+  #stats = { calls: 0, runs: 0, rows: 0 };
+
+  /** @internal */
+  constructor(session: InferenceSession, options: BatcherOptions) {
+    this.#session = session;
+    this.#options = parseBatcherOptions(options);
+    const { handler } = session;
+    if (!(handler instanceof NativeSessionHandler)) {
+      throw new InferenceError('INVALID_ARGUMENT', 'A session of another backend cannot be batched.');
+    }
+    this.#shape = new BatchShape(handler.native.inputs, handler.native.outputs, this.#options);
+  }
+
+  /** Calls that wait for a run. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Calls so far, the runs that answered them, and the rows of those. */
+  get stats(): Readonly<{ calls: number; runs: number; rows: number }> {
+    return { ...this.#stats };
+  }
+
+  /**
+   * The outputs for these feeds. Rejects with what `session.run` rejects with, and with QUEUE_FULL where `maxQueue`
+   * calls wait, ABORTED by `signal` and `timeout`, and DISPOSED after `close`.
+   */
+  async run(feeds: ValueMap, options: BatcherRunOptions = {}): Promise<Common.ReturnType> {
+    if (this.#closed) throw new InferenceError('DISPOSED', 'The batcher is closed.');
+    const parsed = parseRunOptions(options);
+    throwIfAborted(parsed);
+    if (this.#waiting >= this.#options.maxQueue) {
+      throw new InferenceError('QUEUE_FULL', `${this.#waiting} calls wait already, as many as 'maxQueue' lets.`);
+    }
+    const given = this.#shape.read(feeds);
+    return new Promise((resolve, reject) => {
+      const { signal, native } = parsed;
+      const timeout = native?.timeout ?? 0;
+      const abort = (): void => {
+        call.end(new InferenceError('ABORTED', 'The call was aborted.', undefined, { cause: signal?.reason }));
+      };
+      const late = (): void => {
+        const message = `The call took longer than its timeout of ${timeout} ms.`;
+        call.end(new InferenceError('ABORTED', message, undefined, { timedOut: true }));
+      };
+      const timer = timeout > 0 ? setTimeout(late, timeout) : undefined;
+      const call: Call = {
+        given,
+        arrived: performance.now(),
+        ended: false,
+        onEnd: undefined,
+        end: (error, results) => {
+          if (call.ended) return;
+          call.ended = true;
+          clearTimeout(timer);
+          forget?.();
+          if (results !== undefined) resolve(results);
+          else reject(error as Error);
+          call.onEnd?.();
+        },
+      };
+      const forget = signal && onAbort(signal, abort);
+      this.#enqueue(call);
+    });
+  }
+
+  /** Resolves when fewer than `maxQueue` calls wait: who awaits it before each call is slowed down, not refused. */
+  async ready(): Promise<void> {
+    while (this.#waiting >= this.#options.maxQueue) await new Promise<void>((resolve) => this.#wakers.push(resolve));
+  }
+
+  /** Refuses later calls; resolves when those that were made are answered. The session stays as it is. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#schedule();
+    while (this.#waiting + this.#running > 0) await new Promise<void>((resolve) => this.#wakers.push(resolve));
+  }
+
+  /** `close`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #enqueue(call: Call): void {
+    const { key, rows } = call.given;
+    let group = this.#groups.get(key);
+    if (group === undefined) this.#groups.set(key, (group = { calls: [], rows: 0 }));
+    group.calls.push(call);
+    group.rows += rows;
+    this.#waiting++;
+    this.#stats.calls++;
+    call.onEnd = () => this.#leave(call);
+    this.#schedule();
+  }
+
+  /** Takes a call that has ended while it waited out of the queue. */
+  #leave(call: Call): void {
+    const group = this.#groups.get(call.given.key);
+    const place = group?.calls.indexOf(call) ?? -1;
+    if (group === undefined || place < 0) return;
+    group.calls.splice(place, 1);
+    this.#taken(call.given.key, group, [call]);
+    this.#wake();
+  }
+
+  #taken(key: string, group: Group, calls: readonly Call[]): void {
+    for (const { given } of calls) group.rows -= given.rows;
+    this.#waiting -= calls.length;
+    if (group.calls.length === 0) this.#groups.delete(key);
+  }
+
+  #wake(): void {
+    for (const waker of this.#wakers.splice(0)) waker();
+  }
+
+  /** Starts the runs that are due, oldest first, and a timer for the next. */
+  #schedule(): void {
+    const { maxBatch, maxDelayMs, maxConcurrent } = this.#options;
+    clearTimeout(this.#timer);
+    while (this.#running < maxConcurrent && this.#groups.size > 0) {
+      const now = performance.now();
+      const dueAt = ({ calls: [oldest], rows }: Group): number =>
+        this.#closed || rows >= maxBatch ? 0 : (oldest as Call).arrived + maxDelayMs;
+      const due = [...this.#groups].filter(([, group]) => dueAt(group) <= now);
+      const arrival = ([, { calls }]: [string, Group]): number => (calls[0] as Call).arrived;
+      const next = due.sort((a, b) => arrival(a) - arrival(b))[0];
+      if (next === undefined) {
+        const first = Math.min(...[...this.#groups.values()].map(dueAt));
+        this.#timer = setTimeout(() => this.#schedule(), Math.max(1, Math.ceil(first - now)));
+        return;
+      }
+      this.#start(...next);
+    }
+  }
+
+  /** Runs the oldest calls of a group. */
+  #start(key: string, group: Group): void {
+    let rows = 0;
+    let count = 0;
+    for (const { given } of group.calls) {
+      if (count > 0 && rows + given.rows > this.#options.maxBatch) break;
+      rows += given.rows;
+      count++;
+    }
+    const calls = group.calls.splice(0, count);
+    this.#taken(key, group, calls);
+    this.#running++;
+    void this.#answer(calls).finally(() => {
+      this.#running--;
+      this.#schedule();
+      this.#wake();
+    });
+    this.#wake();
+  }
+
+  /** Answers all calls, whatever happens. Where a run of several fails, each half of them gets one of its own. */
+  async #answer(all: readonly Call[]): Promise<void> {
+    const calls = all.filter(({ ended }) => !ended);
+    if (calls.length === 0) return;
+    const letGo = new AbortController();
+    for (const call of calls) {
+      call.onEnd = () => {
+        if (calls.every(({ ended }) => ended)) letGo.abort();
+      };
+    }
+    try {
+      const given = calls.map((call) => call.given);
+      const feeds = join(given, this.#options);
+      this.#stats.runs++;
+      this.#stats.rows += given.reduce((rows, call) => rows + call.rows, 0);
+      const { outputs } = this.#options;
+      const options = { signal: letGo.signal };
+      const results = outputs
+        ? await this.#session.run(feeds, outputs, options)
+        : await this.#session.run(feeds, options);
+      const answers = split(results, given, this.#shape, this.#options);
+      calls.forEach((call, i) => call.end(undefined, answers[i]));
+    } catch (error) {
+      const hopeless = error instanceof InferenceError && error.code === 'DISPOSED';
+      if (calls.length === 1 || hopeless) for (const call of calls) call.end(error);
+      else {
+        const middle = Math.ceil(calls.length / 2);
+        await this.#answer(calls.slice(0, middle));
+        await this.#answer(calls.slice(middle));
+      }
+    }
+  }
+}
+
+/**
+ * Joins concurrent calls of a model whose inputs and outputs have a free axis for them. Throws TypeError and RangeError
+ * for wrong options, and INVALID_ARGUMENT for a model that cannot be batched.
+ */
+export function createBatcher(session: InferenceSession, options: BatcherOptions = {}): Batcher {
+  return new Batcher(session, options);
+}
