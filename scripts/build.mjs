@@ -75,6 +75,32 @@ export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
   });
 }
 
+/** The package itself, which the command requires rather than holds. */
+const ownPackage = {
+  name: 'own package',
+  setup(build) {
+    build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: './index.cjs', external: true }));
+  },
+};
+
+/** Writes the command `infernode`. */
+async function bundleCommand() {
+  const { build } = await import('esbuild');
+  await build({
+    absWorkingDir: root,
+    entryPoints: ['src/cli/main.ts'],
+    outfile: 'dist/infernode.cjs',
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    packages: 'external',
+    banner: { js: '#!/usr/bin/env node' },
+    plugins: [ownPackage],
+    logLevel: 'warning',
+  });
+}
+
 export async function buildTypeScript() {
   const inputs = [
     ...filesBelow(at('src')),
@@ -88,6 +114,7 @@ export async function buildTypeScript() {
     rmSync(at('dist'), { recursive: true, force: true });
     mkdirSync(at('dist'));
     await bundle();
+    await bundleCommand();
     await mustNode(bin('typescript/bin/tsc'), ['-p', 'tsconfig.build.json']);
     writeFileSync(at('dist', 'index.mjs'), wrapper);
     writeFileSync(at('dist', 'index.d.mts'), wrapperTypes + augmentation());

@@ -1,9 +1,11 @@
 import './start-up/early-load.js';
 
 import { registerBackends } from './backend.js';
+import { installImages } from './image/install.js';
 import { warmUp } from './start-up/warm-up.js';
 
 registerBackends();
+installImages();
 warmUp();
 
 export { createBatcher, type Batcher, type BatcherRunOptions } from './batching/batcher.js';
@@ -11,9 +13,19 @@ export type { BatcherOptions, PaddingRule } from './batching/batcher-options.js'
 export { listDevices, listSupportedBackends, type DeviceInfo } from './providers.js';
 export { EngineTensor } from './tensor/engine-tensor.js';
 export { InferenceError, type ErrorCode, type ErrorFields } from './errors.js';
-export { InferenceSession, type ModelMetadata, type NodePlacement } from './inference-session.js';
+export {
+  InferenceSession,
+  type ModelMetadata,
+  type NodePlacement,
+  type TypedInferenceSession,
+} from './inference-session.js';
 export type { ModelStream } from './model-source.js';
+export type { LogListener, LogMessage } from './options/log-message.js';
 export type { LoadProgress } from './options/load-progress.js';
+export type { FeedsOf, ModelTensor, ModelTypes, ModelValue, OutputsOf } from './model-types.js';
+export type { GraphNode, GraphValue, SessionGraph, SessionMemory } from './inspect/graph.js';
+export type { WarmUpShapes } from './inspect/warm-feeds.js';
+export type { FromImageOptions, ImageLike, ImageSource, ToImageOptions } from './image/image-types.js';
 export { IoBinding } from './io-binding.js';
 export type { OperatorProfile, ProfileEvent, ProfileSummary } from './profile-summary.js';
 export type { NullExecutionProviderOption, ProviderOption } from './options/provider-options.js';

@@ -11,6 +11,9 @@ import {
 import { resolveHandler } from './backend.js';
 import { InferenceError, typeError } from './errors.js';
 import { typeNameHint } from './hints.js';
+import { describeSession } from './inspect/describe.js';
+import type { SessionGraph } from './inspect/graph.js';
+import { warmFeeds, type WarmUpShapes } from './inspect/warm-feeds.js';
 import { IoBinding } from './io-binding.js';
 import { createHandlerSync } from './load-model.js';
 import { parseModelArguments, parseModelArgumentsSync } from './model-arguments.js';
@@ -25,6 +28,7 @@ import { checkOptions, parseRunArguments } from './run/run-arguments.js';
 import { NativeSessionHandler } from './session-handler.js';
 import { elementTypeOfName } from './tensor/element-types.js';
 import type { EngineTensor } from './tensor/engine-tensor.js';
+import type { Checked, FeedsOf, ModelTypes, OutputsOf } from './model-types.js';
 import { sizeOf } from './tensor/tensor.js';
 import { describe, show } from './tensor/tensor-data.js';
 
@@ -71,6 +75,11 @@ export class InferenceSession implements CommonSession {
     byteLength?: number,
     options?: InferenceSession.SessionOptions,
   ): Promise<InferenceSession>;
+  /** `create` of a model whose types `infernode types` wrote: feeds and results are checked against them. */
+  static create<M extends ModelTypes>(
+    model: string | ArrayBufferLike | Uint8Array | ModelStream,
+    options?: InferenceSession.SessionOptions,
+  ): Promise<TypedInferenceSession<M>>;
   static async create(...args: unknown[]): Promise<InferenceSession> {
     TRACE_FUNC_BEGIN();
     TRACE_EVENT_BEGIN('InferenceSession.create');
@@ -93,6 +102,10 @@ export class InferenceSession implements CommonSession {
     byteLength?: number,
     options?: InferenceSession.SessionOptions,
   ): InferenceSession;
+  static createSync<M extends ModelTypes>(
+    model: string | URL | ArrayBufferLike | Uint8Array,
+    options?: InferenceSession.SessionOptions,
+  ): TypedInferenceSession<M>;
   static createSync(...args: unknown[]): InferenceSession {
     const { source, options } = parseModelArgumentsSync(args);
     return makeSession(createHandlerSync(source, options));
@@ -224,6 +237,29 @@ export class InferenceSession implements CommonSession {
     return this.native().native.memoryBytes();
   }
 
+  /**
+   * The graph as it runs, after the optimizer: nodes, types and shapes, where each node runs, and what memory is for.
+   * Throws INVALID_ARGUMENT for a session of another backend, and DISPOSED.
+   */
+  graph(): SessionGraph {
+    return this.native().graph();
+  }
+
+  /** The same for people: a text of some lines. Throws what `graph` throws. */
+  describe(): string {
+    return describeSession(this, this.graph());
+  }
+
+  /**
+   * Runs the model on zeros of these shapes, so that the first run of each finds its plan made and its memory there:
+   * dims by input name, or sizes by the names of free dims; several to warm up for several. Rejects with what `run`
+   * rejects with, and RangeError for names that there are not.
+   */
+  async warmUp(...shapes: readonly WarmUpShapes[]): Promise<void> {
+    const { inputs } = this.native().native;
+    for (const each of shapes.length === 0 ? [{}] : shapes) await this.run(warmFeeds(inputs, each));
+  }
+
   /** Inputs and outputs to fix for many runs. Throws INVALID_ARGUMENT for a session of another backend. */
   createIoBinding(): IoBinding {
     return new IoBinding(this.native());
@@ -244,6 +280,11 @@ export class InferenceSession implements CommonSession {
     return this.native().allocate(elementType, dims, device);
   }
 
+  /** This session, as one whose feeds no types check. */
+  get untyped(): InferenceSession {
+    return this;
+  }
+
   private native(): NativeSessionHandler {
     if (this.handler instanceof NativeSessionHandler) return this.handler;
     throw new InferenceError(
@@ -251,6 +292,24 @@ export class InferenceSession implements CommonSession {
       'This session belongs to another backend, which has no such operation.',
     );
   }
+}
+
+/** A session whose feeds and results are checked against a model's types. It is an InferenceSession like any other. */
+export interface TypedInferenceSession<M extends ModelTypes> extends Omit<InferenceSession, 'run' | 'runSync'> {
+  run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): Promise<OutputsOf<M>>;
+  run<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
+    feeds: F & Checked<M, F>,
+    fetches: readonly N[],
+    options?: InferenceSession.RunOptions,
+  ): Promise<Pick<OutputsOf<M>, N>>;
+  runSync<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): OutputsOf<M>;
+  runSync<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
+    feeds: F & Checked<M, F>,
+    fetches: readonly N[],
+    options?: InferenceSession.RunOptions,
+  ): Pick<OutputsOf<M>, N>;
+  /** The same session, whose feeds nobody checks before they run. */
+  readonly untyped: InferenceSession;
 }
 
 /* eslint-disable @typescript-eslint/no-empty-object-type -- interfaces, so that users may augment them */

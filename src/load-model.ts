@@ -4,6 +4,8 @@ import { fromNative, InferenceError, isNativeError, typeError } from './errors.j
 import { pathHint, shownModel } from './hints.js';
 import { loadNative } from './load-native.js';
 import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
+import { applyConcurrentRuns } from './options/concurrent-runs.js';
+import { flushLog, forget, listen, processListener } from './options/log-listeners.js';
 import { bufferBytes, parseSessionOptions } from './options/session-options.js';
 import { unknownProvider, unknownProviderHint } from './providers.js';
 import { completion, throwIfAborted } from './run/jobs.js';
@@ -17,7 +19,9 @@ export async function createHandler(
   source: ModelSource,
   options: Common.SessionOptions = {},
 ): Promise<NativeSessionHandler> {
-  const { native, blobs, signal, preferredOutputLocation, onProgress } = parseSessionOptions(options);
+  const { native, blobs, signal, preferredOutputLocation, onLog, onProgress } = parseSessionOptions(options);
+  const listener = onLog ?? processListener();
+  applyConcurrentRuns();
   const requested = (options as { [requestedProviders]?: readonly string[] })[requestedProviders] ?? [];
   // onnxruntime-common drops names that nobody registered.
   const dropped = requested.find((name) => native.providers.every((provider) => provider.name !== name));
@@ -35,9 +39,10 @@ export async function createHandler(
   const total = typeof source === 'string' ? undefined : loaded;
   onProgress?.({ phase: 'prepare', loaded, total });
   let session: NativeSession;
+  const logKey = listen(listener, native.logId);
   try {
     session = await new Promise<NativeSession>((resolve, reject) => {
-      const job = loadNative().createSession(source, native, (error, result) => {
+      const job = loadNative().createSession(source, { ...native, logKey }, (error, result) => {
         settle?.(error, result);
       });
       let settle: Parameters<Parameters<typeof completion<NativeSession>>[2]>[0] | undefined;
@@ -46,16 +51,18 @@ export async function createHandler(
       }).then(resolve, reject);
     });
   } catch (error) {
+    forget(logKey);
     throw fromNative(explain(error, source, native), signal?.aborted ? { cause: signal.reason } : undefined);
   }
-  const handler = new NativeSessionHandler(session, preferredOutputLocation);
+  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey);
   onProgress?.({ phase: 'ready', loaded, total });
   return handler;
 }
 
 /** Loads a model on the calling thread. */
 export function createHandlerSync(source: ModelSource, options: Common.SessionOptions = {}): NativeSessionHandler {
-  const { native, blobs, signal, preferredOutputLocation } = parseSessionOptions(options);
+  const { native, blobs, signal, preferredOutputLocation, onLog } = parseSessionOptions(options);
+  applyConcurrentRuns();
   throwIfAborted({ signal });
   const [blob] = blobs;
   if (blob !== undefined) {
@@ -63,9 +70,14 @@ export function createHandlerSync(source: ModelSource, options: Common.SessionOp
       `Invalid session options: 'externalData[${blob.index}].data' is a Blob, which only 'create' can read.`,
     );
   }
+  const logKey = listen(onLog ?? processListener(), native.logId);
   try {
-    return new NativeSessionHandler(loadNative().createSessionSync(source, native), preferredOutputLocation);
+    const session = loadNative().createSessionSync(source, { ...native, logKey });
+    flushLog();
+    return new NativeSessionHandler(session, preferredOutputLocation, logKey);
   } catch (error) {
+    flushLog();
+    forget(logKey);
     throw fromNative(explain(error, source, native));
   }
 }

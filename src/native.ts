@@ -48,6 +48,8 @@ export interface NativeSessionOptions extends SimpleSessionOptions {
   logSeverityLevel: number;
   freeDimensionOverrides: [dimension: string, value: number][];
   externalData: { path: string; data: Uint8Array | string }[];
+  /** By which `setLog`'s function names the session's listener; 0: messages go to stderr. */
+  logKey?: number;
   /** `extra`, flattened: session config entries. */
   config: [key: string, value: string][];
 }
@@ -107,6 +109,32 @@ export interface NativeTensor {
   dispose(): void;
 }
 
+/** The graph as it runs: values by their places in `values`, -1 for one that is left out. */
+export interface NativeGraph {
+  readonly nodes: readonly {
+    name: string;
+    domain: string;
+    opType: string;
+    provider: string;
+    inputs: number[];
+    outputs: number[];
+    madeFrom: string[];
+  }[];
+  readonly values: readonly NativeValueInfo[];
+  /** Of each value; -1 for what is no constant. */
+  readonly constantBytes: readonly number[];
+  readonly weightBytes: number;
+  readonly keptBytes: number;
+  readonly arenaBytes: number;
+}
+
+/**
+ * width, height, channels, left, top, width and height of the part, width, height and channels of the result; four
+ * times each which channel of the pixels a channel is (4: opaque), its factor, its shift; then whether the nearest pixel
+ * is taken, whether channels come one after another, whether the result is of bytes.
+ */
+export type ImageNumbers = Float64Array;
+
 /** error: NativeError, or undefined. */
 export type Completion<T> = (error: NativeError | undefined, result: T | undefined) => void;
 
@@ -136,6 +164,8 @@ export interface NativeSession {
   endProfiling(): { path: string; trace: string } | undefined;
   /** Bytes of host memory that the session holds: weights and pooled frames. */
   memoryBytes(): number;
+  /** Throws NativeError, DISPOSED after release. */
+  graph(): NativeGraph;
   /** Refuses later runs; `done` is called when the runs that have begun are over and the memory is returned. */
   release(done: Completion<undefined>): void;
 }
@@ -157,6 +187,16 @@ export interface NativeAddon {
   /** Returns a job for `cancel`. `bytes` are copied during the call. */
   createSession(source: ModelSource, options: NativeSessionOptions, done: Completion<NativeSession>): number;
   createSessionSync(source: ModelSource, options: NativeSessionOptions): NativeSession;
+  /** Messages of sessions with a `logKey` go to this function, which must not throw, on this thread. */
+  setLog(hear: (key: number, severity: number, category: string, message: string) => void): void;
+  /** Has it hear now what waits for this thread's next turn. */
+  flushLog(): void;
+  /** Copies the pixels of the part during the call. Gives the elements of the result; returns a job. */
+  prepareImage(pixels: Uint8Array, how: ImageNumbers, done: Completion<ArrayBuffer>): number;
   /** Ends a run or a load that has not completed; its `done` reports ABORTED. Other numbers are ignored. */
   cancel(job: number): void;
+  /** Ends one that waits for its turn, as past its timeout; one that executes looks at the clock itself. */
+  expire(job: number): void;
+  /** How many runs and loads of the process execute at a time; 0: two for each processor. */
+  setConcurrentRuns(most: number): void;
 }

@@ -1,7 +1,10 @@
 import type { InferenceSession as Common, InferenceSessionHandler, SessionHandler } from 'onnxruntime-common';
 
 import { callNative, fromNative, InferenceError } from './errors.js';
+import { readGraph, type SessionGraph } from './inspect/graph.js';
+import { loadNative } from './load-native.js';
 import type { Completion, NativeSession, NativeValueInfo, Wire } from './native.js';
+import { flushLog, forget } from './options/log-listeners.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
@@ -10,6 +13,9 @@ import { decode, type OutputTarget, type ValueMap } from './run/outputs.js';
 import { RunEncoder } from './run/run-encoder.js';
 import { elementTypeOfCode, type ElementType } from './tensor/element-types.js';
 import { EngineTensor } from './tensor/engine-tensor.js';
+
+/** Milliseconds beyond which Node.js's timers end at once. */
+const longestTimer = 2 ** 31 - 1;
 
 /** A session of this engine, as the backend table of onnxruntime-common sees it. */
 export class NativeSessionHandler implements InferenceSessionHandler {
@@ -21,10 +27,18 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   readonly overridableInputNames: readonly string[];
   readonly #native: NativeSession;
   readonly #encoder: RunEncoder;
+  readonly #logKey: number;
   #released = false;
 
-  constructor(native: NativeSession, preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation']) {
+  /** `logKey`: of the listener that hears its messages, 0 for none. */
+  constructor(
+    native: NativeSession,
+    preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation'],
+    logKey = 0,
+  ) {
     this.#native = native;
+    this.#logKey = logKey;
+    forget(logKey, this);
     const { inputs, outputs } = native;
     const required = inputs.filter((info) => !info.overridable);
     this.inputNames = required.map((info) => info.name);
@@ -78,6 +92,9 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     } finally {
       wire.giveBack();
     }
+    const timeout = parsed.native?.timeout ?? 0;
+    const expiry =
+      timeout > 0 && timeout <= longestTimer ? setTimeout(() => loadNative().expire(job), timeout) : undefined;
     try {
       const result = await completion<Wire>(job, parsed.signal, (callback) => {
         settle = callback;
@@ -85,6 +102,8 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       return decode(wire, result, requested);
     } catch (error) {
       throw runError(error, parsed);
+    } finally {
+      clearTimeout(expiry);
     }
   }
 
@@ -104,6 +123,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       throw runError(error, parsed);
     } finally {
       wire.giveBack();
+      flushLog();
     }
   }
 
@@ -114,6 +134,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     await new Promise<void>((resolve, reject) => {
       try {
         this.#native.release((error) => {
+          forget(this.#logKey);
           if (error === undefined) resolve();
           else reject(fromNative(error));
         });
@@ -130,6 +151,12 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   allocate(type: ElementType, dims: readonly number[], device: string): EngineTensor {
     this.#ensureOpen();
     return callNative(() => new EngineTensor(this.#native.allocate(type.code, dims, device)));
+  }
+
+  /** The graph as it runs. Throws DISPOSED after `dispose`. */
+  graph(): SessionGraph {
+    this.#ensureOpen();
+    return readGraph(callNative(() => this.#native.graph()));
   }
 
   /** Begins a profile, if there is none. Throws DISPOSED after `dispose`. */

@@ -24,6 +24,15 @@ function save(passed) {
 const printOf = (path, checks) =>
   fingerprint([...includedFiles(path, read)].sort().concat('.clang-tidy').map((file) => at(file)), checks); // prettier-ignore
 
+/** A copy of a build folder's list of commands without the flags that Clang does not take; returns its folder. */
+function commandsForClang(database) {
+  const folder = at('build', 'tidy');
+  mkdirSync(folder, { recursive: true });
+  const commands = readFileSync(`${database}/compile_commands.json`, 'utf8').replaceAll(' -mtls-dialect=gnu2', '');
+  writeFileSync(`${folder}/compile_commands.json`, commands);
+  return folder;
+}
+
 /**
  * Checks the sources of the engine, each with the flags that `database`, a build folder, compiles it with.
  * @param {string[]} files those of the project
@@ -44,7 +53,13 @@ export async function tidy(files, { database, all = false }) {
   if (queue.length === 0) return 0;
   const program = await clangTool('clang-tidy');
   // The build's flags are GCC's; what Clang does not know of them is not a finding.
-  const args = ['--quiet', '-p', database, '--extra-arg=-Wno-unknown-warning-option', ...(await compilerHeaders())];
+  const args = [
+    '--quiet',
+    '-p',
+    commandsForClang(database),
+    '--extra-arg=-Wno-unknown-warning-option',
+    ...(await compilerHeaders()),
+  ];
   const passed = Object.fromEntries(jobs.filter((job) => !queue.includes(job)).map(({ path, print }) => [path, print]));
   let failures = 0;
   const worker = async () => {

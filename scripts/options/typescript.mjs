@@ -76,6 +76,7 @@ ${ours.map(member).join('\n')} }
   const union = ours.map((name) => `${pascal(name)}ExecutionProviderOption`).join(' | ') || 'never';
   const source = `// Written by \`node scripts/options.mjs\` from ${schemaPath}: do not edit.
     import type { LoadProgress } from './load-progress.js';
+    import type { LogListener } from './log-message.js';
     import type { OptionReader } from './option-reader.js';
     ${half('session', schema.session)}
     ${half('run', schema.run)}

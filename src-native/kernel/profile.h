@@ -63,6 +63,10 @@ class LoopProfile {
     const ProfileSink::Clock::time_point begin_;
   };
 
+  /// Somebody looked whether the run is to end.
+  void looked() { looks_.fetch_add(1, std::memory_order_relaxed); }
+  std::size_t looks() const { return looks_.load(std::memory_order_relaxed); }
+
   /// The JSON object that onnxruntime's traces call thread_scheduling_stats; times in microseconds.
   std::string json() const;
 
@@ -75,6 +79,7 @@ class LoopProfile {
 
   const std::uint64_t main_thread_;
   std::atomic<bool> in_loop_ = false;
+  std::atomic<std::size_t> looks_ = 0;
   mutable std::mutex mutex_;
   ProfileSink::Clock::duration distribution_{}, run_{}, total_{};
   bool main_took_part_ = false;           ///< in the loop under way

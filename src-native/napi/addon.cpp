@@ -6,6 +6,7 @@
 #include "napi/engine_holder.h"
 #include "napi/environment.h"
 #include "napi/errors.h"
+#include "napi/image_job.h"
 #include "napi/options.h"
 #include "napi/session_wrap.h"
 #include "napi/tensor_wrap.h"
@@ -57,6 +58,25 @@ Napi::Value create_session_sync(const Napi::CallbackInfo& info) {
 
 Napi::Value cancel(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] { Environment::of(info.Env()).cancel(info[0].As<Napi::Number>().Uint32Value()); });
+}
+
+Napi::Value expire(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { Environment::of(info.Env()).expire(info[0].As<Napi::Number>().Uint32Value()); });
+}
+
+Napi::Value set_concurrent_runs(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment::of(info.Env()).engine()->set_concurrent_runs(info[0].As<Napi::Number>().Uint32Value());
+  });
+}
+
+Napi::Value set_log(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(),
+                 [&] { Environment::of(info.Env()).log_function = Napi::Persistent(info[0].As<Napi::Function>()); });
+}
+
+Napi::Value flush_log(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { Environment::of(info.Env()).deliver_log(); });
 }
 
 std::vector<provider::ProviderFactory> all_providers() {
@@ -143,7 +163,12 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     exports.Set("listDevices", Napi::Function::New<list_devices>(env, "listDevices"));
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));
     exports.Set("createSessionSync", Napi::Function::New<create_session_sync>(env, "createSessionSync"));
+    exports.Set("prepareImage", Napi::Function::New<prepare_image>(env, "prepareImage"));
+    exports.Set("setLog", Napi::Function::New<set_log>(env, "setLog"));
+    exports.Set("flushLog", Napi::Function::New<flush_log>(env, "flushLog"));
     exports.Set("cancel", Napi::Function::New<cancel>(env, "cancel"));
+    exports.Set("expire", Napi::Function::New<expire>(env, "expire"));
+    exports.Set("setConcurrentRuns", Napi::Function::New<set_concurrent_runs>(env, "setConcurrentRuns"));
   });
   return exports;
 }

@@ -27,11 +27,27 @@ void Job::work() noexcept {
   }
 }
 
+void Job::over() noexcept {
+  const std::shared_ptr<Environment> environment = environment_;  // the job may go as soon as it is handed over
+  environment->hand_over(*this);
+}
+
+void Job::end_early() noexcept {
+  try {
+    fail(ErrorCode::Aborted, ended_);
+  } catch (...) {
+    note_fault();
+  }
+}
+
 bool Job::resume(Napi::Env env) noexcept {
   if (error_ || out_of_memory_) return false;
   try {
     const Napi::HandleScope scope(env);
-    return next_stage();
+    if (!next_stage()) return false;
+    if (ended_ == nullptr) return true;
+    end_early();
+    return false;
   } catch (...) {
     note_fault();
     return false;
@@ -70,6 +86,7 @@ std::shared_ptr<Environment> Environment::create(Napi::Env env) {
                  },
                  &self->wake_));
   check(env, napi_unref_threadsafe_function(env, self->wake_));
+  self->log_ = std::make_shared<LogQueue>(self->wake_);
   check(env, napi_add_env_cleanup_hook(
                  env, [](void* environment) { static_cast<Environment*>(environment)->close(); }, self.get()));
   return self;
@@ -89,13 +106,15 @@ void Environment::prepare_engine() noexcept {
   }
 }
 
-std::uint32_t Environment::start(std::shared_ptr<Job> job) {
+std::uint32_t Environment::start(std::shared_ptr<Job> job, TaskLanes::Lane* lane) {
   const std::uint32_t number = ++last_number_;
   job->number_ = number;
+  job->lane_ = lane != nullptr ? lane : &lane_;
+  job->environment_ = shared_from_this();
   Job& started = *jobs_.emplace(number, std::move(job)).first->second;
   if (jobs_.size() == 1) napi_ref_threadsafe_function(env_, wake_);
   try {
-    submit(started);
+    submit(started, TaskLanes::Place::Last);
   } catch (...) {
     forget(number);
     throw;
@@ -108,18 +127,14 @@ void Environment::forget(std::uint32_t number) {
   if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
 }
 
-void Environment::submit(Job& job) {
+void Environment::submit(Job& job, TaskLanes::Place place) {
   {
     const std::lock_guard lock(mutex_);
     if (closing_) fail(ErrorCode::Aborted, "this environment is shutting down");
     ++working_;
   }
   try {
-    // The task holds no share in the job or the engine: both are let go of on the JavaScript thread.
-    engine()->pool().submit([self = shared_from_this(), &job] {
-      job.work();
-      self->hand_over(job);
-    });
+    engine()->lanes().submit(*job.lane_, job, place);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     --working_;
@@ -150,6 +165,19 @@ std::shared_ptr<Job> Environment::take_done() {
 
 void Environment::cancel(std::uint32_t number) {
   if (const auto found = jobs_.find(number); found != jobs_.end()) found->second->cancel().cancel();
+  end(number, "the run was cancelled");
+}
+
+void Environment::expire(std::uint32_t number) { end(number, "the run took longer than its timeout"); }
+
+void Environment::end(std::uint32_t number, const char* why) {
+  const auto found = jobs_.find(number);
+  if (found == jobs_.end()) return;
+  Job& job = *found->second;
+  job.ended_ = why;
+  if (!engine()->lanes().remove(job)) return;  // it executes, or comes back from a stage
+  job.end_early();
+  hand_over(job);
 }
 
 Napi::Object Environment::construct(const Napi::FunctionReference& of, void* parts) {
@@ -226,15 +254,30 @@ void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work
 bool Environment::resume(Job& job) noexcept {
   if (!job.resume(env_)) return false;
   try {
-    submit(job);
-  } catch (...) {  // no thread to be had: on this one, then
+    submit(job, TaskLanes::Place::First);  // it has had its turn, and holds memory
+  } catch (...) {                          // no thread to be had: on this one, then
     job.work();
     return false;
   }
   return true;
 }
 
+void Environment::deliver_log() {
+  if (log_function.IsEmpty()) return;
+  for (const LogQueue::Message& message : log_->take()) {
+    const Napi::HandleScope scope(env_);
+    try {
+      log_function.Call({Napi::Number::New(env_, message.key),
+                         Napi::Number::New(env_, static_cast<double>(message.severity)),
+                         Napi::String::New(env_, message.category), Napi::String::New(env_, message.text)});
+    } catch (const Napi::Error&) {
+      return;  // JavaScript is being terminated
+    }
+  }
+}
+
 void Environment::drain() {
+  deliver_log();
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -254,7 +297,11 @@ void Environment::close() noexcept {
   {
     std::unique_lock lock(mutex_);
     closing_ = true;
-    for (const auto& [number, job] : jobs_) job->cancel().cancel();
+    log_->close();
+    for (const auto& [number, job] : jobs_) {
+      job->cancel().cancel();
+      if (engine_ && engine_->lanes().remove(*job)) --working_;
+    }
     // Jobs write into memory that goes with the environment.
     idle_.wait(lock, [this] { return working_ == 0; });
     first_done_ = last_done_ = nullptr;

@@ -9,22 +9,25 @@
 #include <utility>
 
 #include "base/function_ref.h"
+#include "base/thread_pool/task_lanes.h"
 #include "kernel/run_context.h"
+#include "napi/log_queue.h"
 #include "session/engine.h"
 
 namespace infernode::napi {
 
+class Environment;
+
 /// Work of one asynchronous call: `execute` on an engine thread, then `result` on the JavaScript thread, whose value
 /// (or what either threw) goes to the callback. Work may come in stages with a stop on the JavaScript thread between
 /// two. Made and destroyed on the JavaScript thread.
-class Job {
+class Job : public TaskLanes::Entry {
  public:
   explicit Job(const Napi::Function& done) : done_(Napi::Persistent(done)) {}
-  virtual ~Job() = default;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  void work() noexcept;
+  void work() noexcept override;
   /// On the JavaScript thread after work(): true where there is another stage of it.
   bool resume(Napi::Env env) noexcept;
   void finish(Napi::Env env) noexcept;
@@ -40,8 +43,11 @@ class Job {
 
  private:
   friend class Environment;
+  void over() noexcept override;
   /// In a handler: keeps what was caught for finish().
   void note_fault() noexcept;
+  /// Ends a job between two stages, or before the first, as Aborted.
+  void end_early() noexcept;
 
   Napi::FunctionReference done_;
   kernel::CancelToken cancel_;
@@ -49,6 +55,9 @@ class Job {
   /// In place of error_ where memory has run out: exceptions live in a small reserve then, which jobs that wait to be
   /// finished must not use up.
   bool out_of_memory_ = false;
+  const char* ended_ = nullptr;               ///< why it is to have no other stage
+  std::shared_ptr<Environment> environment_;  ///< from its start on
+  TaskLanes::Lane* lane_ = nullptr;
   std::uint32_t number_ = 0;
   Job* next_done_ = nullptr;  ///< what has been done since; so that handing a job over takes no memory
 };
@@ -56,6 +65,8 @@ class Job {
 /// What one JavaScript environment (main thread or worker) has of the engine: its jobs and its classes. All members
 /// are called on its thread.
 class Environment : public std::enable_shared_from_this<Environment> {
+  friend class Job;
+
  public:
   /// Registers the cleanup hook that ends all jobs before the environment goes.
   static std::shared_ptr<Environment> create(Napi::Env env);
@@ -66,9 +77,19 @@ class Environment : public std::enable_shared_from_this<Environment> {
   /// Makes the engine now, if it can be made; else its first use says why not.
   void prepare_engine() noexcept;
 
-  /// Starts a job; the number is for `cancel`. The process stays alive until it is finished.
-  std::uint32_t start(std::shared_ptr<Job> job);
+  /// Starts a job when the turn comes of its lane (which outlives it, and is the environment's own where there is
+  /// none), after others there; the number is for `cancel`. The process stays alive until it is finished.
+  std::uint32_t start(std::shared_ptr<Job> job, TaskLanes::Lane* lane = nullptr);
+  /// Ends a job at its next look, or at once where it has not begun.
   void cancel(std::uint32_t number);
+  /// Ends a job that has not begun: it is past its timeout. One that has begun looks at the clock itself.
+  void expire(std::uint32_t number);
+
+  /// Has `log_function` hear the messages that wait.
+  void deliver_log();
+  LogQueue& log() { return *log_; }
+  /// Hears the messages of sessions: key, severity, category and text. It does not throw.
+  Napi::FunctionReference log_function;
 
   /// Calls `work` on another thread, or here where there is none to be had, and returns when it has ended. For work
   /// that may never end: it is cancelled where JavaScript is being terminated (worker.terminate(), process.exit(), a
@@ -89,7 +110,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
  private:
   explicit Environment(Napi::Env env) : env_(env) {}
-  void submit(Job& job);
+  void submit(Job& job, TaskLanes::Place place);
+  void end(std::uint32_t number, const char* why);
   /// On an engine thread: the job is to be finished on the JavaScript thread. Takes no memory of the engine.
   void hand_over(Job& job) noexcept;
   std::shared_ptr<Job> take_done();
@@ -100,11 +122,13 @@ class Environment : public std::enable_shared_from_this<Environment> {
   void close() noexcept;
 
   const Napi::Env env_;
+  TaskLanes::Lane lane_;  ///< of loads and the like
   void* constructing_ = nullptr;
   std::shared_ptr<session::Engine> engine_;
   std::map<std::uint32_t, std::shared_ptr<Job>> jobs_;
   std::uint32_t last_number_ = 0;
   napi_threadsafe_function wake_ = nullptr;
+  std::shared_ptr<LogQueue> log_;
 
   std::mutex mutex_;  ///< guards what follows, which engine threads touch
   std::condition_variable idle_;

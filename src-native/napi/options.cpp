@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "napi/environment.h"
 #include "napi/errors.h"
 #include "napi/wire.h"
 
@@ -112,6 +113,9 @@ LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& opt
     to.providers.push_back(std::move(choice));
   });
   session::each_option(to, OptionReader(options));
+  if (const Napi::Value key = options.Get("logKey"); key.IsNumber() && key.As<Napi::Number>().DoubleValue() > 0) {
+    to.log_sink = Environment::of(options.Env()).log().sink(key.As<Napi::Number>().DoubleValue());
+  }
   each_pair(options, "freeDimensionOverrides", [&](std::string name, const Napi::Value& value) {
     to.free_dimensions.insert_or_assign(std::move(name), value.As<Napi::Number>().Int64Value());
   });

@@ -3,6 +3,7 @@
 #include "napi/errors.h"
 #include "napi/metadata.h"
 #include "napi/options.h"
+#include "napi/plan_description.h"
 #include "napi/tensor_wrap.h"
 #include "runtime/brief/brief_run.h"
 
@@ -83,7 +84,8 @@ void SessionWrap::define(Napi::Env env) {
        InstanceMethod<&SessionWrap::run_sync>("runSync"), InstanceMethod<&SessionWrap::allocate>("allocate"),
        InstanceMethod<&SessionWrap::start_profiling>("startProfiling"),
        InstanceMethod<&SessionWrap::end_profiling>("endProfiling"),
-       InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::release>("release")});
+       InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::graph>("graph"),
+       InstanceMethod<&SessionWrap::release>("release")});
   Environment::of(env).session_class = Napi::Persistent(constructor);
 }
 
@@ -96,6 +98,7 @@ SessionWrap::SessionWrap(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   void* made = Environment::of(info.Env()).constructing();
   if (made == nullptr) throw Napi::TypeError::New(info.Env(), "Illegal constructor");
   session_ = std::move(*static_cast<std::shared_ptr<session::Session>*>(made));
+  lane_.set_most(session_->options().concurrent_runs);
   report_memory();
 }
 
@@ -173,17 +176,19 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
       call->part_overlaps();
       if (call->execute_briefly(*most)) return {info.Env(), call->result(info[0])};
     }
-    if (expected_us) {
+    // One that waits for its turn holds no memory for its results meanwhile.
+    const bool waits = session_->engine().lanes().is_full(lane_);
+    if (expected_us && !waits) {
       call->forecast();
       call->allocate_outputs();
     }
     call->detach(staging_);
     run_begins();
     try {
-      const bool forecast_first = !expected_us && last_result_bytes_ >= kLargeResults;
+      const bool forecast_first = !expected_us && !waits && last_result_bytes_ >= kLargeResults;
       const auto job = std::make_shared<RunJob>(info[3].As<Napi::Function>(), *this, std::move(call),
                                                 forecast_first ? RunJob::Stage::Forecast : RunJob::Stage::Execute);
-      return Napi::Number::New(info.Env(), Environment::of(info.Env()).start(job));
+      return Napi::Number::New(info.Env(), Environment::of(info.Env()).start(job, &lane_));
     } catch (...) {
       run_ended(last_result_bytes_);
       throw;
@@ -246,6 +251,17 @@ Napi::Value SessionWrap::end_profiling(const Napi::CallbackInfo& info) {
 Napi::Value SessionWrap::memory_bytes(const Napi::CallbackInfo& info) {
   return guarded(info.Env(),
                  [&] { return Napi::Number::New(info.Env(), static_cast<double>(session_->memory_bytes())); });
+}
+
+Napi::Value SessionWrap::graph(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    ensure_open();
+    Napi::Value description;
+    session_->inspect([&](const runtime::ExecutionPlan& plan, const session::Session::Memory& memory) {
+      description = describe_plan(info.Env(), plan, memory);
+    });
+    return description;
+  });
 }
 
 Napi::Value SessionWrap::release(const Napi::CallbackInfo& info) {

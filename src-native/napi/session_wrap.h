@@ -39,6 +39,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   Napi::Value start_profiling(const Napi::CallbackInfo& info);
   Napi::Value end_profiling(const Napi::CallbackInfo& info);
   Napi::Value memory_bytes(const Napi::CallbackInfo& info);
+  Napi::Value graph(const Napi::CallbackInfo& info);
   Napi::Value release(const Napi::CallbackInfo& info);
 
   void ensure_open() const;
@@ -47,6 +48,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   void report_memory();
 
   std::shared_ptr<session::Session> session_;
+  TaskLanes::Lane lane_;  ///< where its runs take their turns
   StagingMemory staging_;
   std::int64_t reported_bytes_ = 0;
   std::size_t runs_ = 0;

@@ -7,6 +7,7 @@
 #include "base/cpu_rung.h"
 #include "base/lazy.h"
 #include "base/thread_pool.h"
+#include "base/thread_pool/task_lanes.h"
 #include "kernel/registry.h"
 #include "microkernels/kernel_set.h"
 #include "provider/provider.h"
@@ -28,6 +29,11 @@ class Engine {
   ~Engine();
 
   ThreadPool& pool() { return *pool_; }
+  /// Where what runs asynchronously waits for its turn: loads, runs and the like, about two for each processor at a
+  /// time.
+  TaskLanes& lanes() { return *lanes_; }
+  /// How many of them at a time; 0: as many as at first.
+  void set_concurrent_runs(std::size_t most);
   /// Has a thread make what the first load needs; where there is no processor for it, that load makes it.
   void prepare() noexcept;
   /// Filled at the first use.
@@ -51,6 +57,7 @@ class Engine {
   mutable Lazy<passes::Fusions> fusions_;
   std::vector<provider::ProviderFactory> providers_;
   std::unique_ptr<runtime::WeightStore> weights_;
+  std::unique_ptr<TaskLanes> lanes_;
   std::unique_ptr<ThreadPool> pool_;  ///< ends first: its threads may be making the others
 };
 

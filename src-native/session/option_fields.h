@@ -78,6 +78,9 @@ struct SessionOptions {
   /// memoryLimit: Bytes that one run may hold; a run that needs more fails with OUT_OF_MEMORY before it asks the
   /// system. What long strings hold beside their tensor does not count. 0: no limit.
   std::size_t memory_limit = SIZE_MAX;
+  /// maxConcurrentRuns: How many of the session's asynchronous runs execute at a time; others wait for their turn
+  /// (docs/reliability.md). 0: as many as the process allows, `env.maxConcurrentRuns`.
+  std::size_t concurrent_runs = SIZE_MAX;
   /// modelCacheDir: A folder in which packed weights are kept, made where it is missing: later loads of the model, in
   /// any process, map them instead of packing anew. Only folders that nobody else writes to should be given.
   std::string model_cache_dir{};
@@ -86,6 +89,10 @@ struct SessionOptions {
   /// `modelCacheDir` keeps what was measured. Methods round differently, so two loads that measure may differ in last
   /// bits.
   Tuning tuning = Tuning::kOff;
+  /// onLog: Hears the session's messages from `logSeverityLevel` on, in the place of stderr: `{ severity, category,
+  /// message, logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is
+  /// kept until the session is released or collected.
+  LogSink log_sink{};
 };
 
 /// Calls visit(key, member, names of its values | the number that stands for none) for each simple option.
@@ -105,6 +112,7 @@ void each_option(SessionOptions& to, Visit&& visit) {
   visit("providerFallback", to.provider_fallback);
   visit("float32MatmulPrecision", to.float32_precision, kFloat32MatmulPrecisionNames);
   visit("memoryLimit", to.memory_limit, Absent{0});
+  visit("maxConcurrentRuns", to.concurrent_runs, Absent{0});
   visit("modelCacheDir", to.model_cache_dir);
   visit("tuning", to.tuning, kTuningNames);
 }

@@ -102,6 +102,7 @@ std::optional<std::vector<Value>> try_briefly(const runtime::Execution& executio
 
 PreparedRun::PreparedRun(std::shared_ptr<Session> session, std::vector<Value> feeds, RunOptions options)
     : session_(std::move(session)), options_(std::move(options)), feeds_(std::move(feeds)) {
+  if (options_.timeout_ms) deadline_ = Profiler::Clock::now() + std::chrono::milliseconds(*options_.timeout_ms);
   Session::State& state = *session_->state_;
   const Session::State::Running running(state);
   check_feeds(state.model, feeds_);
@@ -190,12 +191,11 @@ std::optional<std::vector<Value>> PreparedRun::run(const kernel::CancelToken* ca
                              .max_threads = threads_of(options, pool.size()),
                              .dynamic_block_base = state.dynamic_block_base,
                              .cancel = cancel,
-                             .deadline = {},
+                             .deadline = deadline_,
                              .budget = memory.budget().get(),
                              .logger = &logger,
                              .profile = profiler.get(),
                              .allocator = &memory.scratch()};
-  if (options_.timeout_ms) context.deadline = Profiler::Clock::now() + std::chrono::milliseconds(*options_.timeout_ms);
 
   const FloatModeScope float_mode(true);
   const std::vector<Value> on_host = bring_to_host(*session_, state.model, feeds_);

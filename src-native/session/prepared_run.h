@@ -68,6 +68,7 @@ class PreparedRun {
 
   std::shared_ptr<Session> session_;
   RunOptions options_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;  ///< its timeout counts from when it was called for
   std::vector<tensor::Value> feeds_;
   std::vector<Wanted> wanted_;
   std::shared_ptr<const runtime::ShapePlan> shapes_;  ///< null where shapes like these were not seen yet

@@ -14,7 +14,7 @@ using runtime::Profiler;
 Session::State::State(std::shared_ptr<Engine> e, SessionOptions o)
     : engine(std::move(e)),
       options(std::move(o)),
-      logger(options.log_severity, options.log_id),
+      logger(options.log_severity, options.log_id, options.log_sink),
       frames(options.cpu_arena),
       dynamic_block_base(number_of<std::size_t>(options.config, "session.dynamic_block_base",
                                                 "a whole number up to 1000000",
@@ -182,6 +182,12 @@ bool Session::released() const {
 std::size_t Session::memory_bytes() const {
   const std::lock_guard lock(state_->mutex);
   return (state_->model.plan ? state_->model.plan->held_bytes() : 0) + state_->frames.bytes();
+}
+
+void Session::inspect(FunctionRef<void(const runtime::ExecutionPlan&, const Memory&)> look) {
+  const State::Running running(*state_);
+  const runtime::ExecutionPlan& plan = *state_->model.plan;
+  look(plan, {.weights = plan.held_bytes(), .kept = state_->frames.bytes(), .arena = plan.last_arena_bytes()});
 }
 
 }  // namespace infernode::session

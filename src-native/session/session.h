@@ -8,12 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "graph/graph.h"
 #include "kernel/run_context.h"
 #include "provider/partitioner.h"
 #include "session/engine.h"
 #include "session/session_options.h"
 #include "tensor/value.h"
+
+namespace infernode::runtime {
+class ExecutionPlan;
+}
 
 namespace infernode::session {
 
@@ -80,6 +85,15 @@ class Session : public std::enable_shared_from_this<Session> {
   bool released() const;
   /// Host bytes held: weights and pooled frames.
   std::size_t memory_bytes() const;
+
+  /// What the host memory is for, in bytes.
+  struct Memory {
+    std::size_t weights = 0;  ///< packed or not, and other constants
+    std::size_t kept = 0;     ///< what runs have left for the next
+    std::size_t arena = 0;    ///< what the intermediate values of the last shapes need together; 0 before a run
+  };
+  /// Shows the plan, which release() waits for, and its memory. Throws Disposed after release.
+  void inspect(FunctionRef<void(const runtime::ExecutionPlan&, const Memory&)> look);
 
  private:
   friend class PreparedRun;

@@ -1,5 +1,6 @@
 // Written by `node scripts/options.mjs` from src/options/schema.json: do not edit.
 import type { LoadProgress } from './load-progress.js';
+import type { LogListener } from './log-message.js';
 import type { OptionReader } from './option-reader.js';
 
 /** Every key that the options of a session may have. */
@@ -25,9 +26,11 @@ export const sessionOptionKeys: readonly string[] = [
   'providerFallback',
   'float32MatmulPrecision',
   'memoryLimit',
+  'maxConcurrentRuns',
   'modelCacheDir',
   'tuning',
   'signal',
+  'onLog',
   'onProgress',
 ];
 
@@ -50,6 +53,12 @@ export interface OwnSessionOptions {
    */
   memoryLimit?: number;
   /**
+   * How many of the session's asynchronous runs execute at a time; others wait for their turn (docs/reliability.md). 0:
+   * as many as the process allows, `env.maxConcurrentRuns`. Default: 0. Throws TypeError; RangeError outside 0 to 2^32
+   * - 1.
+   */
+  maxConcurrentRuns?: number;
+  /**
    * A folder in which packed weights are kept, made where it is missing: later loads of the model, in any process, map
    * them instead of packing anew. Only folders that nobody else writes to should be given. Throws TypeError, also for a
    * path that begins with '~'.
@@ -64,6 +73,12 @@ export interface OwnSessionOptions {
   tuning?: 'off' | 'measure';
   /** Ends the load: the promise rejects with ABORTED and the signal's reason as cause. Throws TypeError. */
   signal?: AbortSignal;
+  /**
+   * Hears the session's messages from `logSeverityLevel` on, in the place of stderr: `{ severity, category, message,
+   * logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is kept until
+   * the session is released or collected. Throws TypeError.
+   */
+  onLog?: LogListener;
   /**
    * Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive, 'prepare' when
    * the engine begins, 'ready' when the session is made; `loaded` and `total` count bytes. Of `create` alone. Throws
@@ -86,6 +101,7 @@ export interface SimpleSessionOptions {
   providerFallback: boolean;
   float32MatmulPrecision: 'highest' | 'high' | 'medium';
   memoryLimit: number;
+  maxConcurrentRuns: number;
   modelCacheDir: string;
   tuning: 'off' | 'measure';
 }
@@ -109,6 +125,7 @@ export function readSimpleSessionOptions(reader: OptionReader): SimpleSessionOpt
     providerFallback: reader.boolean('providerFallback', true),
     float32MatmulPrecision: reader.oneOf('float32MatmulPrecision', ['highest', 'high', 'medium'], 'highest'),
     memoryLimit: reader.integer('memoryLimit', 0, Number.MAX_SAFE_INTEGER),
+    maxConcurrentRuns: reader.integer('maxConcurrentRuns', 0),
     modelCacheDir: reader.path('modelCacheDir', ''),
     tuning: reader.oneOf('tuning', ['off', 'measure'], 'off'),
   };
@@ -128,8 +145,8 @@ export const runOptionKeys: readonly string[] = [
 /** Options of a run that onnxruntime-common does not declare. */
 export interface OwnRunOptions {
   /**
-   * Ends the run at its next node or loop step; the promise rejects with code ABORTED and the reason as cause. Throws
-   * TypeError.
+   * Ends the run within milliseconds, also within one node; the promise rejects with code ABORTED and the reason as
+   * cause. Throws TypeError.
    */
   signal?: AbortSignal;
   /**

@@ -14,8 +14,9 @@ export class OptionReader {
     return this.get(key) !== undefined;
   }
 
+  /** What is inherited does not count: a key that somebody set on Object.prototype is nobody's option. */
   get(key: string): unknown {
-    return (this.options as Record<string, unknown>)[key];
+    return Object.hasOwn(this.options, key) ? (this.options as Record<string, unknown>)[key] : undefined;
   }
 
   integer(key: string, fallback: number, max = 2 ** 32 - 1): number {

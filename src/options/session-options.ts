@@ -6,6 +6,7 @@ import { rangeError, typeError } from '../errors.js';
 import type { NativeSessionOptions } from '../native.js';
 import { readSimpleSessionOptions, runOptionKeys, sessionOptionKeys, type OwnSessionOptions } from './generated.js';
 import type { LoadProgress } from './load-progress.js';
+import type { LogListener } from './log-message.js';
 import { warnMisspelt } from './option-names.js';
 import { OptionReader } from './option-reader.js';
 import { parseProviders, type ProviderOption } from './provider-options.js';
@@ -27,6 +28,7 @@ export interface ParsedSessionOptions {
   /** Entries of `externalData` whose bytes have to be read first. */
   blobs: { index: number; blob: Blob }[];
   signal: AbortSignal | undefined;
+  onLog: LogListener | undefined;
   onProgress: ((progress: LoadProgress) => void) | undefined;
 }
 
@@ -57,6 +59,7 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
     preferredOutputLocation: parseLocation(reader),
     blobs,
     signal: reader.signal(),
+    onLog: reader.callback('onLog'),
     onProgress: reader.callback('onProgress'),
   };
 }

@@ -4,6 +4,7 @@ import { elementTypeOfCode, type ElementType } from '../tensor/element-types.js'
 import { EngineTensor } from '../tensor/engine-tensor.js';
 import { InferenceError } from '../errors.js';
 import { Kind, type NativeTensor, type Wire } from '../native.js';
+import { withOwnData } from '../tensor/own-data.js';
 import { ExtendedTensor } from '../tensor/tensor.js';
 import { wrapBuffer, type TensorStorage } from '../tensor/tensor-data.js';
 import type { InferenceValue } from '../tensor/tensor-types.js';
@@ -90,9 +91,11 @@ export class WireReader {
     const dims = new Array<number>(rank);
     for (let i = 0; i < rank; i++) dims[i] = this.number();
     const item = this.item();
-    if (type.array === 'Array') return new CommonTensor('string', item as string[], dims);
+    if (type.array === 'Array') return withOwnData(new CommonTensor('string', item as string[], dims));
     const data = wrapBuffer(type.array, item as ArrayBuffer);
-    return type.common ? new CommonTensor(type.name, data as never, dims) : new ExtendedTensor(type, data, dims);
+    return withOwnData(
+      type.common ? new CommonTensor(type.name, data as never, dims) : new ExtendedTensor(type, data, dims),
+    );
   }
 
   private map(): ReadonlyMap<string | bigint, InferenceValue | number | bigint | string> {

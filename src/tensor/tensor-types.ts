@@ -1,8 +1,16 @@
+import type { FromImageOptions, ImageSource } from '../image/image-types.js';
 import type { Tensor, TensorConstructor as CommonTensorConstructor, TypedTensor } from 'onnxruntime-common';
 
-// The element types that ONNX has and onnxruntime-common lacks. Packed types (6, 4 and 2 bits) show ONNX's raw bytes, low
-// bits first; complex numbers alternate real and imaginary parts.
+// Settings of the process, and the element types that ONNX has and onnxruntime-common lacks. Packed types (6, 4 and 2
+// bits) show ONNX's raw bytes, low bits first; complex numbers alternate real and imaginary parts.
 declare module 'onnxruntime-common' {
+  interface Env {
+    /**
+     * How many asynchronous runs and loads of the process execute at a time; others wait, and sessions take turns. Read by
+     * each `create`. Default: two for each processor.
+     */
+    maxConcurrentRuns?: number;
+  }
   namespace Tensor {
     interface DataTypeMap {
       bfloat16: Uint16Array;
@@ -44,8 +52,25 @@ export interface Float16ArrayLike extends ArrayBufferView {
   readonly [Symbol.toStringTag]: 'Float16Array';
 }
 
+/** `Tensor.fromImage` as this package has it. */
+export interface FromImage {
+  (source: ImageSource, options: FromImageOptions & { dataType: 'uint8' }): Promise<TypedTensor<'uint8'>>;
+  (source: ImageSource, options?: FromImageOptions & { dataType?: 'float32' }): Promise<TypedTensor<'float32'>>;
+}
+
 /** The Tensor class of onnxruntime-common, constructed from more: every ONNX type, other realms' arrays. */
 export interface TensorConstructor extends CommonTensorConstructor {
+  /**
+   * A tensor of a picture: of pixels, or of a file by `sharp` where that is installed; cropped, resized and normalised
+   * by the engine. Rejects with TypeError and RangeError for wrong options, INVALID_ARGUMENT and IO.
+   */
+  readonly fromImage: FromImage & CommonTensorConstructor['fromImage'];
+  /** Dims that are known when the program is compiled (`[1, 3] as const`) are part of the tensor's type. */
+  new <T extends Tensor.Type, D extends readonly number[]>(
+    type: T,
+    data: Tensor.DataTypeMap[T] | readonly Tensor.ElementTypeMap[T][],
+    dims: number extends D['length'] ? never : D,
+  ): TypedTensor<T> & { readonly dims: D };
   new (type: 'float16', data: Float16ArrayLike, dims?: readonly number[]): TypedTensor<'float16'>;
   new <T extends 'int64' | 'uint64'>(
     type: T,

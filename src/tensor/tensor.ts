@@ -13,6 +13,7 @@ import {
   typedArrayName,
   viewAs,
 } from './tensor-data.js';
+import { withOwnData } from './own-data.js';
 import type { TensorConstructor, TensorFields } from './tensor-types.js';
 
 /**
@@ -91,9 +92,11 @@ function makeConstructor(): TensorConstructor {
     else if (type.common) args = [arg0, adaptData(type, arg1), arg2];
     else return new ExtendedTensor(type, arg1, arg2);
     try {
-      return new.target === constructor
-        ? new Base(args[0], args[1], args[2])
-        : (Reflect.construct(CommonTensor, args, new.target) as object);
+      const tensor =
+        new.target === constructor
+          ? new Base(args[0], args[1], args[2])
+          : (Reflect.construct(CommonTensor, args, new.target) as CommonTensor);
+      return withOwnData(tensor);
     } catch (error) {
       throw explained(error, arg0, arg1);
     }

@@ -82,7 +82,9 @@ const acceptable = new Set(['right', 'OUT_OF_MEMORY', 'ABORTED']);
 export class Tally {
   cases = 0;
   requests = 0;
+  /** @type {Record<string, number>} */
   outcomes = {};
+  /** @type {string[]} */
   faults = [];
 
   add(plan, { ended, fault, at }) {

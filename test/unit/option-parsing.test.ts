@@ -25,12 +25,29 @@ describe('session options', () => {
       logId: '',
       logSeverityLevel: 2,
       memoryLimit: 0,
+      maxConcurrentRuns: 0,
       modelCacheDir: '',
       tuning: 'off',
       freeDimensionOverrides: [],
       externalData: [],
       config: [],
     });
+  });
+
+  it('are read as properties of their own, never through the prototype chain', () => {
+    const inherited: any = Object.create({ logId: 'inherited', executionMode: 'parallel' });
+    inherited.intraOpNumThreads = 2;
+    expect(parse(inherited).native).toMatchObject({ logId: '', executionMode: 'sequential', intraOpNumThreads: 2 });
+    const polluted = Object.prototype as any;
+    polluted.timeout = 5;
+    polluted.memoryLimit = 1;
+    try {
+      expect(parse({}).native.memoryLimit).toBe(0);
+      expect(parseRunOptions({ tag: 't' }).native).toMatchObject({ timeout: 0 });
+    } finally {
+      delete polluted.timeout;
+      delete polluted.memoryLimit;
+    }
   });
 
   it('follow env.logLevel', () => {

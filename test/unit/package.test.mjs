@@ -1,15 +1,6 @@
 // The package as a consumer meets it: what both module systems see, what the types say, what the addon exports.
 import { execFile } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -117,6 +108,18 @@ describe('the package', () => {
       expect(packed(path), path).toBe(false);
   });
 
+  it('names its binaries as text, where tracers of files find them', () => {
+    const text = readFileSync(at('dist', 'index.cjs'), 'utf8');
+    for (const platform of ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64', 'win32-x64']) {
+      expect(text).toMatch(new RegExp(`join\\)?\\(__dirname, "\\.\\./prebuilds/${platform}/infernode\\.node"\\)`));
+    }
+  });
+
+  it('has a command', () => {
+    expect(existsSync(at(manifest.bin.infernode))).toBe(true);
+    expect(packed(manifest.bin.infernode)).toBe(true);
+  });
+
   it('holds the notices of what is compiled into the addon', () => {
     expect(packed('THIRD-PARTY-NOTICES.md')).toBe(true);
     const notices = readFileSync(at('THIRD-PARTY-NOTICES.md'), 'utf8');
@@ -193,12 +196,7 @@ describe('installation', () => {
 });
 
 describe.runIf(process.platform === 'linux')('the addon', () => {
-  const file = () =>
-    at(
-      'build',
-      'Release',
-      readdirSync(at('build', 'Release')).find((name) => name.endsWith('.node')),
-    );
+  const file = () => at('build', 'Release', 'infernode.node');
 
   it('exports its Node-API entry points and nothing else', async () => {
     const { stdout: symbols } = await start('nm', ['-D', '--defined-only', file()]);

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { registerBackend } from 'onnxruntime-common';
+import { env, registerBackend } from 'onnxruntime-common';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Kind, Placement } from '../../src/native.js';
 import { FakeTensor, resultOf, tensorInfo, type Decoded, type FakeSession } from './support/fake-native.js';
@@ -381,6 +381,21 @@ describe('pending runs', () => {
     native.asynchronous = false;
     await session.run({ x: { type: 'float32', dims: [1], size: 1, data: Float32Array.of(7) } });
     expect(native.runs[0]!.feeds.get(0)).toMatchObject({ kind: 'tensor', data: Float32Array.of(7) });
+  });
+
+  it('give and take tensors as those of onnxruntime 1.14 where env.ownTensorData says so', async () => {
+    native.asynchronous = false;
+    const kept = Object.assign({}, floats(1));
+    expect(kept).not.toHaveProperty('data');
+    (env as any).ownTensorData = true;
+    try {
+      const copy = Object.assign({}, floats(1));
+      expect(copy).toMatchObject({ type: 'float32', dims: [1], size: 1, data: Float32Array.of(1) });
+      const { y } = (await session.run({ x: { type: 'float32', dims: [1], size: 1, data: copy.data } })) as any;
+      expect(Object.assign({}, y)).toMatchObject({ type: 'float32', dims: [1], data: Float32Array.of(1) });
+    } finally {
+      delete (env as any).ownTensorData;
+    }
   });
 
   it('do not begin once aborted or told to terminate', async () => {

@@ -1,6 +1,7 @@
 #include "microkernels/common/split.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace infernode::microkernels {
 
@@ -13,7 +14,10 @@ GemmSplit split_grid(std::size_t mr, std::size_t nr, std::size_t m, std::size_t 
   const double work =
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<std::size_t>(k, 1));
   const std::size_t parts = workers <= 1 ? 1 : m <= 4 ? workers : workers * 4;
-  const auto wanted = static_cast<std::size_t>(std::clamp(work / kMinimalWork, 1.0, static_cast<double>(parts)));
+  // Between two ranges a thread looks whether its run is to end; ranges as large as this lose nothing to one another.
+  constexpr double kMostWork = 1 << 26;
+  const auto wanted = static_cast<std::size_t>(
+      std::max(std::clamp(work / kMinimalWork, 1.0, static_cast<double>(parts)), std::ceil(work / kMostWork)));
 
   std::size_t best_m = 1, best_n = std::min(panels, wanted);
   double best_cost = -1;

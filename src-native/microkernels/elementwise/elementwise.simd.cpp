@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "microkernels/common/simd_file.h"
+#include "microkernels/elementwise/detail/choose.simd.h"
+#include "microkernels/elementwise/detail/remainder.simd.h"
 #include "simd/math.h"
 
 namespace infernode::microkernels {
@@ -193,6 +195,11 @@ constexpr void fill_binary(ElementwiseTable& table, std::index_sequence<kOps...>
   ((table.scalar_vector[kOps] = scalar_vector<static_cast<BinaryOp>(kOps)>), ...);
 }
 
+template <std::size_t... kRelations>
+constexpr void fill_compare(ElementwiseTable& table, std::index_sequence<kRelations...>) {
+  ((table.compare[kRelations] = compare<static_cast<Relation>(kRelations)>), ...);
+}
+
 constexpr ElementwiseTable make_table() {
   ElementwiseTable table{};
   table.name = INFERNODE_TARGET_NAME(INFERNODE_TARGET);
@@ -205,6 +212,12 @@ constexpr ElementwiseTable make_table() {
   table.vector_scalar[pow] = pow_vector_scalar;
   table.scalar_vector[pow] = pow_scalar_vector;
   table.multiply_add = multiply_add;
+  table.remainder = remainder;
+  fill_compare(table, std::make_index_sequence<static_cast<std::size_t>(Relation::kCount)>());
+  table.choose1 = choose<std::uint8_t>;
+  table.choose2 = choose<std::uint16_t>;
+  table.choose4 = choose<std::uint32_t>;
+  table.choose8 = choose<std::uint64_t>;
   return table;
 }
 

@@ -5,7 +5,9 @@
 namespace infernode::microkernels {
 namespace {
 
-constexpr std::size_t kRowFloats = 8192;  // input columns that a strip of outputs reads
+constexpr std::size_t kRowFloats = 8192;     // input columns that a strip of outputs reads, of all its lines
+constexpr std::size_t kStripOutputs = 1024;  // columns of outputs at a time
+constexpr std::size_t kLines = 8;            // rows of outputs at a time
 constexpr float kInfinity = __builtin_inff();
 
 // First and last (exclusive) kernel index whose tap start + i * dilation lies in [low, high).
@@ -24,26 +26,127 @@ Taps taps_inside(std::ptrdiff_t start, std::size_t kernel, std::size_t dilation,
 
 struct Maximum {
   static constexpr float kNeutral = -kInfinity;
-  static VecF take(VecF sum, VecF x) { return max_nan(x, sum); }
+  static VecF take(VecF most, VecF x) { return max_nan(x, most); }
+  static float take(float most, float x) { return x > most || x != x ? x : most; }
 };
 struct Sum {
   static constexpr float kNeutral = 0.0f;
   static VecF take(VecF sum, VecF x) { return sum + x; }
+  static float take(float sum, float x) { return sum + x; }
 };
 
-INFERNODE_SIMD VecF load_step(const float* p, std::size_t stride) {
-  if (stride == 1) return load(p);
-  if (stride == 2) return load_stride2(p);
+INFERNODE_SIMD void store_some(float* p, VecF x, std::size_t n) {
+  if (n == kLanes) return store(p, x);
+  store_partial(p, x, n);
+}
+
+// What becomes of reduced windows: strip(w, count) says which columns are next, row(h) which row, and store() takes n
+// results from column w on.
+class StoreMaximum {
+ public:
+  StoreMaximum(const PoolShape& shape, float* y) : shape_(shape), y_(y) {}
+  void strip(std::size_t, std::size_t) {}
+  void row(std::size_t h) { row_ = y_ + h * shape_.out_w; }
+  void store(std::size_t w, VecF most, std::size_t n) { store_some(row_ + w, most, n); }
+
+ private:
+  const PoolShape& shape_;
+  float *y_, *row_ = nullptr;
+};
+
+class StoreMean {
+ public:
+  StoreMean(const PoolShape& shape, bool include_pad, float* y) : shape_(shape), include_pad_(include_pad), y_(y) {}
+  void strip(std::size_t first, std::size_t count) {
+    first_ = first;
+    constexpr std::size_t kSmall = std::size_t{1} << 30;
+    const std::size_t end = (first + count + kLanes) * shape_.stride_w + shape_.kernel_w;
+    const std::size_t padded =
+        shape_.in_w + static_cast<std::size_t>(shape_.pad_left + larger(shape_.pad_right, std::ptrdiff_t{0}));
+    if (shape_.dilation_w == 1 && larger(end, padded) < kSmall) return strip_together(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      columns_[i] = taps((first + i) * shape_.stride_w, shape_.kernel_w, shape_.dilation_w, shape_.pad_left,
+                         shape_.in_w, shape_.pad_right);
+    }
+    for (std::size_t i = count; i < count + kLanes; ++i) columns_[i] = 1.0f;
+  }
+  void row(std::size_t h) {
+    rows_ =
+        taps(h * shape_.stride_h, shape_.kernel_h, shape_.dilation_h, shape_.pad_top, shape_.in_h, shape_.pad_bottom);
+    row_ = y_ + h * shape_.out_w;
+  }
+  void store(std::size_t w, VecF sum, std::size_t n) {
+    const VecF counts = set(rows_) * load(columns_ + (w - first_));
+    store_some(row_ + w, sum / max(counts, set(1.0f)), n);
+  }
+
+ private:
+  // Windows without gaps, all numbers small.
+  void strip_together(std::size_t count) {
+    const auto number = [](auto v) { return set(static_cast<std::int32_t>(v)); };
+    const auto in = static_cast<std::ptrdiff_t>(shape_.in_w);
+    const VecI low = number(include_pad_ ? -shape_.pad_left : 0);
+    const VecI high = number(include_pad_ ? in + shape_.pad_right : in);
+    const auto start = static_cast<std::ptrdiff_t>(first_ * shape_.stride_w) - shape_.pad_left;
+    for (std::size_t i = 0; i < count; i += kLanes) {
+      const VecI begin = number(start) + (iota() + number(i)) * number(shape_.stride_w);
+      const VecI taps = min(begin + number(shape_.kernel_w), high) - max(begin, low);
+      simd::INFERNODE_TARGET::store(columns_ + i, to_float(max(taps, number(0))));
+    }
+  }
+
+  float taps(std::size_t at, std::size_t kernel, std::size_t dilation, std::ptrdiff_t pad_begin, std::size_t in,
+             std::ptrdiff_t pad_end) const {
+    const auto start = static_cast<std::ptrdiff_t>(at) - pad_begin, size = static_cast<std::ptrdiff_t>(in);
+    const Taps counted = include_pad_ ? taps_inside(start, kernel, dilation, -pad_begin, size + pad_end)
+                                      : taps_inside(start, kernel, dilation, 0, size);
+    return static_cast<float>(counted.count());
+  }
+
+  const PoolShape& shape_;
+  bool include_pad_;
+  float *y_, *row_ = nullptr;
+  std::size_t first_ = 0;
+  float rows_ = 0;                         // that count of the current row's windows
+  float columns_[kStripOutputs + kLanes];  // and columns of each of the strip's
+};
+
+// read(p), read(p + step), ... reduced, `count` of them; kTaps is what count mostly is, 0 where that is not known.
+template <typename Op, std::size_t kTaps, typename Read>
+INFERNODE_SIMD VecF reduce_taps(const float* p, std::size_t step, std::size_t count, Read read) {
+  VecF sum = set(Op::kNeutral);
+  if (kTaps > 0 && count == kTaps) {
+    INFERNODE_UNROLL
+    for (std::size_t k = 0; k < kTaps; ++k) sum = Op::take(sum, read(p + k * step));
+    return sum;
+  }
+  for (std::size_t k = 0; k < count; ++k) sum = Op::take(sum, read(p + k * step));
+  return sum;
+}
+
+// The windows of kLanes outputs along a line of reduced rows.
+template <typename Op, std::size_t kTaps>
+INFERNODE_SIMD VecF reduce_columns(const PoolShape& s, const float* line, std::size_t n) {
+  if (s.stride_w == 1)
+    return reduce_taps<Op, kTaps>(line, s.dilation_w, s.kernel_w, [](const float* p) { return load(p); });
+  if (s.stride_w == 2)
+    return reduce_taps<Op, kTaps>(line, s.dilation_w, s.kernel_w, [](const float* p) { return load_stride2(p); });
   float lanes[kLanes];
-  for (std::size_t i = 0; i < kLanes; ++i) lanes[i] = p[i * stride];
+  store(lanes, set(Op::kNeutral));
+  for (std::size_t i = 0; i < n; ++i) {
+    const float* p = line + i * s.stride_w;
+    float lane = Op::kNeutral;
+    for (std::size_t k = 0; k < s.kernel_w; ++k) lane = Op::take(lane, p[k * s.dilation_w]);
+    lanes[i] = lane;
+  }
   return load(lanes);
 }
 
-// Rows first: line[c] = reduction of the window's rows at input column c; then columns. finish(row, column, value, n)
-// stores n results.
-template <typename Op, typename Finish>
-void pool_strip(const PoolShape& s, const float* x, float* line, std::size_t w0, std::size_t count,
-                Finish finish) noexcept {
+// Rows first: line[c] = reduction of the window's rows at input column c; then columns. A few lines are made before the
+// first is read, since what was just stored is not read across its vectors.
+template <typename Op, std::size_t kTaps, typename Finish>
+void pool_strip(const PoolShape& s, const float* x, float* lines, std::size_t w0, std::size_t count,
+                Finish& finish) noexcept {
   const auto start = static_cast<std::ptrdiff_t>(w0 * s.stride_w) - s.pad_left;
   const auto width = static_cast<std::ptrdiff_t>((count - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1);
   // Input columns of the strip that exist; the others stay neutral, and so does what vectors read beyond the strip.
@@ -52,93 +155,88 @@ void pool_strip(const PoolShape& s, const float* x, float* line, std::size_t w0,
   const std::size_t lead = static_cast<std::size_t>(first - start);
   const std::size_t body = last > first ? static_cast<std::size_t>(last - first) : 0;
   const std::size_t all = static_cast<std::size_t>(width) + kLanes * s.stride_w;
-  for (std::size_t i = 0; i < all; ++i) line[i] = Op::kNeutral;
+  const std::size_t made = smaller(smaller(kLines, s.out_h), larger(kRowFloats / all, std::size_t{1}));
+  for (std::size_t i = 0; i < made * all; ++i) lines[i] = Op::kNeutral;
 
-  for (std::size_t h = 0; h < s.out_h; ++h) {
-    const auto top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
-    const Taps taps = taps_inside(top, s.kernel_h, s.dilation_h, 0, static_cast<std::ptrdiff_t>(s.in_h));
-    for (std::size_t i = 0; i < body; i += kLanes) {
-      const std::size_t n = smaller(kLanes, body - i);
-      VecF sum = set(Op::kNeutral);
-      for (std::size_t k = taps.begin; k < taps.end; ++k) {
-        const auto row = static_cast<std::size_t>(top + static_cast<std::ptrdiff_t>(k * s.dilation_h));
-        sum = Op::take(sum, load_partial(x + row * s.in_w + static_cast<std::size_t>(first) + i, n));
+  finish.strip(w0, count);
+  for (std::size_t h0 = 0; h0 < s.out_h; h0 += made) {
+    const std::size_t rows = smaller(made, s.out_h - h0);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto top = static_cast<std::ptrdiff_t>((h0 + r) * s.stride_h) - s.pad_top;
+      const Taps taps = taps_inside(top, s.kernel_h, s.dilation_h, 0, static_cast<std::ptrdiff_t>(s.in_h));
+      const auto row = static_cast<std::size_t>(top + static_cast<std::ptrdiff_t>(taps.begin * s.dilation_h));
+      const float* const from = taps.count() > 0 ? x + row * s.in_w + static_cast<std::size_t>(first) : x;
+      float* const line = lines + r * all + lead;
+      std::size_t i = 0;
+      for (; i + kLanes <= body; i += kLanes) {
+        store(line + i, reduce_taps<Op, kTaps>(from + i, s.dilation_h * s.in_w, taps.count(),
+                                               [](const float* p) { return load(p); }));
       }
-      store_partial(line + lead + i, sum, n);
-    }
-    for (std::size_t i = 0; i < count; i += kLanes) {
-      VecF sum = set(Op::kNeutral);
-      for (std::size_t k = 0; k < s.kernel_w; ++k) {
-        sum = Op::take(sum, load_step(line + i * s.stride_w + k * s.dilation_w, s.stride_w));
+      if (i < body) {
+        const std::size_t n = body - i;
+        store_partial(line + i,
+                      reduce_taps<Op, kTaps>(from + i, s.dilation_h * s.in_w, taps.count(),
+                                             [&](const float* p) { return load_partial(p, n); }),
+                      n);
       }
-      finish(h, w0 + i, sum, smaller(kLanes, count - i));
     }
+    for (std::size_t r = 0; r < rows; ++r) {
+      finish.row(h0 + r);
+      for (std::size_t i = 0; i < count; i += kLanes) {
+        const std::size_t n = smaller(kLanes, count - i);
+        finish.store(w0 + i, reduce_columns<Op, kTaps>(s, lines + r * all + i * s.stride_w, n), n);
+      }
+    }
+  }
+}
+
+// One output at a time, of a window wider than the lines.
+template <typename Op, typename Finish>
+void pool_each(const PoolShape& s, const float* x, Finish& finish) noexcept {
+  for (std::size_t w = 0; w < s.out_w; ++w) {
+    const auto left = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
+    const Taps cols = taps_inside(left, s.kernel_w, s.dilation_w, 0, static_cast<std::ptrdiff_t>(s.in_w));
+    finish.strip(w, 1);
+    for (std::size_t h = 0; h < s.out_h; ++h) {
+      const auto top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
+      const Taps rows = taps_inside(top, s.kernel_h, s.dilation_h, 0, static_cast<std::ptrdiff_t>(s.in_h));
+      VecF sum = set(Op::kNeutral);
+      for (std::size_t i = rows.begin; i < rows.end; ++i) {
+        const auto row = static_cast<std::size_t>(top + static_cast<std::ptrdiff_t>(i * s.dilation_h));
+        for (std::size_t j = cols.begin; j < cols.end; ++j) {
+          const auto col = static_cast<std::size_t>(left + static_cast<std::ptrdiff_t>(j * s.dilation_w));
+          sum = Op::take(sum, set(x[row * s.in_w + col]));
+        }
+      }
+      finish.row(h);
+      finish.store(w, sum, std::size_t{1});
+    }
+  }
+}
+
+template <typename Op, std::size_t kTaps, typename Finish>
+void pool_taps(const PoolShape& s, const float* x, Finish& finish) noexcept {
+  const std::size_t reach = (s.kernel_w - 1) * s.dilation_w + 1 + (kLanes + 1) * s.stride_w;
+  if (s.out_w == 0) return;
+  if (reach > kRowFloats) return pool_each<Op>(s, x, finish);
+  float lines[kRowFloats];
+  const std::size_t strip = smaller((kRowFloats - reach) / s.stride_w + 1, kStripOutputs);
+  for (std::size_t w0 = 0; w0 < s.out_w; w0 += strip) {
+    pool_strip<Op, kTaps>(s, x, lines, w0, smaller(strip, s.out_w - w0), finish);
   }
 }
 
 template <typename Op, typename Finish>
 void pool(const PoolShape& s, const float* x, Finish finish) noexcept {
-  const std::size_t reach = (s.kernel_w - 1) * s.dilation_w + 1 + (kLanes + 1) * s.stride_w;
-  if (s.out_w == 0) return;
-  if (reach > kRowFloats) {
-    // A window wider than the buffer: one output at a time.
-    for (std::size_t h = 0; h < s.out_h; ++h) {
-      const auto top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
-      const Taps rows = taps_inside(top, s.kernel_h, s.dilation_h, 0, static_cast<std::ptrdiff_t>(s.in_h));
-      for (std::size_t w = 0; w < s.out_w; ++w) {
-        const auto left = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
-        const Taps cols = taps_inside(left, s.kernel_w, s.dilation_w, 0, static_cast<std::ptrdiff_t>(s.in_w));
-        VecF sum = set(Op::kNeutral);
-        for (std::size_t i = rows.begin; i < rows.end; ++i) {
-          const auto row = static_cast<std::size_t>(top + static_cast<std::ptrdiff_t>(i * s.dilation_h));
-          for (std::size_t j = cols.begin; j < cols.end; ++j) {
-            const auto col = static_cast<std::size_t>(left + static_cast<std::ptrdiff_t>(j * s.dilation_w));
-            sum = Op::take(sum, set(x[row * s.in_w + col]));
-          }
-        }
-        finish(h, w, sum, std::size_t{1});
-      }
-    }
-    return;
-  }
-  float line[kRowFloats];
-  const std::size_t strip = (kRowFloats - reach) / s.stride_w + 1;
-  for (std::size_t w0 = 0; w0 < s.out_w; w0 += strip) {
-    pool_strip<Op>(s, x, line, w0, smaller(strip, s.out_w - w0), finish);
-  }
+  if (s.kernel_w == 2) return pool_taps<Op, 2>(s, x, finish);
+  if (s.kernel_w == 3) return pool_taps<Op, 3>(s, x, finish);
+  pool_taps<Op, 0>(s, x, finish);
 }
 
-void pool_max(const PoolShape& s, const float* x, float* y) noexcept {
-  pool<Maximum>(s, x,
-                [&](std::size_t h, std::size_t w, VecF v, std::size_t n) { store_partial(y + h * s.out_w + w, v, n); });
-}
+void pool_max(const PoolShape& s, const float* x, float* y) noexcept { pool<Maximum>(s, x, StoreMaximum(s, y)); }
 
 void pool_average(const PoolShape& s, bool include_pad, const float* x, float* y) noexcept {
-  const auto in_h = static_cast<std::ptrdiff_t>(s.in_h), in_w = static_cast<std::ptrdiff_t>(s.in_w);
-  pool<Sum>(s, x, [&](std::size_t h, std::size_t w, VecF v, std::size_t n) {
-    const auto count = [&](std::size_t at, std::size_t stride, std::size_t kernel, std::size_t dilation,
-                           std::ptrdiff_t pad_begin, std::ptrdiff_t size, std::ptrdiff_t pad_end) {
-      const auto start = static_cast<std::ptrdiff_t>(at * stride) - pad_begin;
-      return include_pad ? taps_inside(start, kernel, dilation, -pad_begin, size + pad_end).count()
-                         : taps_inside(start, kernel, dilation, 0, size).count();
-    };
-    const std::size_t rows = count(h, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, in_h, s.pad_bottom);
-    const auto first = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
-    const auto last =
-        static_cast<std::ptrdiff_t>((w + n - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w) - s.pad_left;
-    if (first >= 0 && last < in_w) {
-      const float whole = static_cast<float>(larger(rows * s.kernel_w, std::size_t{1}));
-      store_partial(y + h * s.out_w + w, v / set(whole), n);
-      return;
-    }
-    float counts[kLanes];
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      const std::size_t column = smaller(w + i, s.out_w - 1);
-      const std::size_t cols = count(column, s.stride_w, s.kernel_w, s.dilation_w, s.pad_left, in_w, s.pad_right);
-      counts[i] = static_cast<float>(larger(rows * cols, std::size_t{1}));
-    }
-    store_partial(y + h * s.out_w + w, v / load(counts), n);
-  });
+  pool<Sum>(s, x, StoreMean(s, include_pad, y));
 }
 
 // ---- Places of kPlace planes ----

@@ -14,6 +14,8 @@ using ReduceRow = float (*)(const float* x, std::size_t n) noexcept;
 using ReduceColumns = void (*)(const float* x, std::size_t rows, std::size_t stride, std::size_t cols,
                                float* out) noexcept;
 
+inline constexpr std::size_t kOrderColumns = 16, kMostBest = 8;
+
 struct ReduceTable {
   const char* name;
   ReduceRow row[static_cast<std::size_t>(ReduceOp::kCount)];
@@ -34,6 +36,14 @@ struct ReduceTable {
   std::size_t (*arg_max)(const float* x, std::size_t n, bool last) noexcept;
   std::size_t (*arg_min)(const float* x, std::size_t n, bool last) noexcept;
   float (*dot)(const float* x, const float* y, std::size_t n) noexcept;
+  // Whole numbers that compare as the elements do, or the other way round where not `largest`: both zeros alike, NaN
+  // above all numbers. None is the least int32.
+  void (*order_keys)(const float* x, std::int32_t* keys, std::size_t n, bool largest) noexcept;
+  // ranks[i] = how many keys come before the i-th: the greater ones, and equal ones of a lower index.
+  void (*ranks)(const std::int32_t* keys, std::size_t n, std::int32_t* ranks) noexcept;
+  // Where in each of kOrderColumns columns the k first in that order stand, indices[k][kOrderColumns] of
+  // keys[n][kOrderColumns]; 0 < k <= n, k <= kMostBest, and no key is the least int32.
+  void (*best)(const std::int32_t* keys, std::size_t n, std::size_t k, std::int32_t* indices) noexcept;
 };
 
 }  // namespace infernode::microkernels

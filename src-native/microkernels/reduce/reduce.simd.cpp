@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "microkernels/common/simd_file.h"
+#include "microkernels/reduce/detail/order.simd.h"
 #include "simd/math.h"
 
 namespace infernode::microkernels {
@@ -305,7 +306,10 @@ constexpr ReduceTable make_table(std::index_sequence<kOps...>) {
           mean_variance,
           arg_extreme<true>,
           arg_extreme<false>,
-          dot};
+          dot,
+          order_keys,
+          ranks,
+          best_columns<kMostBest>};
 }
 
 using EveryOp = std::make_index_sequence<static_cast<std::size_t>(ReduceOp::kCount)>;

@@ -10,6 +10,7 @@
 #include "ops/common/arithmetic.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/elementwise.h"
+#include "ops/common/repeated_row.h"
 
 namespace infernode::ops {
 
@@ -50,32 +51,35 @@ void float_repeating(const kernel::RunContext& run, const microkernels::Elementw
                      microkernels::BinaryOp op, const BroadcastPlan& plan, std::size_t length, const float* a,
                      const float* b, float* out) {
   plan.for_each_run(run, cost, [&](std::size_t o, const std::size_t* in, std::size_t n) {
-    constexpr std::size_t kFloats = 1024;
-    alignas(64) float rows[kFloats];
-    const std::size_t whole = std::min(n, kFloats / length * length);
-    const float* const row = kFirst ? a + in[0] : b + in[1];
-    for (std::size_t i = 0; i < whole; i += length) std::copy_n(row, length, rows + i);
-    for (std::size_t i = 0; i < n; i += whole) {
-      const float* const x = kFirst ? rows : a + in[0] + i;
-      const float* const y = kFirst ? b + in[1] + i : rows;
-      table.vector_vector[static_cast<std::size_t>(op)](x, y, out + o + i, std::min(whole, n - i));
-    }
+    const microkernels::BinaryLoop loop = table.vector_vector[static_cast<std::size_t>(op)];
+    for_repeated_row(kFirst ? a + in[0] : b + in[1], length, n,
+                     [&](std::size_t i, const float* rows, std::size_t count) {
+                       loop(kFirst ? rows : a + in[0] + i, kFirst ? b + in[1] + i : rows, out + o + i, count);
+                     });
   });
+}
+
+/// f(i, x, y, count) for pieces of a run of 16-bit floats, as float32; a still side is one element.
+template <class T, class F>
+void half_pieces(const FloatLoops& loops, const T* a, bool a_still, const T* b, bool b_still, std::size_t n, F&& f) {
+  float x[kHalfPiece], y[kHalfPiece];
+  for (std::size_t i = 0; i < n; i += kHalfPiece) {
+    const std::size_t m = std::min(kHalfPiece, n - i);
+    if (!a_still || i == 0) loops.load(a + (a_still ? 0 : i), x, a_still ? 1 : m);
+    if (!b_still || i == 0) loops.load(b + (b_still ? 0 : i), y, b_still ? 1 : m);
+    f(i, static_cast<const float*>(x), static_cast<const float*>(y), m);
+  }
 }
 
 /// float_run for 16-bit floats, piece by piece.
 template <class T>
 void half_run(const FloatLoops& loops, microkernels::BinaryOp op, const T* a, const T* b, T* out, std::size_t n,
               bool a_still, bool b_still) {
-  float x[kHalfPiece], y[kHalfPiece];
-  for (std::size_t i = 0; i < n; i += kHalfPiece) {
-    const std::size_t m = std::min(kHalfPiece, n - i);
-    if (!a_still || i == 0) loops.load(a + (a_still ? 0 : i), x, a_still ? 1 : m);
-    if (!b_still || i == 0) loops.load(b + (b_still ? 0 : i), y, b_still ? 1 : m);
+  half_pieces(loops, a, a_still, b, b_still, n, [&](std::size_t i, const float* x, const float* y, std::size_t m) {
     float result[kHalfPiece];
     float_run(loops.elementwise, op, x, y, result, m, a_still, b_still);
     loops.store(result, out + i, m);
-  }
+  });
 }
 
 template <class Op>

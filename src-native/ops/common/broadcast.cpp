@@ -9,8 +9,9 @@ using tensor::Shape;
 
 namespace {
 
-/// Runs are cut into pieces of at most this many elements, so that one long run still splits over threads.
-constexpr std::int64_t kPiece = 16384;
+/// Runs are cut into pieces of at most this many elements, so that one long run still splits over threads. A multiple
+/// of most small numbers: pieces of a repeating plan hold whole rows.
+constexpr std::int64_t kPiece = 20160;
 
 }  // namespace
 

@@ -77,18 +77,17 @@ class Conv final : public kernel::Kernel {
     double* y = out.mutable_data<double>();
     const ConvShape& s = p.shape;
     const std::size_t in_plane = s.in_d * s.in_h * s.in_w, depth = s.depth(), positions = s.positions();
-    ctx.parallel_for(size(p.images * p.out_channels), static_cast<double>(positions * depth),
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                       for (std::size_t plane = begin; plane < end; ++plane) {
-                         const std::size_t channel = plane % size(p.out_channels), image = plane / size(p.out_channels);
-                         const double* first =
-                             input + (image * size(p.channels) + channel / s.out_channels * s.in_channels) * in_plane;
-                         for (std::size_t at = 0; at < positions; ++at) {
-                           y[plane * positions + at] = (bias == nullptr ? 0.0 : bias[channel]) +
-                                                       window_sum(s, first, weight + channel * depth, at);
-                         }
-                       }
-                     });
+    ctx.parallel_for(
+        size(out.numel()), static_cast<double>(depth), [&](std::size_t begin, std::size_t end, std::size_t) {
+          for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t plane = i / positions, channel = plane % size(p.out_channels),
+                              image = plane / size(p.out_channels);
+            const double* first =
+                input + (image * size(p.channels) + channel / s.out_channels * s.in_channels) * in_plane;
+            y[i] =
+                (bias == nullptr ? 0.0 : bias[channel]) + window_sum(s, first, weight + channel * depth, i % positions);
+          }
+        });
   }
 
   static double window_sum(const ConvShape& s, const double* input, const double* weight, std::size_t position) {

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/qgemm/qgemm.h"
 #include "microkernels/transforms/transpose.h"
@@ -376,6 +377,7 @@ class IntegerConv : public kernel::Kernel {
       tensor::dispatch<std::int8_t, std::uint8_t>(w.dtype(), "ConvInteger", [&]<class W>(tensor::TypeTag<W>) {
         ctx.parallel_for(planes, static_cast<double>(positions * points) * 0.5,
                          [&](std::size_t begin, std::size_t end, std::size_t) {
+                           kernel::Watch watch(ctx.run());
                            std::vector<std::uint32_t> sums(positions);
                            std::vector<std::int32_t> taps(points);
                            for (std::size_t i = begin; i < end; ++i) {
@@ -386,7 +388,7 @@ class IntegerConv : public kernel::Kernel {
                              std::fill(sums.begin(), sums.end(),
                                        q.bias == nullptr ? 0u : static_cast<std::uint32_t>(q.bias[channel]));
                              const std::size_t from = image * size(p.channels) + channel / s.out_channels;
-                             slide(s, x.data<X>() + from * in_plane, q.x_zero, taps.data(), sums.data());
+                             slide(s, x.data<X>() + from * in_plane, q.x_zero, taps.data(), sums.data(), watch);
                              store(q, channel, sums, i * positions, y);
                            }
                          });
@@ -395,7 +397,8 @@ class IntegerConv : public kernel::Kernel {
   }
 
   template <class X>
-  static void slide(const ConvShape& s, const X* x, std::int32_t zero, const std::int32_t* taps, std::uint32_t* sums) {
+  static void slide(const ConvShape& s, const X* x, std::int32_t zero, const std::int32_t* taps, std::uint32_t* sums,
+                    kernel::Watch& watch) {
     const auto start = [](std::size_t o, std::size_t stride, std::ptrdiff_t pad) {
       return static_cast<std::ptrdiff_t>(o * stride) - pad;
     };
@@ -409,6 +412,7 @@ class IntegerConv : public kernel::Kernel {
           const std::size_t d = size(d0 + static_cast<std::ptrdiff_t>(kd * s.dilation_d));
           const std::size_t h = size(h0 + static_cast<std::ptrdiff_t>(kh * s.dilation_h));
           const X* line = x + (d * s.in_h + h) * s.in_w;
+          watch.did(static_cast<double>(s.kernel_w * s.out_w));
           for (std::size_t kw = 0; kw < s.kernel_w; ++kw) {
             const std::int32_t tap = taps[(kd * s.kernel_h + kh) * s.kernel_w + kw];
             // Outputs whose element under this tap lies inside the line.

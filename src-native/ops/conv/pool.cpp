@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/reals.h"
 #include "ops/conv/window.h"
 
@@ -113,7 +114,7 @@ class Pool : public kernel::Kernel {
     return p;
   }
 
-  /// f(plane) for all planes, in parallel.
+  /// f(plane, watch) for all planes, in parallel; the watch is for who computes long on one.
   template <class F>
   static void for_planes(KernelContext& ctx, const Problem& p, double cost_per_tap, F f) {
     double taps = 1;
@@ -123,13 +124,14 @@ class Pool : public kernel::Kernel {
       taps *= static_cast<double>(most * a.out);
     }
     ctx.parallel_for(p.planes, taps * cost_per_tap, [&](std::size_t begin, std::size_t end, std::size_t) {
-      for (std::size_t i = begin; i < end; ++i) f(i);
+      kernel::Watch watch(ctx.run());
+      for (std::size_t i = begin; i < end; ++i) f(i, watch);
     });
   }
 
   /// window(w, d, h, w) for every output of a plane in order, then take(offset) for each element under it, then done().
   template <class Begin, class Take, class Done>
-  static void slide(const Problem& p, Begin begin, Take take, Done done) {
+  static void slide(const Problem& p, kernel::Watch& watch, Begin begin, Take take, Done done) {
     const auto& [depth, height, width] = p.axes;
     for (const AxisPlan::Window& d : depth.windows) {
       for (const AxisPlan::Window& h : height.windows) {
@@ -143,6 +145,7 @@ class Pool : public kernel::Kernel {
             }
           }
           done(d, h, w);
+          watch.did(static_cast<double>(d.taps * h.taps * w.taps));
         }
       }
     }
@@ -174,7 +177,7 @@ class MaxPool final : public Pool {
       const auto& table = kernels_.pool;
       const auto run = [&]<class E>(void (*max)(const microkernels::PoolShape&, const E*, E*), const void* from,
                                     void* to) {
-        for_planes(ctx, p, 0.05, [&](std::size_t i) {
+        for_planes(ctx, p, 0.05, [&](std::size_t i, kernel::Watch&) {
           max(p.shape, static_cast<const E*>(from) + i * p.in_plane, static_cast<E*>(to) + i * p.out_plane);
         });
       };
@@ -191,8 +194,9 @@ class MaxPool final : public Pool {
       if (std::is_same_v<T, float> && p.flat && places == nullptr) {
         if constexpr (std::is_same_v<T, float>) {
           const auto& table = kernels_.pool;
-          for_planes(ctx, p, 0.2,
-                     [&](std::size_t i) { table.max(p.shape, in + i * p.in_plane, out + i * p.out_plane); });
+          for_planes(ctx, p, 0.2, [&](std::size_t i, kernel::Watch&) {
+            table.max(p.shape, in + i * p.in_plane, out + i * p.out_plane);
+          });
         }
       } else {
         compute(ctx, p, in.data(), out.data(), places, -std::numeric_limits<T>::infinity());
@@ -205,13 +209,13 @@ class MaxPool final : public Pool {
   /// The first of equal elements wins, and NaN wins over numbers.
   template <class T>
   void compute(KernelContext& ctx, const Problem& p, const T* x, T* y, std::int64_t* places, T least) const {
-    for_planes(ctx, p, 1, [&](std::size_t plane) {
+    for_planes(ctx, p, 1, [&](std::size_t plane, kernel::Watch& watch) {
       const T* from = x + plane * p.in_plane;
       std::size_t o = plane * p.out_plane, at = 0;
       T best = least;
       bool found = false;
       slide(
-          p,
+          p, watch,
           [&] {
             best = least;
             found = false;
@@ -263,7 +267,7 @@ class AveragePool final : public Pool {
       if (std::is_same_v<T, float> && p.flat) {
         if constexpr (std::is_same_v<T, float>) {
           const auto& table = kernels_.pool;
-          for_planes(ctx, p, 0.2, [&](std::size_t i) {
+          for_planes(ctx, p, 0.2, [&](std::size_t i, kernel::Watch&) {
             table.average(p.shape, include_pad_, in + i * p.in_plane, out + i * p.out_plane);
           });
         }
@@ -277,12 +281,12 @@ class AveragePool final : public Pool {
  private:
   template <class T>
   void compute(KernelContext& ctx, const Problem& p, const T* x, T* y) const {
-    for_planes(ctx, p, 1, [&](std::size_t plane) {
+    for_planes(ctx, p, 1, [&](std::size_t plane, kernel::Watch& watch) {
       const T* from = x + plane * p.in_plane;
       T* to = y + plane * p.out_plane;
       T sum = 0;
       slide(
-          p, [&] { sum = 0; }, [&](std::size_t offset) { sum += from[offset]; },
+          p, watch, [&] { sum = 0; }, [&](std::size_t offset) { sum += from[offset]; },
           [&](const AxisPlan::Window& d, const AxisPlan::Window& h, const AxisPlan::Window& w) {
             const std::size_t count = include_pad_ ? d.padded * h.padded * w.padded : d.taps * h.taps * w.taps;
             *to++ = count == 0 ? T{0} : sum / static_cast<T>(count);
@@ -308,12 +312,12 @@ class LpPool final : public Pool {
       const RealInput<T> in(ctx, kernels_, x);
       const RealOutput<T> out(ctx, kernels_, y);
       const auto power = static_cast<T>(p_);
-      for_planes(ctx, p, p_ == 2 ? 1 : 20, [&](std::size_t plane) {
+      for_planes(ctx, p, p_ == 2 ? 1 : 20, [&](std::size_t plane, kernel::Watch& watch) {
         const T* from = in + plane * p.in_plane;
         T* to = out + plane * p.out_plane;
         T sum = 0;
         slide(
-            p, [&] { sum = 0; },
+            p, watch, [&] { sum = 0; },
             [&](std::size_t offset) {
               const T v = std::abs(from[offset]);
               sum += p_ == 2 ? v * v : p_ == 1 ? v : std::pow(v, power);

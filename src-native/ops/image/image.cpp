@@ -13,9 +13,9 @@ bool starts_with(Bytes file, std::string_view text, std::size_t at = 0) {
 constexpr ImageCodec kCodecs[] = {
     {"PNG", [](Bytes f) { return starts_with(f, "\x89PNG\r\n\x1A\n"); }, decode_png},
     {"JPEG", [](Bytes f) { return starts_with(f, "\xFF\xD8\xFF"); }, decode_jpeg},
-    {"BMP", matches_bmp, decode_bmp},
-    {"PNM", matches_pnm, decode_pnm},
-    {"TIFF", matches_tiff, decode_tiff},
+    {"BMP", matches_bmp, [](Bytes f, Look) { return decode_bmp(f); }},
+    {"PNM", matches_pnm, [](Bytes f, Look) { return decode_pnm(f); }},
+    {"TIFF", matches_tiff, [](Bytes f, Look) { return decode_tiff(f); }},
     {"WebP", [](Bytes f) { return starts_with(f, "RIFF") && starts_with(f, "WEBP", 8); }, nullptr},
     {"JPEG 2000", [](Bytes f) { return starts_with(f, "jP  \r\n", 4) || starts_with(f, "\xFF\x4F\xFF\x51"); }, nullptr},
     {"GIF", [](Bytes f) { return starts_with(f, "GIF8"); }, nullptr},
@@ -38,10 +38,10 @@ Image make_image(std::string_view format, std::uint64_t width, std::uint64_t hei
   return out;
 }
 
-Image decode_image(Bytes file) {
+Image decode_image(Bytes file, Look look) {
   for (const ImageCodec& codec : kCodecs) {
     if (!codec.matches(file)) continue;
-    if (codec.decode) return codec.decode(file);
+    if (codec.decode) return codec.decode(file, look);
     fail(ErrorCode::UnsupportedOperator, cat(codec.name,
                                              " images are not supported by ImageDecoder: convert the image to PNG, "
                                              "JPEG, BMP, PNM or TIFF before feeding it"));

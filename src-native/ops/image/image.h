@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/function_ref.h"
 
 namespace infernode::ops::image {
 
 using Bytes = std::span<const std::uint8_t>;
+/// Called now and then while a file is decoded; throws where that is to end.
+using Look = FunctionRef<void()>;
 
 /// 8 bits per sample, rows from top to bottom, 1 (grey) or 3 (red, green, blue) samples per pixel.
 struct Image {
@@ -29,11 +32,11 @@ Image make_image(std::string_view format, std::uint64_t width, std::uint64_t hei
 struct ImageCodec {
   std::string_view name;
   bool (*matches)(Bytes file);
-  Image (*decode)(Bytes file);  ///< nullptr: known by its signature only
+  Image (*decode)(Bytes file, Look look);  ///< nullptr: known by its signature only
 };
 
-Image decode_png(Bytes file);
-Image decode_jpeg(Bytes file);
+Image decode_png(Bytes file, Look look);
+Image decode_jpeg(Bytes file, Look look);
 bool matches_bmp(Bytes file);
 Image decode_bmp(Bytes file);
 bool matches_pnm(Bytes file);
@@ -42,7 +45,7 @@ bool matches_tiff(Bytes file);
 Image decode_tiff(Bytes file);
 
 /// Decodes whichever format the first bytes tell. Throws InvalidArgument for unknown and refused formats.
-Image decode_image(Bytes file);
+Image decode_image(Bytes file, Look look);
 
 /// Bounded access to a file.
 class Reader {

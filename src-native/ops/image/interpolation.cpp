@@ -1,4 +1,5 @@
 #include "ops/image/interpolation.h"
+#include "base/checked.h"
 
 #include <algorithm>
 #include <cmath>
@@ -102,12 +103,30 @@ std::array<double, 4> cubic_weights(double ratio, double a) {
   return {cubic(1 + ratio, a), cubic(ratio, a), cubic(1 - ratio, a), cubic(2 - ratio, a)};
 }
 
+namespace {
+
+/// How far the filter is stretched: below 1 where it covers more.
+double stretch_of(const ResizedAxis& axis, const TapOptions& options) {
+  return options.antialias ? std::min<double>(axis.scale, 1.0) : 1.0;
+}
+
+/// The filter covers elements begin .. 1 - begin around the element to the left of the place.
+std::int64_t filter_begin(const ResizedAxis& axis, const TapOptions& options) {
+  const double reach = options.cubic_a ? 2.0 : 1.0;  // on each side
+  return static_cast<std::int64_t>(
+             std::max(std::floor(-reach / stretch_of(axis, options)), -2.0 * static_cast<double>(axis.in) - 8)) +
+         1;
+}
+
+}  // namespace
+
+std::size_t tap_count(const ResizedAxis& axis, const TapOptions& options) {
+  return checked_mul(static_cast<std::size_t>(axis.out), static_cast<std::size_t>(2 - 2 * filter_begin(axis, options)));
+}
+
 Taps<double> make_taps(const ResizedAxis& axis, const TapOptions& options) {
-  const double reach = options.cubic_a ? 2.0 : 1.0;  // of the filter on each side
-  const double stretch = options.antialias ? std::min<double>(axis.scale, 1.0) : 1.0;
-  // The filter covers elements begin .. 1 - begin around the element to the left of the place.
-  const auto begin =
-      static_cast<std::int64_t>(std::max(std::floor(-reach / stretch), -2.0 * static_cast<double>(axis.in) - 8)) + 1;
+  const double stretch = stretch_of(axis, options);
+  const std::int64_t begin = filter_begin(axis, options);
   Taps<double> taps;
   taps.count = static_cast<std::size_t>(2 - 2 * begin);
   taps.index.reserve(static_cast<std::size_t>(axis.out) * taps.count);

@@ -65,6 +65,8 @@ struct TapOptions {
   bool exclude_outside = false;  ///< elements beyond the edges weigh nothing, instead of repeating the edge
 };
 
+/// Elements of `index`, and of `weight`, that make_taps gives.
+std::size_t tap_count(const ResizedAxis& axis, const TapOptions& options);
 Taps<double> make_taps(const ResizedAxis& axis, const TapOptions& options);
 
 }  // namespace infernode::ops

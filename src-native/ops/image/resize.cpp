@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <vector>
 
 #include "base/checked.h"
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
@@ -151,7 +153,7 @@ void infer_resize(InferContext& ctx) {
 
 /// [outer, in, inner] -> [outer, out, inner]
 template <class From, class Acc>
-void resample(const kernel::RunContext* run, const Taps<Acc>& taps, std::int64_t outer, std::int64_t in,
+void resample(const kernel::RunContext& run, const Taps<Acc>& taps, std::int64_t outer, std::int64_t in,
               std::int64_t out, std::int64_t inner, const From* x, Acc* y) {
   const std::size_t count = taps.count;
   const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -200,11 +202,7 @@ void resample(const kernel::RunContext* run, const Taps<Acc>& taps, std::int64_t
   const auto n = static_cast<std::size_t>(inner == 1 ? outer : outer * out);
   const double cost =
       static_cast<double>(count) * (inner == 1 ? 1.0 * static_cast<double>(out) : 0.2 * static_cast<double>(inner));
-  if (run) {
-    run->parallel_for(n, cost, rows);
-  } else {
-    rows(0, n, 0);
-  }
+  run.parallel_for(n, cost, rows);
 }
 
 template <class Acc>
@@ -215,7 +213,7 @@ struct Pass {
 
 /// Runs all passes over one unit. Scratch holds the results between them, twice the largest.
 template <class T, class Acc>
-void resample_unit(const kernel::RunContext* run, const std::vector<Pass<Acc>>& passes, const T* x, T* y, Acc* scratch,
+void resample_unit(const kernel::RunContext& run, const std::vector<Pass<Acc>>& passes, const T* x, T* y, Acc* scratch,
                    std::int64_t half) {
   const Acc* from = nullptr;
   for (std::size_t p = 0; p < passes.size(); ++p) {
@@ -276,11 +274,14 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
   while (first < axes.size() && axes[first].identity()) ++first;
   if (first == axes.size()) return copy_all(ctx.run(), in, out);
   std::vector<Pass<Acc>> passes;
+  std::deque<kernel::Charge> charges;  // of their taps
   Shape dims = in.shape();
   std::int64_t half = 0;
   bool any_outside = false;
   AxisMaps outside(axes.size());
   for (const std::size_t a : pass_order(axes, first)) {
+    const std::size_t bytes_of_tap = sizeof(std::int64_t) + sizeof(double) + sizeof(Acc);
+    charges.emplace_back(ctx.run(), checked_mul(tap_count(axes[a], options), bytes_of_tap));
     Taps<Acc> taps = narrowed<Acc>(make_taps(axes[a], options));
     for (std::size_t i = 0; i < taps.outside.size(); ++i) {
       if (taps.outside[i]) {
@@ -301,14 +302,15 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
   if (units > 1) {
     const double cost = 2.0 * static_cast<double>(half);
     ctx.parallel_for(static_cast<std::size_t>(units), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
-      std::vector<Acc> scratch(scratch_size);
+      const tensor::Buffer memory = ctx.scratch(checked_mul(scratch_size, sizeof(Acc)));
+      auto* const scratch = reinterpret_cast<Acc*>(memory.data());
       for (auto u = static_cast<std::int64_t>(begin); u < static_cast<std::int64_t>(end); ++u) {
-        resample_unit<T, Acc>(nullptr, passes, x + u * in_size, y + u * out_size, scratch.data(), half);
+        resample_unit<T, Acc>(ctx.run(), passes, x + u * in_size, y + u * out_size, scratch, half);
       }
     });
   } else {
-    std::vector<Acc> scratch(scratch_size);
-    resample_unit<T, Acc>(&ctx.run(), passes, x, y, scratch.data(), half);
+    const tensor::Buffer memory = ctx.scratch(checked_mul(scratch_size, sizeof(Acc)));
+    resample_unit<T, Acc>(ctx.run(), passes, x, y, reinterpret_cast<Acc*>(memory.data()), half);
   }
   if (!any_outside) return;
   for (std::size_t a = 0; a < axes.size(); ++a) {

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
 
@@ -125,9 +127,8 @@ class RoiAlign : public Kernel {
     const std::int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3);
     const double cost = static_cast<double>(channels * height_ * width_) * 20.0;
     ctx.parallel_for(batches.size(), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
-      std::vector<Sample<C>> samples_of_bin;
+      kernel::Watch watch(ctx.run());
       for (std::size_t r = begin; r < end; ++r) {
-        ctx.run().check();
         const T* roi = rois.data<T>() + r * 4;
         const C scale = static_cast<C>(scale_), shift = half_pixel_ ? C{0.5} : C{0};
         const C x0 = widen(roi[0]) * scale - shift, y0 = widen(roi[1]) * scale - shift;
@@ -138,6 +139,10 @@ class RoiAlign : public Kernel {
         }
         const C bin_h = roi_h / static_cast<C>(height_), bin_w = roi_w / static_cast<C>(width_);
         const std::int64_t grid_h = samples(bin_h), grid_w = samples(bin_w);
+        const auto grid = static_cast<std::size_t>(grid_h * grid_w);
+        const kernel::Charge charge(ctx.run(), grid * sizeof(Sample<C>));
+        std::vector<Sample<C>> samples_of_bin;
+        samples_of_bin.reserve(grid);
         const T* image = x.data<T>() + batches[r] * channels * height * width;
         T* out = y.mutable_data<T>() + static_cast<std::int64_t>(r) * channels * height_ * width_;
         for (std::int64_t ph = 0; ph < height_; ++ph) {
@@ -152,7 +157,9 @@ class RoiAlign : public Kernel {
                 samples_of_bin.push_back(bilinear(sy, sx, height, width));
               }
             }
+            watch.did(static_cast<double>(grid_h * grid_w) * 8);
             for (std::int64_t c = 0; c < channels; ++c) {
+              watch.did(static_cast<double>(samples_of_bin.size()) * 5);
               out[(c * height_ + ph) * width_ + pw] =
                   convert<T>(pool<T, C>(image + c * height * width, samples_of_bin));
             }
@@ -225,8 +232,8 @@ class MaxRoiPool : public Kernel {
     using C = tensor::ComputeTypeOf<T>;
     const std::int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3);
     T* out = y.mutable_data<T>();
+    kernel::Watch watch(ctx.run());
     for (std::int64_t r = 0; r < rois.dim(0); ++r) {
-      ctx.run().check();
       std::array<double, 5> roi;
       for (std::size_t k = 0; k < 5; ++k) {
         const auto v = static_cast<double>(widen(rois.data<T>()[r * 5 + static_cast<std::int64_t>(k)]));
@@ -250,6 +257,7 @@ class MaxRoiPool : public Kernel {
                 greatest = maximum(greatest, static_cast<C>(widen(plane[h * width + w])));
             }
             *out++ = convert<T>(greatest);
+            watch.did(5 + (empty ? 0.0 : static_cast<double>((h1 - h0) * (w1 - w0))));
           }
         }
       }

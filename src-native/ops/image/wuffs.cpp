@@ -42,6 +42,19 @@ void check(std::string_view format, wuffs_base__status status) {
 wuffs_base__io_buffer reader(Bytes bytes) {
   return wuffs_base__ptr_u8__reader(const_cast<std::uint8_t*>(bytes.data()), bytes.size(), true);
 }
+
+/// Calls step() for as long as it wants more of the file, which it gets in pieces, with a look between two.
+template <class Step>
+wuffs_base__status in_pieces(wuffs_base__io_buffer& source, std::size_t size, Look look, const Step& step) {
+  constexpr std::size_t kPiece = std::size_t{16} << 10;
+  for (;;) {
+    look();
+    source.meta.wi = std::min(size, source.meta.wi + kPiece);
+    source.meta.closed = source.meta.wi == size;
+    const wuffs_base__status status = step();
+    if (status.repr != wuffs_base__suspension__short_read || source.meta.closed) return status;
+  }
+}
 wuffs_base__slice_u8 slice(std::vector<std::uint8_t>& bytes) {
   return wuffs_base__make_slice_u8(bytes.data(), bytes.size());
 }
@@ -58,7 +71,7 @@ void narrow(Image& image, std::size_t channels) {
 /// The file's picture, grey or red, green, blue, as if every pixel were opaque. `growth`: most bytes of work that a
 /// byte of the file makes.
 template <class Decoder>
-Image decode(std::string_view name, Bytes file, std::size_t growth) {
+Image decode(std::string_view name, Bytes file, std::size_t growth, Look look) {
   const auto decoder = Decoder::alloc();
   if (!decoder) fail(ErrorCode::OutOfMemory, cat("there is no memory for a decoder of ", name, " images"));
   wuffs_base__io_buffer source = reader(file);
@@ -79,7 +92,10 @@ Image decode(std::string_view name, Bytes file, std::size_t growth) {
   std::vector<std::uint8_t> work(static_cast<std::size_t>(needed));
   wuffs_base__pixel_buffer pixels;
   check(name, pixels.set_from_slice(&config.pixcfg, slice(out.pixels)));
-  check(name, decoder->decode_frame(&pixels, &source, WUFFS_BASE__PIXEL_BLEND__SRC, slice(work), nullptr));
+  source.meta.wi = source.meta.ri;
+  check(name, in_pieces(source, file.size(), look, [&] {
+          return decoder->decode_frame(&pixels, &source, WUFFS_BASE__PIXEL_BLEND__SRC, slice(work), nullptr);
+        }));
   if (!opaque) narrow(out, grey ? 1 : 3);
   return out;
 }
@@ -102,8 +118,10 @@ std::vector<std::uint8_t> without_transparency(Bytes file) {
 
 }  // namespace
 
-Image decode_png(Bytes file) { return decode<wuffs_png__decoder>(kPng, without_transparency(file), kDeflateGrowth); }
-Image decode_jpeg(Bytes file) { return decode<wuffs_jpeg__decoder>(kJpeg, file, kJpegGrowth); }
+Image decode_png(Bytes file, Look look) {
+  return decode<wuffs_png__decoder>(kPng, without_transparency(file), kDeflateGrowth, look);
+}
+Image decode_jpeg(Bytes file, Look look) { return decode<wuffs_jpeg__decoder>(kJpeg, file, kJpegGrowth, look); }
 
 std::vector<std::uint8_t> zlib_decompress(Bytes stream, std::size_t size, std::string_view format) {
   if (size / kDeflateGrowth > stream.size()) fail_image(format, "its compressed data is too short for its dimensions");

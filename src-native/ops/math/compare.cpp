@@ -35,10 +35,29 @@ bool holds(const T& a, const T& b) {
   }
 }
 
+/// The float32 loop that holds<R>(a, b) is, with its sides swapped where `swapped`.
+struct FloatLoop {
+  microkernels::CompareLoop loop;
+  bool swapped;
+  void operator()(const float* a, bool still_a, const float* b, bool still_b, bool* out, std::size_t n) const {
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(out);
+    if (swapped) return loop(b, still_b, a, still_a, bytes, n);
+    loop(a, still_a, b, still_b, bytes, n);
+  }
+};
+template <Relation R>
+FloatLoop float_loop(const microkernels::ElementwiseTable& table) {
+  using Of = microkernels::Relation;
+  constexpr Of kLoop = R == Relation::kEqual                             ? Of::kEqual
+                       : R == Relation::kLess || R == Relation::kGreater ? Of::kLess
+                                                                         : Of::kLessOrEqual;
+  return {table.compare[static_cast<std::size_t>(kLoop)], R == Relation::kGreater || R == Relation::kGreaterOrEqual};
+}
+
 template <Relation R>
 class Compare final : public Kernel {
  public:
-  explicit Compare(KernelInfo& info) {
+  explicit Compare(KernelInfo& info) : loops_(info.kernels()) {
     if (info.since_version() < 7) legacy_.emplace(info.attributes());
   }
 
@@ -49,8 +68,14 @@ class Compare final : public Kernel {
     bool* out = ctx.output(0, tensor::DType::Bool, shape).mutable_data<bool>();
     const BroadcastPlan plan(shape, {&a.shape(), &b_shape});
     const auto loop = [&]<class T>(TypeTag<T>) {
-      binary_map(ctx.run(), plan, a.data<T>(), b.data<T>(), out, 0.5,
-                 [](const T& x, const T& y) { return holds<R>(x, y); });
+      if constexpr (std::is_same_v<T, float>) {
+        floats(ctx.run(), plan, a.data<float>(), b.data<float>(), out);
+      } else if constexpr (std::is_same_v<tensor::ComputeTypeOf<T>, float>) {
+        halves(ctx.run(), plan, a.data<T>(), b.data<T>(), out);
+      } else {
+        binary_map(ctx.run(), plan, a.data<T>(), b.data<T>(), out, kCost,
+                   [](const T& x, const T& y) { return holds<R>(x, y); });
+      }
     };
     if constexpr (R == Relation::kEqual) {
       if (a.dtype() == tensor::DType::Bool) return loop(TypeTag<bool>{});
@@ -60,6 +85,38 @@ class Compare final : public Kernel {
   }
 
  private:
+  static constexpr double kCost = 0.5;
+
+  void floats(const kernel::RunContext& run, const BroadcastPlan& plan, const float* a, const float* b,
+              bool* out) const {
+    const FloatLoop loop = float_loop<R>(loops_.elementwise);
+    for (std::size_t k = 0; k < 2; ++k) {
+      const auto longer = plan.repeating(k);
+      if (!longer) continue;
+      const auto length = static_cast<std::size_t>(plan.run_length());
+      return longer->for_each_run(run, kCost, [&](std::size_t o, const std::size_t* in, std::size_t n) {
+        for_repeated_row((k == 0 ? a : b) + in[k], length, n, [&](std::size_t i, const float* rows, std::size_t count) {
+          loop(k == 0 ? rows : a + in[0] + i, false, k == 1 ? rows : b + in[1] + i, false, out + o + i, count);
+        });
+      });
+    }
+    plan.for_each_run(run, kCost, [&](std::size_t o, const std::size_t* in, std::size_t n) {
+      loop(a + in[0], plan.still(0), b + in[1], plan.still(1), out + o, n);
+    });
+  }
+
+  template <class T>
+  void halves(const kernel::RunContext& run, const BroadcastPlan& plan, const T* a, const T* b, bool* out) const {
+    const FloatLoop loop = float_loop<R>(loops_.elementwise);
+    plan.for_each_run(run, 2 * kCost, [&](std::size_t o, const std::size_t* in, std::size_t n) {
+      half_pieces(loops_, a + in[0], plan.still(0), b + in[1], plan.still(1), n,
+                  [&](std::size_t i, const float* x, const float* y, std::size_t count) {
+                    loop(x, plan.still(0), y, plan.still(1), out + o + i, count);
+                  });
+    });
+  }
+
+  FloatLoops loops_;
   std::optional<LegacyBroadcast> legacy_;
 };
 

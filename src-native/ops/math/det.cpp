@@ -2,7 +2,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
 
@@ -25,7 +27,7 @@ void infer_det(InferContext& ctx) {
 }
 
 /// Determinant by elimination with partial pivoting; `m` is used up.
-double determinant(std::vector<double>& m, std::size_t n) {
+double determinant(std::vector<double>& m, std::size_t n, kernel::Watch& watch) {
   double det = 1;
   for (std::size_t c = 0; c < n; ++c) {
     std::size_t pivot = c;
@@ -40,6 +42,7 @@ double determinant(std::vector<double>& m, std::size_t n) {
     }
     det *= head;
     for (std::size_t r = c + 1; r < n; ++r) {
+      watch.did(static_cast<double>(n - c));
       const double factor = m[r * n + c] / head;
       for (std::size_t k = c; k < n; ++k) m[r * n + k] -= factor * m[c * n + k];
     }
@@ -60,11 +63,13 @@ class Det : public Kernel {
     tensor::dispatch_floats(in.dtype(), "Det", [&]<class T>(TypeTag<T>) {
       ctx.parallel_for(static_cast<std::size_t>(out.numel()), 5.0 + cells * cells * cells,
                        [&](std::size_t begin, std::size_t end, std::size_t) {
+                         const kernel::Charge charge(ctx.run(), n * n * sizeof(double));
                          std::vector<double> matrix(n * n);
+                         kernel::Watch watch(ctx.run());
                          for (std::size_t i = begin; i < end; ++i) {
                            const T* from = in.data<T>() + i * n * n;
                            for (std::size_t k = 0; k < n * n; ++k) matrix[k] = static_cast<double>(widen(from[k]));
-                           out.mutable_data<T>()[i] = convert<T>(determinant(matrix, n));
+                           out.mutable_data<T>()[i] = convert<T>(determinant(matrix, n, watch));
                          }
                        });
     });

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -16,7 +18,7 @@ using tensor::Tensor;
 
 /// Inverse of the matrix `m` [n, n], which is used up, by Gauss-Jordan elimination with partial pivoting.
 /// Throws InvalidArgument where it is singular.
-void invert(std::vector<double>& m, std::vector<double>& inverse, std::size_t n) {
+void invert(std::vector<double>& m, std::vector<double>& inverse, std::size_t n, kernel::Watch& watch) {
   std::fill(inverse.begin(), inverse.end(), 0.0);
   for (std::size_t i = 0; i < n; ++i) inverse[i * n + i] = 1;
   for (std::size_t c = 0; c < n; ++c) {
@@ -33,6 +35,7 @@ void invert(std::vector<double>& m, std::vector<double>& inverse, std::size_t n)
       }
     }
     for (std::size_t r = 0; r < n; ++r) {
+      watch.did(2.0 * static_cast<double>(n));
       const double factor = m[r * n + c];
       if (r == c || factor == 0) continue;
       for (std::vector<double>* rows : {&m, &inverse}) {
@@ -58,10 +61,12 @@ class Inverse final : public kernel::Kernel {
     const RealOutput<double> out(ctx, kernels_, y);
     ctx.parallel_for(static_cast<std::size_t>(x.numel()) / cells, static_cast<double>(cells * n) * 2,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       const kernel::Charge charge(ctx.run(), 2 * cells * sizeof(double));
                        std::vector<double> matrix(cells), inverse(cells);
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          std::copy_n(in + i * cells, cells, matrix.data());
-                         invert(matrix, inverse, n);
+                         invert(matrix, inverse, n, watch);
                          std::copy_n(inverse.data(), cells, out + i * cells);
                        }
                      });

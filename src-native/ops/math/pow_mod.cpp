@@ -149,9 +149,17 @@ F float_floor_mod(F a, F b) {
   return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+/// The rest that float_floor_mod makes of what fmod gave.
+void to_floor_mod(float* rest, const float* b, bool b_still, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const float r = rest[i], y = b[b_still ? 0 : i];
+    rest[i] = r == 0 ? std::copysign(r, y) : (r < 0) != (y < 0) ? r + y : r;
+  }
+}
+
 class Mod final : public Kernel {
  public:
-  explicit Mod(KernelInfo& info) : truncating_(info.attributes().get_int("fmod", 0) != 0) {}
+  explicit Mod(KernelInfo& info) : loops_(info.kernels()), truncating_(info.attributes().get_int("fmod", 0) != 0) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor &a = ctx.input(0), &b = ctx.input(1);
@@ -159,20 +167,66 @@ class Mod final : public Kernel {
     const Tensor out = ctx.output(0, shape);
     const BroadcastPlan plan(shape, {&a.shape(), &b.shape()});
     tensor::dispatch_numeric(a.dtype(), "Mod", [&]<class T>(TypeTag<T>) {
-      binary_map(ctx.run(), plan, a.data<T>(), b.data<T>(), out.mutable_data<T>(), 4,
-                 [truncating = truncating_](T x, T y) {
-                   if constexpr (std::is_integral_v<T>) {
-                     return truncating ? trunc_mod(x, y) : floor_mod(x, y);
-                   } else {
-                     using F = tensor::ComputeTypeOf<T>;
-                     const auto p = static_cast<F>(x), q = static_cast<F>(y);
-                     return static_cast<T>(truncating ? std::fmod(p, q) : float_floor_mod(p, q));
-                   }
-                 });
+      const T *x = a.data<T>(), *y = b.data<T>();
+      T* z = out.mutable_data<T>();
+      if constexpr (std::is_same_v<tensor::ComputeTypeOf<T>, float>) {
+        floats(ctx.run(), plan, x, y, z);
+      } else {
+        binary_map(ctx.run(), plan, x, y, z, 4, [truncating = truncating_](T p, T q) {
+          if constexpr (std::is_integral_v<T>) {
+            return truncating ? trunc_mod(p, q) : floor_mod(p, q);
+          } else {
+            return truncating ? std::fmod(p, q) : float_floor_mod(p, q);
+          }
+        });
+      }
     });
   }
 
  private:
+  /// float32, and 16-bit floats through it.
+  template <class T>
+  void floats(const kernel::RunContext& run, const BroadcastPlan& plan, const T* x, const T* y, T* z) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const auto length = static_cast<std::size_t>(plan.run_length());
+      for (std::size_t k = 0; k < 2 && truncating_; ++k) {
+        const auto longer = plan.repeating(k);
+        if (!longer) continue;
+        return longer->for_each_run(run, 2, [&](std::size_t o, const std::size_t* in, std::size_t n) {
+          for_repeated_row((k == 0 ? x : y) + in[k], length, n,
+                           [&](std::size_t i, const float* rows, std::size_t count) {
+                             loops_.elementwise.remainder(k == 0 ? rows : x + in[0] + i, false,
+                                                          k == 1 ? rows : y + in[1] + i, false, z + o + i, count);
+                           });
+        });
+      }
+    }
+    plan.for_each_run(run, 2, [&](std::size_t o, const std::size_t* in, std::size_t n) {
+      const bool still_x = plan.still(0), still_y = plan.still(1);
+      if constexpr (std::is_same_v<T, float>) {
+        if (truncating_) return loops_.elementwise.remainder(x + in[0], still_x, y + in[1], still_y, z + o, n);
+      }
+      const auto piece = [&](std::size_t i, const float* p, const float* q, std::size_t m) {
+        float rest[kHalfPiece];
+        loops_.elementwise.remainder(p, still_x, q, still_y, rest, m);
+        if (!truncating_) to_floor_mod(rest, q, still_y, m);
+        if constexpr (std::is_same_v<T, float>) {
+          std::copy_n(rest, m, z + o + i);
+        } else {
+          loops_.store(rest, z + o + i, m);
+        }
+      };
+      if constexpr (std::is_same_v<T, float>) {
+        for (std::size_t i = 0; i < n; i += kHalfPiece) {
+          piece(i, x + in[0] + (still_x ? 0 : i), y + in[1] + (still_y ? 0 : i), std::min(kHalfPiece, n - i));
+        }
+      } else {
+        half_pieces(loops_, x + in[0], still_x, y + in[1], still_y, n, piece);
+      }
+    });
+  }
+
+  FloatLoops loops_;
   bool truncating_;
 };
 

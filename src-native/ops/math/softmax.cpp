@@ -6,6 +6,7 @@
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
+#include "microkernels/transforms/transpose.h"
 #include "ops/common/reals.h"
 #include "ops/math/softmax16.h"
 
@@ -62,6 +63,8 @@ class SoftmaxKernel final : public kernel::Kernel {
       const RealOutput<T> out(ctx, kernels_, y);
       if (!Log && (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16)) {
         if constexpr (std::is_same_v<T, float>) steps16(ctx, axis, Softmax16(kernels_, x.dtype()), in, out);
+      } else if (std::is_same_v<T, float> && short_rows(axis)) {
+        if constexpr (std::is_same_v<T, float>) turned(ctx, axis, in, out);
       } else if (axis.inner == 1) {
         rows<T>(ctx, axis, in, out);
       } else {
@@ -101,10 +104,39 @@ class SoftmaxKernel final : public kernel::Kernel {
                      });
   }
 
+  /// Whether vectors along the rows in memory would be few or none.
+  static bool short_rows(const Axis& axis) {
+    constexpr std::size_t kFewColumns = 16, kFewElements = 32, kMostTurned = 2048;
+    if (axis.inner == 1) return axis.n <= kFewElements;
+    return axis.inner < kFewColumns && axis.n * axis.inner <= kMostTurned;
+  }
+
+  /// Several of the outer parts turned, so that their columns lie beside each other and vectors go across the parts.
+  void turned(KernelContext& ctx, const Axis& axis, const float* x, float* y) const {
+    constexpr std::size_t kFloats = 32768, kMultiple = 16;
+    const std::size_t part = axis.n * axis.inner;
+    const std::size_t most = std::min(kBlock / axis.inner, kFloats / part) / kMultiple * kMultiple;
+    const std::size_t groups = (axis.outer + most - 1) / most;
+    ctx.parallel_for(groups, static_cast<double>(part * most), [&](std::size_t begin, std::size_t end, std::size_t) {
+      std::vector<float> columns(part * std::min(most, axis.outer));
+      const auto turn = [&](const float* from, float* to, std::size_t count_rows, std::size_t count_columns) {
+        kernels_.transpose.bytes4(reinterpret_cast<const std::uint32_t*>(from), count_columns,
+                                  reinterpret_cast<std::uint32_t*>(to), count_rows, count_rows, count_columns);
+      };
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t first = i * most, parts = std::min(most, axis.outer - first);
+        turn(x + first * part, columns.data(), parts, part);
+        block(columns.data(), columns.data(), {1, axis.n, axis.inner * parts}, axis.inner * parts);
+        turn(columns.data(), y + first * part, part, parts);
+      }
+    });
+  }
+
+  static constexpr std::size_t kBlock = 256;  ///< columns
+
   /// Columns in blocks that stay in the first-level cache together with their running maximum and sum.
   template <class T>
   void columns(KernelContext& ctx, const Axis& axis, const T* x, T* y) const {
-    constexpr std::size_t kBlock = 256;
     const std::size_t blocks = (axis.inner + kBlock - 1) / kBlock;
     constexpr double kCost = std::is_same_v<T, float> ? 1 : 10;
     ctx.parallel_for(axis.outer * blocks, static_cast<double>(axis.n * std::min(kBlock, axis.inner)) * kCost,
@@ -113,7 +145,7 @@ class SoftmaxKernel final : public kernel::Kernel {
                          const std::size_t first = i % blocks * kBlock, count = std::min(kBlock, axis.inner - first);
                          const std::size_t at = i / blocks * axis.n * axis.inner + first;
                          if constexpr (std::is_same_v<T, float>) {
-                           block<kBlock>(x + at, y + at, axis, count);
+                           block(x + at, y + at, axis, count);
                          } else {
                            for (std::size_t c = 0; c < count; ++c) strided(x + at + c, y + at + c, axis.n, axis.inner);
                          }
@@ -121,10 +153,9 @@ class SoftmaxKernel final : public kernel::Kernel {
                      });
   }
 
-  template <std::size_t Block>
   void block(const float* x, float* y, const Axis& axis, std::size_t count) const {
     const auto binary = [&](BinaryOp op) { return elementwise_.vector_vector[static_cast<std::size_t>(op)]; };
-    float most[Block], sum[Block], power[Block];
+    float most[kBlock], sum[kBlock], power[kBlock];
     reduce_.columns[static_cast<std::size_t>(microkernels::ReduceOp::kMax)](x, axis.n, axis.inner, count, most);
     std::fill(sum, sum + count, 0.0f);
     for (std::size_t r = 0; r < axis.n; ++r) {

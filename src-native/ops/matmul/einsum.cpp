@@ -2,6 +2,7 @@
 #include <map>
 
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/convert.h"
 #include "ops/common/strided_copy.h"
@@ -215,12 +216,14 @@ class Evaluation {
       T* to = out.mutable_data<T>();
       ctx_.parallel_for(static_cast<std::size_t>(count * m), static_cast<double>(n * k),
                         [&](std::size_t begin, std::size_t end, std::size_t) {
+                          kernel::Watch watch(ctx_.run());
                           for (std::size_t row = begin; row < end; ++row) {
                             const T* line = p + row * depth;
                             const T* matrix = q + static_cast<std::int64_t>(row / rows) * k * n;
                             T* result = to + row * columns;
                             std::fill(result, result + columns, T{});
                             for (std::size_t i = 0; i < depth; ++i) {
+                              watch.did(static_cast<double>(columns));
                               for (std::size_t j = 0; j < columns; ++j)
                                 result[j] = wrap_add(result[j], wrap_multiply(line[i], matrix[i * columns + j]));
                             }

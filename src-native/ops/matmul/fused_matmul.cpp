@@ -181,6 +181,7 @@ void register_fused_matmul(kernel::OpRegistrar& r) {
                "TB = float|float16|bfloat16|int8|uint8")
       .infer(infer_fused_matmul)
       .kernel<FusedMatMul>()
+      .methods(product_methods)
       .product()
       .definition(define_matmul);
 }

@@ -269,11 +269,13 @@ void register_gemm(kernel::OpRegistrar& r) {
       .version(13, "A:T, B:T, C:T? -> Y:T; T = floats|uint32|uint64|int32|int64|bfloat16")
       .infer(infer_gemm)
       .kernel<Gemm>()
+      .methods(product_methods)
       .product();
   r.op("FusedGemm", "com.microsoft")
       .version(1, "A:T, B:T, C:T? -> Y:T; T = float|float16")
       .infer(infer_gemm)
       .kernel<Gemm>()
+      .methods(product_methods)
       .product();
 }
 

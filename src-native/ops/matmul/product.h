@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "kernel/kernel.h"
 #include "microkernels/gemm/gemm.h"
@@ -11,8 +13,11 @@
 namespace infernode::ops {
 
 /// The loops for products of the node's inputs: of a B of float32 packed for the session's precision, of others as
-/// float32.
+/// float32; those of vectors where the node's method asks for them.
 const microkernels::GemmTable& product_table(const kernel::KernelInfo& info);
+/// Of a node whose kernel takes product_table(), for kernel::OpBuilder::methods: the matrix unit, or vectors, which may
+/// be quicker at few rows and short sums. None where the CPU has no such unit or sizes are symbols.
+std::vector<std::string> product_methods(const kernel::KernelInfo& info);
 
 /// A constant right-hand side, packed once and shared between sessions.
 class PackedMatrix {

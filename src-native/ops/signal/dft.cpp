@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
 #include "ops/signal/dft_rows.h"
 #include "ops/signal/scalars.h"
@@ -93,6 +94,7 @@ class Dft final : public Kernel {
 
     tensor::dispatch_floats(in.dtype(), "DFT", [&]<class E>(TypeTag<E>) {
       using T = signal::RealOf<E>;
+      const kernel::Charge charge(ctx.run(), signal::plan_bytes<E>(length));
       const auto plan = plans_.get<E>(length);
       const E* x = in.data<E>();
       E* y = out.mutable_data<E>();

@@ -88,15 +88,27 @@ void transform_rows(const kernel::RunContext& run, const FftPlan<RealOf<E>>& fft
   });
 }
 
+/// Throws where there is no plan for transforms of this length.
+inline void check_length(std::int64_t length) {
+  INFERNODE_CHECK(length > 0, ErrorCode::InvalidArgument, "the transform's length must be positive, got ", length);
+  INFERNODE_CHECK(static_cast<std::uint64_t>(length) <= kMaxLength, ErrorCode::OutOfMemory, "a transform of ", length,
+                  " elements is too long: at most ", kMaxLength);
+}
+
+/// Bytes of the plan for elements of type E.
+template <class E>
+std::size_t plan_bytes(std::int64_t length) {
+  check_length(length);
+  return FftPlan<RealOf<E>>::bytes_of(static_cast<std::size_t>(length));
+}
+
 /// Plans of both precisions.
 struct FftPlans {
   FftPlanCache<float> single;
   FftPlanCache<double> precise;
   template <class E>
   auto get(std::int64_t length) const {
-    INFERNODE_CHECK(length > 0, ErrorCode::InvalidArgument, "the transform's length must be positive, got ", length);
-    INFERNODE_CHECK(static_cast<std::uint64_t>(length) <= kMaxLength, ErrorCode::OutOfMemory, "a transform of ", length,
-                    " elements is too long: at most ", kMaxLength);
+    check_length(length);
     if constexpr (std::is_same_v<E, double>)
       return precise.get(static_cast<std::size_t>(length));
     else

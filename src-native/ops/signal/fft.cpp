@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
+#include "base/checked.h"
 #include "ops/signal/fft.h"
 
 namespace infernode::ops::signal {
@@ -33,6 +35,15 @@ std::vector<std::size_t> factors(std::size_t n) {
 }  // namespace
 
 template <class T>
+std::size_t FftPlan<T>::bytes_of(std::size_t length) {
+  constexpr std::size_t kGrowth = 2;  // of a vector beyond what it holds
+  if (length == 1 || !factors(length).empty()) return checked_mul(length, kGrowth * sizeof(Complex));
+  const std::size_t convolution = std::bit_ceil(2 * length - 1);
+  return checked_add(checked_mul(length, sizeof(Complex)),
+                     checked_mul(convolution, 4 * sizeof(T) + (1 + kGrowth) * sizeof(Complex)));
+}
+
+template <class T>
 FftPlan<T>::FftPlan(std::size_t length) : length_(length) {
   const auto complex = [](Angle a) { return Complex{static_cast<T>(a.re), static_cast<T>(a.im)}; };
   std::size_t size = length, stride = 1;
@@ -47,8 +58,7 @@ FftPlan<T>::FftPlan(std::size_t length) : length_(length) {
   }
   if (!passes_.empty() || length == 1) return;
 
-  std::size_t convolution = 1;
-  while (convolution < 2 * length - 1) convolution *= 2;
+  const std::size_t convolution = std::bit_ceil(2 * length - 1);
   chirp_ = std::make_unique<const FftPlan>(convolution);
   chirp_factors_.resize(length);
   std::vector<T> buffer(4 * convolution);

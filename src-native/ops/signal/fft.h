@@ -25,6 +25,8 @@ class FftPlan {
   /// 0 < length <= kMaxLength.
   explicit FftPlan(std::size_t length);
   std::size_t length() const { return length_; }
+  /// Most bytes that a plan of this length takes while it is made and afterwards.
+  static std::size_t bytes_of(std::size_t length);
   /// Elements per lane that each part of both buffers given to `forward` must hold; not below length().
   std::size_t work_length() const { return chirp_ ? chirp_->length() : length_; }
   /// Transforms the first length() elements of `data`, not normalised. The result stands in the buffer returned, which

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
 #include "ops/signal/dft_rows.h"
 #include "ops/signal/scalars.h"
@@ -72,6 +73,7 @@ class Stft final : public Kernel {
 
     tensor::dispatch_floats(in.dtype(), "STFT", [&]<class E>(TypeTag<E>) {
       using T = signal::RealOf<E>;
+      const kernel::Charge charge(ctx.run(), signal::plan_bytes<E>(length));
       const auto plan = plans_.get<E>(length);
       const E* x = in.data<E>();
       const E* w = window ? window->data<E>() : nullptr;

@@ -3,7 +3,10 @@
 #include <numeric>
 #include <vector>
 
+#include "base/checked.h"
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/strided_copy.h"
@@ -83,6 +86,8 @@ void dispatch_ordered(DType dtype, F&& f) {
 }
 
 class Unique : public Kernel {
+  static constexpr double kNsPerComparison = 10;
+
  public:
   explicit Unique(KernelInfo& info)
       : outputs_(info.node()), sorted_(info.attributes().get_int("sorted", info.node().domain.empty() ? 1 : 0) != 0) {
@@ -104,15 +109,20 @@ class Unique : public Kernel {
     // Items without elements are all alike, and there may be any number of them.
     const bool alike = outer == 0 || inner == 0;
     // Item i is the slice at i of the axis: outer x inner elements.
+    kernel::Watch watch(ctx.run());
     const auto order_of = [&](std::int64_t a, std::int64_t b) {
       for (std::int64_t o = 0; o < outer; ++o) {
         for (std::int64_t k = 0; k < inner; ++k) {
+          watch.did(kNsPerComparison);
           const T* at = x + o * count * inner + k;
           if (const int c = compare(at[a * inner], at[b * inner]); c != 0) return c;
         }
       }
       return 0;
     };
+    constexpr std::size_t kLists = 7;  // those below, and one that the sort takes
+    const kernel::Charge charge(
+        ctx.run(), checked_mul(static_cast<std::size_t>(alike ? 1 : count), kLists * sizeof(std::int64_t)));
     std::vector<std::int64_t> order(static_cast<std::size_t>(alike ? std::min<std::int64_t>(count, 1) : count));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return order_of(a, b) < 0; });

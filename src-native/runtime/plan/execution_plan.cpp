@@ -184,4 +184,9 @@ bool ExecutionPlan::takes_input_on(ValueId input, tensor::Device device) const {
   });
 }
 
+std::size_t ExecutionPlan::last_arena_bytes() const {
+  const std::lock_guard lock(cache_mutex_);
+  return cache_.empty() ? 0 : cache_.front().plan->arena_bytes;
+}
+
 }  // namespace infernode::runtime

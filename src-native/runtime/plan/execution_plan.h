@@ -37,6 +37,8 @@ class ExecutionPlan {
   bool takes_input_on(graph::ValueId input, tensor::Device device) const;
   /// Host bytes of constants and of what kernels packed, those of bodies too.
   std::size_t held_bytes() const { return held_bytes_; }
+  /// Bytes of the arena for the shapes that were asked for last; 0 before there were any.
+  std::size_t last_arena_bytes() const;
 
   /// The plan for these inputs (graph.inputs() then captures; an empty value counts as absent), cached by their shapes.
   std::shared_ptr<const ShapePlan> specialise(std::span<const tensor::Value* const> inputs,

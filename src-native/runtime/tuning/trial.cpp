@@ -72,8 +72,12 @@ std::string Trial::facts() const {
   std::string text =
       cat(node_.domain, ":", node_.op_type, " ", schema_.since_version, graph::to_text(node_.attributes));
   for (const graph::ValueId id : node_.inputs) {
-    text += id == kNoValue ? std::string(" -") : cat(" ", graph_.value(id).type.to_string());
-    if (id != kNoValue && graph_.value(id).is_constant()) text += "!";
+    text += " ";
+    if (id == kNoValue) continue;
+    const graph::ValueInfo& value = graph_.value(id);
+    text += value.type.to_string();
+    if (value.type.shape) text += graph::to_string(*value.type.shape);
+    if (value.is_constant()) text += "!";
   }
   return text;
 }

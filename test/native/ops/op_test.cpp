@@ -11,6 +11,8 @@
 #include "graph/verifier.h"
 #include "kernel/inference.h"
 #include "kernel/op_registrar.h"
+#include "kernel/profile.h"
+#include "ops/limits.h"
 #include "tensor/dispatch.h"
 
 namespace infernode::ops {
@@ -284,6 +286,44 @@ std::vector<Value> run_op(std::string_view text, std::int64_t opset, const std::
   auto graph = parse(text, opset, inputs, as_constants);
   prepare(*graph);
   return evaluate(*graph, as_constants ? std::vector<Value>{} : inputs);
+}
+
+std::size_t looks_of(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, bool cancelled) {
+  auto graph = parse(text, opset, inputs, false);
+  prepare(*graph);
+  kernel::LoopProfile profile;
+  kernel::CancelToken cancel;
+  if (cancelled) cancel.cancel();
+  kernel::RunContext run = run_context();
+  run.pool = nullptr;
+  run.max_threads = 1;
+  run.cancel = &cancel;
+  run.loops = &profile;
+  try {
+    kernel::evaluate_graph(*graph, inputs, {}, registry(), run);
+    CHECK_FALSE(cancelled);
+  } catch (const Error& error) {
+    CHECK_MESSAGE(cancelled, error.message());
+    CHECK(error.code() == ErrorCode::Aborted);
+  }
+  return profile.looks();
+}
+
+void check_beyond_budget(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+                         std::size_t bytes) {
+  CAPTURE(text);
+  auto graph = parse(text, opset, inputs, false);
+  prepare(*graph);
+  kernel::MemoryBudget budget(bytes);
+  kernel::RunContext run = run_context();
+  run.budget = &budget;
+  try {
+    kernel::evaluate_graph(*graph, inputs, {}, registry(), run);
+    FAIL_CHECK("it ran");
+  } catch (const Error& error) {
+    CHECK_MESSAGE(error.code() == ErrorCode::OutOfMemory, error.message());
+  }
+  CHECK(budget.used() == 0);
 }
 
 std::string infer_op(std::string_view text, std::int64_t opset, const std::vector<Value>& constants) {

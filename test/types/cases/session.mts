@@ -6,7 +6,7 @@ const session: InferenceSession = await InferenceSession.create('model.onnx');
 await InferenceSession.create(new Uint8Array(1), { intraOpNumThreads: 1, signal: new AbortController().signal });
 await InferenceSession.create(new ArrayBuffer(1), 0, 1, { executionProviders: ['cpu', { name: 'cuda', deviceId: 0 }] });
 await InferenceSession.create(new SharedArrayBuffer(1));
-await InferenceSession.create(5); // error TS2345
+await InferenceSession.create(5); // error TS2769
 await InferenceSession.create('model.onnx', { graphOptimizationLevel: 'some' }); // error TS2769
 await InferenceSession.create('model.onnx', { intraOpNumThread: 1 }); // error TS2769
 await InferenceSession.create('model.onnx', 0, 1); // error TS2345

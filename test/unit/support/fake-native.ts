@@ -130,6 +130,9 @@ export class FakeSession implements NativeSession {
   memoryBytes(): number {
     return 0;
   }
+  graph() {
+    return { nodes: [], values: [], constantBytes: [], weightBytes: 0, keptBytes: 0, arenaBytes: 0 };
+  }
   release(done: Completion<undefined>): void {
     setImmediate(done, undefined, undefined);
   }
@@ -164,6 +167,8 @@ export class FakeAddon implements NativeAddon {
   failure: NativeError | undefined;
   created: { source: unknown; options: NativeSessionOptions }[] = [];
   cancelled: number[] = [];
+  expired: number[] = [];
+  concurrentRuns: number | undefined;
 
   reset(): FakeSession {
     this.session = new FakeSession();
@@ -196,7 +201,23 @@ export class FakeAddon implements NativeAddon {
     if (this.failure) throw this.failure;
     return this.session;
   }
+  hear: Parameters<NativeAddon['setLog']>[0] | undefined;
+  setLog(hear: Parameters<NativeAddon['setLog']>[0]): void {
+    this.hear = hear;
+  }
+  flushLog(): void {}
+  prepareImage(_pixels: Uint8Array, how: Float64Array, done: Completion<ArrayBuffer>): number {
+    const [width, height, channels] = how.slice(7, 10) as unknown as [number, number, number];
+    setImmediate(done, this.failure, this.failure ? undefined : new ArrayBuffer(4 * width * height * channels));
+    return 9;
+  }
   cancel(job: number): void {
     this.cancelled.push(job);
+  }
+  expire(job: number): void {
+    this.expired.push(job);
+  }
+  setConcurrentRuns(most: number): void {
+    this.concurrentRuns = most;
   }
 }

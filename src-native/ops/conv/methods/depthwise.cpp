@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
+#include "kernel/watch.h"
 #include "ops/conv/methods/counts.h"
 
 namespace infernode::ops {
@@ -14,6 +16,23 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
 }  // namespace
 
+/// One call in so many bands of rows, with a look between two whether the run is to end.
+void ConvDepthwise::run_bands(const kernel::RunContext& run, const microkernels::DepthwiseArgs& args,
+                              std::size_t bands) const {
+  if (bands == 1) return table_.depthwise(args);
+  const ConvShape& s = args.shape;
+  const std::size_t rows = ceil_div(s.out_h, bands);
+  for (std::size_t h = 0; h < s.out_h; h += rows) {
+    run.check();
+    microkernels::DepthwiseArgs band = args;
+    band.shape.out_h = std::min(rows, s.out_h - h);
+    band.shape.pad_top = s.pad_top - static_cast<std::ptrdiff_t>(h * s.stride_h);
+    if (args.residual != nullptr) band.residual += h * s.out_w;
+    band.output += h * s.out_w;
+    table_.depthwise(band);
+  }
+}
+
 void ConvDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
                         const microkernels::ActivationArgs& activation) const {
   const std::size_t planes = size(p.images * p.out_channels), out_channels = size(p.out_channels),
@@ -23,22 +42,30 @@ void ConvDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, const 
   ConvShape plane = p.shape;
   plane.out_channels = 1;
   constexpr double kFlopsPerNs = 8;
-  ctx.parallel_for(planes, 2.0 * number(positions * points) / kFlopsPerNs,
-                   [&](std::size_t begin, std::size_t end, std::size_t) {
-                     for (std::size_t i = begin, count = 1; i < end; i += count) {
-                       const std::size_t channel = i % out_channels, image = i / out_channels;
-                       // Without a multiplier the planes of an image follow each other on both sides.
-                       count = multiplier == 1 ? std::min(end - i, out_channels - channel) : 1;
-                       table_.depthwise({.shape = plane,
-                                         .input = o.x + (image * size(p.channels) + channel / multiplier) * in_size,
-                                         .weight = o.w + channel * points,
-                                         .residual = o.residual == nullptr ? nullptr : o.residual + i * positions,
-                                         .activation = activation,
-                                         .output = o.y + i * positions,
-                                         .planes = count,
-                                         .biases = o.bias == nullptr ? nullptr : o.bias + channel});
-                     }
-                   });
+  // Planes that take long are computed in bands of rows.
+  constexpr double kBandFlops = kFlopsPerNs * kernel::kLookEveryNs;
+  const std::size_t bands =
+      plane.in_d > 1 || plane.out_d > 1
+          ? 1
+          : std::clamp<std::size_t>(static_cast<std::size_t>(2.0 * number(positions * points) / kBandFlops), 1,
+                                    std::max<std::size_t>(1, plane.out_h));
+  ctx.parallel_for(
+      planes, 2.0 * number(positions * points) / kFlopsPerNs, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin, count = 1; i < end; i += count) {
+          const std::size_t channel = i % out_channels, image = i / out_channels;
+          // Without a multiplier the planes of an image follow each other on both sides.
+          count = multiplier == 1 && bands == 1 ? std::min(end - i, out_channels - channel) : 1;
+          microkernels::DepthwiseArgs args{.shape = plane,
+                                           .input = o.x + (image * size(p.channels) + channel / multiplier) * in_size,
+                                           .weight = o.w + channel * points,
+                                           .residual = o.residual == nullptr ? nullptr : o.residual + i * positions,
+                                           .activation = activation,
+                                           .output = o.y + i * positions,
+                                           .planes = count,
+                                           .biases = o.bias == nullptr ? nullptr : o.bias + channel};
+          run_bands(ctx.run(), args, bands);
+        }
+      });
 }
 
 namespace {

@@ -13,6 +13,8 @@ class ConvDepthwise final : public ConvRunner {
            const microkernels::ActivationArgs& activation) const override;
 
  private:
+  void run_bands(const kernel::RunContext& run, const microkernels::DepthwiseArgs& args, std::size_t bands) const;
+
   const microkernels::ConvTable& table_;
 };
 

@@ -18,6 +18,27 @@ TEST_CASE("Comparisons work in every numeric type") {
   }
 }
 
+TEST_CASE("Comparisons of floats over short rows that one side repeats") {
+  for (const DType type : {DType::Float32, DType::Float16, DType::BFloat16}) {
+    for (const std::int64_t n : {1, 3, 12, 49, 100}) {
+      CAPTURE(n);
+      std::vector<double> all, row;
+      for (std::int64_t i = 0; i < 40 * n; ++i) all.push_back(static_cast<double>(i * i % 5));
+      for (std::int64_t i = 0; i < n; ++i) row.push_back(static_cast<double>(i % 4));
+      std::vector<double> less, not_less;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        less.push_back(all[i] < row[i % row.size()] ? 1 : 0);
+        not_less.push_back(1 - less.back());
+      }
+      const Tensor a = tensor_as(type, {40, n}, all), b = tensor_as(type, {n}, row);
+      check_op(relation("Less"), 13, {a, b}, {tensor_as(DType::Bool, {40, n}, less)});
+      check_op(relation("Greater"), 13, {b, a}, {tensor_as(DType::Bool, {40, n}, less)});
+      check_op(relation("GreaterOrEqual"), 16, {a, b}, {tensor_as(DType::Bool, {40, n}, not_less)});
+      check_op(relation("LessOrEqual"), 16, {b, a}, {tensor_as(DType::Bool, {40, n}, not_less)});
+    }
+  }
+}
+
 TEST_CASE("NaN is neither equal, less nor greater") {
   for (const char* op : {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"})
     check_op(relation(op), 16, {f32({2}, {kNaN, 1}), f32({2}, {kNaN, kNaN})}, {b8({2}, {false, false})});

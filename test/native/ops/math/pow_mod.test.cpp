@@ -39,6 +39,25 @@ TEST_CASE("Mod follows the divisor's sign, fmod the dividend's") {
            {f16({2}, {-0.5, 3})});
 }
 
+TEST_CASE("Mod of floats broadcasts over short and long rows") {
+  for (const DType type : {DType::Float32, DType::Float16, DType::Float64}) {
+    for (const std::int64_t n : {1, 3, 12, 65, 1500}) {
+      CAPTURE(n);
+      std::vector<double> a, b, rest, positive;
+      for (std::int64_t i = 0; i < 9 * n; ++i) a.push_back(static_cast<double>(i * 29 % 41) - 20);
+      for (std::int64_t i = 0; i < n; ++i) b.push_back(i % 3 == 0 ? 7 : i % 3 == 1 ? 2.5 : 4);
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        const double y = b[i % b.size()];
+        rest.push_back(std::fmod(a[i], y));
+        positive.push_back(a[i] - std::floor(a[i] / y) * y);
+      }
+      const Tensor x = tensor_as(type, {9, n}, a), y = tensor_as(type, {n}, b);
+      check_op("(A, B) => (C) { C = Mod<fmod=1>(A, B) }", 13, {x, y}, {tensor_as(type, {9, n}, rest)});
+      check_op("(A, B) => (C) { C = Mod(A, B) }", 28, {x, y}, {tensor_as(type, {9, n}, positive)});
+    }
+  }
+}
+
 TEST_CASE("Mod never traps") {
   check_op("(A, B) => (C) { C = Mod(A, B) }", 13, {i64({3}, {5, INT64_MIN, -5}), i64({3}, {0, -1, 0})},
            {i64({3}, {0, 0, 0})});

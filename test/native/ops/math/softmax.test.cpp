@@ -35,6 +35,19 @@ TEST_CASE("Softmax, LogSoftmax and Hardmax agree in all floating types") {
   }
 }
 
+TEST_CASE("Softmax of short rows and of few columns") {
+  for (const char* op : {"Softmax", "LogSoftmax"}) {
+    for (const Shape& shape : {Shape{300, 2, 1}, Shape{37, 31, 1}, Shape{5, 100, 3}, Shape{70, 3, 15}, Shape{1, 9, 2},
+                               Shape{3, 2000, 7}, Shape{1, 1, 1}, Shape{300, 1, 4}}) {
+      const std::string text = cat("(X) => (Y) { Y = ", op, "<axis=1>(X) }");
+      CAPTURE(text);
+      CAPTURE(shape.to_string());
+      check_float_types(text, 13, {noise(shape, 3)});
+      check_threads(text, 13, {noise(shape, 3)});
+    }
+  }
+}
+
 TEST_CASE("A row of -infinity has no softmax, NaN spreads over its row only") {
   check_op("(float[3,2] X) => (float[3,2] Y) { Y = Softmax(X) }", 13, {f32({3, 2}, {-kInf, -kInf, kNaN, 1, 2, 2})},
            {f32({3, 2}, {kNaN, kNaN, kNaN, kNaN, 0.5, 0.5})});

@@ -49,6 +49,64 @@ TEST_CASE("TopK agrees with sorting for any k") {
   }
 }
 
+/// TopK of noise with equal elements, zeros of both signs, infinities and NaN among it, against sorting.
+void check_sorted(DType type, const Shape& shape, std::int64_t k, bool largest, bool sorted) {
+  CAPTURE(tensor::name(type));
+  CAPTURE(shape.to_string());
+  CAPTURE(k);
+  const std::int64_t outer = shape[0], count = shape[1], inner = shape[2];
+  const bool real = type == DType::Float32 || type == DType::Float16;
+  std::vector<double> x;
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    const std::int64_t v = i * i % 91 + i % 7;
+    x.push_back(!real || v % 13 != 0 ? static_cast<double>(v)
+                : v % 3 == 0         ? -0.0
+                : v % 3 == 1         ? static_cast<double>(i % 2 == 0 ? kInf : -kInf)
+                                     : static_cast<double>(kNaN));
+  }
+  std::vector<double> values(static_cast<std::size_t>(outer * k * inner)), places = values;
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (std::int64_t i = 0; i < inner; ++i) {
+      const auto at = [&](std::int64_t c) { return x[static_cast<std::size_t>((o * count + c) * inner + i)]; };
+      std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+        const double p = at(largest ? a : b), q = at(largest ? b : a);
+        return std::isnan(p) ? !std::isnan(q) : p > q;
+      });
+      if (!sorted) std::sort(order.begin(), order.begin() + k);
+      for (std::int64_t j = 0; j < k; ++j) {
+        const auto to = static_cast<std::size_t>((o * k + j) * inner + i);
+        values[to] = at(order[static_cast<std::size_t>(j)]);
+        places[to] = static_cast<double>(order[static_cast<std::size_t>(j)]);
+      }
+    }
+  }
+  check_op(
+      cat("(X, k) => (V, I) { V, I = TopK<axis=1, largest=", largest ? 1 : 0, ", sorted=", sorted ? 1 : 0, ">(X, k) }"),
+      24, {tensor_as(type, shape, x), i64({1}, {k})},
+      {tensor_as(type, {outer, k, inner}, values), tensor_as(DType::Int64, {outer, k, inner}, places)});
+}
+
+TEST_CASE("TopK agrees with sorting for rows of every kind") {
+  for (const DType type :
+       {DType::Float32, DType::Float16, DType::Float64, DType::Int8, DType::UInt16, DType::Int32, DType::UInt32}) {
+    for (const bool largest : {false, true}) {
+      check_sorted(type, {1, 1, 5}, 1, largest, true);
+      check_sorted(type, {37, 33, 1}, 5, largest, true);
+      check_sorted(type, {3, 20, 11}, 8, largest, false);
+      check_sorted(type, {2, 65, 3}, 40, largest, true);
+      check_sorted(type, {3, 70, 1}, 70, largest, false);
+      check_sorted(type, {1, 600, 2}, 300, largest, true);
+    }
+  }
+  check_op("(X, k) => (V, I) { V, I = TopK<largest=0>(X, k) }", 11,
+           {i32({3}, {INT32_MAX, INT32_MIN, 0}), i64({1}, {3})},
+           {i32({3}, {INT32_MIN, 0, INT32_MAX}), i64({3}, {1, 2, 0})});
+  check_op("(X, k) => (V, I) { V, I = TopK(X, k) }", 11, {i32({3}, {INT32_MIN, INT32_MAX, INT32_MIN}), i64({1}, {3})},
+           {i32({3}, {INT32_MAX, INT32_MIN, INT32_MIN}), i64({3}, {1, 0, 2})});
+}
+
 TEST_CASE("TopK takes NaN for the greatest value") {
   const Tensor x = f32({3}, {1, kNaN, 2});
   check_op("(float[A] X, int64[1] k) => (float[B] V, int64[C] I) { V, I = TopK(X, k) }", 11, {x, i64({1}, {2})},

@@ -30,6 +30,46 @@ TEST_CASE("Every combination of repeated inputs is chosen from") {
   check_op(text, 16, {b8({3, 1}, {true, false, true}), large, large}, {large});
 }
 
+/// What Where gives of float32 inputs of these shapes, element by element from its definition.
+void check_broadcast(const Shape& c_shape, const Shape& x_shape, const Shape& y_shape, DType type) {
+  const Shape shape = tensor::broadcast(c_shape, tensor::broadcast(x_shape, y_shape));
+  CAPTURE(shape.to_string());
+  const auto at = [&](const Shape& in, std::int64_t i) {
+    const Shape strides = tensor::broadcast_strides(in, shape);
+    std::int64_t offset = 0;
+    for (std::size_t d = shape.rank(); d-- > 0; i /= shape[d]) offset += i % shape[d] * strides[d];
+    return offset;
+  };
+  const auto numbers = [](const Shape& in, int first) {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < in.numel(); ++i) values.push_back(static_cast<double>((first + i * 7) % 61));
+    return values;
+  };
+  const std::vector<double> x = numbers(x_shape, 0), y = numbers(y_shape, 30);
+  std::vector<double> chosen, expected;
+  for (std::int64_t i = 0; i < c_shape.numel(); ++i) chosen.push_back(i * i % 3 == 1 ? 1 : 0);
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    const bool first = chosen[static_cast<std::size_t>(at(c_shape, i))] != 0;
+    expected.push_back(first ? x[static_cast<std::size_t>(at(x_shape, i))]
+                             : y[static_cast<std::size_t>(at(y_shape, i))]);
+  }
+  check_op("(C, X, Y) => (Z) { Z = Where(C, X, Y) }", 16,
+           {tensor_as(DType::Bool, c_shape, chosen), tensor_as(type, x_shape, x), tensor_as(type, y_shape, y)},
+           {tensor_as(type, shape, expected)});
+}
+
+TEST_CASE("Where over short rows that one input repeats, of elements of every size") {
+  for (const DType type : {DType::Float32, DType::Float64, DType::Float16, DType::UInt8}) {
+    for (const std::int64_t n : {1, 2, 3, 11, 12, 49, 64, 65, 100}) {
+      check_broadcast({5, 7, n}, {5, 7, n}, {1, 1, n}, type);
+      check_broadcast({5, 7, n}, {n}, {5, 7, n}, type);
+      check_broadcast({n}, {5, 7, n}, {5, 7, n}, type);
+      check_broadcast({5, 1, n}, {1, 7, 1}, {5, 7, 1}, type);
+    }
+  }
+  check_broadcast({300, 129, 3}, {300, 129, 3}, {3}, DType::Float32);
+}
+
 TEST_CASE("Where passes on symbolic sizes") {
   const char* text =
       "(float[N,3] X, int64[1] minus, int64[1] one) => (Z) { S = Shape(X) E = Equal(S, minus) Z = Where(E, one, S) }";

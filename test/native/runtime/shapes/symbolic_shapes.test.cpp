@@ -139,7 +139,7 @@ TEST_CASE("dims that data decides stay unknown") {
 }
 
 TEST_CASE("a model's own names of dims are never taken for symbols") {
-  const Inferred model("(float[N] x, float[M] y) => (float[K] z) { n = NonZero(x)  z = Squeeze(n) }",
+  const Inferred model("(float[N] x, float[M] y) => (int64[K] z) { n = NonZero(x)  z = Squeeze(n) }",
                        {floats({2}), floats({3})});
   const auto at = model.at({floats({4}), floats({5})});
   REQUIRE(at);

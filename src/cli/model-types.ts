@@ -1,0 +1,40 @@
+import type { NativeValueInfo } from '../native.js';
+import { elementTypeOfCode } from '../tensor/element-types.js';
+
+/** The declarations of a model's inputs and outputs: one interface of `name`. `source` is what the first line names. */
+export function modelTypes(
+  name: string,
+  source: string,
+  inputs: readonly NativeValueInfo[],
+  outputs: readonly NativeValueInfo[],
+): string {
+  const required = inputs.filter(({ overridable }) => !overridable);
+  const optional = inputs.filter(({ overridable }) => overridable);
+  const body = [member('inputs', required), member('optionalInputs', optional), member('outputs', outputs)].join('\n');
+  const imports = ['ModelTensor', 'ModelValue'].filter((type) => body.includes(`: ${type}`)).join(', ');
+  const head = `// Written by \`infernode types ${source.replace(/[\r\n`]/g, ' ')}\`: do not edit.\n`;
+  const import_ = imports === '' ? '' : `import type { ${imports} } from 'infernode';\n\n`;
+  return `${head}${import_}export interface ${name} {\n${body}\n}\n`;
+}
+
+/** A name for the interface of a model: that of its file in PascalCase. */
+export function interfaceName(path: string): string {
+  const stem = path.replace(/^.*[/\\]/, '').replace(/\.(onnx|ort)$/i, '');
+  const words = stem.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+  return /^[A-Za-z]/.test(name) ? name : `Model${name}`;
+}
+
+function member(key: string, values: readonly NativeValueInfo[]): string {
+  if (values.length === 0) return `  ${key}: {};`;
+  return [`  ${key}: {`, ...values.map((info) => `    ${property(info.name)}: ${typeOf(info)};`), '  };'].join('\n');
+}
+
+const property = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name));
+
+function typeOf({ kind, optional, elementType, shape }: NativeValueInfo): string {
+  const type = elementTypeOfCode(elementType);
+  if (kind !== 'tensor' || optional || type === undefined) return 'ModelValue';
+  const dims = shape === null ? 'null' : `[${shape.map((dim) => JSON.stringify(dim)).join(', ')}]`;
+  return `ModelTensor<'${type.name}', ${dims}>`;
+}

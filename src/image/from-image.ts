@@ -1,0 +1,116 @@
+import type { ImageFormat, TypedTensor } from 'onnxruntime-common';
+
+import { fromNative, InferenceError, rangeError } from '../errors.js';
+import { loadNative } from '../load-native.js';
+import { OptionReader } from '../options/option-reader.js';
+import { Tensor } from '../tensor/tensor.js';
+import { readPixels, type Pixels } from './image-source.js';
+import type { FromImageOptions, ImageSource } from './image-types.js';
+
+const formats: Readonly<Record<ImageFormat, readonly number[]>> = {
+  RGB: [0, 1, 2],
+  RGBA: [0, 1, 2, 3],
+  BGR: [2, 1, 0],
+  RBG: [0, 2, 1],
+};
+const formatNames = Object.keys(formats) as ImageFormat[];
+const opaque = 4;
+
+/**
+ * A tensor of a picture. The engine crops, resizes and normalises in one pass on a thread of its own. Rejects with
+ * TypeError and RangeError for wrong options, INVALID_ARGUMENT where pixels and sizes do not fit, and IO for a picture
+ * that cannot be decoded.
+ */
+export async function fromImage(
+  source: ImageSource,
+  options: FromImageOptions = {},
+): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>> {
+  const reader = new OptionReader(options, 'image options');
+  const format = reader.oneOf('format', formatNames, 'RGB');
+  const tensorFormat = reader.oneOf('tensorFormat', formatNames, 'RGB');
+  const layout = reader.oneOf('tensorLayout', ['NCHW', 'NHWC'] as const, 'NCHW');
+  const dataType = reader.oneOf('dataType', ['float32', 'uint8'] as const, 'float32');
+  const method = reader.oneOf('method', ['bilinear', 'nearest'] as const, 'bilinear');
+  const { factors, shifts } = readNorm(reader, dataType === 'uint8' ? 1 : 255);
+  const pixels = await readPixels(source, options);
+  const { part, width, height } = readSizes(reader, pixels);
+  const colors = formats[tensorFormat];
+  const how = Float64Array.of(
+    ...[pixels.width, pixels.height, pixels.channels],
+    ...part,
+    ...[width, height, colors.length],
+    ...padded(colors.map((color) => channelOf(color, pixels.channels, formats[format]))),
+    ...padded(colors.map((color) => factors[color] as number)),
+    ...padded(colors.map((color) => shifts[color] as number)),
+    ...[method === 'nearest', layout === 'NCHW', dataType === 'uint8'].map(Number),
+  );
+  const buffer = await new Promise<ArrayBuffer>((resolve, reject) => {
+    loadNative().prepareImage(pixels.data, how, (error, result) => {
+      if (error === undefined) resolve(result as ArrayBuffer);
+      else reject(error as unknown as Error);
+    });
+  }).catch((error: unknown) => {
+    throw fromNative(error);
+  });
+  const dims = layout === 'NCHW' ? [1, colors.length, height, width] : [1, height, width, colors.length];
+  if (dataType === 'uint8') return new Tensor('uint8', new Uint8Array(buffer), dims);
+  return new Tensor('float32', new Float32Array(buffer), dims);
+}
+
+const padded = (numbers: readonly number[]): readonly number[] => [...numbers, 0, 0, 0].slice(0, 4);
+
+/** Which channel of the pixels holds a color: 0 to 3 for red, green, blue and alpha. */
+function channelOf(color: number, channels: number, format: readonly number[]): number {
+  if (color === 3) return channels === 2 || channels === 4 ? channels - 1 : opaque;
+  return channels <= 2 ? 0 : format.indexOf(color);
+}
+
+function readNorm(reader: OptionReader, usual: number): { factors: number[]; shifts: number[] } {
+  const normalize = reader.get('normalize') as { mean?: unknown; std?: unknown } | undefined;
+  if (normalize !== undefined && normalize !== null) {
+    const std = perChannel(reader, 'normalize.std', normalize.std, 1);
+    const mean = perChannel(reader, 'normalize.mean', normalize.mean, 0);
+    return {
+      factors: std.map((each) => 1 / (255 * each)),
+      shifts: mean.map((each, i) => -each / (std[i] as number)),
+    };
+  }
+  const norm = (reader.get('norm') ?? {}) as { mean?: unknown; bias?: unknown };
+  const mean = perChannel(reader, 'norm.mean', norm.mean, usual);
+  const bias = perChannel(reader, 'norm.bias', norm.bias, 0);
+  return { factors: mean.map((each) => 1 / each), shifts: bias.map((each, i) => each / (mean[i] as number)) };
+}
+
+function perChannel(reader: OptionReader, key: string, value: unknown, usual: number): number[] {
+  if (value === undefined) return [usual, usual, usual, usual];
+  if (typeof value === 'number') return [value, value, value, value];
+  if (!Array.isArray(value) || value.length < 3 || !value.every((each) => typeof each === 'number')) {
+    reader.wrong(key, 'a number, or an array of 3 or 4', value);
+  }
+  return [...(value as number[]), usual].slice(0, 4);
+}
+
+/** The part that is taken: left, top, width and height; and the size of the result. */
+function readSizes(reader: OptionReader, pixels: Pixels): { part: number[]; width: number; height: number } {
+  const crop = (reader.get('crop') ?? { x: 0, y: 0, width: pixels.width, height: pixels.height }) as object;
+  const cropReader = new OptionReader(crop, "image options' crop");
+  let [left, top] = [cropReader.integer('x', 0), cropReader.integer('y', 0)];
+  let [partWidth, partHeight] = [cropReader.integer('width', 0), cropReader.integer('height', 0)];
+  if (partWidth === 0 || partHeight === 0 || left + partWidth > pixels.width || top + partHeight > pixels.height) {
+    const actual = `${partWidth} x ${partHeight} at ${left}, ${top}`;
+    throw rangeError(`Invalid image options: 'crop' of ${actual} is not within ${pixels.width} x ${pixels.height}.`);
+  }
+  const width = reader.integer('resizedWidth', partWidth);
+  const height = reader.integer('resizedHeight', partHeight);
+  if (width === 0 || height === 0 || width * height > 2 ** 30) {
+    throw new InferenceError('INVALID_ARGUMENT', `An image of ${width} x ${height} cannot be made.`);
+  }
+  if (reader.oneOf('fit', ['fill', 'cover'] as const, 'fill') === 'cover') {
+    const scale = Math.max(width / partWidth, height / partHeight);
+    const [coverWidth, coverHeight] = [Math.max(1, Math.round(width / scale)), Math.max(1, Math.round(height / scale))];
+    left += Math.floor((partWidth - coverWidth) / 2);
+    top += Math.floor((partHeight - coverHeight) / 2);
+    [partWidth, partHeight] = [coverWidth, coverHeight];
+  }
+  return { part: [left, top, partWidth, partHeight], width, height };
+}

@@ -1,0 +1,93 @@
+import { fileURLToPath } from 'node:url';
+
+import { InferenceError, typeError } from '../errors.js';
+import { bytesOf, describe, typedArrayName } from '../tensor/tensor-data.js';
+
+/** Rows of 8-bit pixels, each of `channels` values: gray, gray and alpha, RGB or RGBA. */
+export interface Pixels {
+  data: Uint8Array;
+  width: number;
+  height: number;
+  channels: number;
+}
+
+/**
+ * The pixels of a source; `size` is that of bare ones. Rejects with TypeError for what is no picture, with
+ * INVALID_ARGUMENT where pixels and sizes do not fit, and with IO where a picture cannot be decoded or `sharp` is not
+ * installed.
+ */
+export async function readPixels(source: unknown, size: { width?: unknown; height?: unknown }): Promise<Pixels> {
+  if (typeof source === 'string' || source instanceof URL) return decoded(pictureOf(source));
+  const name = typedArrayName(source);
+  if (name === 'Uint8Array' || name === 'Uint8ClampedArray') {
+    const bytes = bytesOf(source);
+    return size.width === undefined ? decoded(bytes) : pixelsOf(bytes, size.width, size.height);
+  }
+  if (typeof source === 'object' && source !== null) {
+    const { data, width, height } = source as { data?: unknown; width?: unknown; height?: unknown };
+    const kind = typedArrayName(data);
+    if (kind === 'Uint8Array' || kind === 'Uint8ClampedArray') return pixelsOf(bytesOf(data), width, height);
+  }
+  throw typeError(
+    `An image is pixels ({ data, width, height }), a path, a URL or a file's bytes, got ${describe(source)}.`,
+  );
+}
+
+function pixelsOf(data: Uint8Array, width: unknown, height: unknown): Pixels {
+  for (const [name, side] of Object.entries({ width, height })) {
+    if (!Number.isSafeInteger(side) || (side as number) < 1) {
+      throw typeError(`An image's ${name} must be a whole number from 1 on, got ${String(side)}.`);
+    }
+  }
+  const area = (width as number) * (height as number);
+  const channels = data.length / area;
+  if (!Number.isInteger(channels) || channels < 1 || channels > 4) {
+    const message = `${data.length} bytes are not ${String(width)} x ${String(height)} pixels of 1 to 4 channels.`;
+    throw new InferenceError('INVALID_ARGUMENT', message);
+  }
+  return { data, width: width as number, height: height as number, channels };
+}
+
+function pictureOf(source: string | URL): string | Uint8Array {
+  const text = String(source);
+  const data = /^data:[^,]*;base64,/i.exec(text);
+  if (data !== null) return Buffer.from(text.slice(data[0].length), 'base64');
+  if (/^file:/i.test(text)) return fileURLToPath(text);
+  if (/^https?:/i.test(text)) throw typeError('An image is not fetched: give its bytes, or { data, width, height }.');
+  return text;
+}
+
+/** What this package asks of sharp. */
+interface Sharp {
+  rotate(): Sharp;
+  toColourspace(space: string): Sharp;
+  raw(): Sharp;
+  toBuffer(options: { resolveWithObject: true }): Promise<{
+    data: Uint8Array;
+    info: { width: number; height: number; channels: number };
+  }>;
+}
+
+/** A picture's pixels, turned as its EXIF data says. */
+async function decoded(picture: string | Uint8Array): Promise<Pixels> {
+  let sharp: (picture: string | Uint8Array) => Sharp;
+  try {
+    const name = 'sharp'; // a package that need not be there
+    sharp = ((await import(name)) as { default: typeof sharp }).default;
+  } catch (cause) {
+    const message = 'To decode a picture, install sharp: npm install sharp. Or give pixels: { data, width, height }.';
+    throw new InferenceError('IO', message, undefined, { cause });
+  }
+  try {
+    const { data, info } = await sharp(picture)
+      .rotate()
+      .toColourspace('srgb')
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    return { data, width: info.width, height: info.height, channels: info.channels };
+  } catch (cause) {
+    const path = typeof picture === 'string' ? picture : undefined;
+    const message = `The picture${path === undefined ? '' : ` ${path}`} cannot be decoded: ${(cause as Error).message}`;
+    throw new InferenceError('IO', message, path === undefined ? {} : { path }, { cause });
+  }
+}

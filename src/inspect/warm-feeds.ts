@@ -1,0 +1,61 @@
+import type { Tensor as CommonTensor } from 'onnxruntime-common';
+
+import { InferenceError, rangeError, typeError } from '../errors.js';
+import { nameHint } from '../hints.js';
+import type { NativeValueInfo } from '../native.js';
+import { arrayLength, elementTypeOfCode } from '../tensor/element-types.js';
+import { ExtendedTensor, sizeOf, Tensor } from '../tensor/tensor.js';
+import { describe, wrapBuffer } from '../tensor/tensor-data.js';
+
+/** Dims by the input's name, or a size by the name of a free dim. */
+export type WarmUpShapes = Readonly<Record<string, readonly number[] | number>>;
+
+/**
+ * Zeros for every required input, of the dims that `shapes` gives. Throws TypeError and RangeError for shapes that are
+ * none, and INVALID_ARGUMENT for an input whose dims nothing tells.
+ */
+export function warmFeeds(inputs: readonly NativeValueInfo[], shapes: WarmUpShapes): Record<string, CommonTensor> {
+  if (typeof shapes !== 'object' || (shapes as unknown) === null) {
+    throw typeError(`'shapes' must be an object of dims by input name, got ${describe(shapes)}.`);
+  }
+  const required = inputs.filter(({ overridable }) => !overridable);
+  const symbols = required.flatMap(({ shape }) => shape?.filter((dim) => typeof dim === 'string') ?? []);
+  const known = [...required.map(({ name }) => name), ...symbols.filter((symbol) => symbol !== '')];
+  for (const name of Object.keys(shapes)) {
+    if (!known.includes(name)) {
+      throw rangeError(`There is no input and no free dim '${name}'.${nameHint(name, known, 'inputs and dims')}`);
+    }
+  }
+  return Object.fromEntries(required.map((info) => [info.name, zeros(info, dimsOf(info, shapes))]));
+}
+
+function dimsOf({ name, shape }: NativeValueInfo, shapes: WarmUpShapes): readonly number[] {
+  const given = Object.hasOwn(shapes, name) ? shapes[name] : undefined;
+  if (given !== undefined && typeof given !== 'number') return given;
+  if (shape === null) throw missing(name, 'rank');
+  return shape.map((dim) => {
+    if (typeof dim === 'number') return dim;
+    const size = Object.hasOwn(shapes, dim) ? shapes[dim] : undefined;
+    if (typeof size !== 'number') throw missing(name, dim === '' ? 'free dims' : `dim '${dim}'`);
+    return size;
+  });
+}
+
+function missing(input: string, what: string): InferenceError {
+  const message = `input '${input}': 'shapes' does not tell its ${what}: give { '${input}': [dims] }.`;
+  return new InferenceError('INVALID_ARGUMENT', message, { input });
+}
+
+function zeros({ name, kind, optional, elementType }: NativeValueInfo, dims: readonly number[]): CommonTensor {
+  const type = elementTypeOfCode(elementType);
+  if (kind !== 'tensor' || optional || type === undefined) {
+    throw new InferenceError('INVALID_ARGUMENT', `input '${name}' is no tensor: warm up by a run of your own.`, {
+      input: name,
+    });
+  }
+  const length = arrayLength(type, sizeOf(dims));
+  if (type.array === 'Array') return new Tensor('string', new Array<string>(length).fill(''), dims);
+  const bytesPer = type.bits < 8 ? 1 : type.bits / 8 / type.perElement;
+  const data = wrapBuffer(type.array, new ArrayBuffer(length * bytesPer));
+  return type.common ? new Tensor(type.name as 'float32', data as never, dims) : new ExtendedTensor(type, data, dims);
+}

@@ -1,0 +1,149 @@
+// Cancellation reaches into every kernel: how much an operator computes between two looks at whether its run is to end
+// is counted in the operator's own elementary steps, not timed.
+
+#include <cmath>
+#include <functional>
+
+#include "ops/limits.h"
+
+using namespace infernode;
+using namespace infernode::test;
+
+namespace {
+
+/// Steps that vectors or the matrix unit take, dozens in a nanosecond, and others.
+constexpr double kFast = 1 << 28, kSlow = 1 << 25;
+
+struct LongOp {
+  const char* text;
+  std::int64_t opset;
+  std::function<std::vector<Value>()> inputs;
+  double steps;    ///< multiply-adds, comparisons, elements under windows
+  double between;  ///< most steps between two looks
+};
+
+std::vector<Value> values(std::initializer_list<Tensor> tensors) { return {tensors.begin(), tensors.end()}; }
+Tensor square(DType type, std::int64_t n) { return iota(type, {n, n}, 1, 0); }
+
+const LongOp kLongOps[] = {
+    {"(float[n,k] A, float[m,k] B) => (float[n,m] C) { C = com.microsoft.CDist(A, B) }", 17,
+     [] {
+       return values({noise({1500, 64}), noise({1500, 64})});
+     },
+     1500.0 * 1500 * 64, kSlow},
+    {"(float[n,k] A, float[k,m] B) => (float[n,m] C) { C = MatMul(A, B) }", 17,
+     [] {
+       return values({noise({1200, 1200}), noise({1200, 1200})});
+     },
+     std::pow(1200.0, 3), kFast},
+    {"(float[n,k] A, float[k,m] B) => (float[n,m] C) { C = Gemm(A, B) }", 17,
+     [] {
+       return values({noise({1200, 1200}), noise({1200, 1200})});
+     },
+     std::pow(1200.0, 3), kFast},
+    {"(double[n,k] A, double[k,m] B) => (double[n,m] C) { C = MatMul(A, B) }", 17,
+     [] {
+       return values({square(DType::Float64, 700), square(DType::Float64, 700)});
+     },
+     std::pow(700.0, 3), kFast},
+    {"(int64[n,k] A, int64[k,m] B) => (int64[n,m] C) { C = MatMul(A, B) }", 17,
+     [] {
+       return values({iota(DType::Int64, {1, 8000}), square(DType::Int64, 8000)});
+     },
+     8000.0 * 8000, kSlow},
+    {"(uint8[n,k] A, uint8[k,m] B) => (int32[n,m] C) { C = MatMulInteger(A, B) }", 17,
+     [] {
+       return values({square(DType::UInt8, 1200), square(DType::UInt8, 1200)});
+     },
+     std::pow(1200.0, 3), kFast},
+    {"(int64[n,k] A, int64[k,m] B) => (int64[n,m] C) { C = Einsum<equation=\"ab,bc->ac\">(A, B) }", 17,
+     [] {
+       return values({iota(DType::Int64, {1, 8000}), square(DType::Int64, 8000)});
+     },
+     8000.0 * 8000, kSlow},
+    {"(float[1,c,l] X, float[m,c,k] W) => (float[1,m,o] Y) { Y = Conv(X, W) }", 17,
+     [] {
+       return values({noise({1, 64, 40000}), noise({64, 64, 9})});
+     },
+     64.0 * 39992 * 64 * 9, kFast},
+    {"(double[1,c,h,w] X, double[m,c,i,j] W) => (double[1,m,p,q] Y) { Y = Conv(X, W) }", 17,
+     [] {
+       return values({iota(DType::Float64, {1, 8, 300, 300}), iota(DType::Float64, {1, 8, 9, 9})});
+     },
+     292.0 * 292 * 8 * 81, kSlow},
+    {"(float[1,1,h,w] X, float[1,1,i,j] W) => (float[1,1,p,q] Y) { Y = Conv(X, W) }", 17,
+     [] {
+       return values({noise({1, 1, 1600, 1600}), noise({1, 1, 15, 15})});
+     },
+     1586.0 * 1586 * 225, kFast},
+    {"(float[1,2,h,w] X, float[2,1,i,j] W) => (float[1,2,p,q] Y) { Y = Conv<group=2>(X, W) }", 17,
+     [] {
+       return values({noise({1, 2, 1600, 1600}), noise({2, 1, 15, 15})});
+     },
+     2 * 1586.0 * 1586 * 225, kFast},
+    {"(float[1,1,h,w] X) => (float[1,1,p,q] Y) { Y = LpPool<kernel_shape=[15,15], p=3>(X) }", 17,
+     [] {
+       return values({noise({1, 1, 400, 400})});
+     },
+     386.0 * 386 * 225, kSlow},
+    {"(float[1,1,h,w] X) => (float[1,1,1,1] Y) { Y = GlobalLpPool<p=3>(X) }", 17,
+     [] {
+       return values({noise({1, 1, 4000, 4000})});
+     },
+     4000.0 * 4000, kSlow},
+    {"(double[1,1,h,w] X) => (double[1,1,p,q] Y) { Y = MaxPool<kernel_shape=[15,15]>(X) }", 17,
+     [] {
+       return values({iota(DType::Float64, {1, 1, 600, 600})});
+     },
+     586.0 * 586 * 225, kSlow},
+    {"(float[1,c,h,w] X) => (float[1,c,h,w] Y) { Y = LRN<size=201>(X) }", 17,
+     [] {
+       return values({noise({1, 200, 120, 120})});
+     },
+     200.0 * 120 * 120 * 150, kFast},
+    {"(float[1,1,h,w] X, float[n,5] R) => (float[n,1,p,q] Y) { Y = MaxRoiPool<pooled_shape=[2,2]>(X, R) }", 17,
+     [] {
+       return values({noise({1, 1, 8000, 8000}), f32({1, 5}, {0, 0, 0, 7999, 7999})});
+     },
+     8000.0 * 8000, kSlow},
+    {"(float[1,1,h,w] X, float[n,4] R, int64[n] B) => (float[n,1,p,q] Y) { Y = RoiAlign<output_height=4, "
+     "output_width=4>(X, R, B) }",
+     17,
+     [] {
+       return values({noise({1, 1, 3000, 3000}), f32({1, 4}, {0, 0, 2999, 2999}), i64({1}, {0})});
+     },
+     3000.0 * 3000 * 4, kSlow},
+    {"(float[2,1,h,w] X, float[e] R, float[s] S) => (float[2,1,p,q] Y) { Y = Resize<mode=\"cubic\">(X, R, S) }", 17,
+     [] {
+       return values({noise({2, 1, 1000, 1000}), f32({0}, {}), f32({4}, {1, 1, 2.5, 2.5})});
+     },
+     2 * 2500.0 * 2500 * 8, kSlow},
+    {"(float[n] X, int64[1] K) => (float[k] V, int64[k] I) { V, I = TopK(X, K) }", 17,
+     [] {
+       return values({noise({2000000}), i64({1}, {2000000})});
+     },
+     2e6 * 21, kSlow},
+    {"(float[n] X) => (float[m] Y) { Y = Unique(X) }", 17, [] { return values({noise({1000000})}); }, 1e6 * 20, kSlow},
+    {"(float[n,n] X) => (float D) { D = Det(X) }", 17,
+     [] {
+       return values({noise({600, 600})});
+     },
+     std::pow(600.0, 3) / 3, kSlow},
+    {"(float[n,n] X) => (float[n,n] Y) { Y = com.microsoft.Inverse(X) }", 17,
+     [] {
+       return values({noise({400, 400})});
+     },
+     2 * std::pow(400.0, 3), kSlow},
+};
+
+}  // namespace
+
+TEST_CASE("cancellation, timeout and worker.terminate() reach into every kernel") {
+  for (const LongOp& op : kLongOps) {
+    CAPTURE(op.text);
+    const std::vector<Value> inputs = op.inputs();
+    const std::size_t looks = looks_of(op.text, op.opset, inputs);
+    CHECK(static_cast<double>(looks) >= std::ceil(op.steps / op.between));
+    CHECK(looks_of(op.text, op.opset, inputs, true) == 1);
+  }
+}

@@ -1,0 +1,23 @@
+// Scratch memory of kernels counts against a run's memoryLimit, where it does not come from the run's allocator, too.
+
+#include "ops/limits.h"
+
+using namespace infernode;
+using namespace infernode::test;
+
+TEST_CASE("containers of kernels count against memoryLimit before they are filled") {
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+  check_beyond_budget("(float[1,1,h,w] X, float[n,4] R, int64[n] B) => (float[n,1,1,1] Y) { Y = RoiAlign(X, R, B) }",
+                      17, {noise({1, 1, 4, 4}), f32({1, 4}, {0, 0, 4000, 4000}), i64({1}, {0})}, 64 * kMegabyte);
+  check_beyond_budget(
+      "(float[1,w] X, float[e] R, float[s] S) => (float[1,p] Y) { Y = Resize<mode=\"linear\", antialias=1>(X, R, S) }",
+      18, {noise({1, 1000000}), f32({0}, {}), f32({2}, {1, 0.001f})}, 16 * kMegabyte);
+  check_beyond_budget("(float[n] X) => (float[m] Y) { Y = Unique(X) }", 17, {noise({1000000})}, 8 * kMegabyte);
+  check_beyond_budget("(float[1,n,1] X) => (float[1,n,2] Y) { Y = DFT<axis=1>(X) }", 17, {noise({1, 1000003, 1})},
+                      16 * kMegabyte);
+  check_beyond_budget("(float[n] X, int64[1] K) => (float[k] V, int64[k] I) { V, I = TopK(X, K) }", 17,
+                      {noise({1000000}), i64({1}, {1000000})}, 4 * kMegabyte);
+  check_beyond_budget("(float[n,n] X) => (float D) { D = Det(X) }", 17, {noise({1000, 1000})}, 4 * kMegabyte);
+  check_beyond_budget("(float[n,n] X) => (float[n,n] Y) { Y = com.microsoft.Inverse(X) }", 17, {noise({1000, 1000})},
+                      4 * kMegabyte);
+}

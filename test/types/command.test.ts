@@ -1,0 +1,75 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { projectRoot } from '../../scripts/lib/engine.mjs';
+import { model, node, type TensorInfo } from '../fixtures/onnx-writer.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'infernode-types-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const command = join(projectRoot, 'dist', 'infernode.cjs');
+const info = (name: string, type: TensorInfo['type'], shape: TensorInfo['shape']): TensorInfo => ({
+  name,
+  type,
+  shape,
+});
+
+const bytes = model({
+  nodes: [
+    node('Identity', ['input_ids'], ['last hidden']),
+    node('Mul', ['pixels', 'scale'], ['y']),
+    node('SequenceConstruct', ['pixels'], ['list']),
+  ],
+  inputs: [info('input_ids', 'int64', ['batch', 'sequence']), info('pixels', 'float32', ['batch', 3]), info('scale', 'float32', [1])], // prettier-ignore
+  outputs: [
+    info('last hidden', 'int64', ['batch', 'sequence']),
+    info('y', 'float32', ['batch', 3]),
+    { ...info('list', 'float32', ['batch', 3]), kind: 'sequence' },
+  ],
+  initializers: [{ name: 'scale', type: 'float32', dims: [1], data: Float32Array.of(2) }],
+});
+
+describe('infernode types', () => {
+  const path = join(folder, 'my-bert v2.onnx');
+  const expected = `// Written by \`infernode types my-bert v2.onnx\`: do not edit.
+import type { ModelTensor, ModelValue } from 'infernode';
+
+export interface MyBertV2 {
+  inputs: {
+    input_ids: ModelTensor<'int64', ["batch", "sequence"]>;
+    pixels: ModelTensor<'float32', ["batch", 3]>;
+  };
+  optionalInputs: {
+    scale: ModelTensor<'float32', [1]>;
+  };
+  outputs: {
+    "last hidden": ModelTensor<'int64', ["batch", "sequence"]>;
+    y: ModelTensor<'float32', ["batch", 3]>;
+    list: ModelValue;
+  };
+}
+`;
+
+  it("writes a .d.ts of a model's inputs and outputs", () => {
+    writeFileSync(path, bytes);
+    execFileSync(process.execPath, [command, 'types', path]);
+    expect(readFileSync(join(folder, 'my-bert v2.d.ts'), 'utf8')).toBe(expected);
+    const out = execFileSync(process.execPath, [command, 'types', path, '--out', '-', '--name', 'Mine'], { encoding: 'utf8' }); // prettier-ignore
+    expect(out).toBe(expected.replace('MyBertV2', 'Mine'));
+  });
+
+  it('says what is wrong', () => {
+    const failing = (...args: string[]) => spawnSync(process.execPath, [command, ...args], { encoding: 'utf8' });
+    expect(failing('types', join(folder, 'none.onnx'))).toMatchObject({ status: 1, stderr: expect.stringMatching(/^infernode: .*File doesn't exist/) }); // prettier-ignore
+    expect(failing('types')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('usage: infernode types MODEL'),
+    });
+    expect(failing('--help')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('usage: infernode types MODEL'),
+    });
+    expect(failing('types', path, '--name', 'not a name')).toMatchObject({ status: 1 });
+  });
+});

@@ -1,0 +1,162 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+// @ts-expect-error it has no declarations
+import { PNG } from 'pngjs';
+import { describe, expect, it } from 'vitest';
+import type * as Infernode from '../../../src/index.js';
+import { projectRoot } from '../../../scripts/lib/engine.mjs';
+import { failureOf, ort, ours, tensor } from '../../fixtures/engine.js';
+
+const { Tensor } = ort as typeof Infernode;
+
+/** A picture whose pixel at x, y is [x, y, 7] or [x, y, 7, 200]. */
+function picture(width: number, height: number, channels: 3 | 4 = 4): Infernode.ImageLike {
+  const data = new Uint8ClampedArray(width * height * channels);
+  for (let i = 0; i < width * height; i++) {
+    data.set([i % width, Math.floor(i / width), 7, 200].slice(0, channels), i * channels);
+  }
+  return { data, width, height };
+}
+
+/** What a resize with antialias gives, computed as it is defined: the average by a triangle around each center. */
+function resized(values: number[][], height: number, width: number): number[][] {
+  const line = (from: number[], to: number): number[] =>
+    Array.from({ length: to }, (_, i) => {
+      const scale = from.length / to;
+      const support = Math.max(1, scale);
+      let [sum, weights] = [0, 0];
+      from.forEach((value, j) => {
+        const weight = Math.max(0, 1 - Math.abs((j + 0.5 - (i + 0.5) * scale) / support));
+        sum += weight * value;
+        weights += weight;
+      });
+      return sum / weights;
+    });
+  const turned = (rows: number[][]): number[][] => rows[0]!.map((_, i) => rows.map((row) => row[i]!));
+  const wide = values.map((row) => line(row, width));
+  return turned(turned(wide).map((column) => line(column, height)));
+}
+
+describe.runIf(ours)('Tensor.fromImage', () => {
+  it('takes RGBA and RGB pixels and ImageData-like objects', async () => {
+    for (const channels of [3, 4] as const) {
+      const image = picture(3, 2, channels);
+      const made = await Tensor.fromImage(image, { norm: { mean: 1 } });
+      expect(made).toMatchObject({ type: 'float32', dims: [1, 3, 2, 3] });
+      expect([...made.data]).toEqual([0, 1, 2, 0, 1, 2, 0, 0, 0, 1, 1, 1, 7, 7, 7, 7, 7, 7]);
+      const bare = await Tensor.fromImage(image.data, { width: 3, height: 2, norm: { mean: 1 } });
+      expect([...bare.data]).toEqual([...made.data]);
+    }
+    const usual = await Tensor.fromImage({ data: Uint8Array.of(255, 51, 0), width: 1, height: 1 });
+    expect([...usual.data].map((value) => value.toFixed(4))).toEqual(['1.0000', '0.2000', '0.0000']);
+  });
+
+  it('has formats, layouts and types', async () => {
+    const image = { data: Uint8Array.of(1, 2, 3, 4, 5, 6), width: 2, height: 1 };
+    const of = async (options: any): Promise<number[]> => [...(await Tensor.fromImage(image, { dataType: 'uint8', ...options })).data]; // prettier-ignore
+    expect(await of({})).toEqual([1, 4, 2, 5, 3, 6]);
+    expect(await of({ tensorLayout: 'NHWC' })).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(await of({ tensorFormat: 'BGR' })).toEqual([3, 6, 2, 5, 1, 4]);
+    expect(await of({ tensorFormat: 'RGBA', tensorLayout: 'NHWC' })).toEqual([1, 2, 3, 255, 4, 5, 6, 255]);
+    expect(await of({ format: 'BGR' })).toEqual([3, 6, 2, 5, 1, 4]);
+    const gray = await Tensor.fromImage({ data: Uint8Array.of(9), width: 1, height: 1 }, { dataType: 'uint8' });
+    expect([gray.type, gray.dims, ...gray.data]).toEqual(['uint8', [1, 3, 1, 1], 9, 9, 9]);
+  });
+
+  it('resizes, crops and normalises in one pass', async () => {
+    const [width, height] = [37, 23];
+    const image = picture(width, height);
+    for (const [w, h] of [
+      [10, 7],
+      [80, 50],
+      [37, 5],
+      [1, 1],
+      [16, 23],
+    ] as const) {
+      // prettier-ignore
+      const made = await Tensor.fromImage(image, { resizedWidth: w, resizedHeight: h, norm: { mean: 1 } });
+      expect(made.dims).toEqual([1, 3, h, w]);
+      const columns = resized(
+        Array.from({ length: height }, () => Array.from({ length: width }, (_, x) => x)),
+        h,
+        w,
+      );
+      const rows = resized(
+        Array.from({ length: height }, (_, y) => new Array<number>(width).fill(y)),
+        h,
+        w,
+      );
+      [...columns.flat(), ...rows.flat()].forEach((value, i) => expect(made.data[i]).toBeCloseTo(value, 3));
+    }
+    const crop = { x: 5, y: 3, width: 4, height: 2 };
+    const part = await Tensor.fromImage(image, { crop, dataType: 'uint8', tensorLayout: 'NHWC' });
+    expect([...part.data].filter((_, i) => i % 3 === 0)).toEqual([5, 6, 7, 8, 5, 6, 7, 8]);
+    expect([...part.data].filter((_, i) => i % 3 === 1)).toEqual([3, 3, 3, 3, 4, 4, 4, 4]);
+    const cover = await Tensor.fromImage(picture(8, 4), { resizedWidth: 4, resizedHeight: 4, fit: 'cover', norm: { mean: 1 } }); // prettier-ignore
+    expect([...cover.data.slice(0, 4)]).toEqual([2, 3, 4, 5]);
+    const nearest = await Tensor.fromImage(picture(4, 1), { resizedWidth: 2, method: 'nearest', norm: { mean: 1 } });
+    expect([...nearest.data.slice(0, 2)]).toEqual([1, 3]);
+    const normal = await Tensor.fromImage(
+      { data: Uint8Array.of(255, 0, 51), width: 1, height: 1 },
+      { normalize: { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] } },
+    );
+    [(1 - 0.485) / 0.229, -0.456 / 0.224, (0.2 - 0.406) / 0.225].forEach((value, i) => expect(normal.data[i]).toBeCloseTo(value, 5)); // prettier-ignore
+  });
+
+  it('refuses what is no picture', async () => {
+    const of = (source: any, options?: any) => failureOf(() => Tensor.fromImage(source, options));
+    for (const source of [5, null, {}, { data: [1], width: 1, height: 1 }, new Float32Array(3)]) {
+      expect(await of(source)).toBeInstanceOf(TypeError);
+    }
+    expect(await of({ data: new Uint8Array(5), width: 2, height: 1 })).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(await of(picture(2, 2), { crop: { x: 1, y: 0, width: 2, height: 1 } })).toBeInstanceOf(RangeError);
+    expect(await of(picture(2, 2), { resizedWidth: 1e6, resizedHeight: 1e6 })).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    expect(await of(picture(2, 2), { tensorFormat: 'CMYK' })).toBeInstanceOf(TypeError);
+    expect(await of(picture(2, 2), { norm: { mean: ['1'] } })).toBeInstanceOf(TypeError);
+    expect(await of(new URL('https://localhost/x.png'))).toBeInstanceOf(TypeError);
+  });
+
+  it('decodes files through sharp, or says that it is to be installed', async () => {
+    const path = join(projectRoot, 'examples', 'ocr', 'picture.png');
+    const outcome = await Tensor.fromImage(path, { dataType: 'uint8', tensorLayout: 'NHWC' }).catch(
+      (error: any) => error,
+    );
+    if (!existsSync(join(projectRoot, 'node_modules', 'sharp'))) {
+      expect(outcome).toMatchObject({ code: 'IO', message: expect.stringMatching(/npm install sharp/) });
+      return;
+    }
+    const { width, height } = PNG.sync.read(readFileSync(path));
+    expect(outcome.dims).toEqual([1, height, width, 3]);
+  });
+});
+
+describe.runIf(ours)('a tensor as a picture', () => {
+  const pixels = [0, 1, 0.2, 0.4, 1, 0]; // two pixels, channel by channel
+
+  it('toImageData gives RGBA', () => {
+    const made = tensor('float32', Float32Array.from(pixels), [1, 3, 1, 2]).toImageData();
+    expect(made).toMatchObject({ width: 2, height: 1 });
+    expect([...made.data]).toEqual([0, 51, 255, 255, 255, 102, 0, 255]);
+    const bytes = tensor('uint8', Uint8Array.of(1, 2, 3, 4), [1, 1, 1, 4]);
+    expect([...bytes.toImageData({ tensorLayout: 'NHWC' }).data]).toEqual([1, 2, 3, 4]);
+    expect([...bytes.toImageData({ tensorLayout: 'NHWC', format: 'BGR' }).data]).toEqual([3, 2, 1, 4]);
+    const gray = tensor('uint8', Uint8Array.of(9, 8), [1, 1, 1, 2]);
+    expect([...gray.toImageData().data]).toEqual([9, 9, 9, 255, 8, 8, 8, 255]);
+    expect(() => tensor('float32', Float32Array.of(1, 2), [2]).toImageData()).toThrow(/no picture/);
+  });
+
+  it('toDataURL gives a PNG that others read', () => {
+    const made = tensor('float32', Float32Array.from(pixels), [1, 3, 1, 2]);
+    const url: string = made.toDataURL();
+    const png = PNG.sync.read(Buffer.from(url.replace('data:image/png;base64,', ''), 'base64'));
+    expect([png.width, png.height, ...png.data]).toEqual([2, 1, ...made.toImageData().data]);
+  });
+
+  it('comes back as it was', async () => {
+    const image = picture(5, 3);
+    const back = (await Tensor.fromImage(image, { tensorFormat: 'RGBA' })).toImageData();
+    expect([...back.data]).toEqual([...image.data]);
+  });
+});

@@ -1,0 +1,127 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { failureOf, floats, ort, ours } from '../../fixtures/engine.js';
+import { model, node, type TensorInfo } from '../../fixtures/onnx-writer.js';
+
+const { InferenceSession } = ort;
+const info = (name: string, type: TensorInfo['type'], shape: TensorInfo['shape']): TensorInfo => ({
+  name,
+  type,
+  shape,
+});
+
+/** y = Relu(x w), a fusion of two nodes for x [n, 4]. */
+const bytes = model({
+  nodes: [
+    { ...node('MatMul', ['x', 'w'], ['product']), name: 'multiply' },
+    { ...node('Relu', ['product'], ['y']), name: 'rectify' },
+  ],
+  inputs: [info('x', 'float32', ['n', 4])],
+  outputs: [info('y', 'float32', ['n', 3])],
+  initializers: [{ name: 'w', type: 'float32', dims: [4, 3], data: Float32Array.from({ length: 12 }, (_, i) => i) }],
+});
+
+describe.runIf(ours)('session.graph()', () => {
+  it('has nodes, types, shapes, placement, estimated and measured memory', async () => {
+    const session = await InferenceSession.create(bytes, { graphOptimizationLevel: 'disabled' });
+    const { nodes, values, memory } = session.graph();
+    expect(nodes).toEqual([
+      { name: 'multiply', domain: '', opType: 'MatMul', provider: 'cpu', inputs: ['x', 'w'], outputs: ['product'], madeFrom: [] }, // prettier-ignore
+      {
+        name: 'rectify',
+        domain: '',
+        opType: 'Relu',
+        provider: 'cpu',
+        inputs: ['product'],
+        outputs: ['y'],
+        madeFrom: [],
+      },
+    ]);
+    expect(values.get('x')).toEqual({ name: 'x', type: 'float32', shape: ['n', 4], constantBytes: undefined });
+    expect(values.get('product')).toMatchObject({ type: 'float32', shape: ['n', 3] });
+    expect(memory).toMatchObject({ weightBytes: expect.any(Number), keptBytes: 0, arenaBytes: 0 });
+    expect(memory.weightBytes).toBeGreaterThanOrEqual(48);
+    await session.run({ x: floats(new Array(400).fill(1), [100, 4]) });
+    const after = session.graph().memory;
+    expect(after.arenaBytes).toBeGreaterThanOrEqual(100 * 3 * 4);
+    expect(after.keptBytes).toBeGreaterThanOrEqual(after.arenaBytes);
+    await session.release();
+    expect(await failureOf(() => session.graph())).toMatchObject({ code: 'DISPOSED' });
+  });
+
+  it('is of the graph that runs, and says what nodes were made of', async () => {
+    const session = await InferenceSession.create(bytes);
+    const { nodes } = session.graph();
+    expect(nodes).toHaveLength(1);
+    expect(nodes[0].madeFrom).toEqual(expect.arrayContaining(['multiply']));
+    await session.release();
+  });
+
+  it('says which provider has a node', async () => {
+    const session = await InferenceSession.create(bytes, {
+      graphOptimizationLevel: 'disabled',
+      executionProviders: [{ name: 'null', ops: ['Relu'] }, 'cpu'],
+    });
+    const providers = session.graph().nodes.map(({ opType, provider }: any) => [opType, provider]);
+    expect(providers).toContainEqual(['MatMul', 'cpu']);
+    expect(providers.some(([, provider]: string[]) => provider === 'null')).toBe(true);
+    await session.release();
+  });
+});
+
+describe.runIf(ours)('session.describe()', () => {
+  it('is for people', async () => {
+    const session = await InferenceSession.create(bytes, { graphOptimizationLevel: 'disabled' });
+    const text = session.describe();
+    expect(text).toMatch(/^Model '.*'.*IR version \d+, operator sets ai\.onnx \d+\n/);
+    expect(text).toMatch(/\nInputs\n {2}x: float32\[n, 4\]\nOutputs\n {2}y: float32\[n, 3\]\nNodes that run: 2\n/);
+    expect(text).toContain('\n  1 MatMul on cpu');
+    expect(text).toMatch(/weights and other constants: \d+ bytes/);
+    await session.release();
+  });
+});
+
+describe.runIf(ours)('session.warmUp(shapes)', () => {
+  let session: any;
+  beforeAll(async () => {
+    session = await InferenceSession.create(bytes);
+  });
+
+  it('runs each of the shapes on zeros', async () => {
+    await session.warmUp({ x: [2, 4] }, { n: 50 });
+    expect(session.graph().memory.arenaBytes + session.graph().memory.keptBytes).toBeGreaterThanOrEqual(0);
+    const summary = await profiled(() => session.warmUp({ x: [2, 4] }, { n: 50 }));
+    expect(summary.runs).toBe(2);
+  });
+
+  it('needs no shapes where none are free', async () => {
+    const fixed = await InferenceSession.create(bytes, { freeDimensionOverrides: { n: 3 } });
+    await fixed.warmUp();
+    await fixed.release();
+  });
+
+  it('says what is missing or not there', async () => {
+    expect(await failureOf(() => session.warmUp())).toMatchObject({ code: 'INVALID_ARGUMENT', input: 'x' });
+    expect((await failureOf(() => session.warmUp({}))).message).toBe("input 'x': 'shapes' does not tell its dim 'n': give { 'x': [dims] }."); // prettier-ignore
+    const error = await failureOf(() => session.warmUp({ m: 3 }));
+    expect(error).toBeInstanceOf(RangeError);
+    expect(error.message).toMatch(/no input and no free dim 'm'/);
+    expect(await failureOf(() => session.warmUp({ x: [1, 5] }))).toMatchObject({ code: 'SHAPE_MISMATCH', input: 'x' });
+  });
+
+  async function profiled(action: () => Promise<void>): Promise<any> {
+    const { mkdtempSync, rmSync } = await import('node:fs');
+    const { tmpdir } = await import('node:os');
+    const { join } = await import('node:path');
+    const folder = mkdtempSync(join(tmpdir(), 'infernode-inspect-'));
+    const before = process.cwd();
+    process.chdir(folder);
+    try {
+      session.startProfiling();
+      await action();
+      return session.endProfiling();
+    } finally {
+      process.chdir(before);
+      rmSync(folder, { recursive: true });
+    }
+  }
+});
