@@ -93,6 +93,29 @@ describe('session options', () => {
     expect(parse({ extra: { x: shared, y: shared } }).native.config).toHaveLength(2); // not a cycle
   });
 
+  it('refuse an extra that is nested too deeply', () => {
+    let extra: object = {};
+    for (let i = 0; i < 100_000; ++i) extra = { a: extra };
+    expect(() => parse({ extra })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', name: 'TypeError' }));
+    expect(() => parseRunOptions({ extra })).toThrow("'extra' is nested deeper than 64 levels");
+  });
+
+  it('are own properties only', () => {
+    expect(parse(Object.create({ executionMode: 'nonsense', extra: 7 })).native).toEqual(parse({}).native);
+    const polluted = Object.prototype as Record<string, unknown>;
+    polluted['executionMode'] = 'nonsense';
+    polluted['name'] = 'cuda';
+    try {
+      expect(() => parse({})).not.toThrow();
+      expect(() => parse({ executionProviders: [{}] as never })).toThrow(
+        "'executionProviders[0].name' must be a string",
+      );
+    } finally {
+      delete polluted['executionMode'];
+      delete polluted['name'];
+    }
+  });
+
   it('take external data in every form', async () => {
     const bytes = Uint8Array.of(1, 2, 3);
     const { native, blobs } = parse({
