@@ -95,11 +95,13 @@ std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& si
 
 }  // namespace
 
-const ConvMethod kConvBlockedDepthwise{
-    "blocked.depthwise", [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms,
-    nullptr, make};
-const ConvMethod kConvBlockedDepthwiseAny{
-    "blocked.depthwise.any", [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); },
-    terms, nullptr, make};
+void register_conv_blocked_depthwise(ConvMethods& methods) {
+  methods.add({"blocked.depthwise", 180,
+               [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms, nullptr,
+               make});
+  methods.add({"blocked.depthwise.any", 190,
+               [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); }, terms, nullptr,
+               make});
+}
 
 }  // namespace infernode::ops

@@ -152,9 +152,11 @@ cost::Terms unit_terms(const ConvSite& site) {
 
 }  // namespace
 
-const ConvMethod kConvFew{"few", can_run_by<ConvWay::kFew>, few_terms, make_by<ConvWay::kFew>};
-const ConvMethod kConvDirect{"direct", can_run_by<ConvWay::kDirect>, direct_terms, make_by<ConvWay::kDirect>};
-const ConvMethod kConvColumns{"columns", can_run_by<ConvWay::kColumns>, columns_terms, make_by<ConvWay::kColumns>};
-const ConvMethod kConvUnit{"unit", can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>};
+void register_conv_dense(ConvMethods& methods) {
+  methods.add({"few", 60, can_run_by<ConvWay::kFew>, few_terms, make_by<ConvWay::kFew>});
+  methods.add({"direct", 70, can_run_by<ConvWay::kDirect>, direct_terms, make_by<ConvWay::kDirect>});
+  methods.add({"columns", 80, can_run_by<ConvWay::kColumns>, columns_terms, make_by<ConvWay::kColumns>});
+  methods.add({"unit", 90, can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>});
+}
 
 }  // namespace infernode::ops

@@ -200,7 +200,7 @@ cost::Terms terms(const ConvSite& site) {
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
   for (const ConvChoice& choice : conv_choices(site, ConvLayout::Planar)) {
-    if (choice.method == &kConvDft) continue;
+    if (choice.method->make == make) continue;
     const std::optional<Found> found = find(*site.weight);
     ConvSite with = site;
     with.rung = choice.rung;
@@ -214,6 +214,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvDft{"dft", can_run, terms, make, nullptr, fits_weight};
+void register_conv_dft(ConvMethods& methods) { methods.add({"dft", 10, can_run, terms, make, nullptr, fits_weight}); }
 
 }  // namespace infernode::ops

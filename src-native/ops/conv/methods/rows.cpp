@@ -324,6 +324,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvRows{"rows", can_run, terms, make};
+void register_conv_rows(ConvMethods& methods) { methods.add({"rows", 50, can_run, terms, make}); }
 
 }  // namespace infernode::ops

@@ -260,6 +260,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvToom{"toom", can_run, terms, make, nullptr, fits_weight};
+void register_conv_toom(ConvMethods& methods) { methods.add({"toom", 20, can_run, terms, make, nullptr, fits_weight}); }
 
 }  // namespace infernode::ops

@@ -97,6 +97,8 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvWinograd{"winograd", can_run, terms, make, nullptr, fits_weight};
+void register_conv_winograd(ConvMethods& methods) {
+  methods.add({"winograd", 30, can_run, terms, make, nullptr, fits_weight});
+}
 
 }  // namespace infernode::ops
