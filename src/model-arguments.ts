@@ -84,5 +84,5 @@ function optionsOf(value: unknown): SessionOptions {
   if (value === undefined) return {};
   if (typeof value !== 'object' || value === null) throw typeError("'options' must be an object.");
   if (Array.isArray(value)) throw typeError("'options' must be an object, got Array.");
-  return value;
+  return Object.assign(Object.create(null) as object, value); // what is inherited does not count
 }

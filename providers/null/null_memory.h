@@ -5,7 +5,7 @@
 
 namespace infernode::provider {
 
-inline constexpr tensor::Device kNullDevice{tensor::Device::Kind::Null, 0};
+inline constexpr tensor::Device kNullDevice{"null", 0};
 
 /// Host memory that says it is a device's, so that code which forgets a copy is found out.
 class NullAllocator final : public tensor::Allocator {

@@ -2,14 +2,16 @@
 // never be called, and neither would one of two of the same name.
 const groups = [
   { folder: 'src-native/ops/', registry: 'kernel::OpRegistrar' },
+  { folder: 'src-native/ops/conv/methods/', registry: 'ConvMethods' },
   { folder: 'src-native/fusions/', registry: 'FusionRegistry' },
 ];
-const definition = /^.*\bregister_\w+\s*\(\s*[\w:]*(?:OpRegistrar|FusionRegistry)\s*&\s*\w*\s*\)\s*\{/gm;
 
 export function check(files, read) {
   const problems = [];
   for (const { folder, registry } of groups) {
     const seen = new Map();
+    const type = registry.split('::').at(-1);
+    const definition = new RegExp(`^.*\\bregister_\\w+\\s*\\(\\s*[\\w:]*${type}\\s*&\\s*\\w*\\s*\\)\\s*\\{`, 'gm');
     const collected = new RegExp(`^void (register_[a-z0-9_]+)\\(${registry}& [a-z]+\\) \\{`);
     for (const path of files.filter((name) => name.startsWith(folder) && name.endsWith('.cpp'))) {
       for (const [line] of read(path).matchAll(definition)) {

@@ -38,7 +38,7 @@ export function markdown(schema) {
   );
   return `# Options
 
-Written by \`node scripts/options.mjs\` from \`${schemaPath}\`, which says how an option is added. (+) marks what onnxruntime-node does
+Written by \`node scripts/options.mjs\` from \`${schemaPath}\`, whose rules stand in \`scripts/options/schema.mjs\`. (+) marks what onnxruntime-node does
 not have. All errors have a \`code\`: INVALID_ARGUMENT where none is named. A key that is not known is ignored; one that is nearly that of an
 option gives one warning. A value of \`undefined\` counts as not given.
 

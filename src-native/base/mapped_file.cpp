@@ -26,8 +26,9 @@
 namespace infernode {
 namespace {
 
-[[noreturn]] void fail_io(const char* action, const std::string& path, std::string_view reason) {
-  fail(ErrorCode::Io, cat("cannot ", action, " ", path, ": ", reason), {.path = path});
+[[noreturn]] void fail_io(const char* action, const std::string& path, std::string_view reason, bool memory = false) {
+  fail(memory ? ErrorCode::OutOfMemory : ErrorCode::Io, cat("cannot ", action, " ", path, ": ", reason),
+       {.path = path});
 }
 
 /// Read: never waits for the other end of a pipe, and `identity` throws for what is not a regular file.
@@ -36,7 +37,10 @@ enum class Open { Read, Write };
 #if defined(_WIN32)
 
 [[noreturn]] void fail_system(const char* action, const std::string& path) {
-  fail_io(action, path, std::system_category().message(static_cast<int>(GetLastError())));
+  const DWORD reason = GetLastError();
+  const bool memory =
+      reason == ERROR_NOT_ENOUGH_MEMORY || reason == ERROR_OUTOFMEMORY || reason == ERROR_COMMITMENT_LIMIT;
+  fail_io(action, path, std::system_category().message(static_cast<int>(reason)), memory);
 }
 
 std::wstring wide(const std::string& utf8) {
@@ -102,7 +106,7 @@ uint64_t process_id() noexcept { return GetCurrentProcessId(); }
 #else
 
 [[noreturn]] void fail_system(const char* action, const std::string& path) {
-  fail_io(action, path, std::generic_category().message(errno));
+  fail_io(action, path, std::generic_category().message(errno), errno == ENOMEM);
 }
 
 template <class F>

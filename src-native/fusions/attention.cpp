@@ -134,6 +134,10 @@ std::vector<graph::ValueId> replace_repeats(const Match& match, graph::GraphPatc
 }  // namespace
 
 void register_attention(FusionRegistry& registry) {
+  registry.describe({"AttentionFusion", "AttentionGroupFusion", "AttentionTransposeFusion"},
+                    "scaled dot-product attention becomes `FusedAttention`, with the repeating of heads and the "
+                    "Transposes around it; probabilities that others read are its second output",
+                    "other than three or four dims of float32; a mask that widens batch or heads");
   const std::string plain = ") => (y) { t = infernode.FusedMatMul(q, k)  p = Softmax(t)  ",
                     masked = ", m) => (y) { t = infernode.FusedMatMul(q, k)  s = Add(t, m)  p = Softmax(s)  ";
   registry.add({"AttentionFusion", 2, "(q, k, v" + plain + "y = MatMul(p, v) }", guard, replace});

@@ -56,6 +56,8 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 }  // namespace
 
 void register_depth_space(FusionRegistry& registry) {
+  registry.describe({"DepthToSpaceFusion"}, "sees DepthToSpace and SpaceToDepth in Reshape, Transpose, Reshape",
+                    "the permutation is another");
   registry.add({"DepthToSpaceFusion", 1,
                 "(x, c_a, c_b) => (y) { r = Reshape(x, c_a)  t = Transpose(r)  y = Reshape(t, c_b) }", guard, replace});
 }

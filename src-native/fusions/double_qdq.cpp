@@ -36,6 +36,8 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch&) { re
 }  // namespace
 
 void register_double_qdq(FusionRegistry& registry) {
+  registry.describe({"DoubleQDQPairsRemover"}, "drops a dequantizing and quantizing that give what was there",
+                    "scales or zero points differ");
   registry.add({"DoubleQDQPairsRemover", 1,
                 "(x, c_s, o_z, c_t, o_v) => (y) { s_d = DequantizeLinear(x, c_s, o_z)  "
                 "y = QuantizeLinear(s_d, c_t, o_v) }",

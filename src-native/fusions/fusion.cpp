@@ -45,7 +45,8 @@ FusionSet::~FusionSet() = default;
 namespace {
 
 /// Puts the fusion's replacement in the match's place.
-void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const Match& match) {
+void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const Match& match,
+             graph::Consumers& consumers) {
   const std::size_t nodes_before = graph.node_count();
   const std::string provider = match.node(0).provider;
   graph::GraphPatch patch(graph);
@@ -62,7 +63,7 @@ void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const M
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     patch.replace_uses(match.value(pattern.graph().value(pattern.graph().outputs()[o]).name), outputs[o]);
   }
-  patch.apply();
+  patch.apply(consumers);
   for (std::size_t n = nodes_before; n < graph.node_count(); ++n) {
     graph.node(static_cast<NodeId>(n)).provider = provider;
   }
@@ -89,9 +90,8 @@ bool FusionSet::apply(Graph& graph, std::string_view provider, std::vector<std::
       const std::optional<Match> match = match_at(entry.pattern, graph, id, consumers);
       if (!match || std::any_of(match->nodes().begin(), match->nodes().end(), elsewhere)) continue;
       if (entry.fusion.guard != nullptr && !entry.fusion.guard(*match)) continue;
-      replace(graph, entry.fusion, entry.pattern, *match);
+      replace(graph, entry.fusion, entry.pattern, *match, consumers);
       applied.emplace_back(entry.fusion.name);
-      consumers = graph.consumers();
       changed = true;
       break;
     }

@@ -64,6 +64,8 @@ std::vector<graph::ValueId> replace_cast_scale(const Match& match, graph::GraphP
 }  // namespace
 
 void register_gather_dequantize(FusionRegistry& registry) {
+  registry.describe({"GatherDequantizeFusion"}, "gathers codes and dequantizes those",
+                    "scales lie along the gathered axis");
   registry.add({"GatherDequantizeFusion", 1,
                 "(c_q, c_s, o_z, i) => (y) { s_m = DequantizeLinear(c_q, c_s, o_z)  y = Gather(s_m, i) }",
                 guard_dequantize, replace_dequantize});

@@ -97,6 +97,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 }  // namespace
 
 void register_label_encoders(FusionRegistry& registry) {
+  registry.describe({"LabelEncoderFusion"}, "two LabelEncoders in a row become one");
   registry.add({"LabelEncoderFusion", 1,
                 "(x) => (y) { m = ai.onnx.ml.LabelEncoder(x)  y = ai.onnx.ml.LabelEncoder(m) }", guard, replace});
 }

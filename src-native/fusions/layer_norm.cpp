@@ -101,6 +101,11 @@ std::vector<graph::ValueId> replace_rms(const Match& match, graph::GraphPatch& p
 }  // namespace
 
 void register_layer_norm(FusionRegistry& registry) {
+  registry.describe({"LayerNormFusion"}, "LayerNormalization from its parts; level 1 from opset 17 on, else level 2",
+                    "the means run over other than the same last axes; scale or bias have other dims");
+  registry.describe({"SimplifiedLayerNormFusion"},
+                    "x / sqrt(mean(x^2) + epsilon) * scale becomes `SimplifiedLayerNormalization`",
+                    "the mean runs over other than the last axes");
   struct Casts {
     std::string input, before, after;  // free value, its cast, the result's cast
     std::string normal;                // what is multiplied by the scale

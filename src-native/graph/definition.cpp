@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "graph/verifier.h"
@@ -225,6 +226,26 @@ std::string normal_domain(std::string_view domain) { return domain == "ai.onnx" 
 int64_t opset_of(const std::map<std::string, int64_t>& opsets, std::string_view domain) {
   const auto at = opsets.find(std::string(domain));
   return at == opsets.end() ? 1 : at->second;
+}
+
+std::vector<std::string> drop_replaced_initializers(GraphDef& def) {
+  std::unordered_set<std::string_view> kept;
+  std::vector<std::string> dropped;
+  const auto is_replaced = [&](const auto& initializer) {
+    if (initializer.first.empty() || kept.insert(initializer.first).second) return false;
+    dropped.push_back(initializer.first);
+    return true;
+  };
+  std::vector<std::pair<std::string, tensor::Value>>& all = def.initializers;
+  std::vector<bool> replaced(all.size());
+  for (size_t i = all.size(); i-- > 0;) replaced[i] = is_replaced(all[i]);
+  if (dropped.empty()) return dropped;
+  std::vector<std::pair<std::string, tensor::Value>> last;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!replaced[i]) last.push_back(std::move(all[i]));
+  }
+  all = std::move(last);
+  return dropped;
 }
 
 std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::string, int64_t>& opsets,

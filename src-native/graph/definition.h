@@ -65,6 +65,10 @@ std::string normal_domain(std::string_view domain);
 /// The version of `domain` among imports. Not imported: 1.
 std::int64_t opset_of(const std::map<std::string, std::int64_t>& opsets, std::string_view domain);
 
+/// Where initializers of the graph itself share a name, the last one counts: drops the others and returns their names.
+/// Nested graphs stay as they are.
+std::vector<std::string> drop_replaced_initializers(GraphDef& def);
+
 /// Makes the graph; nested graphs capture what they read from outside. Nodes may come in any order and are put into a
 /// valid one. Throws InvalidModel, naming the culprit, for duplicate names, undefined inputs, cycles, outputs that
 /// nothing produces and nesting beyond the limit. `checkpoint` is called now and then; what it throws ends the work.
@@ -77,7 +81,8 @@ std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::stri
 std::vector<NodeId> inline_function(Graph& graph, NodeId node, const FunctionDef& function);
 
 /// Replaces every node that calls one of `functions` (by domain, name and overload), in subgraphs and in bodies too.
-/// Throws InvalidModel for functions that call themselves and for expansions beyond a million nodes.
+/// Throws InvalidModel for functions that call themselves and for expansions beyond a million nodes or 256 MiB, before
+/// any is made.
 void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions);
 
 /// Names of a graph's values as a file must spell them: a captured value has the name it has outside, and no local name

@@ -1,14 +1,38 @@
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "graph/definition.h"
 
 namespace infernode::graph {
 namespace {
 
-constexpr size_t kMaxInlinedNodes = 1'000'000;
+constexpr size_t kMaxInlinedNodes = 1'000'000, kMaxInlinedBytes = size_t{256} << 20;
 constexpr size_t kMaxCallDepth = 64;
+
+/// What nodes take: `bytes` is a guess that errs on the small side. Sums end at the largest number.
+struct Size {
+  size_t nodes = 0, bytes = 0;
+  Size& operator+=(const Size& more) {
+    if (add_overflows(nodes, more.nodes, nodes)) nodes = std::numeric_limits<size_t>::max();
+    if (add_overflows(bytes, more.bytes, bytes)) bytes = std::numeric_limits<size_t>::max();
+    return *this;
+  }
+};
+
+/// Tensors and graphs of attributes are shared, lists are not.
+size_t copied_bytes(const Attribute& attribute) {
+  const auto bytes = [](const auto& value) -> size_t {
+    if constexpr (requires { value.data(), value.size(); }) {
+      return value.size() * sizeof *value.data();
+    } else {
+      return 0;
+    }
+  };
+  return std::visit(bytes, attribute);
+}
 
 class Inliner {
  public:
@@ -18,6 +42,14 @@ class Inliner {
       INFERNODE_CHECK(added, ErrorCode::InvalidModel, "function '", f.name, "' of domain '", f.domain,
                       "' is defined more than once");
     }
+  }
+
+  /// Throws InvalidModel where the graph would become too large.
+  void check_size(const Graph& graph) {
+    const Size size = size_of(graph);
+    INFERNODE_CHECK(size.nodes <= kMaxInlinedNodes && size.bytes <= kMaxInlinedBytes, ErrorCode::InvalidModel,
+                    "the model's functions expand to more than ", kMaxInlinedNodes, " nodes, or ",
+                    kMaxInlinedBytes >> 20, " MiB of them");
   }
 
   void expand(Graph& graph) {
@@ -43,24 +75,66 @@ class Inliner {
                       "calls of functions are nested deeper than ", kMaxCallDepth, " levels at node ",
                       describe(graph, node));
       const std::vector<NodeId> added = inline_function(graph, id, f);
-      total_ += added.size();
-      INFERNODE_CHECK(total_ <= kMaxInlinedNodes, ErrorCode::InvalidModel, "the model's functions expand to more than ",
-                      kMaxInlinedNodes, " nodes");
       calls_.push_back(&f);
       expand(graph, added);
       calls_.pop_back();
     }
   }
 
+  const FunctionDef* find(std::string_view domain, const std::string& name, const std::string& overload) const {
+    const auto at = functions_.find(Key(domain, name, overload));
+    return at == functions_.end() ? nullptr : at->second;
+  }
+
+  /// What a call of the function adds. Nothing for one that is being counted: it calls itself, which expand() refuses.
+  Size size_of(const FunctionDef& function) {
+    const auto [at, fresh] = sizes_.emplace(&function, Size{});
+    if (!fresh) return at->second;
+    const Size size = size_of(function.body);
+    return sizes_[&function] = size;
+  }
+
+  Size size_of(const GraphDef& graph) {
+    Size size;
+    for (const NodeDef& node : graph.nodes) {
+      size += size_of_node(node.attributes);
+      if (const FunctionDef* callee = find(normal_domain(node.domain), node.op_type, node.overload))
+        size += size_of(*callee);
+      for (const GraphAttribute& attribute : node.graphs) {
+        for (const auto& body : attribute.graphs) size += size_of(*body);
+      }
+    }
+    return size;
+  }
+
+  Size size_of(const Graph& graph) {
+    Size size;
+    for (NodeId id = 0; id < static_cast<NodeId>(graph.node_count()); ++id) {
+      const Node& node = graph.node(id);
+      if (const FunctionDef* callee = find(node.domain, node.op_type, node.overload)) size += size_of(*callee);
+      for (const auto& body : subgraphs(node)) size += size_of(*body);
+    }
+    return size;
+  }
+
+  static Size size_of_node(const Attributes& attributes) {
+    Size size{1, sizeof(Node) + sizeof(ValueInfo)};
+    for (const auto& [name, attribute] : attributes) size.bytes += copied_bytes(attribute);
+    return size;
+  }
+
   std::map<Key, const FunctionDef*> functions_;
+  std::map<const FunctionDef*, Size> sizes_;
   std::vector<const FunctionDef*> calls_;
-  size_t total_ = 0;
 };
 
 }  // namespace
 
 void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions) {
-  if (!functions.empty()) Inliner(functions).expand(graph);
+  if (functions.empty()) return;
+  Inliner inliner(functions);
+  inliner.check_size(graph);
+  inliner.expand(graph);
 }
 
 NameTable::NameTable(const Graph& graph, const NameTable* outer) : outer_(outer), names_(graph.values().size()) {

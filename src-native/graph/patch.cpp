@@ -55,10 +55,34 @@ void GraphPatch::fold(ValueId value, tensor::Value constant) {
   folds_.push_back({value, std::move(constant)});
 }
 
-void GraphPatch::apply() {
+void GraphPatch::enter(NodeId id) {
+  if (consumers_ == nullptr) return;
+  const auto add = [&](ValueId v) {
+    std::vector<NodeId>& readers = consumers_->at(static_cast<size_t>(v));
+    readers.insert(std::ranges::upper_bound(readers, id), id);
+  };
+  const Node& node = graph_.node(id);
+  for (ValueId v : node.inputs)
+    if (v != kNoValue) add(v);
+  for (ValueId v : implicit_inputs(node)) add(v);
+}
+
+void GraphPatch::leave(NodeId id) {
+  if (consumers_ == nullptr) return;
+  const Node& node = graph_.node(id);
+  const auto drop = [&](ValueId v) { std::erase(consumers_->at(static_cast<size_t>(v)), id); };
+  for (ValueId v : node.inputs)
+    if (v != kNoValue) drop(v);
+  for (ValueId v : implicit_inputs(node)) drop(v);
+}
+
+void GraphPatch::apply(Consumers* consumers) {
+  consumers_ = consumers;
+  if (consumers != nullptr) consumers->resize(graph_.values_.size());
   edits_ = 0;
   for (NodeId id : removed_) {
     Node& node = graph_.node(id);
+    if (!node.removed) leave(id);
     node.removed = true;
     for (ValueId v : node.outputs)
       if (v != kNoValue && graph_.value(v).producer == id) graph_.value(v).producer = kNoNode;
@@ -67,6 +91,7 @@ void GraphPatch::apply() {
     Node& node = graph_.node(id);
     if (std::ranges::find(removed_, id) != removed_.end()) continue;
     node.removed = false;
+    enter(id);
     for (ValueId v : node.outputs) {
       if (v == kNoValue) continue;
       ValueInfo& info = graph_.value(v);
@@ -76,9 +101,15 @@ void GraphPatch::apply() {
       info.producer = id;
     }
   }
-  for (const InputEdit& edit : input_edits_) graph_.node(edit.node).inputs.at(edit.index) = edit.to;
+  for (const InputEdit& edit : input_edits_) {
+    Node& node = graph_.node(edit.node);
+    if (!node.removed) leave(edit.node);
+    node.inputs.at(edit.index) = edit.to;
+    if (!node.removed) enter(edit.node);
+  }
   for (Fold& fold : folds_) apply_fold(fold.value, std::move(fold.constant));
   apply_replacements();
+  if (consumers != nullptr) consumers->resize(graph_.values_.size());
 }
 
 void GraphPatch::detach(ValueId value) {
@@ -88,6 +119,7 @@ void GraphPatch::detach(ValueId value) {
   Node& node = graph_.node(producer);
   const bool alone = std::ranges::all_of(node.outputs, [&](ValueId v) { return v == kNoValue || v == value; });
   if (alone) {
+    if (!node.removed) leave(producer);
     node.removed = true;
     return;
   }
@@ -119,12 +151,25 @@ void GraphPatch::apply_replacements() {
     }
     fail(ErrorCode::Internal, cat("a patch replaces '", graph_.value(v).name, "' in a circle"));
   };
-  for (Node& node : graph_.nodes_) {
-    if (node.removed) continue;
+  const auto redirect = [&](NodeId id) {
+    Node& node = graph_.node(id);
     for (ValueId& v : node.inputs)
       if (v != kNoValue) v = target(v);
     for (const auto& subgraph : subgraphs(node))
       for (Capture& c : subgraph->mutable_captures()) c.outer = target(c.outer);
+  };
+  if (consumers_ != nullptr) {
+    for (const auto& [from, now] : to) {
+      for (const NodeId reader : std::vector<NodeId>(consumers_->at(static_cast<size_t>(from)))) {
+        leave(reader);
+        redirect(reader);
+        enter(reader);
+      }
+    }
+  } else {
+    for (size_t n = 0; n < graph_.nodes_.size(); ++n) {
+      if (!graph_.nodes_[n].removed) redirect(static_cast<NodeId>(n));
+    }
   }
   for (const Replacement& r : replacements_)
     if (graph_.is_output(r.from) && target(r.from) != r.from) replace_output(r.from, target(r.from));
@@ -156,7 +201,8 @@ void GraphPatch::replace_output(ValueId from, ValueId to) {
   }
   detach(from);
   graph_.value(from).constant = {};
-  graph_.add_node(std::move(identity));
+  const NodeId added = graph_.add_node(std::move(identity));
+  enter(added);
 }
 
 }  // namespace infernode::graph

@@ -9,6 +9,9 @@
 
 namespace infernode::graph {
 
+/// Live nodes that read each value, as Graph::consumers() gives them.
+using Consumers = std::vector<std::vector<NodeId>>;
+
 /// A set of edits collected against one graph and applied at once: the only way passes change a graph. Ids handed out
 /// by the patch are valid right away for use inside it.
 class GraphPatch {
@@ -30,7 +33,10 @@ class GraphPatch {
   void fold(ValueId value, tensor::Value constant);
   bool empty() const { return edits_ == 0; }
   /// Applies all edits and leaves the graph consistent (producers, names). Called once.
-  void apply();
+  void apply() { apply(nullptr); }
+  /// The same for who applies many patches: `consumers` are the graph's before and after, and the time taken is that of
+  /// what the patch touches, not of the graph.
+  void apply(Consumers& consumers) { apply(&consumers); }
 
  private:
   struct Replacement {
@@ -45,6 +51,10 @@ class GraphPatch {
     ValueId value;
     tensor::Value constant;
   };
+  void apply(Consumers* consumers);
+  /// The node's inputs and captures enter or leave the consumers.
+  void enter(NodeId id);
+  void leave(NodeId id);
   /// Makes `value` a value without producer; a node left without outputs goes.
   void detach(ValueId value);
   void apply_fold(ValueId value, tensor::Value constant);
@@ -58,6 +68,7 @@ class GraphPatch {
   std::vector<Replacement> replacements_;
   std::vector<InputEdit> input_edits_;
   std::vector<Fold> folds_;
+  Consumers* consumers_ = nullptr;  ///< kept while the patch is applied
 };
 
 }  // namespace infernode::graph

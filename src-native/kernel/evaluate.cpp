@@ -16,27 +16,6 @@ using tensor::DType;
 using tensor::Tensor;
 using tensor::Value;
 
-ValueType type_of(const Value& value) {
-  if (value.is_tensor()) return ValueType::tensor(value.tensor().dtype(), graph::to_sym(value.tensor().shape()));
-  if (value.is_sequence()) {
-    const tensor::Sequence& sequence = value.sequence();
-    if (sequence.elem != DType::Undefined) return ValueType::sequence(ValueType::tensor(sequence.elem));
-    return ValueType::sequence(sequence.items.empty() ? ValueType{} : type_of(sequence.items.front()));
-  }
-  if (value.is_optional())
-    return ValueType::optional(value.optional().item ? type_of(*value.optional().item) : ValueType{});
-  if (value.is_map()) {
-    const tensor::Map& map = value.map();
-    return ValueType::map(map.keys.dtype(), map.values.empty() ? ValueType{} : type_of(map.values.front()));
-  }
-  if (value.is_sparse()) {
-    ValueType type = ValueType::tensor(value.sparse().values.dtype(), graph::to_sym(value.sparse().shape));
-    type.kind = ValueType::Kind::SparseTensor;
-    return type;
-  }
-  return {};
-}
-
 class UnsharedPacker final : public WeightPacker {
  public:
   explicit UnsharedPacker(const Graph& graph) : graph_(graph) {}
@@ -70,16 +49,25 @@ class EvaluatedSubgraph final : public SubgraphRunner {
   std::vector<Value> run(KernelContext& ctx, std::vector<Value> inputs) const override {
     RunContext inner = ctx.run();
     if (++inner.depth > graph::kMaxSubgraphDepth) fail(ErrorCode::InvalidModel, "subgraphs are nested too deeply");
-    std::vector<Value> captured;
-    for (std::size_t i = 0; i < graph_->captures().size(); ++i) {
-      const Value* value =
-          first_capture_ + i < ctx.implicit_inputs().size() ? ctx.implicit_inputs()[first_capture_ + i] : nullptr;
-      captured.push_back(value ? *value : Value{});
-    }
-    return evaluate_graph(*graph_, inputs, captured, registry_, inner);
+    return evaluate_graph(*graph_, inputs, captured(ctx), registry_, inner);
+  }
+  std::vector<ValueType> output_types(KernelContext& ctx, std::span<const ValueType> inputs) const override {
+    std::vector<ValueType> types;
+    for (const Value& value : captured(ctx)) types.push_back(type_of(value));
+    return infer_outputs(*graph_, graph_->topological_order(), inputs, types, registry_);
   }
 
  private:
+  std::vector<Value> captured(const KernelContext& ctx) const {
+    std::vector<Value> values;
+    for (std::size_t i = 0; i < graph_->captures().size(); ++i) {
+      const Value* value =
+          first_capture_ + i < ctx.implicit_inputs().size() ? ctx.implicit_inputs()[first_capture_ + i] : nullptr;
+      values.push_back(value ? *value : Value{});
+    }
+    return values;
+  }
+
   std::shared_ptr<const Graph> graph_;
   const Registry& registry_;
   std::size_t first_capture_;
@@ -198,6 +186,27 @@ std::vector<Value> evaluate(const Graph& graph, const Node& node, std::span<cons
 }
 
 }  // namespace
+
+ValueType type_of(const Value& value) {
+  if (value.is_tensor()) return ValueType::tensor(value.tensor().dtype(), graph::to_sym(value.tensor().shape()));
+  if (value.is_sequence()) {
+    const tensor::Sequence& sequence = value.sequence();
+    if (sequence.elem != DType::Undefined) return ValueType::sequence(ValueType::tensor(sequence.elem));
+    return ValueType::sequence(sequence.items.empty() ? ValueType{} : type_of(sequence.items.front()));
+  }
+  if (value.is_optional())
+    return ValueType::optional(value.optional().item ? type_of(*value.optional().item) : ValueType{});
+  if (value.is_map()) {
+    const tensor::Map& map = value.map();
+    return ValueType::map(map.keys.dtype(), map.values.empty() ? ValueType{} : type_of(map.values.front()));
+  }
+  if (value.is_sparse()) {
+    ValueType type = ValueType::tensor(value.sparse().values.dtype(), graph::to_sym(value.sparse().shape));
+    type.kind = ValueType::Kind::SparseTensor;
+    return type;
+  }
+  return {};
+}
 
 std::vector<Value> evaluate_node(const Graph& graph, const Node& node, std::span<const Value* const> inputs,
                                  const Registry& registry, RunContext& run) {

@@ -25,9 +25,13 @@ constexpr std::size_t kMaxRank = 64;
 /// An unknown value without a name: it says less than any declaration.
 bool is_anonymous(const Dim& dim) { return !dim.known() && dim.to_string() == "?"; }
 
-/// `type` completed by `declared`: what is inferred outranks what is declared, what is declared fills the gaps. False
-/// where the two contradict.
-bool merge(ValueType& type, const ValueType& declared) {
+/// What a declaration adds to what is inferred: it fills gaps. In bodies of loops a number that is declared also
+/// outranks a symbol, for nothing else is left to say it where the body never runs.
+enum class Declared : std::uint8_t { FillsGaps, GivesNumbers };
+
+/// `type` completed by `declared`; otherwise what is inferred outranks what is declared. False where the two
+/// contradict.
+bool merge(ValueType& type, const ValueType& declared, Declared how) {
   if (declared.kind == ValueType::Kind::Unknown) return true;
   if (type.kind == ValueType::Kind::Unknown) {
     type = declared;
@@ -38,7 +42,7 @@ bool merge(ValueType& type, const ValueType& declared) {
   if (declared.elem != DType::Undefined && type.elem != declared.elem) return false;
   if (declared.inner) {
     ValueType inner = type.inner ? *type.inner : ValueType{};
-    const bool fits = merge(inner, *declared.inner);
+    const bool fits = merge(inner, *declared.inner, how);
     type.inner = std::make_shared<const ValueType>(std::move(inner));
     return fits;
   }
@@ -53,7 +57,8 @@ bool merge(ValueType& type, const ValueType& declared) {
     Dim& dim = (*type.shape)[i];
     const Dim& other = (*declared.shape)[i];
     if (dim.known() && other.known() && dim.value() != other.value()) fits = false;
-    if (is_anonymous(dim)) dim = other;
+    const bool number = how == Declared::GivesNumbers && !dim.known() && other.known();
+    if (number || is_anonymous(dim)) dim = other;
   }
   return fits;
 }
@@ -82,8 +87,8 @@ struct Settings {
 
 class GraphInference final : SubgraphInference {
  public:
-  GraphInference(const Graph& graph, const Settings& settings, int depth)
-      : graph_(graph), settings_(settings), depth_(depth), inference_(this) {
+  GraphInference(const Graph& graph, const Settings& settings, int depth, Declared declared = Declared::FillsGaps)
+      : graph_(graph), settings_(settings), depth_(depth), declared_(declared), inference_(this) {
     const std::size_t count = graph.values().size();
     result_.contents.resize(count);
     result_.known.resize(count);
@@ -105,6 +110,28 @@ class GraphInference final : SubgraphInference {
     refine(i, type);
     if (known) result_.known[i] = *known;
     if (contents) result_.contents[i] = *contents;
+  }
+
+  /// Symbols by which the graph declares its inputs become what these have in their place, wherever it declares them.
+  void rename_symbols(std::span<const ValueType> inputs) {
+    std::map<std::string, Dim> dims;
+    for (std::size_t i = 0; i < inputs.size() && i < graph_.inputs().size(); ++i) {
+      const auto& declared = graph_.value(graph_.inputs()[i]).type.shape;
+      if (!declared || !inputs[i].shape || declared->size() != inputs[i].shape->size()) continue;
+      for (std::size_t d = 0; d < declared->size(); ++d) {
+        const std::string name = (*declared)[d].symbol_name();
+        if (name.empty() || is_anonymous((*inputs[i].shape)[d])) continue;
+        const auto [at, fresh] = dims.emplace(name, (*inputs[i].shape)[d]);
+        if (!fresh && !(at->second == (*inputs[i].shape)[d])) at->second = (*declared)[d];  // one name, two sizes
+      }
+    }
+    if (dims.empty()) return;
+    for (ValueType& type : result_.types) {
+      if (!type.shape) continue;
+      for (Dim& dim : *type.shape) {
+        if (const auto found = dims.find(dim.symbol_name()); found != dims.end()) dim = found->second;
+      }
+    }
   }
 
   void run(std::span<const graph::NodeId> order, std::span<const OpSchema* const> schemas) {
@@ -163,22 +190,41 @@ class GraphInference final : SubgraphInference {
         inference_.input(i) = {&result_.types[v], constant(v), result_.contents[v] ? &result_.contents[v] : nullptr};
       }
       if (settings_.whole) check_signature(graph_, node, *schema, checked_);
-      inference_.infer();
-      for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-        if (node.outputs[o] == graph::kNoValue) continue;
-        const std::size_t v = index(node.outputs[o]);
-        const ValueType& type = inference_.result(o);
-        if (type.shape && type.shape->size() > kMaxRank)
-          fail(ErrorCode::InvalidModel, cat("output ", o, " has ", type.shape->size(), " dims, more than ", kMaxRank));
-        refine(v, type);
-        if (auto& contents = inference_.contents(o); contents && fits(*contents, result_.types[v].elem)) {
-          result_.known[v] = tensor_of(*contents, result_.types[v]);
-          result_.contents[v] = std::move(contents);
-        }
-      }
-      evaluate(node, *schema);
+      if (infer_outputs(node)) evaluate(node, *schema);
     }
     if (settings_.whole) infer_remaining_children(node);
+  }
+
+  /// False where the node of a body contradicts its inputs. That is for the run to say, if it gets there: a branch that
+  /// is never taken may be wrong. Errors that name a node come from a body within and are none of inference.
+  bool infer_outputs(const Node& node) {
+    try {
+      inference_.infer();
+    } catch (const Error& error) {
+      if (depth_ == 0 || !error.context().op_type.empty()) throw;
+      if (settings_.logger)
+        settings_.logger->write(LogSeverity::Info, "inference", graph::describe(graph_, node),
+                                " cannot run as it is: ", error.message());
+      for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+        ValueType type = inference_.result(o);
+        type.shape.reset();
+        if (node.outputs[o] != graph::kNoValue) refine(index(node.outputs[o]), type);
+      }
+      return false;
+    }
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      if (node.outputs[o] == graph::kNoValue) continue;
+      const std::size_t v = index(node.outputs[o]);
+      const ValueType& type = inference_.result(o);
+      if (type.shape && type.shape->size() > kMaxRank)
+        fail(ErrorCode::InvalidModel, cat("output ", o, " has ", type.shape->size(), " dims, more than ", kMaxRank));
+      refine(v, type);
+      if (auto& contents = inference_.contents(o); contents && fits(*contents, result_.types[v].elem)) {
+        result_.known[v] = tensor_of(*contents, result_.types[v]);
+        result_.contents[v] = std::move(contents);
+      }
+    }
+    return true;
   }
 
   /// Graphs that the operator's own inference did not ask about.
@@ -211,7 +257,8 @@ class GraphInference final : SubgraphInference {
   }
 
   std::vector<ValueType> infer_child(Graph& child, std::span<const ValueType> inputs) {
-    auto inference = std::make_unique<GraphInference>(child, settings_, depth_ + 1);
+    const Declared declared = child.inputs().empty() ? Declared::FillsGaps : Declared::GivesNumbers;
+    auto inference = std::make_unique<GraphInference>(child, settings_, depth_ + 1, declared);
     for (const graph::Capture& capture : child.captures()) {
       const std::size_t outer = index(capture.outer);
       inference->seed(capture.inner, result_.types[outer], constant(outer),
@@ -219,6 +266,7 @@ class GraphInference final : SubgraphInference {
     }
     for (std::size_t i = 0; i < inputs.size() && i < child.inputs().size(); ++i)
       inference->seed(child.inputs()[i], inputs[i]);
+    inference->rename_symbols(inputs);
     inference->run(child.topological_order(), {});
     std::vector<ValueType> types = inference->output_types();
     if (settings_.whole) children_[&child] = std::move(inference);
@@ -273,7 +321,7 @@ class GraphInference final : SubgraphInference {
   void refine(std::size_t v, const ValueType& inferred) {
     if (inferred.kind == ValueType::Kind::Unknown) return;
     ValueType merged = inferred;
-    const bool fits = merge(merged, result_.types[v]);
+    const bool fits = merge(merged, result_.types[v], declared_);
     if (!fits) check_output(v, inferred);
     if (!fits && settings_.logger)
       settings_.logger->write(LogSeverity::Warning, "inference", "value '", graph_.values()[v].name,
@@ -297,6 +345,7 @@ class GraphInference final : SubgraphInference {
   const Graph& graph_;
   const Settings& settings_;
   int depth_;
+  Declared declared_;
   InferredGraph result_;
   NodeInference inference_;
   std::vector<const ValueType*> checked_;

@@ -28,6 +28,16 @@ InferredGraph infer_values(const graph::Graph& graph, std::span<const graph::Nod
                            const Registry& registry, std::span<const OpSchema* const> schemas = {},
                            const Logger* logger = nullptr, const RunContext* load = nullptr);
 
+/// Types of the outputs of a body for inputs and captures of these types. What inference leaves open, or all where the
+/// body cannot run with them, is as the body declares it, its symbols bound by what comes in.
+std::vector<graph::ValueType> infer_outputs(const graph::Graph& body, std::span<const graph::NodeId> order,
+                                            std::span<const graph::ValueType> inputs,
+                                            std::span<const graph::ValueType> captured, const Registry& registry,
+                                            std::span<const OpSchema* const> schemas = {});
+
+/// The type that a value has by itself, its dims known.
+graph::ValueType type_of(const tensor::Value& value);
+
 /// The value as a tensor where inference knows every element: from `known`, or an int32 or int64 one from `contents`.
 /// An empty tensor otherwise.
 tensor::Tensor known_tensor(const InferredGraph& inferred, graph::ValueId id);

@@ -78,6 +78,10 @@ class SubgraphRunner {
   virtual const graph::ValueType& output_type(std::size_t o) const = 0;
   /// `inputs` are consumed. The returned values own (or share) their memory beyond the call.
   virtual std::vector<tensor::Value> run(KernelContext& ctx, std::vector<tensor::Value> inputs) const = 0;
+  /// What `run` would give for inputs of these types, as far as inference and declarations tell: for a body that never
+  /// runs.
+  virtual std::vector<graph::ValueType> output_types(KernelContext& ctx,
+                                                     std::span<const graph::ValueType> inputs) const = 0;
 };
 
 /// Where a kernel's outputs come from: the frame's arena, a bound buffer, fresh memory.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/value_type.h"
+#include "napi/wire.h"
 
 namespace infernode::napi {
 
@@ -34,7 +35,9 @@ Napi::Value shape_of(Napi::Env env, const ValueType& type) {
   const Napi::Array shape = Napi::Array::New(env, type.shape->size());
   std::uint32_t i = 0;
   for (const graph::Dim& dim : *type.shape) {
-    if (dim.known()) {
+    if (dim.known() && dim.value() > kLargestInteger) {
+      shape.Set(i++, std::to_string(dim.value()));  // which no number says as it is
+    } else if (dim.known()) {
       shape.Set(i++, static_cast<double>(dim.value()));
     } else {
       shape.Set(i++, dim.symbol_name());

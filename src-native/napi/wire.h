@@ -16,6 +16,9 @@ namespace infernode::napi {
 enum class Kind { None = 0, Tensor = 1, Sequence = 2, Map = 3, Handle = 4, InPlace = 5 };
 enum class Placement { JavaScript = 0, Device = 1, Target = 2 };
 
+/// The largest integer below which JavaScript's numbers hold every other.
+inline constexpr std::int64_t kLargestInteger = (std::int64_t{1} << 53) - 1;
+
 /// Reads the arguments of a run. Tensors in JavaScript's memory are borrowed and not writable; strings are copied.
 class WireReader {
  public:

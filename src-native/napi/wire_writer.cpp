@@ -72,6 +72,11 @@ napi_value copy_out(napi_env env, const Tensor& tensor) {
 }
 
 void WireWriter::tensor(DType dtype, const Shape& shape, napi_value item) {
+  for (const std::int64_t dim : shape) {
+    if (dim > kLargestInteger)
+      fail(ErrorCode::InvalidArgument, cat("an output has the dims ", shape.dims(),
+                                           ", of which JavaScript's numbers cannot hold those of 2^53 and more"));
+  }
   kind(Kind::Tensor);
   numbers_.push_back(static_cast<double>(dtype));
   numbers_.push_back(static_cast<double>(shape.rank()));

@@ -47,6 +47,7 @@ class OrtReader {
     def.name = "graph";
     def.doc = root->text(ort::model::kGraphDoc);
     model.info.graph_name = def.name;
+    keep_last_initializers(def, options_.logger);
     model.graph = graph::build_graph(def, model.info.opsets, checkpoint_of(options_));
     return model;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <unordered_map>
 
 #include "base/mapped_file.h"
 #include "base/path.h"
@@ -22,19 +23,21 @@ struct ModelFields {
   graph::ModelInfo info;
   bool has_ir_version = false;
   std::vector<Message> graphs, functions;
+  std::unordered_map<std::string, std::size_t> metadata_at;  ///< places of the custom properties
 };
 
-void read_metadata(Message proto, graph::ModelInfo& info) {
+void read_metadata(Message proto, ModelFields& fields) {
   std::string key, value;
   while (proto.next()) {
     if (proto.field() == entry_field::kKey) key = proto.text();
     if (proto.field() == entry_field::kValue) value = proto.text();
   }
-  const auto at = std::ranges::find(info.metadata, key, &std::pair<std::string, std::string>::first);
-  if (at != info.metadata.end())
-    at->second = std::move(value);
+  auto& metadata = fields.info.metadata;
+  const auto [at, fresh] = fields.metadata_at.emplace(key, metadata.size());
+  if (fresh)
+    metadata.emplace_back(std::move(key), std::move(value));
   else
-    info.metadata.emplace_back(std::move(key), std::move(value));
+    metadata[at->second].second = std::move(value);
 }
 
 /// Fields that were read before an exception stay in `out`.
@@ -68,7 +71,7 @@ void read_fields(Message proto, ModelFields& out) {
         GraphReader::read_opset(proto.message(), info.opsets);
         break;
       case model_field::kMetadata:
-        read_metadata(proto.message(), info);
+        read_metadata(proto.message(), out);
         break;
       case model_field::kFunctions:
         out.functions.push_back(proto.message());
@@ -121,6 +124,7 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   graph::Model model;
   model.info = std::move(fields.info);
   model.info.graph_name = def.name;
+  keep_last_initializers(def, options.logger);
   model.graph = graph::build_graph(def, model.info.opsets, checkpoint_of(options));
   if (!functions.empty()) {
     graph::inline_functions(*model.graph, functions);
@@ -207,6 +211,13 @@ std::shared_ptr<const MappedFile> map_model(const std::string& path, const ReadO
 }
 
 }  // namespace
+
+void keep_last_initializers(graph::GraphDef& def, const Logger* logger) {
+  for (const std::string& name : graph::drop_replaced_initializers(def)) {
+    if (logger != nullptr)
+      logger->write(LogSeverity::Warning, "load", "initializer '", name, "' is given more than once; the last counts");
+  }
+}
 
 graph::Model read_model_file(const std::string& path, const ReadOptions& options) {
   const auto file = map_model(path, options);

@@ -10,6 +10,7 @@
 #include "base/function_ref.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
+#include "graph/definition.h"
 #include "graph/graph.h"
 #include "tensor/buffer.h"
 
@@ -38,6 +39,9 @@ struct ReadOptions {
 inline FunctionRef<void()> checkpoint_of(const ReadOptions& options) {
   return options.checkpoint ? FunctionRef<void()>(options.checkpoint) : FunctionRef<void()>();
 }
+
+/// Keeps the last of initializers that share a name, as the files of old converters have them, with a warning.
+void keep_last_initializers(graph::GraphDef& def, const Logger* logger);
 
 /// Newest version of the format that is read.
 inline constexpr std::int64_t kMaxIrVersion = 14;

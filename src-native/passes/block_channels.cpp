@@ -184,7 +184,7 @@ class Blocking {
 
   /// Windows over images become windows over a third axis too, of one channel each.
   std::optional<Candidate> admit_pool(const Node& node, const Image& in) const {
-    constexpr std::int64_t kGain = 200;  // picoseconds of an element
+    constexpr std::int64_t kGain = 50;  // picoseconds of an element
     if (!node.domain.empty() || node.attributes.get_ints("kernel_shape").size() != 2) return std::nullopt;
     return Candidate{.inputs = {Reads::Blocked}, .gain = kGain * in.elements()};
   }

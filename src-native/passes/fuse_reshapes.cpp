@@ -4,6 +4,7 @@
 #include "kernel/inference.h"
 #include "passes/operators.h"
 #include "passes/pass.h"
+#include "passes/sound_inference.h"
 
 namespace infernode::passes {
 
@@ -105,14 +106,14 @@ bool fuse_reshapes(Graph& graph, const PassOptions& options) {
   const std::vector<NodeId> order = graph.topological_order();
   const auto view = [&](NodeId id) { return is_view(graph.node(id), *options.registry); };
   if (std::none_of(order.begin(), order.end(), view)) return false;
-  const kernel::InferredGraph inferred =
-      kernel::infer_values(graph, order, {}, {}, *options.registry, {}, options.logger, options.load);
+  const auto inferred = infer_sound(graph, order, *options.registry, options.logger, options.load);
+  if (!inferred) return false;
   bool changed = false;
   for (const NodeId id : order) {
     options.check();
     const Node& node = graph.node(id);
     if (node.removed || !view(id) || node.opset < kShapeIsInput) continue;
-    changed = merge(graph, id, *options.registry) || settle(graph, id, inferred) || changed;
+    changed = merge(graph, id, *options.registry) || settle(graph, id, *inferred) || changed;
   }
   return changed;
 }

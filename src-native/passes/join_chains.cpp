@@ -3,6 +3,7 @@
 #include "graph/patch.h"
 #include "passes/operators.h"
 #include "passes/pass.h"
+#include "passes/transposes/order.h"
 
 namespace infernode::passes {
 
@@ -38,11 +39,17 @@ bool absolute_shape(const Graph& graph, const Node& node) {
   return node.attributes.get_int("allowzero", 0) == 0 && std::find(dims.begin(), dims.end(), 0) == dims.end();
 }
 
+/// The order of a Transpose, also where it is the default and the rank is known; empty otherwise.
+transposes::Order perm_of(const Graph& graph, const Node& node) {
+  if (node.attributes.has("perm")) return node.attributes.get_ints("perm");
+  return transposes::perm_of(graph, node).value_or(transposes::Order());
+}
+
 /// The second of two nodes in a row made to read the first one's input; false where the pair stays.
 bool join(Graph& graph, NodeId second_id, const Node& first, const Node& second, const PassOptions& options) {
   const ValueId source = first.inputs[0];
   if (is(first, kTranspose) && is(second, kTranspose)) {
-    const auto before = first.attributes.get_ints("perm"), after = second.attributes.get_ints("perm");
+    const transposes::Order before = perm_of(graph, first), after = perm_of(graph, second);
     if (before.empty() || before.size() != after.size()) return false;
     std::vector<std::int64_t> perm;
     for (const std::int64_t axis : after) {

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_set>
 
 #include "graph/patch.h"
 #include "passes/pass.h"
@@ -20,15 +22,20 @@ bool mergeable(const Node& node, const PassOptions& options) {
   return schema != nullptr && schema->deterministic;
 }
 
-/// The second node's outputs can all become the first's: no two graph outputs fall together, and the first has every
-/// output that is read.
-bool outputs_fit(const Graph& graph, const Node& first, const Node& second) {
+/// Whether the first has every output that the second one has: what may stand for the second may stand for it as well.
+bool has_outputs_of(const Node& first, const Node& second) {
   if (first.outputs.size() < second.outputs.size()) return false;
   for (std::size_t o = 0; o < second.outputs.size(); ++o) {
-    if (second.outputs[o] == kNoValue) continue;
-    if (first.outputs[o] == kNoValue || graph.is_output(second.outputs[o])) return false;
+    if (second.outputs[o] != kNoValue && first.outputs[o] == kNoValue) return false;
   }
   return true;
+}
+
+/// The second node's outputs can all become the first's: no two graph outputs fall together, and the first has every
+/// output that is read.
+bool outputs_fit(const std::unordered_set<ValueId>& graph_outputs, const Node& first, const Node& second) {
+  return has_outputs_of(first, second) &&
+         std::ranges::none_of(second.outputs, [&](ValueId id) { return id != kNoValue && graph_outputs.contains(id); });
 }
 
 }  // namespace
@@ -41,6 +48,7 @@ bool merge_common_subexpressions(Graph& graph, const PassOptions& options) {
     const auto found = same.find(id);
     return found == same.end() ? id : found->second;
   };
+  const std::unordered_set<ValueId> graph_outputs(graph.outputs().begin(), graph.outputs().end());
   graph::GraphPatch patch(graph);
   for (const NodeId id : graph.topological_order()) {
     options.check();
@@ -50,12 +58,15 @@ bool merge_common_subexpressions(Graph& graph, const PassOptions& options) {
     for (const ValueId input : node.inputs) inputs.push_back(resolve(input));
     std::vector<NodeId>& candidates = seen[{node.domain, node.op_type, node.opset, std::move(inputs)}];
     const Node* twin = nullptr;
+    bool serves = false;
     for (const NodeId other : candidates) {
-      if (graph.node(other).attributes == node.attributes && outputs_fit(graph, graph.node(other), node))
-        twin = &graph.node(other);
+      const Node& first = graph.node(other);
+      if (!(first.attributes == node.attributes)) continue;
+      serves = serves || has_outputs_of(first, node);
+      if (outputs_fit(graph_outputs, first, node)) twin = &first;
     }
     if (twin == nullptr) {
-      candidates.push_back(id);
+      if (!serves) candidates.push_back(id);
       continue;
     }
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {

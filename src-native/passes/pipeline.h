@@ -58,6 +58,11 @@ struct PassOptions {
   }
 };
 
+/// Exporters write atan2(y, x) as Atan(y / x) and choices by the signs, which is NaN at (0, 0): the division gives 0
+/// there, as atan2 does, and everything else as before. For every level, subgraphs too; types are inferred before, and
+/// again where it returns true.
+bool guard_arc_tangents(graph::Graph& graph, const kernel::Registry& registry);
+
 /// Level 1: what keeps to ONNX's own operators; runs before providers claim nodes. Repeats its passes until nothing
 /// changes (bounded). Subgraphs too. The graph stays valid and inferred; ids are renumbered. Returns names of the
 /// passes and fusions that changed something, in order.

@@ -226,6 +226,8 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   kernel::infer_graph(*model.graph, engine.registry(), &logger, &load);
   if (kernel::expand_functions(*model.graph, engine.registry()) > 0)
     kernel::infer_graph(*model.graph, engine.registry(), &logger, &load);
+  if (passes::guard_arc_tangents(*model.graph, engine.registry()))
+    kernel::infer_graph(*model.graph, engine.registry(), &logger, &load);
   describe_interface(*model.graph, declared, loaded);
   load.check();
   optimize(model, engine, options, logger, load, loaded);

@@ -101,17 +101,13 @@ union Immortal {
 
 }  // namespace
 
-std::string Device::to_string() const {
-  switch (kind) {
-    case Kind::Cpu:
-      return "cpu";
-    case Kind::Null:
-      return cat("null:", id);
-    case Kind::Cuda:
-      return cat("cuda:", id);
-  }
-  return "?";
+std::string DeviceKind::to_string() const {
+  std::string name;
+  for (std::uint64_t rest = letters_; rest != 0; rest >>= 8) name += static_cast<char>(rest & 0xff);
+  return name;
 }
+
+std::string Device::to_string() const { return is_host() ? kind.to_string() : cat(kind.to_string(), ":", id); }
 
 Buffer::Buffer(void* data, size_t bytes, std::shared_ptr<const void> owner, Device device, bool writable)
     : data_(static_cast<std::byte*>(data)),

@@ -7,13 +7,28 @@
 
 namespace infernode::tensor {
 
+/// A kind of memory by the name that its provider gives it: at most eight characters, known when it is compiled.
+class DeviceKind {
+ public:
+  consteval DeviceKind(const char* name) {  // NOLINT(google-explicit-constructor): Device{"cuda", 0}
+    for (int shift = 0; *name != '\0'; ++name, shift += 8) {
+      if (shift == 64) throw "longer than eight characters";
+      letters_ |= static_cast<std::uint64_t>(static_cast<unsigned char>(*name)) << shift;
+    }
+  }
+  bool operator==(const DeviceKind&) const = default;
+  std::string to_string() const;
+
+ private:
+  std::uint64_t letters_ = 0;
+};
+
 /// Where bytes live.
 struct Device {
-  enum class Kind : std::uint8_t { Cpu, Null, Cuda };
-  Kind kind = Kind::Cpu;
+  DeviceKind kind = "cpu";
   std::int16_t id = 0;
   bool operator==(const Device&) const = default;
-  bool is_host() const { return kind == Kind::Cpu; }
+  bool is_host() const { return kind == DeviceKind("cpu"); }
   std::string to_string() const;  ///< "cpu", "null:0", "cuda:1"
 };
 

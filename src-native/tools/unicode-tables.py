@@ -75,12 +75,12 @@ def main():
     ]
     for name, mapping in (("kUpperRanges", simple_upper), ("kLowerRanges", simple_lower)):
         items = ["{%#x, %#x, %d, %d}" % r for r in case_ranges(mapping)]
-        write_array(out, f"constexpr CaseRange {name}[]", items, 5)
+        write_array(out, f"constexpr CaseRange {name}[]", items, 6)
     runs = property_runs(lambda c: CATEGORIES.index(unicodedata.category(chr(c))))
-    write_array(out, "constexpr std::uint32_t kCategoryRuns[]", ["%#x" % r for r in runs], 12)
+    write_array(out, "constexpr std::uint32_t kCategoryRuns[]", ["%#x" % r for r in runs], 16)
     write_array(out, "constexpr std::string_view kCategoryNames[]", [f'"{c}"' for c in CATEGORIES], 20)
     runs = property_runs(lambda c: script_index[properties.script(chr(c))])
-    write_array(out, "constexpr std::uint32_t kScriptRuns[]", ["%#x" % r for r in runs], 12)
+    write_array(out, "constexpr std::uint32_t kScriptRuns[]", ["%#x" % r for r in runs], 16)
     write_array(out, "constexpr std::string_view kScriptNames[]", [f'"{n}"' for n in names], 6)
     out.append("}  // namespace")
     out.append("")

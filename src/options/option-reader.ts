@@ -2,7 +2,13 @@ import { rangeError, typeError } from '../errors.js';
 import { homeOptionHint, shownPath } from '../hints.js';
 import { describe } from '../tensor/tensor-data.js';
 
-/** Reads the keys of a user's options object, each once; `what` ("session options") begins every message. */
+/** Objects within objects of `extra`. */
+const mostLevels = 64;
+
+/**
+ * Reads the own keys of a user's options object, each once; `what` ("session options") begins every message. What
+ * stands on a prototype is nobody's option: a program may have changed Object.prototype.
+ */
 export class OptionReader {
   constructor(
     private readonly options: object,
@@ -14,8 +20,9 @@ export class OptionReader {
     return this.get(key) !== undefined;
   }
 
+  /** What is inherited does not count: a key that somebody set on Object.prototype is nobody's option. */
   get(key: string): unknown {
-    return (this.options as Record<string, unknown>)[key];
+    return Object.hasOwn(this.options, key) ? (this.options as Record<string, unknown>)[key] : undefined;
   }
 
   integer(key: string, fallback: number, max = 2 ** 32 - 1): number {
@@ -100,6 +107,8 @@ export class OptionReader {
   private flatten(prefix: string, value: object, parents: readonly object[], entries: [string, string][]): void {
     if (parents.includes(value))
       throw typeError(`Invalid ${this.what}: 'extra${prefix && `.${prefix}`}' contains itself.`);
+    if (parents.length >= mostLevels)
+      throw typeError(`Invalid ${this.what}: 'extra' is nested deeper than ${mostLevels} levels.`);
     for (const [name, item] of Object.entries(value) as [string, unknown][]) {
       const key = prefix === '' ? name : `${prefix}.${name}`;
       if (typeof item === 'string') entries.push([key, item]);

@@ -30,7 +30,8 @@ function parseProvider(entry: unknown, what: string): ProviderConfig {
   if (typeof entry !== 'object' || entry === null) {
     throw typeError(`Invalid session options: '${what}' must be a string or an object, got ${describe(entry)}.`);
   }
-  const { name, ...rest } = entry as Record<string, unknown>;
+  const own = Object.assign(Object.create(null) as object, entry) as Record<string, unknown>;
+  const { name, ...rest } = own;
   if (typeof name !== 'string') {
     throw typeError(`Invalid session options: '${what}.name' must be a string, got ${describe(name)}.`);
   }

@@ -133,6 +133,16 @@ describe.runIf(ours)('feeds', () => {
     await session.release();
   });
 
+  it("that make an output of dims beyond JavaScript's numbers say them", async () => {
+    const session = await create(oneNode('ConstantOfShape', [info('n', 'int64')], [info('y', 'float32', ['a', 'b'])]));
+    const feeds = { n: int64s(0, 2n ** 53n + 1n) };
+    const expected = { code: 'INVALID_ARGUMENT', message: expect.stringContaining('[0,9007199254740993]') };
+    expect(await failureOf(() => session.run(feeds))).toMatchObject(expected);
+    expect(await failureOf(() => session.runSync(feeds))).toMatchObject(expected);
+    expect((await session.run({ n: int64s(0, 2 ** 53 - 1) })).y.dims).toEqual([0, 2 ** 53 - 1]);
+    await session.release();
+  });
+
   it('beyond what a model takes are named with what it takes', async () => {
     const session = await create(oneNode('Identity', [info('pixel_values')], [y]));
     const error = await failureOf(() => session.run({ pixel_value: floats([1, 2]), other: floats([1]) }));

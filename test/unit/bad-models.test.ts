@@ -137,14 +137,6 @@ describe.runIf(ours)('a model', () => {
     ['an output named as an input', { nodes: [node('Relu', ['x'], ['x'])] }, /'x'/],
     ['two inputs of one name', { nodes: [node('Relu', ['x'], ['y'])], inputs: [x, x] }, /'x'/],
     [
-      'two initializers of one name',
-      {
-        nodes: [node('Add', ['x', 'w'], ['y'])],
-        initializers: [1, 2].map((v) => ({ name: 'w', type: 'float32', dims: [1], data: Float32Array.of(v) })),
-      },
-      /'w'/,
-    ],
-    [
       'an attribute of another type',
       { nodes: [node('Softmax', ['x'], ['y'], { attributes: { axis: 'one' } })] },
       /axis/,

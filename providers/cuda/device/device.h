@@ -37,7 +37,7 @@ class Device {
   const driver::Api& api() const { return *api_; }
   const DeviceInfo& info() const { return info_; }
   const Target& target() const { return target_; }
-  tensor::Device device() const { return {tensor::Device::Kind::Cuda, static_cast<std::int16_t>(info_.id)}; }
+  tensor::Device device() const { return {"cuda", static_cast<std::int16_t>(info_.id)}; }
 
   /// Makes the context the calling thread's: before any call that needs one. Throws where the device was lost.
   void use() const;

@@ -57,6 +57,7 @@ void lower_concat(Builder& b) {
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < b.input_count(); ++i) {
     const DeviceTensor x = b.input_strided(i);
+    if (x.shape.numel() == 0) continue;  // of any shape
     copies.push_back({.from = x.at,
                       .to = y.at + static_cast<DevicePtr>(begin * to[axis]) * y.element_bytes(),
                       .element_bytes = y.element_bytes(),
@@ -65,7 +66,7 @@ void lower_concat(Builder& b) {
                       .to_stride = to});
     begin += x.shape[axis];
   }
-  b.launch(plan_strided_copies(b.target(), copies));
+  if (!copies.empty()) b.launch(plan_strided_copies(b.target(), copies));
 }
 
 DevicePtr moved(const DeviceTensor& x, std::int64_t elements) {

@@ -41,6 +41,8 @@ std::vector<graph::ValueId> replace_sum(const Match& match, graph::GraphPatch& p
 }  // namespace
 
 void register_conv_activation(FusionRegistry& registry) {
+  registry.describe({"ConvActivationFusion", "ConvAddActivationFusion"}, "activation and residual go into a Conv",
+                    "the activation's parameters are not constant");
   registry.add({"ConvAddActivationFusion", 2, "(x, w, o_b, z) => (y) { t = Conv(x, w, o_b)  y = Add(t, z) }", guard_sum,
                 replace_sum});
   for (const auto& [activation, inputs] : activation_patterns(registry.operators())) {

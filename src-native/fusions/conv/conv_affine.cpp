@@ -30,6 +30,8 @@ std::vector<graph::ValueId> replace_mul(const Match& match, graph::GraphPatch& p
 }  // namespace
 
 void register_conv_affine(FusionRegistry& registry) {
+  registry.describe({"ConvAddFusion", "ConvMulFusion"},
+                    "a constant for each channel goes into a Conv's bias or weights", "the constant has other dims");
   registry.add(
       {"ConvAddFusion", 1, "(x, c_w, o_b, c_k) => (y) { t = Conv(x, c_w, o_b)  y = Add(t, c_k) }", guard, replace_add});
   registry.add(

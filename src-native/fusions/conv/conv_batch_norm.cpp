@@ -39,6 +39,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 }  // namespace
 
 void register_conv_batch_norm(FusionRegistry& registry) {
+  registry.describe({"ConvBatchNormFusion"}, "BatchNormalization goes into a Conv's weights and bias", "training");
   registry.add({"ConvBatchNormFusion", 1,
                 "(x, c_w, o_b, c_scale, c_shift, c_mean, c_var) => (y) { t = Conv(x, c_w, o_b)  "
                 "y = BatchNormalization(t, c_scale, c_shift, c_mean, c_var) }",

@@ -98,6 +98,8 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 }  // namespace
 
 void register_pad_conv(FusionRegistry& registry) {
+  registry.describe({"PadFusion"}, "a Pad with zeros goes into the pads of a Conv or pool",
+                    "another mode or value, automatic pads");
   const std::string pad = "{ t = Pad(x, o_pads, o_fill, o_axes)  y = ";
   registry.add(
       {"PadFusion", 1, "(x, o_pads, o_fill, o_axes, w, o_b) => (y) " + pad + "Conv(t, w, o_b) }", guard, replace});

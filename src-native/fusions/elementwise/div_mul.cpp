@@ -17,6 +17,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 
 /// (1 / x) * y.
 void register_div_mul(FusionRegistry& registry) {
+  registry.describe({"DivMulFusion"}, "(1 / x) * y becomes y / x", "the constant is not 1");
   registry.add({"DivMulFusion", 1, "(c_one, x, y) => (z) { d = Div(c_one, x)  z = Mul(d, y) }", guard, replace});
 }
 

@@ -45,6 +45,11 @@ std::vector<graph::ValueId> replace_tanh(const Match& match, graph::GraphPatch& 
 }  // namespace
 
 void register_gelu(FusionRegistry& registry) {
+  registry.describe({"GeluFusion"},
+                    "x / 2 * (1 + erf(x / sqrt 2)) becomes Gelu, before opset 20 that of com.microsoft; level 1 from "
+                    "opset 20 on, else level 2",
+                    "other constants, or ones that raise the rank; neither float32 nor float16");
+  registry.describe({"FastGeluFusion"}, "Gelu by tanh becomes `FastGelu`", "other constants");
   // The three factors x, 1 + f(x) and 1/2 in every order of multiplication.
   const char* products[] = {"u = Mul(x, s)  y = Mul(u, c_half)", "u = Mul(x, c_half)  y = Mul(u, s)",
                             "u = Mul(s, c_half)  y = Mul(x, u)"};

@@ -40,6 +40,10 @@ std::vector<graph::ValueId> replace_conv(const Match& match, graph::GraphPatch& 
 }  // namespace
 
 void register_hard_swish(FusionRegistry& registry) {
+  registry.describe({"HardSwishFusion"},
+                    "x * clip(x + 3, 0, 6) / 6 becomes HardSwish, or the activation of the Conv that makes x; level 1 "
+                    "from opset 14 on, else level 2 after a Conv",
+                    "other constants");
   // By six, or times a sixth.
   for (const std::string product : {"m = Mul(t, k)  y = Div(m, c_six)", "m = Div(k, c_six)  y = Mul(t, m)",
                                     "m = Mul(t, k)  y = Mul(m, c_six)", "m = Mul(k, c_six)  y = Mul(t, m)"}) {

@@ -13,6 +13,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 
 /// A choice by the opposite is the opposite choice.
 void register_not_where(FusionRegistry& registry) {
+  registry.describe({"NotWhereFusion"}, "Where of a Not becomes Where with its branches exchanged");
   registry.add({"NotWhereFusion", 1, "(c, x, y) => (z) { n = Not(c)  z = Where(n, x, y) }", nullptr, replace});
 }
 

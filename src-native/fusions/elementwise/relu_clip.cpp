@@ -36,6 +36,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 
 /// What a Relu cuts off, a Clip can.
 void register_relu_clip(FusionRegistry& registry) {
+  registry.describe({"FuseReluClip"}, "Relu and Clip become one Clip", "bounds are not constant");
   registry.add(
       {"FuseReluClip", 1, "(x, o_min, o_max) => (y) { r = Relu(x)  y = Clip(r, o_min, o_max) }", guard, replace});
 }

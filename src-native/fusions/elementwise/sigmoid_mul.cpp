@@ -23,6 +23,7 @@ std::vector<graph::ValueId> replace_scaled(const Match& match, graph::GraphPatch
 
 /// x * sigmoid(alpha * x): SiLU (Swish) and the fast approximation of Gelu.
 void register_sigmoid_mul(FusionRegistry& registry) {
+  registry.describe({"QuickGeluFusion"}, "x * sigmoid(alpha * x) becomes `QuickGelu`", "neither float32 nor float16");
   registry.add({"QuickGeluFusion", 2, "(x) => (y) { s = Sigmoid(x)  y = Mul(x, s) }", guard, replace});
   registry.add({"QuickGeluFusion", 2, "(x, c_alpha) => (y) { a = Mul(x, c_alpha)  s = Sigmoid(a)  y = Mul(x, s) }",
                 guard_scaled, replace_scaled});

@@ -66,6 +66,8 @@ std::vector<graph::ValueId> replace_sum(const Match& match, graph::GraphPatch& p
 }  // namespace
 
 void register_gemm_chains(FusionRegistry& registry) {
+  registry.describe({"GemmSumFusion"}, "a Sum after a Gemm becomes its C", "the Gemm has one; other dims");
+  registry.describe({"GemmTransposeFusion"}, "Transposes around a Gemm become its transA and transB");
   registry.add({"GemmTransposeFusion", 1, "(x, b, o_c) => (y) { t = Transpose(x)  y = Gemm(t, b, o_c) }", guard_input,
                 replace_input<0>});
   registry.add({"GemmTransposeFusion", 1, "(a, x, o_c) => (y) { t = Transpose(x)  y = Gemm(a, t, o_c) }", guard_input,

@@ -28,6 +28,8 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 
 /// Gemm before version 7 had other broadcasting.
 void register_matmul_add(FusionRegistry& registry) {
+  registry.describe({"MatMulAddFusion"}, "MatMul and Add become Gemm",
+                    "other than two dims; a bias that widens the product");
   registry.add({"MatMulAddFusion", 1, "(a, b, c) => (y) { t = MatMul(a, b)  y = Add(t, c) }",
                 [](const Match& match) { return match.node(0).opset >= 7 && guard(match); }, replace});
 }

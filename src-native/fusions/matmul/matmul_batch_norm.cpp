@@ -114,6 +114,7 @@ std::vector<graph::ValueId> replace_reshaped_moved(const Match& match, graph::Gr
 }  // namespace
 
 void register_matmul_batch_norm(FusionRegistry& registry) {
+  registry.describe({"MatmulBNFusion"}, "BatchNormalization goes into the product before it", "training");
   registry.add({"MatmulBNFusion", 1,
                 "(x, c_w, c_scale, c_shift, c_mean, c_var) => (y) { t = MatMul(x, c_w)  "
                 "y = BatchNormalization(t, c_scale, c_shift, c_mean, c_var) }",

@@ -195,6 +195,11 @@ std::vector<graph::ValueId> replace_transpose(const Match& match, graph::GraphPa
 }  // namespace
 
 void register_matmul_epilogue(FusionRegistry& registry) {
+  registry.describe({"DequantizeMatMulFusion"}, "a product with 8-bit weights reads the codes",
+                    "weights of other types or rank, scales along another axis");
+  registry.describe({"MatMulBiasFusion", "MatMulResidualFusion", "MatMulActivationFusion", "MatMulScaleFusion",
+                     "MatmulTransposeFusion"},
+                    "what surrounds a product becomes part of it", "what is already inside leaves no room for it");
   const std::vector<ActivationPattern> activations = activation_patterns(registry.operators());
   for (const std::string product : kProducts) {
     const std::string inputs = "(a, b, o_c, o_r, o_bs, o_bz";

@@ -113,6 +113,12 @@ std::vector<ValueId> replace_quantizer(const Match& match, graph::GraphPatch& pa
 }  // namespace
 
 void register_matmul_integer(FusionRegistry& registry) {
+  registry.describe({"DynamicQuantizeMatMulFusion"},
+                    "DynamicQuantizeLinear goes into the one `FusedMatMulInteger` that reads it", "several readers");
+  registry.describe({"MatMulIntegerToFloatFusion"},
+                    "MatMulInteger, Cast and the product with scales become `FusedMatMulInteger`, which bias, residual "
+                    "and activation join",
+                    "a scale or zero point for each row; sums with other readers");
   const std::string sums = "t = MatMulInteger(a, b, o_az, o_bz)  f = Cast(t)  ";
   registry.add({"MatMulIntegerToFloatFusion", 2,
                 "(a, b, o_az, o_bz, as, bs) => (y) { " + sums + "s = Mul(as, bs)  y = Mul(f, s) }", guard_scales,

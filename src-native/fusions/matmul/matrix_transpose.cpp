@@ -34,6 +34,8 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 }  // namespace
 
 void register_matrix_transpose(FusionRegistry& registry) {
+  registry.describe({"MatrixTransposeFusion"},
+                    "matrices that are transposed as one stack, between two Reshapes, are transposed as they are");
   registry.add({"MatrixTransposeFusion", 1,
                 "(x, to_stack, from_stack) => (y) { r = Reshape(x, to_stack)  t = Transpose(r)  "
                 "y = Reshape(t, from_stack) }",

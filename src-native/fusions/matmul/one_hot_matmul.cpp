@@ -77,6 +77,10 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 }  // namespace
 
 void register_one_hot_matmul(FusionRegistry& registry) {
+  registry.describe(
+      {"OneHotMatMulFusion"},
+      "the product of one-hot rows, made by Equal with 0, 1, 2, ..., and a table becomes a Gather of its rows",
+      "numbers that are not finite; before opset 13");
   registry.add({"OneHotMatMulFusion", 1, "(x, c_n, c_w) => (y) { e = Equal(x, c_n)  f = Cast(e)  y = MatMul(f, c_w) }",
                 guard, replace});
 }

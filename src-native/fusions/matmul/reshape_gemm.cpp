@@ -61,6 +61,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
 }  // namespace
 
 void register_reshape_gemm(FusionRegistry& registry) {
+  registry.describe({"ReshapeGemmFusion"}, "Reshape, Gemm, Reshape becomes one product of more dims");
   registry.add({"ReshapeGemmFusion", 2,
                 "(x, s, b, o_c, d) => (y) { a = Reshape(x, s)  t = Gemm(a, b, o_c)  y = Reshape(t, d) }", guard,
                 replace});

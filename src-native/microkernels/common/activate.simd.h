@@ -35,45 +35,23 @@ INFERNODE_SIMD bool is_clamp(const ActivationArgs& activation) {
 
 // Applies the activation to n elements in place.
 [[maybe_unused]] void activate_row(const ActivationArgs& activation, float* p, std::size_t n) noexcept {
+  if (activation.kind == Activation::kGelu) {
+    for (; n >= kSideBySide * kLanes; n -= kSideBySide * kLanes, p += kSideBySide * kLanes) {
+      const auto y = gelu(each<kSideBySide>([&](std::size_t i) { return load(p + i * kLanes); }));
+      INFERNODE_UNROLL
+      for (std::size_t i = 0; i < kSideBySide; ++i) store(p + i * kLanes, y.v[i]);
+    }
+  }
   const VecF a = set(activation.a), b = set(activation.b);
   switch (activation.kind) {
     case Activation::kNone:
       break;
-    case Activation::kRelu:
-      map_row(p, n, [](VecF x) { return max(zero(), x); });
-      break;
-    case Activation::kLeakyRelu:
-      map_row(p, n, [&](VecF x) { return select(x < zero(), x * a, x); });
-      break;
-    case Activation::kClip:
-      map_row(p, n, [&](VecF x) { return clamp(x, a, b); });
-      break;
-    case Activation::kSigmoid:
-      map_row(p, n, [](VecF x) { return sigmoid(x); });
-      break;
-    case Activation::kTanh:
-      map_row(p, n, [](VecF x) { return tanh(x); });
-      break;
-    case Activation::kHardSigmoid:
-      map_row(p, n, [&](VecF x) { return hard_sigmoid(x, a, b); });
-      break;
-    case Activation::kHardSwish:
-      map_row(p, n, [](VecF x) { return hard_swish(x); });
-      break;
-    case Activation::kGelu:
-      for (; n >= kSideBySide * kLanes; n -= kSideBySide * kLanes, p += kSideBySide * kLanes) {
-        const auto y = gelu(each<kSideBySide>([&](std::size_t i) { return load(p + i * kLanes); }));
-        INFERNODE_UNROLL
-        for (std::size_t i = 0; i < kSideBySide; ++i) store(p + i * kLanes, y.v[i]);
-      }
-      map_row(p, n, [](VecF x) { return gelu(x); });
-      break;
-    case Activation::kGeluTanh:
-      map_row(p, n, [](VecF x) { return gelu_tanh(x); });
-      break;
-    case Activation::kSilu:
-      map_row(p, n, [](VecF x) { return silu(x); });
-      break;
+#define INFERNODE_ACTIVATION(name, default_a, default_b, vectors, definition) \
+  case Activation::k##name:                                                   \
+    map_row(p, n, [&]([[maybe_unused]] VecF x) { return vectors; });          \
+    break;
+#include "microkernels/common/activations.inc"
+#undef INFERNODE_ACTIVATION
   }
 }
 

@@ -4,19 +4,12 @@
 
 namespace infernode::microkernels {
 
-// Activations that GEMM, convolution and pooling epilogues apply before storing.
+// Activations that GEMM, convolution and pooling epilogues apply before storing: kNone and those of activations.inc.
 enum class Activation : std::uint8_t {
   kNone,
-  kRelu,
-  kLeakyRelu,  // a = slope
-  kClip,       // a = minimum, b = maximum
-  kSigmoid,
-  kTanh,
-  kHardSigmoid,  // clamp(a * x + b, 0, 1)
-  kHardSwish,    // x * clamp(x / 6 + 0.5, 0, 1)
-  kGelu,         // x * (1 + erf(x / sqrt 2)) / 2
-  kGeluTanh,     // tanh approximation of gelu
-  kSilu,         // x * sigmoid(x)
+#define INFERNODE_ACTIVATION(name, a, b, vectors, definition) k##name,
+#include "microkernels/common/activations.inc"
+#undef INFERNODE_ACTIVATION
 };
 
 struct ActivationArgs {

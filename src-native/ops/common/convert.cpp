@@ -235,15 +235,21 @@ void store_packed(DType type, const Piece& piece, void* data, std::size_t first,
   }
 }
 
-std::string shown(double value, int digits) {
+/// The shortest digits that read back as the same number of type Real: as they are from 1e-4 to below 1e16, else with
+/// an exponent. That is Python's form but for the ".0" of whole numbers, which the peer does not write either.
+template <class Real>
+std::string shown(Real value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
+  const Real size = std::abs(value);
+  const bool plain = size == 0 || (size >= Real(1e-4) && size < Real(1e16));
   char text[40];
-  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits);
+  const auto end =
+      std::to_chars(text, text + sizeof text, value, plain ? std::chars_format::fixed : std::chars_format::scientific);
   return {text, end.ptr};
 }
 
-void store_strings(const Piece& piece, int digits, std::string* y, std::size_t n) {
+void store_strings(const Piece& piece, bool wide, std::string* y, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     switch (piece.kind) {
       case Piece::Kind::kSigned:
@@ -253,7 +259,7 @@ void store_strings(const Piece& piece, int digits, std::string* y, std::size_t n
         y[i] = std::to_string(piece.u[i]);
         break;
       case Piece::Kind::kReal:
-        y[i] = shown(piece.r[i], digits);
+        y[i] = wide ? shown(piece.r[i]) : shown(static_cast<float>(piece.r[i]));
         break;
     }
   }
@@ -357,7 +363,7 @@ void convert_piece(const Tensor& from, const Tensor& to, std::size_t first, std:
     dispatch_castable(from.dtype(), [&]<class T>(TypeTag<T>) { load<T>(from.raw(), first, n, piece); });
   }
   if (to.dtype() == DType::String) {
-    store_strings(piece, from.dtype() == DType::Float64 ? 17 : 8, to.mutable_data<std::string>() + first, n);
+    store_strings(piece, from.dtype() == DType::Float64, to.mutable_data<std::string>() + first, n);
   } else if (tensor::is_sub_byte(to.dtype())) {
     store_packed(to.dtype(), piece, to.mutable_raw(), first, n);
   } else {

@@ -1,8 +1,12 @@
 #include "ops/common/definition.h"
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
+#include "ops/common/activation.h"
 
 namespace infernode::ops {
 
@@ -42,35 +46,40 @@ void Definition::finish(std::string_view result, std::string_view output) {
   text_ += cat(output, " = Identity(", result, ")  ");
 }
 
-std::string Definition::gelu(const std::string& t, bool by_tanh) {
-  const auto times = [&](const std::string& a, const std::string& b) { return call("Mul", {a, b}); };
-  std::string inner;
-  if (!by_tanh) {
-    inner = call("Erf", {times(t, constant(0.70710678118654752440))});
-  } else {
-    const std::string cube = times(times(t, t), t);
-    const std::string sum = call("Add", {t, times(cube, constant(0.044715))});
-    inner = call("Tanh", {times(sum, constant(0.79788456080286535588))});
-  }
-  return times(times(t, constant(0.5)), call("Add", {inner, constant(1)}));
-}
-
-std::string Definition::activate(const std::string& t, const graph::Attributes& attributes) {
+std::string Definition::activate(const std::string& value, const graph::Attributes& attributes) {
   const std::string name = attributes.get_string("activation", "");
-  const std::vector<float> params = attributes.get_floats("activation_params");
-  if (name.empty()) return t;
-  if (name == "Relu" || name == "Sigmoid" || name == "Tanh") return call(name, {t});
-  if (name == "LeakyRelu") return call(cat("LeakyRelu<alpha = ", params.at(0), ">"), {t});
-  if (name == "HardSigmoid")
-    return call(cat("HardSigmoid<alpha = ", params.at(0), ", beta = ", params.at(1), ">"), {t});
-  if (name == "HardSwish") return call("Mul", {t, call("HardSigmoid<alpha = 0.16666667, beta = 0.5>", {t})});
-  if (name == "Silu") return call("Mul", {t, call("Sigmoid", {t})});
-  if (name == "Clip") {
-    const std::string low = call("Min", {t, constant(params.at(1))});
-    return call("Max", {low, constant(params.at(0))});
+  if (name.empty()) return value;
+  const KnownActivation* const known = find_activation(name);
+  if (known == nullptr) fail(ErrorCode::InvalidModel, cat("unknown activation '", name, "'"));
+  const microkernels::ActivationArgs args = read_activation(attributes);
+  std::map<std::string, std::string, std::less<>> names{{"x", value}};
+  std::string rest = known->definition, statements;
+  // Takes the letters, digits and points at the start of `rest`.
+  const auto word = [&] {
+    const std::size_t end = std::min(rest.find_first_of(" ,)="), rest.size());
+    std::string out = rest.substr(0, end);
+    rest.erase(0, end);
+    return out;
+  };
+  while (!rest.empty()) {
+    const char c = rest[0];
+    rest.erase(0, 1);
+    if (c == '%') {
+      const std::string id = word();
+      if (!names.contains(id)) names[id] = cat("v", count_++);
+      statements += names[id];
+    } else if (c == '#') {
+      const std::string number = word();
+      statements += constant(number == "a" ? args.a : number == "b" ? args.b : std::stod(number));
+    } else if (c == '{') {
+      statements += cat(rest[0] == 'a' ? args.a : args.b);
+      rest.erase(0, 2);
+    } else {
+      statements += c;
+    }
   }
-  if (name == "Gelu" || name == "GeluTanh") return gelu(t, name == "GeluTanh");
-  fail(ErrorCode::Internal, cat("the activation '", name, "' has no definition"));
+  text_ += statements + "  ";  // after the constants that it reads
+  return names.at("y");
 }
 
 std::string definition_input(const graph::Node& node, std::size_t i) {

@@ -34,8 +34,6 @@ class Definition {
   const std::string& text() const { return text_; }
 
  private:
-  std::string gelu(const std::string& value, bool by_tanh);
-
   std::string type_, text_;
   int count_ = 0;
 };

@@ -1,5 +1,7 @@
 #include "ops/control/control_flow.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace infernode::ops {
@@ -22,12 +24,11 @@ ValueType merge_types(const ValueType& a, const ValueType& b) {
   return out;
 }
 
-ValueType with_unknown_dims(ValueType type) {
-  if (type.shape) {
-    for (Dim& dim : *type.shape) dim = Dim::unknown();
-  }
-  if (type.inner) type.inner = std::make_shared<const ValueType>(with_unknown_dims(*type.inner));
-  return type;
+bool says_as_much(const ValueType& a, const ValueType& b) {
+  if (!a.shape || !b.shape) return !a.shape && !b.shape;
+  return std::ranges::equal(*a.shape, *b.shape, [](const Dim& x, const Dim& y) {
+    return x == y || (x.to_string() == "?" && y.to_string() == "?");
+  });
 }
 
 ValueType with_leading_dim(ValueType type, const Dim& dim, std::size_t axis) {
@@ -39,14 +40,19 @@ ValueType with_leading_dim(ValueType type, const Dim& dim, std::size_t axis) {
   return type;
 }
 
-void give_none(kernel::KernelContext& ctx, std::size_t o, const ValueType& one, std::int64_t axis) {
-  INFERNODE_CHECK(one.is_tensor() && one.elem != tensor::DType::Undefined, ErrorCode::InvalidModel, "output ", o,
-                  " of a body that never ran would be stacked of ", one.to_string(),
-                  ", which is no tensor of known type");
+tensor::Shape dims_of_none(const ValueType& one) {
+  INFERNODE_CHECK(one.is_tensor() && one.elem != tensor::DType::Undefined, ErrorCode::InvalidModel,
+                  "a body that never ran would give ", one.to_string(),
+                  " to be stacked, which is no tensor of known type");
   tensor::Shape dims;
   if (one.shape) {
     for (const Dim& dim : *one.shape) dims.push_back(dim.known() ? dim.value() : 0);
   }
+  return dims;
+}
+
+void give_none(kernel::KernelContext& ctx, std::size_t o, const ValueType& one, std::int64_t axis) {
+  const tensor::Shape dims = dims_of_none(one);
   const std::size_t place = tensor::normalize_axis(axis, dims.rank() + 1, "scan_output_axes");
   tensor::Shape whole(dims.dims().first(place));
   whole.push_back(0);

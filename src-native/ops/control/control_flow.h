@@ -5,17 +5,21 @@
 #include <vector>
 
 #include "graph/value_type.h"
+#include "kernel/inference.h"
 #include "kernel/kernel.h"
 
 namespace infernode::ops {
 
 /// What holds of a value that is one of two: equal dims are kept, others unknown; no shape where the ranks differ.
 graph::ValueType merge_types(const graph::ValueType& a, const graph::ValueType& b);
-/// The type with all dims forgotten (rank kept): of values that change between iterations.
-graph::ValueType with_unknown_dims(graph::ValueType type);
+/// Whether two shapes agree, dims that neither knows left out.
+bool says_as_much(const graph::ValueType& a, const graph::ValueType& b);
 /// A tensor type with one more dim in front.
 graph::ValueType with_leading_dim(graph::ValueType type, const graph::Dim& dim, std::size_t axis = 0);
 
+/// Dims of one of the tensors that a body would have given, 0 where its type does not tell. Throws InvalidModel for
+/// what cannot be stacked.
+tensor::Shape dims_of_none(const graph::ValueType& one);
 /// Output `o` stacked of what a body gave, where it never ran: none along `axis` (from the end where negative), other
 /// dims as far as the type of one tells. Throws InvalidModel for what cannot be stacked.
 void give_none(kernel::KernelContext& ctx, std::size_t o, const graph::ValueType& one, std::int64_t axis);

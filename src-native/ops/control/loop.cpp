@@ -40,6 +40,7 @@ class Loop final : public kernel::Kernel {
     std::vector<Value> state;
     for (std::size_t i = 0; i < carried_; ++i) state.push_back(ctx.input_value(kFirstCarried + i));
     std::vector<std::vector<Tensor>> scans(scans_);
+    if (trips <= 0 || !go_on) give_no_scans(ctx, state);
     for (std::int64_t i = 0; i < trips && go_on; ++i) {
       ctx.run().check();
       std::vector<Value> inputs{Tensor::scalar<std::int64_t>(i), Tensor::scalar<bool>(go_on)};
@@ -58,16 +59,24 @@ class Loop final : public kernel::Kernel {
       if (ctx.wants_output(c)) ctx.set_output(c, std::move(state[c]));
     }
     for (std::size_t s = 0; s < scans_; ++s) {
-      if (!ctx.wants_output(carried_ + s)) continue;
-      if (scans[s].empty()) {
-        give_none(ctx, carried_ + s, body_->output_type(1 + carried_ + s), 0);
-      } else {
-        join_parts(ctx, carried_ + s, scans[s], 0, true, "Loop's scan output");
-      }
+      if (ctx.wants_output(carried_ + s) && !scans[s].empty())
+        stack_parts(ctx, carried_ + s, scans[s], 0, "Loop's scan output");
     }
   }
 
  private:
+  /// The scan outputs of a body that never ran.
+  void give_no_scans(KernelContext& ctx, const std::vector<Value>& state) const {
+    if (scans_ == 0) return;
+    std::vector<ValueType> inputs{ValueType::tensor(tensor::DType::Int64, graph::SymShape{}),
+                                  ValueType::tensor(tensor::DType::Bool, graph::SymShape{})};
+    for (const Value& value : state) inputs.push_back(kernel::type_of(value));
+    const std::vector<ValueType> types = body_->output_types(ctx, inputs);
+    for (std::size_t s = 0; s < scans_; ++s) {
+      if (ctx.wants_output(carried_ + s)) give_none(ctx, carried_ + s, types[1 + carried_ + s], 0);
+    }
+  }
+
   std::unique_ptr<kernel::SubgraphRunner> body_;
   std::size_t carried_, scans_ = 0;
 };
@@ -80,13 +89,12 @@ void infer_loop(InferContext& ctx) {
   std::vector<ValueType> outputs = ctx.infer_subgraph("body", inputs);
   // A carried value whose shape changes from one iteration to the next: infer again with what holds of both. Ranks can
   // only be lost, so this ends.
-  const auto same_shape = [](const ValueType& a, const ValueType& b) { return a.shape == b.shape; };
   for (int round = 0; round < 3 && outputs.size() > carried; ++round) {
     bool changed = false;
     for (std::size_t c = 0; c < carried; ++c) {
       const ValueType& before = inputs[kFirstCarried + c];
       const ValueType merged = merge_types(before, outputs[1 + c]);
-      if (same_shape(merged, before)) continue;
+      if (says_as_much(merged, before)) continue;
       inputs[kFirstCarried + c] = round < 2 ? merged : ValueType::tensor(merged.elem);
       changed = true;
     }

@@ -30,6 +30,14 @@ Tensor slice_at(const KernelContext& ctx, const Tensor& t, std::size_t axis, std
   return out;
 }
 
+/// The type of what is left of a tensor when one index of `axis` is taken.
+ValueType without_dim(ValueType type, std::int64_t axis) {
+  if (!type.shape) return type;
+  const std::size_t at = tensor::normalize_axis(axis, type.shape->size(), "scan_input_axes");
+  type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(at));
+  return type;
+}
+
 /// num_scan_inputs, at most the node's inputs that can be scanned.
 std::size_t scan_count(const graph::Attributes& attributes, std::size_t inputs) {
   const std::int64_t count = attributes.get_int("num_scan_inputs");
@@ -85,22 +93,34 @@ class Scan final : public kernel::Kernel {
     for (std::size_t i = 0; i < states_; ++i) state.push_back(ctx.input_value(i));
     for (std::size_t i = 0; i < layout_.scans; ++i) scanned.push_back(ctx.input(states_ + i));
     std::vector<std::vector<Tensor>> outputs = iterate(ctx, state, scanned, -1);
+    if (!outputs.empty() && outputs[0].empty()) {
+      const std::vector<ValueType> types = output_types(ctx, state, scanned);
+      for (std::size_t o = states_; o < types.size(); ++o) {
+        if (ctx.wants_output(o)) give_none(ctx, o, types[o], layout_.output_axes[o - states_]);
+      }
+    }
     for (std::size_t i = 0; i < states_; ++i) {
       if (ctx.wants_output(i)) ctx.set_output(i, std::move(state[i]));
     }
     for (std::size_t o = 0; o < outputs.size(); ++o) {
-      if (!ctx.wants_output(states_ + o)) continue;
-      if (outputs[o].empty()) {
-        give_none(ctx, states_ + o, body_->output_type(states_ + o), layout_.output_axes[o]);
-        continue;
-      }
+      if (!ctx.wants_output(states_ + o) || outputs[o].empty()) continue;
       const std::size_t axis =
           tensor::normalize_axis(layout_.output_axes[o], outputs[o][0].rank() + 1, "scan_output_axes");
-      join_parts(ctx, states_ + o, outputs[o], axis, true, "Scan's output");
+      stack_parts(ctx, states_ + o, outputs[o], static_cast<std::int64_t>(axis), "Scan's output");
     }
   }
 
  private:
+  /// What the body would give, where it never runs.
+  std::vector<ValueType> output_types(KernelContext& ctx, const std::vector<Value>& state,
+                                      const std::vector<Tensor>& scanned) const {
+    std::vector<ValueType> inputs;
+    for (const Value& value : state) inputs.push_back(kernel::type_of(value));
+    for (std::size_t i = 0; i < scanned.size(); ++i)
+      inputs.push_back(without_dim(kernel::type_of(scanned[i]), layout_.input_axes[i]));
+    return body_->output_types(ctx, inputs);
+  }
+
   /// Runs the body over the scanned inputs; leaves the last state in `state`. `length` -1: the inputs' own.
   std::vector<std::vector<Tensor>> iterate(KernelContext& ctx, std::vector<Value>& state,
                                            const std::vector<Tensor>& scanned, std::int64_t length) const {
@@ -139,6 +159,7 @@ class Scan final : public kernel::Kernel {
   /// Version 8: [batch, ...] states and [batch, sequence, ...] scans, each batch with a length of its own.
   void run_batched(KernelContext& ctx) const {
     const std::int64_t batches = ctx.input(1).rank() == 0 ? 0 : ctx.input(1).dim(0);
+    if (batches == 0) return give_no_batches(ctx);
     const Tensor* lengths = ctx.optional_input(0);
     if (lengths != nullptr && lengths->numel() < batches)
       fail(ErrorCode::ShapeMismatch, "Scan's sequence_lens is shorter than the batch");
@@ -153,27 +174,47 @@ class Scan final : public kernel::Kernel {
       if (lengths != nullptr && length < 0)
         fail(ErrorCode::InvalidArgument, cat("Scan's sequence_lens has the element ", length));
       std::vector<std::vector<Tensor>> outputs = iterate(ctx, state, scanned, length);
+      const bool none = !outputs.empty() && outputs[0].empty();
+      const std::vector<ValueType> types = none ? output_types(ctx, state, scanned) : std::vector<ValueType>();
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        const ValueType one = none ? types[states_ + o] : kernel::type_of(outputs[o][0]);
+        stacked[o].push_back(stack(ctx, outputs[o], one, scanned[0].dim(0)));
+      }
       for (std::size_t i = 0; i < states_; ++i) last[i].push_back(state[i].tensor());
-      for (std::size_t o = 0; o < outputs.size(); ++o) stacked[o].push_back(stack(ctx, outputs[o], scanned[0].dim(0)));
     }
-    if (batches == 0) fail(ErrorCode::ShapeMismatch, "Scan over an empty batch");
     for (std::size_t i = 0; i < states_; ++i) {
-      if (ctx.wants_output(i)) join_parts(ctx, i, last[i], 0, true, "Scan's state");
+      if (ctx.wants_output(i)) stack_parts(ctx, i, last[i], 0, "Scan's state");
     }
     for (std::size_t o = 0; o < stacked.size(); ++o) {
-      if (ctx.wants_output(states_ + o)) join_parts(ctx, states_ + o, stacked[o], 0, true, "Scan's output");
+      if (ctx.wants_output(states_ + o)) stack_parts(ctx, states_ + o, stacked[o], 0, "Scan's output");
     }
   }
 
-  /// The parts on a new first axis of `length`; what lies beyond them is zero.
-  static Tensor stack(const KernelContext& ctx, const std::vector<Tensor>& parts, std::int64_t length) {
-    if (parts.empty()) fail(ErrorCode::InvalidArgument, "Scan over zero elements gives no scan output");
+  /// Version 8 over a batch of none.
+  void give_no_batches(KernelContext& ctx) const {
+    std::vector<ValueType> inputs;
+    for (std::size_t i = 0; i < states_ + layout_.scans; ++i) {
+      inputs.push_back(without_dim(kernel::type_of(ctx.input_value(first_ + i)), 0));
+      if (i >= states_) inputs.back() = without_dim(std::move(inputs.back()), 0);
+    }
+    const Tensor& scanned = ctx.input(first_ + states_);
+    const std::int64_t length = scanned.rank() > 1 ? scanned.dim(1) : 0;
+    std::vector<ValueType> types = body_->output_types(ctx, inputs);
+    for (std::size_t o = 0; o < types.size(); ++o) {
+      if (!ctx.wants_output(o)) continue;
+      give_none(ctx, o, o < states_ ? types[o] : with_leading_dim(std::move(types[o]), length), 0);
+    }
+  }
+
+  /// The parts, each like `one`, on a new first axis of `length`; what lies beyond them is zero.
+  static Tensor stack(const KernelContext& ctx, const std::vector<Tensor>& parts, const ValueType& one,
+                      std::int64_t length) {
     Shape dims{length};
-    for (const std::int64_t d : parts[0].shape()) dims.push_back(d);
-    Tensor out = Tensor::make(parts[0].dtype(), dims, *ctx.run().allocator);
+    for (const std::int64_t d : dims_of_none(one)) dims.push_back(d);
+    Tensor out = Tensor::make(one.elem, dims, *ctx.run().allocator);
     if (out.dtype() != tensor::DType::String)
       std::fill_n(static_cast<std::byte*>(out.mutable_raw()), out.bytes(), std::byte{});
-    const std::int64_t run = parts[0].numel();
+    const std::int64_t run = dims.numel(1, dims.rank());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (!(parts[i].shape() == parts[0].shape()))
         fail(ErrorCode::ShapeMismatch,
@@ -236,9 +277,8 @@ void infer_scan(InferContext& ctx) {
     if (type.shape) {
       const std::size_t axis = tensor::normalize_axis(input_axes[i - states], type.shape->size(), "scan_input_axes");
       if (i == states) length = (*type.shape)[axis];
-      type.shape->erase(type.shape->begin() + static_cast<std::ptrdiff_t>(axis));
     }
-    inputs.push_back(std::move(type));
+    inputs.push_back(without_dim(std::move(type), input_axes[i - states]));
   }
   const std::vector<ValueType> outputs = ctx.infer_subgraph("body", inputs);
   if (outputs.size() < ctx.output_count() || outputs.size() < states) return;

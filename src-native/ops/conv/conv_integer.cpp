@@ -12,6 +12,7 @@
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/qgemm/qgemm.h"
 #include "microkernels/transforms/transpose.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/window.h"
 #include "ops/quant/qlinear.h"
 #include "tensor/dispatch.h"
@@ -57,8 +58,10 @@ class IntegerConv : public kernel::Kernel {
     if (w == nullptr || w->rank() < 3 || !is_integer8(w->dtype()) || w->numel() == 0) return;
     if (groups_ < 1 || w->dim(0) % groups_ != 0 || (w->dim(1) == 1 && groups_ > 1)) return;
     w_shape_ = w->shape();
-    packed_ = info.packer().pack(info.node(), w_input, cat("qconv.", table_.name, ".g", groups_),
-                                 [&](const Tensor& weight) { return pack(weight); });
+    const std::size_t depth = size(w_shape_.numel(1, w_shape_.rank())), groups = size(groups_);
+    packed_ = packed_weight(info, w_input, cat("qconv.", table_.name, ".g", groups_),
+                            checked_mul(table_.packed_b_bytes(size(w_shape_[0]) / groups, depth), groups),
+                            [&](const Tensor& weight) { return pack(weight); });
     info.release_constant(w_input);
   }
 

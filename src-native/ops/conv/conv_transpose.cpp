@@ -59,7 +59,7 @@ struct Geometry {
   }
   /// Size of Y along an axis and the pads at its begin.
   std::pair<std::int64_t, std::int64_t> axis(std::size_t i, std::int64_t in) const {
-    const std::int64_t full = checked_add(checked_mul(std::max<std::int64_t>(in - 1, 0), window.strides[i]), reach(i));
+    const std::int64_t full = checked_add(checked_mul(in - 1, window.strides[i]), reach(i));
     if (output_shape.empty() && !same()) {
       const std::int64_t out = full - window.pads[i] - window.pads[i + window.kernel.size()];
       if (out < 0) fail(ErrorCode::ShapeMismatch, cat("ConvTranspose's pads leave ", out, " elements of ", full));

@@ -29,7 +29,7 @@ Rounding parse_rounding(std::string_view name) {
 
 float ResizedAxis::source(std::int64_t i) const {
   const auto x = static_cast<float>(i), length = static_cast<float>(in);
-  const float resized = scale * length;  // may have a fraction that `out` lacks
+  const float resized = scale * length * cropped;  // may have a fraction that `out` lacks
   const auto unscaled = [this](float place) {
     return exact ? static_cast<float>(static_cast<double>(place) * static_cast<double>(in) / static_cast<double>(out))
                  : place / scale;

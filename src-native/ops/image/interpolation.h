@@ -30,6 +30,7 @@ struct ResizedAxis {
   float scale = 1.0f;
   bool exact = false;                      ///< the scale is out / in, whatever float makes of it
   float roi_begin = 0.0f, roi_end = 1.0f;  ///< of TfCropAndResize
+  float cropped = 1.0f;                    ///< the part of the axis that the scale applies to
   Coordinates coordinates = Coordinates::HalfPixel;
 
   /// The place in the original axis, in elements.

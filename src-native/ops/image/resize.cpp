@@ -77,9 +77,12 @@ void check_count(std::size_t given, std::size_t axes, const char* what) {
   INFERNODE_CHECK(given == axes, ErrorCode::InvalidArgument, what, " has ", given, " elements for ", axes, " axes");
 }
 
-std::int64_t scaled(std::int64_t dim, float scale) {
+/// Length of an axis of which the part `cropped` is resized.
+std::int64_t scaled(std::int64_t dim, float scale, float cropped) {
   INFERNODE_CHECK(scale > 0 && std::isfinite(scale), ErrorCode::InvalidArgument, "scale ", scale, " is not positive");
-  const float out = std::floor(static_cast<float>(dim) * scale);
+  INFERNODE_CHECK(cropped >= 0 && std::isfinite(cropped), ErrorCode::InvalidArgument, "roi spans ", cropped,
+                  " of an axis that is scaled");
+  const float out = std::floor(static_cast<float>(dim) * cropped * scale);
   INFERNODE_CHECK(out < 0x1p62f, ErrorCode::InvalidArgument, "scale ", scale, " makes an axis of ", dim, " too long");
   return static_cast<std::int64_t>(out);
 }
@@ -105,6 +108,20 @@ void fit_sizes(std::vector<ResizedAxis>& all, const Ints& axes, std::span<const 
   }
 }
 
+/// Whether the axes are cropped to the input roi before they are scaled.
+bool crops_first(const graph::Attributes& attributes, const Layout& layout) {
+  return layout.roi != kNoInput && attributes.get_string("coordinate_transformation_mode", "") == "tf_crop_and_resize";
+}
+
+/// The part of each axis that roi spans.
+std::vector<float> spans_of(const Tensor& roi, std::size_t axes) {
+  const std::vector<float> ends = tensor::to_float_vector(roi);
+  check_count(ends.size(), 2 * axes, "roi");
+  std::vector<float> spans(axes);
+  for (std::size_t i = 0; i < axes; ++i) spans[i] = ends[i + axes] - ends[i];
+  return spans;
+}
+
 void infer_resize(InferContext& ctx) {
   const SymShape* in = ctx.input_shape(0);
   if (!in) return;
@@ -116,10 +133,17 @@ void infer_resize(InferContext& ctx) {
   if (constant) scales = tensor::to_float_vector(*constant);
   if (!scales.empty()) {
     check_count(scales.size(), axes.size(), "scales");
+    const bool crops = crops_first(ctx.attributes(), layout);
+    const Tensor* roi = crops && ctx.has_input(layout.roi) ? ctx.input_constant(layout.roi) : nullptr;
+    const std::vector<float> spans = roi ? spans_of(*roi, axes.size()) : std::vector<float>(axes.size(), 1.0f);
     for (std::size_t i = 0; i < axes.size(); ++i) {
       Dim& dim = out[static_cast<std::size_t>(axes[i])];
-      if (dim.known()) {
-        dim = scaled(dim.value(), scales[i]);
+      if (crops && !roi) {
+        dim = Dim::unknown();
+      } else if (dim.known()) {
+        dim = scaled(dim.value(), scales[i], spans[i]);
+      } else if (spans[i] != 1.0f) {
+        dim = Dim::unknown();
       } else if (scales[i] != 1.0f) {
         const bool whole = scales[i] >= 1 && scales[i] < 0x1p20f && scales[i] == std::floor(scales[i]);
         dim = whole ? dim * static_cast<std::int64_t>(scales[i]) : Dim::unknown();
@@ -211,10 +235,11 @@ struct Pass {
   Taps<Acc> taps;
 };
 
-/// Runs all passes over one unit. Scratch holds the results between them, twice the largest.
+/// Runs all passes over one unit. Scratch holds the results between them, twice the largest. Integers are `rounded`, or
+/// cut.
 template <class T, class Acc>
 void resample_unit(const kernel::RunContext& run, const std::vector<Pass<Acc>>& passes, const T* x, T* y, Acc* scratch,
-                   std::int64_t half) {
+                   std::int64_t half, [[maybe_unused]] bool rounded) {
   const Acc* from = nullptr;
   for (std::size_t p = 0; p < passes.size(); ++p) {
     const Pass<Acc>& pass = passes[p];
@@ -232,7 +257,8 @@ void resample_unit(const kernel::RunContext& run, const std::vector<Pass<Acc>>& 
   if constexpr (!std::is_same_v<T, Acc>) {
     const Pass<Acc>& last = passes.back();
     const std::int64_t n = last.outer * last.out * last.inner;
-    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(from[i]);
+    const bool rounds = std::is_integral_v<T> && rounded;
+    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(rounds ? std::nearbyint(from[i]) : from[i]);
   }
 }
 
@@ -297,6 +323,8 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
   const std::int64_t in_size = in.shape().numel(first, in.rank()), out_size = dims.numel(first, dims.rank());
   const T* x = in.data<T>();
   T* y = out.mutable_data<T>();
+  const bool rounded =
+      options.antialias || options.cubic_a;  // as the standard's reference does; linear ones as the peer
   const bool needs_scratch = passes.size() > 1 || !std::is_same_v<T, Acc>;
   const auto scratch_size = static_cast<std::size_t>(needs_scratch ? 2 * half : 0);
   if (units > 1) {
@@ -305,12 +333,12 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
       const tensor::Buffer memory = ctx.scratch(checked_mul(scratch_size, sizeof(Acc)));
       auto* const scratch = reinterpret_cast<Acc*>(memory.data());
       for (auto u = static_cast<std::int64_t>(begin); u < static_cast<std::int64_t>(end); ++u) {
-        resample_unit<T, Acc>(ctx.run(), passes, x + u * in_size, y + u * out_size, scratch, half);
+        resample_unit<T, Acc>(ctx.run(), passes, x + u * in_size, y + u * out_size, scratch, half, rounded);
       }
     });
   } else {
     const tensor::Buffer memory = ctx.scratch(checked_mul(scratch_size, sizeof(Acc)));
-    resample_unit<T, Acc>(ctx.run(), passes, x, y, reinterpret_cast<Acc*>(memory.data()), half);
+    resample_unit<T, Acc>(ctx.run(), passes, x, y, reinterpret_cast<Acc*>(memory.data()), half, rounded);
   }
   if (!any_outside) return;
   for (std::size_t a = 0; a < axes.size(); ++a) {
@@ -384,13 +412,16 @@ class Resize : public Kernel {
     std::vector<float> scales = fixed_scales_;
     if (const Tensor* given = ctx.optional_input(layout_.scales); given && given->numel() > 0)
       scales = tensor::to_float_vector(*given);
+    for (std::int64_t a : axes) all[static_cast<std::size_t>(a)].coordinates = coordinates_;
+    if (coordinates_ == Coordinates::TfCropAndResize) read_roi(ctx, all, axes);
     const Tensor* sizes = ctx.optional_input(layout_.sizes);
     if (!scales.empty()) {
       check_count(scales.size(), axes.size(), "scales");
       for (std::size_t i = 0; i < axes.size(); ++i) {
         ResizedAxis& axis = all[static_cast<std::size_t>(axes[i])];
         axis.scale = scales[i];
-        axis.out = scaled(axis.in, scales[i]);
+        axis.cropped = axis.roi_end - axis.roi_begin;
+        axis.out = scaled(axis.in, scales[i], axis.cropped);
       }
     } else {
       INFERNODE_CHECK(sizes && (sizes->numel() > 0 || axes.empty()), ErrorCode::InvalidArgument,
@@ -399,8 +430,10 @@ class Resize : public Kernel {
       check_count(wish.size(), axes.size(), "sizes");
       fit_sizes(all, axes, wish.span(), aspect_);
     }
-    for (std::int64_t a : axes) all[static_cast<std::size_t>(a)].coordinates = coordinates_;
-    if (coordinates_ != Coordinates::TfCropAndResize) return all;
+    return all;
+  }
+
+  void read_roi(const KernelContext& ctx, std::vector<ResizedAxis>& all, const Ints& axes) const {
     const Tensor* given = ctx.optional_input(layout_.roi);
     INFERNODE_CHECK(given, ErrorCode::InvalidArgument, "tf_crop_and_resize needs the input roi");
     const std::vector<float> roi = tensor::to_float_vector(*given);
@@ -410,7 +443,6 @@ class Resize : public Kernel {
       axis.roi_begin = roi[i];
       axis.roi_end = roi[i + axes.size()];
     }
-    return all;
   }
 
   void nearest(KernelContext& ctx, const Tensor& in, const Tensor& out, const std::vector<ResizedAxis>& axes) const {

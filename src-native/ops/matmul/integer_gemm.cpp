@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "ops/common/packed_weight.h"
 #include "ops/matmul/integer_gemm.h"
 
 namespace infernode::ops {
@@ -105,10 +106,9 @@ IntegerMatMul::IntegerMatMul(kernel::KernelInfo& info, std::size_t b_input)
   if (b->dtype() != DType::Int8 && b->dtype() != DType::UInt8) return;
   b_shape_ = b->shape();
   b_signed_ = b->dtype() == DType::Int8;
-  packed_ = info.packer().pack(info.node(), b_input, cat("qgemm.b.", table_.name), [&](const Tensor& weight) {
-    return pack(table_, static_cast<std::size_t>(weight.dim(1)), static_cast<std::size_t>(weight.dim(0)), weight.raw(),
-                b_signed_);
-  });
+  const auto n = static_cast<std::size_t>(b_shape_[1]), k = static_cast<std::size_t>(b_shape_[0]);
+  packed_ = packed_weight(info, b_input, cat("qgemm.b.", table_.name), table_.packed_b_bytes(n, k),
+                          [&](const Tensor& weight) { return pack(table_, n, k, weight.raw(), b_signed_); });
   info.release_constant(b_input);
 }
 

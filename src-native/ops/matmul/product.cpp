@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/system.h"
 #include "microkernels/elementwise/convert.h"
+#include "ops/common/packed_weight.h"
 #include "ops/matmul/product.h"
 
 namespace infernode::ops {
@@ -113,12 +114,13 @@ PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std
   n_ = b.dim(transposed ? 0 : 1);
   k_ = b.numel() / n_;
   const auto n = static_cast<std::size_t>(n_), k = static_cast<std::size_t>(k_);
-  packed_ = info.packer().pack(info.node(), input, cat("gemm.b.", table.weights.name, transposed ? ".t" : ""),
-                               [&](const Tensor& weight) {
-                                 tensor::Buffer packed = tensor::host_allocator().allocate(table.weights.bytes(n, k));
-                                 pack_in_parts(info.packer(), table, weight, n, k, transposed, packed.data());
-                                 return packed;
-                               });
+  const std::size_t bytes = table.weights.bytes(n, k);
+  packed_ = packed_weight(info, input, cat("gemm.b.", table.weights.name, transposed ? ".t" : ""), bytes,
+                          [&](const Tensor& weight) {
+                            tensor::Buffer packed = tensor::host_allocator().allocate(bytes);
+                            pack_in_parts(info.packer(), table, weight, n, k, transposed, packed.data());
+                            return packed;
+                          });
   b_ = table.weights.packed(n, k, packed_.data());
   info.release_constant(input);
 }

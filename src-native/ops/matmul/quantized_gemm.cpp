@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/convert.h"
+#include "ops/common/packed_weight.h"
 #include "ops/matmul/integer_gemm.h"
 #include "ops/quant/qlinear.h"
 
@@ -36,8 +37,9 @@ class QuantizedGemm final : public kernel::Kernel {
     const Tensor* b = info.constant(3);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0) return;
     b_shape_ = b->shape();
-    packed_ = info.packer().pack(info.node(), 3, cat("qgemm.b.", table_.name, trans_b_ ? ".t" : ""),
-                                 [&](const Tensor& weight) { return pack(weight); });
+    const std::size_t bytes = table_.packed_b_bytes(size(b_shape_[trans_b_ ? 0 : 1]), size(b_shape_[trans_b_ ? 1 : 0]));
+    packed_ = packed_weight(info, 3, cat("qgemm.b.", table_.name, trans_b_ ? ".t" : ""), bytes,
+                            [&](const Tensor& weight) { return pack(weight); });
     info.release_constant(3);
   }
 

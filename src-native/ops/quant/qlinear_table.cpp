@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/broadcast.h"
+#include "ops/common/stack.h"
 #include "ops/quant/qlinear.h"
 
 namespace infernode::ops {
@@ -71,20 +72,10 @@ class QLinearConcat final : public kernel::Kernel {
   }
 
   void run(KernelContext& ctx) const override {
-    Shape dims = ctx.input(2).shape();
-    const std::size_t axis = tensor::normalize_axis(axis_, dims.rank());
-    dims[axis] = 0;
-    for (std::size_t i = 2; i < ctx.input_count(); i += 3) {
-      Shape in = ctx.input(i).shape();
-      const std::int64_t along = in.rank() == dims.rank() ? in[axis] : 0;
-      if (in.rank() == dims.rank()) in[axis] = dims[axis];
-      if (in != dims) {
-        fail(ErrorCode::ShapeMismatch,
-             cat("QLinearConcat: input ", i, " is ", ctx.input(i).to_string(), ", which does not fit along axis ", axis,
-                 " behind ", ctx.input(2).to_string()));
-      }
-      dims[axis] = checked_add(dims[axis], along);
-    }
+    const auto shape = [&](std::size_t i) -> const Shape& { return ctx.input(2 + 3 * i).shape(); };
+    const Join join = plan_join((ctx.input_count() - 2) / 3, shape, axis_, "QLinearConcat");
+    const Shape& dims = join.dims;
+    const std::size_t axis = join.axis;
     const Tensor y = ctx.output(0, ctx.input(2).dtype(), dims);
     const Quantized8 to(ctx.input(0), &ctx.input(1), y.dtype());
     const auto outer = static_cast<std::size_t>(dims.numel(0, axis));
@@ -97,7 +88,7 @@ class QLinearConcat final : public kernel::Kernel {
         fail(ErrorCode::InvalidModel, cat("QLinearConcat: inputs ", i, " to ", i + 2, " are of the wrong types"));
       const Quantized8 from(ctx.input(i + 1), &ctx.input(i + 2), x.dtype());
       const ByteTable table = requantization(from, to);
-      const std::size_t part = static_cast<std::size_t>(x.dim(axis)) * inner;
+      const std::size_t part = join.takes(x.shape()) ? static_cast<std::size_t>(x.dim(axis)) * inner : 0;
       if (part == 0) continue;  // however many rows of nothing there are
       ctx.parallel_for(outer, static_cast<double>(part) * kByteCost,
                        [&](std::size_t begin, std::size_t end, std::size_t) {
@@ -120,20 +111,10 @@ class QLinearConcat final : public kernel::Kernel {
 void infer_qlinear_concat(InferContext& ctx) {
   QLinearConcat::check_count(ctx.input_count());
   ctx.set_output_dtype(0, ctx.input_dtype(2));
-  graph::SymShape out;
-  for (std::size_t i = 2; i < ctx.input_count(); i += 3) {
-    const graph::SymShape* x = ctx.input_shape(i);
-    if (x == nullptr) return;
-    if (i == 2) {
-      out = *x;
-      continue;
-    }
-    if (x->size() != out.size())
-      fail(ErrorCode::ShapeMismatch, cat("QLinearConcat: ranks ", out.size(), " and ", x->size()));
-    const std::size_t axis = tensor::normalize_axis(ctx.attributes().get_int("axis"), out.size());
-    out[axis] = out[axis] + (*x)[axis];
-  }
-  ctx.set_output_shape(0, std::move(out));
+  std::vector<const graph::SymShape*> parts;
+  for (std::size_t i = 2; i < ctx.input_count(); i += 3) parts.push_back(ctx.input_shape(i));
+  if (auto out = infer_join(parts, ctx.attributes().get_int("axis"), "QLinearConcat"))
+    ctx.set_output_shape(0, std::move(*out));
 }
 
 /// condition, X, x_scale, x_zero_point, Y, y_scale, y_zero_point, z_scale, z_zero_point.

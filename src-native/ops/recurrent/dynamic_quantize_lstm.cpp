@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/convert.h"
+#include "ops/common/packed_weight.h"
 #include "ops/matmul/integer_gemm.h"
 #include "ops/quant/dynamic_quantize.h"
 #include "ops/recurrent/lstm_cell.h"
@@ -30,8 +31,9 @@ class ByteWeight {
     const Tensor* w = info.constant(input);
     if (w == nullptr || w->rank() != 3 || w->numel() == 0) return;
     shape_ = w->shape();
-    packed_ = info.packer().pack(info.node(), input, cat("qgemm.b.directions.", table_.name),
-                                 [&](const Tensor& weight) { return pack(weight); });
+    const std::size_t bytes = checked_mul(table_.packed_b_bytes(size(shape_[2]), size(shape_[1])), size(shape_[0]));
+    packed_ = packed_weight(info, input, cat("qgemm.b.directions.", table_.name), bytes,
+                            [&](const Tensor& weight) { return pack(weight); });
     info.release_constant(input);
   }
 

@@ -1,6 +1,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "ops/common/packed_weight.h"
 #include "ops/matmul/product.h"
 #include "ops/recurrent/recurrent.h"
 
@@ -157,9 +158,10 @@ RecurrentWeight::RecurrentWeight(kernel::KernelInfo& info, std::size_t input, st
   if (weight == nullptr || weight->rank() != 3 || weight->numel() == 0 || !gemm_type(weight->dtype())) return;
   if (weight->dim(1) % static_cast<std::int64_t>(gates) != 0) return;
   shape_ = weight->shape();
-  packed_ = info.packer().pack(info.node(), input,
-                               cat("recurrent.", table_.weights.name, ".", first_, ".", last_, ".", gates_),
-                               [&](const Tensor& t) { return pack(t, 0, static_cast<std::size_t>(t.dim(0))); });
+  const std::size_t matrix = table_.weights.bytes(n(shape_), static_cast<std::size_t>(shape_[2]));
+  packed_ = packed_weight(info, input, cat("recurrent.", table_.weights.name, ".", first_, ".", last_, ".", gates_),
+                          checked_mul(matrix, static_cast<std::size_t>(shape_[0])),
+                          [&](const Tensor& t) { return pack(t, 0, static_cast<std::size_t>(t.dim(0))); });
 }
 
 tensor::Buffer RecurrentWeight::pack(const Tensor& weight, std::size_t from, std::size_t to) const {

@@ -189,8 +189,8 @@ class ConcatFromSequence final : public Kernel {
     INFERNODE_CHECK(!in.items.empty(), ErrorCode::InvalidArgument, "ConcatFromSequence: the sequence is empty");
     std::vector<Tensor> parts;
     for (const Value& item : in.items) parts.push_back(item.tensor());
-    const std::size_t axis = tensor::normalize_axis(axis_, parts[0].rank() + (stacked_ ? 1 : 0));
-    join_parts(ctx, 0, parts, axis, stacked_, "ConcatFromSequence");
+    const auto join = stacked_ ? stack_parts : join_parts;
+    join(ctx, 0, parts, axis_, "ConcatFromSequence");
   }
 
  private:

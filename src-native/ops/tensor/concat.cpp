@@ -1,6 +1,7 @@
-#include "base/checked.h"
+#include <algorithm>
+
 #include "kernel/op_registrar.h"
-#include "ops/common/arguments.h"
+#include "ops/common/stack.h"
 #include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
@@ -38,56 +39,30 @@ void infer_concat_contents(InferContext& ctx) {
 }
 
 void infer_concat(InferContext& ctx) {
-  SymShape out;
-  std::size_t axis = 0;
-  bool all = true, first = true;
-  Dim total = 0;
-  for (std::size_t i = 0; i < ctx.input_count(); ++i) {
-    const SymShape* in = ctx.input_shape(i);
-    if (!in) {
-      all = false;
-      continue;
-    }
-    if (first) {
-      out = *in;
-      axis = tensor::normalize_axis(axis_attribute(ctx.attributes(), ctx.since_version()), out.size());
-    }
-    INFERNODE_CHECK(in->size() == out.size(), ErrorCode::ShapeMismatch, "inputs have ranks ", out.size(), " and ",
-                    in->size());
-    for (std::size_t d = 0; d < out.size(); ++d) {
-      if (d != axis && !first) out[d] = merge_dims(out[d], (*in)[d], "Concat");
-    }
-    total = total + (*in)[axis];
-    first = false;
-  }
-  if (first) return;
-  out[axis] = all ? total : Dim::unknown();
-  const bool vector = out.size() == 1;
-  ctx.set_output_shape(0, std::move(out));
-  if (vector && all && tensor::is_integer(ctx.input_dtype(0))) infer_concat_contents(ctx);
+  std::vector<const SymShape*> parts(ctx.input_count());
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = ctx.input_shape(i);
+  auto out = infer_join(parts, axis_attribute(ctx.attributes(), ctx.since_version()), "Concat");
+  if (!out) return;
+  ctx.set_output_shape(0, std::move(*out));
+  const auto is_vector = [](const SymShape* part) { return part != nullptr && part->size() == 1; };
+  if (std::ranges::all_of(parts, is_vector) && tensor::is_integer(ctx.input_dtype(0))) infer_concat_contents(ctx);
 }
 
 class Concat : public Kernel {
  public:
   explicit Concat(KernelInfo& info) : axis_(axis_attribute(info.attributes(), info.since_version())) {}
   void run(KernelContext& ctx) const override {
-    Shape dims = ctx.input(0).shape();
-    const std::size_t axis = tensor::normalize_axis(axis_, dims.rank());
-    for (std::size_t i = 1; i < ctx.input_count(); ++i) {
-      const Shape& in = ctx.input(i).shape();
-      bool fits = in.rank() == dims.rank();
-      for (std::size_t d = 0; fits && d < dims.rank(); ++d) fits = d == axis || in[d] == dims[d];
-      INFERNODE_CHECK(fits, ErrorCode::ShapeMismatch, "input ", i, " has shape ", in.dims(), ", which does not fit ",
-                      ctx.input(0).shape().dims(), " along axis ", axis);
-      dims[axis] = checked_add(dims[axis], in[axis]);
-    }
-    const Tensor out = ctx.output(0, dims);
-    const std::int64_t outer = dims.numel(0, axis), inner = dims.numel(axis + 1, dims.rank());
+    const auto part = [&](std::size_t i) -> const Shape& { return ctx.input(i).shape(); };
+    const Join join = plan_join(ctx.input_count(), part, axis_, "Concat");
+    const Tensor out = ctx.output(0, join.dims);
+    const std::size_t axis = join.axis;
+    const std::int64_t outer = join.dims.numel(0, axis), inner = join.dims.numel(axis + 1, join.dims.rank());
     std::int64_t at = 0;
     for (std::size_t i = 0; i < ctx.input_count(); ++i) {
       const Tensor& in = ctx.input(i);
+      if (!join.takes(in.shape())) continue;
       const std::int64_t run = in.dim(axis) * inner;
-      strided_copy(ctx.run(), Shape{outer, run}, {in, 0, Shape{run, 1}}, {out, at, Shape{dims[axis] * inner, 1}});
+      strided_copy(ctx.run(), Shape{outer, run}, {in, 0, Shape{run, 1}}, {out, at, Shape{join.dims[axis] * inner, 1}});
       at += run;
     }
   }

@@ -4,6 +4,7 @@
 #include "graph/patch.h"
 #include "kernel/inference.h"
 #include "passes/pattern_passes.h"
+#include "passes/sound_inference.h"
 
 namespace infernode::passes {
 
@@ -35,7 +36,9 @@ class Folder {
       : graph_(graph), options_(options), order_(graph.topological_order()) {}
 
   bool run() {
-    inferred_ = kernel::infer_values(graph_, order_, {}, {}, *options_.registry, {}, options_.logger, options_.load);
+    auto inferred = infer_sound(graph_, order_, *options_.registry, options_.logger, options_.load);
+    if (!inferred) return false;
+    inferred_ = std::move(*inferred);
     if (options_.keep_codes) kept_ = dequantizers_of_units(graph_, options_);
     bool changed = false;
     for (const NodeId id : order_) {

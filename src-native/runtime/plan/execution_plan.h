@@ -43,6 +43,11 @@ class ExecutionPlan {
   /// The plan for these inputs (graph.inputs() then captures; an empty value counts as absent), cached by their shapes.
   std::shared_ptr<const ShapePlan> specialise(std::span<const tensor::Value* const> inputs,
                                               std::span<const tensor::Value* const> captures) const;
+  /// Types of the graph's outputs for inputs and captures of these types, where nothing is run.
+  std::vector<graph::ValueType> output_types(std::span<const graph::ValueType> inputs,
+                                             std::span<const graph::ValueType> captured) const {
+    return kernel::infer_outputs(*graph_, order_, inputs, captured, *environment_.registry, schemas_);
+  }
   /// What these outputs of the graph need, cached; null where all are wanted.
   std::shared_ptr<const Demand> demand(const std::vector<bool>& outputs) const;
   /// The same as `specialise` if it is in the cache, otherwise null: for callers that cannot wait for it to be made.

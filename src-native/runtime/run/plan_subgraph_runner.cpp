@@ -35,7 +35,7 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
     expect_type(plan_->graph().value(plan_->graph().inputs()[i]), inputs[i]);
     fed.push_back(inputs[i].empty() ? nullptr : &inputs[i]);
   }
-  const auto captured = ctx.implicit_inputs().subspan(first_capture_, plan_->graph().captures().size());
+  const auto captured = this->captured(ctx);
   const bool brief = ctx.run().brief;
   const auto shapes = brief ? plan_->find_specialised(fed, captured) : plan_->specialise(fed, captured);
   if (brief) expect_brief_body(ctx.run(), shapes.get());
@@ -56,6 +56,19 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
   shapes->history.ended(Microseconds(end - begin).count(), brief);
   if (run.profile != nullptr) run.profile->add("Session", "SequentialExecutor::Execute", begin, end);
   return results;
+}
+
+std::vector<graph::ValueType> PlanSubgraphRunner::output_types(kernel::KernelContext& ctx,
+                                                               std::span<const graph::ValueType> inputs) const {
+  if (ctx.run().brief) expect_brief_body(ctx.run(), nullptr);
+  std::vector<graph::ValueType> types;
+  for (const tensor::Value* value : captured(ctx))
+    types.push_back(value != nullptr ? kernel::type_of(*value) : graph::ValueType{});
+  return plan_->output_types(inputs, types);
+}
+
+std::span<const tensor::Value* const> PlanSubgraphRunner::captured(const kernel::KernelContext& ctx) const {
+  return ctx.implicit_inputs().subspan(first_capture_, plan_->graph().captures().size());
 }
 
 }  // namespace infernode::runtime

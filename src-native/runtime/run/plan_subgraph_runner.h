@@ -20,8 +20,12 @@ class PlanSubgraphRunner final : public kernel::SubgraphRunner {
   std::size_t output_count() const override { return plan_->graph().outputs().size(); }
   const graph::ValueType& output_type(std::size_t o) const override;
   std::vector<tensor::Value> run(kernel::KernelContext& ctx, std::vector<tensor::Value> inputs) const override;
+  std::vector<graph::ValueType> output_types(kernel::KernelContext& ctx,
+                                             std::span<const graph::ValueType> inputs) const override;
 
  private:
+  std::span<const tensor::Value* const> captured(const kernel::KernelContext& ctx) const;
+
   std::unique_ptr<ExecutionPlan> plan_;
   std::size_t first_capture_;
   mutable FramePool frames_;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #if !defined(_WIN32)
+#include <sys/resource.h>
 #include <sys/stat.h>
 #endif
 
@@ -123,3 +124,24 @@ TEST_CASE("files that shall replace one file are written under names of their ow
   const TemporaryFolder folder;
   CHECK(temporary_beside(folder.file("a")) != temporary_beside(folder.file("a")));
 }
+
+#if defined(__linux__)
+TEST_CASE("a file for which there is no room in memory is no fault of the file") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("large");
+  write_file(path, pattern(16));
+  fs::resize_file(path, std::uintmax_t{1} << 32);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  const rlimit low{.rlim_cur = rlim_t{1} << 20, .rlim_max = before.rlim_max};
+  ErrorCode code = ErrorCode::Internal;
+  REQUIRE(setrlimit(RLIMIT_AS, &low) == 0);
+  try {
+    const MappedFile mapped(path);
+  } catch (const Error& error) {
+    code = error.code();
+  }
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(code == ErrorCode::OutOfMemory);
+}
+#endif

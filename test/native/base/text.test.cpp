@@ -64,6 +64,14 @@ TEST_CASE("a logger passes on what reaches its threshold") {
   CHECK_FALSE(logger.enabled(LogSeverity::Info));
 }
 
+TEST_CASE("a logger writes control characters as text") {
+  std::string line;
+  const Logger logger(LogSeverity::Verbose, {},
+                      [&](LogSeverity, std::string_view, std::string_view text) { line = text; });
+  logger.write(LogSeverity::Warning, "c", "a\nb\x1b[2Jc\x7f\t\xc2\x9b \xc3\xa9");
+  CHECK(line == "a\\nb\\x1b[2Jc\\x7f\\x09\xc2\\x9b \xc3\xa9");
+}
+
 TEST_CASE("a logger may be used from several threads, and a sink that throws is survived") {
   size_t messages = 0;
   const Logger logger(LogSeverity::Verbose, {}, [&](LogSeverity, std::string_view, std::string_view) {

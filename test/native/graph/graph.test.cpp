@@ -122,6 +122,35 @@ TEST_CASE("a fused node takes over outputs and remembers its sources") {
   CHECK(g.topological_order() == std::vector<NodeId>{id});
 }
 
+TEST_CASE("a patch keeps the consumers that it is given") {
+  const Model m = parse_model(
+      "g (x, c) => (y, z, w) { a = Neg(x) b = Add(a, a) d = If<then_branch = t () => (u) { u = Relu(b) }, else_branch = e "
+      "() => (v) { v = Identity(a) }>(c) y = Mul(d, b) z = Exp(b) w = Identity(x) }");
+  Graph& g = *m.graph;
+  Consumers consumers = g.consumers();
+  const auto edit = [&](auto fill) {
+    GraphPatch patch(g);
+    fill(patch);
+    patch.apply(consumers);
+    verify(g);
+    CHECK(consumers == g.consumers());
+  };
+  edit([&](GraphPatch& patch) { patch.set_input(find_node(g, "Exp"), 0, g.find_value("a")); });
+  edit([&](GraphPatch& patch) {
+    Node twice;
+    twice.op_type = "Twice";
+    twice.opset = 13;
+    twice.inputs = {g.find_value("a"), g.find_value("x")};
+    twice.outputs = {patch.add_value("twice")};
+    const ValueId made = twice.outputs[0];
+    patch.add_node(std::move(twice));
+    patch.remove_node(find_node(g, "Add"));
+    patch.replace_uses(g.find_value("b"), made);
+  });
+  edit([&](GraphPatch& patch) { patch.replace_uses(g.find_value("z"), g.find_value("x")); });  // by an Identity
+  edit([&](GraphPatch& patch) { patch.fold(g.find_value("a"), Tensor::scalar(2.0f)); });
+}
+
 TEST_CASE("an unapplied patch changes nothing that runs") {
   const Model m = parse_model("g (x) => (y) { y = Relu(x) }");
   Graph& g = *m.graph;

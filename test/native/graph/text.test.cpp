@@ -209,6 +209,15 @@ TEST_CASE("functions that call themselves or explode are refused") {
     text += cat("<domain: \"l\", opset_import: [\"l\": 1]> f", i, " (a) => (b) { t = l.f", i + 1, "(a) b = l.f", i + 1,
                 "(t) }");
   CHECK(contains(failure(text), "expand to more than"));
+  // Few nodes with long lists.
+  text = R"(<opset_import: ["": 17, "l": 1]> g (x) => (y) { y = l.f0(x) })";
+  for (int i = 0; i < 12; ++i)
+    text += cat("<domain: \"l\", opset_import: [\"l\": 1]> f", i, " (a) => (b) { t = l.f", i + 1, "(a) b = l.f", i + 1,
+                "(t) }");
+  std::string list;
+  for (int i = 0; i < 12000; ++i) list += cat(i > 0 ? ", " : "", i);
+  text += cat("<domain: \"l\", opset_import: [\"\": 17]> f12 (a) => (b) { b = Op<v = [", list, "]>(a) }");
+  CHECK(contains(failure(text), "256 MiB"));
 }
 
 TEST_CASE("a lone function keeps references and defaults") {

@@ -157,6 +157,45 @@ TEST_CASE("Subgraphs see types and contents from outside, and give theirs back")
   CHECK(type_of(*inner, "T") == "tensor(int64)[2]");
 }
 
+TEST_CASE("In bodies with inputs a number that is declared outranks a symbol from outside, and symbols take its name") {
+  auto graph = parse(
+      "g (float[N,M] A) => (C) { C = Call<body = inner (float[2,q] x) => (float[2,q] y) { y = Mystery(x) }>(A) }");
+  infer_graph(*graph, registry());
+  const auto inner = graph::subgraphs(graph->node(0)).at(0);
+  CHECK(type_of(*inner, "x") == "tensor(float)[2,M]");
+  CHECK(type_of(*inner, "y") == "tensor(float)[2,M]");
+  CHECK(type_of(*graph, "C") == "tensor(float)[2,M]");
+}
+
+TEST_CASE("Outputs of a body that never runs follow from what would come in") {
+  auto graph = parse("g (float[N,q] A, float[p] B) => (float[N,2] C, float[3,p] D) { C = Mystery(A) D = Mystery(B) }");
+  infer_graph(*graph, registry());
+  const std::vector<ValueType> inputs{ValueType::tensor(DType::Float32, graph::SymShape{5, 7}),
+                                      ValueType::tensor(DType::Float32, graph::SymShape{4})};
+  const auto types = infer_outputs(*graph, graph->topological_order(), inputs, {}, registry());
+  CHECK(graph::to_string(*types.at(0).shape) == "[5,2]");
+  CHECK(graph::to_string(*types.at(1).shape) == "[3,4]");
+}
+
+TEST_CASE("What contradicts itself in a body is left to the run") {
+  auto graph = parse(
+      "g (float[2] A) => (C) { C = Call<body = inner (x) => (y) { y = Add(x, B) }>(A) D = Add(A, A) B = Add(A3, A3) A3 "
+      "= Mystery(A) }");
+  graph->value(graph->find_value("A3")).type = ValueType::tensor(DType::Float32, graph::SymShape{3});
+  std::string heard;
+  const Logger logger(LogSeverity::Info, "test",
+                      [&](LogSeverity, std::string_view, std::string_view message) { heard += message; });
+  infer_graph(*graph, registry(), &logger);
+  CHECK(type_of(*graph, "C") == "tensor(float)");
+  CHECK(type_of(*graph, "D") == "tensor(float)[2]");
+  CHECK(heard.find("Add producing 'y' cannot run as it is") != std::string::npos);
+  // Its signature is checked all the same.
+  CHECK(caught([&] {
+          infer_graph(*parse("g (float[2] A) => (C) { C = Call<body = inner (x) => (y) { y = Add(x) }>(A) }"),
+                      registry());
+        }).code() == ErrorCode::InvalidModel);
+}
+
 TEST_CASE("broadcast_shapes keeps what is sure") {
   const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
   const graph::SymShape a{n, 1, 3}, b{m, 3}, c{5, 1, 1};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
@@ -25,7 +26,14 @@
 // What the tests of microkernels share: every target that the CPU has, arrays that end at an unreadable page, numbers.
 namespace infernode::microkernels::test {
 
-// Calls fn(rung) for every target of this architecture; one that the CPU lacks is reported by name.
+// The targets that tests run: those up to INFERNODE_CPU's, or with INFERNODE_TEST_TARGET=avx512 that one alone.
+inline bool is_wanted(CpuRung rung) {
+  static const CpuRung highest = cpu_rung();
+  static const char* const alone = std::getenv("INFERNODE_TEST_TARGET");
+  return alone == nullptr || *alone == '\0' ? rung <= highest : rung == cpu_rung_from(alone, detect_cpu_rung());
+}
+
+// Calls fn(rung) for every target of this architecture that is wanted; one that the CPU lacks is reported by name.
 template <typename Fn>
 void for_each_target(Fn fn) {
 #if defined(__aarch64__) || defined(_M_ARM64)
@@ -40,6 +48,7 @@ void for_each_target(Fn fn) {
       MESSAGE("not run: this CPU lacks ", std::string(to_string(rung)));
       continue;
     }
+    if (!is_wanted(rung)) continue;
     const std::string target = to_string(rung);
     INFO("target ", target);
     fn(rung);
@@ -50,7 +59,7 @@ void for_each_target(Fn fn) {
 template <typename Fn>
 void with_bfloat16(Fn fn) {
 #if defined(__x86_64__) || defined(_M_X64)
-  if (detect_cpu_rung() >= CpuRung::Bf16) return fn(CpuRung::Bf16);
+  if (detect_cpu_rung() >= CpuRung::Bf16) return is_wanted(CpuRung::Bf16) ? fn(CpuRung::Bf16) : void();
 #endif
   MESSAGE("not run: this CPU does not multiply bfloat16 by vectors");
 }

@@ -207,11 +207,6 @@ TEST_CASE("broken graphs are refused by name") {
            w.add_message(g::kOutput, value("x"));
          }),
          "two inputs named 'x'");
-  expect(broken([](pbf_writer& w) {
-           for (int i = 0; i < 2; ++i) w.add_message(g::kInitializer, tensor_proto("w", 1, {0}));
-           w.add_message(g::kOutput, value("w"));
-         }),
-         "two initializers named 'w'");
   expect(broken([](pbf_writer& w) { w.add_message(g::kOutput, value("nothing")); }), "'nothing'");
   expect(broken([](pbf_writer& w) { w.add_message(g::kNode, node("", {}, {"y"})); }), "no operator");
   expect(broken([](pbf_writer& w) { w.add_message(g::kInput, value("x", 77)); }), "unknown element type 77");
@@ -422,4 +417,45 @@ TEST_CASE("reading ends where the checkpoint throws, in either format") {
       CHECK(calls == last);
     }
   }
+}
+
+TEST_CASE("of initializers that share a name the last counts, with a warning") {
+  const auto twice = [](const std::function<void(pbf_writer&)>& more) {
+    return model([&](pbf_writer& w) {
+      w.add_message(g::kNode, node("MatMul", {"x", "w"}, {"y"}));
+      w.add_message(g::kInput, value("x"));
+      more(w);
+      w.add_message(g::kInitializer, tensor_proto("w", 1, {1, 0}));
+      w.add_message(g::kInitializer, tensor_proto("v", 1, {3}));
+      w.add_message(g::kInitializer, tensor_proto("w", 1, {2, 0}));
+      w.add_message(g::kOutput, value("y"));
+    });
+  };
+  std::string heard;
+  const Logger logger(LogSeverity::Warning, "",
+                      [&](LogSeverity, std::string_view, std::string_view text) { heard += text; });
+  onnx::ReadOptions options;
+  options.logger = &logger;
+  const std::string once = twice([](pbf_writer&) {});
+  const graph::Model m = read(once, options);
+  CHECK(tensor::to_float_vector(constant(m, "w")) == tensor::to_float_vector(constant(read(once), "w")));
+  CHECK(tensor::to_float_vector(constant(m, "w"))[0] == 2);
+  CHECK(heard == "initializer 'w' is given more than once; the last counts");
+  const graph::Model fed = read(twice([](pbf_writer& w) { w.add_message(g::kInput, value("w")); }));
+  CHECK(tensor::to_float_vector(fed.graph->value(fed.graph->find_value("w")).constant.tensor())[0] == 2);
+}
+
+TEST_CASE("of metadata that share a key the last counts, and their number does not matter") {
+  const graph::Model m = read(model(
+      [](pbf_writer& w) {
+        w.add_message(g::kInput, value("x"));
+        w.add_message(g::kOutput, value("x"));
+      },
+      [](pbf_writer& w) {
+        for (int i = 0; i < 50000; ++i)
+          w.add_message(onnx::model_field::kMetadata, entry(std::to_string(i % 40000), std::to_string(i)));
+      }));
+  REQUIRE(m.info.metadata.size() == 40000);
+  CHECK(m.info.metadata[5] == std::pair<std::string, std::string>("5", "40005"));
+  CHECK(m.info.metadata[39999].second == "39999");
 }

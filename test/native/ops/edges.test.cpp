@@ -1,5 +1,5 @@
-// Operators at the edges of their domain (test/fixtures/operator-edges.txt, written by
-// test/generators/edges/make_cases.py).
+// Operators at the edges of their domain: the EdgeCases of their own tests, and test/fixtures/operator-edges.txt,
+// written by test/generators/edges/make_cases.py.
 
 #include <algorithm>
 #include <iterator>
@@ -60,7 +60,7 @@ void check_refused(const Case& c) {
 }  // namespace
 
 TEST_CASE("operators answer at the edges of their domain as the standard, or else numpy, says") {
-  const std::vector<Case> cases = read_cases("operator-edges.txt");
+  const std::vector<Case> cases = EdgeCases::all();
   CHECK(cases.size() > 1000);
   for (const Case& c : cases) {
     CAPTURE(c.title);
@@ -77,7 +77,7 @@ TEST_CASE("operators answer at the edges of their domain as the standard, or els
 }
 
 TEST_CASE("every operator is asked for no elements and for rank 0") {
-  const std::vector<Case> cases = read_cases("operator-edges.txt");
+  const std::vector<Case> cases = EdgeCases::all();
   std::vector<std::vector<Value>> inputs;
   for (const Case& c : cases) inputs.push_back(tensors_of(c.inputs));
   for (const kernel::OpSchema* schema : registry().schemas()) {
@@ -97,8 +97,9 @@ TEST_CASE("every operator is asked for no elements and for rank 0") {
     }
     const bool out = std::any_of(std::begin(kLeftOut), std::end(kLeftOut),
                                  [&](std::string_view start) { return key.starts_with(start); });
-    CHECK((out || none));
-    CHECK((out || scalar));
+    CHECK_MESSAGE((out || none),
+                  "give the operator's test EdgeCases (ops/written_cases.h) with a tensor of no elements");
+    CHECK_MESSAGE((out || scalar), "give the operator's test EdgeCases (ops/written_cases.h) with a tensor of rank 0");
   }
 }
 

@@ -1,6 +1,8 @@
 #include "ops/written_cases.h"
 
 #include <fstream>
+#include <sstream>
+#include <utility>
 
 #include "graph/text.h"
 
@@ -16,11 +18,17 @@ std::vector<Value> tensors_of(const std::string& text, std::string* names) {
   return out;
 }
 
-std::vector<WrittenCase> read_cases(const std::string& file_name) {
-  std::ifstream file(INFERNODE_TEST_FIXTURES "/" + file_name);
-  REQUIRE(file.good());
+namespace {
+
+/// Lines may be indented.
+std::vector<WrittenCase> parse_cases(std::istream& text) {
+  const auto read = [&](std::string& line) {
+    if (!std::getline(text, line)) return false;
+    line.erase(0, line.find_first_not_of(' '));
+    return true;
+  };
   std::vector<WrittenCase> out;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; read(line);) {
     if (line.empty()) continue;
     WrittenCase next;
     next.title = line;
@@ -28,8 +36,30 @@ std::vector<WrittenCase> read_cases(const std::string& file_name) {
     const std::size_t last = line.rfind('|');
     next.tolerance = std::stod(line.substr(last + 1));
     next.opset = std::stoll(line.substr(line.rfind('|', last - 1) + 1));
-    for (std::string* part : {&next.nodes, &next.inputs, &next.outputs}) REQUIRE(std::getline(file, *part));
+    for (std::string* part : {&next.nodes, &next.inputs, &next.outputs}) REQUIRE(read(*part));
     out.push_back(std::move(next));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<WrittenCase> read_cases(const std::string& file_name) {
+  std::ifstream file(INFERNODE_TEST_FIXTURES "/" + file_name);
+  REQUIRE(file.good());
+  return parse_cases(file);
+}
+
+std::vector<const char*>& EdgeCases::texts() {
+  static std::vector<const char*> all;
+  return all;
+}
+
+std::vector<WrittenCase> EdgeCases::all() {
+  std::vector<WrittenCase> out = read_cases("operator-edges.txt");
+  for (const char* const text : texts()) {
+    std::istringstream stream(text);
+    for (WrittenCase& next : parse_cases(stream)) out.push_back(std::move(next));
   }
   return out;
 }

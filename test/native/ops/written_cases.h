@@ -1,5 +1,5 @@
 #pragma once
-// Cases of operators that scripts write into test/fixtures, four lines each and an empty one:
+// Cases of operators, from scripts in test/fixtures or from tests, four lines each and an empty one:
 //   operator | what the case shows | opset | tolerance
 //   the nodes: y0 = Abs(x)
 //   the inputs: float[2] x = {-1, 2}
@@ -18,6 +18,24 @@ struct WrittenCase {
 };
 
 std::vector<WrittenCase> read_cases(const std::string& file_name);
+
+/// Cases of an operator at the edges of its domain that stand in its own test, in the form of those in
+/// test/fixtures/operator-edges.txt, beside which edges.test.cpp runs them:
+///   const EdgeCases edges(R"(
+///   Softsign | empty | 22 | 1e-05
+///   y0 = Softsign(x)
+///   float[2,0,3] x = {}
+///   float[2,0,3] y0 = {}
+///   )");
+class EdgeCases {
+ public:
+  explicit EdgeCases(const char* text) { texts().push_back(text); }
+  /// Those of the fixture and of every test.
+  static std::vector<WrittenCase> all();
+
+ private:
+  static std::vector<const char*>& texts();
+};
 
 /// The tensors of `float[2] x = {1, 2}, int64 n = {3}`, and their names joined by ", ".
 std::vector<Value> tensors_of(const std::string& text, std::string* names = nullptr);

@@ -143,6 +143,25 @@ TEST_CASE("two in a row become one") {
                   "b = Cast <to = 7> (x)\ny = Neg (b)");
 }
 
+TEST_CASE("Transposes in a row without perm become one") {
+  std::string text = "(float[2,3,4] x) => (y) { ";
+  for (int i = 0; i < 301; ++i) text += cat("t", i + 1, " = Transpose(", i == 0 ? "x" : cat("t", i), ")  ");
+  check_optimized(text + "y = Exp(t301) }", 1, "t301 = Transpose <perm = [2, 1, 0]> (x)\ny = Exp (t301)");
+}
+
+TEST_CASE("equal nodes that all make outputs stay, and others become the first") {
+  std::string head = "(float[2] x) => (y0", body = "y0 = Neg(x)  ";
+  for (int i = 1; i < 200; ++i) {
+    head += cat(", y", i);
+    body += cat("y", i, " = Neg(x)  ");
+  }
+  graph::Model model = parse(cat(head, ", z) { ", body, "a = Neg(x)  z = Exp(a) }"));
+  CHECK(optimize(model, 1) == std::vector<std::string>{"CommonSubexpressionElimination"});
+  CHECK(model.graph->node_count() == 201);
+  const graph::Node& exp = model.graph->node(model.graph->value(model.graph->find_value("z")).producer);
+  CHECK(model.graph->value(exp.inputs[0]).name == "y0");
+}
+
 TEST_CASE("two in a row stay where the first loses something or the second looks at the first's dims") {
   CHECK_FALSE(changes("(float[2] x) => (y) { a = Cast<to = 7>(x)  b = Cast<to = 1>(a)  y = Neg(b) }"));
   CHECK_FALSE(

@@ -43,8 +43,7 @@ class Chooser final : public provider::Provider {
 
 std::shared_ptr<provider::Provider> chooser(std::string name, std::set<std::string, std::less<>> ops,
                                             bool compiles = true) {
-  return std::make_shared<Chooser>(std::move(name), std::move(ops), tensor::Device{tensor::Device::Kind::Null, 0},
-                                   compiles);
+  return std::make_shared<Chooser>(std::move(name), std::move(ops), tensor::Device{"null", 0}, compiles);
 }
 
 std::vector<Placement> partition(graph::Model& model, const std::vector<std::shared_ptr<provider::Provider>>& providers,

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/content_hash.h"
 #include "session/loader.h"
 #include "session/session_test.h"
 
@@ -121,4 +122,36 @@ TEST_CASE("a session whose cache is deleted goes on") {
   std::filesystem::remove_all(options.model_cache_dir);
 #endif
   check_same(run(*session, inputs), before, 0);
+}
+
+TEST_CASE("a packed weight that is shorter than its kernel reads is packed anew") {
+  const TemporaryFolder folder;
+  const session::ModelSource source{.path = write(folder, kModel)};
+  const SessionOptions options{.model_cache_dir = folder / "c"};
+  log_of(source, options);
+  const std::string path = std::filesystem::directory_iterator(options.model_cache_dir)->path().string();
+  std::ifstream in(path, std::ios::binary);
+  std::string file{std::istreambuf_iterator<char>(in), {}};
+  in.close();
+  // The header: magic [16], sum [16], build [64], bytes of the table, where data begins, bytes of the file. An entry:
+  // bytes of its key, where its data is, bytes of it; then the key and a check sum.
+  constexpr std::size_t kSum = 16, kBuild = 32, kDataBegin = kBuild + 64 + 8, kEntry = kBuild + 64 + 24;
+  const auto number = [&](std::size_t at) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, file.data() + at, sizeof value);
+    return value;
+  };
+  const auto put = [&](std::size_t at, const auto& value) { std::memcpy(file.data() + at, &value, sizeof value); };
+  const auto sum = [&](std::size_t from, std::size_t bytes) {
+    return content_hash(std::as_bytes(std::span(file)).subspan(from, bytes));
+  };
+  const std::uint64_t few = 64;
+  REQUIRE(number(kEntry + 16) > few);
+  put(kEntry + 16, few);
+  put(kEntry + 24 + number(kEntry), sum(number(kEntry + 8), few));
+  put(kSum, sum(kBuild, number(kDataBegin) - kBuild));
+  std::filesystem::remove(path);
+  std::ofstream(path, std::ios::binary) << file;
+  CHECK(!has(log_of(source, options), "damaged"));
+  check_same_bits(source, options);
 }

@@ -23,17 +23,17 @@ void for_each_probe(Fn fn) {
   };
   run(probe_scalar);
 #if defined(__x86_64__) || defined(_M_X64)
-  const CpuRung best = detect_cpu_rung();
+  const CpuRung best = cpu_rung();
   run(probe_sse42);
   if (best >= CpuRung::Avx2) {
     run(probe_avx2);
   } else {
-    MESSAGE("not run: this CPU lacks avx2");
+    MESSAGE("not run: avx2 is not there, or above INFERNODE_CPU");
   }
   if (best >= CpuRung::Avx512) {
     run(probe_avx512);
   } else {
-    MESSAGE("not run: this CPU lacks avx512");
+    MESSAGE("not run: avx512 is not there, or above INFERNODE_CPU");
   }
 #elif defined(__aarch64__) || defined(_M_ARM64)
   run(probe_neon);

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "microkernels/common/split.h"
 #include "microkernels/winograd/winograd.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/blocked_terms.h"
 #include "ops/conv/methods/counts.h"
 
@@ -77,17 +78,41 @@ BlockedDense::BlockedDense(kernel::KernelInfo& info, const ConvSite& site, Way w
   if (site.weight == nullptr) return;
   const Shape shape = site.weight->shape();
   const char* const form = site.planes ? ".planar" : packs_for_winograd() ? ".winograd" : "";
-  packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".g", groups_, form),
-                               [&](const Tensor& weight) { return pack(weight.data<float>(), shape, packed_planar_); });
+  packed_ = packed_weight(info, 1, cat("blocked.", table_.name, ".g", groups_, form),
+                          checked_mul(packed_floats(shape), sizeof(float)),
+                          [&](const Tensor& weight) { return pack(weight.data<float>(), shape, packed_planar_); });
   info.release_constant(1);
+}
+
+/// Groups that are convolved as one.
+ConvShape BlockedDense::joined_shape(const Shape& shape) const {
+  ConvShape s = channels_of(shape);
+  const std::size_t made = s.out_channels / groups_, count = joined_groups(groups_, s.in_channels, made);
+  s.out_channels = count * made;
+  s.in_channels *= count;
+  return s;
+}
+
+/// Of a packed group of groups; their memory is aligned.
+std::size_t BlockedDense::joined_floats(const Shape& shape) const {
+  return align_up(table_.packed_weight_floats(joined_shape(shape)), std::size_t{16});
+}
+
+std::size_t BlockedDense::packed_floats(const Shape& shape) const {
+  if (groups_ > 1) {
+    const ConvShape one = channels_of(shape);
+    return checked_mul(joined_floats(shape),
+                       groups_ / joined_groups(groups_, one.in_channels, one.out_channels / groups_));
+  }
+  return (packs_for_winograd() ? winograd_table_.packed_weight_floats
+                               : table_.packed_weight_floats)(channels_of(shape));
 }
 
 tensor::Buffer BlockedDense::pack(const float* weight, const Shape& shape, bool planar) const {
   if (groups_ > 1) return pack_groups(weight, shape);
   const ConvShape s = channels_of(shape);
   const bool winograd = packs_for_winograd();
-  const std::size_t floats = (winograd ? winograd_table_.packed_weight_floats : table_.packed_weight_floats)(s);
-  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(floats, sizeof(float)));
+  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(packed_floats(shape), sizeof(float)));
   auto* const to = reinterpret_cast<float*>(packed.data());
   if (winograd) {
     winograd_table_.pack_weight(s, weight, to);
@@ -102,12 +127,9 @@ tensor::Buffer BlockedDense::pack_groups(const float* weight, const Shape& shape
   const ConvShape one = channels_of(shape);
   const std::size_t made = one.out_channels / groups_, seen = one.in_channels, points = one.kernel_points();
   const std::size_t count = joined_groups(groups_, seen, made);
-  ConvShape s = one;
-  s.out_channels = count * made;
-  s.in_channels = count * seen;
-  const std::size_t floats = align_up(table_.packed_weight_floats(s), std::size_t{16});
-  tensor::Buffer packed =
-      tensor::host_allocator().allocate(checked_mul(checked_mul(floats, groups_ / count), sizeof(float)));
+  const ConvShape s = joined_shape(shape);
+  const std::size_t floats = joined_floats(shape);
+  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(packed_floats(shape), sizeof(float)));
   for (std::size_t i = 0; i < groups_ / count; ++i) {
     std::vector<float> joined(s.out_channels * s.depth(), 0.0f);
     for (std::size_t m = 0; m < s.out_channels; ++m) {
@@ -244,12 +266,13 @@ cost::Terms terms(const ConvSite& site) { return blocked_terms(site, site.shape,
 
 }  // namespace
 
-const ConvMethod kConvBlocked{"blocked", can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedPoints{"blocked.points", can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedPlanes{"blocked.planes", can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>};
-const ConvMethod kConvBlockedWinograd{
-    "blocked.winograd", can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>, fits_winograd};
-const ConvMethod kConvBlockedGroups{"blocked.groups", can_run_groups, group_terms, nullptr,
-                                    make<BlockedDense::Way::Groups>};
+void register_conv_blocked(ConvMethods& methods) {
+  methods.add({"blocked", 150, can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add({"blocked.points", 140, can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add({"blocked.planes", 160, can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add({"blocked.winograd", 130, can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>,
+               fits_winograd});
+  methods.add({"blocked.groups", 170, can_run_groups, group_terms, nullptr, make<BlockedDense::Way::Groups>});
+}
 
 }  // namespace infernode::ops

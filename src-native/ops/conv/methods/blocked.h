@@ -24,6 +24,9 @@ class BlockedDense final : public BlockedRunner {
            const tensor::Tensor& out) const override;
 
  private:
+  microkernels::ConvShape joined_shape(const tensor::Shape& shape) const;
+  std::size_t joined_floats(const tensor::Shape& shape) const;
+  std::size_t packed_floats(const tensor::Shape& shape) const;
   tensor::Buffer pack(const float* weight, const tensor::Shape& shape, bool planar) const;
   tensor::Buffer pack_groups(const float* weight, const tensor::Shape& shape) const;
   void run_parts(kernel::KernelContext& ctx, const ConvProblem& p, const microkernels::ConvShape& shape,

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/blocked.h"
 #include "ops/conv/methods/counts.h"
 
@@ -14,14 +15,19 @@ namespace {
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
+std::size_t packed_bytes(const tensor::Shape& shape) {
+  const std::size_t channels = align_up(size(shape[0]), kChannelBlock);
+  return checked_mul(checked_mul(channels, size(shape[2] * shape[3])), sizeof(float));
+}
+
 }  // namespace
 
 BlockedDepthwise::BlockedDepthwise(kernel::KernelInfo& info, const ConvSite& site)
     : table_(site.kernels().blocked_conv) {
   if (site.weight == nullptr) return;
   const tensor::Shape shape = site.weight->shape();
-  packed_ = info.packer().pack(info.node(), 1, cat("blocked.", table_.name, ".depthwise"),
-                               [&](const Tensor& weight) { return pack(weight.data<float>(), shape); });
+  packed_ = packed_weight(info, 1, cat("blocked.", table_.name, ".depthwise"), packed_bytes(shape),
+                          [&](const Tensor& weight) { return pack(weight.data<float>(), shape); });
   info.release_constant(1);
 }
 
@@ -29,7 +35,7 @@ BlockedDepthwise::BlockedDepthwise(kernel::KernelInfo& info, const ConvSite& sit
 tensor::Buffer BlockedDepthwise::pack(const float* weight, const tensor::Shape& shape) {
   const std::size_t channels = size(shape[0]), points = size(shape[2] * shape[3]),
                     all = align_up(channels, kChannelBlock);
-  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(checked_mul(all, points), sizeof(float)));
+  tensor::Buffer packed = tensor::host_allocator().allocate(packed_bytes(shape));
   auto* out = reinterpret_cast<float*>(packed.data());
   for (std::size_t c = 0; c < all; ++c) {
     for (std::size_t i = 0; i < points; ++i) {
@@ -89,11 +95,13 @@ std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& si
 
 }  // namespace
 
-const ConvMethod kConvBlockedDepthwise{
-    "blocked.depthwise", [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms,
-    nullptr, make};
-const ConvMethod kConvBlockedDepthwiseAny{
-    "blocked.depthwise.any", [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); },
-    terms, nullptr, make};
+void register_conv_blocked_depthwise(ConvMethods& methods) {
+  methods.add({"blocked.depthwise", 180,
+               [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms, nullptr,
+               make});
+  methods.add({"blocked.depthwise.any", 190,
+               [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); }, terms, nullptr,
+               make});
+}
 
 }  // namespace infernode::ops

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/dense.h"
 
@@ -21,18 +22,24 @@ ConvDense::ConvDense(kernel::KernelInfo& info, const ConvSite& site, ConvWay way
   const tensor::Tensor* const w = site.weight;
   if (w == nullptr) return;
   const tensor::Shape shape = w->shape();
-  packed_ = info.packer().pack(info.node(), 1, cat("conv.", table_.name, ".g", groups_),
-                               [&](const tensor::Tensor& weight) { return pack(weight.data<float>(), shape); });
+  packed_ = packed_weight(info, 1, cat("conv.", table_.name, ".g", groups_),
+                          checked_mul(checked_mul(group_floats(shape), groups_), sizeof(float)),
+                          [&](const tensor::Tensor& weight) { return pack(weight.data<float>(), shape); });
   info.release_constant(1);
 }
 
 ConvDense::ConvDense(const microkernels::ConvTable& table, std::int64_t groups)
     : table_(table), way_(ConvWay::kAny), groups_(size(groups)) {}
 
+/// Of a packed group of the weight.
+std::size_t ConvDense::group_floats(const tensor::Shape& shape) const {
+  return table_.packed_weight_floats(size(shape[0]) / groups_, size(shape[1]), size(shape.numel(2, shape.rank())));
+}
+
 tensor::Buffer ConvDense::pack(const float* weight, const tensor::Shape& shape) const {
   const std::size_t out_channels = size(shape[0]) / groups_, in_channels = size(shape[1]),
                     points = size(shape.numel(2, shape.rank())), depth = in_channels * points;
-  const std::size_t floats = table_.packed_weight_floats(out_channels, in_channels, points);
+  const std::size_t floats = group_floats(shape);
   tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(checked_mul(floats, groups_), sizeof(float)));
   for (std::size_t g = 0; g < groups_; ++g) {
     table_.pack_weight(out_channels, in_channels, points, weight + g * out_channels * depth,
@@ -145,9 +152,11 @@ cost::Terms unit_terms(const ConvSite& site) {
 
 }  // namespace
 
-const ConvMethod kConvFew{"few", can_run_by<ConvWay::kFew>, few_terms, make_by<ConvWay::kFew>};
-const ConvMethod kConvDirect{"direct", can_run_by<ConvWay::kDirect>, direct_terms, make_by<ConvWay::kDirect>};
-const ConvMethod kConvColumns{"columns", can_run_by<ConvWay::kColumns>, columns_terms, make_by<ConvWay::kColumns>};
-const ConvMethod kConvUnit{"unit", can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>};
+void register_conv_dense(ConvMethods& methods) {
+  methods.add({"few", 60, can_run_by<ConvWay::kFew>, few_terms, make_by<ConvWay::kFew>});
+  methods.add({"direct", 70, can_run_by<ConvWay::kDirect>, direct_terms, make_by<ConvWay::kDirect>});
+  methods.add({"columns", 80, can_run_by<ConvWay::kColumns>, columns_terms, make_by<ConvWay::kColumns>});
+  methods.add({"unit", 90, can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>});
+}
 
 }  // namespace infernode::ops

@@ -18,6 +18,7 @@ class ConvDense final : public ConvRunner {
            const microkernels::ActivationArgs& activation) const override;
 
  private:
+  std::size_t group_floats(const tensor::Shape& shape) const;
   tensor::Buffer pack(const float* weight, const tensor::Shape& shape) const;
 
   const microkernels::ConvTable& table_;

@@ -94,15 +94,15 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo&, const ConvSite& site) {
 
 }  // namespace
 
-const ConvMethod kConvDepthwiseRows{
-    "depthwise.rows", [](const ConvSite& site) { return is_depthwise(site) && has_row_loops(site.shape); }, terms,
-    make};
-const ConvMethod kConvDepthwiseStrided{
-    "depthwise.strided", [](const ConvSite& site) { return is_depthwise(site) && is_strided(site.shape); }, terms,
-    make};
-const ConvMethod kConvDepthwise{
-    "depthwise",
-    [](const ConvSite& site) { return is_depthwise(site) && !is_strided(site.shape) && !has_row_loops(site.shape); },
-    terms, make};
+void register_conv_depthwise(ConvMethods& methods) {
+  methods.add({"depthwise.rows", 100,
+               [](const ConvSite& site) { return is_depthwise(site) && has_row_loops(site.shape); }, terms, make});
+  methods.add({"depthwise.strided", 110,
+               [](const ConvSite& site) { return is_depthwise(site) && is_strided(site.shape); }, terms, make});
+  methods.add(
+      {"depthwise", 120,
+       [](const ConvSite& site) { return is_depthwise(site) && !is_strided(site.shape) && !has_row_loops(site.shape); },
+       terms, make});
+}
 
 }  // namespace infernode::ops

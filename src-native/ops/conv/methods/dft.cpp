@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -8,6 +7,7 @@
 #include "base/checked.h"
 #include "ops/conv/dft.h"
 #include "ops/conv/methods/counts.h"
+#include "ops/conv/methods/dft_exact_frames.h"
 #include "ops/conv/methods/method.h"
 
 namespace infernode::ops {
@@ -100,11 +100,11 @@ DftRows dft_rows(const tensor::Tensor& weight) {
 
 namespace {
 
-/// Frames that hold infinities, NaN or too few numbers that matter are convolved as any others are, the whole call of
-/// them.
+/// Frames that hold infinities, NaN or too few numbers that matter are summed one by one.
 class ConvDft final : public ConvRunner {
  public:
-  ConvDft(kernel::KernelInfo& info, const Found& found, std::unique_ptr<ConvRunner> otherwise)
+  ConvDft(kernel::KernelInfo& info, const Found& found, std::unique_ptr<const DftExactFrames> exact,
+          std::unique_ptr<ConvRunner> otherwise)
       : table_(info.kernels().dft),
         length_(found.basis.length),
         bins_(found.basis.bins),
@@ -112,6 +112,7 @@ class ConvDft final : public ConvRunner {
         imag_(found.basis.imag),
         negative_(found.basis.sign > 0),
         numbers_(microkernels::dft_table_floats(length_)),
+        exact_(std::move(exact)),
         otherwise_(std::move(otherwise)) {
     microkernels::dft_fill_table(length_, found.window.data(), numbers_.data());
   }
@@ -123,7 +124,7 @@ class ConvDft final : public ConvRunner {
   }
 
  private:
-  /// False where the signal's shape or its numbers do not fit; the output may then hold anything.
+  /// False where the signal's shape does not fit.
   bool transform(kernel::KernelContext& ctx, const ConvProblem& p, const float* x, float* y) const {
     const microkernels::ConvShape& s = p.shape;
     if (s.in_d != 1 || s.in_h != 1 || s.pad_front != 0 || s.pad_top != 0 || s.positions() != s.out_w) return false;
@@ -152,12 +153,11 @@ class ConvDft final : public ConvRunner {
         align_up(checked_mul(microkernels::dft_scratch_floats(table_, length_), sizeof(float)), 64);
     const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
     const std::size_t out_size = p.shape.out_channels * frames;
-    std::atomic<bool> fit{true};
     constexpr double kNsPerFloat = 0.2;
     ctx.parallel_for(images * groups, kNsPerFloat * static_cast<double>(length_ * table_.lanes),
                      [&](std::size_t begin, std::size_t end, std::size_t slot) {
-                       for (std::size_t i = begin; i < end && fit.load(std::memory_order_relaxed); ++i) {
-                         const std::size_t image = i / groups;
+                       for (std::size_t i = begin; i < end; ++i) {
+                         const std::size_t image = i / groups, first = i % groups * table_.lanes;
                          float* at = y + image * out_size;
                          const microkernels::DftArgs args{
                              .length = length_,
@@ -170,18 +170,18 @@ class ConvDft final : public ConvRunner {
                              .real = real_ ? at : nullptr,
                              .imag = imag_ ? at + (real_ ? bins_ * frames : 0) : nullptr,
                          };
-                         if (!table_.transform(args, i % groups * table_.lanes,
-                                               reinterpret_cast<float*>(scratch.data() + slot * stride)))
-                           fit.store(false, std::memory_order_relaxed);
+                         if (!table_.transform(args, first, reinterpret_cast<float*>(scratch.data() + slot * stride)))
+                           exact_->transform(args, first, std::min(table_.lanes, frames - first), *ctx.run().allocator);
                        }
                      });
-    return fit.load();
+    return true;
   }
 
   const microkernels::DftTable& table_;
   std::size_t length_, bins_;
   bool real_, imag_, negative_;
   std::vector<float> numbers_;
+  std::unique_ptr<const DftExactFrames> exact_;
   std::unique_ptr<ConvRunner> otherwise_;
 };
 
@@ -200,17 +200,20 @@ cost::Terms terms(const ConvSite& site) {
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
   for (const ConvChoice& choice : conv_choices(site, ConvLayout::Planar)) {
-    if (choice.method == &kConvDft) continue;
+    if (choice.method->make == make) continue;
     const std::optional<Found> found = find(*site.weight);
     ConvSite with = site;
     with.rung = choice.rung;
-    return std::make_unique<ConvDft>(info, *found, choice.method->make(info, with));
+    // Its weight is read first: the other method gives it up.
+    const std::span<const float> weight(site.weight->data<float>(), size(site.weight->numel()));
+    auto exact = std::make_unique<const DftExactFrames>(found->window, weight);
+    return std::make_unique<ConvDft>(info, *found, std::move(exact), choice.method->make(info, with));
   }
   fail(ErrorCode::Internal, "a convolution has no other method than a Fourier transform");
 }
 
 }  // namespace
 
-const ConvMethod kConvDft{"dft", can_run, terms, make, nullptr, fits_weight};
+void register_conv_dft(ConvMethods& methods) { methods.add({"dft", 10, can_run, terms, make, nullptr, fits_weight}); }
 
 }  // namespace infernode::ops

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/method.h"
 #include "ops/matmul/product.h"
@@ -21,7 +22,8 @@ class ConvLine final : public ConvRunner {
   ConvLine(kernel::KernelInfo& info, const ConvSite& site) : kernels_(site.kernels()), table_(site.kernels().gemm) {
     const std::size_t n = site.shape.out_channels, channels = site.shape.in_channels, k = site.shape.depth(),
                       points = site.shape.kernel_w;
-    packed_ = info.packer().pack(info.node(), 1, cat("conv.line.", table_.weights.name), [&](const Tensor& weight) {
+    const std::size_t bytes = table_.weights.bytes(n, k);
+    packed_ = packed_weight(info, 1, cat("conv.line.", table_.weights.name), bytes, [&](const Tensor& weight) {
       std::vector<float> rows(n * k);  // of a product's right side: [out_channels][points][channels]
       const float* from = weight.data<float>();
       for (std::size_t i = 0; i < n; ++i) {
@@ -29,7 +31,7 @@ class ConvLine final : public ConvRunner {
           for (std::size_t p = 0; p < points; ++p) rows[i * k + p * channels + c] = *from++;
         }
       }
-      tensor::Buffer out = tensor::host_allocator().allocate(table_.weights.bytes(n, k));
+      tensor::Buffer out = tensor::host_allocator().allocate(bytes);
       table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, out.data(), 0, n);
       return out;
     });
@@ -94,6 +96,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvLine{"line", can_run, terms, make};
+void register_conv_line(ConvMethods& methods) { methods.add({"line", 40, can_run, terms, make}); }
 
 }  // namespace infernode::ops

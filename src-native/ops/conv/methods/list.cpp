@@ -9,30 +9,9 @@
 
 namespace infernode::ops {
 
-namespace {
+void register_all(ConvMethods& methods);  // generated
 
-// Those that read recognised weights or fewer of them stand before those that follow the definition.
-constexpr const ConvMethod* kMethods[] = {
-    &kConvDft,
-    &kConvToom,
-    &kConvWinograd,
-    &kConvLine,
-    &kConvRows,
-    &kConvFew,
-    &kConvDirect,
-    &kConvColumns,
-    &kConvUnit,
-    &kConvDepthwiseRows,
-    &kConvDepthwiseStrided,
-    &kConvDepthwise,
-    &kConvBlockedWinograd,
-    &kConvBlockedPoints,
-    &kConvBlocked,
-    &kConvBlockedPlanes,
-    &kConvBlockedGroups,
-    &kConvBlockedDepthwise,
-    &kConvBlockedDepthwiseAny,
-};
+namespace {
 
 /// Of a node of which too little is known: reads and packs the weight at run.
 class ConvGeneral final : public ConvRunner {
@@ -68,17 +47,17 @@ bool fits_weight(const ConvChoice& choice, ConvSite site) {
 std::vector<ConvChoice> by_shape(const ConvSite& site, ConvLayout layout) {
   const std::span<const cost::Row> table = cost::table(site.cpu, site.loop_precision());
   std::vector<ConvChoice> choices;
-  for (const ConvMethod* const method : kMethods) {
-    if ((method->make != nullptr) != (layout == ConvLayout::Planar)) continue;
+  for (const ConvMethod& method : ConvMethods::all()) {
+    if ((method.make != nullptr) != (layout == ConvLayout::Planar)) continue;
     for (const CpuRung rung : {site.cpu, CpuRung::Avx512}) {
       if (rung != site.cpu && site.cpu != CpuRung::Amx) continue;
       ConvSite with = site;
       with.rung = rung;
-      if (!method->can_run(with)) continue;
-      const cost::Row* const row = cost::find(table, name_of(*method, site.cpu, rung));
+      if (!method.can_run(with)) continue;
+      const cost::Row* const row = cost::find(table, name_of(method, site.cpu, rung));
       choices.push_back(
-          {method, rung,
-           row == nullptr ? std::numeric_limits<double>::max() : cost::nanoseconds(method->terms(with), row->rates)});
+          {&method, rung,
+           row == nullptr ? std::numeric_limits<double>::max() : cost::nanoseconds(method.terms(with), row->rates)});
       if (rung == CpuRung::Avx512) break;  // once where that is the CPU's
     }
   }
@@ -97,7 +76,16 @@ std::optional<ConvChoice> chosen(const kernel::KernelInfo& info, const ConvSite&
 
 }  // namespace
 
-std::span<const ConvMethod* const> conv_methods() { return kMethods; }
+const std::vector<ConvMethod>& ConvMethods::all() {
+  static const std::vector<ConvMethod> all = [] {
+    ConvMethods methods;
+    register_all(methods);
+    std::stable_sort(methods.all_.begin(), methods.all_.end(),
+                     [](const ConvMethod& a, const ConvMethod& b) { return a.place < b.place; });
+    return methods.all_;
+  }();
+  return all;
+}
 
 std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout) {
   std::vector<ConvChoice> choices = by_shape(site, layout);

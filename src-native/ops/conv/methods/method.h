@@ -1,11 +1,11 @@
 #pragma once
-// The ways to compute a convolution: one ordered list of methods, one file each, of which whoever needs to know asks
+// The ways to compute a convolution: methods, one file each, of which whoever needs to know asks
 // the same two questions: can it run there, and how long would it take. The kernels take the quickest, the layout pass
 // compares those of both layouts.
 
 #include <memory>
 #include <optional>
-#include <span>
+#include <vector>
 
 #include "cost/model.h"
 #include "kernel/kernel.h"
@@ -63,6 +63,7 @@ class BlockedRunner {
 
 struct ConvMethod {
   const char* name;  ///< of its rates in cost/tables
+  int place;         ///< of two that are expected to take as long the one of the lower place is taken
   bool (*can_run)(const ConvSite& site);
   /// What it does of an image, counted.
   cost::Terms (*terms)(const ConvSite& site);
@@ -72,8 +73,17 @@ struct ConvMethod {
   bool (*fits_weight)(const ConvSite& site) = nullptr;
 };
 
-/// All of them; of two that are expected to take as long the first is taken.
-std::span<const ConvMethod* const> conv_methods();
+/// All methods. Each file adds its own by a function `void register_conv_<file>(ConvMethods& methods)`, which CMake
+/// finds. Places: those that read recognised weights or fewer of them stand before those that follow the definition.
+class ConvMethods {
+ public:
+  void add(const ConvMethod& method) { all_.push_back(method); }
+  /// In the order of their places.
+  static const std::vector<ConvMethod>& all();
+
+ private:
+  std::vector<ConvMethod> all_;
+};
 
 /// A method with the loops of a rung.
 struct ConvChoice {
@@ -99,11 +109,6 @@ std::optional<ConvSite> conv_site(const kernel::KernelInfo& info);
 
 /// Nanoseconds that a conversion of an image to or from blocks takes.
 double block_conversion_time(CpuRung rung, microkernels::Float32Precision precision, double blocked_elements);
-
-extern const ConvMethod kConvDft, kConvFew, kConvDirect, kConvColumns, kConvUnit, kConvDepthwiseRows,
-    kConvDepthwiseStrided, kConvDepthwise, kConvRows, kConvLine, kConvToom, kConvWinograd, kConvBlocked,
-    kConvBlockedPoints, kConvBlockedPlanes, kConvBlockedWinograd, kConvBlockedGroups, kConvBlockedDepthwise,
-    kConvBlockedDepthwiseAny;
 
 /// By the node's method or, where none is given, the quickest; where little is known of the node, one for any.
 std::unique_ptr<ConvRunner> make_conv(kernel::KernelInfo& info);

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "microkernels/transforms/transpose.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/method.h"
 #include "ops/conv/methods/tap_ranges.h"
@@ -48,25 +49,25 @@ class ConvRows final : public ConvRunner {
     const std::size_t k = by_point_ ? channels : channels * points, count = by_point_ ? points : 1;
     point_bytes_ = align_up(table_.weights.bytes(n, k), std::size_t{64});
     packed_k_ = k;
-    packed_ =
-        info.packer().pack(info.node(), 1, cat("conv.rows.", table_.weights.name, by_point_ ? ".points" : ""),
-                           [&](const tensor::Tensor& weight) {
-                             tensor::Buffer out = tensor::host_allocator().allocate(checked_mul(point_bytes_, count));
-                             std::vector<float> rows(n * k);
-                             for (std::size_t i = 0; i < count; ++i) {
-                               const std::size_t first = i, taken = by_point_ ? 1 : points;
-                               for (std::size_t m = 0; m < n; ++m) {
-                                 for (std::size_t point = 0; point < taken; ++point) {
-                                   const float* from = weight.data<float>() + m * channels * points + first + point;
-                                   float* to = rows.data() + m * k + point * channels;
-                                   for (std::size_t c = 0; c < channels; ++c) to[c] = from[c * points];
-                                 }
-                               }
-                               table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true,
-                                                   out.data() + i * point_bytes_, 0, n);
-                             }
-                             return out;
-                           });
+    const std::size_t bytes = checked_mul(point_bytes_, count);
+    packed_ = packed_weight(info, 1, cat("conv.rows.", table_.weights.name, by_point_ ? ".points" : ""), bytes,
+                            [&](const tensor::Tensor& weight) {
+                              tensor::Buffer out = tensor::host_allocator().allocate(bytes);
+                              std::vector<float> rows(n * k);
+                              for (std::size_t i = 0; i < count; ++i) {
+                                const std::size_t first = i, taken = by_point_ ? 1 : points;
+                                for (std::size_t m = 0; m < n; ++m) {
+                                  for (std::size_t point = 0; point < taken; ++point) {
+                                    const float* from = weight.data<float>() + m * channels * points + first + point;
+                                    float* to = rows.data() + m * k + point * channels;
+                                    for (std::size_t c = 0; c < channels; ++c) to[c] = from[c * points];
+                                  }
+                                }
+                                table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true,
+                                                    out.data() + i * point_bytes_, 0, n);
+                              }
+                              return out;
+                            });
     info.release_constant(1);
   }
 
@@ -323,6 +324,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvRows{"rows", can_run, terms, make};
+void register_conv_rows(ConvMethods& methods) { methods.add({"rows", 50, can_run, terms, make}); }
 
 }  // namespace infernode::ops

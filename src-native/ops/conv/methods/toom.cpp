@@ -6,6 +6,7 @@
 #include "microkernels/common/evenness.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/winograd/toom.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/method.h"
 #include "ops/matmul/product.h"
@@ -70,8 +71,8 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
   add_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)];
   subtract_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kSub)];
   microkernels::toom_shares(made, channels, points, w->data<float>(), shares_.data());
-  packed_ = info.packer().pack(info.node(), 1, cat("conv.toom.", table_->weights.name), [&](const Tensor& weight) {
-    const std::size_t k = channels * points;
+  const std::size_t k = channels * points, bytes = table_->weights.bytes(made, k);
+  packed_ = packed_weight(info, 1, cat("conv.toom.", table_->weights.name), bytes, [&](const Tensor& weight) {
     std::vector<float> rows(made * k);
     const float* from = weight.data<float>();
     for (std::size_t i = 0; i < made; ++i) {
@@ -80,7 +81,7 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
           rows[i * k + place * channels + c] = from[i * k + c * points + tap_at(points, place)];
       }
     }
-    tensor::Buffer out = tensor::host_allocator().allocate(table_->weights.bytes(made, k));
+    tensor::Buffer out = tensor::host_allocator().allocate(bytes);
     table_->weights.pack(made, k, rows.data(), FloatType::kF32, k, true, out.data(), 0, made);
     return out;
   });
@@ -259,6 +260,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvToom{"toom", can_run, terms, make, nullptr, fits_weight};
+void register_conv_toom(ConvMethods& methods) { methods.add({"toom", 20, can_run, terms, make, nullptr, fits_weight}); }
 
 }  // namespace infernode::ops

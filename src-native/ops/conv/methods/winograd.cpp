@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "microkernels/winograd/winograd.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/method.h"
 
@@ -20,9 +21,9 @@ class ConvWinograd final : public ConvRunner {
  public:
   ConvWinograd(kernel::KernelInfo& info, const ConvSite& site) : table_(site.kernels().winograd) {
     const std::size_t out_channels = site.shape.out_channels, in_channels = site.shape.in_channels;
-    packed_ = info.packer().pack(info.node(), 1, cat("winograd.", table_.name), [&](const tensor::Tensor& weight) {
-      tensor::Buffer packed = tensor::host_allocator().allocate(
-          checked_mul(table_.packed_weight_floats(out_channels, in_channels), sizeof(float)));
+    const std::size_t bytes = checked_mul(table_.packed_weight_floats(out_channels, in_channels), sizeof(float));
+    packed_ = packed_weight(info, 1, cat("winograd.", table_.name), bytes, [&](const tensor::Tensor& weight) {
+      tensor::Buffer packed = tensor::host_allocator().allocate(bytes);
       table_.pack_weight(out_channels, in_channels, weight.data<float>(), reinterpret_cast<float*>(packed.data()));
       return packed;
     });
@@ -96,6 +97,8 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-const ConvMethod kConvWinograd{"winograd", can_run, terms, make, nullptr, fits_weight};
+void register_conv_winograd(ConvMethods& methods) {
+  methods.add({"winograd", 30, can_run, terms, make, nullptr, fits_weight});
+}
 
 }  // namespace infernode::ops

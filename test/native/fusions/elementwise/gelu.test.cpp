@@ -69,13 +69,3 @@ TEST_CASE("level basic keeps to the standard's operators") {
   check_unchanged(parts, 1, 19);
   check_unchanged(over("d = Div(x, root)  e = Erf(d)  s = Add(e, one)  u = Mul(x, s)  y = Mul(u, half)"), 1);
 }
-
-TEST_CASE("x * sigmoid(x)") {
-  check_optimized("(float[N,5] x) => (y) { s = Sigmoid(x)  y = Mul(s, x) }", 2,
-                  "y = com.microsoft.QuickGelu <alpha = 1.0> (x)");
-  check_optimized("(float[N,5] x) => (y) <float a = {1.5}> { m = Mul(a, x)  s = Sigmoid(m)  y = Mul(x, s) }", 2,
-                  "y = com.microsoft.QuickGelu <alpha = 1.5> (x)");
-  check_unchanged("(float[5] x, float[5] z) => (y) { s = Sigmoid(x)  y = Mul(z, s) }", 2);
-  check_unchanged("(float[5] x) => (y, s) { s = Sigmoid(x)  y = Mul(x, s) }", 2);
-  check_unchanged("(double[5] x) => (y) { s = Sigmoid(x)  y = Mul(x, s) }", 2);
-}

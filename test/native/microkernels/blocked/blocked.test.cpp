@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "microkernels/activations.h"
 #include "microkernels/conv/conv_shapes.h"
 #include "microkernels/support.h"
 
@@ -345,35 +346,17 @@ TEST_CASE("blocked conv takes weights and inputs of any size") {
 }
 
 TEST_CASE("blocked conv applies every activation") {
-  constexpr Activation kAll[] = {Activation::kNone,      Activation::kRelu,        Activation::kLeakyRelu,
-                                 Activation::kClip,      Activation::kSigmoid,     Activation::kTanh,
-                                 Activation::kHardSwish, Activation::kHardSigmoid, Activation::kGelu,
-                                 Activation::kGeluTanh,  Activation::kSilu};
   for_each_precision([&](CpuRung rung, Float32Precision precision) {
     const BlockedConvTable& table = kernel_set(rung, precision).blocked_conv;
     Problem problem(table, make_shape(40, 35, {1, 5, 18}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), 3);
     const std::vector<float> plain = problem.run();
-    for (const Activation kind : kAll) {
-      const int number = static_cast<int>(kind);
-      CAPTURE(number);
-      problem.c.args.activation = {kind, 0.2f, 0.5f};
+    for (const ActivationCase& activation : every_activation()) {
+      CAPTURE(activation.name);
+      problem.c.args.activation = activation.args;
       const std::vector<float> out = problem.run();
       std::size_t wrong = 0;
       for (std::size_t i = 0; i < out.size(); ++i) {
-        const double x = plain[i], a = 0.2f, b = 0.5f;
-        const double expected =
-            kind == Activation::kNone          ? x
-            : kind == Activation::kRelu        ? std::max(x, 0.0)
-            : kind == Activation::kLeakyRelu   ? (x < 0 ? a * x : x)
-            : kind == Activation::kClip        ? std::clamp(x, a, b)
-            : kind == Activation::kSigmoid     ? 1 / (1 + std::exp(-x))
-            : kind == Activation::kTanh        ? std::tanh(x)
-            : kind == Activation::kHardSwish   ? x * std::clamp(x / 6 + 0.5, 0.0, 1.0)
-            : kind == Activation::kHardSigmoid ? std::clamp(a * x + b, 0.0, 1.0)
-            : kind == Activation::kGelu        ? 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)))
-            : kind == Activation::kGeluTanh
-                ? 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)))
-                : x / (1 + std::exp(-x));
+        const double expected = activation.formula(plain[i], activation.args.a, activation.args.b);
         // Activations of medium precision are quick ones.
         const double most = precision == Float32Precision::kMedium ? 3e-4 * std::max(1.0, std::abs(expected)) : 1e-4;
         wrong += std::abs(out[i] - expected) < most ? 0 : 1;

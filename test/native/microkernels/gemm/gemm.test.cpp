@@ -1,6 +1,7 @@
 #include "microkernels/gemm/gemm.h"
 
 #include "gemm_cases.h"
+#include "microkernels/activations.h"
 
 namespace infernode::microkernels::test {
 namespace {
@@ -306,33 +307,6 @@ TEST_CASE("split_gemm covers C exactly once") {
 }
 
 TEST_CASE("gemm activations match their definitions") {
-  const auto reference = [](const ActivationArgs& f, double x) -> double {
-    switch (f.kind) {
-      case Activation::kNone:
-        return x;
-      case Activation::kRelu:
-        return std::max(x, 0.0);
-      case Activation::kLeakyRelu:
-        return x < 0 ? f.a * x : x;
-      case Activation::kClip:
-        return std::min<double>(std::max<double>(x, f.a), f.b);
-      case Activation::kSigmoid:
-        return 1 / (1 + std::exp(-x));
-      case Activation::kTanh:
-        return std::tanh(x);
-      case Activation::kHardSigmoid:
-        return std::min(1.0, std::max(0.0, f.a * x + f.b));
-      case Activation::kHardSwish:
-        return x * std::min(1.0, std::max(0.0, x / 6 + 0.5));
-      case Activation::kGelu:
-        return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-      case Activation::kGeluTanh:
-        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
-      case Activation::kSilu:
-        return x / (1 + std::exp(-x));
-    }
-    return 0;
-  };
   for_each_target([&](CpuRung rung) {
     const GemmTable& table = kernel_set(rung).gemm;
     const std::size_t n = 67;
@@ -340,7 +314,7 @@ TEST_CASE("gemm activations match their definitions") {
     Random random(9);
     random.fill(x, -6.0f, 6.0f);
     Scratch<float> scratch(table.scratch_floats);
-    for (int kind = 0; kind <= static_cast<int>(Activation::kSilu); ++kind) {
+    for (const ActivationCase& activation : every_activation()) {
       GemmArgs args;
       args.m = 7;
       args.n = n;
@@ -349,13 +323,12 @@ TEST_CASE("gemm activations match their definitions") {
       args.ldc = n;
       args.epilogue.residual = x.data();
       args.epilogue.ld_residual = n;
-      args.epilogue.activation = {static_cast<Activation>(kind),
-                                  kind == static_cast<int>(Activation::kClip) ? -1.5f : 0.2f, 0.5f};
+      args.epilogue.activation = activation.args;
       table.gemm(args, {0, 7, 0, n}, scratch.data());
       double worst = 0;
       for (std::size_t i = 0; i < x.size(); ++i)
-        worst = std::max(worst, std::abs(c[i] - reference(args.epilogue.activation, x[i])));
-      CAPTURE(kind);
+        worst = std::max(worst, std::abs(c[i] - activation.formula(x[i], activation.args.a, activation.args.b)));
+      CAPTURE(activation.name);
       CHECK(worst < 2e-6);
     }
   });

@@ -43,3 +43,27 @@ TEST_CASE("Scan of version 8 takes the lengths of its batches") {
       "(g, h) { g = Add(a, e) h = Identity(g) }>(, s, x) }",
       8, {s, x}, {f32({2, 1}, {3, 17})});
 }
+
+TEST_CASE("a Scan over nothing has its outputs' dims from its inputs and from what its body declares") {
+  const auto scan = [](std::string_view one) {
+    return cat("(float[T,k] x) => (s) { s = Scan<num_scan_inputs = 1, body = b (", one, " e) => (", one,
+               " h) { h = Add(e, e) }>(x) }");
+  };
+  for (const char* one : {"float[2]", "float[q]", "float"}) {
+    CAPTURE(one);
+    check_op(scan(one), 17, {f32({0, 2}, {})}, {f32({0, 2}, {})});
+  }
+  check_op(
+      "(float[a] s, float[a,T] x) => (f, y) { f, y = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes "
+      "= [-1], body = b (float[q] a, float[q] e) => (g, h) { g = Add(a, e) h = Identity(g) }>(s, x) }",
+      17, {f32({3}, {1, 2, 3}), f32({3, 0}, {})}, {f32({3}, {1, 2, 3}), f32({3, 0}, {})});
+}
+
+TEST_CASE("Scan of version 8 takes batches and sequences of none") {
+  constexpr std::string_view text =
+      "(int64[B] n, float[B,k] s, float[B,T,k] x) => (f, y) { f, y = Scan<num_scan_inputs = 1, body = b (float[q] a, "
+      "float[q] e) => (g, h) { g = Add(a, e) h = Identity(g) }>(n, s, x) }";
+  check_op(text, 8, {i64({2}, {0, 1}), f32({2, 1}, {5, 10}), f32({2, 2, 1}, {1, 2, 3, 4})},
+           {f32({2, 1}, {5, 13}), f32({2, 2, 1}, {0, 0, 13, 0})});
+  check_op(text, 8, {i64({0}, {}), f32({0, 2}, {}), f32({0, 3, 2}, {})}, {f32({0, 2}, {}), f32({0, 3, 2}, {})});
+}

@@ -133,6 +133,18 @@ TEST_CASE("Conv by rows of a Fourier transform") {
     x.mutable_data<float>()[101] = odd;
     check_op(plain, 17, {x, cosines}, {convolve(x, cosines, 40, 0)}, 2e-5);
   }
+  // Frames that are each odd in their way, among others.
+  const Tensor mixed = noise({2, 1, 4000}, 1, 6);
+  float* const at = mixed.mutable_data<float>();
+  at[150] = kNaN;
+  at[700] = kInf;
+  at[1300] = -kInf;
+  at[1310] = kInf;
+  at[2200] = 1e7f;
+  std::fill_n(at + 3000, 900, 0.0f);
+  at[3400] = 1e-20f;
+  at[3800] = 3;
+  for (const Tensor& w : {cosines, sines, both}) check_op(plain, 17, {mixed, w}, {convolve(mixed, w, 40, 0)}, 2e-5);
   // One weight is another.
   const Tensor changed = cosines.clone();
   changed.mutable_data<float>()[5 * 128 + 50] += 1e-3f;

@@ -51,6 +51,17 @@ TEST_CASE("ConvTranspose agrees with plain loops over 1 to 3 axes, groups, strid
   }
 }
 
+TEST_CASE("ConvTranspose over nothing makes what the formula says") {
+  const Tensor x = f32({1, 1, 0}, {}), w = f32({1, 1, 3}, {1, 2, 3});
+  check_op("(float[1,1,N] X, W, float[1] B) => (float[1,1,M] Y) { Y = ConvTranspose<strides=[2]>(X, W, B) }", 11,
+           {x, w, f32({1}, {5})}, {f32({1, 1, 1}, {5})});
+  check_op("(float[1,1,N] X, W) => (float[1,1,M] Y) { Y = ConvTranspose(X, W) }", 11, {x, w}, {f32({1, 1, 2}, {0, 0})});
+  check_op("(float[1,1,N] X, W) => (float[1,1,M] Y) { Y = ConvTranspose<strides=[2], auto_pad=\"SAME_UPPER\">(X, W) }",
+           11, {x, w}, {f32({1, 1, 0}, {})});
+  check_op_fails("(float[1,1,N] X, W) => (float[1,1,M] Y) { Y = ConvTranspose<strides=[4]>(X, W) }", 11, {x, w},
+                 ErrorCode::ShapeMismatch, "-1 elements");
+}
+
 TEST_CASE("ConvTranspose infers symbolic sizes and refuses what does not fit") {
   CHECK(infer_op("(float[N,3,H,W] X, float[3,8,2,2] K) => (Y) { Y = ConvTranspose<strides=[2,2]>(X, K) }", 11) ==
         "tensor(float)[N,8,2*H,2*W]");

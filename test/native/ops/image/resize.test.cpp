@@ -60,6 +60,38 @@ TEST_CASE("Resize crops as TensorFlow does") {
       19, {i32({4}, {0, 1, 2, 3}), f32({2}, {0, 2}), i64({1}, {3})}, {i32({3}, {0, 3, 9})});
 }
 
+TEST_CASE("Resize scales what is left after it cropped") {
+  constexpr std::string_view text =
+      "(float[1,1,A,B] X, float[8] r, float[4] s) => (float[1,1,C,D] Y) { Y = Resize<mode=\"linear\", "
+      "coordinate_transformation_mode=\"tf_crop_and_resize\">(X, r, s) }";
+  const Tensor x = iota(DType::Float32, {1, 1, 8, 8}), roi = f32({8}, {0, 0, 0.25f, 0.25f, 1, 1, 0.75f, 1.25f}),
+               scales = f32({4}, {1, 1, 1.5f, 0.75f});
+  const std::vector<Value> y = run_op(text, 13, {x, roi, scales});
+  CHECK(y[0].tensor().shape() == Shape{1, 1, 6, 6});
+  check_op(
+      "(float[A] X, float[2] r, float[1] s) => (float[B] Y) { Y = Resize<mode=\"linear\", extrapolation_value=9.0, "
+      "coordinate_transformation_mode=\"tf_crop_and_resize\">(X, r, s) }",
+      13, {f32({4}, {0, 1, 2, 3}), f32({2}, {0.5f, 1.25f}), f32({1}, {1})}, {f32({3}, {1.5f, 2.625f, 9})});
+  CHECK(infer_op(text, 13, {Value{}, roi, scales}) == "tensor(float)[1,1,C,D]");
+  check_op_fails(text, 13, {x, f32({8}, {0, 0, 0.75f, 0, 1, 1, 0.25f, 1}), scales}, ErrorCode::InvalidArgument, "roi");
+}
+
+TEST_CASE("Resize of integers rounds where it filters, and cuts off where it interpolates linearly") {
+  const auto resized = [](std::string_view attributes, const Tensor& x, const Tensor& y) {
+    const std::string type(onnx_name(x.dtype()));
+    check_op(cat("(", type, "[A] X, float[1] s) => (", type, "[B] Y) { Y = Resize<", attributes, ">(X, , s) }"), 19,
+             {x, f32({1}, {1.7f})}, {y});
+  };
+  const Tensor x = u8({4}, {0, 1, 2, 7});
+  resized("mode=\"linear\", antialias=1", x, u8({6}, {0, 0, 1, 2, 3, 6}));
+  resized("mode=\"linear\"", x, u8({6}, {0, 0, 0, 1, 2, 5}));
+  resized("mode=\"cubic\"", x, u8({6}, {0, 0, 1, 1, 3, 6}));
+  resized("mode=\"cubic\", antialias=1", i32({4}, {3, 10, 200, 255}), i32({6}, {2, -7, 6, 112, 222, 249}));
+  resized("mode=\"cubic\"", u8({4}, {3, 10, 200, 255}), u8({6}, {2, 0, 6, 112, 222, 249}));
+  resized("mode=\"linear\", antialias=1", i8({4}, {-128, -127, -126, -121}),
+          i8({6}, {-128, -128, -127, -126, -125, -122}));
+}
+
 TEST_CASE("Resize interpolates cubically and with a stretched filter") {
   const Tensor x = f32({4}, {1, 2, 3, 4});
   check_op(

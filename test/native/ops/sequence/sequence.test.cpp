@@ -29,6 +29,14 @@ TEST_CASE("sequences are built, read and changed, and the old ones stay as they 
                  ErrorCode::InvalidArgument, "a int64 tensor into a sequence of float32");
 }
 
+TEST_CASE("ConcatFromSequence takes parts without elements whatever their shape") {
+  const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+  for (const Tensor& none : {f32({0, 0}, {}), f32({0, 3}, {}), f32({0}, {}), f32({0, 1, 3}, {})}) {
+    check_op("(a, b) => (Y) { S = SequenceConstruct(a, b) Y = ConcatFromSequence<axis=0>(S) }", 13, {x, none}, {x});
+    check_op("(a, b) => (Y) { S = SequenceConstruct(a, b) Y = ConcatFromSequence<axis=-1>(S) }", 13, {none, x}, {x});
+  }
+}
+
 TEST_CASE("SplitToSequence and ConcatFromSequence undo each other") {
   const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   check_op("(float[2,3] X) => (S, Y) { S = SplitToSequence<axis=1>(X) Y = ConcatFromSequence<axis=1>(S) }", 21, {x},

@@ -95,9 +95,20 @@ TEST_CASE("Strings are read and written as numbers") {
   check_op(cast_to(DType::Int64), 9, {str({4}, {"-9007199254740993", "+5", "100.5", "0"})},
            {i64({4}, {-9007199254740993, 5, 100, 0})});
   check_op(cast_to(DType::String), 9, {f32({5}, {3.14f, 1, kNaN, -kInf, 314.15926f})},
-           {str({5}, {"3.1400001", "1", "NaN", "-INF", "314.15927"})});
+           {str({5}, {"3.14", "1", "NaN", "-INF", "314.15927"})});
   check_op(cast_to(DType::String), 9, {i64({2}, {INT64_MIN, 5})}, {str({2}, {"-9223372036854775808", "5"})});
   check_op_fails(cast_to(DType::Float32), 9, {str({1}, {"Hello"})}, ErrorCode::InvalidArgument, "'Hello' is no number");
+}
+
+TEST_CASE("Real numbers become the shortest text that reads back as the same number") {
+  check_op(cast_to(DType::String), 13, {f64({9}, {0.1, 1, -0.0, 1e21, 1e15, 1e-7, 0.0001, 123456789.123, 5e-324})},
+           {str({9}, {"0.1", "1", "-0", "1e+21", "1000000000000000", "1e-07", "0.0001", "123456789.123", "5e-324"})});
+  check_op(cast_to(DType::String), 13, {f32({6}, {0.1f, 16777216.0f, 1e-7f, 3.4028235e38f, 0.33333334f, 1e16f})},
+           {str({6}, {"0.1", "16777216", "1e-07", "3.4028235e+38", "0.33333334", "1e+16"})});
+  check_op(
+      "(double[2] X) => (Y) { k = Cast<to=8>(X) Y = ai.onnx.ml.LabelEncoder<keys_strings = [\"0.1\", \"3\"], "
+      "values_int64s = [7, 8]>(k) }",
+      17, {f64({2}, {0.1, 3})}, {i64({2}, {7, 8})});
 }
 
 TEST_CASE("Version 1 names the type") {

@@ -1,7 +1,20 @@
 #include "ops/op_test.h"
+#include "ops/written_cases.h"
 
 namespace infernode::test {
 namespace {
+
+const EdgeCases edges(R"(
+    Trilu | rows of no elements | 14 | 1e-05
+    y0 = Trilu(x)
+    float[3,0] x = {}
+    float[3,0] y0 = {}
+
+    Trilu | a scalar | 14 | 1e-05
+    y0 = Trilu(x)
+    float x = {1}
+    refused
+    )");
 
 TEST_CASE("Trilu keeps one triangle") {
   const Tensor x = f32({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});

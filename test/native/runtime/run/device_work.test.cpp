@@ -25,7 +25,7 @@ class CountingStream final : public provider::Stream {
 class Device final : public provider::Provider {
  public:
   std::string_view name() const override { return "device"; }
-  tensor::Device device() const override { return {tensor::Device::Kind::Null, 0}; }
+  tensor::Device device() const override { return {"null", 0}; }
   std::vector<provider::Claim> claim(const provider::GraphView&) override { return {}; }
   std::unique_ptr<kernel::Kernel> compile(std::shared_ptr<const graph::Graph>,
                                           microkernels::Float32Precision) override {

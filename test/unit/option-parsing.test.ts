@@ -34,6 +34,22 @@ describe('session options', () => {
     });
   });
 
+  it('are read as properties of their own, never through the prototype chain', () => {
+    const inherited: any = Object.create({ logId: 'inherited', executionMode: 'parallel' });
+    inherited.intraOpNumThreads = 2;
+    expect(parse(inherited).native).toMatchObject({ logId: '', executionMode: 'sequential', intraOpNumThreads: 2 });
+    const polluted = Object.prototype as any;
+    polluted.timeout = 5;
+    polluted.memoryLimit = 1;
+    try {
+      expect(parse({}).native.memoryLimit).toBe(0);
+      expect(parseRunOptions({ tag: 't' }).native).toMatchObject({ timeout: 0 });
+    } finally {
+      delete polluted.timeout;
+      delete polluted.memoryLimit;
+    }
+  });
+
   it('follow env.logLevel', () => {
     env.logLevel = 'error';
     expect(parse({}).native.logSeverityLevel).toBe(3);
@@ -75,6 +91,29 @@ describe('session options', () => {
     ]);
     const shared = { a: '1' };
     expect(parse({ extra: { x: shared, y: shared } }).native.config).toHaveLength(2); // not a cycle
+  });
+
+  it('refuse an extra that is nested too deeply', () => {
+    let extra: object = {};
+    for (let i = 0; i < 100_000; ++i) extra = { a: extra };
+    expect(() => parse({ extra })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', name: 'TypeError' }));
+    expect(() => parseRunOptions({ extra })).toThrow("'extra' is nested deeper than 64 levels");
+  });
+
+  it('are own properties only', () => {
+    expect(parse(Object.create({ executionMode: 'nonsense', extra: 7 })).native).toEqual(parse({}).native);
+    const polluted = Object.prototype as Record<string, unknown>;
+    polluted['executionMode'] = 'nonsense';
+    polluted['name'] = 'cuda';
+    try {
+      expect(() => parse({})).not.toThrow();
+      expect(() => parse({ executionProviders: [{}] as never })).toThrow(
+        "'executionProviders[0].name' must be a string",
+      );
+    } finally {
+      delete polluted['executionMode'];
+      delete polluted['name'];
+    }
   });
 
   it('take external data in every form', async () => {
