@@ -8,5 +8,5 @@ describe.runIf(supported)('A failed allocation ends or hangs the process', () =>
     expect(faults).toEqual([]);
     expect(cases).toBeGreaterThan(300);
     expect(outcomes.OUT_OF_MEMORY).toBeGreaterThan(cases / 2);
-  });
+  }, 600_000);
 });
