@@ -124,7 +124,8 @@ TEST_CASE("a fused node takes over outputs and remembers its sources") {
 
 TEST_CASE("a patch keeps the consumers that it is given") {
   const Model m = parse_model(
-      "g (x, c) => (y, z, w) { a = Neg(x) b = Add(a, a) d = If<then_branch = t () => (u) { u = Relu(b) }, else_branch = e "
+      "g (x, c) => (y, z, w) { a = Neg(x) b = Add(a, a) d = If<then_branch = t () => (u) { u = Relu(b) }, else_branch "
+      "= e "
       "() => (v) { v = Identity(a) }>(c) y = Mul(d, b) z = Exp(b) w = Identity(x) }");
   Graph& g = *m.graph;
   Consumers consumers = g.consumers();
