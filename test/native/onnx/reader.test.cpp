@@ -420,14 +420,17 @@ TEST_CASE("reading ends where the checkpoint throws, in either format") {
 }
 
 TEST_CASE("of initializers that share a name the last counts, with a warning") {
-  const auto twice = [](const std::function<void(pbf_writer&)>& more) {
+  const auto number = [](const char* name, float x) {
+    return tensor_proto(name, 1, {1}, [x](pbf_writer& d) { d.add_float(4, x); });
+  };
+  const auto twice = [number](const std::function<void(pbf_writer&)>& more) {
     return model([&](pbf_writer& w) {
       w.add_message(g::kNode, node("MatMul", {"x", "w"}, {"y"}));
       w.add_message(g::kInput, value("x"));
       more(w);
-      w.add_message(g::kInitializer, tensor_proto("w", 1, {1, 0}));
-      w.add_message(g::kInitializer, tensor_proto("v", 1, {3}));
-      w.add_message(g::kInitializer, tensor_proto("w", 1, {2, 0}));
+      w.add_message(g::kInitializer, number("w", 1));
+      w.add_message(g::kInitializer, number("v", 3));
+      w.add_message(g::kInitializer, number("w", 2));
       w.add_message(g::kOutput, value("y"));
     });
   };
