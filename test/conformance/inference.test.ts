@@ -54,7 +54,10 @@ const explained: readonly [cases: RegExp, why: string][] = [
   [/^node\/test_attention_/, 'takes a symbolic dim for 0'],
   [/^node\/test_stft/, 'counts the bins of the whole spectrum where onesided asks for half of it'],
   [/^node\/test_loop16_seq_none$/, 'an optional sequence may come back when the loop does not run'],
-  [/^node\/test_linear_attention_.*_expanded$/, 'trusts the body of Scan to keep the dims of a state'],
+  [
+    /^node\/test_(linear_attention_.*_expanded|scan9_sum|scan9_multi_state)$/,
+    'trusts the body of Scan to keep the dims of a state',
+  ],
   [
     /^node\/test_(causal_conv_with_state|linear_attention)_/,
     'calls a state by its past; here its size is one of the weights',
