@@ -3,7 +3,6 @@
 
 #include <map>
 #include <set>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,8 +77,8 @@ class FusionRegistry {
   const std::vector<Fusion>& fusions() const { return fusions_; }
   /// The row of docs/optimizer.md about the fusions of these names, once for each name.
   void describe(std::vector<const char*> names, const char* does, const char* not_where = "",
-                const std::source_location& file = std::source_location::current()) {
-    descriptions_.push_back({std::move(names), does, not_where, file.file_name()});
+                const char* file = __builtin_FILE()) {
+    descriptions_.push_back({std::move(names), does, not_where, file});
   }
   const std::vector<FusionDescription>& descriptions() const { return descriptions_; }
 
