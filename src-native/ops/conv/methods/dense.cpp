@@ -48,6 +48,21 @@ tensor::Buffer ConvDense::pack(const float* weight, const tensor::Shape& shape) 
   return packed;
 }
 
+namespace {
+
+/// Ranges of the outputs. The loops over shifted rows make whole rows, whatever part of them a range has: theirs are of
+/// rows.
+microkernels::GemmSplit split_of(const microkernels::ConvTable& table, const microkernels::ConvShape& s, ConvWay way,
+                                 std::size_t workers) {
+  if (way != ConvWay::kDirect || !table.runs(way, s)) return microkernels::split_conv(table, s, workers);
+  microkernels::GemmSplit split =
+      microkernels::split_grid(table.mr, 1, s.out_channels, s.out_d * s.out_h, s.depth() * s.out_w, workers, {4, 32});
+  split.tile_n *= s.out_w;
+  return split;
+}
+
+}  // namespace
+
 void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
                     const microkernels::ActivationArgs& activation) const {
   const std::size_t depth = p.shape.depth(), positions = p.shape.positions(), groups = size(p.groups);
@@ -60,8 +75,7 @@ void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const Conv
   const auto* weights = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
   const std::size_t group_floats =
       table_.packed_weight_floats(p.shape.out_channels, p.shape.in_channels, p.shape.kernel_points());
-  const microkernels::GemmSplit split =
-      microkernels::split_conv(table_, p.shape, ceil_div(threads, std::min(products, threads)));
+  const microkernels::GemmSplit split = split_of(table_, p.shape, way_, ceil_div(threads, std::min(products, threads)));
   const std::size_t stride = align_up(table_.scratch_floats * sizeof(float), 64);
   const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
   const std::size_t in_size = p.shape.in_channels * p.shape.in_d * p.shape.in_h * p.shape.in_w;
