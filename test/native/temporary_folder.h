@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -18,6 +20,10 @@ class TemporaryFolder {
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
   std::string operator/(std::string_view name) const { return (path_ / name).string(); }
   const std::filesystem::path& path() const { return path_; }
+  /// How many entries it has.
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
 
  private:
   std::filesystem::path path_;

@@ -7,29 +7,17 @@
 #endif
 
 #include <filesystem>
-#include <random>
 #include <string>
 
 #include "base/error.h"
 #include "base/system.h"
+#include "temporary_folder.h"
 
 using namespace infernode;
+using test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 namespace {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / cat("infernode-", std::random_device{}())) {
-    fs::create_directories(path_);
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  std::string file(const char* name) const { return (path_ / name).string(); }
-  size_t entries() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path_), {})); }
-
- private:
-  fs::path path_;
-};
 
 std::vector<std::byte> pattern(size_t size) {
   std::vector<std::byte> bytes(size);
@@ -54,7 +42,7 @@ std::string io_error(const std::string& path, F call) {
 
 TEST_CASE("files map, read and change identity when rewritten") {
   const TemporaryFolder folder;
-  const std::string path = folder.file("model \xc3\xa9.bin");
+  const std::string path = folder / "model \xc3\xa9.bin";
   const auto bytes = pattern(3 * page_size() + 17);
   write_file(path, bytes);
   CHECK(folder.entries() == 1);
@@ -71,8 +59,8 @@ TEST_CASE("files map, read and change identity when rewritten") {
 TEST_CASE("dropped pages can be read again") {
   const TemporaryFolder folder;
   const auto bytes = pattern(4 * page_size());
-  write_file(folder.file("f"), bytes);
-  const MappedFile mapped(folder.file("f"));
+  write_file(folder / "f", bytes);
+  const MappedFile mapped(folder / "f");
   mapped.drop();
   mapped.drop(100, 200);
   mapped.drop(page_size() + 1, SIZE_MAX);
@@ -82,13 +70,13 @@ TEST_CASE("dropped pages can be read again") {
 
 TEST_CASE("an empty file maps to nothing, and moving moves the mapping") {
   const TemporaryFolder folder;
-  write_file(folder.file("empty"), {});
-  CHECK(MappedFile(folder.file("empty")).bytes().empty());
-  write_file(folder.file("one"), pattern(1));
-  MappedFile a(folder.file("one"));
+  write_file(folder / "empty", {});
+  CHECK(MappedFile(folder / "empty").bytes().empty());
+  write_file(folder / "one", pattern(1));
+  MappedFile a(folder / "one");
   MappedFile b(std::move(a));
   CHECK(a.size() == 0);  // NOLINT(bugprone-use-after-move): a moved-from file is empty
-  a = MappedFile(folder.file("empty"));
+  a = MappedFile(folder / "empty");
   a = std::move(b);
   CHECK(a.size() == 1);
   CHECK(a.bytes()[0] == std::byte{0});
@@ -96,12 +84,12 @@ TEST_CASE("an empty file maps to nothing, and moving moves the mapping") {
 
 TEST_CASE("what cannot be read gives an IO error with path and reason") {
   const TemporaryFolder folder;
-  const std::string missing = folder.file("missing.onnx");
+  const std::string missing = folder / "missing.onnx";
   CHECK(io_error(missing, [&] { MappedFile file(missing); }).find("o such file") != std::string::npos);
   CHECK(io_error(missing, [&] { file_identity(missing); }) != "no error");
-  const std::string directory = folder.file("");
+  const std::string directory = folder / "";
   CHECK(io_error(directory, [&] { MappedFile file(directory); }) != "no error");
-  const std::string nowhere = folder.file("no/such/place");
+  const std::string nowhere = folder / "no/such/place";
   CHECK_THROWS_AS(write_file(nowhere, {}), Error);
   CHECK_THROWS_AS(MappedFile(std::string("a\0b", 3)), Error);
 }
@@ -109,26 +97,26 @@ TEST_CASE("what cannot be read gives an IO error with path and reason") {
 #if !defined(_WIN32)
 TEST_CASE("a pipe is neither waited for nor replaced") {
   const TemporaryFolder folder;
-  const std::string pipe = folder.file("pipe");
+  const std::string pipe = folder / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   constexpr const char* kReason = "it is not a regular file";
   CHECK(io_error(pipe, [&] { MappedFile file(pipe); }).find(kReason) != std::string::npos);
   CHECK(io_error(pipe, [&] { file_identity(pipe); }).find(kReason) != std::string::npos);
   CHECK(io_error(pipe, [&] { write_file(pipe, pattern(3)); }).find(kReason) != std::string::npos);
   CHECK(std::filesystem::is_fifo(pipe));
-  CHECK(io_error(folder.file(""), [&] { write_file(folder.file(""), {}); }) != "no error");
+  CHECK(io_error(folder / "", [&] { write_file(folder / "", {}); }) != "no error");
 }
 #endif
 
 TEST_CASE("files that shall replace one file are written under names of their own") {
   const TemporaryFolder folder;
-  CHECK(temporary_beside(folder.file("a")) != temporary_beside(folder.file("a")));
+  CHECK(temporary_beside(folder / "a") != temporary_beside(folder / "a"));
 }
 
 #if defined(__linux__)
 TEST_CASE("a file for which there is no room in memory is no fault of the file") {
   const TemporaryFolder folder;
-  const std::string path = folder.file("large");
+  const std::string path = folder / "large";
   write_file(path, pattern(16));
   fs::resize_file(path, std::uintmax_t{1} << 32);
   rlimit before{};

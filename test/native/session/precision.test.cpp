@@ -11,16 +11,6 @@ using microkernels::Float32Precision;
 
 namespace {
 
-/// A constant of noise, in text form.
-std::string weight(const char* name, const Shape& shape, std::uint32_t seed) {
-  std::string out = "float[";
-  for (std::size_t i = 0; i < shape.rank(); ++i) out += cat(i == 0 ? "" : ",", shape[i]);
-  out += cat("] ", name, " = {");
-  const Tensor values = noise(DType::Float32, shape, seed);
-  for (std::int64_t i = 0; i < values.numel(); ++i) out += cat(i == 0 ? "" : ", ", values.data<float>()[i]);
-  return out + "}";
-}
-
 struct Model {
   std::string name;
   std::string text;

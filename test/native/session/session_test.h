@@ -18,6 +18,16 @@ inline const std::shared_ptr<session::Engine>& engine() {
   return one;
 }
 
+/// A constant of noise, in text form.
+inline std::string weight(const char* name, const Shape& shape, std::uint32_t seed) {
+  std::string out = "float[";
+  for (std::size_t i = 0; i < shape.rank(); ++i) out += cat(i == 0 ? "" : ",", shape[i]);
+  out += cat("] ", name, " = {");
+  const Tensor values = noise(DType::Float32, shape, seed);
+  for (std::int64_t i = 0; i < values.numel(); ++i) out += cat(i == 0 ? "" : ", ", values.data<float>()[i]);
+  return out + "}";
+}
+
 inline std::vector<std::byte> model_bytes(std::string_view text, std::int64_t opset = 17) {
   return onnx::write_model_bytes(graph::parse_model(text, opset));
 }

@@ -11,15 +11,6 @@ using session::Tuning;
 
 namespace {
 
-std::string weight(const char* name, const Shape& shape, std::uint32_t seed) {
-  std::string out = "float[";
-  for (std::size_t i = 0; i < shape.rank(); ++i) out += cat(i == 0 ? "" : ",", shape[i]);
-  out += cat("] ", name, " = {");
-  const Tensor values = noise(DType::Float32, shape, seed);
-  for (std::int64_t i = 0; i < values.numel(); ++i) out += cat(i == 0 ? "" : ", ", values.data<float>()[i]);
-  return out + "}";
-}
-
 /// Two convolutions of images of `size`.
 std::string model(std::string_view size) {
   return cat("(float[N,24,", size, "] x) => (y) <", weight("v", {32, 24, 3, 3}, 1), ", ",

@@ -6,34 +6,20 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <thread>
 
 #include "base/error.h"
+#include "temporary_folder.h"
 
 using namespace infernode;
 using runtime::WeightCache;
 using runtime::WeightStore;
 using tensor::Tensor;
+using test::TemporaryFolder;
 
 namespace {
 
 constexpr std::size_t kSumAt = 16, kPackingAt = 32, kHeaderBytes = 120;
-
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / cat("infernode-cache-", std::random_device{}())) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -102,7 +88,7 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 }  // namespace
 
 TEST_CASE("what one load packs the next finds") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "deep/er/w.infernode";
   const std::vector<Tensor> weights = some_weights();
   const Packing first = load(path, weights);
@@ -121,7 +107,7 @@ TEST_CASE("what one load packs the next finds") {
 }
 
 TEST_CASE("other weights, shapes, types and formats are packed, and the file then has them") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w";
   const Tensor weight = Tensor::of<float>({4}, {1, 2, 3, 4});
   load(path, {weight});
@@ -134,11 +120,11 @@ TEST_CASE("other weights, shapes, types and formats are packed, and the file the
     CHECK(load(path, {weight, other}).hits == 2);
   }
   CHECK(load(path, {weight}, "g").misses == 1);
-  CHECK(folder.files() == 1);
+  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("a weight in a file is known by its place, until the file changes") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w", model = folder / "model";
   const auto with_model = [&](std::string_view text) {
     put(model, text);
@@ -159,7 +145,7 @@ TEST_CASE("a weight in a file is known by its place, until the file changes") {
 }
 
 TEST_CASE("of a large file samples and the time of its last change are looked at") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w", model = folder / "model";
   std::string text(std::size_t{17} << 20, 'm');
   const auto hits = [&] {
@@ -189,7 +175,7 @@ TEST_CASE("of a large file samples and the time of its last change are looked at
 }
 
 TEST_CASE("a file with a damaged byte changes no answer, wherever the byte is, and is replaced") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w";
   const std::vector<Tensor> weights = some_weights();
   load(path, weights);
@@ -213,7 +199,7 @@ TEST_CASE("a file with a damaged byte changes no answer, wherever the byte is, a
 }
 
 TEST_CASE("a file that ends anywhere changes no answer") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w";
   const std::vector<Tensor> weights = some_weights();
   load(path, weights);
@@ -229,7 +215,7 @@ TEST_CASE("a file that ends anywhere changes no answer") {
 }
 
 TEST_CASE("no number in a file that has its check sum right leads outside of it") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w";
   const std::vector<Tensor> weights = some_weights();
   load(path, weights);
@@ -258,7 +244,7 @@ TEST_CASE("no number in a file that has its check sum right leads outside of it"
 }
 
 TEST_CASE("every part of a large entry is looked at") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w";
   const Tensor weight = Tensor::make(tensor::DType::UInt8, {(5 << 20) + 3});
   for (std::int64_t i = 0; i < weight.numel(); ++i)
@@ -278,7 +264,7 @@ TEST_CASE("every part of a large entry is looked at") {
 }
 
 TEST_CASE("a folder that cannot be written to is warned of") {
-  const Folder folder;
+  const TemporaryFolder folder;
   put(folder / "file", "text");
   for (const std::string& path : {folder / "file/w", std::string("nul\0l/w", 7)}) {
     const Packing packing = load(path, some_weights());
@@ -290,11 +276,11 @@ TEST_CASE("a folder that cannot be written to is warned of") {
   CHECK(has(packing.log, "warning: packed weights in"));
   CHECK(has(packing.log, "warning: packed weights cannot be written to"));
   check_right(packing, some_weights());
-  CHECK(folder.files() == 2);
+  CHECK(folder.entries() == 2);
 }
 
 TEST_CASE("loads that write at the same time leave one whole file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "w";
   std::vector<Tensor> weights = some_weights();
   std::vector<std::thread> threads;
@@ -304,12 +290,12 @@ TEST_CASE("loads that write at the same time leave one whole file") {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK(folder.files() == 1);
+  CHECK(folder.entries() == 1);
   CHECK(!has(load(path, weights).log, "warning"));
 }
 
 TEST_CASE("a load that packs nothing writes nothing") {
-  const Folder folder;
+  const TemporaryFolder folder;
   CHECK(load(folder / "w", {}).log.empty());
-  CHECK(folder.files() == 0);
+  CHECK(folder.entries() == 0);
 }
