@@ -166,6 +166,8 @@ export interface NativeSession {
   memoryBytes(): number;
   /** Throws NativeError, DISPOSED after release. */
   graph(): NativeGraph;
+  /** A text by which `openSharedSession` finds this session. Throws NativeError, DISPOSED after release. */
+  share(): string;
   /** Refuses later runs; `done` is called when the runs that have begun are over and the memory is returned. */
   release(done: Completion<undefined>): void;
 }
@@ -187,6 +189,8 @@ export interface NativeAddon {
   /** Returns a job for `cancel`. `bytes` are copied during the call. */
   createSession(source: ModelSource, options: NativeSessionOptions, done: Completion<NativeSession>): number;
   createSessionSync(source: ModelSource, options: NativeSessionOptions): NativeSession;
+  /** Another object for a session of this process; releases of all of them return its memory. Throws NativeError. */
+  openSharedSession(id: string): NativeSession;
   /** Messages of sessions with a `logKey` go to this function, which must not throw, on this thread. */
   setLog(hear: (key: number, severity: number, category: string, message: string) => void): void;
   /** Has it hear now what waits for this thread's next turn. */

@@ -171,6 +171,21 @@ class MethodTuning {
   std::optional<runtime::Tuner> tuner_;
 };
 
+/// Large constants come to lie where those of other sessions lie that are the same.
+void share_constants(graph::Graph& graph, runtime::WeightStore& weights) {
+  for (graph::ValueId id = 0; id < static_cast<graph::ValueId>(graph.values().size()); ++id) {
+    graph::ValueInfo& value = graph.value(id);
+    if (!value.has_constant() || !value.constant.is_tensor()) continue;
+    const tensor::Tensor t = value.constant.tensor();
+    if (t.dtype() == tensor::DType::String || weights.find(t.raw()) != nullptr) continue;
+    value.constant = tensor::Tensor(t.dtype(), t.shape(), weights.share(t.buffer().slice(0, t.bytes())));
+  }
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    if (graph.node(id).removed) continue;
+    for (const auto& body : graph::subgraphs(graph.node(id))) share_constants(*body, weights);
+  }
+}
+
 class Stage {
  public:
   Stage(runtime::Profiler* profiler, const char* name)
@@ -193,7 +208,7 @@ class Stage {
 
 }  // namespace
 
-LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
+LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions& options, const Logger& logger,
                        const kernel::CancelToken* cancel, runtime::Profiler* profiler) {
   kernel::RunContext load;
   load.cancel = cancel;
@@ -211,6 +226,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   {
     const Stage stage(profiler, source.path.empty() ? "model_loading_array" : "model_loading_uri");
     model = read(engine, source, options, logger, load, files);
+    source.bytes = {};
   }
   load.check();
   const Stage stage(profiler, "session_initialization");
@@ -233,6 +249,7 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   optimize(model, engine, options, logger, load, loaded);
   load.check();
   model.graph->compact();
+  share_constants(*model.graph, engine.weights());
   loaded.plan =
       runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),
                                                   .kernels = &engine.kernels(options.float32_precision),
