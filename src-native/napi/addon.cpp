@@ -59,7 +59,8 @@ Napi::Value create_session_sync(const Napi::CallbackInfo& info) {
 Napi::Value open_shared_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     const auto& engine = Environment::of(info.Env()).engine();
-    return SessionWrap::make_shared(info.Env(), engine->shared_sessions().find(std::string(info[0].As<Napi::String>())));
+    return SessionWrap::make_shared(info.Env(),
+                                    engine->shared_sessions().find(std::string(info[0].As<Napi::String>())));
   });
 }
 

@@ -85,8 +85,7 @@ void SessionWrap::define(Napi::Env env) {
        InstanceMethod<&SessionWrap::start_profiling>("startProfiling"),
        InstanceMethod<&SessionWrap::end_profiling>("endProfiling"),
        InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::graph>("graph"),
-       InstanceMethod<&SessionWrap::share>("share"),
-       InstanceMethod<&SessionWrap::release>("release")});
+       InstanceMethod<&SessionWrap::share>("share"), InstanceMethod<&SessionWrap::release>("release")});
   Environment::of(env).session_class = Napi::Persistent(constructor);
 }
 

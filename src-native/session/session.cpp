@@ -66,7 +66,8 @@ std::shared_ptr<Session> Session::create(std::shared_ptr<Engine> engine, ModelSo
                                          const kernel::CancelToken* cancel) {
   auto state = std::make_unique<State>(std::move(engine), std::move(options));
   if (state->options.profiling) state->profiler = std::make_shared<Profiler>();
-  state->model = load_model(*state->engine, std::move(source), state->options, state->logger, cancel, state->profiler.get());
+  state->model =
+      load_model(*state->engine, std::move(source), state->options, state->logger, cancel, state->profiler.get());
   state->options.external_data.clear();
   state->symbols = SharedSymbols(state->model.feeds);
   state->may_never_end = has_loop(state->model.plan->graph());

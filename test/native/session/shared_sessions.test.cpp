@@ -56,7 +56,8 @@ TEST_CASE("a text of a session that is gone, and one that never was") {
   const std::string text = shared.add(session);
   session.reset();
   CHECK(code_of([&] { shared.find(text); }) == ErrorCode::Disposed);
-  for (const std::string& wrong : {std::string(), std::string("x"), text + "1", text + " ", engine()->shared_sessions().add(open(kModel))})
+  for (const std::string& wrong :
+       {std::string(), std::string("x"), text + "1", text + " ", engine()->shared_sessions().add(open(kModel))})
     CHECK(code_of([&] { shared.find(wrong); }) == ErrorCode::InvalidArgument);
 }
 

@@ -196,7 +196,9 @@ TEST_CASE("shared bytes go with the last who has them") {
 TEST_CASE("weights in memory share their packed form by what is in it") {
   WeightStore store;
   const std::int64_t n = 200;
-  const auto weight = [&](std::uint32_t seed) { return Tensor(tensor::DType::Float32, {n, n}, noise_of(4 * n * n, seed)); };
+  const auto weight = [&](std::uint32_t seed) {
+    return Tensor(tensor::DType::Float32, {n, n}, noise_of(4 * n * n, seed));
+  };
   int made = 0;
   const auto first = pack(store, weight(1), "f", made);
   CHECK(pack(store, weight(1), "f", made).data() == first.data());
