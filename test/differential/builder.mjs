@@ -45,6 +45,7 @@ export class Builder {
   /** One of the types, mostly of those that this graph prefers. */
   type(given) {
     const types = this.known(given);
+    if (!types.length) throw new NoRoom();
     const preferred = types.filter((type) => this.palette.includes(type));
     return this.pick(preferred.length && this.chance(0.85) ? preferred : types);
   }

@@ -2,7 +2,7 @@
 import { decode, isFloat } from './numbers.mjs';
 
 const slack = 4;
-const textOf = (value) => (typeof value === 'bigint' ? String(value) : JSON.stringify(value) ?? String(value));
+const textOf = (value) => (typeof value === 'string' ? JSON.stringify(value) : String(value));
 const alike = (a, b, error) => Object.is(a, b) || a === b || (Number.isFinite(a) && Number.isFinite(b) && Math.abs(a - b) <= error);
 
 /**
@@ -31,7 +31,8 @@ export function difference(actual, expected, error) {
     if (close(got[i], want[i])) continue;
     differ++;
     if (first < 0) first = i;
-    if (isFloat(expected.type)) worst = Math.max(worst, Math.abs(got[i] - want[i]));
+    const apart = Math.abs(Number(got[i]) - Number(want[i]));
+    worst = Math.max(worst, Number.isNaN(apart) ? Infinity : apart);
   }
   if (!differ) return undefined;
   const size = isFloat(expected.type) ? `; by ${worst.toPrecision(3)}, ${(slack * error).toPrecision(3)} allowed` : '';

@@ -16,6 +16,16 @@ import { trial } from './trial.mjs';
 import { variantsOf } from './variants.mjs';
 
 const folder = at('build', 'differential');
+/** So many graphs are under way at a time: processes that others keep waiting have something to do. */
+const width = 6;
+
+/** Makes what was found small and keeps it; gives the report. */
+async function shrunk(engines, write, subject, found, variants) {
+  const variant = variants.find(([name]) => name === found.variant);
+  const small = variant && !found.text.includes('no answer within') && (await minimise(engines, write, subject, variant));
+  const [least, text] = small?.found ? [small.subject, small.found] : [subject, found];
+  return keep(`${folder}/${subject.seed}-${found.variant}`, write, least, text);
+}
 
 /**
  * @param {{ seed: number, count: number, variant?: string, peer?: boolean, shrink?: boolean, onGraph?: (result: object) => void }} plan
@@ -29,19 +39,22 @@ export async function sweep({ seed, count, variant, peer = true, shrink = true, 
     const known = variantsOf(await engines.rungs());
     if (variant && !known[variant]) throw new Error(`there is no variant '${variant}': ${Object.keys(known).join(', ')}`);
     const variants = Object.entries(known).filter(([name]) => (variant ? name === variant : peer || name !== 'peer'));
-    for (let i = 0; i < count; i++) {
-      const subject = generate(seed + i);
-      const { refused, found } = await trial(engines, write, subject, variants);
-      totals.graphs++;
-      if (refused) totals.refused++;
-      for (const each of found) (each.fault ? totals.faults : totals.differences).push({ seed: seed + i, ...each });
-      for (const each of shrink ? found : []) {
-        const by = variants.find(([name]) => name === each.variant);
-        const small = by && (await minimise(engines, write, subject, by));
-        each.report = keep(`${folder}/${seed + i}-${each.variant}`, write, small?.found ? small.subject : subject, small?.found ?? each);
+    let next = 0;
+    const work = async () => {
+      while (next < count) {
+        const subject = generate(seed + next++);
+        const { refused, found } = await trial(engines, write, subject, variants);
+        totals.graphs++;
+        if (refused) totals.refused++;
+        for (const each of found) {
+          (each.fault ? totals.faults : totals.differences).push({ seed: subject.seed, ...each });
+          if (shrink) each.report = await shrunk(engines, write, subject, each, variants);
+        }
+        onGraph?.({ subject, refused, found, totals });
       }
-      onGraph?.({ subject, refused, found, totals });
-    }
+    };
+    await Promise.all(Array.from({ length: width }, work));
+    if (engines.faults.length > 0 && engines.explained === 0) totals.faults.push({ text: `of no graph alone: ${engines.faults[0]}` });
   } finally {
     await engines.stop();
   }

@@ -20,6 +20,10 @@ export async function modelWriter(folder) {
 /** What came of a model and feeds: `outputs` of each run, or the `error` that refused it, or the `fault` of the process. */
 export class Engines {
   #running = new Map();
+  #retired = [];
+  /** What ended processes, and how many of those ends came again with one graph alone. */
+  faults = [];
+  explained = 0;
 
   /** @param {string} folder for what runs leave on the disk */
   constructor(folder) {
@@ -30,18 +34,32 @@ export class Engines {
   async #engine(name, env) {
     const key = `${name} ${JSON.stringify(env)}`;
     const there = this.#running.get(key);
-    if (there?.engine.alive && there.sessions++ < mostSessions) return there.engine;
-    await there?.engine.stop();
-    const engine = await EngineProcess.start(name, env);
-    this.#running.set(key, { engine, sessions: 1 });
-    return engine;
+    const usable = there && there.sessions++ < mostSessions && (await there.started).alive;
+    if (usable) return there.started;
+    if (this.#running.get(key) === there) {
+      this.#running.set(key, { started: EngineProcess.start(name, env), sessions: 1 });
+      if (there) this.#retired.push(there.started);
+    }
+    return this.#running.get(key).started;
   }
 
   /**
    * Loads a model and runs it, `runs` times: the first alone, the others at once.
    * @param {Uint8Array | string} model
    */
-  async play(model, feeds, { engine = 'infernode', env = {}, options = {}, runs = 1 } = {}) {
+  async play(model, feeds, how = {}) {
+    const answer = await this.#play(model, feeds, how);
+    if (!answer.fault) return answer;
+    // Several graphs share a process: the one that ends a process of its own is at fault.
+    const alone = new Engines(`${this.folder}-alone`);
+    const again = await alone.#play(model, feeds, how);
+    await alone.stop();
+    if (how.engine !== 'peer') this.faults.push(answer.fault);
+    if (again.fault) this.explained++;
+    return again;
+  }
+
+  async #play(model, feeds, { engine = 'infernode', env = {}, options = {}, runs = 1 }) {
     const child = await this.#engine(engine, env);
     let id;
     try {
@@ -65,7 +83,8 @@ export class Engines {
   }
 
   async stop() {
-    await Promise.all([...this.#running.values()].map(({ engine }) => engine.stop()));
+    const all = [...this.#retired, ...[...this.#running.values()].map(({ started }) => started)];
+    await Promise.all(all.map(async (started) => (await started).stop()));
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

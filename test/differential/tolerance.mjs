@@ -38,8 +38,8 @@ const matrix = ({ inputs: [a, b, c], u }) => product(Math.max(last(a), a.dims.at
 const convolution = ({ inputs: [x, w, b], u }) =>
   // Transforms of tiles add and subtract before they multiply.
   8 * product(count(w.dims) / Math.max(1, Math.min(w.dims[0], w.dims[1])), x, w, u) + (b?.error ?? 0) + u * (b?.most ?? 0);
-/** What divides by a deviation of at least the square root of epsilon, 0.05. */
-const normalization = ({ inputs: [x, ...rest], u, outs }) =>
+/** What divides by a deviation of at least the square root of epsilon, 0.05; the standard lets its first stage be float32. */
+const normalization = ({ inputs: [x, ...rest], u: own, outs }, u = Math.max(own, unit.float32)) =>
   10 * (x.error + u * x.most) * Math.max(1, ...rest.map(({ most }) => most)) + total(rest) + 8 * u * outs[0].most;
 const stepwise = ({ inputs, u, outs }) => 4 * (1 + (inputs[0].dims[0] ?? 1)) * (total(inputs) + u * (1 + outs[0].most + inputs[0].most));
 

@@ -15,7 +15,7 @@ const levels = ['basic', 'extended', 'all'];
  * @param {'onnx' | 'ort'} ending
  */
 const saved = (ending) => async (engines, { model, feeds, seed }) => {
-  const path = `${engines.folder}/saved.${ending}`;
+  const path = `${engines.folder}/${seed}.${ending}`;
   const options = { ...all, graphOptimizationLevel: levels[seed % 3], optimizedModelFilePath: path };
   const first = await engines.play(model, feeds, { options });
   if (!first.outputs) return first;
@@ -24,8 +24,8 @@ const saved = (ending) => async (engines, { model, feeds, seed }) => {
   return again.outputs ? { outputs: [...first.outputs, ...again.outputs] } : again;
 };
 
-async function cached(engines, { model, feeds }) {
-  const folder = `${engines.folder}/cache`;
+async function cached(engines, { model, feeds, seed }) {
+  const folder = `${engines.folder}/${seed}`;
   mkdirSync(folder, { recursive: true });
   const options = { ...all, modelCacheDir: folder };
   const first = await engines.play(model, feeds, { options });

@@ -70,7 +70,7 @@ function einsum(g) {
   const [left, right] = equation.split('->');
   const letters = left.split(',').map((term) => [...term.replace('...', '*')]);
   const dims = letters.map((term) => term.map(size));
-  const type = g.type(floats);
+  const type = g.type(floats.slice(0, g.opset < 28 ? 3 : 4));
   const [a, ...others] = ranks.map((_, i) => (i === 0 ? g.take({ types: [type], dims: dims[0] }) : weights(g, type, dims[i], 8)));
   const implied = [...letters.flat()].filter((letter, _, all) => all.filter((other) => other === letter).length === 1).sort();
   const out = (right === undefined ? implied : [...right.replace('...', '*')]).map(size);

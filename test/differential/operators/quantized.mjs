@@ -25,7 +25,7 @@ function quantize(g) {
 }
 
 function dequantize(g) {
-  const types = ['uint8', 'int8', 'uint16', 'int16', 'int32'];
+  const types = ['uint8', 'int8', 'int32', ...(g.opset > 20 ? ['uint16', 'int16'] : [])];
   const x = g.take({ types, rank: [0, 4], where: (v) => v.bound <= 2 ** 16 });
   const axis = x.dims.length > 0 && g.chance(0.3) ? g.integer(0, x.dims.length - 1) : undefined;
   const dims = axis === undefined ? [] : [x.dims[axis]];
