@@ -1,5 +1,15 @@
 // A random graph while it grows. Operators take values that are there, or new ones, and add nodes.
-import { count, encode, everything, floats, gapless, highestInteger, isFloat, isInteger, largest, randomNumbers } from './numbers.mjs';
+import {
+  count,
+  encode,
+  everything,
+  gapless,
+  highestInteger,
+  isFloat,
+  isInteger,
+  largest,
+  randomNumbers,
+} from './numbers.mjs';
 
 /**
  * What is known of a value before it is computed.
@@ -79,7 +89,9 @@ export class Builder {
    */
   fresh({ type, dims, low, high, integral, constant = this.chance(0.5) }) {
     const whole = !isFloat(type) || (integral ?? this.chance(0.3));
-    const wide = isInteger(type) && low === undefined && this.chance(0.15) && [-highestInteger(type), highestInteger(type)];
+    const wide = isInteger(type) &&
+      low === undefined &&
+      this.chance(0.15) && [-highestInteger(type), highestInteger(type)];
     const range = wide ? { low: type.startsWith('u') ? 0 : wide[0], high: Math.min(wide[1], 2 ** 53) } : { low, high };
     const data = encode(type, this.#numbers(type, count(dims), { ...range, integral: whole }));
     return this.constant({ type, dims, data, integral: whole, constant, bound: boundOf(type, range, whole) });
@@ -121,13 +133,23 @@ export class Builder {
     });
 
   /** A value of one of the types, of a rank between two, or of given dims; `where` asks for more of those that are there. */
-  take({ types: given = everything, rank = [0, 4], dims, exact = false, where = () => true, bound = Infinity, ...fresh }) {
+  take({
+    types: given = everything,
+    rank = [0, 4],
+    dims,
+    exact = false,
+    where = () => true,
+    bound = Infinity,
+    ...fresh
+  }) {
     const types = this.known(given);
     const fits = (value) =>
       value.kind === 'tensor' &&
       value.dims &&
       types.includes(value.type) &&
-      (dims ? String(dims) === String(value.dims) && dims.length === value.dims.length : value.dims.length >= rank[0] && value.dims.length <= rank[1]) &&
+      (dims
+        ? String(dims) === String(value.dims) && dims.length === value.dims.length
+        : value.dims.length >= rank[0] && value.dims.length <= rank[1]) &&
       (!exact || value.exact) &&
       value.bound <= bound &&
       where(value);
@@ -171,7 +193,9 @@ export class Builder {
   node(op, inputs, outputs, attributes = {}, domain) {
     const list = Array.isArray(outputs) ? outputs : [outputs];
     for (const output of list) this.#check(output);
-    const named = list.map((output) => output && this.#keep({ exact: false, integral: false, bound: 1, ...output, name: this.label('v') }));
+    const named = list.map(
+      (output) => output && this.#keep({ exact: false, integral: false, bound: 1, ...output, name: this.label('v') }),
+    );
     this.nodes.push({
       op,
       inputs: inputs.map((input) => input?.name ?? ''),
@@ -195,7 +219,13 @@ function boundOf(type, { low, high }, whole) {
 }
 
 /** The same elements in other dims. */
-export const like = ({ type, exact, integral, bound, dims }, others = dims) => ({ type, exact, integral, bound, dims: others });
+export const like = ({ type, exact, integral, bound, dims }, others = dims) => ({
+  type,
+  exact,
+  integral,
+  bound,
+  dims: others,
+});
 /** Rounded results of a value's type. */
 export const inexact = ({ type, dims }, bound, others = dims) => ({ type, dims: others, bound });
 /** Results that are the same in all engines. */
@@ -219,9 +249,8 @@ export function spread(...all) {
 }
 
 /** Whether dims can be spread over each other. */
-export const spreads = (a, b) => a.every((size, i) => {
-  const other = b[i - a.length + b.length] ?? 1;
-  return size === other || size === 1 || other === 1;
-});
-
-export { floats };
+export const spreads = (a, b) =>
+  a.every((size, i) => {
+    const other = b[i - a.length + b.length] ?? 1;
+    return size === other || size === 1 || other === 1;
+  });

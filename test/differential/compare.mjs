@@ -3,7 +3,8 @@ import { decode, isFloat } from './numbers.mjs';
 
 const slack = 4;
 const textOf = (value) => (typeof value === 'string' ? JSON.stringify(value) : String(value));
-const alike = (a, b, error) => Object.is(a, b) || a === b || (Number.isFinite(a) && Number.isFinite(b) && Math.abs(a - b) <= error);
+const alike = (a, b, error) =>
+  Object.is(a, b) || a === b || (Number.isFinite(a) && Number.isFinite(b) && Math.abs(a - b) <= error);
 
 /**
  * @param {object} actual a plain value
@@ -13,7 +14,8 @@ const alike = (a, b, error) => Object.is(a, b) || a === b || (Number.isFinite(a)
  */
 export function difference(actual, expected, error) {
   if (Array.isArray(expected)) {
-    if (!Array.isArray(actual) || actual.length !== expected.length) return `${actual?.length} items for ${expected.length}`;
+    if (!Array.isArray(actual) || actual.length !== expected.length)
+      return `${actual?.length} items for ${expected.length}`;
     for (let i = 0; i < expected.length; i++) {
       const found = difference(actual[i], expected[i], error);
       if (found) return `item ${i}: ${found}`;

@@ -17,10 +17,12 @@ export function replaced({ graph, feeds, ...rest }, gone, known) {
   const given = new Set(away.flatMap(({ outputs }) => outputs));
   if (kept.length === 0 || graph.outputs.some(({ name }) => given.has(name))) return undefined;
   const read = new Set(kept.flatMap(readsOf));
-  const values = [...given].filter((name) => name !== '' && read.has(name)).map((name) => {
-    const constant = away.find(({ op, outputs }) => op === 'Constant' && outputs[0] === name);
-    return [name, constant ? constant.attributes.value : known[name]];
-  });
+  const values = [...given]
+    .filter((name) => name !== '' && read.has(name))
+    .map((name) => {
+      const constant = away.find(({ op, outputs }) => op === 'Constant' && outputs[0] === name);
+      return [name, constant ? constant.attributes.value : known[name]];
+    });
   if (values.some(([, value]) => !feedable(value))) return undefined;
   const inputs = [...graph.inputs, ...values.map(([name, value]) => infoOf({ name, ...value }))];
   const small = pruned({ ...graph, nodes: kept, inputs });

@@ -22,7 +22,8 @@ const width = 6;
 /** Makes what was found small and keeps it; gives the report. */
 async function shrunk(engines, write, subject, found, variants) {
   const variant = variants.find(([name]) => name === found.variant);
-  const small = variant && !found.text.includes('no answer within') && (await minimise(engines, write, subject, variant));
+  const small =
+    variant && !found.text.includes('no answer within') && (await minimise(engines, write, subject, variant));
   const [least, text] = small?.found ? [small.subject, small.found] : [subject, found];
   return keep(`${folder}/${subject.seed}-${found.variant}`, write, least, text);
 }
@@ -37,7 +38,8 @@ export async function sweep({ seed, count, variant, peer = true, shrink = true, 
   const totals = { graphs: 0, refused: 0, differences: [], faults: [] };
   try {
     const known = variantsOf(await engines.rungs());
-    if (variant && !known[variant]) throw new Error(`there is no variant '${variant}': ${Object.keys(known).join(', ')}`);
+    if (variant && !known[variant])
+      throw new Error(`there is no variant '${variant}': ${Object.keys(known).join(', ')}`);
     const variants = Object.entries(known).filter(([name]) => (variant ? name === variant : peer || name !== 'peer'));
     let next = 0;
     const work = async () => {
@@ -54,7 +56,8 @@ export async function sweep({ seed, count, variant, peer = true, shrink = true, 
       }
     };
     await Promise.all(Array.from({ length: width }, work));
-    if (engines.faults.length > 0 && engines.explained === 0) totals.faults.push({ text: `of no graph alone: ${engines.faults[0]}` });
+    if (engines.faults.length > 0 && engines.explained === 0)
+      totals.faults.push({ text: `of no graph alone: ${engines.faults[0]}` });
   } finally {
     await engines.stop();
   }
@@ -83,7 +86,8 @@ async function main() {
     count: replay ? 1 : whole(values, 'count'),
     variant: values.variant,
     onGraph({ subject, refused, found, totals }) {
-      if (replay) subject.graph.nodes.forEach(({ op, inputs, outputs }) => console.log(`${outputs} = ${op}(${inputs})`));
+      if (replay)
+        subject.graph.nodes.forEach(({ op, inputs, outputs }) => console.log(`${outputs} = ${op}(${inputs})`));
       if (refused) say(`seed ${subject.seed}: refused, ${refused}`);
       for (const { variant, text, report } of found) say(`seed ${subject.seed}, ${variant}: ${report ?? text}`);
       if (Date.now() - told < 30_000) return;

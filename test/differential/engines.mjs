@@ -13,7 +13,13 @@ const mostSessions = 3000;
 export async function modelWriter(folder) {
   mkdirSync(folder, { recursive: true });
   const outfile = `${folder}/onnx-writer.mjs`;
-  await build({ entryPoints: [at('test/fixtures/onnx-writer.ts')], outfile, bundle: true, format: 'esm', logLevel: 'error' });
+  await build({
+    entryPoints: [at('test/fixtures/onnx-writer.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    logLevel: 'error',
+  });
   return (await import(outfile)).model;
 }
 

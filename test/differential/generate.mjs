@@ -11,13 +11,21 @@ const style = (g) => ({
   special: g.chance(0.08),
   empty: g.chance(0.06),
   symbolic: g.chance(0.5),
-  palette: ['bool', g.chance(0.55) ? 'float32' : g.pick(floats), g.pick(integers), ...(g.chance(0.3) ? [g.pick(everything)] : [])],
+  palette: [
+    'bool',
+    g.chance(0.55) ? 'float32' : g.pick(floats),
+    g.pick(integers),
+    ...(g.chance(0.3) ? [g.pick(everything)] : []),
+  ],
 });
 
 /** Names that a node reads, those that the graphs in it read from around it among them. */
 export function readsOf({ inputs, attributes = {} }) {
   const inner = Object.values(attributes).filter((value) => value?.nodes);
-  return [...inputs, ...inner.flatMap(({ nodes, outputs }) => [...nodes.flatMap(readsOf), ...outputs.map(({ name }) => name)])];
+  return [
+    ...inputs,
+    ...inner.flatMap(({ nodes, outputs }) => [...nodes.flatMap(readsOf), ...outputs.map(({ name }) => name)]),
+  ];
 }
 
 /** The graph without what its outputs do not need. */
@@ -30,11 +38,21 @@ export function pruned(graph) {
     return wanted;
   });
   const used = ({ name }) => needed.has(name);
-  return { ...graph, nodes: kept.reverse(), inputs: graph.inputs.filter(used), initializers: graph.initializers.filter(used) };
+  return {
+    ...graph,
+    nodes: kept.reverse(),
+    inputs: graph.inputs.filter(used),
+    initializers: graph.initializers.filter(used),
+  };
 }
 
 /** What of a value a model says of it. */
-const described = ({ name, type, dims, kind }, shape) => ({ name, type, kind, ...(shape && kind === 'tensor' && { shape: dims }) });
+const described = ({ name, type, dims, kind }, shape) => ({
+  name,
+  type,
+  kind,
+  ...(shape && kind === 'tensor' && { shape: dims }),
+});
 
 /**
  * @param {number} seed
@@ -58,11 +76,19 @@ export function generate(seed) {
   const given = new Set(g.nodes.flatMap(({ op, outputs }) => (op === 'Constant' ? [] : outputs)));
   const made = g.values.filter(({ name }) => given.has(name));
   const wanted = made.filter(({ name }) => (read.has(name) ? g.chance(0.12) : g.chance(0.95)));
-  const outputs = (wanted.length ? wanted : made.slice(-1)).map((value) => described(value, !g.symbolic && g.chance(0.3) && value.dims));
+  const outputs = (wanted.length ? wanted : made.slice(-1)).map((value) =>
+    described(value, !g.symbolic && g.chance(0.3) && value.dims),
+  );
   const { nodes, inputs, initializers, opset } = g;
   const graph = pruned({ nodes, inputs, initializers, outputs, opset, opsets: { 'com.microsoft': 1 }, irVersion: 10 });
   const feeds = Object.fromEntries(graph.inputs.map(({ name }) => [name, g.feeds[name]]));
-  return { seed, graph, feeds, special: g.special, kinds: new Map(made.map((value) => [value.name, described(value)])) };
+  return {
+    seed,
+    graph,
+    feeds,
+    special: g.special,
+    kinds: new Map(made.map((value) => [value.name, described(value)])),
+  };
 }
 
 /** The graph with the sizes of its feeds in place of symbols. */
@@ -73,6 +99,8 @@ export const fixed = (graph, feeds) => ({
 
 /** The graph with every value of its nodes as an output. */
 export function exposed(graph, kinds) {
-  const names = graph.nodes.flatMap(({ op, outputs }) => (op === 'Constant' ? [] : outputs)).filter((name) => kinds.has(name));
+  const names = graph.nodes
+    .flatMap(({ op, outputs }) => (op === 'Constant' ? [] : outputs))
+    .filter((name) => kinds.has(name));
   return { ...graph, outputs: names.map((name) => kinds.get(name)) };
 }

@@ -38,7 +38,7 @@ export async function minimise(engines, write, subject, variant) {
     best = alone;
     break;
   }
-  for (let smallest = false; !smallest && best.known; ) {
+  for (let smallest = false; !smallest && best.known;) {
     smallest = true;
     for (const candidate of smaller(best.subject, best.known)) {
       const next = await failing(candidate);
@@ -61,8 +61,14 @@ export function keep(folder, write, { graph, feeds }, found) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(`${folder}/model.onnx`, write(graph));
   writeFileSync(`${folder}/feeds.json`, JSON.stringify(feeds, json));
-  const nodes = graph.nodes.map(({ op, inputs, outputs, attributes }) => `  ${outputs} = ${op}(${inputs}) ${JSON.stringify(attributes ?? {}, json).slice(0, 300)}`);
-  const values = [...graph.inputs.map((each) => [each, 'input']), ...graph.initializers.map((each) => [each, 'constant'])];
+  const nodes = graph.nodes.map(
+    ({ op, inputs, outputs, attributes }) =>
+      `  ${outputs} = ${op}(${inputs}) ${JSON.stringify(attributes ?? {}, json).slice(0, 300)}`,
+  );
+  const values = [
+    ...graph.inputs.map((each) => [each, 'input']),
+    ...graph.initializers.map((each) => [each, 'constant']),
+  ];
   const lines = values.map(([{ name, type, dims, shape }, what]) => `  ${name}: ${what} ${type}[${dims ?? shape}]`);
   const text = [`variant ${found.variant}, opset ${graph.opset}`, found.text, ...lines, ...nodes, ''].join('\n');
   writeFileSync(`${folder}/report.txt`, text);

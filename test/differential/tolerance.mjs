@@ -8,7 +8,12 @@ import { count, decode, isFloat, smallest, unit } from './numbers.mjs';
 function measure(value) {
   if (!value || Array.isArray(value)) {
     const items = (value ?? []).map(measure);
-    return { type: items[0]?.type, most: Math.max(0, ...items.map(({ most }) => most)), least: 0, dims: items[0]?.dims ?? [] };
+    return {
+      type: items[0]?.type,
+      most: Math.max(0, ...items.map(({ most }) => most)),
+      least: 0,
+      dims: items[0]?.dims ?? [],
+    };
   }
   const { type, dims } = value;
   let [most, least] = [0, Infinity];
@@ -25,7 +30,10 @@ function measure(value) {
 
 const sum = (list, f) => list.reduce((all, item) => all + f(item), 0);
 const total = (inputs) => sum(inputs, ({ error }) => error);
-const gain = (factor) => ({ inputs }) => factor * total(inputs);
+const gain =
+  (factor) =>
+  ({ inputs }) =>
+    factor * total(inputs);
 
 /** Sums of `k` products. */
 function product(k, a, b, u) {
@@ -37,17 +45,34 @@ const last = ({ dims }) => dims.at(-1) ?? 1;
 const matrix = ({ inputs: [a, b, c], u }) => product(Math.max(last(a), a.dims.at(-2) ?? 1), a, b, u) + (c?.error ?? 0);
 const convolution = ({ inputs: [x, w, b], u }) =>
   // Transforms of tiles add and subtract before they multiply.
-  8 * product(count(w.dims) / Math.max(1, Math.min(w.dims[0], w.dims[1])), x, w, u) + (b?.error ?? 0) + u * (b?.most ?? 0);
+  8 * product(count(w.dims) / Math.max(1, Math.min(w.dims[0], w.dims[1])), x, w, u) +
+  (b?.error ?? 0) +
+  u * (b?.most ?? 0);
 /** What divides by a deviation of at least the square root of epsilon, 0.05; the standard lets its first stage be float32. */
 const normalization = ({ inputs: [x, ...rest], u: own, outs }, u = Math.max(own, unit.float32)) =>
   10 * (x.error + u * x.most) * Math.max(1, ...rest.map(({ most }) => most)) + total(rest) + 8 * u * outs[0].most;
-const stepwise = ({ inputs, u, outs }) => 4 * (1 + (inputs[0].dims[0] ?? 1)) * (total(inputs) + u * (1 + outs[0].most + inputs[0].most));
+const stepwise = ({ inputs, u, outs }) =>
+  4 * (1 + (inputs[0].dims[0] ?? 1)) * (total(inputs) + u * (1 + outs[0].most + inputs[0].most));
 
 /** Results of operators on codes: a step of the result, and what the inputs' steps make of it. */
-const onCodes = (list) => ({ inputs }) => {
-  const place = (i) => (inputs[i] ? inputs[i].error * inputs[i].most : 0);
-  return 1 + Math.ceil(list.reduce((all, [value, scale, out, k]) => all + (inputs[value].error ? (place(value) / inputs[value].most) * (inputs[scale].most / inputs[out].least) * k(inputs) : 0), 0));
-};
+const onCodes =
+  (list) =>
+  ({ inputs }) => {
+    const place = (i) => (inputs[i] ? inputs[i].error * inputs[i].most : 0);
+    return (
+      1 +
+      Math.ceil(
+        list.reduce(
+          (all, [value, scale, out, k]) =>
+            all +
+            (inputs[value].error
+              ? (place(value) / inputs[value].most) * (inputs[scale].most / inputs[out].least) * k(inputs)
+              : 0),
+          0,
+        ),
+      )
+    );
+  };
 const one = () => 1;
 
 const rules = {
@@ -59,7 +84,9 @@ const rules = {
   Sinh: ({ inputs: [x], outs: [y] }) => 2 * x.error * (y.most + 1),
   Cosh: ({ inputs: [x], outs: [y] }) => 2 * x.error * (y.most + 1),
   Pow: ({ inputs: [x, p], outs: [y], u }) =>
-    (x.error * (p.most + 1) * (y.most + 1)) / Math.max(0.25, Math.min(1, x.least)) + y.most * p.error * 4 + 8 * u * y.most,
+    (x.error * (p.most + 1) * (y.most + 1)) / Math.max(0.25, Math.min(1, x.least)) +
+    y.most * p.error * 4 +
+    8 * u * y.most,
   Tan: gain(5),
   Acos: gain(4),
   Asin: gain(4),
@@ -71,7 +98,8 @@ const rules = {
   FusedMatMul: matrix,
   FusedGemm: matrix,
   MatMulNBits: ({ inputs: [a, , s], u }) => product(last(a), a, { most: 8 * s.most, error: 0 }, u),
-  Einsum: ({ inputs: [a, b], u }) => (b ? product(Math.max(...a.dims, 1), a, b, u) : product(Math.max(...a.dims, 1), a, { most: 1, error: 0 }, u)),
+  Einsum: ({ inputs: [a, b], u }) =>
+    b ? product(Math.max(...a.dims, 1), a, b, u) : product(Math.max(...a.dims, 1), a, { most: 1, error: 0 }, u),
   Conv: convolution,
   ConvTranspose: convolution,
   Det: ({ inputs: [x], u }) => 24 * last(x) * (x.error + u * x.most) * Math.max(1, x.most) ** Math.max(0, last(x) - 1),
@@ -79,7 +107,8 @@ const rules = {
   ReduceL1: ({ inputs, outs: [y], u }) => reduced(inputs, y) * (inputs[0].error + u * inputs[0].most),
   ReduceMean: ({ inputs: [x], u }) => x.error + 4 * u * x.most,
   ReduceL2: ({ inputs, outs: [y], u }) => Math.sqrt(reduced(inputs, y)) * (inputs[0].error + 4 * u * inputs[0].most),
-  ReduceSumSquare: ({ inputs, outs: [y], u }) => reduced(inputs, y) * inputs[0].most * (2 * inputs[0].error + 2 * u * inputs[0].most),
+  ReduceSumSquare: ({ inputs, outs: [y], u }) =>
+    reduced(inputs, y) * inputs[0].most * (2 * inputs[0].error + 2 * u * inputs[0].most),
   ReduceProd: ({ inputs, outs: [y], u }) => reduced(inputs, y) * (inputs[0].error + 2 * u),
   ReduceLogSum: ({ inputs: [x], outs: [y], u }) => x.error / Math.max(1e-3, x.least) + 8 * u * (1 + y.most),
   ReduceLogSumExp: ({ inputs: [x], outs: [y], u }) => x.error + 8 * u * (1 + y.most + x.most),
@@ -118,10 +147,19 @@ const rules = {
   QuantizeLinear: ({ inputs: [x, s] }) => (x.error ? Math.ceil(x.error / s.least) + 1 : 0),
   DequantizeLinear: ({ inputs: [x, s] }) => x.error * s.most,
   DynamicQuantizeLinear: ({ inputs: [x], u }) => [1, x.error / 128 + 4 * u * x.most, 1],
-  QLinearMatMul: onCodes([[0, 1, 6, ([a]) => 255 * last(a)], [3, 4, 6, ([a]) => 255 * last(a)]]),
+  QLinearMatMul: onCodes([
+    [0, 1, 6, ([a]) => 255 * last(a)],
+    [3, 4, 6, ([a]) => 255 * last(a)],
+  ]),
   QLinearConv: onCodes([[0, 1, 6, (i) => 128 * count(i[3].dims)]]),
-  QLinearAdd: onCodes([[0, 1, 6, one], [3, 4, 6, one]]),
-  QLinearMul: onCodes([[0, 1, 6, () => 8], [3, 4, 6, () => 8]]),
+  QLinearAdd: onCodes([
+    [0, 1, 6, one],
+    [3, 4, 6, one],
+  ]),
+  QLinearMul: onCodes([
+    [0, 1, 6, () => 8],
+    [3, 4, 6, () => 8],
+  ]),
 };
 function added({ inputs: [x, skip] }) {
   return { ...x, error: x.error + skip.error, most: x.most + skip.most };
@@ -160,9 +198,13 @@ export function tolerances(graph, known, units = (type) => unit[type]) {
     const errors = op === 'Constant' ? 0 : follow({ inputs: read, outs, u, around });
     outputs.forEach((name, i) => {
       const error = Array.isArray(errors) ? errors[i] : errors;
-      const rounding = copies.has(op) || op === 'Constant' || !isFloat(outs[i].type) ? 0 : 4 * units(outs[i].type) * outs[i].most + smallest[outs[i].type];
+      const rounding =
+        copies.has(op) || op === 'Constant' || !isFloat(outs[i].type)
+          ? 0
+          : 4 * units(outs[i].type) * outs[i].most + smallest[outs[i].type];
       const inexact = isFloat(outs[i].type) || error > 0;
-      const discrete = ['IsNaN', 'IsInf', 'Shape', 'Size', 'SequenceLength'].includes(op) || ['bool', 'string'].includes(outs[i].type);
+      const discrete =
+        ['IsNaN', 'IsInf', 'Shape', 'Size', 'SequenceLength'].includes(op) || ['bool', 'string'].includes(outs[i].type);
       facts[name] = { ...outs[i], error: inexact && !discrete ? error + rounding : 0 };
     });
   }

@@ -14,15 +14,17 @@ const levels = ['basic', 'extended', 'all'];
  * Saves the optimized model, and answers by what is loaded again.
  * @param {'onnx' | 'ort'} ending
  */
-const saved = (ending) => async (engines, { model, feeds, seed }) => {
-  const path = `${engines.folder}/${seed}.${ending}`;
-  const options = { ...all, graphOptimizationLevel: levels[seed % 3], optimizedModelFilePath: path };
-  const first = await engines.play(model, feeds, { options });
-  if (!first.outputs) return first;
-  const again = await engines.play(path, feeds, { options: seed % 2 ? plain : all });
-  rmSync(path, { force: true });
-  return again.outputs ? { outputs: [...first.outputs, ...again.outputs] } : again;
-};
+const saved =
+  (ending) =>
+  async (engines, { model, feeds, seed }) => {
+    const path = `${engines.folder}/${seed}.${ending}`;
+    const options = { ...all, graphOptimizationLevel: levels[seed % 3], optimizedModelFilePath: path };
+    const first = await engines.play(model, feeds, { options });
+    if (!first.outputs) return first;
+    const again = await engines.play(path, feeds, { options: seed % 2 ? plain : all });
+    rmSync(path, { force: true });
+    return again.outputs ? { outputs: [...first.outputs, ...again.outputs] } : again;
+  };
 
 async function cached(engines, { model, feeds, seed }) {
   const folder = `${engines.folder}/${seed}`;
@@ -54,13 +56,18 @@ async function peer(engines, { graph, feeds, known, write }) {
     const op = refused.exec(answer.error)?.slice(1).find(Boolean);
     const gone = subject.graph.nodes.filter((node) => node.op === op).flatMap(({ outputs }) => outputs);
     if (!gone.length) return answer;
-    subject = withOutputs(subject, subject.graph.outputs.filter(({ name }) => !gone.includes(name)));
+    subject = withOutputs(
+      subject,
+      subject.graph.outputs.filter(({ name }) => !gone.includes(name)),
+    );
     subject = replaced(subject, (node) => node.op === op, known);
   }
   return { error: 'the peer takes nothing of it' };
 }
 
-const optioned = (options, more) => ({ run: (engines, { model, feeds }) => engines.play(model, feeds, { options, ...more }) });
+const optioned = (options, more) => ({
+  run: (engines, { model, feeds }) => engines.play(model, feeds, { options, ...more }),
+});
 
 /**
  * All variants by name; `run` answers as Engines.play does.
@@ -75,7 +82,9 @@ export function variantsOf(rungs) {
     threads: optioned({ ...all, intraOpNumThreads: 2 }),
     parallel: optioned({ ...all, intraOpNumThreads: 2, interOpNumThreads: 2, executionMode: 'parallel' }),
     again: optioned(all, { runs: 3 }),
-    fixed: { run: (engines, { graph, feeds, write }) => engines.play(write(fixed(graph, feeds)), feeds, { options: all }) },
+    fixed: {
+      run: (engines, { graph, feeds, write }) => engines.play(write(fixed(graph, feeds)), feeds, { options: all }),
+    },
     ...Object.fromEntries(lower.map((rung) => [rung, optioned(all, { env: { INFERNODE_CPU: rung } })])),
     high: precise('high', 16),
     medium: precise('medium', 8),

@@ -12,7 +12,11 @@ function body(g, x, prefix) {
   let last = x.name;
   for (let i = g.integer(1, 3); i > 0; i--) {
     const name = `${prefix}${i}`;
-    const op = g.pick(isFloat(x.type) ? ['Tanh', 'Sigmoid', 'Neg', 'Abs', 'Identity', 'Softsign'] : ['Identity', ...(x.type.startsWith('int') ? ['Abs', 'Sign'] : [])]);
+    const op = g.pick(
+      isFloat(x.type)
+        ? ['Tanh', 'Sigmoid', 'Neg', 'Abs', 'Identity', 'Softsign']
+        : ['Identity', ...(x.type.startsWith('int') ? ['Abs', 'Sign'] : [])],
+    );
     nodes.push({ op, inputs: [last], outputs: [name] });
     last = name;
   }
@@ -24,7 +28,7 @@ const inexactAfter = (x, dims) => (isFloat(x.type) ? inexact(x, Math.max(1, x.bo
 function branch(g) {
   const condition = g.take({ types: ['bool'], dims: [], exact: true });
   const x = g.take({ rank: [0, 3], where: (v) => isFloat(v.type) || v.exact });
-  const prefix = `${g.label("b")}_`;
+  const prefix = `${g.label('b')}_`;
   const graph = (side) => {
     const { nodes, last } = body(g, x, `${prefix}${side}`);
     return { name: side, nodes, outputs: [{ name: last, type: x.type }] };
@@ -35,7 +39,7 @@ function branch(g) {
 function loop(g) {
   const x = g.take({ rank: [0, 3], where: (v) => isFloat(v.type) || v.exact });
   const trips = g.integer(0, 4);
-  const p = `${g.label("b")}_`;
+  const p = `${g.label('b')}_`;
   const inner = { name: `${p}x`, type: x.type, dims: x.dims };
   const { nodes, last } = body(g, inner, p);
   const graph = {
@@ -57,12 +61,14 @@ function loop(g) {
     ],
   };
   const outs = [inexactAfter(x, x.dims), inexactAfter(x, [trips, ...x.dims])];
-  return g.node('Loop', [g.scalar('int64', trips), g.chance(0.5) ? g.scalar('bool', 1) : undefined, x], outs, { body: graph });
+  return g.node('Loop', [g.scalar('int64', trips), g.chance(0.5) ? g.scalar('bool', 1) : undefined, x], outs, {
+    body: graph,
+  });
 }
 
 function scan(g) {
   const x = g.take({ types: floats, rank: [1, 3] });
-  const p = `${g.label("b")}_`;
+  const p = `${g.label('b')}_`;
   const row = x.dims.slice(1);
   const start = g.fresh({ type: x.type, dims: row, low: -1, high: 1, integral: false });
   const graph = {
@@ -76,7 +82,11 @@ function scan(g) {
     outputs: [`${p}next`, `${p}each`].map((name) => info({ name, type: x.type, dims: row })),
   };
   const direction = g.chance(0.3) ? { scan_input_directions: [1n], scan_output_directions: [1n] } : {};
-  return g.node('Scan', [start, x], [inexact(start, 1), inexact(x, 1)], { body: graph, num_scan_inputs: 1n, ...direction });
+  return g.node('Scan', [start, x], [inexact(start, 1), inexact(x, 1)], {
+    body: graph,
+    num_scan_inputs: 1n,
+    ...direction,
+  });
 }
 
 const sequence = (x, length) => ({ ...like(x), kind: 'sequence', length });
@@ -85,7 +95,12 @@ const listed = everything.filter((type) => type !== 'bfloat16');
 function construct(g, length = g.integer(1, 3)) {
   const x = g.take({ types: listed, rank: [1, 3] });
   const items = Array.from({ length }, (_, i) => (i === 0 ? x : g.take({ types: [x.type], dims: x.dims })));
-  const all = { ...sequence(x, length), exact: items.every((item) => item.exact), integral: items.every((item) => item.integral), bound: Math.max(...items.map((item) => item.bound)) };
+  const all = {
+    ...sequence(x, length),
+    exact: items.every((item) => item.exact),
+    integral: items.every((item) => item.integral),
+    bound: Math.max(...items.map((item) => item.bound)),
+  };
   return g.node('SequenceConstruct', items, all);
 }
 const takeSequence = (g) => {
@@ -103,11 +118,20 @@ const sequences = {
     const s = takeSequence(g);
     const x = g.take({ types: [s.type], dims: s.dims });
     const at = g.chance(0.5) ? [g.scalar('int64', g.integer(0, s.length))] : [];
-    return g.node('SequenceInsert', [s, x, ...at], { ...sequence(s, s.length + 1), exact: s.exact && x.exact, integral: s.integral && x.integral, bound: Math.max(s.bound, x.bound) });
+    return g.node('SequenceInsert', [s, x, ...at], {
+      ...sequence(s, s.length + 1),
+      exact: s.exact && x.exact,
+      integral: s.integral && x.integral,
+      bound: Math.max(s.bound, x.bound),
+    });
   },
   SequenceErase: (g) => {
     const s = takeSequence(g);
-    return g.node('SequenceErase', [s, ...(g.chance(0.5) ? [g.scalar('int64', g.integer(0, s.length - 1))] : [])], sequence(s, s.length - 1));
+    return g.node(
+      'SequenceErase',
+      [s, ...(g.chance(0.5) ? [g.scalar('int64', g.integer(0, s.length - 1))] : [])],
+      sequence(s, s.length - 1),
+    );
   },
   SequenceLength: (g) => g.node('SequenceLength', [takeSequence(g)], exactly('int64', [], 9)),
   SequenceEmpty: (g) => {
@@ -119,13 +143,18 @@ const sequences = {
     const s = takeSequence(g);
     const axis = g.integer(0, s.dims.length - 1);
     const stack = g.chance(0.4);
-    const dims = stack ? [...s.dims.slice(0, axis), s.length, ...s.dims.slice(axis)] : s.dims.map((size, i) => (i === axis ? size * s.length : size));
+    const dims = stack
+      ? [...s.dims.slice(0, axis), s.length, ...s.dims.slice(axis)]
+      : s.dims.map((size, i) => (i === axis ? size * s.length : size));
     return g.node('ConcatFromSequence', [s], like(s, dims), { axis: n(axis), new_axis: n(Number(stack)) });
   },
   SplitToSequence: (g) => {
     const x = g.take({ types: listed, rank: [1, 3], where: (v) => v.dims[0] > 0 });
     if (!x.dims[0]) throw new NoRoom();
-    return g.node('SplitToSequence', [x], sequence(like(x, [1, ...x.dims.slice(1)]), x.dims[0]), { axis: 0n, keepdims: 1n });
+    return g.node('SplitToSequence', [x], sequence(like(x, [1, ...x.dims.slice(1)]), x.dims[0]), {
+      axis: 0n,
+      keepdims: 1n,
+    });
   },
 };
 
@@ -143,7 +172,15 @@ const recurrent = (op) => (g) => {
   if (g.chance(0.4)) {
     inputs[3] ??= undefined;
     const lengths = Array.from({ length: batch }, () => g.integer(1, steps));
-    inputs.push(g.constant({ type: 'int32', dims: [batch], data: encode('int32', lengths), constant: g.chance(0.5), bound: steps }));
+    inputs.push(
+      g.constant({
+        type: 'int32',
+        dims: [batch],
+        data: encode('int32', lengths),
+        constant: g.chance(0.5),
+        bound: steps,
+      }),
+    );
     if (g.chance(0.5)) inputs.push(summands(g, type, [ways, batch, hidden]));
   }
   const state = inexact({ type, dims: [ways, batch, hidden] }, op === 'LSTM' ? steps + 1 : 1);
@@ -161,15 +198,25 @@ const text = {
   StringSplit: (g) => {
     const x = g.take({ types: ['string'], where: (v) => count(v.dims) > 0 });
     if (count(x.dims) === 0) throw new NoRoom();
-    return g.node('StringSplit', [x], [open('string'), exactly('int64', x.dims, 9)], g.chance(0.5) ? { delimiter: g.pick([' ', ',', 'a']) } : {});
+    return g.node(
+      'StringSplit',
+      [x],
+      [open('string'), exactly('int64', x.dims, 9)],
+      g.chance(0.5) ? { delimiter: g.pick([' ', ',', 'a']) } : {},
+    );
   },
   RegexFullMatch: (g) => {
     const x = g.take({ types: ['string'] });
-    return g.node('RegexFullMatch', [x], exactly('bool', x.dims), { pattern: g.pick(['a.*', '[a-z]*', '.*,?b', '\\d+']) });
+    return g.node('RegexFullMatch', [x], exactly('bool', x.dims), {
+      pattern: g.pick(['a.*', '[a-z]*', '.*,?b', '\\d+']),
+    });
   },
   StringNormalizer: (g) => {
     const x = g.take({ types: ['string'], rank: [1, 1] });
-    return g.node('StringNormalizer', [x], open('string'), { case_change_action: g.pick(['LOWER', 'UPPER', 'NONE']), is_case_sensitive: 1n });
+    return g.node('StringNormalizer', [x], open('string'), {
+      case_change_action: g.pick(['LOWER', 'UPPER', 'NONE']),
+      is_case_sensitive: 1n,
+    });
   },
 };
 

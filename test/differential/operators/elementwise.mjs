@@ -32,7 +32,7 @@ const rounded = {
   Softplus: [100, (b) => b + 1],
   Softsign: [100, () => 1],
   Sqrt: [20, Math.sqrt, 'positive'],
-  Swish: [100, (b) => b, , 24],
+  Swish: [100, (b) => b, undefined, 24],
   Tan: [1, () => 1.6],
   Tanh: [100, () => 1],
 };
@@ -69,7 +69,11 @@ const copying = {
 const steps = new Set(['Ceil', 'Floor', 'Round', 'Sign']);
 const copyOf = (op, types) => (g) => {
   const x = g.take({ types, exact: steps.has(op) || !types.includes('float32') });
-  return g.node(op, [x], { ...like(x), bound: steps.has(op) ? x.bound + 1 : x.bound, integral: x.integral || steps.has(op) });
+  return g.node(op, [x], {
+    ...like(x),
+    bound: steps.has(op) ? x.bound + 1 : x.bound,
+    integral: x.integral || steps.has(op),
+  });
 };
 
 /** A value to stand beside another: of its type and of dims that spread with its. */
@@ -83,14 +87,13 @@ export function beside(g, a, fresh = {}) {
 
 const swap = (g, a, b) => (g.chance(0.5) ? [a, b] : [b, a]);
 
-function binary(op, types, bound, { least = () => 0 } = {}) {
+function binary(op, types, bound) {
   return (g) => {
-    const a = g.take({ types, exact: false, where: (v) => isFloat(v.type) || v.exact });
+    const a = g.take({ types, where: (v) => isFloat(v.type) || v.exact });
     const b = beside(g, a, { exact: !isFloat(a.type) });
     const dims = spread(a.dims, b.dims);
     const limit = isFloat(a.type) ? largest[a.type] : Infinity;
     const [x, y] = bound(a.bound, b.bound) > limit ? [g.bounded(a, 4), g.bounded(b, 4)] : [a, b];
-    least();
     return g.node(op, swap(g, x, y), arithmetic(a.type, dims, bound(x.bound, y.bound), [x, y]));
   };
 }
@@ -99,7 +102,13 @@ function division(op, types) {
   return (g) => {
     const a = g.take({ types, where: (v) => v.exact || (isFloat(v.type) && op === 'Div') });
     const whole = !isFloat(a.type) || op === 'Mod';
-    const b = g.fresh({ type: a.type, dims: a.dims.slice(g.integer(0, a.dims.length)), low: 1, high: whole ? 5 : 3, integral: whole });
+    const b = g.fresh({
+      type: a.type,
+      dims: a.dims.slice(g.integer(0, a.dims.length)),
+      low: 1,
+      high: whole ? 5 : 3,
+      integral: whole,
+    });
     const dims = spread(a.dims, b.dims);
     if (op === 'Div') {
       const from = isFloat(a.type) ? inexact(a, a.bound, dims) : exactly(a.type, dims, a.bound);
@@ -148,8 +157,9 @@ function clip(g) {
   const whole = !isFloat(x.type) || x.integral;
   const low = x.type.startsWith('u') ? 0 : whole ? -2 : -1.25;
   const ends = [g.scalar(x.type, low), g.scalar(x.type, whole ? 3 : 0.75)];
-  if (g.chance(0.2)) ends.pop();
-  else if (g.chance(0.2)) ends[0] = undefined;
+  const missing = g.integer(0, 9);
+  if (missing === 0) ends.pop();
+  if (missing === 1) ends[0] = undefined;
   return g.node('Clip', [x, ...ends], { ...like(x), bound: Math.max(x.bound, 3) });
 }
 
@@ -163,20 +173,33 @@ function where(g) {
 }
 
 function power(g) {
-  const a = g.take({ types: [...floats, 'int32', 'int64'], where: (v) => isFloat(v.type) || (v.exact && v.bound <= 8) });
+  const a = g.take({
+    types: [...floats, 'int32', 'int64'],
+    where: (v) => isFloat(v.type) || (v.exact && v.bound <= 8),
+  });
   if (!isFloat(a.type)) {
     const b = g.fresh({ type: a.type, dims: a.dims.slice(g.integer(0, a.dims.length)), low: 0, high: 3 });
     return g.node('Pow', [a, b], exactly(a.type, spread(a.dims, b.dims), 8 ** 3));
   }
   const small = g.bounded(a, 4);
-  if (g.chance(0.4)) return g.node('Pow', [small, g.scalar(g.pick([a.type, 'int32']), g.pick([1, 2, 3]))], inexact(small, 64));
-  const b = g.fresh({ type: a.type, dims: a.dims.slice(g.integer(0, a.dims.length)), low: -2, high: 2, integral: false });
+  if (g.chance(0.4))
+    return g.node('Pow', [small, g.scalar(g.pick([a.type, 'int32']), g.pick([1, 2, 3]))], inexact(small, 64));
+  const b = g.fresh({
+    type: a.type,
+    dims: a.dims.slice(g.integer(0, a.dims.length)),
+    low: -2,
+    high: 2,
+    integral: false,
+  });
   const base = g.positive(small);
   return g.node('Pow', [base, b], inexact(base, base.bound ** 2, spread(base.dims, b.dims)));
 }
 
 function prelu(g) {
-  const x = g.take({ types: [...floats, 'int32', 'int64', 'uint32', 'uint64'], where: (v) => isFloat(v.type) || v.exact });
+  const x = g.take({
+    types: [...floats, 'int32', 'int64', 'uint32', 'uint64'],
+    where: (v) => isFloat(v.type) || v.exact,
+  });
   const dims = x.dims.slice(g.integer(0, x.dims.length)).map((size) => (g.chance(0.4) ? 1 : size));
   const slope = g.fresh({ type: x.type, dims, integral: !isFloat(x.type), low: 0, high: isFloat(x.type) ? 1 : 3 });
   return g.node('PRelu', [x, slope], arithmetic(x.type, x.dims, x.bound * 3, [x, slope]));
@@ -195,7 +218,12 @@ function threshold(op) {
 function cast(g) {
   const x = g.take({ types: everything.filter((type) => type !== 'string') });
   const float8 = ['float8e4m3fn', 'float8e5m2'];
-  const to = g.pick([...numeric, 'bool', ...(isFloat(x.type) && x.exact && !g.special ? float8 : []), ...(isFloat(x.type) ? [] : ['string'])]);
+  const to = g.pick([
+    ...numeric,
+    'bool',
+    ...(isFloat(x.type) && x.exact && !g.special ? float8 : []),
+    ...(isFloat(x.type) ? [] : ['string']),
+  ]);
   if (!isFloat(x.type) && !x.exact) throw new NoRoom();
   const { exact, integral } = x;
   if (isFloat(to)) {
@@ -205,16 +233,38 @@ function cast(g) {
   if (!exact) throw new NoRoom();
   const fits = integers.includes(to) && x.bound <= highestInteger(to) && !(to.startsWith('u') && isFloat(x.type));
   if (isFloat(x.type) && integers.includes(to) && !fits) throw new NoRoom(); // the standard leaves it open
-  return [to, exactly(to, x.dims, fits ? x.bound : integers.includes(to) ? highestInteger(to) : Math.min(x.bound, 400)), x];
+  return [
+    to,
+    exactly(to, x.dims, fits ? x.bound : integers.includes(to) ? highestInteger(to) : Math.min(x.bound, 400)),
+    x,
+  ];
 }
 
-const numbers = { float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, string: 8, bool: 9, float16: 10, float64: 11, uint32: 12, uint64: 13, bfloat16: 16, float8e4m3fn: 17, float8e5m2: 19 };
+const numbers = {
+  float32: 1,
+  uint8: 2,
+  int8: 3,
+  uint16: 4,
+  int16: 5,
+  int32: 6,
+  int64: 7,
+  string: 8,
+  bool: 9,
+  float16: 10,
+  float64: 11,
+  uint32: 12,
+  uint64: 13,
+  bfloat16: 16,
+  float8e4m3fn: 17,
+  float8e5m2: 19,
+};
 export const elementType = (type) => n(numbers[type]);
 
 function castBack(g) {
   const [to, out, x] = cast(g);
   const made = g.node('Cast', [x], out, { to: elementType(to) });
-  if (to.startsWith('float8')) return g.node('Cast', [made], exactly(x.type, x.dims, x.bound * 1.2), { to: elementType(x.type) });
+  if (to.startsWith('float8'))
+    return g.node('Cast', [made], exactly(x.type, x.dims, x.bound * 1.2), { to: elementType(x.type) });
   return made;
 }
 
@@ -228,7 +278,9 @@ function shift(g) {
   const types = integers.filter((type) => type.startsWith('u'));
   const a = g.take({ types, exact: true });
   const b = g.fresh({ type: a.type, dims: a.dims.slice(g.integer(0, a.dims.length)), low: 0, high: 7 });
-  return g.node('BitShift', [a, b], exactly(a.type, a.dims, highestInteger(a.type)), { direction: g.pick(['LEFT', 'RIGHT']) });
+  return g.node('BitShift', [a, b], exactly(a.type, a.dims, highestInteger(a.type)), {
+    direction: g.pick(['LEFT', 'RIGHT']),
+  });
 }
 
 const test = (op) => (g) => {

@@ -11,12 +11,17 @@ const families = { ...elementwise, ...movement, ...reductions, ...products, ...q
 
 /** @type {Record<string, { since: number, make: (g: import('../builder.mjs').Builder) => unknown }>} */
 export const operators = Object.fromEntries(
-  Object.entries(families).map(([name, entry]) => [name, typeof entry === 'function' ? { since: 1, make: entry } : entry]),
+  Object.entries(families).map(([name, entry]) => [
+    name,
+    typeof entry === 'function' ? { since: 1, make: entry } : entry,
+  ]),
 );
 
 /** Those whose answer the standard defines where NaN or infinities go in. */
 export const definedForSpecial = new Set(
   `Abs Neg Relu Identity Add Sub Mul Div Sum Mean Where Concat Reshape Transpose Slice Gather Squeeze Unsqueeze Expand
   Tile Split Sigmoid Tanh Erf Softmax LogSoftmax ReduceSum ReduceMean MatMul Gemm Conv LeakyRelu IsNaN IsInf Equal Less Greater
-  GlobalAveragePool AveragePool Softsign Exp Flatten GatherElements ScatterND ScatterElements Pad If Loop Trilu Max Min`.split(/\s+/),
+  GlobalAveragePool AveragePool Softsign Exp Flatten GatherElements ScatterND ScatterElements Pad If Loop Trilu Max Min`.split(
+    /\s+/,
+  ),
 );

@@ -35,7 +35,9 @@ function fusedGemm(g) {
   const b = weights(g, a.type, [a.dims[1], columns], a.dims[1]);
   const x = factor(g, a, a.dims[1], b.bound);
   const out = inexact(x, a.dims[1] * x.bound * b.bound + 4, [a.dims[0], columns]);
-  return node(g, 'FusedGemm', [x, b, weights(g, a.type, [columns], 1)], out, { activation: g.pick(['Relu', 'Tanh', 'Sigmoid']) });
+  return node(g, 'FusedGemm', [x, b, weights(g, a.type, [columns], 1)], out, {
+    activation: g.pick(['Relu', 'Tanh', 'Sigmoid']),
+  });
 }
 
 const skipped = (op) => (g) => {
@@ -49,7 +51,13 @@ const skipped = (op) => (g) => {
 };
 
 function attention(g) {
-  const [batch, steps, past, heads, size] = [g.integer(1, 2), g.pick([1, 3, 5, 17]), g.pick([1, 4, 7]), g.pick([1, 2, 3]), g.pick([1, 4, 8])];
+  const [batch, steps, past, heads, size] = [
+    g.integer(1, 2),
+    g.pick([1, 3, 5, 17]),
+    g.pick([1, 4, 7]),
+    g.pick([1, 2, 3]),
+    g.pick([1, 4, 8]),
+  ];
   const x = (of) => g.bounded(g.take({ types: ['float32'], dims: [batch, of, heads * size] }), 4);
   const [q, k, v] = [x(steps), x(past), x(past)];
   return node(g, 'MultiHeadAttention', [q, k, v], inexact(v, v.bound, q.dims), { num_heads: n(heads) });
@@ -60,9 +68,22 @@ function matMulNBits(g) {
   const blocks = Math.ceil(k / block);
   const data = Uint8Array.from({ length: columns * blocks * (block / 2) }, () => g.integer(0, 255));
   const b = g.constant({ type: 'uint8', dims: [columns, blocks, block / 2], data, bound: 255 });
-  const s = g.constant({ type: 'float32', dims: [columns * blocks], data: encode('float32', Array.from({ length: columns * blocks }, () => 2 ** g.integer(-6, -3))), integral: false });
+  const s = g.constant({
+    type: 'float32',
+    dims: [columns * blocks],
+    data: encode(
+      'float32',
+      Array.from({ length: columns * blocks }, () => 2 ** g.integer(-6, -3)),
+    ),
+    integral: false,
+  });
   const x = g.bounded(g.take({ types: ['float32'], dims: [g.integer(1, 4), k] }), 20);
-  return node(g, 'MatMulNBits', [x, b, s], inexact(x, k * x.bound, [x.dims[0], columns]), { K: n(k), N: n(columns), bits: 4n, block_size: n(block) });
+  return node(g, 'MatMulNBits', [x, b, s], inexact(x, k * x.bound, [x.dims[0], columns]), {
+    K: n(k),
+    N: n(columns),
+    bits: 4n,
+    block_size: n(block),
+  });
 }
 
 /** Sums and products of codes. */
@@ -80,8 +101,16 @@ function rotary(g) {
   const [batch, heads, steps, size] = [g.integer(1, 2), g.integer(1, 3), g.integer(1, 5), g.pick([2, 4, 8])];
   const x = g.take({ types: ['float32'], dims: [batch, heads, steps, size] });
   const table = () => g.fresh({ type: 'float32', dims: [8, size / 2], low: -1, high: 1, integral: false });
-  const from = g.constant({ type: 'int64', dims: [1], data: encode('int64', [g.integer(0, 3)]), constant: g.chance(0.5), bound: 8 });
-  return node(g, 'RotaryEmbedding', [x, from, table(), table()], inexact(x, 2 * x.bound), { interleaved: n(g.integer(0, 1)) });
+  const from = g.constant({
+    type: 'int64',
+    dims: [1],
+    data: encode('int64', [g.integer(0, 3)]),
+    constant: g.chance(0.5),
+    bound: 8,
+  });
+  return node(g, 'RotaryEmbedding', [x, from, table(), table()], inexact(x, 2 * x.bound), {
+    interleaved: n(g.integer(0, 1)),
+  });
 }
 
 export const microsoft = {

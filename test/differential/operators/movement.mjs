@@ -1,6 +1,6 @@
 // Operators that move elements: what goes in comes out elsewhere.
 import { exactly, like, NoRoom } from '../builder.mjs';
-import { count, encode, everything, highestInteger, integers, isFloat, numeric } from '../numbers.mjs';
+import { count, encode, everything, highestInteger, isFloat, numeric } from '../numbers.mjs';
 
 const n = BigInt;
 const axisOf = (g, value) => {
@@ -9,13 +9,25 @@ const axisOf = (g, value) => {
 };
 /** An axis as a model may say it: from the front or from the end. */
 const said = (g, axis, rank) => (g.chance(0.3) ? axis - rank : axis);
-const shuffled = (g, list) => list.map((item) => [g.next(), item]).sort((a, b) => a[0] - b[0]).map(([, item]) => item);
+const shuffled = (g, list) =>
+  list
+    .map((item) => [g.next(), item])
+    .sort((a, b) => a[0] - b[0])
+    .map(([, item]) => item);
 
 function transpose(g) {
   const x = g.take({ rank: [0, 5] });
   const perm = shuffled(g, [...x.dims.keys()]);
   if (g.chance(0.2)) return g.node('Transpose', [x], like(x, x.dims.toReversed?.() ?? [...x.dims].reverse()));
-  return g.node('Transpose', [x], like(x, perm.map((axis) => x.dims[axis])), { perm: perm.map(n) });
+  return g.node(
+    'Transpose',
+    [x],
+    like(
+      x,
+      perm.map((axis) => x.dims[axis]),
+    ),
+    { perm: perm.map(n) },
+  );
 }
 
 /** Other dims of so many elements. */
@@ -54,14 +66,20 @@ function squeeze(g) {
   if (!ones.length) throw new NoRoom();
   const axes = ones.filter(() => g.chance(0.6));
   const gone = axes.length ? axes : ones;
-  const out = like(x, x.dims.filter((_, axis) => !gone.includes(axis)));
+  const out = like(
+    x,
+    x.dims.filter((_, axis) => !gone.includes(axis)),
+  );
   return g.node('Squeeze', axes.length ? [x, g.longs(axes.map((axis) => said(g, axis, x.dims.length)))] : [x], out);
 }
 
 function unsqueeze(g) {
   const x = g.take({ rank: [0, 4] });
   const rank = x.dims.length + g.integer(1, 2);
-  const axes = shuffled(g, Array.from({ length: rank }, (_, i) => i)).slice(0, rank - x.dims.length);
+  const axes = shuffled(
+    g,
+    Array.from({ length: rank }, (_, i) => i),
+  ).slice(0, rank - x.dims.length);
   const from = [...x.dims];
   const dims = Array.from({ length: rank }, (_, i) => (axes.includes(i) ? 1 : from.shift()));
   return g.node('Unsqueeze', [x, g.longs(axes.map((axis) => said(g, axis, rank)))], like(x, dims));
@@ -79,7 +97,14 @@ function expand(g) {
 function tile(g) {
   const x = g.take({ rank: [1, 4], where: (v) => count(v.dims) <= 300 });
   const repeats = x.dims.map(() => g.pick([1, 1, 2, 3]));
-  return g.node('Tile', [x, g.longs(repeats)], like(x, x.dims.map((size, i) => size * repeats[i])));
+  return g.node(
+    'Tile',
+    [x, g.longs(repeats)],
+    like(
+      x,
+      x.dims.map((size, i) => size * repeats[i]),
+    ),
+  );
 }
 
 /** How many elements a slice takes of an axis. */
@@ -121,7 +146,11 @@ function indices(g, dims, size, { distinct = false, negative = true } = {}) {
 function gather(g) {
   const x = g.take({ rank: [1, 4] });
   const axis = axisOf(g, x);
-  const at = indices(g, g.dims([0, 2]).map((size) => Math.min(size, 5)), x.dims[axis]);
+  const at = indices(
+    g,
+    g.dims([0, 2]).map((size) => Math.min(size, 5)),
+    x.dims[axis],
+  );
   const dims = [...x.dims.slice(0, axis), ...at.dims, ...x.dims.slice(axis + 1)];
   return g.node('Gather', [x, at], like(x, dims), { axis: n(said(g, axis, x.dims.length)) });
 }
@@ -139,7 +168,12 @@ function tuples(g, dims, lead, depth, distinct) {
   const total = count(lead);
   const room = count(dims.slice(0, depth));
   if (room === 0 || (distinct && total > room)) throw new NoRoom();
-  const places = distinct ? shuffled(g, Array.from({ length: room }, (_, i) => i)) : undefined;
+  const places = distinct
+    ? shuffled(
+        g,
+        Array.from({ length: room }, (_, i) => i),
+      )
+    : undefined;
   const data = Array.from({ length: total }, (_, i) => {
     let place = places ? places[i] : g.integer(0, room - 1);
     return dims.slice(0, depth).map((_, axis) => {
@@ -149,7 +183,13 @@ function tuples(g, dims, lead, depth, distinct) {
       return g.chance(0.15) ? index - dims[axis] : index;
     });
   });
-  return g.constant({ type: 'int64', dims: [...lead, depth], data: encode('int64', data.flat()), constant: g.chance(0.6), bound: 40 });
+  return g.constant({
+    type: 'int64',
+    dims: [...lead, depth],
+    data: encode('int64', data.flat()),
+    constant: g.chance(0.6),
+    bound: 40,
+  });
 }
 
 function gatherND(g) {
@@ -173,7 +213,8 @@ function scatterND(g) {
   const x = g.take({ rank: [1, 4] });
   const depth = g.integer(1, x.dims.length);
   const room = count(x.dims.slice(0, depth));
-  const by = x.type !== 'bool' && numeric.includes(x.type) && x.exact && g.chance(0.3) ? g.pick(['max', 'min']) : 'none';
+  const by =
+    x.type !== 'bool' && numeric.includes(x.type) && x.exact && g.chance(0.3) ? g.pick(['max', 'min']) : 'none';
   const lead = [Math.min(g.integer(1, 4), room)];
   const y = updates(g, x, [...lead, ...x.dims.slice(depth)]);
   const given = by === 'none' ? {} : { reduction: by };
@@ -185,7 +226,8 @@ function scatterElements(g) {
   const axis = axisOf(g, x);
   const dims = x.dims.map((size, i) => (i === axis ? 1 : g.integer(Math.min(1, size), size)));
   const y = updates(g, x, dims);
-  const by = numeric.includes(x.type) && x.exact && y.exact && g.chance(0.3) ? { reduction: g.pick(['max', 'min']) } : {};
+  const by =
+    numeric.includes(x.type) && x.exact && y.exact && g.chance(0.3) ? { reduction: g.pick(['max', 'min']) } : {};
   const at = indices(g, dims, x.dims[axis]);
   return g.node('ScatterElements', [x, at, y], merged(x, y), { axis: n(said(g, axis, x.dims.length)), ...by });
 }
@@ -201,7 +243,12 @@ function concat(g) {
   }
   const size = list.reduce((sum, value) => sum + value.dims[axis], 0);
   const dims = x.dims.map((other, i) => (i === axis ? size : other));
-  return g.node('Concat', list, list.reduce((out, value) => merged(out, value, dims), x), { axis: n(said(g, axis, dims.length)) });
+  return g.node(
+    'Concat',
+    list,
+    list.reduce((out, value) => merged(out, value, dims), x),
+    { axis: n(said(g, axis, dims.length)) },
+  );
 }
 
 function split(g) {
@@ -213,12 +260,19 @@ function split(g) {
   const given = { axis: n(said(g, axis, x.dims.length)) };
   const each = Math.ceil(size / parts);
   if (g.chance(0.5) && each * (parts - 1) < size) {
-    const outs = Array.from({ length: parts }, (_, i) => like(x, dims(i < parts - 1 ? each : size - each * (parts - 1))));
+    const outs = Array.from({ length: parts }, (_, i) =>
+      like(x, dims(i < parts - 1 ? each : size - each * (parts - 1))),
+    );
     return g.node('Split', [x], outs, { ...given, num_outputs: n(parts) });
   }
   const cuts = Array.from({ length: parts - 1 }, () => g.integer(0, size)).sort((a, b) => a - b);
   const lengths = [...cuts, size].map((end, i) => end - (cuts[i - 1] ?? 0));
-  return g.node('Split', [x, g.longs(lengths)], lengths.map((length) => like(x, dims(length))), given);
+  return g.node(
+    'Split',
+    [x, g.longs(lengths)],
+    lengths.map((length) => like(x, dims(length))),
+    given,
+  );
 }
 
 function pad(g) {
@@ -240,7 +294,10 @@ function blocks(op) {
   return (g) => {
     const size = g.pick([2, 3]);
     const [batch, depth, high, wide] = [g.integer(1, 2), g.integer(1, 3), g.integer(1, 5), g.integer(1, 5)];
-    const [deep, flat] = [[batch, depth * size * size, high, wide], [batch, depth, high * size, wide * size]];
+    const [deep, flat] = [
+      [batch, depth * size * size, high, wide],
+      [batch, depth, high * size, wide * size],
+    ];
     const [from, to] = op === 'DepthToSpace' ? [deep, flat] : [flat, deep];
     const x = g.take({ dims: from, types: [...numeric, 'bool'] });
     const mode = op === 'DepthToSpace' ? { mode: g.pick(['DCR', 'CRD']) } : {};
@@ -279,7 +336,12 @@ function compress(g) {
 }
 
 function oneHot(g) {
-  const at = g.take({ types: ['int64', 'int32', 'uint8', 'float32'], rank: [0, 3], exact: true, where: (v) => v.integral });
+  const at = g.take({
+    types: ['int64', 'int32', 'uint8', 'float32'],
+    rank: [0, 3],
+    exact: true,
+    where: (v) => v.integral,
+  });
   const depth = g.integer(1, 6);
   const values = g.take({ dims: [2], types: everything.filter((type) => type !== 'bfloat16') });
   const axis = g.integer(0, at.dims.length);
@@ -369,4 +431,4 @@ export const movement = {
   EyeLike: eyeLike,
   Range: range,
 };
-export { integers, everything, axisOf, said, merged };
+export { axisOf, said };

@@ -12,7 +12,13 @@ export const factor = (g, x, k, other) =>
 /** Weights of a product of `k` terms. */
 export const weights = (g, type, dims, k) =>
   isFloat(type)
-    ? g.fresh({ type, dims, ...(g.chance(0.3) ? { low: -3, high: 3, integral: true } : { low: -1, high: 1, integral: false }), constant: g.chance(0.7), k })
+    ? g.fresh({
+        type,
+        dims,
+        ...(g.chance(0.3) ? { low: -3, high: 3, integral: true } : { low: -1, high: 1, integral: false }),
+        constant: g.chance(0.7),
+        k,
+      })
     : g.fresh({ type, dims, low: type.startsWith('u') ? 0 : -3, high: 3 });
 
 /** Sums of products as they come out: exact where they are few whole numbers. */
@@ -43,11 +49,14 @@ function gemm(g) {
   const columns = g.size();
   const b = weights(g, a.type, transB ? [columns, k] : [k, columns], k);
   const x = factor(g, a, k, b.bound);
-  const c = g.chance(0.7) ? weights(g, a.type, g.pick([[columns], [1, columns], [m, 1], [], [m, columns]]), 1) : undefined;
+  const c = g.chance(0.7)
+    ? weights(g, a.type, g.pick([[columns], [1, columns], [m, 1], [], [m, columns]]), 1)
+    : undefined;
   const scaled = isFloat(a.type) && g.chance(0.3);
   const given = { transA: n(transA), transB: n(transB), ...(scaled && { alpha: 0.5, beta: 0.75 }) };
   const from = productOf(x, b, [m, columns], k);
-  const out = scaled || !isFloat(a.type) ? { ...from, integral: from.integral && !scaled, exact: from.exact && !scaled } : from;
+  const out =
+    scaled || !isFloat(a.type) ? { ...from, integral: from.integral && !scaled, exact: from.exact && !scaled } : from;
   return g.node('Gemm', c ? [x, b, c] : [x, b], { ...out, bound: out.bound + 4 }, given);
 }
 
@@ -71,8 +80,12 @@ function einsum(g) {
   const letters = left.split(',').map((term) => [...term.replace('...', '*')]);
   const dims = letters.map((term) => term.map(size));
   const type = g.type(floats.slice(0, g.opset < 28 ? 3 : 4));
-  const [a, ...others] = ranks.map((_, i) => (i === 0 ? g.take({ types: [type], dims: dims[0] }) : weights(g, type, dims[i], 8)));
-  const implied = [...letters.flat()].filter((letter, _, all) => all.filter((other) => other === letter).length === 1).sort();
+  const [a, ...others] = ranks.map((_, i) =>
+    i === 0 ? g.take({ types: [type], dims: dims[0] }) : weights(g, type, dims[i], 8),
+  );
+  const implied = [...letters.flat()]
+    .filter((letter, _, all) => all.filter((other) => other === letter).length === 1)
+    .sort();
   const out = (right === undefined ? implied : [...right.replace('...', '*')]).map(size);
   const k = Math.max(1, count(Object.values(sizes)) / Math.max(1, count(out)));
   const x = factor(g, a, k, others[0]?.bound ?? 1);
@@ -89,9 +102,16 @@ export function windows(g, { dilated = true, ranks = [1, 2, 2, 2, 3] } = {}) {
   const dilations = each(() => (dilated ? g.pick([1, 1, 1, 2, 3]) : 1));
   const taps = kernel.map((size, i) => (size - 1) * dilations[i] + 1);
   const sizes = taps.map((size) => size + g.integer(0, rank === 3 ? 3 : rank === 2 ? 12 : 40));
-  const pads = [...taps, ...taps].map((size, i) => (g.chance(0.5) ? g.integer(0, Math.min(2, Math.floor((kernel[i % rank] - 1) / 1))) : 0));
+  const pads = [...taps, ...taps].map((size, i) =>
+    g.chance(0.5) ? g.integer(0, Math.min(2, Math.floor((kernel[i % rank] - 1) / 1))) : 0,
+  );
   const out = sizes.map((size, i) => Math.floor((size + pads[i] + pads[i + rank] - taps[i]) / strides[i]) + 1);
-  const given = { kernel_shape: kernel.map(n), strides: strides.map(n), pads: pads.map(n), ...(dilated && { dilations: dilations.map(n) }) };
+  const given = {
+    kernel_shape: kernel.map(n),
+    strides: strides.map(n),
+    pads: pads.map(n),
+    ...(dilated && { dilations: dilations.map(n) }),
+  };
   return { rank, kernel, strides, dilations, taps, sizes, pads, out, given };
 }
 
@@ -139,7 +159,11 @@ function convTranspose(g) {
 const pool = (op) => (g) => {
   const w = windows(g, { dilated: op !== 'LpPool' });
   const types = op === 'MaxPool' ? [...floats, 'int8', 'uint8'] : floats;
-  const x = g.take({ types, dims: [g.integer(1, 2), g.pick([1, 2, 3, 5, 16]), ...w.sizes], ...(op === 'LpPool' && { bound: 10 }) });
+  const x = g.take({
+    types,
+    dims: [g.integer(1, 2), g.pick([1, 2, 3, 5, 16]), ...w.sizes],
+    ...(op === 'LpPool' && { bound: 10 }),
+  });
   // An average or a maximum of nothing but padding has no meaning.
   if (w.kernel.some((size, i) => w.pads[i] >= size || w.pads[i + w.rank] >= size)) throw new NoRoom();
   if (w.pads.some((size) => size > 0) && w.dilations.some((size) => size > 1)) throw new NoRoom();
@@ -149,16 +173,29 @@ const pool = (op) => (g) => {
     return g.node(op, [x], [like(x, dims), ...places], w.given);
   }
   const given = op === 'AveragePool' ? { count_include_pad: n(g.integer(0, 1)) } : { p: n(g.integer(1, 2)) };
-  return g.node(op, [x], inexact(x, op === 'LpPool' ? x.bound * count(w.kernel) : x.bound, dims), { ...w.given, ...given });
+  return g.node(op, [x], inexact(x, op === 'LpPool' ? x.bound * count(w.kernel) : x.bound, dims), {
+    ...w.given,
+    ...given,
+  });
 };
 
 const global = (op) => (g) => {
-  const x = g.take({ types: floats, rank: [3, 5], where: (v) => count(v.dims) > 0, bound: op === 'GlobalLpPool' ? 20 : Infinity });
+  const x = g.take({
+    types: floats,
+    rank: [3, 5],
+    where: (v) => count(v.dims) > 0,
+    bound: op === 'GlobalLpPool' ? 20 : Infinity,
+  });
   if (count(x.dims) === 0) throw new NoRoom();
   const dims = [...x.dims.slice(0, 2), ...x.dims.slice(2).map(() => 1)];
   if (op === 'GlobalMaxPool') return g.node(op, [x], like(x, dims));
   const lp = op === 'GlobalLpPool';
-  return g.node(op, [x], inexact(x, lp ? x.bound * count(x.dims.slice(2)) : x.bound, dims), lp ? { p: n(g.integer(1, 2)) } : {});
+  return g.node(
+    op,
+    [x],
+    inexact(x, lp ? x.bound * count(x.dims.slice(2)) : x.bound, dims),
+    lp ? { p: n(g.integer(1, 2)) } : {},
+  );
 };
 
 function resize(g) {
@@ -175,7 +212,10 @@ function resize(g) {
   const transformation = g.pick(['half_pixel', 'asymmetric', 'align_corners', 'pytorch_half_pixel']);
   const given = { mode, coordinate_transformation_mode: mode === 'nearest' ? 'asymmetric' : transformation };
   const out = mode === 'nearest' ? like(x, dims) : inexact(x, 2 * x.bound, dims);
-  return g.node('Resize', [x, undefined, ...by], out, { ...given, ...(mode === 'nearest' && { nearest_mode: 'floor' }) });
+  return g.node('Resize', [x, undefined, ...by], out, {
+    ...given,
+    ...(mode === 'nearest' && { nearest_mode: 'floor' }),
+  });
 }
 
 function gridSample(g) {

@@ -1,6 +1,6 @@
 // Operators over axes: sums and their like, places of the largest, running sums, softmax, normalizations.
 import { arithmetic, exactly, inexact, like, NoRoom } from '../builder.mjs';
-import { count, floats, isFloat, largest, numeric, signed } from '../numbers.mjs';
+import { count, floats, isFloat, largest, numeric } from '../numbers.mjs';
 import { axisOf, said } from './movement.mjs';
 
 const n = BigInt;
@@ -40,7 +40,11 @@ function reduce(op, [types, bound]) {
       : x.dims.filter((_, axis) => !chosen.includes(axis));
     const copies = ['ReduceMax', 'ReduceMin'].includes(op);
     const whole = ['ReduceSum', 'ReduceL1', 'ReduceSumSquare'].includes(op) || !isFloat(x.type);
-    const out = copies ? like(x, dims) : whole ? arithmetic(x.type, dims, bound(x.bound, k), [x]) : inexact(x, bound(x.bound, k), dims);
+    const out = copies
+      ? like(x, dims)
+      : whole
+        ? arithmetic(x.type, dims, bound(x.bound, k), [x])
+        : inexact(x, bound(x.bound, k), dims);
     const inputs = axes.length ? [x, g.longs(axes.map((axis) => said(g, axis, x.dims.length)))] : [x];
     return g.node(op, inputs, out, { keepdims: n(Number(keep)) });
   };
@@ -77,10 +81,15 @@ const running = (op) => (g) => {
   const k = x.dims[axis];
   const bound = (b) => (op === 'CumSum' ? b * (k + 1) : Math.max(b, 1) ** (k + 1));
   if (isFloat(x.type) && bound(x.bound) > largest[x.type]) x = g.bounded(x, 1);
-  return g.node(op, [x, g.scalar(g.pick(['int32', 'int64']), said(g, axis, x.dims.length))], arithmetic(x.type, x.dims, bound(x.bound), [x]), {
-    exclusive: n(g.integer(0, 1)),
-    reverse: n(g.integer(0, 1)),
-  });
+  return g.node(
+    op,
+    [x, g.scalar(g.pick(['int32', 'int64']), said(g, axis, x.dims.length))],
+    arithmetic(x.type, x.dims, bound(x.bound), [x]),
+    {
+      exclusive: n(g.integer(0, 1)),
+      reverse: n(g.integer(0, 1)),
+    },
+  );
 };
 
 const softmax = (op) => (g) => {
@@ -114,7 +123,12 @@ function rmsNormalization(g) {
 function batchNormalization(g) {
   const x = bounded(g, { rank: [2, 5] });
   const dims = [x.dims[1]];
-  const inputs = [factors(g, x.type, dims), summands(g, x.type, dims), summands(g, x.type, dims), factors(g, x.type, dims)];
+  const inputs = [
+    factors(g, x.type, dims),
+    summands(g, x.type, dims),
+    summands(g, x.type, dims),
+    factors(g, x.type, dims),
+  ];
   return g.node('BatchNormalization', [x, ...inputs], inexact(x, 3 * x.bound + 3), epsilon());
 }
 
@@ -122,7 +136,12 @@ function instanceNormalization(g) {
   const x = bounded(g, { rank: [3, 5] });
   const dims = [x.dims[1]];
   if (count(x.dims) === 0) throw new NoRoom();
-  return g.node('InstanceNormalization', [x, factors(g, x.type, dims), summands(g, x.type, dims)], inexact(x, 60), epsilon());
+  return g.node(
+    'InstanceNormalization',
+    [x, factors(g, x.type, dims), summands(g, x.type, dims)],
+    inexact(x, 60),
+    epsilon(),
+  );
 }
 
 function groupNormalization(g) {
@@ -151,7 +170,12 @@ function meanVariance(g) {
 
 function lrn(g) {
   const x = bounded(g, { rank: [3, 4] });
-  return g.node('LRN', [x], inexact(x, x.bound), { size: n(g.pick([1, 3, 5])), alpha: 0.01, beta: 0.75, bias: 1 + g.next() });
+  return g.node('LRN', [x], inexact(x, x.bound), {
+    size: n(g.pick([1, 3, 5])),
+    alpha: 0.01,
+    beta: 0.75,
+    bias: 1 + g.next(),
+  });
 }
 
 function dropout(g) {
@@ -179,4 +203,3 @@ export const reductions = {
   LRN: lrn,
   Dropout: dropout,
 };
-export { signed };
