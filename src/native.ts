@@ -50,6 +50,8 @@ export interface NativeSessionOptions extends SimpleSessionOptions {
   externalData: { path: string; data: Uint8Array | string }[];
   /** By which `setLog`'s function names the session's listener; 0: messages go to stderr. */
   logKey?: number;
+  /** The same of the load's progress: phase as category, nodes that are done and all of them as text; 0: nobody hears. */
+  progressKey?: number;
   /** `extra`, flattened: session config entries. */
   config: [key: string, value: string][];
 }

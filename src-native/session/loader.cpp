@@ -1,9 +1,11 @@
 #include "session/loader.h"
 
 #include <filesystem>
+#include <functional>
 #include <new>
 #include <optional>
 
+#include "base/checked.h"
 #include "base/content_hash.h"
 #include "base/cpu_features.h"
 #include "base/path.h"
@@ -229,6 +231,7 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
     source.bytes = {};
   }
   load.check();
+  if (options.progress) options.progress("optimize", 0, 0);
   const Stage stage(profiler, "session_initialization");
   check_opsets(model, engine.registry(), logger);
   check_operators(model, engine.registry());
@@ -250,6 +253,10 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
   load.check();
   model.graph->compact();
   share_constants(*model.graph, engine.weights());
+  const std::function<void(std::size_t, std::size_t)> built = [&options](std::size_t done, std::size_t total) {
+    const std::size_t step = ceil_div(total, std::size_t{100});
+    if (done % step == 0 || done == total) options.progress("build", done, total);
+  };
   loaded.plan =
       runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),
                                                   .kernels = &engine.kernels(options.float32_precision),
@@ -261,7 +268,8 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
                                                   .lay_out_memory = options.memory_pattern && !options.parallel,
                                                   .keep_memory = options.cpu_arena,
                                                   .check_shapes = shape_check(options),
-                                                  .load = &load});
+                                                  .load = &load,
+                                                  .built = options.progress ? &built : nullptr});
   if (cache) cache->save();
   tuning.save();
   // What runs read of the files comes back when they do; much of what loading read is packed now, or next to it.

@@ -69,6 +69,7 @@ std::shared_ptr<Session> Session::create(std::shared_ptr<Engine> engine, ModelSo
   state->model =
       load_model(*state->engine, std::move(source), state->options, state->logger, cancel, state->profiler.get());
   state->options.external_data.clear();
+  state->options.progress = {};
   state->symbols = SharedSymbols(state->model.feeds);
   state->may_never_end = has_loop(state->model.plan->graph());
   constexpr std::size_t kMuch = std::size_t{1} << 20;

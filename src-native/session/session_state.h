@@ -18,7 +18,7 @@ struct Session::State {
   State(std::shared_ptr<Engine> e, SessionOptions o);
 
   std::shared_ptr<Engine> engine;
-  SessionOptions options;  ///< without the bytes of external data once they are read
+  SessionOptions options;  ///< without what the load alone needs, once it is over
   const Logger logger;
   LoadedModel model;
   SharedSymbols symbols;
