@@ -42,18 +42,19 @@ export const peerDifferences = [
   { op: 'Shrink', when: double, reason: 'float64 is computed as float32' },
 ];
 
+const bodiesOf = ({ attributes = {} }) => Object.values(attributes).flatMap((value) => value?.nodes ?? []);
+
 /** Whether a known difference may explain that of an output: a node that it depends on is in the list. */
 export function knownOfPeer(graph, output, known) {
   const needed = new Set([output]);
   for (const node of [...graph.nodes].reverse()) {
     if (!node.outputs.some((name) => needed.has(name))) continue;
     readsOf(node).forEach((name) => needed.add(name));
-    if (
-      peerDifferences.some(
-        ({ op, when }) => (op.test?.(node.op) ?? op === node.op) && (!when || when(node, graph, known)),
-      )
-    )
-      return true;
+    for (const inner of [node, ...bodiesOf(node)]) {
+      const read = { ...inner, inputs: readsOf(node) };
+      const listed = ({ op, when }) => (op.test?.(inner.op) ?? op === inner.op) && (!when || when(read, graph, known));
+      if (peerDifferences.some(listed)) return true;
+    }
   }
   return false;
 }

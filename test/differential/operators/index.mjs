@@ -3,9 +3,11 @@ import { composite } from './composite.mjs';
 import { elementwise } from './elementwise.mjs';
 import { microsoft } from './microsoft.mjs';
 import { movement } from './movement.mjs';
+import { patterns } from './patterns.mjs';
 import { products } from './products.mjs';
 import { quantized } from './quantized.mjs';
 import { reductions } from './reductions.mjs';
+import { units } from './units.mjs';
 
 const families = { ...elementwise, ...movement, ...reductions, ...products, ...quantized, ...composite, ...microsoft };
 
@@ -16,6 +18,9 @@ export const operators = Object.fromEntries(
     typeof entry === 'function' ? { since: 1, make: entry } : entry,
   ]),
 );
+
+/** What adds several nodes at once, as models have them. */
+export const groups = Object.values({ ...patterns, ...units });
 
 /** Those whose answer the standard defines where NaN or infinities go in. */
 export const definedForSpecial = new Set(
