@@ -23,6 +23,8 @@ const whole = first(({ type }) => isInteger(type));
 const double = first(({ type }) => type === 'float64');
 const nothing = first(({ dims }) => dims.includes(0));
 
+const texts = ({ inputs }, graph, known) => inputs.some((name) => plainOf(name, graph, known)?.type === 'string');
+
 /** @type {{ op: string | RegExp, when?: (node: object, graph: object, known: object) => boolean, reason: string }[]} */
 export const peerDifferences = [
   { op: 'StringSplit', reason: 'without a delimiter it splits at spaces only; with one an empty string has no piece' },
@@ -38,6 +40,7 @@ export const peerDifferences = [
     reason: 'integers that overflow saturate, where numpy wraps around',
   },
   { op: /^Reduce/, when: nothing, reason: 'over dims of 0 the result may have the dims of the input' },
+  { op: 'If', when: texts, reason: 'text that a branch hands out is moved away from who else reads it' },
   { op: 'Gelu', when: double, reason: 'constants of the tanh form are rounded to float32' },
   { op: 'Shrink', when: double, reason: 'float64 is computed as float32' },
 ];
