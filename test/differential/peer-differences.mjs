@@ -40,8 +40,11 @@ export const peerDifferences = [
     reason: 'integers that overflow saturate, where numpy wraps around',
   },
   { op: /^Reduce/, when: nothing, reason: 'over dims of 0 the result may have the dims of the input' },
-  { op: 'If', when: texts, reason: 'text that a branch hands out is moved away from who else reads it' },
+  { op: 'Gather', when: texts, reason: 'of text only the first element of each block is copied' },
+  { op: /^Scatter/, when: beyond, reason: 'the least or greatest of NaN and a number may be the number' },
   { op: 'Gelu', when: double, reason: 'constants of the tanh form are rounded to float32' },
+  { op: /^(Attention|DFT|STFT)$/, when: double, reason: 'scales and angles are rounded to float32' },
+  { op: 'QLinearMatMul', when: nothing, reason: 'sums of nothing are left unwritten, not the zero point' },
   { op: 'Shrink', when: double, reason: 'float64 is computed as float32' },
 ];
 

@@ -75,7 +75,19 @@ const onCodes =
   };
 const one = () => 1;
 
+/** Functions that are products of their input, which cancel where it is far below 0. */
+const gated = ({ inputs, u }) => 2 * total(inputs) + 4 * u * sum(inputs, ({ most }) => most);
+
+/** Sums of cosines, some of which cancel. */
+const absolute = ({ u }) => 4 * u;
+
 const rules = {
+  ...Object.fromEntries(
+    ['Gelu', 'QuickGelu', 'FastGelu', 'BiasGelu', 'Mish', 'Swish', 'HardSwish', 'Elu', 'Celu', 'Selu'].map((op) => [
+      op,
+      gated,
+    ]),
+  ),
   Mul: ({ inputs: [a, b] }) => a.error * b.most + b.error * a.most + a.error * b.error,
   Div: ({ inputs: [a, b], outs: [y] }) => (a.error + y.most * b.error) / Math.max(1e-3, b.least - b.error),
   Reciprocal: ({ inputs: [x] }) => x.error / Math.max(1e-3, x.least) ** 2,
@@ -87,6 +99,11 @@ const rules = {
     (x.error * (p.most + 1) * (y.most + 1)) / Math.max(0.25, Math.min(1, x.least)) +
     y.most * p.error * 4 +
     8 * u * y.most,
+  Sin: gated,
+  Cos: gated,
+  BlackmanWindow: absolute,
+  HammingWindow: absolute,
+  HannWindow: absolute,
   Tan: gain(5),
   Acos: gain(4),
   Asin: gain(4),
@@ -138,7 +155,7 @@ const rules = {
   Attention: attended,
   MultiHeadAttention: attended,
   AffineGrid: ({ inputs: [x], u }) => 3 * x.error + 16 * (u + 2 ** -24) * x.most,
-  DFT: ({ inputs: [x], u }) => 4 * (x.dims[1] ?? 1) * (x.error + u * x.most),
+  DFT: ({ inputs: [x], u }) => 16 * (x.dims[1] ?? 1) * (x.error + u * x.most),
   STFT: ({ inputs: [x, , w], u }) => 8 * (w.dims[0] ?? 1) * (x.error + u * x.most),
   RoiAlign: ({ inputs: [x], u }) => 4 * x.error + 64 * u * x.most,
   DeformConv: convolution,
