@@ -124,8 +124,12 @@ Launch plan_gemv(const Product& p, const ProductChoice& c) {
   q.k = static_cast<std::int32_t>(p.k);
   q.batch_inner = static_cast<std::int32_t>(p.batch[0]);
   q.b_constant = p.b_constant;
-  return launch_of("gemv_" + kind_name(p), grid_of(p, c), static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c),
-                   q);
+  q.norm_scale = p.norm.scale;
+  q.norm_bias = p.norm.bias;
+  q.norm_epsilon = p.norm.epsilon;
+  q.norm_no_mean = p.norm.no_mean;
+  return launch_of((p.norm ? "gemv_norm_" : "gemv_") + kind_name(p), grid_of(p, c),
+                   static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c), q);
 }
 
 Launch plan_reduce(const Product& p, const ProductChoice& c, DevicePtr partial) {

@@ -76,11 +76,14 @@ void add_blocks(const Target& target, const Product& p, std::vector<ProductChoic
 }
 
 /// Few rows: warps enough to have all of K in flight.
-void add_gemv(const Product& p, std::vector<ProductChoice>& choices) {
+void add_gemv(const Target& target, const Product& p, std::vector<ProductChoice>& choices) {
+  // Every block normalizes the rows: a kernel of its own does it once.
+  if (p.norm && ceil_div(p.n, 16) * p.batch[0] * p.batch[1] > 4 * target.sm_count) return;
   if (p.m > 8 || p.conv.taps || p.a.type == Element::f32 || p.a.type != p.b.type || p.k % 8) return;
   for (int warps : {4, 8, 16}) {
-    choices.push_back({ProductKernel::gemv, 8, 16, warps, 1, 1, 0});
-    if (p.k <= warps * 32 * 6) break;
+    const bool holds_all = p.k <= warps * 32 * 6;
+    if (!p.norm || (holds_all && warps <= 8)) choices.push_back({ProductKernel::gemv, 8, 16, warps, 1, 1, 0});
+    if (holds_all) break;
   }
 }
 
@@ -105,11 +108,13 @@ void add_mma(const Target& target, const Product& p, std::vector<ProductChoice>&
 std::vector<ProductChoice> product_choices(const Target& target, const Product& p) {
   std::vector<ProductChoice> choices;
   if (tensor_cores(target, p) && vectors_reach(p)) {
-    if (target.sm == 90 && (!p.conv.taps || pixels_reach(p))) add_blocks(target, p, choices);
-    add_gemv(p, choices);
+    add_gemv(target, p, choices);
+    if (p.norm) return choices;
+    // Whose warps have a weight's every byte under way at once: tiles of few rows fall behind.
+    if (target.sm == 90 && choices.empty() && (!p.conv.taps || pixels_reach(p))) add_blocks(target, p, choices);
     add_mma(target, p, choices);
   }
-  if (p.b.pieces == 1) choices.push_back({ProductKernel::simt, 64, 64, 1, 1, 1, 0});
+  if (p.b.pieces == 1 && !p.norm) choices.push_back({ProductKernel::simt, 64, 64, 1, 1, 1, 0});
   for (ProductChoice& c : choices) c.microseconds = product_microseconds(target, p, c);
   std::stable_sort(choices.begin(), choices.end(),
                    [](const ProductChoice& a, const ProductChoice& b) { return a.microseconds < b.microseconds; });
