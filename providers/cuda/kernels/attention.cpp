@@ -66,10 +66,10 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
   double keys = static_cast<double>(ceil_div(a.keys, c.splits));
   if (a.causal && a.queries > 1) keys *= 0.6;
   const double steps = std::ceil(keys / c.keys);
-  // us: a step of 64 x 64 x 64 keeps an SM's tensor cores busy for 0.28, of which a block alone reaches a third.
-  const double unit = c.tensor_cores ? 0.28 : 3.0;
-  const double step = unit * c.rows * c.keys * c.head / (64.0 * 64 * 64) + (c.tensor_cores ? 0.05 : 0.5);
-  const double alone = step * (c.tensor_cores ? 2.0 : 1.0);
+  // us, of a step: its products, and its keys and values on their way; a block alone waits for both to begin.
+  const double tiles = c.rows * c.keys * c.head / (64.0 * 64 * 64), kilobytes = 4.0 * c.keys * c.head / 1024;
+  const double step = c.tensor_cores ? std::max(0.58 * tiles, 0.0195 * kilobytes) : 3 * tiles + 0.5;
+  const double alone = c.tensor_cores ? std::max(1.1 * tiles, 0.0195 * kilobytes + 0.3) : step;
   const double work = std::max(per_sm * steps * step, std::ceil(per_sm / std::max(1.0, resident)) * steps * alone);
   return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
 }
@@ -167,6 +167,7 @@ std::vector<Launch> plan_attention(const Target& target, const AttentionProblem&
                                  : "attention_simt_" + head;
   launch.grid = {static_cast<std::uint32_t>(ceil_div(a.queries * c.group, c.rows)),
                  static_cast<std::uint32_t>(a.heads / c.group), static_cast<std::uint32_t>(a.batch * c.splits)};
+  if (a.join) launch.grid.x += static_cast<std::uint32_t>(ceil_div(a.keys, kJoinRows));
   launch.block = {128, 1, 1};
   launch.shared_bytes = shared_request(shared_of(a, c));
   launch.programmatic = true;

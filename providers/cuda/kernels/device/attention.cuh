@@ -85,6 +85,9 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
   const std::uint32_t q = shared_address(raw), stages = q + T::kBytesQ;
   const auto stage = [&](int block) { return stages + block % T::kStages * 2 * T::kBytesKV; };
   let_next_start();
+  if constexpr (kJoin) {
+    if (blockIdx.x > 0) return join_rows<T>(p, blockIdx.x - 1);
+  }
   if (p.lengths) wait_for_previous();
   const AttentionPlace at(p, T::kRows, T::kKeys);
   const KeyValues<T, kJoin> kv(p, at);
@@ -99,7 +102,10 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
   // The first turns only fill stages.
 #pragma unroll 1
   for (int block = 1 - T::kStages; block < blocks; block++) {
+    const int first = at.first + block * T::kKeys;
+    Bias<T> bias;
     if (block >= 0) {
+      if (p.bias && p.bias_type != Element::f32) bias.load(p, at, row, first + key, lane);
       copies_wait<T::kStages - 2>();
       __syncthreads();
     }
@@ -107,15 +113,11 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
     if (ahead < blocks) kv.copy(stage(ahead), ahead, p.past_given && block < 0);
     copies_commit();
     if (block < 0) continue;
-    if constexpr (kJoin) kv.write(stage(block), block);
     const std::uint32_t from = stage(block);
-    const int first = at.first + block * T::kKeys;
     // Whole: every row of the tile sees every key of the block.
     const bool whole = first + T::kKeys <= at.last && !p.window &&
                        (!p.causal || first + T::kKeys <= query_of(p, at.tile) + at.offset + 1);
     float s[T::kMI][T::kKeysWarp / 8][4];
-    Bias<T> bias;
-    if (p.bias && p.bias_type != Element::f32) bias.load(p, at, row, first + key, lane);
     score<T>(s, q, from, row, key, lane);
     if (p.bias) {
 #pragma unroll

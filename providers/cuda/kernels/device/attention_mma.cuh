@@ -80,19 +80,9 @@ struct KeyCopies {
       copy16(to + place(i), at, there >= T::kKeys || r < there ? bytes : 0);
     }
   }
-
-  /// Writes the first rows of a stage to where this points.
-  __device__ __forceinline__ void write(std::uint32_t stage, int block, int there) const {
-    char* at = const_cast<char*>(from) + block * T::kKeys * row;
-#pragma unroll 4
-    for (int i = 0; i < kCopies; i++, at += kStep * row) {
-      const int r = threadIdx.x / kChunks + i * kStep;
-      if (r < there && bytes == 16) *reinterpret_cast<uint4*>(at) = load_shared16(stage + place(i));
-    }
-  }
 };
 
-/// Keys and values of a tile. Joined ones come from two places, and are written to a third.
+/// Keys and values of a tile. Joined ones come from two places.
 template <class T, bool kJoin>
 struct KeyValues {
   KeyCopies<T> k, v;
@@ -126,14 +116,41 @@ struct KeyValues {
       v.copy(to + T::kBytesKV, block, there(block));
     }
   }
-
-  __device__ __forceinline__ void write(std::uint32_t stage, int block) const {
-    const KeyCopies<T> all_k(p.all_k, p.all_k_at, at.batch, at.kv_head, at.first, p.d);
-    const KeyCopies<T> all_v(p.all_v, p.all_v_at, at.batch, at.kv_head, at.first, p.dv);
-    all_k.write(stage, block, there(block));
-    all_v.write(stage + T::kBytesKV, block, there(block));
-  }
 };
+
+/// Writes kJoinRows of the keys and values of a head behind each other: what the blocks of joining kernels do beside
+/// those that have a tile of queries.
+template <class T>
+__device__ __forceinline__ void join_rows(const AttentionParams& p, int part) {
+  constexpr int kChunks = T::kD / 8, kStep = T::kThreads / kChunks, kCopies = kJoinRows / kStep;
+  const int batch = blockIdx.z / p.splits, head = blockIdx.y * p.group / p.heads_per_key;
+  if (static_cast<int>(blockIdx.z) != batch * p.splits) return;
+  const int chunk = threadIdx.x % kChunks, first = part * kJoinRows + static_cast<int>(threadIdx.x) / kChunks;
+  const auto place = [&](std::uint64_t base, const HeadStrides& at, int row) {
+    return reinterpret_cast<uint4*>(base + (batch * at.batch + head * at.head + row * at.row + chunk * 8) * 2);
+  };
+  uint4 k[kCopies], v[kCopies];
+  const auto load = [&](bool past) {
+#pragma unroll
+    for (int i = 0; i < kCopies; i++) {
+      const int row = first + i * kStep;
+      if (row >= p.keys || chunk * 8 >= p.d || (row < p.past) != past) continue;
+      k[i] = load16(past ? place(p.k, p.k_at, row) : place(p.new_k, p.new_k_at, row - p.past));
+      v[i] = load16(past ? place(p.v, p.v_at, row) : place(p.new_v, p.new_v_at, row - p.past));
+    }
+  };
+  if (p.past_given) load(true);
+  wait_for_previous();
+  if (!p.past_given) load(true);
+  load(false);
+#pragma unroll
+  for (int i = 0; i < kCopies; i++) {
+    const int row = first + i * kStep;
+    if (row >= p.keys || chunk * 8 >= p.d) continue;
+    *place(p.all_k, p.all_k_at, row) = k[i];
+    *place(p.all_v, p.all_v_at, row) = v[i];
+  }
+}
 
 template <class T>
 __device__ __forceinline__ void copy_queries(std::uint32_t to, const AttentionParams& p, const AttentionPlace& at) {

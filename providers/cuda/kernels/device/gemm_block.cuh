@@ -184,7 +184,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
     if (p.e.residual) wait_for_previous();
     const EpilogueBatch batch(p.e, at.batch0, at.batch1);
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (BM > H::kRows ? 2 : 1); i++) {
       const int r = i * H::kRows;
       if (mine.active() && mine.row + r < BM >> p.log_split && row + r < p.m && count > 0) {
         load_residual(residual[i], p.e, batch, row + r, column, count);

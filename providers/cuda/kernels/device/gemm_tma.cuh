@@ -21,8 +21,8 @@ struct Place {
   int m0, n0, part, batch0, batch1, first, count;  ///< steps of K: [first, first + count)
 
   __device__ __forceinline__ Place(const GemmTmaParams& p, int bm, int bn) {
-    n0 = blockIdx.x * bn;
-    m0 = blockIdx.y * bm;
+    n0 = (p.rows_first ? blockIdx.y : blockIdx.x) * bn;
+    m0 = (p.rows_first ? blockIdx.x : blockIdx.y) * bm;
     part = blockIdx.z & ((1 << p.log_split) - 1);
     batch0 = blockIdx.z >> p.log_split;
     batch1 = 0;
@@ -162,11 +162,12 @@ __device__ __forceinline__ void exchange(const GemmTmaParams& p, float* staged, 
   cluster_arrive();  // what this block sent has been read by nobody later than the wait at the end
 }
 
-/// Stores rows of finished numbers where rows of the output begin at any element: neighbours store neighbours, pairs
-/// where they share a word.
+/// Stores rows of finished numbers where rows of the output begin at any element: words of 16 bytes where they lie, and
+/// single elements at a row's ends.
 template <int BN, int kThreads>
 __device__ __forceinline__ void store_narrow(const EpilogueParams& e, const float* rows, int pitch, int count,
                                              std::int64_t first, int columns) {
+  columns = min(columns, BN);
   if (e.out_type == Element::f32) {
 #pragma unroll 4
     for (int i = threadIdx.x; i < count * BN; i += kThreads) {
@@ -175,19 +176,25 @@ __device__ __forceinline__ void store_narrow(const EpilogueParams& e, const floa
     }
     return;
   }
-#pragma unroll 4
-  for (int i = threadIdx.x; i < count * (BN / 2); i += kThreads) {
-    const int r = i / (BN / 2);
+  const auto before = [&](std::int64_t at) { return static_cast<int>(-(e.out / 2 + at) & 7); };
+#pragma unroll 2
+  for (int i = threadIdx.x; i < count * (BN / 8); i += kThreads) {
+    const int r = i / (BN / 8);
     const std::int64_t at = first + r * e.out_row;
-    const int c = i % (BN / 2) * 2 + static_cast<int>((e.out / 2 + at) & 1);
-    const float* v = rows + r * pitch;
-    if (c + 1 < min(columns, BN)) {
-      const std::uint32_t pair = e.out_type == Element::f16 ? pack_f16(v[c], v[c + 1]) : pack_bf16(v[c], v[c + 1]);
-      *reinterpret_cast<std::uint32_t*>(e.out + (at + c) * 2) = pair;
-    } else if (c < min(columns, BN)) {
-      store_element(e.out, e.out_type, at + c, v[c]);
-    }
-    if (c == 1) store_element(e.out, e.out_type, at, v[0]);
+    const int c = before(at) + i % (BN / 8) * 8;
+    if (c + 8 > columns) continue;
+    float v[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) v[j] = rows[r * pitch + c + j];
+    store8(v, e.out, e.out_type, at + c, 8, true);
+  }
+#pragma unroll 1
+  for (int i = threadIdx.x; i < count * 16; i += kThreads) {
+    const int r = i / 16, one = i % 8;
+    const std::int64_t at = first + r * e.out_row;
+    const int head = min(before(at), columns), words = (columns - head) / 8;
+    const int c = i & 8 ? head + words * 8 + one : one;
+    if (c < (i & 8 ? columns : head)) store_element(e.out, e.out_type, at + c, rows[r * pitch + c]);
   }
 }
 

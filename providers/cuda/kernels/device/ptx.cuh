@@ -135,15 +135,6 @@ __device__ __forceinline__ void copy16(std::uint32_t to, const void* from, int b
 #endif
 }
 
-__device__ __forceinline__ uint4 load_shared16(std::uint32_t from) {
-  uint4 r;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
-               : "r"(from)
-               : "memory");
-  return r;
-}
-
 __device__ __forceinline__ void copies_commit() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");

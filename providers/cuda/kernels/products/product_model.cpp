@@ -183,7 +183,8 @@ double mma_ns(const Target& target, const Product& p, const ProductChoice& c) {
   const double products = p.b.pieces == 3 ? 6 : p.b.pieces == 2 ? 3 : 1;
   const double tensor = steps * products * (p.conv.taps ? 420 : 180) * c.bm / 64 * c.bn / 64;
   const double cold = static_cast<double>(p.n * p.k) * p.b.pieces * element_size(p.b.type) / 3000;
-  return 3500 + std::max(cold, per_sm * tensor) + (c.split > 1 ? 2000 + 50 * per_sm : 0);
+  const double finish = per_sm * 1000 * c.bm / 64 * c.bn / 64;
+  return 3500 + std::max(cold, per_sm * tensor) + finish + (c.split > 1 ? 2000 + 50 * per_sm : 0);
 }
 
 double gemv_ns(const Product& p, const ProductChoice& c) {

@@ -37,26 +37,39 @@ CopyParams params_of(const Launch& launch) {
   return params;
 }
 
+bool can_hold(const Launch& first, const Launch& second) {
+  return first.kernel == second.kernel && first.kernel.starts_with(kFamily) &&
+         first.grid.y + second.grid.y <= kCopyParts;
+}
+
+bool meet(const Launch& first, const Launch& second) {
+  const std::int64_t bytes = std::stoi(first.kernel.substr(kFamily.size()));
+  const CopyParams before = params_of(first), after = params_of(second);
+  for (std::uint32_t b = 0; b < second.grid.y; ++b) {
+    const Range from = read(after.part[b], bytes), to = written(after.part[b], bytes);
+    for (std::uint32_t a = 0; a < first.grid.y; ++a) {
+      const Range own = written(before.part[a], bytes);
+      if (own.meets(from) || own.meets(to) || read(before.part[a], bytes).meets(to)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-bool join_copies(Launch& first, const Launch& second) {
-  const std::uint32_t own = first.grid.y, more = second.grid.y;
-  if (first.kernel != second.kernel || !first.kernel.starts_with(kFamily) || own + more > kCopyParts) return false;
-  const std::int64_t bytes = std::stoi(first.kernel.substr(kFamily.size()));
+bool add_copies(Launch& first, const Launch& second) {
+  if (!can_hold(first, second)) return false;
   CopyParams all = params_of(first);
   const CopyParams added = params_of(second);
-  for (std::uint32_t b = 0; b < more; ++b) {
-    const Range from = read(added.part[b], bytes), to = written(added.part[b], bytes);
-    for (std::uint32_t a = 0; a < own; ++a) {
-      const Range before = written(all.part[a], bytes);
-      if (before.meets(from) || before.meets(to) || read(all.part[a], bytes).meets(to)) return false;
-    }
-    all.part[own + b] = added.part[b];
-  }
+  std::copy_n(added.part, second.grid.y, all.part + first.grid.y);
   first.grid.x = std::max(first.grid.x, second.grid.x);
-  first.grid.y += more;
+  first.grid.y += second.grid.y;
   first.params = param_bytes(all);
   return true;
+}
+
+bool join_copies(Launch& first, const Launch& second) {
+  return can_hold(first, second) && !meet(first, second) && add_copies(first, second);
 }
 
 }  // namespace infernode::cuda
