@@ -68,7 +68,7 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
   const double steps = std::ceil(keys / c.keys);
   // us, of a step: its products, and its keys and values on their way; a block alone waits for both to begin.
   const double tiles = c.rows * c.keys * c.head / (64.0 * 64 * 64), kilobytes = 4.0 * c.keys * c.head / 1024;
-  const double step = c.tensor_cores ? std::max(0.58 * tiles, 0.0195 * kilobytes) : 3 * tiles + 0.5;
+  const double step = c.tensor_cores ? std::max(0.58 * tiles, 0.0195 * kilobytes) + 0.05 : 3 * tiles + 0.5;
   const double alone = c.tensor_cores ? std::max(1.1 * tiles, 0.0195 * kilobytes + 0.3) : step;
   const double work = std::max(per_sm * steps * step, std::ceil(per_sm / std::max(1.0, resident)) * steps * alone);
   return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
@@ -85,6 +85,15 @@ void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std
     c.microseconds = static_cast<float>(model(target, a, c, shared));
     choices.push_back(c);
   }
+}
+
+/// Shared memory to ask for. Blocks that have an SM each, and let the next kernel start at once, would pile up on a
+/// few.
+std::size_t shared_to_ask(const Target& target, const AttentionProblem& a, const AttentionChoice& c, const Dim3& grid) {
+  constexpr std::size_t kTwoOfThem = 113 * 1024;
+  const std::size_t used = shared_of(a, c);
+  const bool spread = target.sm >= 90 && std::int64_t{grid.x} * grid.y * grid.z <= target.sm_count;
+  return spread && kTwoOfThem <= target.shared_per_block ? std::max(used, kTwoOfThem) : used;
 }
 
 AttentionParams params_of(const AttentionProblem& a, const AttentionChoice& c) {
@@ -169,7 +178,7 @@ std::vector<Launch> plan_attention(const Target& target, const AttentionProblem&
                  static_cast<std::uint32_t>(a.heads / c.group), static_cast<std::uint32_t>(a.batch * c.splits)};
   if (a.join) launch.grid.x += static_cast<std::uint32_t>(ceil_div(a.keys, kJoinRows));
   launch.block = {128, 1, 1};
-  launch.shared_bytes = shared_request(shared_of(a, c));
+  launch.shared_bytes = shared_request(shared_to_ask(target, a, c, launch.grid));
   launch.programmatic = true;
   launch.params = param_bytes(p);
   std::vector<Launch> launches{launch};

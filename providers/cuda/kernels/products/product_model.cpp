@@ -136,6 +136,7 @@ struct BlockModel {
   double step = 113;                  ///< no step of a block is shorter
   double again = 13;                  ///< of a step where stages are used again
   double fetch = 336, kilobyte = 16;  ///< from asking for a stage to its arrival
+  double narrow = 300;                ///< more of that for rows that begin at any element, by a block alone on its SM
   double bytes_ns = 8000;             ///< of all SMs together from the cache
   double cold_ns = 4400;              ///< from memory
 };
@@ -144,6 +145,12 @@ double slow_of(const BlockModel& m, Activation a) {
   return a == Activation::none || a == Activation::relu || a == Activation::clip || a == Activation::leaky_relu
              ? 1
              : m.slow;
+}
+
+/// What the tiles take beside the model.
+double tile_factor(const ProductChoice& c) {
+  if (c.bm != 64) return 1;
+  return c.bn == 96 ? 1.06 : c.bn == 64 && c.kw == 1 ? 0.96 : 1;
 }
 
 double block_ns(const Target& target, const Product& p, const ProductChoice& c) {
@@ -168,9 +175,11 @@ double block_ns(const Target& target, const Product& p, const ProductChoice& c) 
   const double chunks = std::ceil(c.bm * c.bn / 8.0 / split / (c.bm / 64 * c.kw * 128));
   const double exchange =
       c.split > 1 ? kModel.exchange + kModel.part * split + kModel.sent * c.bm * (c.bn + 8) * 4 / 1024 : 0;
+  const bool narrow = c.bn > 128 && p.epilogue.out_row * element_size(p.epilogue.out_type) % 16 != 0;
+  const double finish = kModel.finish * slow_of(kModel, p.epilogue.activation) + (narrow ? kModel.narrow : 0);
   const double filled = kModel.filled * std::min<double>(c.stages, steps) * stage / 1024;
-  return kModel.launch + waves * (kModel.wave + exchange + filled) +
-         per_sm * chunks * kModel.finish * slow_of(kModel, p.epilogue.activation) + work;
+  const double all = kModel.launch + waves * (kModel.wave + exchange + filled) + per_sm * chunks * finish + work;
+  return tile_factor(c) * all;
 }
 
 /// mma.sync: rougher, for there are few choices.
@@ -181,10 +190,13 @@ double mma_ns(const Target& target, const Product& p, const ProductChoice& c) {
   const double per_sm = std::ceil(blocks / sms);
   const double steps = static_cast<double>(ceil_div(ceil_div(p.k, product_step(p)), c.split));
   const double products = p.b.pieces == 3 ? 6 : p.b.pieces == 2 ? 3 : 1;
-  const double tensor = steps * products * (p.conv.taps ? 420 : 180) * c.bm / 64 * c.bn / 64;
+  const double units = c.bm / 64.0 * c.bn / 64;
+  const double tensor = per_sm * steps * products * (p.conv.taps ? 420 : 180) * units;
+  const double chain = p.conv.taps ? steps * 1000 : 0;  // a block that gathers alone
   const double cold = static_cast<double>(p.n * p.k) * p.b.pieces * element_size(p.b.type) / 3000;
-  const double finish = per_sm * 1000 * c.bm / 64 * c.bn / 64;
-  return 3500 + std::max(cold, per_sm * tensor) + finish + (c.split > 1 ? 2000 + 50 * per_sm : 0);
+  // Of tiles that wait for others to leave the SM.
+  const double finish = std::max(0.0, per_sm * units - 4) * 1300;
+  return 3500 + std::max({cold, tensor, chain}) + finish + (c.split > 1 ? 2000 + 50 * per_sm : 0);
 }
 
 double gemv_ns(const Product& p, const ProductChoice& c) {
