@@ -85,6 +85,44 @@ struct NormalizedRows {
   }
 };
 
+/// The one output that a thread finishes: of row m and column n. Its parts of the epilogue are read ahead.
+struct GemvOutput {
+  const int m, n;
+  const bool exists;
+  const EpilogueBatch batch;
+  float bias = 0, scale, residual = 0;
+
+  __device__ __forceinline__ GemvOutput(const GemvParams& p, int n0, int batch0, int batch1)
+      : m(threadIdx.x >> 4),
+        n(n0 + (threadIdx.x & 15)),
+        exists(m < p.m && n < p.n),
+        batch(p.e, batch0, batch1),
+        scale(p.e.alpha) {}
+
+  __device__ __forceinline__ void load_columns(const GemvParams& p, int batch0) {
+    if (!(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
+    if (!exists) return;
+    const int column = n + batch0 * p.e.column_batch;
+    if (p.e.bias) bias = load_element(p.e.bias, Element::f32, column);
+    if (p.e.scale) scale *= load_element(p.e.scale, Element::f32, column);
+  }
+
+  __device__ __forceinline__ void load_residual(const GemvParams& p) {
+    if (!exists || !p.e.residual) return;
+    residual = load_element(p.e.residual, p.e.residual_type, batch.residual + m * p.e.residual_row + n);
+  }
+
+  /// Adds what each warp has.
+  __device__ __forceinline__ void store(const GemvParams& p, const float (*parts)[kGemvRows][kGemvMost + 1],
+                                        int warps) const {
+    if (!exists) return;
+    float sum = 0;
+#pragma unroll 8
+    for (int i = 0; i < warps; i++) sum += parts[i][threadIdx.x & 15][m];
+    finish1(sum, p.e, batch, bias, scale, residual, m, n);
+  }
+};
+
 /// kNormalize: K is no more than kGemvAhead / 2 steps of all warps.
 template <MmaKind kind, bool kNormalize>
 __device__ __forceinline__ void gemv(const GemvParams& p) {
@@ -119,20 +157,10 @@ __device__ __forceinline__ void gemv(const GemvParams& p) {
 #pragma unroll
     for (int i = 0; i < kGemvAhead; i++) rows.load(p, i, at(first, i));
   }
-  const int m = threadIdx.x >> 4, n = n0 + (threadIdx.x & 15);
-  const bool finishes = m < p.m && n < p.n;
-  float bias = 0, scale = p.e.alpha, residual = 0;
-  if (!(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
-  if (finishes) {
-    const int column = n + batch0 * p.e.column_batch;
-    if (p.e.bias) bias = load_element(p.e.bias, Element::f32, column);
-    if (p.e.scale) scale *= load_element(p.e.scale, Element::f32, column);
-  }
+  GemvOutput output(p, n0, batch0, batch1);
+  output.load_columns(p, batch0);
   wait_for_previous();
-  const EpilogueBatch batch(p.e, batch0, batch1);
-  if (finishes && p.e.residual) {
-    residual = load_element(p.e.residual, p.e.residual_type, batch.residual + m * p.e.residual_row + n);
-  }
+  output.load_residual(p);
   float sums[2][4] = {};
   uint4 x[kGemvAhead];
   const auto load_a = [&](int k0) {
@@ -171,11 +199,7 @@ __device__ __forceinline__ void gemv(const GemvParams& p) {
 #pragma unroll
   for (int i = 0; i < 4; i++) parts[warp][g + (i >> 1) * 8][(lane & 3) * 2 + (i & 1)] = sums[0][i] + sums[1][i];
   __syncthreads();
-  if (!finishes) return;
-  float sum = 0;
-#pragma unroll 8
-  for (int i = 0; i < warps; i++) sum += parts[i][threadIdx.x & 15][m];
-  finish1(sum, p.e, batch, bias, scale, residual, m, n);
+  output.store(p, parts, warps);
 }
 
 }  // namespace infernode::cuda
