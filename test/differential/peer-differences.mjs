@@ -39,7 +39,7 @@ export const peerDifferences = [
     when: whole,
     reason: 'integers that overflow saturate, where numpy wraps around',
   },
-  { op: /^Reduce/, when: nothing, reason: 'over dims of 0 the result may have the dims of the input' },
+  { op: /^(Reduce|Arg)/, when: nothing, reason: 'over dims of 0 the result may have the dims of the input' },
   { op: 'Gather', when: texts, reason: 'of text only the first element of each block is copied' },
   { op: /^Scatter/, when: beyond, reason: 'the least or greatest of NaN and a number may be the number' },
   { op: 'Gelu', when: double, reason: 'constants of the tanh form are rounded to float32' },
