@@ -81,7 +81,8 @@ export interface OwnSessionOptions {
   onLog?: LogListener;
   /**
    * Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive, 'prepare' when
-   * the engine begins, 'ready' when the session is made; `loaded` and `total` count bytes. Of `create` alone. Throws
+   * the engine begins, 'optimize' when it has read the model, 'build' while kernels are made and weights packed,
+   * 'ready' when the session is made; `loaded` and `total` count bytes, and nodes in 'build'. Of `create` alone. Throws
    * TypeError.
    */
   onProgress?: (progress: LoadProgress) => void;
@@ -190,6 +191,11 @@ export interface CudaExecutionProviderOption {
    * 'true'. Throws TypeError.
    */
   enableCudaGraph?: boolean;
+  /**
+   * Writes to the log (at `info`) which kernels a repeated run launches and how long each takes alone. Slows that run
+   * down. Default: 'false'. Throws TypeError.
+   */
+  kernelTimes?: boolean;
   /**
    * float32 products round what they multiply to TF32, as with `float32MatmulPrecision: 'medium'`. Default: 'false'.
    * Throws TypeError.
