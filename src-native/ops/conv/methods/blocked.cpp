@@ -257,7 +257,10 @@ bool fits(const ConvSite& site, const ConvShape& shape) {
 
 bool can_run_blocks(const ConvSite& site) { return site.groups == 1 && !site.planes && fits(site, site.shape); }
 bool can_run_points(const ConvSite& site) { return can_run_blocks(site) && is_point(site.shape); }
-bool can_run_windows(const ConvSite& site) { return can_run_blocks(site) && !is_point(site.shape); }
+bool can_run_windows(const ConvSite& site) {
+  constexpr double kMostTimes = 6;
+  return can_run_blocks(site) && !is_point(site.shape) && times_laid(site, site.shape) <= kMostTimes;
+}
 bool can_run_planes(const ConvSite& site) {
   return site.groups == 1 && site.planes && site.shape.in_channels <= microkernels::kMostPlanes &&
          fits(site, site.shape);
