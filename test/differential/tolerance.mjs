@@ -88,6 +88,7 @@ const rules = {
     (x.error * (p.most + 1) * (y.most + 1)) / Math.max(0.25, Math.min(1, x.least)) +
     y.most * p.error * 4 +
     8 * u * y.most,
+  Sigmoid: ({ inputs: [x], u }) => x.error + 4 * u,
   Sin: gated,
   Cos: gated,
   BlackmanWindow: absolute,
