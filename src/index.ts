@@ -29,6 +29,7 @@ export type { FromImageOptions, ImageLike, ImageSource, ToImageOptions } from '.
 export { IoBinding } from './io-binding.js';
 export type { OperatorProfile, ProfileEvent, ProfileSummary } from './profile-summary.js';
 export type { NullExecutionProviderOption, ProviderOption } from './options/provider-options.js';
+export type { SharedSession } from './shared-session.js';
 export { Tensor } from './tensor/tensor.js';
 export type { Float16ArrayLike, InferenceValue, TensorConstructor } from './tensor/tensor-types.js';
 

@@ -29,6 +29,7 @@ import { NativeSessionHandler } from './session-handler.js';
 import { elementTypeOfName } from './tensor/element-types.js';
 import type { EngineTensor } from './tensor/engine-tensor.js';
 import type { Checked, FeedsOf, ModelTypes, OutputsOf } from './model-types.js';
+import { openSharedSession, shareSession, type SharedSession } from './shared-session.js';
 import { sizeOf } from './tensor/tensor.js';
 import { describe, show } from './tensor/tensor-data.js';
 
@@ -109,6 +110,26 @@ export class InferenceSession implements CommonSession {
   static createSync(...args: unknown[]): InferenceSession {
     const { source, options } = parseModelArgumentsSync(args);
     return makeSession(createHandlerSync(source, options));
+  }
+
+  /**
+   * The session that `share` named, in another thread of its process: the same weights, plans and memory, and runs of
+   * all threads side by side. Each who opens it releases it; the last release returns the memory. Throws TypeError for
+   * what is no handle, and InferenceError: INVALID_ARGUMENT for a handle of another process, DISPOSED where all have
+   * released the session.
+   */
+  static fromShared(handle: SharedSession): InferenceSession;
+  static fromShared<M extends ModelTypes>(handle: SharedSession): TypedInferenceSession<M>;
+  static fromShared(handle: SharedSession): InferenceSession {
+    return makeSession(openSharedSession(handle));
+  }
+
+  /**
+   * A handle by which worker threads open this session with `fromShared`: plain data for `postMessage` or `workerData`.
+   * Throws INVALID_ARGUMENT for a session of another backend, and DISPOSED.
+   */
+  share(): SharedSession {
+    return shareSession(this.native());
   }
 
   /**

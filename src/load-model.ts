@@ -5,7 +5,7 @@ import { pathHint, shownModel } from './hints.js';
 import { loadNative } from './load-native.js';
 import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
 import { applyConcurrentRuns } from './options/concurrent-runs.js';
-import { flushLog, forget, listen, processListener } from './options/log-listeners.js';
+import { flushLog, forget, listen, listenToProgress, processListener } from './options/log-listeners.js';
 import { bufferBytes, parseSessionOptions } from './options/session-options.js';
 import { unknownProvider, unknownProviderHint } from './providers.js';
 import { completion, throwIfAborted } from './run/jobs.js';
@@ -40,9 +40,16 @@ export async function createHandler(
   onProgress?.({ phase: 'prepare', loaded, total });
   let session: NativeSession;
   const logKey = listen(listener, native.logId);
+  const progressKey = listenToProgress(
+    onProgress &&
+      ((phase, done, of) => {
+        if (phase === 'build') onProgress({ phase, loaded: done, total: of });
+        else onProgress({ phase: 'optimize', loaded, total });
+      }),
+  );
   try {
     session = await new Promise<NativeSession>((resolve, reject) => {
-      const job = loadNative().createSession(source, { ...native, logKey }, (error, result) => {
+      const job = loadNative().createSession(source, { ...native, logKey, progressKey }, (error, result) => {
         settle?.(error, result);
       });
       let settle: Parameters<Parameters<typeof completion<NativeSession>>[2]>[0] | undefined;
@@ -53,6 +60,8 @@ export async function createHandler(
   } catch (error) {
     forget(logKey);
     throw fromNative(explain(error, source, native), signal?.aborted ? { cause: signal.reason } : undefined);
+  } finally {
+    forget(progressKey);
   }
   const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey);
   onProgress?.({ phase: 'ready', loaded, total });

@@ -50,6 +50,8 @@ export interface NativeSessionOptions extends SimpleSessionOptions {
   externalData: { path: string; data: Uint8Array | string }[];
   /** By which `setLog`'s function names the session's listener; 0: messages go to stderr. */
   logKey?: number;
+  /** The same of the load's progress: phase as category, nodes that are done and all of them as text; 0: nobody hears. */
+  progressKey?: number;
   /** `extra`, flattened: session config entries. */
   config: [key: string, value: string][];
 }
@@ -166,6 +168,8 @@ export interface NativeSession {
   memoryBytes(): number;
   /** Throws NativeError, DISPOSED after release. */
   graph(): NativeGraph;
+  /** A text by which `openSharedSession` finds this session. Throws NativeError, DISPOSED after release. */
+  share(): string;
   /** Refuses later runs; `done` is called when the runs that have begun are over and the memory is returned. */
   release(done: Completion<undefined>): void;
 }
@@ -187,6 +191,8 @@ export interface NativeAddon {
   /** Returns a job for `cancel`. `bytes` are copied during the call. */
   createSession(source: ModelSource, options: NativeSessionOptions, done: Completion<NativeSession>): number;
   createSessionSync(source: ModelSource, options: NativeSessionOptions): NativeSession;
+  /** Another object for a session of this process; releases of all of them return its memory. Throws NativeError. */
+  openSharedSession(id: string): NativeSession;
   /** Messages of sessions with a `logKey` go to this function, which must not throw, on this thread. */
   setLog(hear: (key: number, severity: number, category: string, message: string) => void): void;
   /** Has it hear now what waits for this thread's next turn. */

@@ -25,6 +25,8 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   readonly outputMetadata: readonly Common.ValueMetadata[];
   /** Names of inputs with a default in the model. */
   readonly overridableInputNames: readonly string[];
+  /** Where results are wanted to lie, as the options said. */
+  readonly preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation'];
   readonly #native: NativeSession;
   readonly #encoder: RunEncoder;
   readonly #logKey: number;
@@ -37,6 +39,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     logKey = 0,
   ) {
     this.#native = native;
+    this.preferredOutputLocation = preferredOutputLocation;
     this.#logKey = logKey;
     forget(logKey, this);
     const { inputs, outputs } = native;

@@ -5,7 +5,9 @@
 //
 //   --peer ort|openvino|none   onnxruntime-node (the default), OpenVINO's Python wheel (needs Python 3 with venv), or nothing
 //   --set SET                  architectures, real, trees or all three (the default); or costs: calls, loads, memory and
-//                              the like, which takes --peer ort or none, --only, --rounds, --json and --readme
+//                              the like, which takes --peer ort or none, --only, --rounds, --json and --readme; or
+//                              random: networks that nobody tuned to, worst first, with what their time goes to
+//   --seed N, --count N        which of the random networks (1), and how many (40)
 //   --only PATTERN             the workloads whose names match a regular expression
 //   --threads 1,2              counts of threads, each a row
 //   --level LEVEL              our graphOptimizationLevel: disabled, basic, extended, layout or all
@@ -31,9 +33,11 @@ import { treeWorkloads } from '../architectures/trees.mjs';
 import { architecture, workloads } from '../architectures/workloads.mjs';
 import { costHead, costMarkdown, costText, holds } from './cost-report.mjs';
 import { costs, measureCosts } from './costs.mjs';
-import { streamProgram, streamRate, thisMachine } from './machine.mjs';
+import { rates, ratesProgram, streamProgram, streamRate, thisMachine } from './machine.mjs';
 import { openvinoPython, openvinoVersion } from './openvino.mjs';
 import { commandLine, parseOptions, tableName } from './options.mjs';
+import { randomWorkloads } from '../random/random.mjs';
+import { slowNodes, slowNodeText } from '../random/slow-nodes.mjs';
 import { realWorkloads } from './real.mjs';
 import * as report from './report.mjs';
 import { nodeSide, openvinoSide } from './sides.mjs';
@@ -164,6 +168,35 @@ async function benchWorkloads(chosen, options, print) {
   };
 }
 
+/** The slow nodes of a row's workload, as lines, with the roofs that this machine measures. */
+async function slowNodesText({ workload, threads }, roofs) {
+  const sessionOptions = optionsFor(threads);
+  const slow = await slowNodes(await workload.path(), workload.inputs(7), { sessionOptions, ...roofs });
+  return slow.map(slowNodeText);
+}
+
+/** Random networks: the rows, and then, worst first, those in which the peer is ahead, with what their time goes to. */
+async function benchRandom(chosen, options, print) {
+  const measured = await benchWorkloads(chosen, options, print);
+  const behind = measured.json.rows
+    .filter(({ ratio }) => ratio < 1)
+    .sort((a, b) => a.ratio - b.ratio)
+    .slice(0, 10);
+  if (behind.length === 0) return measured;
+  const peaks = Object.entries(await rates(await ratesProgram()));
+  const flops = Math.max(...peaks.map(([, { peak }]) => peak)) * 1e9;
+  const bytes = (await streamRate(await streamProgram(), 1)) * 1e9;
+  print(
+    `\nbehind, worst first; roofs of one thread: ${(flops / 1e9).toFixed(0)} GFLOP/s, ${(bytes / 1e9).toFixed(0)} GB/s`,
+  );
+  for (const row of behind) {
+    const workload = chosen.find(({ name }) => name === row.name);
+    print(`${report.rowText(row)}  ${workload.note}`);
+    for (const line of await slowNodesText({ workload, threads: row.threads }, { flops, bytes })) print(line);
+  }
+  return measured;
+}
+
 /** The same of the set `costs`; a goal that does not hold is no failure. */
 async function benchCosts(chosen, options, print) {
   print(costHead);
@@ -175,11 +208,14 @@ async function benchCosts(chosen, options, print) {
   };
 }
 
+const programs = { costs: benchCosts, random: benchRandom };
+
 async function main() {
   const args = process.argv.slice(2);
   const options = parseOptions(args);
+  const all = { ...known, random: options.sets[0] === 'random' ? randomWorkloads(options.seed, options.count) : [] };
   const chosen = options.sets
-    .flatMap((set) => known[set].map((workload) => ({ ...workload, set })))
+    .flatMap((set) => all[set].map((workload) => ({ ...workload, set })))
     .filter(({ name }) => options.only.test(name));
   if (!chosen.length)
     throw new Error(`no workload of ${options.sets.join(', ')} matches --only ${options.only.source}`);
@@ -196,7 +232,7 @@ async function main() {
   const machine = thisMachine();
   const versions = [`Node ${process.version}`, ...peerNames[options.peer]].join(', ');
   print(`${machine}; ${versions}`);
-  const measured = await (options.sets[0] === 'costs' ? benchCosts : benchWorkloads)(chosen, options, print);
+  const measured = await (programs[options.sets[0]] ?? benchWorkloads)(chosen, options, print);
   const json = { machine, versions, options: { ...options, only: options.only.source }, ...measured.json };
   if (options.json === '-') console.log(JSON.stringify(json, null, 1));
   else if (options.json) writeFileSync(options.json, `${JSON.stringify(json, null, 1)}\n`);

@@ -4,9 +4,11 @@ import { parseArgs } from 'node:util';
 export const peers = ['ort', 'openvino', 'none'];
 export const sets = ['architectures', 'real', 'trees'];
 /** What stands in a table of its own, and only where it is asked for. */
-const ownSets = ['costs'];
+const ownSets = ['costs', 'random'];
 /** What the set `costs` has no use for: its numbers come with the engines' own settings. */
 const notOfCosts = ['threads', 'level', 'cpu', 'precision', 'seconds'];
+/** What only the set `random` has a use for. */
+const notOfOthers = ['seed', 'count'];
 const levels = ['disabled', 'basic', 'extended', 'layout', 'all'];
 const targets = ['baseline', 'avx2', 'avx512', 'vnni', 'bf16', 'amx', 'neon'];
 const precisions = ['highest', 'high', 'medium'];
@@ -19,6 +21,8 @@ const options = {
   level: { type: 'string' },
   cpu: { type: 'string' },
   precision: { type: 'string' },
+  seed: { type: 'string', default: '1' },
+  count: { type: 'string', default: '40' },
   rounds: { type: 'string', default: '7' },
   seconds: { type: 'string', default: '0.5' },
   json: { type: 'string' },
@@ -76,6 +80,13 @@ export function parseOptions(args) {
     precision: choice('precision', precisions),
     rounds: numbers('rounds', [values.rounds], 'a number of rounds from 1', count(10_000))[0],
     seconds: numbers('seconds', [values.seconds], 'seconds above 0', (number) => number > 0 && number <= 3600)[0],
+    seed: numbers(
+      'seed',
+      [values.seed],
+      'a whole number from 0',
+      (n) => Number.isInteger(n) && n >= 0 && n < 2 ** 31,
+    )[0],
+    count: numbers('count', [values.count], 'a number of networks from 1', count(10_000))[0],
     json: values.json,
     readme: values.readme,
   };
@@ -84,6 +95,10 @@ export function parseOptions(args) {
     if (given) throw new Error(`--${given} is not for --set costs`);
     if (parsed.peer === 'openvino') throw new Error('--peer openvino is not for --set costs: use ort or none');
   }
+  if (set !== 'random') {
+    const given = notOfOthers.find((name) => args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`)));
+    if (given) throw new Error(`--${given} is for --set random`);
+  }
   if (parsed.readme && parsed.peer === 'none') throw new Error('--readme needs a peer to compare with');
   if (values.json === '') throw new Error('--json=: name a file, or give --json alone');
   return parsed;
@@ -91,7 +106,9 @@ export function parseOptions(args) {
 
 /** The name of the table in bench/README.md that results with these options belong in. */
 export const tableName = ({ sets: [set], peer, precision, level, cpu }) =>
-  [set === 'costs' ? set : peer, precision, level && `level ${level}`, cpu && `cpu ${cpu}`].filter(Boolean).join(' ');
+  [ownSets.includes(set) ? set : peer, precision, level && `level ${level}`, cpu && `cpu ${cpu}`]
+    .filter(Boolean)
+    .join(' ');
 
 /** The command that measures the same, as a shell takes it; where else results went is left out. */
 export function commandLine(args) {

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import jpeg from 'jpeg-js';
 import { PNG } from 'pngjs';
+import { exifOrientation, upright } from './orientation.mjs';
 
 const glyphs = JSON.parse(readFileSync(new URL('./glyphs.json', import.meta.url), 'utf8'));
 const glyphWidth = 8;
@@ -22,6 +23,7 @@ const formats = [
   },
 ];
 
+/** RGBA pixels as they are stored, and the orientation that turns them upright. */
 function decodePicture(path) {
   let bytes;
   try {
@@ -32,21 +34,21 @@ function decodePicture(path) {
   const format = formats.find(({ start }) => bytes.toString('latin1', 0, start.length) === start);
   if (!format) throw new Error(`${path} is neither a PNG nor a JPEG picture`);
   try {
-    return format.decode(bytes);
+    return { ...format.decode(bytes), orientation: exifOrientation(bytes) };
   } catch (error) {
     throw new Error(`${path} is a ${format.name} picture that is damaged or incomplete`, { cause: error });
   }
 }
 
-/** Reads a PNG or JPEG file; transparent parts become white. */
+/** Reads a PNG or JPEG file, turned as its EXIF data says; transparent parts become white. */
 export function readPicture(path) {
-  const decoded = decodePicture(path);
-  const picture = blank(decoded.width, decoded.height);
+  const { width, height, data, orientation } = decodePicture(path);
+  const picture = blank(width, height);
   for (let from = 0, to = 0; to < picture.data.length; from += 4, to += 3) {
-    const alpha = decoded.data[from + 3] / 255;
-    for (let c = 0; c < 3; c++) picture.data[to + c] = Math.round(255 + (decoded.data[from + c] - 255) * alpha);
+    const alpha = data[from + 3] / 255;
+    for (let c = 0; c < 3; c++) picture.data[to + c] = Math.round(255 + (data[from + c] - 255) * alpha);
   }
-  return picture;
+  return upright(picture, orientation);
 }
 
 /** Writes a PNG file. */
@@ -128,7 +130,7 @@ export function drawOutline(picture, points, colour) {
 /** Pixels that `drawText` needs for a text. */
 export const textSize = (text, scale = 1) => [[...text].length * glyphWidth * scale, glyphHeight * scale];
 
-/** Writes one line of text; a character outside printable ASCII is drawn as an empty box. */
+/** Writes one line of text; a character that `glyphs.json` lacks is drawn as an empty box. */
 export function drawText(picture, text, left, top, colour, scale = 1) {
   [...text].forEach((character, index) => {
     if (character === ' ') return;

@@ -45,24 +45,21 @@ async function main() {
   const path = process.argv[2] ? resolve(process.argv[2]) : fileURLToPath(new URL('./picture.png', import.meta.url));
   const picture = readPicture(path);
   await fetchModels(['ocr']);
-  const [detector, recogniser, classifier, characters] = await Promise.all(
-    ['ppocr-v4-det', 'ppocr-v4-rec', 'ppocr-cls', 'ppocr-v4-keys'].map(fetchModel),
+  const [detector, recogniser, classifier] = await Promise.all(
+    ['ppocr-v4-det', 'ppocr-v6-rec', 'ppocr-cls'].map(fetchModel),
   );
 
   const started = performance.now();
-  const reader = await TextReader.load(await loadEngine(), { detector, recogniser, classifier, characters });
+  const reader = await TextReader.load(await loadEngine(), { detector, recogniser, classifier });
   const loaded = performance.now();
   const lines = await reader.read(picture);
   const finished = performance.now();
   await reader.release();
 
+  const row = (confidence, corners, text) => `${confidence.padEnd(10)}  ${corners.padEnd(36)}  ${text}`;
+  if (lines.length) console.log(row('confidence', 'corners (x,y from the top left)', 'text'));
   for (const { text, confidence, corners } of lines) {
-    console.log(
-      `${confidence.toFixed(2)}  ${corners
-        .map((point) => point.join(','))
-        .join(' ')
-        .padEnd(36)}  ${text}`,
-    );
+    console.log(row(confidence.toFixed(2), corners.map((point) => point.join(',')).join(' '), text));
   }
   const copy = resolve(`${basename(path, '.png')}-read.png`);
   writePicture(copy, annotate(picture, lines));

@@ -4,8 +4,8 @@
 usage: make-picture.py        (needs: pip install pillow; the DejaVu fonts, Debian: apt-get install fonts-dejavu-core)
 
 picture.png is a café's bill on a table, made up, with lines of several sizes, two of them tilted.
-glyphs.json is the small bitmap font with which the example writes into its annotated copy: per printable ASCII
-character, one row of 8 pixels per hexadecimal pair, most significant bit left.
+glyphs.json is the small bitmap font with which the example writes into its annotated copy: per printable character of
+ASCII and Latin-1 and for the euro sign, one row of 8 pixels per hexadecimal pair, most significant bit left.
 """
 import json
 import os
@@ -58,13 +58,13 @@ def bill():
 def glyphs():
     face = font("DejaVuSansMono-Bold", 13)
     rows = {}
-    for code in range(33, 127):
+    for code in [*range(33, 127), *range(161, 173), *range(174, 256), ord("€")]:
         cell = Image.new("L", (8, 16), 0)
         ImageDraw.Draw(cell).text((0, 0), chr(code), font=face, fill=255)
         pixels = list(cell.tobytes())
         rows[chr(code)] = "".join(f"{sum((pixels[8 * y + x] > 110) << (7 - x) for x in range(8)):02x}" for y in range(16))
     with open(os.path.join(HERE, "glyphs.json"), "w") as out:
-        json.dump(rows, out, indent=1)
+        json.dump(rows, out, indent=1, ensure_ascii=False)
         out.write("\n")
 
 

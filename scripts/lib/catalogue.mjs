@@ -212,7 +212,12 @@ export const packages = {
   },
 };
 
+/** What is worth knowing of a model before one fetches it. */
+export const notes = {
+  'ppocr-v4-det': "fits the README's ten lines",
+};
+
 /** Short names for what belongs together. */
 export const groups = {
-  ocr: ['ppocr-v4-det', 'ppocr-v4-rec', 'ppocr-cls', 'ppocr-v4-keys'],
+  ocr: ['ppocr-v4-det', 'ppocr-v6-rec', 'ppocr-cls'],
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,7 +13,7 @@ namespace infernode {
 struct ContentHash {
   uint64_t low = 0;
   uint64_t high = 0;
-  bool operator==(const ContentHash&) const = default;
+  auto operator<=>(const ContentHash&) const = default;
   std::string to_string() const;  ///< 32 hexadecimal digits
 };
 

@@ -6,6 +6,7 @@
 #include "graph/verifier.h"
 #include "kernel/inference.h"
 #include "kernel/node_inference.h"
+#include "tensor/texts.h"
 
 namespace infernode::kernel {
 namespace {
@@ -273,13 +274,16 @@ class GraphInference final : SubgraphInference {
     return types;
   }
 
+  /// Bytes of the longest text that a node is run on: what joins texts may double them at each node.
+  static constexpr std::size_t kMaxText = 4096;
+
   /// A node whose inputs are all small and known is run, whatever its operator.
   void evaluate(const Node& node, const OpSchema& schema) {
     if (!schema.deterministic) return;
     for (ValueId id : node.inputs) {
       if (id == graph::kNoValue) continue;
       const Tensor* tensor = constant(index(id));
-      if (!tensor || tensor->numel() > kMaxContents) return;
+      if (!tensor || tensor->numel() > kMaxContents || tensor::longest_text(*tensor) > kMaxText) return;
     }
     bool wanted = false;
     for (ValueId id : node.outputs) {

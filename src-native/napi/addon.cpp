@@ -56,6 +56,14 @@ Napi::Value create_session_sync(const Napi::CallbackInfo& info) {
   });
 }
 
+Napi::Value open_shared_session(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    const auto& engine = Environment::of(info.Env()).engine();
+    return SessionWrap::make_shared(info.Env(),
+                                    engine->shared_sessions().find(std::string(info[0].As<Napi::String>())));
+  });
+}
+
 Napi::Value cancel(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] { Environment::of(info.Env()).cancel(info[0].As<Napi::Number>().Uint32Value()); });
 }
@@ -163,6 +171,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     exports.Set("listDevices", Napi::Function::New<list_devices>(env, "listDevices"));
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));
     exports.Set("createSessionSync", Napi::Function::New<create_session_sync>(env, "createSessionSync"));
+    exports.Set("openSharedSession", Napi::Function::New<open_shared_session>(env, "openSharedSession"));
     exports.Set("prepareImage", Napi::Function::New<prepare_image>(env, "prepareImage"));
     exports.Set("setLog", Napi::Function::New<set_log>(env, "setLog"));
     exports.Set("flushLog", Napi::Function::New<flush_log>(env, "flushLog"));

@@ -1,6 +1,7 @@
 #include "napi/options.h"
 
 #include <cstring>
+#include <new>
 
 #include "napi/environment.h"
 #include "napi/errors.h"
@@ -77,6 +78,12 @@ void each_pair(const Napi::Object& object, const char* key, F&& entry) {
   });
 }
 
+/// The number by which JavaScript knows a function that hears something; 0 where there is none.
+double key_of(const Napi::Object& object, const char* name) {
+  const Napi::Value key = object.Get(name);
+  return key.IsNumber() ? key.As<Napi::Number>().DoubleValue() : 0;
+}
+
 void read_config(const Napi::Object& object, session::Config& config) {
   each_pair(object, "config", [&](std::string key, const Napi::Value& value) {
     config.insert_or_assign(std::move(key), std::string(value.As<Napi::String>()));
@@ -113,8 +120,15 @@ LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& opt
     to.providers.push_back(std::move(choice));
   });
   session::each_option(to, OptionReader(options));
-  if (const Napi::Value key = options.Get("logKey"); key.IsNumber() && key.As<Napi::Number>().DoubleValue() > 0) {
-    to.log_sink = Environment::of(options.Env()).log().sink(key.As<Napi::Number>().DoubleValue());
+  LogQueue& log = Environment::of(options.Env()).log();
+  if (const double key = key_of(options, "logKey"); key > 0) to.log_sink = log.sink(key);
+  if (const double key = key_of(options, "progressKey"); key > 0) {
+    to.progress = [sink = log.sink(key)](std::string_view phase, std::size_t done, std::size_t total) noexcept {
+      try {
+        sink(LogSeverity::Info, phase, cat(done, " ", total));
+      } catch (const std::bad_alloc&) {  // the load goes on without
+      }
+    };
   }
   each_pair(options, "freeDimensionOverrides", [&](std::string name, const Napi::Value& value) {
     to.free_dimensions.insert_or_assign(std::move(name), value.As<Napi::Number>().Int64Value());

@@ -85,29 +85,41 @@ void SessionWrap::define(Napi::Env env) {
        InstanceMethod<&SessionWrap::start_profiling>("startProfiling"),
        InstanceMethod<&SessionWrap::end_profiling>("endProfiling"),
        InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::graph>("graph"),
-       InstanceMethod<&SessionWrap::release>("release")});
+       InstanceMethod<&SessionWrap::share>("share"), InstanceMethod<&SessionWrap::release>("release")});
   Environment::of(env).session_class = Napi::Persistent(constructor);
 }
 
-Napi::Object SessionWrap::make(Napi::Env env, std::shared_ptr<session::Session> session) {
+Napi::Object SessionWrap::make(Napi::Env env, Parts parts) {
   Environment& environment = Environment::of(env);
-  return environment.construct(environment.session_class, &session);
+  return environment.construct(environment.session_class, &parts);
+}
+
+Napi::Object SessionWrap::make(Napi::Env env, std::shared_ptr<session::Session> session) {
+  return make(env, Parts{std::move(session), false});
+}
+
+Napi::Object SessionWrap::make_shared(Napi::Env env, std::shared_ptr<session::Session> session) {
+  return make(env, Parts{std::move(session), true});
 }
 
 SessionWrap::SessionWrap(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   void* made = Environment::of(info.Env()).constructing();
   if (made == nullptr) throw Napi::TypeError::New(info.Env(), "Illegal constructor");
-  session_ = std::move(*static_cast<std::shared_ptr<session::Session>*>(made));
+  Parts& parts = *static_cast<Parts*>(made);
+  session_ = std::move(parts.session);
+  shared_ = parts.shared;
   lane_.set_most(session_->options().concurrent_runs);
   report_memory();
 }
 
 SessionWrap::~SessionWrap() {
+  if (session_ && !releasing_) session_->leave();
   std::int64_t now = 0;
   napi_adjust_external_memory(Env(), -reported_bytes_, &now);
 }
 
 void SessionWrap::report_memory() {
+  if (shared_) return;
   const auto bytes = static_cast<std::int64_t>(session_->memory_bytes());
   if (bytes == reported_bytes_) return;
   std::int64_t now = 0;
@@ -261,6 +273,13 @@ Napi::Value SessionWrap::graph(const Napi::CallbackInfo& info) {
       description = describe_plan(info.Env(), plan, memory);
     });
     return description;
+  });
+}
+
+Napi::Value SessionWrap::share(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    ensure_open();
+    return Napi::String::New(info.Env(), session_->engine().shared_sessions().add(session_));
   });
 }
 

@@ -16,6 +16,8 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
  public:
   static void define(Napi::Env env);
   static Napi::Object make(Napi::Env env, std::shared_ptr<session::Session> session);
+  /// One of a session that others have, too: its memory hangs on theirs.
+  static Napi::Object make_shared(Napi::Env env, std::shared_ptr<session::Session> session);
 
   explicit SessionWrap(const Napi::CallbackInfo& info);
   ~SessionWrap() override;
@@ -40,6 +42,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   Napi::Value end_profiling(const Napi::CallbackInfo& info);
   Napi::Value memory_bytes(const Napi::CallbackInfo& info);
   Napi::Value graph(const Napi::CallbackInfo& info);
+  Napi::Value share(const Napi::CallbackInfo& info);
   Napi::Value release(const Napi::CallbackInfo& info);
 
   void ensure_open() const;
@@ -47,7 +50,14 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   /// Tells V8 how much memory hangs on this object.
   void report_memory();
 
+  struct Parts {
+    std::shared_ptr<session::Session> session;
+    bool shared;
+  };
+  static Napi::Object make(Napi::Env env, Parts parts);
+
   std::shared_ptr<session::Session> session_;
+  bool shared_ = false;
   TaskLanes::Lane lane_;  ///< where its runs take their turns
   StagingMemory staging_;
   std::int64_t reported_bytes_ = 0;

@@ -169,7 +169,8 @@ std::pair<std::string, Tensor> TensorReader::read(Message proto) const {
 Tensor view_or_copy(const TensorHeader& h, const SourceBytes& bytes) {
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data) % alignment_of(h.type) == 0;
   const bool odd = h.type == DType::Bool && has_odd_bools({bytes.data, bytes.size});
-  if (bytes.holder.owner() && bytes.size >= kViewFrom && aligned && !odd) {
+  const bool mapped = bytes.holder.owner() && !bytes.holder.writable();
+  if (mapped && bytes.size >= kViewFrom && aligned && !odd) {
     const auto offset = static_cast<size_t>(bytes.data - reinterpret_cast<const char*>(bytes.holder.data()));
     return Tensor(h.type, h.shape, bytes.holder.slice(offset, bytes.size));
   }

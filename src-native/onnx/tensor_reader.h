@@ -19,8 +19,8 @@ struct TensorHeader {
   std::size_t bytes = 0;  ///< of the elements
 };
 TensorHeader make_header(std::string name, std::int64_t type_code, tensor::Shape shape);
-/// The tensor of these bytes, as many as the header says: viewed where they are large, aligned and have an owner, else
-/// copied.
+/// The tensor of these bytes, as many as the header says: viewed where they are large, aligned and in a mapped file,
+/// else copied, so that bytes in memory can go when they have been read.
 tensor::Tensor view_or_copy(const TensorHeader& header, const SourceBytes& bytes);
 /// Ranks, types and indices of a sparse tensor fit together.
 void check_sparse(const std::string& name, const tensor::Sparse& sparse);
@@ -28,7 +28,7 @@ void check_sparse(const std::string& name, const tensor::Sparse& sparse);
 tensor::Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, std::size_t max_bytes);
 [[noreturn]] void fail_tensor(const std::string& name, const std::string& what);
 
-/// Makes tensors of TensorProtos. Data that is large and aligned is viewed where its owner is known, other data copied.
+/// Makes tensors of TensorProtos. Data that is large and aligned is viewed in a mapped file, other data copied.
 class TensorReader {
  public:
   /// `source` holds the messages; `external` may be null where external data is refused.

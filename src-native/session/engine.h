@@ -12,6 +12,7 @@
 #include "microkernels/kernel_set.h"
 #include "provider/provider.h"
 #include "runtime/weights/weight_store.h"
+#include "session/shared_sessions.h"
 
 namespace infernode::passes {
 class Fusions;
@@ -39,6 +40,7 @@ class Engine {
   /// Filled at the first use.
   const kernel::Registry& registry() const;
   runtime::WeightStore& weights() { return *weights_; }
+  SharedSessions& shared_sessions() { return shared_sessions_; }
   /// Read from their texts at the first use, as the registry is.
   const passes::Fusions& fusions() const;
   CpuRung cpu_rung() const { return rung_; }
@@ -57,6 +59,7 @@ class Engine {
   mutable Lazy<passes::Fusions> fusions_;
   std::vector<provider::ProviderFactory> providers_;
   std::unique_ptr<runtime::WeightStore> weights_;
+  SharedSessions shared_sessions_;
   std::unique_ptr<TaskLanes> lanes_;
   std::unique_ptr<ThreadPool> pool_;  ///< ends first: its threads may be making the others
 };

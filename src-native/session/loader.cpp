@@ -1,9 +1,11 @@
 #include "session/loader.h"
 
 #include <filesystem>
+#include <functional>
 #include <new>
 #include <optional>
 
+#include "base/checked.h"
 #include "base/content_hash.h"
 #include "base/cpu_features.h"
 #include "base/path.h"
@@ -171,6 +173,21 @@ class MethodTuning {
   std::optional<runtime::Tuner> tuner_;
 };
 
+/// Large constants come to lie where those of other sessions lie that are the same.
+void share_constants(graph::Graph& graph, runtime::WeightStore& weights) {
+  for (graph::ValueId id = 0; id < static_cast<graph::ValueId>(graph.values().size()); ++id) {
+    graph::ValueInfo& value = graph.value(id);
+    if (!value.has_constant() || !value.constant.is_tensor()) continue;
+    const tensor::Tensor t = value.constant.tensor();
+    if (t.dtype() == tensor::DType::String || weights.find(t.raw()) != nullptr) continue;
+    value.constant = tensor::Tensor(t.dtype(), t.shape(), weights.share(t.buffer().slice(0, t.bytes())));
+  }
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    if (graph.node(id).removed) continue;
+    for (const auto& body : graph::subgraphs(graph.node(id))) share_constants(*body, weights);
+  }
+}
+
 class Stage {
  public:
   Stage(runtime::Profiler* profiler, const char* name)
@@ -193,7 +210,7 @@ class Stage {
 
 }  // namespace
 
-LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
+LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions& options, const Logger& logger,
                        const kernel::CancelToken* cancel, runtime::Profiler* profiler) {
   kernel::RunContext load;
   load.cancel = cancel;
@@ -211,8 +228,10 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   {
     const Stage stage(profiler, source.path.empty() ? "model_loading_array" : "model_loading_uri");
     model = read(engine, source, options, logger, load, files);
+    source.bytes = {};
   }
   load.check();
+  if (options.progress) options.progress("optimize", 0, 0);
   const Stage stage(profiler, "session_initialization");
   check_opsets(model, engine.registry(), logger);
   check_operators(model, engine.registry());
@@ -233,6 +252,11 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
   optimize(model, engine, options, logger, load, loaded);
   load.check();
   model.graph->compact();
+  share_constants(*model.graph, engine.weights());
+  const std::function<void(std::size_t, std::size_t)> built = [&options](std::size_t done, std::size_t total) {
+    const std::size_t step = ceil_div(total, std::size_t{100});
+    if (done % step == 0 || done == total) options.progress("build", done, total);
+  };
   loaded.plan =
       runtime::ExecutionPlan::build(model.graph, {.registry = &engine.registry(),
                                                   .kernels = &engine.kernels(options.float32_precision),
@@ -244,7 +268,8 @@ LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionO
                                                   .lay_out_memory = options.memory_pattern && !options.parallel,
                                                   .keep_memory = options.cpu_arena,
                                                   .check_shapes = shape_check(options),
-                                                  .load = &load});
+                                                  .load = &load,
+                                                  .built = options.progress ? &built : nullptr});
   if (cache) cache->save();
   tuning.save();
   // What runs read of the files comes back when they do; much of what loading read is packed now, or next to it.

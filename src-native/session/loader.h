@@ -23,8 +23,9 @@ struct LoadedModel {
 };
 
 /// From file to plan: read, check operators, infer, optimize, partition, save if asked, build kernels. Throws Error;
-/// `cancel` is looked at for each node. `logger` and `options` outlive the result.
-LoadedModel load_model(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
+/// `cancel` is looked at for each node. The bytes of `source` go when they have been read. `logger` and `options`
+/// outlive the result.
+LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions& options, const Logger& logger,
                        const kernel::CancelToken* cancel, runtime::Profiler* profiler);
 
 }  // namespace infernode::session

@@ -93,6 +93,11 @@ struct SessionOptions {
   /// message, logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is
   /// kept until the session is released or collected.
   LogSink log_sink{};
+  /// onProgress: Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive,
+  /// 'prepare' when the engine begins, 'optimize' when it has read the model, 'build' while kernels are made and
+  /// weights packed, 'ready' when the session is made; `loaded` and `total` count bytes, and nodes in 'build'. Of
+  /// `create` alone.
+  ProgressSink progress{};
 };
 
 /// Calls visit(key, member, names of its values | the number that stands for none) for each simple option.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +24,10 @@ struct ProviderChoice {
   std::string name{};  ///< "cpu", "cuda", "null", ...
   provider::ProviderOptions options{};
 };
+
+/// Hears how far a load is, on any thread, one call at a time: "optimize" when the model has been read, then "build"
+/// with how many nodes of how many have their kernels. It does not throw.
+using ProgressSink = std::function<void(std::string_view phase, std::size_t done, std::size_t total)>;
 
 /// The number that stands for an option that is not given: its member keeps the default.
 struct Absent {

@@ -66,7 +66,10 @@ std::shared_ptr<Session> Session::create(std::shared_ptr<Engine> engine, ModelSo
                                          const kernel::CancelToken* cancel) {
   auto state = std::make_unique<State>(std::move(engine), std::move(options));
   if (state->options.profiling) state->profiler = std::make_shared<Profiler>();
-  state->model = load_model(*state->engine, source, state->options, state->logger, cancel, state->profiler.get());
+  state->model =
+      load_model(*state->engine, std::move(source), state->options, state->logger, cancel, state->profiler.get());
+  state->options.external_data.clear();
+  state->options.progress = {};
   state->symbols = SharedSymbols(state->model.feeds);
   state->may_never_end = has_loop(state->model.plan->graph());
   constexpr std::size_t kMuch = std::size_t{1} << 20;
@@ -161,9 +164,16 @@ ProfileSummary Session::end_profiling() {
   return summary;
 }
 
+void Session::add_user() {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->released) fail(ErrorCode::Disposed, "Session already disposed.");
+  ++state_->users;
+}
+
 bool Session::release() {
   std::unique_lock lock(state_->mutex);
   if (state_->released) return false;
+  if (--state_->users > 0) return true;
   state_->released = true;
   state_->idle.wait(lock, [&] { return state_->running == 0; });
   state_->frames.clear();
@@ -172,6 +182,11 @@ bool Session::release() {
   lock.unlock();
   return_freed_memory();
   return true;
+}
+
+void Session::leave() noexcept {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->users > 1) --state_->users;
 }
 
 bool Session::released() const {

@@ -79,9 +79,13 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start_profiling();
   ProfileSummary end_profiling();
-  /// Refuses later runs, waits for those that have begun, then frees everything. Safe to call twice (false the second
-  /// time).
+  /// Another who uses this session, and is to release it. Throws Disposed where the last one has.
+  void add_user();
+  /// One user's end of it; at the last one's: refuses later runs, waits for those that have begun, then frees
+  /// everything. False where that was done before.
   bool release();
+  /// One user's end who does not wait: what is left goes with the last reference.
+  void leave() noexcept;
   bool released() const;
   /// Host bytes held: weights and pooled frames.
   std::size_t memory_bytes() const;

@@ -18,7 +18,7 @@ struct Session::State {
   State(std::shared_ptr<Engine> e, SessionOptions o);
 
   std::shared_ptr<Engine> engine;
-  const SessionOptions options;
+  SessionOptions options;  ///< without what the load alone needs, once it is over
   const Logger logger;
   LoadedModel model;
   SharedSymbols symbols;
@@ -30,6 +30,7 @@ struct Session::State {
   std::mutex mutex;  ///< guards what follows
   std::condition_variable idle;
   std::size_t running = 0;
+  std::size_t users = 1;
   bool released = false;
   std::shared_ptr<runtime::Profiler> profiler;
   /// Counts a run in and out, so that release() waits for it. Throws Disposed after release.

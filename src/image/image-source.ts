@@ -1,4 +1,7 @@
-import { fileURLToPath } from 'node:url';
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { InferenceError, typeError } from '../errors.js';
 import { bytesOf, describe, typedArrayName } from '../tensor/tensor-data.js';
@@ -68,16 +71,30 @@ interface Sharp {
   }>;
 }
 
+type SharpModule = { default: (picture: string | Uint8Array) => Sharp };
+
+/** The program's sharp: this package may be linked into the program, and then finds nothing that lies beside the link. */
+async function loadSharp(): Promise<SharpModule['default']> {
+  const name = 'sharp'; // a package that need not be there
+  try {
+    return ((await import(name)) as SharpModule).default;
+  } catch (cause) {
+    const [, program] = process.argv;
+    try {
+      const from = program === undefined ? join(process.cwd(), 'program') : realpathSync(program);
+      const path = createRequire(from).resolve(name);
+      return ((await import(pathToFileURL(path).href)) as SharpModule).default;
+    } catch (failure) {
+      const isAbsent = (failure as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND';
+      const message = 'To decode a picture, install sharp: npm install sharp. Or give pixels: { data, width, height }.';
+      throw new InferenceError('IO', message, undefined, { cause: isAbsent ? cause : failure });
+    }
+  }
+}
+
 /** A picture's pixels, turned as its EXIF data says. */
 async function decoded(picture: string | Uint8Array): Promise<Pixels> {
-  let sharp: (picture: string | Uint8Array) => Sharp;
-  try {
-    const name = 'sharp'; // a package that need not be there
-    sharp = ((await import(name)) as { default: typeof sharp }).default;
-  } catch (cause) {
-    const message = 'To decode a picture, install sharp: npm install sharp. Or give pixels: { data, width, height }.';
-    throw new InferenceError('IO', message, undefined, { cause });
-  }
+  const sharp = await loadSharp();
   try {
     const { data, info } = await sharp(picture)
       .rotate()

@@ -1,9 +1,12 @@
 /** How far a load is, as the option `onProgress` hears it. */
 export interface LoadProgress {
-  /** 'read': bytes of the model arrive; 'prepare': the engine has them and begins; 'ready': the session is made. */
-  readonly phase: 'read' | 'prepare' | 'ready';
-  /** Bytes that have arrived; 0 where the engine opens a file. */
+  /**
+   * 'read': bytes of the model arrive; 'prepare': the engine has them, or a file's name, and begins; 'optimize': it has
+   * read the model; 'build': kernels are made and weights packed; 'ready': the session is made.
+   */
+  readonly phase: 'read' | 'prepare' | 'optimize' | 'build' | 'ready';
+  /** Bytes that have arrived, 0 where the engine opens a file; in 'build' nodes of the graph that are ready to run. */
   readonly loaded: number;
-  /** Bytes of the whole model, where its source says so. */
+  /** Bytes of the whole model, where its source says so; in 'build' nodes of the graph. */
   readonly total: number | undefined;
 }

@@ -6,7 +6,8 @@ import { describe } from '../tensor/tensor-data.js';
 import type { LogListener } from './log-message.js';
 
 const severities = ['verbose', 'info', 'warning', 'error', 'fatal'] as const;
-const listeners = new Map<number, { listener: LogListener; logId: string }>();
+type Hear = (severity: number, category: string, message: string) => void;
+const listeners = new Map<number, Hear>();
 let lastKey = 0;
 const forgotten = new FinalizationRegistry<number>((key) => listeners.delete(key));
 
@@ -21,8 +22,23 @@ export function processListener(): LogListener | undefined {
 /** A number by which the addon names a listener; 0 where there is none: then messages go to stderr. */
 export function listen(listener: LogListener | undefined, logId: string): number {
   if (listener === undefined) return 0;
+  return listenTo((severity, category, message) => {
+    listener({ severity: severities[severity] ?? 'fatal', category, message, logId });
+  });
+}
+
+/** The same of a load's progress: its phase, and how much of how much is done. */
+export function listenToProgress(listener: ((phase: string, done: number, total: number) => void) | undefined): number {
+  if (listener === undefined) return 0;
+  return listenTo((_, phase, message) => {
+    const [done, total] = message.split(' ', 2).map(Number) as [number, number];
+    listener(phase, done, total);
+  });
+}
+
+function listenTo(hearIt: Hear): number {
   if (listeners.size === 0) loadNative().setLog(hear);
-  listeners.set(++lastKey, { listener, logId });
+  listeners.set(++lastKey, hearIt);
   return lastKey;
 }
 
@@ -38,10 +54,8 @@ export function flushLog(): void {
 }
 
 function hear(key: number, severity: number, category: string, message: string): void {
-  const found = listeners.get(key);
-  if (found === undefined) return;
   try {
-    found.listener({ severity: severities[severity] ?? 'fatal', category, message, logId: found.logId });
+    listeners.get(key)?.(severity, category, message);
   } catch (error) {
     queueMicrotask(() => {
       throw error; // the listener's own fault, not the run's

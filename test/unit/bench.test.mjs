@@ -34,6 +34,8 @@ describe('the options of the benchmark', () => {
       precision: 'medium',
       rounds: 3,
       seconds: 0.1,
+      seed: 1,
+      count: 40,
       json: undefined,
       readme: true,
     });
@@ -49,7 +51,7 @@ describe('the options of the benchmark', () => {
 
   it.each([
     ['--peer tvm', '--peer tvm: use ort, openvino or none'],
-    ['--set small', '--set small: use architectures, real, trees, costs or all'],
+    ['--set small', '--set small: use architectures, real, trees, costs, random or all'],
     ['--level high', '--level high: use disabled, basic, extended, layout or all'],
     ['--cpu sse', '--cpu sse: use baseline, avx2, avx512, vnni, bf16, amx or neon'],
     ['--precision low', '--precision low: use highest, high or medium'],
@@ -62,6 +64,9 @@ describe('the options of the benchmark', () => {
     ['--only (', '--only (: Invalid regular expression: /(/: Unterminated group'],
     ['--json=', '--json=: name a file, or give --json alone'],
     ['--readme --peer none', '--readme needs a peer to compare with'],
+    ['--seed 3', '--seed is for --set random'],
+    ['--set random --seed=-1', '--seed -1: use a whole number from 0'],
+    ['--set random --count 0', '--count 0: use a number of networks from 1'],
     ['--set costs --threads 1', '--threads is not for --set costs'],
     ['--set costs --cpu=avx2', '--cpu is not for --set costs'],
     ['--set costs --peer openvino', '--peer openvino is not for --set costs: use ort or none'],

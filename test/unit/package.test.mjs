@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { at, bin, root } from '../../scripts/lib/project.mjs';
+import { available } from '../fixtures/available.js';
 import { oneNode } from '../fixtures/onnx-writer.js';
 
 // Not the synchronous form: a blocked worker cannot report to vitest.
@@ -88,6 +89,20 @@ describe('the README', () => {
     writeFileSync(join(consumer, 'example.mjs'), example);
     const { stdout } = await start(process.execPath, ['example.mjs'], { cwd: consumer });
     expect(stdout).toMatch(/name: 'in'[^]*name: 'out'[^]*Float32Array\(150528\)/);
+  });
+
+  it('names a model of fetch-models --list that fits its ten lines', async (context) => {
+    const script = at('scripts', 'fetch-models.mjs');
+    const [, name] = /`node \S+fetch-models\.mjs (\S+) --as model\.onnx`/.exec(readme);
+    const list = await start(process.execPath, [script, '--list']);
+    expect(list.stdout).toMatch(new RegExp(`^${name} .*; fits the README's ten lines$`, 'm'));
+    await available(context, name, () =>
+      start(process.execPath, [script, name, '--as', 'model.onnx'], { cwd: consumer }),
+    );
+    writeFileSync(join(consumer, 'example.mjs'), /```js\n([^]*?)```/.exec(readme)[1]);
+    const { stdout, stderr } = await start(process.execPath, ['example.mjs'], { cwd: consumer });
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/name: 'x'[^]*Float32Array\(50176\)/); // 224 x 224
   });
 
   it('links to files that are there, and that the package holds', () => {

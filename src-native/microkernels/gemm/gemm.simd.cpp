@@ -1,12 +1,13 @@
 #include "microkernels/gemm/gemm.h"
 
+#include "microkernels/gemm/detail/few_columns.simd.h"
 #include "microkernels/gemm/detail/few_rows.simd.h"
 
 namespace infernode::microkernels {
 namespace {
 
-constexpr std::size_t kMaxRows = 192;           // rows of A that are packed at a time; a multiple of every kMr
-constexpr std::size_t kLda = kGemmBlockK + 16;  // spreads the rows of a packed A over the cache sets
+constexpr std::size_t kMaxRows = 192;           // rows of A that are copied at a time; a multiple of every kMr
+constexpr std::size_t kLda = kGemmBlockK + 16;  // spreads the rows of a copied A over the cache sets
 static_assert(kMaxRows % kMr == 0 && kMr * kNr <= GemmTiles::kMaxFloats && kNv <= GemmTiles::kMaxVectors);
 
 constexpr std::size_t kScratchA = kMaxRows * kLda;
@@ -75,53 +76,141 @@ void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::si
 
 // ---- Drivers ----
 
-// Rows [m0, m0 + rows) of C, all columns of the range, in blocks of K.
-void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, std::size_t n_begin, std::size_t n_end,
-                   float* scratch) noexcept {
-  float* const packed_a = scratch;
-  float* const panel = scratch + kScratchA;
-  const float* const packed_b = g.packed_b.floats();
+// What of the product a call makes at a time: a block of K, rows of A as the register tile reads them, panels of B.
+struct Block {
+  std::size_t k0, k;
+  const float* a;  // of row m0
+  std::size_t m0, rows, lda;
+  std::size_t n_begin, n_end;
+  const float* panels;  // of B, packed in this call; null: B was packed before
+  bool in_place;        // whole panels of B are read where they lie
+};
+
+constexpr std::size_t kGroup = kScratchA / kScratchB;  // panels that are packed at a time where A is read in place
+constexpr std::size_t kNearBytes = 256 << 10;          // of panels that stay near while all rows pass by
+
+// Whether rows of A are copied before they are read: others than float32, and rows that fall on the same lines of a
+// cache where many panels read them again.
+bool copies_a(const GemmArgs& g, std::size_t panels) noexcept {
+  constexpr std::size_t kSameLines = 1024, kMany = 8;
+  return g.a_type != FloatType::kF32 || g.trans_a || (g.lda % kSameLines == 0 && panels >= kMany);
+}
+
+// The register tiles of one panel, from n0 on, with rows [r0, r1) of a block.
+void multiply_tile(const GemmArgs& g, const Block& block, std::size_t n0, std::size_t r0, std::size_t r1,
+                   std::size_t tile_index, std::size_t tiles) noexcept {
   alignas(64) float tile[GemmTiles::kMaxFloats];
-  const std::size_t block = larger(gemm_block_k(g.k), std::size_t{1});
-  // Rows are dealt out evenly over the register tiles: no tile is much emptier than another.
-  const std::size_t tiles = divide_up(rows, kMr);
+  const std::size_t cols = smaller(kNr, block.n_end - n0), k = block.k;
+  const float* const a = block.a + r0 * block.lda;
+  const float* const packed = block.panels || block.in_place ? nullptr : g.packed_b.floats();
+  // The next panel comes from far away: the first tiles, that read this one from near, fetch it.
+  if (packed && n0 + kNr < block.n_end && tile_index < 2 && (tile_index == 0 || kNr > kLine)) {
+    const float* const b = packed + n0 * g.packed_b.k + block.k0 * kNr;
+    const float* const ahead = b + kNr * g.packed_b.k + tile_index * kLine;
+    kAheadTiles.accumulate[r1 - r0 - 1][tiles > 1](k, a, block.lda, b, ahead, tile);
+  } else {
+    const AccumulateTile accumulate = kTiles.accumulate[r1 - r0 - 1][divide_up(cols, kLanes) - 1];
+    if (block.in_place && cols == kNr) {
+      accumulate(k, a, block.lda, static_cast<const float*>(g.b) + block.k0 * g.ldb + n0, g.ldb, tile);
+    } else {
+      const float* const b =
+          packed ? packed + n0 * g.packed_b.k + block.k0 * kNr : block.panels + (n0 - block.n_begin) / kNr * k * kNr;
+      accumulate(k, a, block.lda, b, kNr, tile);
+    }
+  }
+  const bool first = block.k0 == 0, last = block.k0 + k == g.k;
+  finish(output_at(g, block.m0 + r0, r1 - r0, n0, cols, first, last), tile);
+}
+
+// Rows are dealt out evenly over the register tiles: no tile is much emptier than another.
+void multiply_block(const GemmArgs& g, const Block& block) noexcept {
+  const std::size_t tiles = divide_up(block.rows, kMr), panels = divide_up(block.n_end - block.n_begin, kNr);
+  const auto make = [&](std::size_t t, std::size_t n0) {
+    multiply_tile(g, block, n0, t * block.rows / tiles, (t + 1) * block.rows / tiles, t, tiles);
+  };
+  // What is read again and again is near: the panels, or the rows.
+  if (panels * block.k * kNr * sizeof(float) <= kNearBytes) {
+    for (std::size_t t = 0; t < tiles; ++t) {
+      for (std::size_t n0 = block.n_begin; n0 < block.n_end; n0 += kNr) make(t, n0);
+    }
+    return;
+  }
+  for (std::size_t n0 = block.n_begin; n0 < block.n_end; n0 += kNr) {
+    for (std::size_t t = 0; t < tiles; ++t) make(t, n0);
+  }
+}
+
+// Whole panels of a B of float32, row by row of B: rows of it lie far from each other.
+void copy_panels(const GemmArgs& g, const Block& block, std::size_t count, float* out) noexcept {
+  constexpr std::size_t kAhead = 8;  // rows
+  const float* row = static_cast<const float*>(g.b) + block.k0 * g.ldb + block.n_begin;
+  for (std::size_t p = 0; p < block.k; ++p, row += g.ldb, out += kNr) {
+    const bool more = p + kAhead < block.k;
+    for (std::size_t i = 0; i < count; ++i) {
+      const float* const from = row + i * kNr;
+      for (std::size_t v = 0; more && v < kNr; v += kLine) __builtin_prefetch(from + kAhead * g.ldb + v);
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kNv; ++v) store(out + i * block.k * kNr + v * kLanes, load(from + v * kLanes));
+    }
+  }
+}
+
+// Panels of B, of a block of K, one after the other; those that are read in place are left out.
+void pack_panels(const GemmArgs& g, const Block& block, float* out) noexcept {
+  const std::size_t whole = (block.n_end - block.n_begin) / kNr;
+  const bool copies = !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized;
+  if (copies && !block.in_place) copy_panels(g, block, whole, out);
+  const std::size_t begin = block.n_begin + (copies ? whole * kNr : 0);
+  if (begin == block.n_end) return;
+  out += (begin - block.n_begin) * block.k;
+  with_b_type(g, [&]<Stored kType>() {
+    for (std::size_t n0 = begin; n0 < block.n_end; n0 += kNr, out += block.k * kNr) {
+      const std::size_t cols = smaller(kNr, block.n_end - n0);
+      if constexpr (kIsCode<kType>) {
+        if (!g.trans_b && cols == kNr) {
+          pack_codes<kType>(*g.b_quantized, g.b, g.ldb, block.k0, block.k, n0, out);
+          continue;
+        }
+      }
+      pack_b_panel<kType>(g.b, g.ldb, g.trans_b, block.k0, block.k, n0, cols, out);
+      if (g.b_quantized) dequantize_panel(*g.b_quantized, block.k, n0, cols, out);
+    }
+  });
+}
+
+// Rows [m0, m0 + rows) of C in blocks of K: of each, groups of panels; by those, rows that stay near.
+void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, const GemmRange& range, bool copied,
+                   float* scratch) noexcept {
+  float* const panels = copied ? scratch + kScratchA : scratch;
+  const bool packed = g.packed_b.floats() != nullptr;
+  const std::size_t group = packed ? range.n_end - range.n_begin : (copied ? 1 : kGroup) * kNr;
+  const std::size_t block_k = larger(gemm_block_k(g.k), std::size_t{1});
+  Block block{};
+  block.in_place = !packed && rows <= kMr && !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized;
   std::size_t k0 = 0;
   do {
-    const std::size_t k = smaller(block, g.k - k0);
-    const bool first = k0 == 0, last = k0 + k == g.k;
-    with_type(g.a_type, [&]<Stored kType>() { pack_a<kType>(g.a, g.lda, g.trans_a, m0, rows, k0, k, packed_a, kLda); });
-    for (std::size_t n0 = n_begin; n0 < n_end; n0 += kNr) {
-      const std::size_t cols = smaller(kNr, n_end - n0);
-      const float* b = panel;
-      std::size_t ldb = kNr;
-      if (packed_b) {
-        b = packed_b + n0 * g.packed_b.k + k0 * kNr;
-      } else if (tiles == 1 && cols == kNr && !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized) {
-        b = static_cast<const float*>(g.b) + k0 * g.ldb + n0;
-        ldb = g.ldb;
-      } else {
-        with_b_type(g, [&]<Stored kType>() {
-          if constexpr (kIsCode<kType>) {
-            if (!g.trans_b && cols == kNr) return pack_codes<kType>(*g.b_quantized, g.b, g.ldb, k0, k, n0, panel);
-          }
-          pack_b_panel<kType>(g.b, g.ldb, g.trans_b, k0, k, n0, cols, panel);
-          if (g.b_quantized) dequantize_panel(*g.b_quantized, k, n0, cols, panel);
-        });
-      }
-      const std::size_t vectors = divide_up(cols, kLanes);
-      for (std::size_t t = 0; t < tiles; ++t) {
-        const std::size_t r0 = t * rows / tiles, r1 = (t + 1) * rows / tiles;
-        // The next panel comes from far away: the first tiles, that read this one from near, fetch it.
-        if (packed_b && n0 + kNr < n_end && t < 2 && (t == 0 || kNr > kLine)) {
-          const float* const ahead = b + kNr * g.packed_b.k + t * kLine;
-          kAheadTiles.accumulate[r1 - r0 - 1][tiles > 1](k, packed_a + r0 * kLda, kLda, b, ahead, tile);
-        } else {
-          kTiles.accumulate[r1 - r0 - 1][vectors - 1](k, packed_a + r0 * kLda, kLda, b, ldb, tile);
-        }
-        finish(output_at(g, m0 + r0, r1 - r0, n0, cols, first, last), tile);
+    block.k0 = k0;
+    block.k = smaller(block_k, g.k - k0);
+    if (copied)
+      with_type(g.a_type,
+                [&]<Stored kType>() { pack_a<kType>(g.a, g.lda, g.trans_a, m0, rows, k0, block.k, scratch, kLda); });
+    block.lda = copied ? kLda : g.lda;
+    const std::size_t near = copied ? rows : larger(kMaxRows, kScratchA / larger(block.k, std::size_t{1}) / kMr * kMr);
+    const std::size_t parts = divide_up(rows, near);
+    for (std::size_t n = range.n_begin; n < range.n_end; n += group) {
+      block.n_begin = n;
+      block.n_end = smaller(range.n_end, n + group);
+      block.panels = packed ? nullptr : panels;
+      if (!packed) pack_panels(g, block, panels);
+      for (std::size_t i = 0; i < parts; ++i) {
+        const std::size_t first = i * rows / parts;
+        block.m0 = m0 + first;
+        block.rows = (i + 1) * rows / parts - first;
+        block.a = copied ? scratch : static_cast<const float*>(g.a) + block.m0 * g.lda + k0;
+        multiply_block(g, block);
       }
     }
-    k0 += k;
+    k0 += block.k;
   } while (k0 < g.k);
 }
 
@@ -135,10 +224,12 @@ void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
     const GemmArgs part = rows_of(g, range);
     return with_rows(rows, [&]<std::size_t kRows>() { skinny_rows<kRows>(part, range); });
   }
-  const std::size_t blocks = divide_up(rows, kMaxRows);
-  for (std::size_t i = 0; i < blocks; ++i) {
-    const std::size_t m0 = range.m_begin + i * rows / blocks, m1 = range.m_begin + (i + 1) * rows / blocks;
-    multiply_rows(g, m0, m1 - m0, range.n_begin, range.n_end, scratch);
+  if (is_narrow(g) && divide_up(g.k, kLanes) * kLanes * g.n <= kScratchA) return narrow(g, range, scratch);
+  const bool copied = copies_a(g, divide_up(range.n_end - range.n_begin, kNr));
+  const std::size_t parts = copied ? divide_up(rows, kMaxRows) : 1;
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::size_t m0 = range.m_begin + i * rows / parts, m1 = range.m_begin + (i + 1) * rows / parts;
+    multiply_rows(g, m0, m1 - m0, range, copied, scratch);
   }
 }
 

@@ -102,13 +102,18 @@ class Evaluation {
     strided_copy(ctx_.run(), dims, {from.tensor, 0, strides}, {to, 0, dims.strides()});
   }
 
+  /// Whether the elements lie in the order of `order`, which has all of the operand's labels.
+  bool in_order(const Operand& from, const Labels& order) const {
+    const Shape dims = shape_of(order), plain = dims.strides();
+    bool so = dims.numel() == from.tensor.numel();
+    for (std::size_t i = 0; i < order.size() && so; ++i) so = dims[i] == 1 || stride(from, order[i]) == plain[i];
+    return so;
+  }
+
   /// The elements in the order of `order`, which has all of the operand's labels; no copy where they lie so already.
   Tensor arranged(const Operand& from, const Labels& order) const {
-    const Shape dims = shape_of(order), plain = dims.strides();
-    bool in_order = dims.numel() == from.tensor.numel();
-    for (std::size_t i = 0; i < order.size() && in_order; ++i)
-      in_order = dims[i] == 1 || stride(from, order[i]) == plain[i];
-    if (in_order) return from.tensor.reshaped(dims);
+    const Shape dims = shape_of(order);
+    if (in_order(from, order)) return from.tensor.reshaped(dims);
     const Tensor out = Tensor::make(from.tensor.dtype(), dims, *ctx_.run().allocator);
     copy(from, order, out);
     return out;
@@ -164,17 +169,20 @@ class Evaluation {
       out.insert(out.end(), z.begin(), z.end());
       return out;
     };
-    const Tensor x = arranged(a, join(batch, rows, summed)), y = arranged(b, join(batch, summed, columns));
+    const Labels turned = join(batch, columns, summed);  // products of float32 take these as they are
+    const bool trans = a.tensor.dtype() == DType::Float32 && in_order(b, turned);
+    const Tensor x = arranged(a, join(batch, rows, summed)),
+                 y = arranged(b, trans ? turned : join(batch, summed, columns));
     const Labels labels = join(batch, rows, columns);
     const Tensor out = Tensor::make(x.dtype(), shape_of(labels), *ctx_.run().allocator);
-    multiply(x, y, out, shape_of(batch).numel(), shape_of(rows).numel(), shape_of(columns).numel(),
+    multiply(x, y, trans, out, shape_of(batch).numel(), shape_of(rows).numel(), shape_of(columns).numel(),
              shape_of(summed).numel());
     return plain(out, labels);
   }
 
-  /// out[count, m, n] = x[count, m, k] * y[count, k, n]
-  void multiply(const Tensor& x, const Tensor& y, const Tensor& out, std::int64_t count, std::int64_t m, std::int64_t n,
-                std::int64_t k) const {
+  /// out[count, m, n] = x[count, m, k] * y[count, k, n], y [count, n, k] where `trans`: of float32 only.
+  void multiply(const Tensor& x, const Tensor& y, bool trans, const Tensor& out, std::int64_t count, std::int64_t m,
+                std::int64_t n, std::int64_t k) const {
     if (out.numel() == 0) return;
     const auto rows = static_cast<std::size_t>(m), columns = static_cast<std::size_t>(n),
                depth = static_cast<std::size_t>(k);
@@ -192,7 +200,8 @@ class Evaluation {
                                   .a = x.raw(),
                                   .lda = depth,
                                   .b = y.raw(),
-                                  .ldb = columns,
+                                  .ldb = trans ? depth : columns,
+                                  .trans_b = trans,
                                   .epilogue = {}};
       args.c = out.mutable_data<float>();
       args.ldc = columns;

@@ -100,11 +100,33 @@ bool deterministic(const Node& node, const kernel::Registry& registry) {
   return true;
 }
 
+namespace {
+
+bool holds_texts(const graph::ValueType& type) {
+  return type.elem == tensor::DType::String || (type.inner && holds_texts(*type.inner));
+}
+
+/// Whether texts are made anywhere in it: each may be as long as all before it together, and no allocator counts them.
+bool makes_texts(const Graph& graph) {
+  for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    const Node& node = graph.node(id);
+    if (node.removed) continue;
+    for (const ValueId output : node.outputs) {
+      if (output != kNoValue && holds_texts(graph.value(output).type)) return true;
+    }
+    const auto bodies = graph::subgraphs(node);
+    if (std::any_of(bodies.begin(), bodies.end(), [](const auto& body) { return makes_texts(*body); })) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<tensor::Value> evaluate_bodies(const Graph& graph, const Node& node, const PassOptions& options) {
   if (options.folding == nullptr || options.folding->time.count() <= 0) return {};
   std::size_t input_bytes = 0;
   const std::shared_ptr<Graph> alone = isolate(graph, node, *options.registry, input_bytes);
-  if (!alone) return {};
+  if (!alone || makes_texts(*alone)) return {};
   std::vector<tensor::Value> made;
   const Clock::time_point begin = Clock::now();
   bool finished = false;

@@ -5,6 +5,7 @@
 #include "kernel/inference.h"
 #include "passes/pattern_passes.h"
 #include "passes/sound_inference.h"
+#include "tensor/texts.h"
 
 namespace infernode::passes {
 
@@ -16,8 +17,9 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-/// Bytes the outputs will take where their types tell; SIZE_MAX where they do not.
-std::size_t output_bytes(const Graph& graph, const Node& node) {
+/// Bytes the outputs will take at most where their types tell, with their texts: each joins no more than one element of
+/// each input. SIZE_MAX where types do not tell.
+std::size_t output_bytes(const Graph& graph, const Node& node, const std::vector<const tensor::Value*>& inputs) {
   std::size_t total = 0;
   for (const ValueId id : node.outputs) {
     if (id == kNoValue) continue;
@@ -26,6 +28,13 @@ std::size_t output_bytes(const Graph& graph, const Node& node) {
     const auto shape = graph::to_known(*type.shape);
     if (!shape) return SIZE_MAX;
     total += tensor::byte_size(type.elem, shape->numel());
+    if (type.elem != tensor::DType::String) continue;
+    std::size_t text = 0;
+    for (const tensor::Value* input : inputs)
+      text += input != nullptr && input->is_tensor() ? tensor::longest_text(input->tensor()) : 0;
+    const auto count = static_cast<std::size_t>(shape->numel());
+    if (text > 0 && count > SIZE_MAX / 2 / text) return SIZE_MAX;
+    total += count * text;
   }
   return total;
 }
@@ -127,7 +136,7 @@ class Folder {
       inputs.push_back(&value.constant);
       input_bytes += value.constant.bytes();
     }
-    const std::size_t bytes = output_bytes(graph_, node);
+    const std::size_t bytes = output_bytes(graph_, node, inputs);
     if (holds_its_value(node)) input_bytes = bytes;
     if (bytes > (dequantizer ? options_.max_dequantized_bytes : options_.max_folded_bytes) && bytes > input_bytes)
       return {};

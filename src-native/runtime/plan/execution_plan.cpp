@@ -27,12 +27,17 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   const std::vector<int> uses = plan->count_uses();
   std::vector<std::atomic<int>> releases(g.values().size());
   HeldBytes held;
-  if (environment.held == nullptr) plan->environment_.held = &held;
+  if (environment.held == nullptr) {
+    plan->environment_.held = &held;
+  } else {
+    plan->environment_.built = nullptr;
+  }
   plan->make_steps(uses, releases);
   plan->keep_constants(uses, releases);
   plan->environment_.load = nullptr;
   plan->environment_.cache = nullptr;
   plan->environment_.tuner = nullptr;
+  plan->environment_.built = nullptr;
   plan->environment_.held = nullptr;
   for (const auto& [at, bytes] : held.sizes) plan->held_bytes_ += bytes;
   plan->find_pinned();

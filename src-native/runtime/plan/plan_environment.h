@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,6 +46,9 @@ struct PlanEnvironment {
   ShapeCheck check_shapes = ShapeCheck::Off;
   /// Asked at each node whether to go on, and for threads to make kernels on; the plan does not keep it.
   const kernel::RunContext* load = nullptr;
+  /// Hears how many steps of how many have their kernels, one call at a time; null: nobody does. Not of bodies, and the
+  /// plan does not keep it.
+  const std::function<void(std::size_t done, std::size_t total)>* built = nullptr;
   HeldBytes* held = nullptr;  ///< of the plan that this one is a body of; not kept
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/plan/step_builder.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "graph/captures.h"
 #include "provider/partitioner.h"
@@ -86,8 +87,13 @@ void StepBuilder::make_kernels(std::vector<Step>& steps) {
     (step.control_flow || !(provider.empty() || provider == "cpu") ? alone : shared).push_back(&step);
   }
   failures_.resize(steps.size());
+  std::mutex telling;
+  std::size_t built = 0;
   const auto make = [&](Step& step) {
     make_kernel_or_fail(step, failures_[static_cast<std::size_t>(&step - steps.data())]);
+    if (environment_.built == nullptr) return;
+    const std::lock_guard lock(telling);
+    (*environment_.built)(++built, steps.size());
   };
   std::atomic<std::size_t> next{0};
   const auto work = [&](std::size_t, std::size_t, std::size_t) {  // weights are of any size: one step after another

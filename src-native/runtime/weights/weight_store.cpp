@@ -1,8 +1,27 @@
 #include "runtime/weights/weight_store.h"
 
+#include <array>
+#include <cstring>
+#include <span>
+
 #include "base/error.h"
 
 namespace infernode::runtime {
+
+namespace {
+
+/// Of some of the bytes, spread over all, and their number.
+ContentHash sample_of(std::span<const std::byte> bytes) {
+  constexpr std::size_t kPiece = 64, kPieces = 64;
+  std::array<std::byte, kPiece * kPieces> some;
+  const std::size_t step = (bytes.size() - kPiece) / (kPieces - 1);
+  for (std::size_t i = 0; i < kPieces; ++i) std::memcpy(some.data() + i * kPiece, bytes.data() + i * step, kPiece);
+  ContentHash hash = content_hash(some);
+  hash.low += bytes.size();
+  return hash;
+}
+
+}  // namespace
 
 /// A packed weight and the mapping that its key points into: while the entry lives the key cannot come to mean other
 /// bytes.
@@ -25,8 +44,8 @@ std::shared_ptr<const MappedFile> WeightStore::map(const std::string& path) {
 
 tensor::Buffer WeightStore::pack(const tensor::Tensor& weight, std::string_view format,
                                  FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) {
-  const bool mapped = !weight.buffer().writable();
-  if (!mapped) return make(weight);
+  const bool mapped = !weight.buffer().writable() && find(weight.raw()) != nullptr;
+  if (!mapped) return share(make(weight));
   const std::string key = cat(reinterpret_cast<std::uintptr_t>(weight.raw()), " ", weight.to_string(), " ", format);
   {
     const std::lock_guard lock(mutex_);
@@ -47,6 +66,29 @@ tensor::Buffer WeightStore::pack(const tensor::Tensor& weight, std::string_view 
     slot = entry;
   }
   return tensor::Buffer(entry->packed.data(), entry->packed.size(), entry, {}, false);
+}
+
+tensor::Buffer WeightStore::share(tensor::Buffer bytes) {
+  constexpr std::size_t kLeast = std::size_t{16} << 10;  // others are not worth an entry
+  if (bytes.size() < kLeast || !bytes.device().is_host()) return bytes;
+  const ContentHash sample = sample_of({bytes.data(), bytes.size()});
+  std::vector<std::shared_ptr<const tensor::Buffer>> alike;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(shared_, [](const auto& item) { return item.second.expired(); });
+    for (auto [at, end] = shared_.equal_range(sample); at != end; ++at) {
+      if (auto other = at->second.lock()) alike.push_back(std::move(other));
+    }
+  }
+  for (const auto& other : alike) {
+    if (other->size() != bytes.size()) continue;
+    if (other->data() == bytes.data() || std::memcmp(other->data(), bytes.data(), bytes.size()) == 0)
+      return {other->data(), other->size(), other, {}, false};
+  }
+  const auto entry = std::make_shared<const tensor::Buffer>(std::move(bytes));
+  const std::lock_guard lock(mutex_);
+  shared_.emplace(sample, entry);
+  return {entry->data(), entry->size(), entry, {}, false};
 }
 
 std::shared_ptr<const MappedFile> WeightStore::find(const void* address) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/content_hash.h"
 #include "base/function_ref.h"
 #include "base/mapped_file.h"
 #include "tensor/tensor.h"
@@ -22,9 +23,13 @@ class WeightStore {
   std::shared_ptr<const MappedFile> find(const void* address);
 
   /// The packed form of `weight`: made once for weights that lie in a mapping of this store (they are told apart by
-  /// where they lie), for each caller anew otherwise. `format` names transformation and packing.
+  /// where they lie), for each caller anew otherwise and then shared by what is in it. `format` names transformation
+  /// and packing.
   tensor::Buffer pack(const tensor::Tensor& weight, std::string_view format,
                       FunctionRef<tensor::Buffer(const tensor::Tensor&)> make);
+  /// The same bytes in memory that all who hold them share, read only: `bytes` itself unless someone gave these before
+  /// and uses them still. Compares them with what may be the same.
+  tensor::Buffer share(tensor::Buffer bytes);
   /// Lets go of the resident pages of a mapping of this store that hold nothing but these bytes of a weight: who reads
   /// them again gets them from the file. Nothing where the weight lies elsewhere.
   void release_pages(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes);
@@ -36,6 +41,7 @@ class WeightStore {
   std::mutex mutex_;
   std::vector<std::weak_ptr<const MappedFile>> files_;
   std::map<std::string, std::weak_ptr<Packed>> packed_;
+  std::multimap<ContentHash, std::weak_ptr<const tensor::Buffer>> shared_;  ///< by a look at some of their bytes
 };
 
 }  // namespace infernode::runtime

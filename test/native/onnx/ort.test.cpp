@@ -84,7 +84,7 @@ TEST_CASE("a model in ORT format is read as it was written") {
   CHECK(after.info.metadata == before.info.metadata);
 }
 
-TEST_CASE("tensors' data lies aligned, and large data is viewed") {
+TEST_CASE("tensors' data lies aligned; what is large is viewed in a mapped file, and copied from memory") {
   graph::Model model = graph::parse_model("(float[N] x, float[64,128] w) => (y) { y = Add(x, w) }", 18);
   const tensor::Tensor w = tensor::Tensor::make(tensor::DType::Float32, {64, 128});
   for (int i = 0; i < 64 * 128; ++i) w.mutable_data<float>()[i] = static_cast<float>(i);
@@ -92,12 +92,15 @@ TEST_CASE("tensors' data lies aligned, and large data is viewed") {
   const auto bytes = onnx::write_ort_bytes(model, options());
   const tensor::Buffer buffer = tensor::host_allocator().allocate(bytes.size());
   std::memcpy(buffer.data(), bytes.data(), bytes.size());
-  const graph::Model again = onnx::read_model_bytes(buffer);
-  const tensor::Tensor& read_w = again.graph->value(again.graph->find_value("w")).constant.tensor();
-  CHECK(read_w.data<float>()[8191] == 8191);
-  CHECK(reinterpret_cast<uintptr_t>(read_w.raw()) % 64 == 0);
-  CHECK(static_cast<const std::byte*>(read_w.raw()) >= buffer.data());
-  CHECK(static_cast<const std::byte*>(read_w.raw()) < buffer.data() + buffer.size());
+  const auto owner = std::make_shared<const tensor::Buffer>(buffer);
+  for (const bool mapped : {true, false}) {
+    const graph::Model again = onnx::read_model_bytes({buffer.data(), buffer.size(), owner, {}, !mapped});
+    const tensor::Tensor& read_w = again.graph->value(again.graph->find_value("w")).constant.tensor();
+    CHECK(read_w.data<float>()[8191] == 8191);
+    CHECK(reinterpret_cast<uintptr_t>(read_w.raw()) % 64 == 0);
+    const auto* const at = static_cast<const std::byte*>(read_w.raw());
+    CHECK((at >= buffer.data() && at < buffer.data() + buffer.size()) == mapped);
+  }
 }
 
 TEST_CASE("older versions of the format are read, newer ones are refused with their number") {

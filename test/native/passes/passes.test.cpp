@@ -56,6 +56,38 @@ TEST_CASE("what folding makes is bounded, however often it doubles") {
   for (const graph::ValueInfo& value : model.graph->values()) CHECK(value.constant.bytes() <= 4096);
 }
 
+TEST_CASE("what folding makes of texts is bounded by their length, also in a loop") {
+  const auto most = [](const std::string& text) {
+    graph::Model model = parse(text, 20);
+    passes::PassOptions options;
+    options.registry = &registry();
+    options.allocator = &tensor::host_allocator();
+    options.max_folded_bytes = 100'000;
+    passes::run_basic(model, options);
+    std::size_t longest = 0;
+    for (const graph::ValueInfo& value : model.graph->values()) {
+      if (!value.constant.is_tensor() || value.constant.tensor().dtype() != DType::String) continue;
+      std::size_t bytes = 0;
+      for (const std::string& s : value.constant.tensor().span<std::string>()) bytes += s.size();
+      longest = std::max(longest, bytes);
+    }
+    return longest;
+  };
+  const std::string start = "(string[N] x) => (string[M] y) <string[1] v0 = {\"" + std::string(100, 'a') + "\"}> {";
+  for (const std::string op : {"Concat<axis = 0>", "StringConcat"}) {
+    std::string text = start;
+    for (int i = 0; i < 40; ++i) text += cat("v", i + 1, " = ", op, "(v", i, ", v", i, ") ");
+    const std::size_t longest = most(text + "y = Concat<axis = 0>(x, v40) }");
+    CHECK(longest > 1000);
+    CHECK(longest <= 200'000);
+  }
+  const std::string loop =
+      "(string[N] x) => (string[M] y) <string[1] v0 = {\"" + std::string(100, 'a') +
+      "\"}, int64 n = {40}, bool go = {1}> { v = Loop<body = b (int64 i, bool c, string[1] s) => (bool d, string[1] t) "
+      "{ d = Identity(c) t = StringConcat(s, s) }>(n, go, v0) y = Concat<axis = 0>(x, v) }";
+  CHECK(most(loop) == 100);
+}
+
 TEST_CASE("a Constant is what it holds, however large") {
   std::string values = "0";
   for (int i = 1; i < 300; ++i) values += ", 0";

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "tensor/texts.h"
 #include "tensor/value.h"
 
 using namespace infernode;
@@ -151,3 +152,9 @@ TEST_CASE("large blocks of the host begin where huge pages do, and all of their 
   }
 }
 #endif
+
+TEST_CASE("the longest text of a tensor") {
+  CHECK(longest_text(Tensor::of<std::string>({3}, {"ab", "", "abcd"})) == 4);
+  CHECK(longest_text(Tensor::of<std::string>({0}, std::span<const std::string>())) == 0);
+  CHECK(longest_text(Tensor::of<float>({1}, {1})) == 0);
+}

@@ -133,6 +133,9 @@ export class FakeSession implements NativeSession {
   graph() {
     return { nodes: [], values: [], constantBytes: [], weightBytes: 0, keptBytes: 0, arenaBytes: 0 };
   }
+  share(): string {
+    return 'double';
+  }
   release(done: Completion<undefined>): void {
     setImmediate(done, undefined, undefined);
   }
@@ -198,6 +201,10 @@ export class FakeAddon implements NativeAddon {
   }
   createSessionSync(source: string | Uint8Array, options: NativeSessionOptions): NativeSession {
     this.created.push({ source, options });
+    if (this.failure) throw this.failure;
+    return this.session;
+  }
+  openSharedSession(): NativeSession {
     if (this.failure) throw this.failure;
     return this.session;
   }

@@ -58,7 +58,7 @@ void skinny_panel(std::size_t k, const float* a, std::size_t lda, const float* b
 // C = sums of kDepth rows of B at a time, each read once from end to end.
 template <Stored kType, std::size_t kRows>
 void skinny_plain(const GemmArgs& g, const GemmRange& range) noexcept {
-  constexpr std::size_t kDepth = kRows <= 2 ? 8 : 4;
+  constexpr std::size_t kDepth = 8;
   const float* a = static_cast<const float*>(g.a);
   for (std::size_t k0 = 0; k0 < g.k; k0 += kDepth) {
     const std::size_t depth = smaller(kDepth, g.k - k0);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "microkernels/common/register_tile.simd.h"
+#include "microkernels/common/transpose_square.simd.h"
 #include "microkernels/gemm/gemm.h"
 
 // Operands of a product as the register tile reads them, whatever type they have and however they lie.
@@ -73,30 +74,24 @@ INFERNODE_SIMD Dequantizer dequantizer(const QuantizedB& q, std::size_t n0, std:
   return {load_partial(q.zeros + n0, n), load_partial(q.scales + n0, n)};
 }
 
-// out[c * ld_out + r] = x[(r0 + r) * ldx + c0 + c]
+// out[c * ld_out + r] = x[(r0 + r) * ldx + c0 + c]; rows of `out` are written in whole squares, zeros behind `rows`.
 template <Stored kType>
 void transpose_block(const void* x, std::size_t ldx, std::size_t r0, std::size_t c0, std::size_t rows, std::size_t cols,
                      float* out, std::size_t ld_out) noexcept {
-  std::size_t r = 0;
   if constexpr (kType == Stored::kF32) {
-    const float* base = static_cast<const float*>(x) + r0 * ldx + c0;
-    for (; r + 4 <= rows; r += 4) {
-      std::size_t c = 0;
-      for (; c + 4 <= cols; c += 4) transpose4(base + r * ldx + c, ldx, out + c * ld_out + r, ld_out);
-      for (; c < cols; ++c) {
-        for (std::size_t i = r; i < r + 4; ++i) out[c * ld_out + i] = base[i * ldx + c];
-      }
-    }
-    for (; r < rows; ++r) {
-      for (std::size_t c = 0; c < cols; ++c) out[c * ld_out + r] = base[r * ldx + c];
+    const float* const base = static_cast<const float*>(x) + r0 * ldx + c0;
+    for (std::size_t c = 0; c < cols; c += kSquare) {
+      for (std::size_t r = 0; r < rows; r += kSquare)
+        transpose_square(base + r * ldx + c, ldx, smaller(kSquare, rows - r), smaller(kSquare, cols - c),
+                         out + c * ld_out + r, ld_out);
     }
   } else {
-    for (; r < rows; ++r) {
+    const std::size_t filled = divide_up(rows, kSquare) * kSquare;
+    for (std::size_t r = 0; r < filled; ++r) {
       for (std::size_t c = 0; c < cols; c += kLanes) {
         float part[kLanes];
-        const std::size_t n = smaller(kLanes, cols - c);
-        const std::size_t at = (r0 + r) * ldx + c0 + c;
-        store(part, n == kLanes ? load_as<kType>(x, at) : load_partial_as<kType>(x, at, n));
+        const std::size_t n = smaller(kLanes, cols - c), at = (r0 + r) * ldx + c0 + c;
+        store(part, r >= rows ? zero() : n == kLanes ? load_as<kType>(x, at) : load_partial_as<kType>(x, at, n));
         for (std::size_t i = 0; i < n; ++i) out[(c + i) * ld_out + r] = part[i];
       }
     }
@@ -114,27 +109,44 @@ void pack_a(const void* a, std::size_t lda, bool trans, std::size_t m0, std::siz
   }
 }
 
+// kSquare zeros.
+INFERNODE_SIMD void fill_square_row(float* out) noexcept {
+  if constexpr (kSquare == kLanes) {
+    store(out, zero());
+  } else {
+    for (std::size_t i = 0; i < kSquare; ++i) out[i] = 0.0f;
+  }
+}
+
 // One panel: out[p * kNr + c] = B[k0 + p][n0 + c], zero for c >= cols.
 template <Stored kType>
 void pack_b_panel(const void* b, std::size_t ldb, bool trans, std::size_t k0, std::size_t k, std::size_t n0,
                   std::size_t cols, float* out) noexcept {
+  static_assert(kNr % kSquare == 0);
   if (trans) {
     transpose_block<kType>(b, ldb, n0, k0, cols, k, out, kNr);
-    if (cols < kNr) {
-      for (std::size_t p = 0; p < k; ++p) {
-        for (std::size_t c = cols; c < kNr; ++c) out[p * kNr + c] = 0.0f;
-      }
+    const std::size_t filled = divide_up(cols, kSquare) * kSquare;
+    for (std::size_t p = 0; filled < kNr && p < k; ++p) {
+      for (std::size_t c = filled; c < kNr; c += kSquare) fill_square_row(out + p * kNr + c);
     }
     return;
   }
+  if (cols == kNr) {
+    for (std::size_t p = 0; p < k; ++p, out += kNr) {
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kNv; ++v)
+        store(out + v * kLanes, load_as<kType>(b, (k0 + p) * ldb + n0 + v * kLanes));
+    }
+    return;
+  }
+  const std::size_t whole = cols / kLanes, left = cols % kLanes;
   for (std::size_t p = 0; p < k; ++p, out += kNr) {
     const std::size_t row = (k0 + p) * ldb + n0;
-    if (cols == kNr) {
-      INFERNODE_UNROLL
-      for (std::size_t v = 0; v < kNv; ++v) store(out + v * kLanes, load_as<kType>(b, row + v * kLanes));
-    } else {
-      copy_as<kType>(b, row, cols, out);
-      for (std::size_t c = cols; c < kNr; ++c) out[c] = 0.0f;
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kNv; ++v) {
+      store(out + v * kLanes, v < whole                ? load_as<kType>(b, row + v * kLanes)
+                              : v == whole && left > 0 ? load_partial_as<kType>(b, row + v * kLanes, left)
+                                                       : zero());
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -143,4 +144,76 @@ TEST_CASE("threads that pack at once end up with one") {
   }
   for (std::thread& thread : threads) thread.join();
   for (const tensor::Buffer& slot : packed) CHECK(slot.data() == packed[0].data());
+}
+
+namespace {
+
+tensor::Buffer noise_of(std::size_t bytes, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const tensor::Buffer buffer = tensor::host_allocator().allocate(bytes);
+  std::generate_n(buffer.data(), bytes, [&] { return static_cast<std::byte>(random()); });
+  return buffer;
+}
+
+constexpr std::size_t kMuch = 100'000;
+
+}  // namespace
+
+TEST_CASE("equal bytes lie in one place while someone has them") {
+  WeightStore store;
+  auto first = store.share(noise_of(kMuch, 1));
+  const auto second = store.share(noise_of(kMuch, 1));
+  CHECK(second.data() == first.data());
+  CHECK_FALSE(second.writable());
+  CHECK(store.share(noise_of(kMuch, 2)).data() != first.data());
+  CHECK(store.share(noise_of(kMuch + 1, 1)).data() != first.data());
+  const auto own = noise_of(kMuch, 3);
+  CHECK(store.share(own).data() == own.data());
+  CHECK(store.share(own).data() == own.data());
+}
+
+TEST_CASE("bytes that differ in any one place lie apart") {
+  WeightStore store;
+  const auto first = store.share(noise_of(kMuch, 1));
+  for (std::size_t at = 0; at < kMuch; at += 3333) {
+    const auto other = noise_of(kMuch, 1);
+    other.data()[at] ^= std::byte{1};
+    CHECK(store.share(other).data() == other.data());
+  }
+}
+
+TEST_CASE("shared bytes go with the last who has them") {
+  WeightStore store;
+  const auto buffer = noise_of(kMuch, 1);
+  const long before = buffer.use_count();
+  {
+    const auto shared = store.share(buffer);
+    CHECK(buffer.use_count() > before);
+  }
+  CHECK(buffer.use_count() == before);
+}
+
+TEST_CASE("weights in memory share their packed form by what is in it") {
+  WeightStore store;
+  const std::int64_t n = 200;
+  const auto weight = [&](std::uint32_t seed) {
+    return Tensor(tensor::DType::Float32, {n, n}, noise_of(4 * n * n, seed));
+  };
+  int made = 0;
+  const auto first = pack(store, weight(1), "f", made);
+  CHECK(pack(store, weight(1), "f", made).data() == first.data());
+  CHECK(pack(store, weight(2), "f", made).data() != first.data());
+  CHECK(made == 3);
+}
+
+TEST_CASE("threads share the same bytes") {
+  WeightStore store;
+  std::vector<tensor::Buffer> all(8);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    threads.emplace_back([&, t] { all[t] = store.share(noise_of(kMuch, static_cast<std::uint32_t>(t % 2))); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t t = 0; t < all.size(); ++t) CHECK(all[t].data()[0] == noise_of(1, t % 2).data()[0]);
+  CHECK(store.share(noise_of(kMuch, 0)).data() != store.share(noise_of(kMuch, 1)).data());
 }

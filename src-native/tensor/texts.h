@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+
+#include "tensor/tensor.h"
+
+namespace infernode::tensor {
+
+/// Bytes of the longest element of a tensor of strings; 0 for every other type, and without elements.
+std::size_t longest_text(const Tensor& tensor);
+
+}  // namespace infernode::tensor

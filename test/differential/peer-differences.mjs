@@ -1,0 +1,59 @@
+// Where onnxruntime-node differs from the standard, or from what docs/differences.md says this engine does.
+import { readsOf } from './generate.mjs';
+import { decode, isFloat, isInteger } from './numbers.mjs';
+
+const plainOf = (name, { initializers, nodes }, known) =>
+  known[name] ??
+  initializers.find((each) => each.name === name) ??
+  nodes.find(({ outputs }) => outputs[0] === name)?.attributes?.value;
+/** Whether a node reads NaN or an infinity. */
+const reads = (test) => (node, graph, known) =>
+  node.inputs.some((name) => {
+    const value = plainOf(name, graph, known);
+    return value && isFloat(value.type) && decode(value).some((number) => test(number));
+  });
+const beyond = reads((number) => !Number.isFinite(number));
+const first =
+  (test) =>
+  ({ inputs }, graph, known) => {
+    const value = plainOf(inputs[0], graph, known);
+    return value && !Array.isArray(value) && test(value);
+  };
+const whole = first(({ type }) => isInteger(type));
+const double = first(({ type }) => type === 'float64');
+const nothing = first(({ dims }) => dims.includes(0));
+
+/** @type {{ op: string | RegExp, when?: (node: object, graph: object, known: object) => boolean, reason: string }[]} */
+export const peerDifferences = [
+  { op: 'StringSplit', reason: 'without a delimiter it splits at spaces only; with one an empty string has no piece' },
+  { op: 'Softsign', when: beyond, reason: 'NaN of an infinity, whose limit is 1 or -1' },
+  {
+    op: 'LogSoftmax',
+    when: beyond,
+    reason: 'of float64 NaN and infinities stay where they are instead of making all NaN',
+  },
+  {
+    op: /^Reduce(Sum|Prod|L1|SumSquare)$/,
+    when: whole,
+    reason: 'integers that overflow saturate, where numpy wraps around',
+  },
+  { op: /^Reduce/, when: nothing, reason: 'over dims of 0 the result may have the dims of the input' },
+  { op: 'Gelu', when: double, reason: 'constants of the tanh form are rounded to float32' },
+  { op: 'Shrink', when: double, reason: 'float64 is computed as float32' },
+];
+
+/** Whether a known difference may explain that of an output: a node that it depends on is in the list. */
+export function knownOfPeer(graph, output, known) {
+  const needed = new Set([output]);
+  for (const node of [...graph.nodes].reverse()) {
+    if (!node.outputs.some((name) => needed.has(name))) continue;
+    readsOf(node).forEach((name) => needed.add(name));
+    if (
+      peerDifferences.some(
+        ({ op, when }) => (op.test?.(node.op) ?? op === node.op) && (!when || when(node, graph, known)),
+      )
+    )
+      return true;
+  }
+  return false;
+}
