@@ -39,6 +39,23 @@ def gpt(seed, real="float"):
             "a = Tanh(z) logits = MatMul(a, W) }")
 
 
+def transformer(seed):
+    """A decoder as onnxruntime's converter fuses it: two layers of attention with a past, and what lies between."""
+    d = Draw(seed)
+    f = lambda *shape, scale=1.0: d.floats(*shape, scale=scale).round(2)
+    values = dict(E=f(WORDS, 4), P=f(16, 4, scale=0.7), W=f(4, WORDS, scale=2), gain=f(4), shift=f(4))
+    caches, body = [], "e = Gather(E, input_ids) q = Gather(P, position_ids) h0 = Add(e, q) "
+    for i in range(2):
+        values |= {f"A{i}": f(4, 12), f"a{i}": f(12), f"F{i}": f(4, 4), f"f{i}": f(4)}
+        caches.append(f"float[2,b,2,%s,2] %s_{i}")
+        body += (f"n{i}, present_{i} = com.microsoft.Attention<num_heads = 2, unidirectional = 1>(h{i}, A{i}, a{i}, attention_mask, past_{i}) "
+                 f"s{i} = com.microsoft.SkipLayerNormalization(h{i}, n{i}, gain, shift) m{i} = MatMul(s{i}, F{i}) "
+                 f"g{i} = com.microsoft.FastGelu(m{i}, f{i}) h{i + 1} = Add(s{i}, g{i}) ")
+    past, present = (", ".join(c % names for c in caches) for names in (("p", "past"), ("t", "present")))
+    return (f"g (int32[b,s] input_ids, int32[b,s] position_ids, int32[b,t] attention_mask, {past}) => (float[b,s,{WORDS}] logits, {present}) "
+            f"<{initializers(**values)}> {{ {body}logits = MatMul(h2, W) }}")
+
+
 class T5:
     """An encoder, which also runs the decoder's first tokens where it is `old`, and a decoder. `speech`: the encoder
     takes sound, and no mask; `whole`: the decoder is declared to take any number of tokens, and is given all."""
@@ -164,6 +181,9 @@ def main():
            repetition_penalty=number(1.3, f32), seed=number(5))
 
     one = lambda seed, **more: dict(decoder=gpt(seed, **more), model_type=0)
+    fused = dict(decoder=transformer(20), model_type=0)
+    beams("a decoder of fused operators", fused, beam_inputs(), scores=False)
+    beams("a decoder of fused operators, a mask", fused, beam_inputs(mask=np.array([[0, 1, 1], [1, 1, 1]], i32)), scores=False)
     beams("three beams", one(21), beam_inputs())
     beams("stops early", one(22), beam_inputs(), early_stopping=1)
     beams("long ones are welcome", one(23), beam_inputs(length_penalty=2.0), scores=False, early_stopping=1)
