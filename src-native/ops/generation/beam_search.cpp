@@ -98,29 +98,29 @@ class BeamSearch final : public kernel::Kernel {
     const std::size_t batch = all.size(), beams = text.rows() / batch, n = text.vocabulary(), prompt = text.length();
     std::vector<float> sums(text.rows(), -1e9f);  // beams of a prompt begin alike: the first alone counts
     for (std::size_t b = 0; b < batch; ++b) sums[b * beams] = 0;
-    std::vector<Beams::Next> next(beams);
     std::vector<std::size_t> parents(text.rows());
     std::vector<std::int32_t> tokens(text.rows());
     const Tensor scores =
         ctx.wants_output(2) ? ctx.output(2, Shape{dim(most - prompt), dim(batch), dim(beams), dim(n)}) : Tensor();
     const RealOutput<float> store(ctx, kernels_, scores);
     if (scores) std::fill_n(store.data(), scores.numel(), 0.0f);
-    for (bool going = true; going && text.length() < most;) {
+    while (text.length() < most) {
       const std::size_t step = text.length() - prompt;
       add_probabilities(ctx, text, rules, batch, step == 0, sums);
       if (scores) std::copy_n(text.logits(), text.rows() * n, store + step * text.rows() * n);
-      going = false;
-      for (std::size_t b = 0; b < batch; ++b) {
-        all[b].advance(
-            {text.logits() + b * beams * n, beams * n}, [&](std::size_t beam) { return text.tokens(b * beams + beam); },
-            next);
-        going = going || !all[b].done();
-        for (std::size_t k = 0; k < beams; ++k) {
-          const std::size_t r = b * beams + k;
-          sums[r] = next[k].sum, parents[r] = b * beams + next[k].parent, tokens[r] = next[k].token;
+      ctx.parallel_for(batch, static_cast<double>(beams * n) * 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+        std::vector<Beams::Next> next(beams);
+        for (std::size_t b = begin; b < end; ++b) {
+          all[b].advance(
+              {text.logits() + b * beams * n, beams * n},
+              [&](std::size_t beam) { return text.tokens(b * beams + beam); }, next);
+          for (std::size_t k = 0; k < beams; ++k) {
+            const std::size_t r = b * beams + k;
+            sums[r] = next[k].sum, parents[r] = b * beams + next[k].parent, tokens[r] = next[k].token;
+          }
         }
-      }
-      if (!going) break;
+      });
+      if (std::all_of(all.begin(), all.end(), [](const Beams& b) { return b.done(); })) break;
       text.step(tokens, parents, text.length() + 1 < most);
     }
     for (std::size_t b = 0; b < batch; ++b) {
