@@ -7,15 +7,9 @@ import { join, resolve } from 'node:path';
 import { cmakeBuild } from './lib/live.mjs';
 import { at, runMain } from './lib/project.mjs';
 
-const head = `# Operators
-
-What the CPU provider runs: each operator with the versions it changed in, and the element types that its newest version takes.
-Written by \`node scripts/operators.mjs\`.
-`;
-
 runMain(async () => {
   const folder = resolve(process.argv[2] ?? at('build'));
   await cmakeBuild(folder, ['--target', 'infernode_operators']);
-  const table = execFileSync(join(folder, 'src-native', 'tools', 'infernode_operators'), { encoding: 'utf8' });
-  writeFileSync(at('docs', 'operators.md'), head + table);
+  const program = join(folder, 'src-native', 'tools', 'infernode_operators');
+  writeFileSync(at('docs', 'operators.md'), execFileSync(program, { encoding: 'utf8' }));
 });

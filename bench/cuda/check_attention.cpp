@@ -47,6 +47,46 @@ void random_sizes(Random& r, AttentionProblem& a) {
   a.window = a.causal && r.chance(30) ? r.in(1, 150) : 0;
 }
 
+/// The last of the keys and values become new ones, which lie where they are, and all are to be written elsewhere.
+void random_join(Random& r, Device& device, Arena& arena, AttentionProblem& a) {
+  AttentionJoin join;
+  join.past = r.in(0, a.keys - 1);
+  join.past_given = r.chance(50);
+  const auto behind = [&](const Heads& h) {
+    return Heads{h.address + static_cast<DevicePtr>(join.past * h.at.row * 2), h.at};
+  };
+  join.k = behind(a.k), join.v = behind(a.v);
+  const HeadStrides at{a.d, a.keys * a.d, a.kv_heads * a.keys * a.d};
+  const auto bytes = static_cast<std::size_t>(a.batch * at.batch * 2);
+  for (Heads* to : {&join.all_k, &join.all_v}) {
+    *to = {arena.take(bytes), at};
+    device.fill(to->address, 0xff, bytes);
+  }
+  a.join = join;
+  if (attention_choices(device.target(), a).empty()) a.join.reset();
+}
+
+/// Whether the heads that a kernel joined are those that it read.
+bool is_joined(Device& device, const AttentionProblem& a, const Heads& from, const Heads& all) {
+  const auto read = [&](const Heads& h) {
+    std::vector<std::uint16_t> v(static_cast<std::size_t>(a.batch * h.at.batch));
+    device.download(v.data(), h.address, v.size() * 2);
+    return v;
+  };
+  const std::vector<std::uint16_t> x = read(from), y = read(all);
+  for (std::int64_t b = 0; b < a.batch; b++) {
+    for (std::int64_t h = 0; h < a.kv_heads; h++) {
+      for (std::int64_t i = 0; i < a.keys * a.d; i++) {
+        const auto at = [&](const HeadStrides& s) {
+          return static_cast<std::size_t>(b * s.batch + h * s.head + i / a.d * s.row + i % a.d);
+        };
+        if (x[at(from.at)] != y[at(all.at)]) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 bool check_attention(Device& device, Arena& arena, int problems, std::uint32_t seed) {
@@ -91,6 +131,7 @@ bool check_attention(Device& device, Arena& arena, int problems, std::uint32_t s
     ref.ref = c.ref;
     ref.scale = a.scale;
     device.launch(elementwise("reference_attention", ref, a.batch * a.heads * a.queries));
+    if (a.type != Element::f32 && a.d == a.dv && r.chance(70)) random_join(r, device, arena, a);
     const std::vector<AttentionChoice> choices = attention_choices(device.target(), a);
     for (int j = 0; j < 4; j++) {
       const AttentionChoice k =
@@ -102,10 +143,16 @@ bool check_attention(Device& device, Arena& arena, int problems, std::uint32_t s
       }
       poison(device, o);
       device.launch(plan_attention(device.target(), a, k));
-      const std::string group = std::string(k.tensor_cores ? "mma" : "simt") + std::to_string(k.head) + "/" +
-                                std::to_string(k.rows) + "/" + std::to_string(int(a.type));
+      Difference d = compare(device, o);
+      if (a.join && !(is_joined(device, a, a.k, a.join->all_k) && is_joined(device, a, a.v, a.join->all_v)))
+        d.missing = 1;
+      const std::string group = std::string(a.join           ? "join"
+                                            : k.tensor_cores ? "mma"
+                                                             : "simt") +
+                                std::to_string(k.head) + "/" + std::to_string(k.rows) + "/" +
+                                std::to_string(int(a.type));
       const double limit = a.type == Element::f16 ? 1.5e-3 : a.type == Element::bf16 ? 1e-2 : 3e-6;
-      tally.add(compare(device, o), limit, group, describe(a, k));
+      tally.add(d, limit, group, describe(a, k));
     }
   }
   return tally.report();

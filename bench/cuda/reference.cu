@@ -49,6 +49,32 @@ __device__ double finished(double sum, const ReferenceEpilogue& e, std::int64_t 
   return e.residual_last ? v + r : v;
 }
 
+/// What becomes of an element of a row: (x - mean) * factor.
+struct RowState {
+  double mean = 0, factor = 1;
+};
+
+__device__ RowState state_of(const ReferenceGemm& p, std::int64_t a) {
+  RowState s;
+  if (p.norm_scale == 0) return s;
+  double sum = 0, squares = 0;
+  for (std::int64_t k = 0; k < p.k; k++) sum += load_element(p.a, p.a_type, a + k * p.a_k);
+  if (!p.norm_no_mean) s.mean = sum / static_cast<double>(p.k);
+  for (std::int64_t k = 0; k < p.k; k++) {
+    const double d = load_element(p.a, p.a_type, a + k * p.a_k) - s.mean;
+    squares += d * d;
+  }
+  s.factor = 1 / sqrt(squares / static_cast<double>(p.k) + p.norm_epsilon);
+  return s;
+}
+
+__device__ double normalized(const ReferenceGemm& p, const RowState& s, double x, std::int64_t k) {
+  if (p.norm_scale == 0) return x;
+  const double bias = p.norm_bias ? load_element(p.norm_bias, p.a_type, k) : 0;
+  const auto y = static_cast<float>((x - s.mean) * s.factor * load_element(p.norm_scale, p.a_type, k) + bias);
+  return p.a_type == Element::f16 ? unpack_f16(pack_f16(y, 0)).x : unpack_bf16(pack_bf16(y, 0)).x;
+}
+
 }  // namespace
 }  // namespace infernode::cuda::bench
 
@@ -77,8 +103,10 @@ extern "C" __global__ void reference_gemm(const __grid_constant__ ReferenceGemm 
   const std::int64_t a = b0 * p.a_batch[0] + b1 * p.a_batch[1] + m * p.a_row;
   const std::int64_t b = b0 * p.b_batch[0] + b1 * p.b_batch[1] + n * p.b_row;
   double sum = 0;
+  const RowState row = state_of(p, a);
   for (std::int64_t k = 0; k < p.k; k++) {
-    sum += static_cast<double>(load_element(p.a, p.a_type, a + k * p.a_k)) * load_element(p.b, p.b_type, b + k * p.b_k);
+    const double x = normalized(p, row, load_element(p.a, p.a_type, a + k * p.a_k), k);
+    sum += x * load_element(p.b, p.b_type, b + k * p.b_k);
   }
   reinterpret_cast<double*>(p.ref)[i] = finished(sum, p.e, m, n, b0, b1);
 }

@@ -25,13 +25,16 @@ struct ReferenceEpilogue {
   float alpha, a, b;
 };
 
-/// ref[batch][m][n] in float64.
+/// ref[batch][m][n] in float64. With a scale, rows of A are normalized first, and rounded to A's type.
 struct ReferenceGemm {
   std::uint64_t a, b, ref;
   Element a_type, b_type;
   std::int64_t a_row, a_k, a_batch[2], b_row, b_k, b_batch[2];
   std::int64_t m, n, k, batch[2];
   ReferenceEpilogue e;
+  std::uint64_t norm_scale = 0, norm_bias = 0;
+  float norm_epsilon = 0;
+  std::int32_t norm_no_mean = 0;
 };
 
 /// ref[pixel][group * outputs + output]; weights [group outputs][tap][channels] without padding.

@@ -16,8 +16,9 @@ using tensor::Tensor;
 
 class CudaProvider final : public provider::Provider {
  public:
-  CudaProvider(std::shared_ptr<Device> device, const Options& options)
+  CudaProvider(std::shared_ptr<Device> device, const Options& options, const Logger& logger)
       : options_(options),
+        logger_(logger),
         device_(std::move(device)),
         memory_(Memory::create(device_, options.memory)),
         pinned_(Memory::create(device_, {.kind = MemoryKind::PinnedHost})),
@@ -46,7 +47,8 @@ class CudaProvider final : public provider::Provider {
                                                         .registry = *registry_,
                                                         .graph = std::move(graph),
                                                         .order = std::move(order),
-                                                        .capture = options_.capture},
+                                                        .capture = options_.capture,
+                                                        .kernel_times = kernel_times()},
                                             options_.precision.value_or(precision));
   }
 
@@ -75,6 +77,7 @@ class CudaProvider final : public provider::Provider {
   }
 
  private:
+  std::optional<Logger> kernel_times() const { return options_.kernel_times ? std::optional(logger_) : std::nullopt; }
   /// A copy of the graph after the fusions of level 2 and the provider's own.
   std::shared_ptr<const graph::Graph> fused(const graph::Graph& graph) const {
     graph::Model model;
@@ -90,6 +93,7 @@ class CudaProvider final : public provider::Provider {
   }
 
   const Options options_;
+  const Logger logger_;
   const LoweringTable lowerings_;
   std::shared_ptr<Device> device_;
   std::shared_ptr<Memory> memory_, pinned_;
@@ -132,7 +136,7 @@ void register_cuda(std::vector<ProviderFactory>& factories) {
                            fail(ErrorCode::ProviderUnavailable,
                                 "provider 'cuda' cannot start: this build has no CUDA kernels. Use 'cpu'.");
                          }
-                         return std::make_shared<cuda::CudaProvider>(devices->open(options.device_id), options);
+                         return std::make_shared<cuda::CudaProvider>(devices->open(options.device_id), options, logger);
                        },
                        devices_of_cuda});
 }

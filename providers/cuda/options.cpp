@@ -71,6 +71,8 @@ Options read_options(const provider::ProviderOptions& given, const Logger& logge
       options.memory.next_power_of_two = value == "kNextPowerOfTwo";
     } else if (key == "enable_cuda_graph") {
       options.capture = flag(key, value);
+    } else if (key == "kernel_times") {
+      options.kernel_times = flag(key, value);
     } else if (key == "use_tf32") {
       if (flag(key, value)) options.precision = microkernels::Float32Precision::kMedium;
     } else if (contains(kMissing, key)) {

@@ -12,7 +12,8 @@ namespace infernode::cuda {
 struct Options {
   int device_id = 0;
   MemoryOptions memory;
-  bool capture = true;  ///< enable_cuda_graph: runs that repeat replay a captured graph; on unless switched off
+  bool capture = true;        ///< enable_cuda_graph: runs that repeat replay a captured graph; on unless switched off
+  bool kernel_times = false;  ///< kernel_times: each plan that is captured is written to the log with what it takes
   /// use_tf32: float32 products round what they multiply; otherwise the session's float32MatmulPrecision counts.
   std::optional<microkernels::Float32Precision> precision;
 };

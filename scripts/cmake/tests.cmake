@@ -1,19 +1,32 @@
 # One executable per folder: test/native/<folder>/**/*.cpp is test_<folder>. It links the folders of the ladder that
 # its files include, so that a test builds no more of the engine than it uses.
 
+set(tests_root ${CMAKE_SOURCE_DIR}/test/native)
+file(GLOB_RECURSE all_tests CONFIGURE_DEPENDS RELATIVE ${tests_root} ${tests_root}/*.cpp)
+set(test_folders ${all_tests})
+list(FILTER test_folders INCLUDE REGEX "/.*\\.test\\.cpp$")
+list(TRANSFORM test_folders REPLACE "/.*" "")
+list(REMOVE_DUPLICATES test_folders)
+if(NOT TARGET infernode_provider_cuda)
+  list(REMOVE_ITEM test_folders cuda)
+endif()
+if(NOT test_folders)
+  return()
+endif()
+
 # The system's doctest, or the one that scripts/setup.mjs fetched.
 set(doctest_hints ${INFERNODE_CACHES})
 list(TRANSFORM doctest_hints APPEND /doctest/usr/include)
 find_path(DOCTEST_INCLUDE_DIR doctest/doctest.h HINTS ${doctest_hints})
 if(NOT DOCTEST_INCLUDE_DIR)
-  message(WARNING "doctest/doctest.h not found: native tests are not built (node scripts/setup.mjs fetches it)")
+  set(missing "native tests need doctest/doctest.h: run  node scripts/setup.mjs  (or install doctest), then configure again")
+  message(WARNING "${missing}")
+  foreach(folder IN LISTS test_folders)  # whoever asks for one is told
+    add_custom_target(test_${folder} COMMAND ${CMAKE_COMMAND} -E echo "${missing}" COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
+  endforeach()
   return()
 endif()
 
-set(tests_root ${CMAKE_SOURCE_DIR}/test/native)
-if(NOT EXISTS ${tests_root}/main.cpp)
-  return()
-endif()
 add_library(infernode_test_main OBJECT ${tests_root}/main.cpp)
 target_include_directories(infernode_test_main SYSTEM PUBLIC ${DOCTEST_INCLUDE_DIR})
 target_include_directories(infernode_test_main PUBLIC ${tests_root})
@@ -48,15 +61,6 @@ function(infernode_includes variable)
   endwhile()
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
-
-file(GLOB_RECURSE all_tests CONFIGURE_DEPENDS RELATIVE ${tests_root} ${tests_root}/*.cpp)
-set(test_folders ${all_tests})
-list(FILTER test_folders INCLUDE REGEX "/.*\\.test\\.cpp$")
-list(TRANSFORM test_folders REPLACE "/.*" "")
-list(REMOVE_DUPLICATES test_folders)
-if(NOT TARGET infernode_provider_cuda)
-  list(REMOVE_ITEM test_folders cuda)
-endif()
 
 foreach(folder IN LISTS test_folders)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${tests_root}/${folder}/*.cpp)

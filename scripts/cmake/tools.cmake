@@ -26,7 +26,7 @@ set(wuffs_hints ${INFERNODE_CACHES})
 list(TRANSFORM wuffs_hints APPEND /pywuffs-2.0.1/pywuffs-2.0.1/libs/wuffs/release/c)
 find_path(WUFFS_INCLUDE_DIR wuffs-unsupported-snapshot.c HINTS ${wuffs_hints})
 if(NOT WUFFS_INCLUDE_DIR)
-  message(WARNING "Wuffs not found: PNG, JPEG and Deflate will not be decoded (node scripts/setup.mjs fetches it)")
+  message(FATAL_ERROR "Wuffs (wuffs-unsupported-snapshot.c) not found: run  node scripts/setup.mjs  or pass -DWUFFS_INCLUDE_DIR=")
 endif()
 
 # infernode_find_header(<variable> <header> <package>...): an include folder of an npm package, or of the system.

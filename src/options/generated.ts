@@ -192,6 +192,11 @@ export interface CudaExecutionProviderOption {
    */
   enableCudaGraph?: boolean;
   /**
+   * Writes to the log (at `info`) which kernels a repeated run launches and how long each takes alone. Slows that run
+   * down. Default: 'false'. Throws TypeError.
+   */
+  kernelTimes?: boolean;
+  /**
    * float32 products round what they multiply to TF32, as with `float32MatmulPrecision: 'medium'`. Default: 'false'.
    * Throws TypeError.
    */

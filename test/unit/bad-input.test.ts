@@ -143,6 +143,36 @@ describe.runIf(ours)('feeds', () => {
     await session.release();
   });
 
+  it('of a model, beyond 2^53, are said as they are', async () => {
+    const dims = [2 ** 60, 0];
+    const weight = { name: 'w', type: 'float32', dims, data: new Float32Array(0) } as const;
+    const session = await create(
+      model({
+        nodes: [node('Identity', ['w'], ['y']), node('Identity', ['x'], ['z'])],
+        inputs: [info('x', 'float32', dims)],
+        outputs: [info('y', 'float32', ['a', 'b']), info('z', 'float32', ['c', 0])],
+        initializers: [weight],
+      }),
+    );
+    expect(session.inputMetadata[0].shape).toEqual([String(2n ** 60n), 0]);
+    const wrong = await failureOf(() => session.run({ x: tensor('float32', new Float32Array(0), [3, 0]) }));
+    expect(wrong).toMatchObject({ code: 'SHAPE_MISMATCH', message: expect.stringMatching(/Expected: 1152921504606846976/) }); // prettier-ignore
+    await session.release();
+    const constant = await create(
+      model({
+        nodes: [node('Identity', ['w'], ['y'])],
+        outputs: [info('y', 'float32', ['a', 'b'])],
+        initializers: [weight],
+      }),
+    );
+    const error = await failureOf(() => constant.run({}));
+    expect(error).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining('[1152921504606846976,0]'),
+    });
+    await constant.release();
+  });
+
   it('beyond what a model takes are named with what it takes', async () => {
     const session = await create(oneNode('Identity', [info('pixel_values')], [y]));
     const error = await failureOf(() => session.run({ pixel_value: floats([1, 2]), other: floats([1]) }));
@@ -269,12 +299,20 @@ describe.runIf(ours)('a run that asks for too much', () => {
     expect({ stdout, status }).toEqual({ stdout: 'OUT_OF_MEMORY\ntrue\n', status: 0 });
   });
 
-  it('of memory within a limit of its own', async () => {
+  it('of memory within a limit of its own, by an error that names the node', async () => {
     const session = await create(fill, { memoryLimit: 1 << 20 });
     const error = await failureOf(() => session.run({ s: int64s(1 << 20) }));
-    expect(error).toMatchObject({ code: 'OUT_OF_MEMORY' });
+    expect(error).toMatchObject({ code: 'OUT_OF_MEMORY', node: 'fill', opType: 'ConstantOfShape' });
+    expect(error.message).toMatch(
+      /'fill': the run asked for 4194304 bytes while 0 of the 1048576 bytes of its memoryLimit/,
+    );
     expect((await session.run({ s: int64s(3) })).y.dims).toEqual([3]);
     await session.release();
+    const nameless = oneNode('ConstantOfShape', [info('s', 'int64', ['n'])], [info('y', 'float32', undefined)]);
+    const other = await create(nameless, { memoryLimit: 1 << 20 });
+    const { message } = await failureOf(() => other.run({ s: int64s(1 << 20) }));
+    expect(message).toMatch(/ConstantOfShape producing 'y': the run asked for 4194304 bytes/);
+    await other.release();
   });
 
   it('of time ends at its deadline', async () => {

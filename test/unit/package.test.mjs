@@ -227,6 +227,7 @@ describe.runIf(process.platform === 'linux')('the addon', () => {
         (name) => !/^(napi_|node_api_)|@GLIBC|^(__gmon_start__|_ITM_|__cxa_(finalize|pure_virtual)$)/.test(name),
       ),
     ).toEqual([]);
+    expect(names.filter((name) => /^(socket|connect|send|getaddrinfo)/.test(name))).toEqual([]); // no network
   });
 
   it('links against the C library alone', async () => {

@@ -3,7 +3,8 @@
 //
 // usage: bench_cuda_models <model.onnx> <reference.onnx> [runs] [name=size ...] [option:name=value ...]
 //   The reference runs on the CPU with the same feeds; "-" leaves it out. Sizes are those of open dims, by symbol or by
-//   "input:axis". Options are those of the provider.
+//   "input:axis". Options are those of the provider; option:kernel_times=1 lists the launches of a run with their
+//   times.
 
 #include <algorithm>
 #include <chrono>
@@ -51,9 +52,9 @@ Arguments read(int argc, char** argv) {
 }
 
 std::vector<tensor::Value> run_all(session::Session& session, const std::vector<tensor::Value>& feeds) {
-  std::vector<std::size_t> wanted(session.outputs().size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
-  return session.run({.feeds = feeds, .wanted = wanted});
+  session::PreparedRun run = session.prepare(feeds);
+  for (std::size_t o = 0; o < session.outputs().size(); ++o) run.want(o);
+  return run.execute();
 }
 
 void report_placements(const session::Session& session) {
@@ -133,6 +134,7 @@ int main(int argc, char** argv) {
     std::printf("%s\n", a.model.c_str());
     session::SessionOptions options;
     options.providers = {{"cuda", a.options}};
+    if (a.options.contains("kernel_times")) options.log_severity = LogSeverity::Info;
     auto begin = Clock::now();
     const auto session = session::Session::create(engine, {.path = a.model}, options);
     std::printf("  loaded in %.0f ms\n", ms_since(begin));

@@ -18,35 +18,43 @@ bool aligned(const Heads& h, Element type) {
 }
 
 struct Tile {
-  int head, rows, keys, stages, bias_columns;
+  int head, rows, keys, stages;
+  bool joins = false;  ///< there is a kernel that joins keys
 };
 
-/// The kernels of attention_f16.cu; bias_columns: the keys of a warp.
-constexpr Tile kTiles[] = {{64, 16, 128, 3, 32}, {64, 64, 64, 3, 64},  {64, 128, 64, 2, 64}, {128, 16, 64, 2, 16},
-                           {128, 64, 64, 2, 64}, {256, 16, 64, 2, 16}, {256, 64, 32, 2, 32}};
+/// The kernels of attention_f16.cu.
+constexpr Tile kTiles[] = {{64, 16, 128, 3, true}, {64, 16, 256, 2, true}, {64, 64, 64, 3},  {64, 128, 64, 2},
+                           {128, 16, 64, 2, true}, {128, 64, 64, 2},       {256, 16, 64, 2}, {256, 64, 32, 2}};
 
 const Tile& tile_of(const AttentionChoice& c) {
   return *std::find_if(std::begin(kTiles), std::end(kTiles),
                        [&](const Tile& t) { return t.head == c.head && t.rows == c.rows && t.keys == c.keys; });
 }
 
-struct SharedSizes {
-  std::size_t bias_offset = 0, bytes = 0;
-};
-
-SharedSizes shared_of(const AttentionProblem& a, const AttentionChoice& c) {
+std::size_t shared_of(const AttentionProblem& a, const AttentionChoice& c) {
   if (!c.tensor_cores) {
     const std::size_t rows = static_cast<std::size_t>(c.head) * 36 * 4;
-    return {0, rows + std::max(rows, std::size_t{32} * (c.head + 4) * 4) + 32 * 36 * 4};
+    return rows + std::max(rows, std::size_t{32} * (c.head + 4) * 4) + 32 * 36 * 4;
   }
   const Tile& t = tile_of(c);
   const auto blocks = static_cast<int>(std::clamp<std::int64_t>(ceil_div(a.keys, t.keys), 1, t.stages));
   const int warps_k = t.rows == 16 ? 4 : 1;
   const std::size_t tiles = static_cast<std::size_t>(t.rows + blocks * 2 * t.keys) * t.head * 2;
   const std::size_t merge = static_cast<std::size_t>(t.rows * warps_k) * (t.head + 4) * 4;
-  const std::size_t used = ceil_div(static_cast<std::int64_t>(std::max(tiles, merge)), 128) * 128;
-  const std::size_t bias = static_cast<std::size_t>(t.rows * warps_k) * (t.bias_columns + 8) * 4;
-  return {used, used + (a.bias.address ? bias : 0)};
+  return ceil_div(static_cast<std::int64_t>(std::max(tiles, merge)), 128) * 128;
+}
+
+/// 16-bit masks may be read in pairs.
+bool has_pairs(const AttentionProblem& a) {
+  const HeadStrides& at = a.bias.at;
+  return a.bias.address % 4 == 0 && a.keys % 2 == 0 && at.row % 2 == 0 && at.head % 2 == 0 && at.batch % 2 == 0;
+}
+
+/// Every key head has one tile of queries, which see all keys.
+bool can_join(const AttentionProblem& a) {
+  const AttentionJoin& j = *a.join;
+  return a.d == a.dv && a.d % 8 == 0 && !a.causal && a.lengths == 0 && a.queries * (a.heads / a.kv_heads) <= 16 &&
+         aligned(j.k, a.type) && aligned(j.v, a.type) && aligned(j.all_k, a.type) && aligned(j.all_v, a.type);
 }
 
 double model(const Target& target, const AttentionProblem& a, const AttentionChoice& c, std::size_t shared) {
@@ -58,17 +66,17 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
   double keys = static_cast<double>(ceil_div(a.keys, c.splits));
   if (a.causal && a.queries > 1) keys *= 0.6;
   const double steps = std::ceil(keys / c.keys);
-  // us: a step of 64 x 64 x 64 keeps an SM's tensor cores busy for 0.28, of which a block alone reaches a third.
-  const double unit = c.tensor_cores ? 0.28 : 3.0;
-  const double step = unit * c.rows * c.keys * c.head / (64.0 * 64 * 64) + (c.tensor_cores ? 0.05 : 0.5);
-  const double alone = step * (c.tensor_cores ? 2.0 : 1.0);
+  // us, of a step: its products, and its keys and values on their way; a block alone waits for both to begin.
+  const double tiles = c.rows * c.keys * c.head / (64.0 * 64 * 64), kilobytes = 4.0 * c.keys * c.head / 1024;
+  const double step = c.tensor_cores ? std::max(0.58 * tiles, 0.0195 * kilobytes) + 0.05 : 3 * tiles + 0.5;
+  const double alone = c.tensor_cores ? std::max(1.1 * tiles, 0.0195 * kilobytes + 0.3) : step;
   const double work = std::max(per_sm * steps * step, std::ceil(per_sm / std::max(1.0, resident)) * steps * alone);
   return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
 }
 
 void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std::vector<AttentionChoice>& choices) {
   c.group = a.queries < 64 ? static_cast<int>(a.heads / a.kv_heads) : 1;
-  const std::size_t shared = shared_of(a, c).bytes;
+  const std::size_t shared = shared_of(a, c);
   if (shared + 1024 > target.shared_per_block) return;
   const std::int64_t blocks = ceil_div(a.queries * c.group, c.rows) * (a.heads / c.group) * a.batch;
   for (int splits : {1, 2, 4, 8, 16, 32}) {
@@ -77,6 +85,15 @@ void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std
     c.microseconds = static_cast<float>(model(target, a, c, shared));
     choices.push_back(c);
   }
+}
+
+/// Shared memory to ask for. Blocks that have an SM each, and let the next kernel start at once, would pile up on a
+/// few.
+std::size_t shared_to_ask(const Target& target, const AttentionProblem& a, const AttentionChoice& c, const Dim3& grid) {
+  constexpr std::size_t kTwoOfThem = 113 * 1024;
+  const std::size_t used = shared_of(a, c);
+  const bool spread = target.sm >= 90 && std::int64_t{grid.x} * grid.y * grid.z <= target.sm_count;
+  return spread && kTwoOfThem <= target.shared_per_block ? std::max(used, kTwoOfThem) : used;
 }
 
 AttentionParams params_of(const AttentionProblem& a, const AttentionChoice& c) {
@@ -98,10 +115,19 @@ AttentionParams params_of(const AttentionProblem& a, const AttentionChoice& c) {
   p.causal_offset = narrow(a.causal_offset);
   p.window = a.causal ? narrow(a.window) : 0;
   p.scale_log2e = a.scale * 1.44269504f;
-  p.bias_offset = static_cast<std::int32_t>(shared_of(a, c).bias_offset);
+  p.bias_pairs = has_pairs(a);
+  p.vectors = a.type == Element::f32 && a.d % 4 == 0 && a.dv % 4 == 0 && aligned(a.q, a.type) && aligned(a.k, a.type) &&
+              aligned(a.v, a.type);
   p.out_vector = aligned(a.out, a.type);
   p.type = a.type;
   p.bias_type = a.bias_type;
+  if (a.join) {
+    const AttentionJoin& j = *a.join;
+    p.new_k = j.k.address, p.new_v = j.v.address, p.all_k = j.all_k.address, p.all_v = j.all_v.address;
+    p.new_k_at = j.k.at, p.new_v_at = j.v.at, p.all_k_at = j.all_k.at, p.all_v_at = j.all_v.at;
+    p.past = narrow(j.past);
+    p.past_given = j.past_given;
+  }
   return p;
 }
 
@@ -122,10 +148,11 @@ std::vector<AttentionChoice> attention_choices(const Target& target, const Atten
   const bool tensor_cores = a.type == Element::f16 ? target.sm >= 75 : a.type == Element::bf16 && target.sm >= 80;
   if (tensor_cores && a.scale > 0 && aligned(a.q, a.type) && aligned(a.k, a.type) && aligned(a.v, a.type)) {
     for (const Tile& t : kTiles) {
-      if (t.head == head) add(target, a, {true, head, t.rows, t.keys, 1, 1, 0}, choices);
+      if (t.head == head && (!a.join || (t.joins && can_join(a))))
+        add(target, a, {true, head, t.rows, t.keys, 1, 1, 0}, choices);
     }
   }
-  add(target, a, {false, head, 32, 32, 1, 1, 0}, choices);
+  if (!a.join) add(target, a, {false, head, 32, 32, 1, 1, 0}, choices);
   std::stable_sort(choices.begin(), choices.end(),
                    [](const AttentionChoice& x, const AttentionChoice& y) { return x.microseconds < y.microseconds; });
   return choices;
@@ -143,13 +170,15 @@ std::vector<Launch> plan_attention(const Target& target, const AttentionProblem&
   const AttentionParams p = params_of(a, c);
   const std::string head = std::to_string(c.head);
   Launch launch;
-  launch.kernel = c.tensor_cores ? std::string("attention_") + (a.type == Element::f16 ? "f16_" : "bf16_") + head +
-                                       "_" + std::to_string(c.rows) + "x" + std::to_string(c.keys)
+  launch.kernel = c.tensor_cores ? std::string(a.join ? "attention_join_" : "attention_") +
+                                       (a.type == Element::f16 ? "f16_" : "bf16_") + head + "_" +
+                                       std::to_string(c.rows) + "x" + std::to_string(c.keys)
                                  : "attention_simt_" + head;
   launch.grid = {static_cast<std::uint32_t>(ceil_div(a.queries * c.group, c.rows)),
                  static_cast<std::uint32_t>(a.heads / c.group), static_cast<std::uint32_t>(a.batch * c.splits)};
+  if (a.join) launch.grid.x += static_cast<std::uint32_t>(ceil_div(a.keys, kJoinRows));
   launch.block = {128, 1, 1};
-  launch.shared_bytes = shared_request(shared_of(a, c).bytes);
+  launch.shared_bytes = shared_request(shared_to_ask(target, a, c, launch.grid));
   launch.programmatic = true;
   launch.params = param_bytes(p);
   std::vector<Launch> launches{launch};

@@ -13,6 +13,14 @@ struct Heads {
   HeadStrides at{};
 };
 
+/// Keys and values in two places: k and v of the problem are the first `past` rows, these the rest. The kernel writes
+/// all of them behind each other, too.
+struct AttentionJoin {
+  Heads k, v, all_k, all_v;
+  std::int64_t past = 0;
+  bool past_given = false;  ///< the first rows are the caller's: they may be read before the kernels before have ended
+};
+
 /// out = softmax(scale q k' + bias) v, for each batch and head. Heads of up to 256 elements. A query that sees no key
 /// gives zeros.
 struct AttentionProblem {
@@ -27,8 +35,9 @@ struct AttentionProblem {
   DevicePtr lengths = 0;  ///< int32 [batch]: how many of the keys there are; 0: all
   bool causal = false;    ///< query i sees keys up to i + causal_offset, which lengths move as they cut keys off
   std::int64_t causal_offset = 0;
-  std::int64_t window = 0;  ///< with causal: how many keys a query sees at most; 0: all
-  DevicePtr workspace = 0;  ///< attention_workspace bytes, 256-byte aligned
+  std::int64_t window = 0;              ///< with causal: how many keys a query sees at most; 0: all
+  std::optional<AttentionJoin> join{};  ///< for few queries of 16 bits that see all keys
+  DevicePtr workspace = 0;              ///< attention_workspace bytes, 256-byte aligned
 };
 
 struct AttentionChoice {
@@ -40,7 +49,8 @@ struct AttentionChoice {
   float microseconds = 0;    ///< as the model expects
 };
 
-/// All that can compute it, the fastest by the model first. Empty where heads are too large.
+/// All that can compute it, the fastest by the model first. Empty where heads are too large, or no kernel joins such
+/// keys.
 std::vector<AttentionChoice> attention_choices(const Target& target, const AttentionProblem& problem);
 std::size_t attention_workspace(const Target& target, const AttentionProblem& problem,
                                 const std::optional<AttentionChoice>& choice = std::nullopt);

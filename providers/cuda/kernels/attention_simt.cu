@@ -6,6 +6,7 @@ namespace infernode::cuda {
 namespace {
 
 constexpr int kRows = 32, kKeys = 32, kThreads = 128, kPitch = 36;
+static_assert(kRows == kKeys);
 
 template <int D>
 struct Shared {
@@ -15,6 +16,70 @@ struct Shared {
     float v[kKeys][D + 4];
   };
   float weights[kRows][kPitch];
+};
+
+/// 32 rows of up to D elements on their way from memory to shared memory; those that are not there are zeros. Vectors:
+/// float32 rows of whole 16-byte words, all of which are under way at once.
+template <int D>
+struct Block32 {
+  static constexpr int kLoads = kKeys * D / 4 / kThreads;
+  float4 w[kLoads];
+
+  /// The row and the first of four columns of a thread's i-th word: neighbours read rows apart, or one row.
+  static __device__ __forceinline__ int row_of(int i, bool apart) {
+    const int at = threadIdx.x + i * kThreads;
+    return apart ? at % kKeys : at / (D / 4);
+  }
+  static __device__ __forceinline__ int column_of(int i, bool apart) {
+    const int at = threadIdx.x + i * kThreads;
+    return (apart ? at / kKeys : at % (D / 4)) * 4;
+  }
+
+  /// place(row): the address of its first element, 0 where there is none.
+  template <class Place>
+  __device__ __forceinline__ void load(const Place& place, int columns, bool apart) {
+#pragma unroll
+    for (int i = 0; i < kLoads; i++) {
+      const std::uint64_t from = place(row_of(i, apart));
+      const int column = column_of(i, apart);
+      const uint4 v = load16_if(reinterpret_cast<const float*>(from) + column, from != 0 && column < columns);
+      w[i] = make_float4(__uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w));
+    }
+  }
+
+  /// to[column][row]
+  __device__ __forceinline__ void store_columns(float (*to)[kPitch]) const {
+#pragma unroll
+    for (int i = 0; i < kLoads; i++) {
+      const int row = row_of(i, true), column = column_of(i, true);
+      to[column][row] = w[i].x, to[column + 1][row] = w[i].y, to[column + 2][row] = w[i].z,
+      to[column + 3][row] = w[i].w;
+    }
+  }
+
+  /// to[row][column]
+  __device__ __forceinline__ void store_rows(float (*to)[D + 4]) const {
+#pragma unroll
+    for (int i = 0; i < kLoads; i++) {
+      *reinterpret_cast<float4*>(&to[row_of(i, false)][column_of(i, false)]) = w[i];
+    }
+  }
+};
+
+/// The addresses of a tile's rows.
+struct TileRows {
+  const AttentionParams& p;
+  const AttentionPlace& at;
+
+  __device__ __forceinline__ std::uint64_t query_row(int i) const {
+    const int row = at.tile + i, query = query_of(p, row), head = at.head + row - query * p.group;
+    if (query >= p.queries) return 0;
+    return p.q + (at.batch * p.q_at.batch + head * p.q_at.head + query * p.q_at.row) * element_size(p.type);
+  }
+  __device__ __forceinline__ std::uint64_t key_row(std::uint64_t base, const HeadStrides& s, int key) const {
+    if (key >= at.last) return 0;
+    return base + (at.batch * s.batch + at.kv_head * s.head + key * s.row) * element_size(p.type);
+  }
 };
 
 template <int D>
@@ -35,21 +100,40 @@ __device__ __forceinline__ void score(float (&s)[2][4], const Shared<D>& shared,
   }
 }
 
-template <int D>
-__device__ __forceinline__ void weigh(float (&s)[2][4], Rows<D>& rows, Shared<D>& shared, const AttentionParams& p,
-                                      const AttentionPlace& at, int r, int c, int first) {
+/// The masks of a thread's scores, all under way at once.
+__device__ __forceinline__ void load_bias(float (&add)[2][4], const AttentionParams& p, const AttentionPlace& at, int r,
+                                          int key) {
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    const int row = at.tile + r + i, query = query_of(p, row), low = at.low(p, query), high = at.high(p, query);
+    const int row = at.tile + r + i, query = query_of(p, row), head = at.head + row - query * p.group;
+    const std::int64_t from = at.batch * p.bias_at.batch + head * p.bias_at.head + query * p.bias_at.row + key;
+    const char* base = reinterpret_cast<const char*>(p.bias) + from * element_size(p.bias_type);
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      const bool there = p.bias && query < p.queries && key + j < at.last;
+      if (p.bias_type == Element::f32) {
+        add[i][j] = __uint_as_float(load4_if(base + j * 4, there));
+      } else {
+        const std::uint32_t u = load2_if(base + j * 2, there);
+        add[i][j] = p.bias_type == Element::f16 ? unpack_f16(u).x : unpack_bf16(u).x;
+      }
+    }
+  }
+}
+
+template <int D>
+__device__ __forceinline__ void weigh(float (&s)[2][4], const float (&add)[2][4], Rows<D>& rows, Shared<D>& shared,
+                                      const AttentionParams& p, const AttentionPlace& at, int r, int c, int first) {
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    const int query = query_of(p, at.tile + r + i), low = at.low(p, query), high = at.high(p, query);
     float most = rows.most[i];
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       const int key = first + c + j;
       float& v = s[i][j];
       v *= p.scale_log2e;
-      if (p.bias && query < p.queries && key < at.last) {
-        v += bias_of(p, at.batch, at.head + row - query * p.group, query, key);
-      }
+      if (p.bias) v += fmaxf(add[i][j] * kLog2E, kMaskedScore);
       if (key < low || key >= high) v = -INFINITY;
       most = fmaxf(most, v);
     }
@@ -119,6 +203,26 @@ __device__ __forceinline__ void store(const Rows<D>& rows, const AttentionParams
   }
 }
 
+/// Rows of any type and alignment: to[column][row].
+template <int D, class Place>
+__device__ __forceinline__ void load_columns(float (*to)[kPitch], const AttentionParams& p, const Place& place) {
+#pragma unroll 4
+  for (int i = threadIdx.x; i < kKeys * p.d; i += kThreads) {
+    const std::uint64_t from = place(i / p.d);
+    to[i % p.d][i / p.d] = from ? load_element(from, p.type, i % p.d) : 0.f;
+  }
+}
+
+/// The same for to[row][column].
+template <int D, class Place>
+__device__ __forceinline__ void load_rows(float (*to)[D + 4], const AttentionParams& p, const Place& place) {
+#pragma unroll 4
+  for (int i = threadIdx.x; i < kKeys * D; i += kThreads) {
+    const std::uint64_t from = i % D < p.dv ? place(i / D) : 0;
+    to[i / D][i % D] = from ? load_element(from, p.type, i % D) : 0.f;
+  }
+}
+
 template <int D>
 __device__ __forceinline__ void attention_simt(const AttentionParams& p) {
   INFERNODE_DYNAMIC_SHARED(raw);
@@ -127,37 +231,40 @@ __device__ __forceinline__ void attention_simt(const AttentionParams& p) {
   wait_for_previous();
   const AttentionPlace at(p, kRows, kKeys);
   const int r = threadIdx.x / 8 * 2, c = threadIdx.x % 8 * 4;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < kRows * p.d; i += kThreads) {
-    const int row = at.tile + i / p.d, column = i % p.d, query = query_of(p, row),
-              head = at.head + row - query * p.group;
-    shared.q[column][i / p.d] =
-        query < p.queries
-            ? load_element(p.q, p.type, at.batch * p.q_at.batch + head * p.q_at.head + query * p.q_at.row + column)
-            : 0.f;
+  const TileRows tile{p, at};
+  const auto query_row = [&](int i) { return tile.query_row(i); };
+  Block32<D> block;
+  if (p.vectors) {
+    block.load(query_row, p.d, true);
+    block.store_columns(shared.q);
+  } else {
+    load_columns<D>(shared.q, p, query_row);
   }
   Rows<D> rows = {};
   rows.most[0] = rows.most[1] = -INFINITY;
-  const std::int64_t k = at.batch * p.k_at.batch + at.kv_head * p.k_at.head;
-  const std::int64_t v = at.batch * p.v_at.batch + at.kv_head * p.v_at.head;
 #pragma unroll 1
   for (int first = at.first; first < at.last; first += kKeys) {
+    const auto key_row = [&](int i) { return tile.key_row(p.k, p.k_at, first + i); };
+    const auto value_row = [&](int i) { return tile.key_row(p.v, p.v_at, first + i); };
+    float add[2][4];
+    load_bias(add, p, at, r, first + c);
+    if (p.vectors) block.load(key_row, p.d, true);
     __syncthreads();
-#pragma unroll 4
-    for (int i = threadIdx.x; i < kKeys * p.d; i += kThreads) {
-      const int key = first + i / p.d, column = i % p.d;
-      shared.k[column][i / p.d] = key < at.last ? load_element(p.k, p.type, k + key * p.k_at.row + column) : 0.f;
+    if (p.vectors) {
+      block.store_columns(shared.k);
+    } else {
+      load_columns<D>(shared.k, p, key_row);
     }
     __syncthreads();
+    if (p.vectors) block.load(value_row, p.dv, false);
     float s[2][4] = {};
     score<D>(s, shared, p.d, r, c);
-    weigh<D>(s, rows, shared, p, at, r, c, first);
+    weigh<D>(s, add, rows, shared, p, at, r, c, first);
     __syncthreads();
-#pragma unroll 4
-    for (int i = threadIdx.x; i < kKeys * D; i += kThreads) {
-      const int key = first + i / D, column = i % D;
-      shared.v[i / D][column] =
-          key < at.last && column < p.dv ? load_element(p.v, p.type, v + key * p.v_at.row + column) : 0.f;
+    if (p.vectors) {
+      block.store_rows(shared.v);
+    } else {
+      load_rows<D>(shared.v, p, value_row);
     }
     __syncthreads();
     add_values<D>(rows, shared, r, c);

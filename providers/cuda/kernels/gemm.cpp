@@ -63,6 +63,7 @@ Prepared prepare(const Target& target, const GemmProblem& g) {
   p.batch[1] = g.batch[1];
   p.b_constant = g.b_constant;
   p.precision = g.precision;
+  p.norm = g.norm;
   p.epilogue = g.epilogue;
   p.a = legal(g.a) ? in_place(g.a) : copied(r, g, g.a, g.m, 1);
   if (g.b_packed) {
@@ -85,6 +86,10 @@ GemmChoice chosen(const Target& target, const Product& p, const std::optional<Ge
 }
 
 }  // namespace
+
+bool can_normalize_rows(const Target& target, const GemmProblem& g) {
+  return legal(g.a) && !gemm_choices(target, g).empty();
+}
 
 std::vector<GemmChoice> gemm_choices(const Target& target, const GemmProblem& g) {
   return product_choices(target, prepare(target, g).product);

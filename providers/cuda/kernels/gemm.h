@@ -23,11 +23,15 @@ struct GemmProblem {
   DevicePtr b_address = 0;
   bool b_constant = true;  ///< no kernel before writes B
   Precision precision = Precision::highest;
+  RowNorm norm;  ///< can_normalize_rows says whether that can be
   Epilogue epilogue;
   DevicePtr workspace = 0;  ///< gemm_workspace bytes, 256-byte aligned
 };
 
 using GemmChoice = ProductChoice;
+
+/// Whether a kernel normalizes the rows of A as `norm` says, on the way.
+bool can_normalize_rows(const Target& target, const GemmProblem& problem);
 
 /// All that can compute it, the fastest by the model first.
 std::vector<GemmChoice> gemm_choices(const Target& target, const GemmProblem& problem);

@@ -1,9 +1,13 @@
 #include "providers/cuda/kernels/device/gemv.cuh"
 
-extern "C" __global__ void __launch_bounds__(512) gemv_f16(const __grid_constant__ infernode::cuda::GemvParams p) {
-  infernode::cuda::gemv<infernode::cuda::MmaKind::f16>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(512) gemv_bf16(const __grid_constant__ infernode::cuda::GemvParams p) {
-  infernode::cuda::gemv<infernode::cuda::MmaKind::bf16>(p);
-}
+#define GEMV(KIND)                                                              \
+  extern "C" __global__ void __launch_bounds__(512)                             \
+      gemv_##KIND(const __grid_constant__ infernode::cuda::GemvParams p) {      \
+    infernode::cuda::gemv<infernode::cuda::MmaKind::KIND, false>(p);            \
+  }                                                                             \
+  extern "C" __global__ void __launch_bounds__(256)                             \
+      gemv_norm_##KIND(const __grid_constant__ infernode::cuda::GemvParams p) { \
+    infernode::cuda::gemv<infernode::cuda::MmaKind::KIND, true>(p);             \
+  }
+GEMV(f16)
+GEMV(bf16)

@@ -190,23 +190,62 @@ AttentionProblem whole_problem(Builder& b, const Operand4& q, const Operand4& k,
   return p;
 }
 
+void check_fit(const Operand4& q, const Operand4& k, const Operand4& v) {
+  if (k.heads == 0 || q.heads % k.heads != 0 || v.rows != k.rows || v.heads != k.heads || q.columns != k.columns) {
+    fail(ErrorCode::ShapeMismatch, "Q, K and V do not fit together");
+  }
+}
+
+void launch_attention(Builder& b, AttentionProblem problem) {
+  if (const std::size_t bytes = attention_workspace(b.target(), problem); bytes > 0) {
+    problem.workspace = b.scratch(bytes);
+  }
+  b.launch(plan_attention(b.target(), problem));
+}
+
+/// Keys and values that wait to be joined with those of earlier steps: a kernel that reads them writes them, too.
+/// False, and nothing done, where there is none.
+bool attend_joined(Builder& b) {
+  const Deferred *wait_k = b.deferred(1), *wait_v = b.deferred(2);
+  const auto flag = [&](const char* name) { return b.attributes().get_int(name, 0) != 0; };
+  if (wait_k == nullptr || wait_v == nullptr || !wait_k->joins_rows || !wait_v->joins_rows || flag("k_rows_first") ||
+      flag("v_rows_first")) {
+    return false;
+  }
+  const Operand4 q = operand_of(rows_of(b, 0), flag("q_rows_first"));
+  Operand4 k = operand_of(wait_k->reads[0], false), v = operand_of(wait_v->reads[0], false);
+  const Operand4 new_k = operand_of(wait_k->reads[1], false), new_v = operand_of(wait_v->reads[1], false);
+  if (k.rows != v.rows) return false;
+  AttentionJoin join{.k = heads_of(new_k), .v = heads_of(new_v), .all_k = {}, .all_v = {}, .past = k.rows};
+  join.past_given = wait_k->reads_given && wait_v->reads_given;
+  k.rows += new_k.rows, v.rows += new_v.rows;
+  check_fit(q, k, v);
+  AttentionProblem whole = whole_problem(b, q, k, v, {}, {});
+  whole.join = join;
+  if (attention_choices(b.target(), whole).empty()) return false;
+  const DeviceTensor all_k = b.take_deferred(1), all_v = b.take_deferred(2);
+  const Operand4 mask = mask_of(b, Shape{q.batch, q.heads, q.rows, k.rows});
+  whole = whole_problem(b, q, k, v, mask, operand_of(b.output(0), flag("y_rows_first")));
+  join.all_k = heads_of(operand_of(all_k, false));
+  join.all_v = heads_of(operand_of(all_v, false));
+  whole.join = join;
+  launch_attention(b, whole);
+  return true;
+}
+
 void lower_attention(Builder& b) {
+  if (attend_joined(b)) return;
   const auto flag = [&](const char* name) { return b.attributes().get_int(name, 0) != 0; };
   const Operand4 q = operand_of(rows_of(b, 0), flag("q_rows_first")),
                  k = operand_of(rows_of(b, 1), flag("k_rows_first")),
                  v = operand_of(rows_of(b, 2), flag("v_rows_first"));
-  if (k.heads == 0 || q.heads % k.heads != 0 || v.rows != k.rows || v.heads != k.heads || q.columns != k.columns) {
-    fail(ErrorCode::ShapeMismatch, "Q, K and V do not fit together");
-  }
+  check_fit(q, k, v);
   const Operand4 mask = mask_of(b, Shape{q.batch, q.heads, q.rows, k.rows});
   const DeviceTensor out = b.output(0);
   if (out.numel() == 0) return;
   const Operand4 y = operand_of(out, flag("y_rows_first"));
-  AttentionProblem whole = whole_problem(b, q, k, v, mask, y);
-  if (!attention_choices(b.target(), whole).empty()) {
-    if (const std::size_t bytes = attention_workspace(b.target(), whole); bytes > 0) whole.workspace = b.scratch(bytes);
-    return b.launch(plan_attention(b.target(), whole));
-  }
+  const AttentionProblem whole = whole_problem(b, q, k, v, mask, y);
+  if (!attention_choices(b.target(), whole).empty()) return launch_attention(b, whole);
   attend_in_steps(b, q, repeat_heads(b, k, q.heads), repeat_heads(b, v, q.heads), mask, y);
 }
 

@@ -98,10 +98,15 @@ void use_weights(Builder& b, std::size_t input, bool transposed, GemmProblem& pr
 /// out = epilogue(a * b'), where b' is b with its last two dims exchanged if `b_transposed` says so.
 void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transposed, bool b_transposed,
              Epilogue epilogue) {
-  Stack left = stack_of(b.input(input_a), true);
-  if (a_transposed) std::swap(left.rows, left.columns);
   const Shape b_shape = b.input_shape(input_b);
   const bool weights = b.known(input_b) != nullptr && b_shape.rank() <= 2;
+  // Rows that wait to be normalized: perhaps the product's kernel does it.
+  const Deferred* rows = weights && !a_transposed ? b.deferred(input_a) : nullptr;
+  if (rows != nullptr && !rows->norm) rows = nullptr;
+  DeviceTensor a_data{.dtype = b.input_dtype(input_a), .shape = b.input_shape(input_a)};
+  if (rows == nullptr) a_data = b.input(input_a);
+  Stack left = stack_of(a_data, true);
+  if (a_transposed) std::swap(left.rows, left.columns);
   DeviceTensor b_data{.dtype = b.input_dtype(input_b), .shape = b_shape};
   if (!weights) b_data = b.input(input_b);
   Stack right = stack_of(b_data, false);
@@ -126,7 +131,7 @@ void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transp
     batch_parts(batch, left, right, p);
   }
   const std::int64_t sizes[] = {left.rows * left.columns, right.rows * right.columns, p.m * p.n};
-  p.a.address = left.data.at;
+  p.a.address = rows != nullptr ? rows->reads[0].at : left.data.at;
   p.a.type = element_of(left.data.dtype);
   p.a.row_stride = a_transposed ? 1 : left.columns;
   p.a.k_stride = a_transposed ? left.rows : 1;
@@ -145,6 +150,15 @@ void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transp
   WeightLayout layout;
   p.b_constant = weights;
   if (weights) use_weights(b, input_b, b_transposed, p, layout);
+  if (rows != nullptr) {
+    p.norm = rows->norm;
+    if (weights && can_normalize_rows(b.target(), p)) {
+      b.use_deferred(input_a);
+    } else {
+      p.norm = {};
+      p.a.address = b.input(input_a).at;
+    }
+  }
   launch_gemm(b, p);
 }
 

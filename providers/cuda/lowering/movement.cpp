@@ -66,7 +66,15 @@ void lower_concat(Builder& b) {
                       .to_stride = to});
     begin += x.shape[axis];
   }
-  if (!copies.empty()) b.launch(plan_strided_copies(b.target(), copies));
+  if (copies.empty()) return;
+  std::vector<Launch> launches = plan_strided_copies(b.target(), copies);
+  // A decoder's keys and values: attention joins them on the way.
+  const bool joins_rows = b.input_count() == 2 && copies.size() == 2 && y.shape.rank() == 4 && axis == 2;
+  if (!joins_rows) return b.launch(std::move(launches));
+  b.defer(0, {.launches = std::move(launches),
+              .reads = {b.input_strided(0), b.input_strided(1)},
+              .joins_rows = true,
+              .reads_given = b.is_given(0)});
 }
 
 DevicePtr moved(const DeviceTensor& x, std::int64_t elements) {

@@ -19,6 +19,11 @@ bool can_normalize(const NodeView& node) {
          !node.has_output(2);
 }
 
+/// The scale, input `i`, and the bias behind it.
+bool are_constant(Builder& b, std::size_t i) {
+  return b.known(i) != nullptr && (!b.has_input(i + 1) || b.known(i + 1) != nullptr);
+}
+
 void normalize(Builder& b, bool no_mean, float epsilon) {
   const DeviceTensor x = b.input(0);
   const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", -1), x.shape.rank());
@@ -31,9 +36,16 @@ void normalize(Builder& b, bool no_mean, float epsilon) {
                     .rows = x.shape.numel(0, axis),
                     .columns = static_cast<std::int32_t>(x.shape.numel(axis, x.shape.rank())),
                     .no_mean = no_mean,
+                    .columns_constant = are_constant(b, 1),
                     .epsilon = epsilon};
   p.out = b.output(0).at;
-  if (x.numel() > 0) b.launch(plan_normalize(b.target(), x.dtype, p));
+  if (x.numel() == 0) return;
+  Launch launch = plan_normalize(b.target(), x.dtype, p);
+  constexpr std::int64_t kFewRows = 8;
+  if (p.rows > kFewRows || !p.columns_constant || b.input_dtype(1) != x.dtype) return b.launch(std::move(launch));
+  // Products of few rows do it on the way.
+  const RowNorm norm{b.input(1).at, b.input(2).at, epsilon, no_mean};
+  b.defer(0, {.launches = {std::move(launch)}, .reads = {x}, .norm = norm});
 }
 void lower_layer_norm(Builder& b) { normalize(b, false, b.attributes().get_float("epsilon", 1e-5f)); }
 void lower_rms_norm(Builder& b) { normalize(b, true, b.attributes().get_float("epsilon", 1e-5f)); }
@@ -56,6 +68,7 @@ void lower_skip_norm(Builder& b) {
                     .rows = x.shape.numel(0, x.shape.rank() - 1),
                     .columns = static_cast<std::int32_t>(x.shape.back()),
                     .no_mean = simplified,
+                    .columns_constant = are_constant(b, 2),
                     .epsilon = b.attributes().get_float("epsilon", 1e-5f)};
   p.out = b.output(0).at;
   if (b.wants_output(3)) p.sum = b.output(3).at;

@@ -13,6 +13,11 @@ bool can_view(const NodeView& node) { return is_movable(node) && node.is_known(1
 bool can_drop(const NodeView& node) { return is_movable(node) && !node.has_output(1); }
 
 void lower_view(Builder& b) {
+  const Deferred* work = b.deferred(0);
+  if (work != nullptr && work->norm && b.output_shape(0).rank() > 0 &&
+      b.output_shape(0).back() == b.input_shape(0).back()) {
+    return b.defer_view(0, 0);
+  }
   const DeviceTensor x = b.input_strided(0);
   if (x.strides.empty()) return b.view(0, x);
   auto strides = reshaped_strides(x.shape, x.strides, b.output_shape(0));

@@ -1,5 +1,7 @@
 #include "providers/cuda/plan/builder.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "providers/cuda/kernels/simple/elementwise.h"
 #include "providers/cuda/kernels/simple/movement.h"
@@ -141,8 +143,18 @@ DeviceTensor Builder::use(DeviceTensor tensor) {
   return tensor;
 }
 
+/// Does what a value waits for.
+void Builder::finish(Made& value) {
+  const std::shared_ptr<Deferred> work = std::move(value.deferred);
+  for (const DeviceTensor& tensor : work->reads) use(tensor);
+  use(value.plain);
+  launch(std::move(work->launches));
+  work->launches.clear();
+}
+
 Builder::Made& Builder::made(ValueId id) {
   Made& value = values_[at(id)];
+  if (value.deferred) finish(value);
   if (value.exists()) return value;
   const Tensor* host = known_of(id);
   if (host == nullptr) fail(ErrorCode::Internal, cat("cuda: '", source_.graph.value(id).name, "' was never made"));
@@ -166,6 +178,11 @@ DeviceTensor Builder::plain(ValueId id) {
     launch(plan_reorder(target(), from, value.plain));
   }
   return use(value.plain);
+}
+
+bool Builder::is_given(std::size_t i) const {
+  const auto& inputs = source_.graph.inputs();
+  return has_input(i) && std::find(inputs.begin(), inputs.end(), node_->inputs[i]) != inputs.end();
 }
 
 DeviceTensor Builder::input(std::size_t i) { return has_input(i) ? plain(node_->inputs[i]) : DeviceTensor{}; }
@@ -256,10 +273,45 @@ void Builder::strided_view(std::size_t o, const DeviceTensor& of, DevicePtr wher
   values_[at(node_->outputs[o])].strided = std::move(tensor);
 }
 
+void Builder::defer(std::size_t o, Deferred work) {
+  values_[at(node_->outputs[o])].deferred = std::make_shared<Deferred>(std::move(work));
+}
+
+const Deferred* Builder::deferred(std::size_t i) const {
+  if (!has_input(i)) return nullptr;
+  const auto& work = values_[at(node_->inputs[i])].deferred;
+  return work && !work->launches.empty() ? work.get() : nullptr;
+}
+
+const Deferred& Builder::use_deferred(std::size_t i) {
+  const Deferred& work = *values_[at(node_->inputs[i])].deferred;
+  for (const DeviceTensor& tensor : work.reads) use(tensor);
+  return work;
+}
+
+DeviceTensor Builder::take_deferred(std::size_t i) {
+  use_deferred(i);
+  Made& value = values_[at(node_->inputs[i])];
+  value.deferred->launches.clear();
+  value.deferred = nullptr;
+  return use(value.plain);
+}
+
+void Builder::defer_view(std::size_t o, std::size_t i) {
+  const Made& from = values_[at(node_->inputs[i])];
+  Made& to = values_[at(node_->outputs[o])];
+  to = from;
+  to.plain.shape = shape_of(node_->outputs[o]);
+}
+
 DevicePtr Builder::scratch(std::size_t bytes) { return address(add_storage(bytes)); }
 
+void Builder::launch(Launch launch) {
+  if (launches_.empty() || !join_copies(launches_.back(), launch)) launches_.push_back(std::move(launch));
+}
+
 void Builder::launch(std::vector<Launch> launches) {
-  for (Launch& one : launches) launches_.push_back(std::move(one));
+  for (Launch& one : launches) launch(std::move(one));
 }
 
 /// Results that were made elsewhere: in another order, views of inputs, known beforehand.

@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "kernel/inference.h"
 #include "microkernels/common/precision.h"
+#include "providers/cuda/kernels/products/product.h"
 #include "providers/cuda/plan/arena.h"
 #include "providers/cuda/plan/constants.h"
 #include "providers/cuda/plan/device_tensor.h"
@@ -32,6 +33,16 @@ struct PlanSource {
 struct PlanAddresses {
   std::vector<DevicePtr> inputs, outputs;  ///< of the graph
   std::vector<DevicePtr> storages;         ///< in the order in which they were asked for
+};
+
+/// Work on a value whose place is made, which waits for somebody to read the value: who can do it on the way takes what
+/// it is made of.
+struct Deferred {
+  std::vector<Launch> launches;
+  std::vector<DeviceTensor> reads;  ///< by the launches
+  RowNorm norm{};                   ///< reads[0], its rows normalized; or
+  bool joins_rows = false;          ///< reads[0] and reads[1], one behind the other along the axis before the last
+  bool reads_given = false;         ///< reads[0] is an input of the graph
 };
 
 /// Makes the launches of a graph, node by node: what a Lowering sees. Made twice for a plan: first to find out what
@@ -63,6 +74,8 @@ class Builder {
   const tensor::Tensor* known(std::size_t i) const;
   /// The input in plain order; without type where absent.
   DeviceTensor input(std::size_t i);
+  /// Whether the input is one of the graph's.
+  bool is_given(std::size_t i) const;
   /// In which order the input was made.
   Order input_order(std::size_t i) { return made(node_->inputs[i]).channels_last ? Order::ChannelsLast : Order::Plain; }
   /// In that order.
@@ -78,15 +91,27 @@ class Builder {
   void view(std::size_t o, const DeviceTensor& of);
   /// Output `o` lies in the memory of `of`, from an address on and with strides for its own shape.
   void strided_view(std::size_t o, const DeviceTensor& of, DevicePtr at, std::vector<std::int64_t> strides);
+  /// Output `o`, which was made dense and in plain order, is to be written by this.
+  void defer(std::size_t o, Deferred work);
+  /// What input `i` waits for; null where it waits for nothing.
+  const Deferred* deferred(std::size_t i) const;
+  /// Inputs of that are read now.
+  const Deferred& use_deferred(std::size_t i);
+  /// The caller writes input `i`, the whole of it: where.
+  DeviceTensor take_deferred(std::size_t i);
+  /// Output `o` is input `i` under its own shape, and waits for the same.
+  void defer_view(std::size_t o, std::size_t i);
   /// Memory for this node's launches.
   DevicePtr scratch(std::size_t bytes);
   Constants& constants() { return source_.constants; }
-  void launch(Launch launch) { launches_.push_back(std::move(launch)); }
+  /// Copies that follow each other and do not meet become one.
+  void launch(Launch launch);
   void launch(std::vector<Launch> launches);
 
  private:
   struct Made {
     DeviceTensor plain, channels_last, strided;  ///< one of them or more
+    std::shared_ptr<Deferred> deferred;          ///< writes `plain`; empty launches: it did. Views share it
     bool exists() const { return plain || channels_last || strided; }
     const DeviceTensor& any() const { return plain ? plain : channels_last ? channels_last : strided; }
   };
@@ -97,6 +122,7 @@ class Builder {
   const tensor::Tensor* known_of(graph::ValueId id) const;
   bool evaluate_on_host(const graph::Node& node);
   Made& made(graph::ValueId id);
+  void finish(Made& value);
   DeviceTensor plain(graph::ValueId id);
   DeviceTensor use(DeviceTensor tensor);
   std::size_t add_storage(std::size_t bytes);

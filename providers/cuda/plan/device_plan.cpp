@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "providers/cuda/plan/kernel_times.h"
 
 namespace infernode::cuda {
 
@@ -137,6 +138,7 @@ void DevicePlan::run(const PlanContext& context, const Addresses& addresses, Str
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     copy(addresses.inputs[i], instance->addresses.inputs[i], inputs_[i].bytes);
   if (context.capture && !instance->graph && instance->runs > kRunsBeforeCapture) {
+    if (context.kernel_times) log_kernel_times(context.device, instance->launches, *context.kernel_times);
     instance->graph.emplace(context.device, instance->launches);
   }
   ++instance->runs;

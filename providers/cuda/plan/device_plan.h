@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/log.h"
 #include "providers/cuda/plan/builder.h"
 
 namespace infernode::cuda {
@@ -19,7 +20,8 @@ struct PlanContext {
   const kernel::Registry& registry;
   std::shared_ptr<const graph::Graph> graph;
   std::vector<graph::NodeId> order;
-  bool capture = true;  ///< runs that repeat replay a captured graph
+  bool capture = true;                   ///< runs that repeat replay a captured graph
+  std::optional<Logger> kernel_times{};  ///< told of every plan that is captured (kernel_times.h)
 };
 
 /// The addresses of a run's inputs and outputs.

@@ -7,7 +7,6 @@
 
 #include "ops/image/image.h"
 
-#if __has_include(<wuffs-unsupported-snapshot.c>)
 // NOLINTBEGIN(bugprone-reserved-identifier,bugprone-suspicious-include): the names are its own
 #define WUFFS_IMPLEMENTATION
 #define WUFFS_CONFIG__STATIC_FUNCTIONS
@@ -139,19 +138,3 @@ std::vector<std::uint8_t> zlib_decompress(Bytes stream, std::size_t size, std::s
 }
 
 }  // namespace infernode::ops::image
-
-#else
-
-namespace infernode::ops::image {
-
-[[noreturn]] static void fail_missing(std::string_view what) {
-  fail(ErrorCode::UnsupportedOperator, cat("this build has no Wuffs, which decodes ", what));
-}
-
-Image decode_png(Bytes) { fail_missing("PNG images"); }
-Image decode_jpeg(Bytes) { fail_missing("JPEG images"); }
-std::vector<std::uint8_t> zlib_decompress(Bytes, std::size_t, std::string_view) { fail_missing("Deflate"); }
-
-}  // namespace infernode::ops::image
-
-#endif

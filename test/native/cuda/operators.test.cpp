@@ -80,8 +80,88 @@ TEST_CASE("rows are normalized, reduced and summed up") {
   for (const char* op : {"ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare"}) {
     same_as_cpu(cat("(float[2,3,4,5] x) => (y) { y = ", op, "<axes=[0,2]>(x) }"), {numbers({2, 3, 4, 5})}, 1e-4);
   }
-  same_as_cpu("(int64[2,4] x) => (y) <int64 a = {1}> { y = CumSum(x, a) }",
-              {Tensor::of<std::int64_t>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})});
+  for (const std::int64_t columns : {768, 1100}) {  // in registers, and read again
+    const std::string c = cat(columns);
+    same_as_cpu(cat("(float[3,", c, "] x, float[", c, "] s, float[", c,
+                    "] b) => (y) { y = LayerNormalization<epsilon=0.01>(x, s, b) }"),
+                {numbers({3, columns}), numbers({columns}, 2), numbers({columns}, 3)}, 1e-4);
+    same_as_cpu(cat("(float16[3,", c, "] x, float16[", c, "] s) => (y) { y = LayerNormalization(x, s) }"),
+                {numbers<Float16>({3, columns}), numbers<Float16>({columns}, 2)}, 4e-3);
+  }
+}
+
+TEST_CASE("running sums") {
+  const OnDouble undo;
+  for (const char* how : {"", "<exclusive=1>", "<reverse=1>", "<exclusive=1, reverse=1>"}) {
+    same_as_cpu(cat("(int64[3,300] x) => (y) <int64 a = {1}> { y = CumSum", how, "(x, a) }"),
+                {Tensor::of<std::int64_t>({3, 300}, std::vector<std::int64_t>(900, std::int64_t{1} << 33))});
+    same_as_cpu(cat("(float[2,40] x) => (y) <int64 a = {1}> { y = CumSum", how, "(x, a) }"), {numbers({2, 40})}, 1e-4);
+    same_as_cpu(cat("(float[2,5,3] x) => (y) <int64 a = {1}> { y = CumSum", how, "(x, a) }"), {numbers({2, 5, 3})},
+                1e-4);
+  }
+}
+
+TEST_CASE("copies that do not meet are one launch") {
+  const OnDouble undo;
+  const char* text = "(float[2,3] x, float[2,2] z) => (a, b) { a = Concat<axis=1>(x, z)  b = Concat<axis=1>(z, x) }";
+  same_as_cpu(text, {numbers({2, 3}), numbers({2, 2}, 2)});
+  cuda_double::state().launches.clear();
+  run(*open(text, on_cuda()), {numbers({2, 3}), numbers({2, 2}, 2)});
+  CHECK(cuda_double::state().launches.size() == 1);
+  // The second reads what the first one writes.
+  same_as_cpu("(float[2,3] x, float[2,2] z) => (b) { a = Concat<axis=1>(x, z)  b = Concat<axis=1>(a, x) }",
+              {numbers({2, 3}), numbers({2, 2}, 2)});
+}
+
+namespace {
+
+/// Kernels that a run launches, with a space behind each, once constants are packed.
+std::string kernels_of(std::string_view text, const std::vector<Value>& inputs) {
+  const auto session = open(text, on_cuda());
+  run(*session, inputs);
+  cuda_double::state().launches.clear();
+  run(*session, inputs);
+  std::string names;
+  for (const auto& launch : cuda_double::state().launches) names += launch.kernel + " ";
+  return names;
+}
+
+constexpr const char* kProductOfRows =
+    "<float16[8] s = {1, 2, 3, 4, 5, 6, 7, 8}, float16[8,2] w = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}> { n "
+    "= LayerNormalization(x, s)  ";
+
+}  // namespace
+
+TEST_CASE("products of few rows normalize them on the way") {
+  const OnDouble undo;
+  const std::string plain = cat("(float16[1,8] x) => (y) ", kProductOfRows, "y = MatMul(n, w) }");
+  CHECK(kernels_of(plain, {numbers<Float16>({1, 8})}) == "gemv_norm_f16 ");
+  const std::string viewed = cat("(float16[1,1,8] x) => (y) <int64[2] shape = {1, 8}, ",
+                                 std::string(kProductOfRows + 1), "r = Reshape(n, shape)  y = MatMul(r, w) }");
+  CHECK(kernels_of(viewed, {numbers<Float16>({1, 1, 8})}) == "gemv_norm_f16 ");
+  const std::string read = cat("(float16[1,8] x) => (y, z) ", kProductOfRows, "y = MatMul(n, w)  z = Neg(n) }");
+  CHECK(kernels_of(read, {numbers<Float16>({1, 8})}) == "gemv_norm_f16 normalize_f16 unary_f16_4 ");
+  const std::string many = cat("(float16[9,8] x) => (y) ", kProductOfRows, "y = MatMul(n, w) }");
+  CHECK(has(kernels_of(many, {numbers<Float16>({9, 8})}), "normalize_f16 "));
+  same_as_cpu(cat("(float16[2,8] x) => (z) ", kProductOfRows, "z = Neg(n) }"), {numbers<Float16>({2, 8})}, 4e-3);
+}
+
+TEST_CASE("attention joins the keys of a decoder's cache") {
+  const OnDouble undo;
+  const auto step = [](const char* type) {
+    return cat("(", type, "[1,2,1,8] q, ", type, "[1,2,5,8] pk, ", type, "[1,2,1,8] nk, ", type, "[1,2,5,8] pv, ", type,
+               "[1,2,1,8] nv) => (y, k, v) { k = Concat<axis=-2>(pk, nk)  v = Concat<axis=-2>(pv, nv)  t = "
+               "Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
+  };
+  const auto inputs = [](auto make) {
+    return std::vector<Value>{make(tensor::Shape{1, 2, 1, 8}, 1), make(tensor::Shape{1, 2, 5, 8}, 2),
+                              make(tensor::Shape{1, 2, 1, 8}, 3), make(tensor::Shape{1, 2, 5, 8}, 4),
+                              make(tensor::Shape{1, 2, 1, 8}, 5)};
+  };
+  same_as_cpu(step("float"), inputs([](const auto& shape, unsigned seed) { return numbers(shape, seed); }), 1e-4);
+  CHECK(kernels_of(step("float16"), inputs([](const auto& shape, unsigned seed) {
+                     return numbers<Float16>(shape, seed);
+                   })) == "attention_join_f16_64_16x128 ");
 }
 
 TEST_CASE("images are pooled with channels last") {

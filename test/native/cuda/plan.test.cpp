@@ -81,6 +81,16 @@ TEST_CASE("the third run of the same shapes replays a graph") {
   CHECK(state.graphs == 1);
 }
 
+TEST_CASE("times of kernels are taken beside a run, not in it") {
+  const OnDouble undo;
+  const auto s = open(kModel, on_cuda({{"kernel_times", "1"}}));
+  for (int i = 0; i < 4; ++i) {
+    cuda_double::state().launches.clear();
+    CHECK(tensor::to_float_vector(run(*s, {Tensor::of<float>({2}, {0, 0})})[0].tensor()) == std::vector<float>{-1, -1});
+    CHECK((cuda_double::state().launches.size() > 2) == (i == 2));  // when the plan is captured
+  }
+}
+
 TEST_CASE("bound tensors on the device are read and written where they lie") {
   const OnDouble undo;
   const auto s = open(kModel, on_cuda());

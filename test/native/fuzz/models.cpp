@@ -7,6 +7,7 @@
 #include <iterator>
 #include <random>
 #include <set>
+#include <sstream>
 
 #include "fuzz/seeds.h"
 #include "graph/text.h"
@@ -79,6 +80,35 @@ void add_written(std::map<std::string, std::vector<std::string>>& out, const std
   for (const std::string& key : keys) out[key].push_back(file);
 }
 
+/// Adds the cases of `text`; ops/written_cases.h says what their lines are.
+void add_cases(std::map<std::string, std::vector<std::string>>& out, std::istream& text) {
+  for (std::string title, nodes, inputs, outputs; std::getline(text, title);) {
+    if (title.empty()) continue;
+    std::getline(std::getline(std::getline(text, nodes), inputs), outputs);
+    if (outputs == "refused" || outputs == "unsupported" || inputs.size() > kLongestInputs) continue;
+    const long opset = std::stol(title.substr(title.rfind('|', title.rfind('|') - 1) + 1));
+    std::string results;
+    const auto answers = graph::parse_model(cat("g (", outputs, ") => () {}")).graph;
+    for (const graph::ValueId id : answers->inputs())
+      results += cat(results.empty() ? "" : ", ", answers->value(id).name);
+    add_written(out, cat("g (", inputs, ") => (", results, ") { ", nodes, " }"), opset);
+    add_written(out, cat("g () => (", results, ") <", inputs, "> { ", nodes, " }"), opset);
+  }
+}
+
+/// The texts of the EdgeCases in a test's source, without their lines' indentation.
+std::string edge_cases_of(const std::string& source) {
+  std::string out;
+  for (std::size_t at = source.find("\nconst EdgeCases "); at != std::string::npos;
+       at = source.find("\nconst EdgeCases ", at + 1)) {
+    const std::size_t begin = source.find("R\"(", at) + 3;
+    std::istringstream lines(source.substr(begin, source.find(")\"", begin) - begin));
+    for (std::string line; std::getline(lines, line); out += "\n")
+      out += line.substr(std::min(line.size(), line.find_first_not_of(' ')));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::map<std::string, std::vector<std::string>> written_models() {
@@ -86,19 +116,16 @@ std::map<std::string, std::vector<std::string>> written_models() {
   for (const std::string_view text : kUnwritten) add_written(out, std::string(text), 21);
   for (const char* name : {"operator-edges.txt", "contrib-attention.txt"}) {
     std::ifstream file(cat(INFERNODE_TEST_FIXTURES "/", name));
-    // ops/written_cases.h says what the lines of a case are.
-    for (std::string title, nodes, inputs, outputs, empty; std::getline(file, title);) {
-      if (title.empty()) continue;
-      std::getline(std::getline(std::getline(file, nodes), inputs), outputs);
-      if (outputs == "refused" || outputs == "unsupported" || inputs.size() > kLongestInputs) continue;
-      const long opset = std::stol(title.substr(title.rfind('|', title.rfind('|') - 1) + 1));
-      std::string results;
-      const auto answers = graph::parse_model(cat("g (", outputs, ") => () {}")).graph;
-      for (const graph::ValueId id : answers->inputs())
-        results += cat(results.empty() ? "" : ", ", answers->value(id).name);
-      add_written(out, cat("g (", inputs, ") => (", results, ") { ", nodes, " }"), opset);
-      add_written(out, cat("g () => (", results, ") <", inputs, "> { ", nodes, " }"), opset);
-    }
+    add_cases(out, file);
+  }
+  std::vector<std::filesystem::path> tests;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(INFERNODE_TEST_FIXTURES "/../native/ops"))
+    if (entry.path().extension() == ".cpp") tests.push_back(entry.path());
+  std::sort(tests.begin(), tests.end());
+  for (const auto& path : tests) {
+    std::ifstream file(path);
+    std::istringstream cases(edge_cases_of({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}));
+    add_cases(out, cases);
   }
   return out;
 }

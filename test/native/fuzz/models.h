@@ -18,8 +18,8 @@ std::vector<std::string> seed_models();
 std::vector<std::string> ort_models(const std::shared_ptr<session::Engine>& engine);
 /// "domain.operator", "ai.onnx.Add".
 std::string key_of(const std::string& domain, const std::string& op);
-/// By key_of each operator that they hold: the written cases of operators (test/fixtures) that have answers, as models
-/// whose inputs have defaults, and as models of constants alone.
+/// By key_of each operator that they hold: the written cases of operators (test/fixtures, and the EdgeCases of their
+/// tests) that have answers, as models whose inputs have defaults, and as models of constants alone.
 std::map<std::string, std::vector<std::string>> written_models();
 /// Bytes of a model in text form.
 std::string from_text(std::string_view text);

@@ -43,7 +43,8 @@ TEST_CASE("every operator runs in a written case") {
       continue;
     CAPTURE(key);
     const auto found = models.find(key);
-    CHECK(found != models.end());
+    CHECK_MESSAGE(found != models.end(), "extend the operator's test, test/native/ops/<family>/<name>.test.cpp, by ",
+                  "EdgeCases (ops/written_cases.h) that have an answer");
     if (found == models.end()) continue;
     Mutator random({}, 1);
     fuzz::Verdict best;

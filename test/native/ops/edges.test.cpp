@@ -97,9 +97,11 @@ TEST_CASE("every operator is asked for no elements and for rank 0") {
     }
     const bool out = std::any_of(std::begin(kLeftOut), std::end(kLeftOut),
                                  [&](std::string_view start) { return key.starts_with(start); });
-    CHECK_MESSAGE((out || none),
-                  "give the operator's test EdgeCases (ops/written_cases.h) with a tensor of no elements");
-    CHECK_MESSAGE((out || scalar), "give the operator's test EdgeCases (ops/written_cases.h) with a tensor of rank 0");
+    constexpr std::string_view kPlace =
+        "extend the operator's test, test/native/ops/<family>/<name>.test.cpp, by EdgeCases (ops/written_cases.h) "
+        "with ";
+    CHECK_MESSAGE((out || none), kPlace, "a tensor of no elements");
+    CHECK_MESSAGE((out || scalar), kPlace, "a tensor of rank 0");
   }
 }
 

@@ -32,6 +32,7 @@ describe('the package', () => {
     const list = ort.listSupportedBackends();
     expect(list).toContainEqual({ name: 'cpu', bundled: true });
     for (const entry of list) expect(entry).toEqual({ name: expect.any(String), bundled: expect.any(Boolean) });
+    expect(list.map(({ name }: { name: string }) => name)).not.toContain('null'); // the double is for tests
   });
 
   it.runIf(ours)('lists devices, if there are any', async () => {

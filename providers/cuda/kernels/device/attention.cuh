@@ -77,53 +77,54 @@ __device__ __forceinline__ void store_rows(AttentionRows<T>& rows, const Attenti
   }
 }
 
-template <class T>
+template <class T, bool kJoin>
 __device__ __forceinline__ void attention(const AttentionParams& p) {
   INFERNODE_DYNAMIC_SHARED(raw);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int row = warp / T::kWarpsK * T::kMI * 16, key = warp % T::kWarpsK * T::kKeysWarp;
   const std::uint32_t q = shared_address(raw), stages = q + T::kBytesQ;
+  const auto stage = [&](int block) { return stages + block % T::kStages * 2 * T::kBytesKV; };
   let_next_start();
+  if constexpr (kJoin) {
+    if (blockIdx.x > 0) return join_rows<T>(p, blockIdx.x - 1);
+  }
   if (p.lengths) wait_for_previous();
-  // Masks lie behind the stages.
-  float* bias = p.bias ? reinterpret_cast<float*>(raw + p.bias_offset) + warp * T::kMI * 16 * T::kBiasPitch : nullptr;
   const AttentionPlace at(p, T::kRows, T::kKeys);
-  KeyCopies<T> k(p.k, p.k_at, at.batch, at.kv_head, at.first, p.d);
-  KeyCopies<T> v(p.v, p.v_at, at.batch, at.kv_head, at.first, p.dv);
+  const KeyValues<T, kJoin> kv(p, at);
   const int blocks = max(0, (at.last - at.first + T::kKeys - 1) / T::kKeys);
   AttentionRows<T> rows;
   rows.clear();
+  if (kJoin && p.past_given) {
+    for (int ahead = 0; ahead < min(T::kStages - 1, blocks); ahead++) kv.copy_past(stage(ahead), ahead);
+  }
   wait_for_previous();
   copy_queries<T>(q, p, at);
   // The first turns only fill stages.
 #pragma unroll 1
   for (int block = 1 - T::kStages; block < blocks; block++) {
+    const int first = at.first + block * T::kKeys;
+    Bias<T> bias;
     if (block >= 0) {
+      if (p.bias && p.bias_type != Element::f32) bias.load(p, at, row, first + key, lane);
       copies_wait<T::kStages - 2>();
       __syncthreads();
     }
     const int ahead = block + T::kStages - 1;
-    if (ahead < blocks) {
-      const std::uint32_t to = stages + ahead % T::kStages * 2 * T::kBytesKV;
-      const int there = at.last - at.first - ahead * T::kKeys;
-      k.next(to, there);
-      v.next(to + T::kBytesKV, there);
-    }
+    if (ahead < blocks) kv.copy(stage(ahead), ahead, p.past_given && block < 0);
     copies_commit();
     if (block < 0) continue;
-    const std::uint32_t from = stages + block % T::kStages * 2 * T::kBytesKV;
-    const int first = at.first + block * T::kKeys;
+    const std::uint32_t from = stage(block);
     // Whole: every row of the tile sees every key of the block.
     const bool whole = first + T::kKeys <= at.last && !p.window &&
                        (!p.causal || first + T::kKeys <= query_of(p, at.tile) + at.offset + 1);
     float s[T::kMI][T::kKeysWarp / 8][4];
     score<T>(s, q, from, row, key, lane);
-    if (bias) {
-      load_bias<T>(bias, p, at, row, first + key, lane);
-      add_bias<T>(s, bias, p.scale_log2e, lane);
+    if (p.bias) {
+#pragma unroll
+      for (int i = 0; i < T::kMI; i++) bias.add(s[i], i, p.scale_log2e, p, at, row, first + key, lane);
     }
     if (!whole) mask<T>(s, p, at, row, first + key, lane);
-    weigh<T>(s, rows, bias ? 1.f : p.scale_log2e);
+    weigh<T>(s, rows, p.bias ? 1.f : p.scale_log2e);
     add_values<T>(s, rows, from + T::kBytesKV, key, lane);
   }
   copies_wait<0>();
@@ -133,20 +134,26 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
 }  // namespace infernode::cuda
 
 /// attention_<kind>_<largest head>_<queries of a block>x<keys of a block>
-#define ATTENTION(KIND, D, WQ, WK, MI, KW, ST, ROWS, KEYS)                                                   \
-  extern "C" __global__ void __launch_bounds__(WQ* WK * 32)                                                  \
-      attention_##KIND##_##D##_##ROWS##x##KEYS(const __grid_constant__ infernode::cuda::AttentionParams p) { \
-    using namespace infernode::cuda;                                                                         \
-    using T = AttentionTile<MmaKind::KIND, D, WQ, WK, MI, KW, ST>;                                           \
-    static_assert(T::kRows == ROWS && T::kKeys == KEYS);                                                     \
-    attention<T>(p);                                                                                         \
+#define ATTENTION_OF(NAME, JOIN, KIND, D, WQ, WK, MI, KW, ST, ROWS, KEYS)                                 \
+  extern "C" __global__ void __launch_bounds__(WQ* WK * 32)                                               \
+      NAME##_##KIND##_##D##_##ROWS##x##KEYS(const __grid_constant__ infernode::cuda::AttentionParams p) { \
+    using namespace infernode::cuda;                                                                      \
+    using T = AttentionTile<MmaKind::KIND, D, WQ, WK, MI, KW, ST>;                                        \
+    static_assert(T::kRows == ROWS && T::kKeys == KEYS);                                                  \
+    attention<T, JOIN>(p);                                                                                \
   }
+#define ATTENTION(...) ATTENTION_OF(attention, false, __VA_ARGS__)
+#define ATTENTION_JOIN(...) ATTENTION_OF(attention_join, true, __VA_ARGS__)
 
-#define ATTENTION_KERNELS(KIND)                \
-  ATTENTION(KIND, 64, 1, 4, 1, 32, 3, 16, 128) \
-  ATTENTION(KIND, 64, 4, 1, 1, 64, 3, 64, 64)  \
-  ATTENTION(KIND, 64, 4, 1, 2, 64, 2, 128, 64) \
-  ATTENTION(KIND, 128, 1, 4, 1, 16, 2, 16, 64) \
-  ATTENTION(KIND, 128, 4, 1, 1, 64, 2, 64, 64) \
-  ATTENTION(KIND, 256, 1, 4, 1, 16, 2, 16, 64) \
-  ATTENTION(KIND, 256, 4, 1, 1, 32, 2, 64, 32)
+#define ATTENTION_KERNELS(KIND)                     \
+  ATTENTION(KIND, 64, 1, 4, 1, 32, 3, 16, 128)      \
+  ATTENTION(KIND, 64, 1, 4, 1, 64, 2, 16, 256)      \
+  ATTENTION(KIND, 64, 4, 1, 1, 64, 3, 64, 64)       \
+  ATTENTION(KIND, 64, 4, 1, 2, 64, 2, 128, 64)      \
+  ATTENTION(KIND, 128, 1, 4, 1, 16, 2, 16, 64)      \
+  ATTENTION(KIND, 128, 4, 1, 1, 64, 2, 64, 64)      \
+  ATTENTION(KIND, 256, 1, 4, 1, 16, 2, 16, 64)      \
+  ATTENTION(KIND, 256, 4, 1, 1, 32, 2, 64, 32)      \
+  ATTENTION_JOIN(KIND, 64, 1, 4, 1, 32, 3, 16, 128) \
+  ATTENTION_JOIN(KIND, 64, 1, 4, 1, 64, 2, 16, 256) \
+  ATTENTION_JOIN(KIND, 128, 1, 4, 1, 16, 2, 16, 64)

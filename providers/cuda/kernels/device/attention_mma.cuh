@@ -13,7 +13,7 @@ struct AttentionTile {
   static constexpr int kD = D, kWarpsQ = WQ, kWarpsK = WK, kMI = MI, kKeysWarp = KW, kStages = ST;
   static constexpr int kThreads = WQ * WK * 32, kRows = WQ * MI * 16, kKeys = WK * KW, kBoxes = D / 64;
   static constexpr int kBytesQ = kRows * D * 2, kBytesKV = kKeys * D * 2;  ///< K and V: one each a stage
-  static constexpr int kOutPitch = D + 4, kBiasPitch = KW + 8;             ///< floats
+  static constexpr int kOutPitch = D + 4;                                  ///< floats
 };
 
 /// The state of a warp: sums of 16 MI rows, the largest scores and the sums of the weights.
@@ -39,7 +39,7 @@ template <class T>
 struct KeyCopies {
   static constexpr int kChunks = T::kD / 8, kStep = T::kThreads / kChunks, kCopies = T::kKeys / kStep;
   static_assert(kStep % 8 == 0 || kStep == 4);
-  const char* from;  ///< the thread's first row of the next block
+  const char* from;  ///< the thread's first row
   std::int64_t row;  ///< bytes between rows
   int bytes;         ///< of the column that exist
 
@@ -51,19 +51,106 @@ struct KeyCopies {
     bytes = max(0, min(16, d * 2 - chunk * 16));
   }
 
-  /// The next block, of which `there` rows exist.
-  __device__ __forceinline__ void next(std::uint32_t to, int there) {
-    const int chunk = threadIdx.x % kChunks, first = threadIdx.x / kChunks;
-    to += (chunk >> 3) * T::kKeys * 128;
-    const char* at = from;
+  /// Where in a stage the thread's i-th row goes.
+  static __device__ __forceinline__ std::uint32_t place(int i) {
+    const int chunk = threadIdx.x % kChunks;
+    return (chunk >> 3) * T::kKeys * 128 + swizzled(threadIdx.x / kChunks + i * kStep, chunk & 7);
+  }
+
+  /// Rows [begin, end) of a block; those from `none` on become zeros.
+  __device__ __forceinline__ void copy(std::uint32_t to, int block, int begin, int end, int none) const {
+    const char* at = from + block * T::kKeys * row;
 #pragma unroll
     for (int i = 0; i < kCopies; i++, at += kStep * row) {
-      const int r = first + i * kStep;
-      copy16(to + swizzled(r, chunk & 7), at, there >= T::kKeys || r < there ? bytes : 0);
+      const int r = threadIdx.x / kChunks + i * kStep;
+      if (r >= begin && r < end) {
+        copy16(to + place(i), at, bytes);
+      } else if (r >= none) {
+        copy16(to + place(i), from, 0);
+      }
     }
-    from += T::kKeys * row;
+  }
+
+  /// A block, of which `there` rows exist.
+  __device__ __forceinline__ void copy(std::uint32_t to, int block, int there) const {
+    const char* at = from + block * T::kKeys * row;
+#pragma unroll
+    for (int i = 0; i < kCopies; i++, at += kStep * row) {
+      const int r = threadIdx.x / kChunks + i * kStep;
+      copy16(to + place(i), at, there >= T::kKeys || r < there ? bytes : 0);
+    }
   }
 };
+
+/// Keys and values of a tile. Joined ones come from two places.
+template <class T, bool kJoin>
+struct KeyValues {
+  KeyCopies<T> k, v;
+  const AttentionParams& p;
+  const AttentionPlace& at;
+
+  __device__ __forceinline__ KeyValues(const AttentionParams& q, const AttentionPlace& place)
+      : k(q.k, q.k_at, place.batch, place.kv_head, place.first, q.d),
+        v(q.v, q.v_at, place.batch, place.kv_head, place.first, q.dv),
+        p(q),
+        at(place) {}
+
+  /// How many of a block's rows there are, and how many of them lie before p.past.
+  __device__ __forceinline__ int there(int block) const { return at.last - at.first - block * T::kKeys; }
+  __device__ __forceinline__ int past(int block) const { return min(p.past, at.last) - at.first - block * T::kKeys; }
+
+  __device__ __forceinline__ void copy_past(std::uint32_t to, int block) const {
+    k.copy(to, block, 0, past(block), T::kKeys);
+    v.copy(to + T::kBytesKV, block, 0, past(block), T::kKeys);
+  }
+
+  __device__ __forceinline__ void copy(std::uint32_t to, int block, bool past_is_copied) const {
+    if constexpr (kJoin) {
+      if (!past_is_copied) copy_past(to, block);
+      const KeyCopies<T> new_k(p.new_k, p.new_k_at, at.batch, at.kv_head, at.first - p.past, p.d);
+      const KeyCopies<T> new_v(p.new_v, p.new_v_at, at.batch, at.kv_head, at.first - p.past, p.dv);
+      new_k.copy(to, block, max(0, past(block)), there(block), there(block));
+      new_v.copy(to + T::kBytesKV, block, max(0, past(block)), there(block), there(block));
+    } else {
+      k.copy(to, block, there(block));
+      v.copy(to + T::kBytesKV, block, there(block));
+    }
+  }
+};
+
+/// Writes kJoinRows of the keys and values of a head behind each other: what the blocks of joining kernels do beside
+/// those that have a tile of queries.
+template <class T>
+__device__ __forceinline__ void join_rows(const AttentionParams& p, int part) {
+  constexpr int kChunks = T::kD / 8, kStep = T::kThreads / kChunks, kCopies = kJoinRows / kStep;
+  const int batch = blockIdx.z / p.splits, head = blockIdx.y * p.group / p.heads_per_key;
+  if (static_cast<int>(blockIdx.z) != batch * p.splits) return;
+  const int chunk = threadIdx.x % kChunks, first = part * kJoinRows + static_cast<int>(threadIdx.x) / kChunks;
+  const auto place = [&](std::uint64_t base, const HeadStrides& at, int row) {
+    return reinterpret_cast<uint4*>(base + (batch * at.batch + head * at.head + row * at.row + chunk * 8) * 2);
+  };
+  uint4 k[kCopies], v[kCopies];
+  const auto load = [&](bool past) {
+#pragma unroll
+    for (int i = 0; i < kCopies; i++) {
+      const int row = first + i * kStep;
+      if (row >= p.keys || chunk * 8 >= p.d || (row < p.past) != past) continue;
+      k[i] = load16(past ? place(p.k, p.k_at, row) : place(p.new_k, p.new_k_at, row - p.past));
+      v[i] = load16(past ? place(p.v, p.v_at, row) : place(p.new_v, p.new_v_at, row - p.past));
+    }
+  };
+  if (p.past_given) load(true);
+  wait_for_previous();
+  if (!p.past_given) load(true);
+  load(false);
+#pragma unroll
+  for (int i = 0; i < kCopies; i++) {
+    const int row = first + i * kStep;
+    if (row >= p.keys || chunk * 8 >= p.d) continue;
+    *place(p.all_k, p.all_k_at, row) = k[i];
+    *place(p.all_v, p.all_v_at, row) = v[i];
+  }
+}
 
 template <class T>
 __device__ __forceinline__ void copy_queries(std::uint32_t to, const AttentionParams& p, const AttentionPlace& at) {
@@ -109,20 +196,63 @@ __device__ __forceinline__ void score(float (&s)[T::kMI][T::kKeysWarp / 8][4], s
   }
 }
 
-/// The masks of the warp's rows and keys, [MI * 16][kBiasPitch].
+/// The additive masks of a warp's rows for its keys of a stage, two neighbours a word, in the order of the scores.
+/// Those of 16 bits are loaded before the scores are made, those of 32 bits when they are added.
 template <class T>
-__device__ __forceinline__ void load_bias(float* to, const AttentionParams& p, const AttentionPlace& at, int row,
-                                          int key, int lane) {
-  __syncwarp();
-#pragma unroll 4
-  for (int i = lane; i < T::kMI * 16 * T::kKeysWarp; i += 32) {
-    const int r = i / T::kKeysWarp, k = i % T::kKeysWarp, query = query_of(p, at.tile + row + r);
-    const bool valid = query < p.queries && key + k < at.last;
-    const int head = at.head + at.tile + row + r - query * p.group;
-    to[r * T::kBiasPitch + k] = valid ? bias_of(p, at.batch, head, query, key + k) : 0.f;
+struct Bias {
+  std::uint32_t w[T::kMI][2][T::kKeysWarp / 8];
+
+  /// Where a row's masks begin; false: the row does not exist.
+  static __device__ __forceinline__ bool find(const AttentionParams& p, const AttentionPlace& at, int row,
+                                              std::int64_t& from) {
+    const int query = query_of(p, at.tile + row), head = at.head + at.tile + row - query * p.group;
+    from = at.batch * p.bias_at.batch + head * p.bias_at.head + query * p.bias_at.row;
+    return query < p.queries;
   }
-  __syncwarp();
-}
+
+  __device__ __forceinline__ void load(const AttentionParams& p, const AttentionPlace& at, int row, int key, int lane) {
+#pragma unroll
+    for (int i = 0; i < T::kMI; i++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        std::int64_t from;
+        const bool exists = find(p, at, row + i * 16 + (lane >> 2) + half * 8, from);
+        const int first = key + (lane & 3) * 2;
+        const char* base = reinterpret_cast<const char*>(p.bias) + (from + first) * 2;
+#pragma unroll
+        for (int j = 0; j < T::kKeysWarp / 8; j++) {
+          const int left = exists ? at.last - first - j * 8 : 0;
+          if (p.bias_pairs) {
+            w[i][half][j] = load4_if(base + j * 16, left > 0);
+          } else {
+            w[i][half][j] = load2_if(base + j * 16, left > 0) | load2_if(base + j * 16 + 2, left > 1) << 16;
+          }
+        }
+      }
+    }
+  }
+
+  /// Scales the scores of a tile of rows and adds its masks.
+  __device__ __forceinline__ void add(float (&s)[T::kKeysWarp / 8][4], int i, float scale, const AttentionParams& p,
+                                      const AttentionPlace& at, int row, int key, int lane) const {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      std::int64_t from;
+      const bool exists = find(p, at, row + i * 16 + (lane >> 2) + half * 8, from);
+#pragma unroll
+      for (int j = 0; j < T::kKeysWarp / 8; j++) {
+        float2 v = p.bias_type == Element::f16 ? unpack_f16(w[i][half][j]) : unpack_bf16(w[i][half][j]);
+        if (p.bias_type == Element::f32) {
+          const int k = key + j * 8 + (lane & 3) * 2;
+          v.x = exists && k < at.last ? load_element(p.bias, Element::f32, from + k) : 0.f;
+          v.y = exists && k + 1 < at.last ? load_element(p.bias, Element::f32, from + k + 1) : 0.f;
+        }
+        s[j][half * 2] = fmaf(s[j][half * 2], scale, fmaxf(v.x * kLog2E, kMaskedScore));
+        s[j][half * 2 + 1] = fmaf(s[j][half * 2 + 1], scale, fmaxf(v.y * kLog2E, kMaskedScore));
+      }
+    }
+  }
+};
 
 /// Masks the scores of keys that their query does not see.
 template <class T>
@@ -140,25 +270,6 @@ __device__ __forceinline__ void mask(float (&s)[T::kMI][T::kKeysWarp / 8][4], co
         for (int e = 0; e < 2; e++) {
           if (j * 8 + e < low || j * 8 + e >= high) s[i][j][half * 2 + e] = -INFINITY;
         }
-      }
-    }
-  }
-}
-
-/// Scales the scores and adds masks.
-template <class T>
-__device__ __forceinline__ void add_bias(float (&s)[T::kMI][T::kKeysWarp / 8][4], const float* bias, float scale,
-                                         int lane) {
-#pragma unroll
-  for (int i = 0; i < T::kMI; i++) {
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-#pragma unroll
-      for (int j = 0; j < T::kKeysWarp / 8; j++) {
-        const float2 add = *reinterpret_cast<const float2*>(bias + (i * 16 + (lane >> 2) + half * 8) * T::kBiasPitch +
-                                                            j * 8 + (lane & 3) * 2);
-        s[i][j][half * 2] = fmaf(s[i][j][half * 2], scale, add.x);
-        s[i][j][half * 2 + 1] = fmaf(s[i][j][half * 2 + 1], scale, add.y);
       }
     }
   }

@@ -203,15 +203,21 @@ __device__ __forceinline__ void load_residual(Raw8& r, const EpilogueParams& e, 
   }
 }
 
-/// Finishes the sums v of eight columns of a row and stores them.
-__device__ __forceinline__ void finish8(float (&v)[8], const EpilogueParams& e, const EpilogueBatch& batch,
-                                        const Columns& columns, const Raw8& residual, int row, int column, int count) {
+/// Makes results of the sums v of eight columns of a row.
+__device__ __forceinline__ void apply8(float (&v)[8], const EpilogueParams& e, const Columns& columns,
+                                       const Raw8& residual) {
 #pragma unroll
   for (int i = 0; i < 8; i++) v[i] = fmaf(v[i], columns.scale[i], columns.bias[i]);
   const bool last = e.flags & kEpilogueResidualLast;
   if (e.residual && !last) residual.add_to(v, e.residual_type);
   activate(v, e.activation, e.a, e.b);
   if (e.residual && last) residual.add_to(v, e.residual_type);
+}
+
+/// The same, and stores them.
+__device__ __forceinline__ void finish8(float (&v)[8], const EpilogueParams& e, const EpilogueBatch& batch,
+                                        const Columns& columns, const Raw8& residual, int row, int column, int count) {
+  apply8(v, e, columns, residual);
   store8(v, e.out, e.out_type, batch.out + row * e.out_row + column, count, e.flags & kEpilogueOutVector);
 }
 

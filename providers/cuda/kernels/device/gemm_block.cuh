@@ -175,15 +175,20 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   const int column = at.n0 + mine.column, count = min(8, p.n - column);
   const int row = at.m0 + (at.part * BM >> p.log_split) + mine.row;
   Columns columns;
-  Raw8 residual;
+  Raw8 residual[2];
   const auto read_epilogue = [&] {
     if (late || !(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
     columns.load(p.e, column, count, at.batch0);
     touch(p.e.activation), touch(p.e.out_row), touch(p.e.out_batch[1]), touch(p.e.residual_batch[1]);
     touch(p.receive_offset);
     if (p.e.residual) wait_for_previous();
-    if (mine.active() && mine.row < BM >> p.log_split && row < p.m && count > 0) {
-      load_residual(residual, p.e, EpilogueBatch(p.e, at.batch0, at.batch1), row, column, count);
+    const EpilogueBatch batch(p.e, at.batch0, at.batch1);
+#pragma unroll
+    for (int i = 0; i < (BM > H::kRows ? 2 : 1); i++) {
+      const int r = i * H::kRows;
+      if (mine.active() && mine.row + r < BM >> p.log_split && row + r < p.m && count > 0) {
+        load_residual(residual[i], p.e, batch, row + r, column, count);
+      }
     }
   };
   if constexpr (!late) read_epilogue();

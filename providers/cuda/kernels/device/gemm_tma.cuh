@@ -21,8 +21,8 @@ struct Place {
   int m0, n0, part, batch0, batch1, first, count;  ///< steps of K: [first, first + count)
 
   __device__ __forceinline__ Place(const GemmTmaParams& p, int bm, int bn) {
-    n0 = blockIdx.x * bn;
-    m0 = blockIdx.y * bm;
+    n0 = (p.rows_first ? blockIdx.y : blockIdx.x) * bn;
+    m0 = (p.rows_first ? blockIdx.x : blockIdx.y) * bm;
     part = blockIdx.z & ((1 << p.log_split) - 1);
     batch0 = blockIdx.z >> p.log_split;
     batch1 = 0;
@@ -162,36 +162,85 @@ __device__ __forceinline__ void exchange(const GemmTmaParams& p, float* staged, 
   cluster_arrive();  // what this block sent has been read by nobody later than the wait at the end
 }
 
-/// Adds parts, finishes and stores this block's rows of the tile. `residual` is that of the thread's first row.
+/// Stores rows of finished numbers where rows of the output begin at any element: words of 16 bytes where they lie, and
+/// single elements at a row's ends.
+template <int BN, int kThreads>
+__device__ __forceinline__ void store_narrow(const EpilogueParams& e, const float* rows, int pitch, int count,
+                                             std::int64_t first, int columns) {
+  columns = min(columns, BN);
+  if (e.out_type == Element::f32) {
+#pragma unroll 4
+    for (int i = threadIdx.x; i < count * BN; i += kThreads) {
+      const int r = i / BN, c = i % BN;
+      if (c < columns) reinterpret_cast<float*>(e.out)[first + r * e.out_row + c] = rows[r * pitch + c];
+    }
+    return;
+  }
+  const auto before = [&](std::int64_t at) { return static_cast<int>(-(e.out / 2 + at) & 7); };
+#pragma unroll 2
+  for (int i = threadIdx.x; i < count * (BN / 8); i += kThreads) {
+    const int r = i / (BN / 8);
+    const std::int64_t at = first + r * e.out_row;
+    const int c = before(at) + i % (BN / 8) * 8;
+    if (c + 8 > columns) continue;
+    float v[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) v[j] = rows[r * pitch + c + j];
+    store8(v, e.out, e.out_type, at + c, 8, true);
+  }
+#pragma unroll 1
+  for (int i = threadIdx.x; i < count * 16; i += kThreads) {
+    const int r = i / 16, one = i % 8;
+    const std::int64_t at = first + r * e.out_row;
+    const int head = min(before(at), columns), words = (columns - head) / 8;
+    const int c = i & 8 ? head + words * 8 + one : one;
+    if (c < (i & 8 ? columns : head)) store_element(e.out, e.out_type, at + c, rows[r * pitch + c]);
+  }
+}
+
+/// Adds parts, finishes and stores this block's rows of the tile. `residual` is that of the thread's first two rows.
 template <int BM, int BN, int KW>
-__device__ __forceinline__ void finish_tile(const GemmTmaParams& p, const float* staged, const float* received,
-                                            const Place& at, const Columns& columns, Raw8 residual) {
+__device__ __forceinline__ void finish_tile(const GemmTmaParams& p, float* staged, const float* received,
+                                            const Place& at, const Columns& columns, Raw8 (&residual)[2]) {
   using H = Handout<BM, BN, KW>;
   const H mine(threadIdx.x);
   const int blocks = 1 << p.log_split, rows = BM >> p.log_split, first = at.part * rows;
   const int column = at.n0 + mine.column, count = min(8, p.n - column), end = min(rows, p.m - at.m0 - first);
+  const bool wide = p.e.flags & kEpilogueOutVector;
   const EpilogueBatch batch(p.e, at.batch0, at.batch1);
-  if (!mine.active() || count <= 0) return;
+  if (mine.active() && count > 0) {
 #pragma unroll 1
-  for (int r = mine.row; r < end; r += H::kRows) {
-    const int m = at.m0 + first + r;
-    const Raw8 now = residual;
-    if (r + H::kRows < end) load_residual(residual, p.e, batch, m + H::kRows, column, count);
-    const float* s = staged + (first + r) * H::kPitch + mine.column;
-    float v[8] = {};
-    add8(v, s);
-    if (blocks > 1) {
-      const float* q = received + r * H::kPitch + mine.column;
+    for (int r = mine.row; r < end; r += H::kRows) {
+      const int m = at.m0 + first + r;
+      const Raw8 now = residual[0];
+      residual[0] = residual[1];
+      if (r + 2 * H::kRows < end) load_residual(residual[1], p.e, batch, m + 2 * H::kRows, column, count);
+      float* s = staged + (first + r) * H::kPitch + mine.column;
+      float v[8] = {};
+      add8(v, s);
+      if (blocks > 1) {
+        const float* q = received + r * H::kPitch + mine.column;
 #pragma unroll 4
-      for (int i = 0; i < blocks; i++, q += rows * H::kPitch) {
-        if (i != at.part) add8(v, q);
-      }
-    } else {
+        for (int i = 0; i < blocks; i++, q += rows * H::kPitch) {
+          if (i != at.part) add8(v, q);
+        }
+      } else {
 #pragma unroll
-      for (int i = 1; i < KW; i++) add8(v, s + i * BM * H::kPitch);
+        for (int i = 1; i < KW; i++) add8(v, s + i * BM * H::kPitch);
+      }
+      apply8(v, p.e, columns, now);
+      if (wide) {
+        store8(v, p.e.out, p.e.out_type, batch.out + m * p.e.out_row + column, count, true);
+      } else {
+        reinterpret_cast<float4*>(s)[0] = make_float4(v[0], v[1], v[2], v[3]);
+        reinterpret_cast<float4*>(s)[1] = make_float4(v[4], v[5], v[6], v[7]);
+      }
     }
-    finish8(v, p.e, batch, columns, now, m, column, count);
   }
+  if (wide) return;
+  consumers_meet<H::kThreads>();
+  store_narrow<BN, H::kThreads>(p.e, staged + first * H::kPitch, H::kPitch, end,
+                                batch.out + (at.m0 + first) * p.e.out_row + at.n0, p.n - at.n0);
 }
 
 }  // namespace infernode::cuda

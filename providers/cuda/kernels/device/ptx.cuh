@@ -85,6 +85,24 @@ __device__ __forceinline__ uint4 load16_if(const void* p, bool valid) {
   return r;
 }
 
+__device__ __forceinline__ std::uint32_t load4_if(const void* p, bool valid) {
+  std::uint32_t r;
+  asm volatile("{ .reg .pred q; setp.ne.b32 q, %2, 0; mov.u32 %0, 0; @q ld.global.cg.u32 %0, [%1]; }"
+               : "=&r"(r)
+               : "l"(p), "r"(static_cast<int>(valid))
+               : "memory");
+  return r;
+}
+
+__device__ __forceinline__ std::uint32_t load2_if(const void* p, bool valid) {
+  std::uint16_t r;
+  asm volatile("{ .reg .pred q; setp.ne.b32 q, %2, 0; mov.u16 %0, 0; @q ld.global.cg.u16 %0, [%1]; }"
+               : "=&h"(r)
+               : "l"(p), "r"(static_cast<int>(valid))
+               : "memory");
+  return r;
+}
+
 __device__ __forceinline__ float load_f32(const void* p) {
   float r;
   asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(r) : "l"(p) : "memory");

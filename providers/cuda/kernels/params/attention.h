@@ -9,6 +9,8 @@ struct HeadStrides {
   std::int64_t row, head, batch;
 };
 
+inline constexpr int kJoinRows = 64;  ///< of keys and values that a block writes
+
 /// out = softmax(scale q k' + bias) v. Grid: x query tiles, y heads / group, z batch * splits.
 struct AttentionParams {
   std::uint64_t q, k, v, out;
@@ -26,9 +28,16 @@ struct AttentionParams {
   std::int32_t causal_offset;
   std::int32_t window;  ///< keys before that many are not seen; 0: all are
   float scale_log2e;
-  std::int32_t bias_offset;  ///< bytes of shared memory before the masks
-  std::int32_t out_vector;   ///< rows of the output allow 16-byte stores
+  std::int32_t bias_pairs;  ///< rows of 16-bit masks begin at even elements and have an even number of them
+  std::int32_t vectors;     ///< rows of q, k and v are whole 16-byte words of float32
+  std::int32_t out_vector;  ///< rows of the output allow 16-byte stores
   Element type, bias_type;
+  // Kernels named attention_join alone. Keys from `past` on lie elsewhere; all are written behind each other, too, by
+  // blocks behind the first, kJoinRows each. One tile of queries for each key head.
+  std::uint64_t new_k, new_v, all_k, all_v;
+  HeadStrides new_k_at, new_v_at, all_k_at, all_v_at;
+  std::int32_t past;
+  std::int32_t past_given;  ///< no kernel of the run writes the keys before `past`
 };
 
 }  // namespace infernode::cuda

@@ -27,7 +27,8 @@ struct ConvParams {
   float per_channels, per_kernel_w, per_kernel_h;  ///< 1 / channels_padded, 1 / kernel_w, 1 / kernel_h
 };
 
-/// Hopper: TMA and wgmma. Grid: x tiles of columns, y of rows, z batch times parts of K; those are a cluster.
+/// Hopper: TMA and wgmma. Grid: x tiles of columns, y of rows, or the other way round; z batch times parts of K; those
+/// are a cluster.
 struct GemmTmaParams {
   TensorMap a, b;
   EpilogueParams e;
@@ -39,6 +40,7 @@ struct GemmTmaParams {
   std::int32_t receive_offset;          ///< bytes from the first stage to where parts of other blocks arrive
   std::int32_t batch_inner;             ///< 2^30: the batch has one part
   std::int32_t a_batch[2], b_batch[2];  ///< 1 where the operand has the batch part, 0 where it repeats
+  std::int32_t rows_first;              ///< x of the grid are tiles of rows
   std::int32_t b_constant;              ///< B is fetched before the wait for the kernel before
   ConvParams conv;                      ///< taps 0: A is a matrix
 };

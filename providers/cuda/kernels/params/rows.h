@@ -12,7 +12,8 @@ struct NormalizeParams {
   std::uint64_t scale, bias;  ///< float32 [columns]; 0: none
   std::int64_t rows;
   std::int32_t columns;
-  std::int32_t no_mean;  ///< root-mean-square normalization
+  std::int32_t no_mean;           ///< root-mean-square normalization
+  std::int32_t columns_constant;  ///< scale and bias are constants: read before the wait for the kernel before
   float epsilon;
 };
 
@@ -35,7 +36,8 @@ struct ReduceParams {
   ReduceOp op;
 };
 
-/// Running sums over the middle of [outer][columns][inner]. Grid: x blocks of 128 threads, one for each row.
+/// Running sums over the middle of [outer][columns][inner]. Grid: x blocks of 128 threads, one for each row; of 4
+/// warps, one for each row, where inner is 1.
 struct ScanParams {
   std::uint64_t in, out;
   std::int64_t rows;  ///< outer * inner

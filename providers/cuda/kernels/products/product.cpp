@@ -1,6 +1,7 @@
 #include "providers/cuda/kernels/products/product.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "providers/cuda/kernels/params/gemv.h"
 #include "providers/cuda/kernels/products/tensor_map.h"
@@ -75,8 +76,12 @@ Launch plan_block(const Target& target, const Product& p, const ProductChoice& c
   q.receive_offset = static_cast<std::int32_t>(ceil_div(std::max(c.stages * stage, sums), 128) * 128);
   q.batch_inner = p.batch[1] == 1 ? 1 << 30 : static_cast<std::int32_t>(p.batch[0]);
   q.b_constant = p.b_constant;
-  const Dim3 grid{static_cast<std::uint32_t>(q.n_tiles), static_cast<std::uint32_t>(ceil_div(p.m, c.bm)),
-                  static_cast<std::uint32_t>(batches(p) * c.split)};
+  Dim3 grid{static_cast<std::uint32_t>(q.n_tiles), static_cast<std::uint32_t>(ceil_div(p.m, c.bm)),
+            static_cast<std::uint32_t>(batches(p) * c.split)};
+  // Weights that the cache cannot hold are read once: by all tiles of rows together.
+  const auto weight_bytes = static_cast<std::size_t>(p.n * p.k * p.b.pieces * element_size(p.b.type));
+  q.rows_first = weight_bytes > target.l2_bytes / 2 && q.n_tiles <= 65535;
+  if (q.rows_first) std::swap(grid.x, grid.y);
   Launch launch = launch_of("gemm_block_" + kind_name(p) + "_" + tile_name(c) + "x" + std::to_string(c.kw), grid,
                             static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + 32), product_shared(p, c), q);
   if (c.split > 1) launch.cluster.z = static_cast<std::uint32_t>(c.split);
@@ -124,8 +129,12 @@ Launch plan_gemv(const Product& p, const ProductChoice& c) {
   q.k = static_cast<std::int32_t>(p.k);
   q.batch_inner = static_cast<std::int32_t>(p.batch[0]);
   q.b_constant = p.b_constant;
-  return launch_of("gemv_" + kind_name(p), grid_of(p, c), static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c),
-                   q);
+  q.norm_scale = p.norm.scale;
+  q.norm_bias = p.norm.bias;
+  q.norm_epsilon = p.norm.epsilon;
+  q.norm_no_mean = p.norm.no_mean;
+  return launch_of((p.norm ? "gemv_norm_" : "gemv_") + kind_name(p), grid_of(p, c),
+                   static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c), q);
 }
 
 Launch plan_reduce(const Product& p, const ProductChoice& c, DevicePtr partial) {

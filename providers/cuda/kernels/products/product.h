@@ -18,6 +18,14 @@ struct Operand {
   std::int64_t plane = 0;
 };
 
+/// Rows of A are normalized before they are multiplied: (x - mean) / deviation * scale + bias, or without mean.
+struct RowNorm {
+  DevicePtr scale = 0, bias = 0;  ///< constants of A's type, [k]; scale 0: rows stay as they are; bias 0: none
+  float epsilon = 0;
+  bool no_mean = false;
+  explicit operator bool() const { return scale != 0; }
+};
+
 /// m rows of A by n rows of B. A convolution's A is an image whose output pixels are the rows.
 struct Product {
   std::int64_t m = 0, n = 0, k = 0;  ///< k: of a row of B
@@ -27,6 +35,7 @@ struct Product {
   ConvParams conv{};       ///< taps 0: A is a matrix
   std::int64_t images = 1, groups = 1;
   Precision precision = Precision::highest;
+  RowNorm norm;  ///< product_choices is empty where no kernel can do that
   Epilogue epilogue;
   std::int32_t column_batch = 0;
 };
@@ -41,7 +50,7 @@ struct ProductChoice {
   float microseconds = 0;  ///< as the model expects
 };
 
-/// All that can compute the product, the fastest by the model first. Never empty.
+/// All that can compute the product, the fastest by the model first. Empty only where rows are to be normalized.
 std::vector<ProductChoice> product_choices(const Target& target, const Product& product);
 
 /// Bytes of scratch memory that the choice needs.

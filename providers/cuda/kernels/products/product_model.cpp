@@ -76,11 +76,14 @@ void add_blocks(const Target& target, const Product& p, std::vector<ProductChoic
 }
 
 /// Few rows: warps enough to have all of K in flight.
-void add_gemv(const Product& p, std::vector<ProductChoice>& choices) {
+void add_gemv(const Target& target, const Product& p, std::vector<ProductChoice>& choices) {
+  // Every block normalizes the rows: a kernel of its own does it once.
+  if (p.norm && ceil_div(p.n, 16) * p.batch[0] * p.batch[1] > 4 * target.sm_count) return;
   if (p.m > 8 || p.conv.taps || p.a.type == Element::f32 || p.a.type != p.b.type || p.k % 8) return;
   for (int warps : {4, 8, 16}) {
-    choices.push_back({ProductKernel::gemv, 8, 16, warps, 1, 1, 0});
-    if (p.k <= warps * 32 * 6) break;
+    const bool holds_all = p.k <= warps * 32 * 6;
+    if (!p.norm || (holds_all && warps <= 8)) choices.push_back({ProductKernel::gemv, 8, 16, warps, 1, 1, 0});
+    if (holds_all) break;
   }
 }
 
@@ -105,11 +108,13 @@ void add_mma(const Target& target, const Product& p, std::vector<ProductChoice>&
 std::vector<ProductChoice> product_choices(const Target& target, const Product& p) {
   std::vector<ProductChoice> choices;
   if (tensor_cores(target, p) && vectors_reach(p)) {
-    if (target.sm == 90 && (!p.conv.taps || pixels_reach(p))) add_blocks(target, p, choices);
-    add_gemv(p, choices);
+    add_gemv(target, p, choices);
+    if (p.norm) return choices;
+    // Whose warps have a weight's every byte under way at once: tiles of few rows fall behind.
+    if (target.sm == 90 && choices.empty() && (!p.conv.taps || pixels_reach(p))) add_blocks(target, p, choices);
     add_mma(target, p, choices);
   }
-  if (p.b.pieces == 1) choices.push_back({ProductKernel::simt, 64, 64, 1, 1, 1, 0});
+  if (p.b.pieces == 1 && !p.norm) choices.push_back({ProductKernel::simt, 64, 64, 1, 1, 1, 0});
   for (ProductChoice& c : choices) c.microseconds = product_microseconds(target, p, c);
   std::stable_sort(choices.begin(), choices.end(),
                    [](const ProductChoice& a, const ProductChoice& b) { return a.microseconds < b.microseconds; });
@@ -131,6 +136,7 @@ struct BlockModel {
   double step = 113;                  ///< no step of a block is shorter
   double again = 13;                  ///< of a step where stages are used again
   double fetch = 336, kilobyte = 16;  ///< from asking for a stage to its arrival
+  double narrow = 300;                ///< more of that for rows that begin at any element, by a block alone on its SM
   double bytes_ns = 8000;             ///< of all SMs together from the cache
   double cold_ns = 4400;              ///< from memory
 };
@@ -139,6 +145,12 @@ double slow_of(const BlockModel& m, Activation a) {
   return a == Activation::none || a == Activation::relu || a == Activation::clip || a == Activation::leaky_relu
              ? 1
              : m.slow;
+}
+
+/// What the tiles take beside the model.
+double tile_factor(const ProductChoice& c) {
+  if (c.bm != 64) return 1;
+  return c.bn == 96 ? 1.06 : c.bn == 64 && c.kw == 1 ? 0.96 : 1;
 }
 
 double block_ns(const Target& target, const Product& p, const ProductChoice& c) {
@@ -163,9 +175,11 @@ double block_ns(const Target& target, const Product& p, const ProductChoice& c) 
   const double chunks = std::ceil(c.bm * c.bn / 8.0 / split / (c.bm / 64 * c.kw * 128));
   const double exchange =
       c.split > 1 ? kModel.exchange + kModel.part * split + kModel.sent * c.bm * (c.bn + 8) * 4 / 1024 : 0;
+  const bool narrow = c.bn > 128 && p.epilogue.out_row * element_size(p.epilogue.out_type) % 16 != 0;
+  const double finish = kModel.finish * slow_of(kModel, p.epilogue.activation) + (narrow ? kModel.narrow : 0);
   const double filled = kModel.filled * std::min<double>(c.stages, steps) * stage / 1024;
-  return kModel.launch + waves * (kModel.wave + exchange + filled) +
-         per_sm * chunks * kModel.finish * slow_of(kModel, p.epilogue.activation) + work;
+  const double all = kModel.launch + waves * (kModel.wave + exchange + filled) + per_sm * chunks * finish + work;
+  return tile_factor(c) * all;
 }
 
 /// mma.sync: rougher, for there are few choices.
@@ -176,9 +190,13 @@ double mma_ns(const Target& target, const Product& p, const ProductChoice& c) {
   const double per_sm = std::ceil(blocks / sms);
   const double steps = static_cast<double>(ceil_div(ceil_div(p.k, product_step(p)), c.split));
   const double products = p.b.pieces == 3 ? 6 : p.b.pieces == 2 ? 3 : 1;
-  const double tensor = steps * products * (p.conv.taps ? 420 : 180) * c.bm / 64 * c.bn / 64;
+  const double units = c.bm / 64.0 * c.bn / 64;
+  const double tensor = per_sm * steps * products * (p.conv.taps ? 420 : 180) * units;
+  const double chain = p.conv.taps ? steps * 1000 : 0;  // a block that gathers alone
   const double cold = static_cast<double>(p.n * p.k) * p.b.pieces * element_size(p.b.type) / 3000;
-  return 3500 + std::max(cold, per_sm * tensor) + (c.split > 1 ? 2000 + 50 * per_sm : 0);
+  // Of tiles that wait for others to leave the SM.
+  const double finish = std::max(0.0, per_sm * units - 4) * 1300;
+  return 3500 + std::max({cold, tensor, chain}) + finish + (c.split > 1 ? 2000 + 50 * per_sm : 0);
 }
 
 double gemv_ns(const Product& p, const ProductChoice& c) {

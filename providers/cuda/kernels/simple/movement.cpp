@@ -173,7 +173,9 @@ std::vector<Launch> plan_reorder(const Target& target, const DeviceTensor& from,
                                                          .dims = {to.pixels(), to.pitch - channels},
                                                          .to_stride = {to.pitch, 1},
                                                          .bits = 0});
-    launches.insert(launches.end(), zeros.begin(), zeros.end());
+    for (const Launch& zero : zeros) {
+      if (launches.size() != 1 || !add_copies(launches.front(), zero)) launches.push_back(zero);
+    }
   }
   return launches;
 }

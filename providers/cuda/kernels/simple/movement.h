@@ -17,6 +17,12 @@ struct StridedCopy {
 std::vector<Launch> plan_strided_copy(const Target& target, const StridedCopy& copy);
 /// The same for copies that do not read what another one writes, in fewer launches.
 std::vector<Launch> plan_strided_copies(const Target& target, const std::vector<StridedCopy>& copies);
+/// Adds the copies of another launch, which are known not to meet. False, and nothing changed, where there is no room,
+/// or either copies nothing.
+bool add_copies(Launch& first, const Launch& second);
+/// Adds the copies of a launch that follows to the one before it, where none of them touches what another one writes.
+/// False, and nothing changed, where that cannot be, or either copies nothing.
+bool join_copies(Launch& first, const Launch& second);
 
 /// Fills elements with one value, whose bytes are the low ones of `bits`.
 struct StridedFill {

@@ -35,8 +35,8 @@ Launch plan_reduce(const Target&, tensor::DType dtype, const ReduceParams& p) {
 }
 
 Launch plan_scan(const Target&, tensor::DType dtype, const ScanParams& p) {
-  Launch launch = row_launch(cat("scan_", kernel_suffix(dtype)), 0, p);
-  launch.grid.x = static_cast<std::uint32_t>((p.rows + 127) / 128);
+  Launch launch = row_launch(cat("scan_", kernel_suffix(dtype)), p.rows, p);
+  if (p.inner != 1) launch.grid.x = static_cast<std::uint32_t>((p.rows + 127) / 128);
   return launch;
 }
 

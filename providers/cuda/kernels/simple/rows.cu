@@ -11,74 +11,98 @@ constexpr int kWarps = 4;
 
 __device__ __forceinline__ std::int64_t row_of_warp() { return blockIdx.x * std::int64_t{kWarps} + threadIdx.x / 32; }
 
-/// Rows of up to 8 x 32 packs stay in registers; those of other sizes are read again.
+/// Which columns a lane has: packs of 16 bytes of T, every 32nd. Rows of up to kMost columns stay in registers; longer
+/// ones are read again.
 template <class T>
-struct RowInRegisters {
-  static constexpr int kPack = 4, kPacks = 8;
-  float x[kPacks][kPack];
+struct Lanes {
+  static constexpr int kPack = 16 / sizeof(T), kMost = 1024, kPacks = kMost / (kPack * 32);
+  using Numbers = float[kPacks][kPack];
+};
 
-  __device__ __forceinline__ void load(const NormalizeParams& p, std::int64_t row, int packs) {
-    const int lane = threadIdx.x % 32;
-    const auto* in = reinterpret_cast<const Pack<T, kPack>*>(p.in) + row * packs;
-    const auto* residual = reinterpret_cast<const Pack<T, kPack>*>(p.residual) + row * packs;
-    auto* sum = reinterpret_cast<Pack<T, kPack>*>(p.sum) + row * packs;
+/// A row and, if there is one, the row that is added to it; their sum is stored where somebody wants it.
+template <class T>
+__device__ __forceinline__ void load_row(typename Lanes<T>::Numbers& x, const NormalizeParams& p, std::int64_t row,
+                                         int packs) {
+  constexpr int kPack = Lanes<T>::kPack, kPacks = Lanes<T>::kPacks;
+  const int lane = threadIdx.x % 32;
+  const auto* in = reinterpret_cast<const Pack<T, kPack>*>(p.in) + row * packs;
+  const auto* residual = reinterpret_cast<const Pack<T, kPack>*>(p.residual) + row * packs;
+  auto* sum = reinterpret_cast<Pack<T, kPack>*>(p.sum) + row * packs;
 #pragma unroll
-    for (int i = 0; i < kPacks; ++i) {
-      const int at = i * 32 + lane;
-      if (at >= packs) {
+  for (int i = 0; i < kPacks; ++i) {
+    const int at = i * 32 + lane;
 #pragma unroll
-        for (int j = 0; j < kPack; ++j) x[i][j] = 0;
-        continue;
-      }
-      const Pack<T, kPack> own = in[at];
+    for (int j = 0; j < kPack; ++j) x[i][j] = 0;
+    if (at >= packs) continue;
+    const Pack<T, kPack> own = in[at];
 #pragma unroll
-      for (int j = 0; j < kPack; ++j) x[i][j] = to_float(own.of[j]);
-      if (p.residual == 0) continue;
-      const Pack<T, kPack> other = residual[at];
-      Pack<T, kPack> both;
+    for (int j = 0; j < kPack; ++j) x[i][j] = to_float(own.of[j]);
+  }
+  if (p.residual == 0) return;
 #pragma unroll
-      for (int j = 0; j < kPack; ++j) x[i][j] += to_float(other.of[j]), both.of[j] = from_float<T>(x[i][j]);
-      if (p.sum != 0) sum[at] = both;
+  for (int i = 0; i < kPacks; ++i) {
+    const int at = i * 32 + lane;
+    if (at >= packs) continue;
+    const Pack<T, kPack> other = residual[at];
+    Pack<T, kPack> both;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) x[i][j] += to_float(other.of[j]), both.of[j] = from_float<T>(x[i][j]);
+    if (p.sum != 0) sum[at] = both;
+  }
+}
+
+/// Numbers of the lane's columns; `none` where there are none.
+template <class T>
+__device__ __forceinline__ void load_columns(typename Lanes<T>::Numbers& to, std::uint64_t from, float none,
+                                             int packs) {
+  constexpr int kPack = Lanes<T>::kPack, kPacks = Lanes<T>::kPacks;
+#pragma unroll
+  for (int i = 0; i < kPacks; ++i) {
+    const int at = i * 32 + threadIdx.x % 32;
+#pragma unroll
+    for (int j = 0; j < kPack; j += 4) {
+      float4 v = {none, none, none, none};
+      if (from != 0 && at < packs) v = reinterpret_cast<const float4*>(from)[at * (kPack / 4) + j / 4];
+      to[i][j] = v.x, to[i][j + 1] = v.y, to[i][j + 2] = v.z, to[i][j + 3] = v.w;
     }
   }
-};
+}
 
 template <class T>
 __device__ __forceinline__ void normalize_in_registers(const NormalizeParams& p, std::int64_t row) {
-  using Row = RowInRegisters<T>;
-  const int lane = threadIdx.x % 32, packs = p.columns / Row::kPack;
-  Row r;
-  r.load(p, row, packs);
+  constexpr int kPack = Lanes<T>::kPack, kPacks = Lanes<T>::kPacks;
+  const int lane = threadIdx.x % 32, packs = p.columns / kPack;
+  typename Lanes<T>::Numbers x, scale, bias;
+  if (!p.columns_constant) wait_for_previous();
+  load_columns<T>(scale, p.scale, 1, packs);
+  load_columns<T>(bias, p.bias, 0, packs);
+  wait_for_previous();
+  load_row<T>(x, p, row, packs);
   float mean = 0;
   if (!p.no_mean) {
 #pragma unroll
-    for (int i = 0; i < Row::kPacks; ++i) {
+    for (int i = 0; i < kPacks; ++i) {
 #pragma unroll
-      for (int j = 0; j < Row::kPack; ++j) mean += r.x[i][j];
+      for (int j = 0; j < kPack; ++j) mean += x[i][j];
     }
     mean = warp_sum(mean) / p.columns;
   }
   float squares = 0;
 #pragma unroll
-  for (int i = 0; i < Row::kPacks; ++i) {
+  for (int i = 0; i < kPacks; ++i) {
     if (i * 32 + lane >= packs) continue;
 #pragma unroll
-    for (int j = 0; j < Row::kPack; ++j) squares += (r.x[i][j] - mean) * (r.x[i][j] - mean);
+    for (int j = 0; j < kPack; ++j) squares += (x[i][j] - mean) * (x[i][j] - mean);
   }
   const float factor = 1.0f / sqrtf(warp_sum(squares) / p.columns + p.epsilon);
-  auto* out = reinterpret_cast<Pack<T, Row::kPack>*>(p.out) + row * packs;
-  const auto* scale = reinterpret_cast<const float4*>(p.scale);
-  const auto* bias = reinterpret_cast<const float4*>(p.bias);
+  auto* out = reinterpret_cast<Pack<T, kPack>*>(p.out) + row * packs;
 #pragma unroll
-  for (int i = 0; i < Row::kPacks; ++i) {
+  for (int i = 0; i < kPacks; ++i) {
     const int at = i * 32 + lane;
     if (at >= packs) continue;
-    const float4 s = p.scale != 0 ? scale[at] : float4{1, 1, 1, 1}, b = p.bias != 0 ? bias[at] : float4{0, 0, 0, 0};
-    Pack<T, Row::kPack> y;
-    y.of[0] = from_float<T>((r.x[i][0] - mean) * factor * s.x + b.x);
-    y.of[1] = from_float<T>((r.x[i][1] - mean) * factor * s.y + b.y);
-    y.of[2] = from_float<T>((r.x[i][2] - mean) * factor * s.z + b.z);
-    y.of[3] = from_float<T>((r.x[i][3] - mean) * factor * s.w + b.w);
+    Pack<T, kPack> y;
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) y.of[j] = from_float<T>((x[i][j] - mean) * factor * scale[i][j] + bias[i][j]);
     out[at] = y;
   }
 }
@@ -109,14 +133,13 @@ __device__ __forceinline__ void normalize_any(const NormalizeParams& p, std::int
 
 template <class T>
 __device__ __forceinline__ void normalize(const NormalizeParams& p) {
-  wait_for_previous();
   let_next_start();
   const std::int64_t row = row_of_warp();
   if (row >= p.rows) return;
-  using Row = RowInRegisters<T>;
-  if (p.columns % Row::kPack == 0 && p.columns <= Row::kPack * Row::kPacks * 32) {
+  if (p.columns % Lanes<T>::kPack == 0 && p.columns <= Lanes<T>::kMost) {
     normalize_in_registers<T>(p, row);
   } else {
+    wait_for_previous();
     normalize_any<T>(p, row);
   }
 }
@@ -241,11 +264,59 @@ __device__ __forceinline__ T of_sum(Sum x) {
     return from_float<T>(x);
 }
 
+/// Another lane's number of four or eight bytes.
+template <class T>
+__device__ __forceinline__ T lane_xor(T x, int mask) {
+  if constexpr (sizeof(T) == 4) {
+    return __shfl_xor_sync(~0u, x, mask);
+  } else {
+    const std::uint32_t low = __shfl_xor_sync(~0u, static_cast<std::uint32_t>(x), mask);
+    const std::uint32_t high = __shfl_xor_sync(~0u, static_cast<std::uint32_t>(x >> 32), mask);
+    return static_cast<T>(std::uint64_t{high} << 32 | low);
+  }
+}
+
+/// A row of neighbours, by a warp: kAhead numbers of each lane are under way at once.
+template <class T, class Sum>
+__device__ __forceinline__ void scan_row(const ScanParams& p, std::int64_t row) {
+  constexpr int kAhead = 8;
+  const int lane = threadIdx.x % 32;
+  const T* in = reinterpret_cast<const T*>(p.in) + row * p.columns;
+  T* out = reinterpret_cast<T*>(p.out) + row * p.columns;
+  const auto place = [&](std::int64_t i) { return p.reverse ? p.columns - 1 - i : i; };
+  Sum before = 0;
+  for (std::int64_t first = lane; first - lane < p.columns; first += 32 * kAhead) {
+    Sum x[kAhead];
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) {
+      const std::int64_t i = first + j * 32;
+      x[j] = i < p.columns ? to_sum<Sum>(in[place(i)]) : 0;
+    }
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) {
+      Sum sum = p.exclusive ? 0 : x[j], all = x[j];  // up to this lane; of the lanes met so far
+#pragma unroll
+      for (int step = 1; step < 32; step *= 2) {
+        const Sum other = lane_xor(all, step);
+        if (lane & step) sum += other;
+        all += other;
+      }
+      const std::int64_t i = first + j * 32;
+      if (i < p.columns) out[place(i)] = of_sum<T>(before + sum);
+      before += all;
+    }
+  }
+}
+
 /// The sums of floats are float32, those of integers integers.
 template <class T, class Sum>
 __device__ __forceinline__ void scan_as(const ScanParams& p) {
   wait_for_previous();
   let_next_start();
+  if (p.inner == 1) {
+    if (row_of_warp() < p.rows) scan_row<T, Sum>(p, row_of_warp());
+    return;
+  }
   const std::int64_t row = blockIdx.x * std::int64_t{kWarps * 32} + threadIdx.x;
   if (row >= p.rows) return;
   const std::int64_t start = row / p.inner * p.columns * p.inner + row % p.inner;

@@ -27,6 +27,8 @@ T load_as(const void* p) {
 }
 inline uint4 load16(const void* p) { return load_as<uint4>(p); }
 inline uint4 load16_if(const void* p, bool valid) { return valid ? load_as<uint4>(p) : uint4{}; }
+inline std::uint32_t load4_if(const void* p, bool valid) { return valid ? load_as<std::uint32_t>(p) : 0; }
+inline std::uint32_t load2_if(const void* p, bool valid) { return valid ? load_as<std::uint16_t>(p) : 0; }
 inline float load_f32(const void* p) { return load_as<float>(p); }
 inline std::uint16_t load_u16(const void* p) { return load_as<std::uint16_t>(p); }
 

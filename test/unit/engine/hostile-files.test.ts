@@ -1,0 +1,121 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { projectRoot } from '../../../scripts/lib/engine.mjs';
+import { ours } from '../../fixtures/engine.js';
+import { model, node, type TensorInfo } from '../../fixtures/onnx-writer.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'infernode-hostile-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const info = (name: string, type: TensorInfo['type'] = 'float32', shape: TensorInfo['shape'] = [1]): TensorInfo => ({ name, type, shape }); // prettier-ignore
+const [x, y] = [info('x'), info('y')];
+const text = (value: string) => ({ name: 't', type: 'string', dims: [1], data: [value] }) as const;
+const count = (value: bigint, dims: number[]) => ({ name: 'n', type: 'int64', dims, data: BigInt64Array.of(value) }) as const; // prettier-ignore
+const numbered = <T>(length: number, make: (i: number) => T): T[] => Array.from({ length }, (_, i) => make(i));
+
+const files = {
+  'of very many outputs': () =>
+    model({
+      nodes: numbered(20_000, (i) => node('Neg', ['x'], [`y${i}`])),
+      inputs: [x],
+      outputs: numbered(20_000, (i) => info(`y${i}`)),
+    }),
+  'of huge metadata': () =>
+    model({
+      nodes: [node('Neg', ['x'], ['y'])],
+      inputs: [x],
+      outputs: [y],
+      properties: Object.fromEntries(numbered(100_000, (i) => [`key ${i}`, 'value'])),
+    }),
+  'of text that a loop doubles': () => {
+    const body = {
+      nodes: [node('Identity', ['k'], ['o']), node('StringConcat', ['v', 'v'], ['p'])],
+      inputs: [info('i', 'int64', []), info('k', 'bool', []), info('v', 'string')],
+      outputs: [info('o', 'bool', []), info('p', 'string')],
+    };
+    return model({
+      opset: 20,
+      nodes: [node('Loop', ['n', '', 't'], ['y'], { attributes: { body } })],
+      outputs: [info('y', 'string')],
+      initializers: [count(60n, []), text('abc')],
+    });
+  },
+  'of strings repeated': () =>
+    model({
+      nodes: [node('Tile', ['t', 'n'], ['y'])],
+      outputs: [info('y', 'string', ['many'])],
+      initializers: [count(10_000n, [1]), text('abc'.repeat(1_000_000))],
+    }),
+  'whose last operator does not exist': () =>
+    model({
+      nodes: [...numbered(20_000, (i) => node('Neg', [i === 0 ? 'x' : `v${i - 1}`], [`v${i}`])), node('No', ['v9'], ['y'])], // prettier-ignore
+      inputs: [x],
+      outputs: [y],
+    }),
+} as const;
+
+/** What a process of its own pays for a load, whichever way it ends. */
+function load(path: string): { outcome: string; seconds: number; megabytes: number } {
+  const program = `
+    const { readFileSync } = require('node:fs');
+    const { InferenceSession } = require(${JSON.stringify(projectRoot)});
+    const bytes = readFileSync(${JSON.stringify(path)});
+    const before = process.memoryUsage().rss;
+    const busy = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1e6; };
+    const started = busy();
+    const end = (outcome) => console.log(JSON.stringify({
+      outcome,
+      seconds: busy() - started,
+      megabytes: (process.resourceUsage().maxRSS * 1024 - before) / 1e6,
+    }));
+    InferenceSession.create(bytes, { logSeverityLevel: 4 }).then(() => end('loaded'), ({ code }) => end(code));`;
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8', cwd: folder });
+  expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
+  return JSON.parse(stdout);
+}
+
+describe.runIf(ours && process.platform === 'linux')('hostile files that make a load long', () => {
+  it.each<[keyof typeof files, string]>([
+    ['of very many outputs', 'loaded'],
+    ['of huge metadata', 'loaded'],
+    ['of text that a loop doubles', 'loaded'],
+    ['of strings repeated', 'loaded'],
+    ['whose last operator does not exist', 'UNSUPPORTED_OPERATOR'],
+  ])('are bounded in time and memory: %s', (what, outcome) => {
+    const path = join(folder, 'model.onnx');
+    writeFileSync(path, files[what]());
+    const paid = load(path);
+    expect(paid.outcome).toBe(outcome);
+    expect(paid.seconds).toBeLessThan(10); // of processor time
+    expect(paid.megabytes).toBeLessThan(100);
+  });
+});
+
+it.runIf(ours && process.platform === 'linux')('no file is made that was not asked for, and nothing is sent', () => {
+  const path = join(folder, 'quiet.onnx');
+  writeFileSync(path, model({ nodes: [node('Neg', ['x'], ['y'])], inputs: [x], outputs: [y] }));
+  const home = mkdtempSync(join(tmpdir(), 'infernode-home-'));
+  const places = { HOME: home, TMPDIR: home, XDG_CACHE_HOME: home, XDG_CONFIG_HOME: home };
+  const program = `
+    const { readdirSync, readlinkSync } = require('node:fs');
+    const { InferenceSession, Tensor } = require(${JSON.stringify(projectRoot)});
+    const sockets = () => readdirSync('/proc/self/fd').filter((fd) => {
+      try { return readlinkSync('/proc/self/fd/' + fd).startsWith('socket:'); } catch { return false; }
+    }).length;
+    const before = sockets();
+    (async () => {
+      const session = await InferenceSession.create(${JSON.stringify(path)});
+      await session.run({ x: new Tensor('float32', Float32Array.of(1), [1]) });
+      const during = sockets();
+      await session.release();
+      console.log(during - before);
+    })();`;
+  const env = { ...process.env, ...places };
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8', cwd: home, env });
+  const made = readdirSync(home);
+  rmSync(home, { recursive: true });
+  expect({ stdout, stderr, made }).toEqual({ stdout: '0\n', stderr: '', made: [] });
+});

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { ort, ours, tensor } from '../../fixtures/engine.js';
+import { model, node, type TensorInfo } from '../../fixtures/onnx-writer.js';
+
+const [channels, side] = [32, 64];
+const dims = [1, channels, side, side];
+const info = (name: string): TensorInfo => ({ name, type: 'float32', shape: dims });
+
+/** Two convolutions of `kernel` x `kernel` taps, the second over what the first made. */
+function convolutions(kernel: number): Uint8Array {
+  const data = Float32Array.from({ length: channels * channels * kernel ** 2 }, (_, i) => Math.sin(i) / 100);
+  const pad = BigInt((kernel - 1) / 2);
+  const attributes = { pads: [pad, pad, pad, pad] };
+  return model({
+    nodes: [node('Conv', ['x', 'w'], ['t'], { attributes }), node('Conv', ['t', 'w'], ['y'], { attributes })],
+    inputs: [info('x')],
+    outputs: [info('y')],
+    initializers: [{ name: 'w', type: 'float32', dims: [channels, channels, kernel, kernel], data }],
+  });
+}
+
+it.runIf(ours).each([1, 3, 5])(
+  'convolutions of %i taps over NaN or infinite data take no more than twice the time',
+  (kernel) => {
+    const session = ort.InferenceSession.createSync(convolutions(kernel), { intraOpNumThreads: 1 });
+    const values = (every: (i: number) => number) =>
+      tensor(
+        'float32',
+        Float32Array.from({ length: channels * side ** 2 }, (_, i) => every(i)),
+        dims,
+      );
+    const inputs = {
+      plain: values((i) => Math.cos(i)),
+      NaN: values(() => NaN),
+      infinite: values((i) => (i % 2 === 0 ? Infinity : -Infinity)),
+      'partly NaN': values((i) => (i % 1000 === 0 ? NaN : Math.cos(i))),
+    };
+    /** The least processor time of several runs, in microseconds. */
+    const least = (x: unknown): number => {
+      const times = Array.from({ length: 12 }, () => {
+        const before = process.cpuUsage();
+        session.runSync({ x });
+        const { user, system } = process.cpuUsage(before);
+        return user + system;
+      });
+      return Math.min(...times);
+    };
+    const plain = least(inputs.plain);
+    for (const [what, x] of Object.entries(inputs)) expect(least(x), what).toBeLessThan(2 * plain + 500);
+  },
+);
