@@ -59,7 +59,7 @@ class Shapes {
     Shape2d s{};
     const std::int64_t kind = pick({0, 0, 0, 0, 0, 1, 1, 2, 3, 4});
     s.in = pick({3, 8, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 320, 512, 960});
-    s.out = pick({8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512});
+    s.out = pick({3, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512});
     s.kernel = pick({1, 1, 3, 3, 3, 5, 7});
     s.height = s.width = pick({1, 2, 4, 5, 7, 8, 10, 13, 14, 16, 20, 28, 32, 40, 56, 64, 80, 112});
     if (pick({0, 1, 2}) == 0) s.width = pick({4, 7, 10, 14, 20, 28, 40, 56, 80, 112});
@@ -68,13 +68,13 @@ class Shapes {
     s.groups = 1;
     if (kind == 1) {  // depthwise
       s.in = s.out = s.groups = pick({16, 32, 72, 96, 144, 240, 384, 576});
-      s.kernel = pick({3, 3, 5, 7});
+      s.kernel = pick({3, 3, 3, 5, 5, 7, 9});
       s.dilation = s.stride == 1 ? pick({1, 1, 2}) : 1;
     } else if (kind == 2) {  // groups
       s.groups = pick({2, 4, 8, 16, 32});
-      s.in = s.groups * pick({4, 8, 12, 16, 24, 32});
-      s.out = s.in;
-      s.kernel = 3;
+      s.in = s.groups * pick({1, 3, 4, 8, 12, 16, 24, 32});
+      s.out = pick({0, 1}) == 0 ? s.in : s.groups * pick({4, 8, 12, 16, 24, 36});
+      s.kernel = pick({1, 3, 3, 3, 5});
       s.dilation = 1;
     } else if (kind == 3) {  // lines
       s.line = true;
@@ -270,6 +270,18 @@ void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsign
     Conv conv(shape, rung, precision);
     for_each_method(shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
       out << shape << ' ' << row_name(choice, rung) << ' ' << conv.time(choice, site) << '\n';
+    });
+  }
+}
+
+void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in, std::ostream& out) {
+  for (Shape2d shape; in >> shape;) {
+    Conv conv(shape, rung, precision);
+    out << shape << '\n';
+    for_each_method(shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+      const double taken = conv.time(choice, site);
+      out << "  " << row_name(choice, rung) << ' ' << taken / 1e3 << " us, expected " << choice.nanoseconds / 1e3
+          << ", multiply-adds a ns " << shape.multiply_adds() / taken << '\n';
     });
   }
 }

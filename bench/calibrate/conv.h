@@ -19,6 +19,9 @@ using Samples = std::map<std::string, std::vector<cost::Sample>>;
 void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
                   std::ostream& out);
 
+/// The same of the shapes that `in` holds, ten numbers each, beside what is expected of each method.
+void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in, std::ostream& out);
+
 /// How much slower than the quickest the methods are that a table chooses.
 struct Regret {
   double mean = 1, worst = 1;  ///< geometric mean

@@ -5,11 +5,13 @@
 //
 // `measure PRECISION TIMES [SHAPES] [SEED]` times them on this CPU. `fit PRECISION TIMES FILE [OTHER_TIMES]` writes the
 // table, on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it chooses among the methods
-// that were measured, with OTHER_TIMES of another seed.
+// that were measured, with OTHER_TIMES of another seed. `compare PRECISION SHAPES` times the methods of given shapes:
+// in out groups kernel stride dilation height width line transform.
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <string>
 
 #include "base/error.h"
@@ -87,12 +89,16 @@ int main(int count, char** arguments) {
     if (what == "measure") {
       measure(arguments[2], arguments[3], count > 4 ? std::strtoul(arguments[4], nullptr, 10) : 1000,
               static_cast<unsigned>(count > 5 ? std::strtoul(arguments[5], nullptr, 10) : 1));
+    } else if (what == "compare") {
+      std::ifstream shapes = open(arguments[3]);
+      bench::compare_conv(cpu_rung(), precision_of(arguments[2]), shapes, std::cout);
     } else if (what == "fit" && count > 4) {
       fit(arguments[2], arguments[3], arguments[4], count > 5 ? arguments[5] : arguments[3]);
     } else {
       std::fprintf(stderr,
                    "usage: bench_calibrate measure PRECISION TIMES [SHAPES] [SEED]\n"
-                   "       bench_calibrate fit PRECISION TIMES FILE [OTHER_TIMES]\n");
+                   "       bench_calibrate fit PRECISION TIMES FILE [OTHER_TIMES]\n"
+                   "       bench_calibrate compare PRECISION SHAPES\n");
       return 2;
     }
     return 0;

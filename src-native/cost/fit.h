@@ -1,5 +1,5 @@
 #pragma once
-// Rates of a method from measurements: least squares of relative errors, with no rate below zero.
+// Rates of a method from measurements: least absolute values of relative errors, about, with no rate below zero.
 
 #include <span>
 

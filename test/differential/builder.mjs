@@ -28,7 +28,7 @@ export class NoRoom extends Error {}
 
 const sizes = [1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 33];
 const texts = ['', 'a', 'b', 'Ab', 'ba c', 'ä', '日本', 'a,b', '12', '-3', 'x y  z', 'a\nb'];
-const mostElements = 3000;
+const largeSizes = [1, 3, 17, 31, 64, 65, 100, 127, 256];
 
 export class Builder {
   nodes = [];
@@ -38,6 +38,10 @@ export class Builder {
   /** @type {Value[]} */
   values = [];
   #names = 0;
+  /** Large ones are there for loops that are split among threads. */
+  get mostElements() {
+    return this.large ? 60_000 : 3000;
+  }
 
   /** @param {{ opset: number, special: boolean, empty: boolean }} style special: NaN and infinities among the feeds; empty: dims of 0 */
   constructor(seed, style) {
@@ -60,12 +64,12 @@ export class Builder {
     return this.pick(preferred.length && this.chance(0.85) ? preferred : types);
   }
 
-  size = () => (this.empty && this.chance(0.12) ? 0 : this.pick(sizes));
+  size = () => (this.empty && this.chance(0.12) ? 0 : this.pick(this.large ? largeSizes : sizes));
 
   /** Dims of a rank from the first to the second. */
   dims([low, high] = [0, 4]) {
     const dims = Array.from({ length: this.integer(low, high) }, this.size);
-    while (count(dims) > mostElements) dims[dims.indexOf(Math.max(...dims))] = this.integer(1, 3);
+    while (count(dims) > this.mostElements) dims[dims.indexOf(Math.max(...dims))] = this.integer(1, 3);
     return dims;
   }
 
@@ -158,7 +162,7 @@ export class Builder {
     const alike = found.filter((value) => value.type === type);
     const among = alike.length ? alike : found;
     if (among.length && this.chance(0.88)) {
-      const late = Math.floor(among.length * Math.sqrt(this.next()));
+      const late = Math.floor(among.length * Math.cbrt(this.next()));
       return among[late];
     }
     const made = this.fresh({ type, dims: dims ?? this.dims(rank), ...fresh });
@@ -209,7 +213,7 @@ export class Builder {
   #check(output) {
     if (!output) return;
     if (isFloat(output.type) && output.bound > largest[output.type]) throw new NoRoom();
-    if (output.dims && count(output.dims) > 3 * mostElements) throw new NoRoom();
+    if (output.dims && count(output.dims) > 3 * this.mostElements) throw new NoRoom();
   }
 }
 

@@ -1,6 +1,6 @@
 // A random graph from a seed, with its feeds.
 import { Builder, NoRoom } from './builder.mjs';
-import { definedForSpecial, operators } from './operators/index.mjs';
+import { definedForSpecial, groups, operators } from './operators/index.mjs';
 import { everything, floats, integers } from './numbers.mjs';
 
 const opsets = [20, 21, 22, 23, 24, 25, 26, 28];
@@ -11,6 +11,8 @@ const style = (g) => ({
   special: g.chance(0.08),
   empty: g.chance(0.06),
   symbolic: g.chance(0.5),
+  large: g.chance(0.06),
+  grouped: g.pick([0, 0.1, 0.3]),
   palette: [
     'bool',
     g.chance(0.55) ? 'float32' : g.pick(floats),
@@ -67,7 +69,8 @@ export function generate(seed) {
   const target = g.integer(10, 30);
   for (let tries = 0; g.nodes.length < target && tries < mostTries; tries++) {
     try {
-      operators[g.pick(names)].make(g);
+      if (!g.special && g.chance(g.grouped)) g.pick(groups)(g);
+      else operators[g.pick(names)].make(g);
     } catch (error) {
       if (!(error instanceof NoRoom)) throw error;
     }

@@ -23,6 +23,8 @@ const whole = first(({ type }) => isInteger(type));
 const double = first(({ type }) => type === 'float64');
 const nothing = first(({ dims }) => dims.includes(0));
 
+const texts = ({ inputs }, graph, known) => inputs.some((name) => plainOf(name, graph, known)?.type === 'string');
+
 /** @type {{ op: string | RegExp, when?: (node: object, graph: object, known: object) => boolean, reason: string }[]} */
 export const peerDifferences = [
   { op: 'StringSplit', reason: 'without a delimiter it splits at spaces only; with one an empty string has no piece' },
@@ -37,10 +39,16 @@ export const peerDifferences = [
     when: whole,
     reason: 'integers that overflow saturate, where numpy wraps around',
   },
-  { op: /^Reduce/, when: nothing, reason: 'over dims of 0 the result may have the dims of the input' },
+  { op: /^(Reduce|Arg)/, when: nothing, reason: 'over dims of 0 the result may have the dims of the input' },
+  { op: 'Gather', when: texts, reason: 'of text only the first element of each block is copied' },
+  { op: /^Scatter/, when: beyond, reason: 'the least or greatest of NaN and a number may be the number' },
   { op: 'Gelu', when: double, reason: 'constants of the tanh form are rounded to float32' },
+  { op: /^(Attention|DFT|STFT)$/, when: double, reason: 'scales and angles are rounded to float32' },
+  { op: 'QLinearMatMul', when: nothing, reason: 'sums of nothing are left unwritten, not the zero point' },
   { op: 'Shrink', when: double, reason: 'float64 is computed as float32' },
 ];
+
+const bodiesOf = ({ attributes = {} }) => Object.values(attributes).flatMap((value) => value?.nodes ?? []);
 
 /** Whether a known difference may explain that of an output: a node that it depends on is in the list. */
 export function knownOfPeer(graph, output, known) {
@@ -48,12 +56,11 @@ export function knownOfPeer(graph, output, known) {
   for (const node of [...graph.nodes].reverse()) {
     if (!node.outputs.some((name) => needed.has(name))) continue;
     readsOf(node).forEach((name) => needed.add(name));
-    if (
-      peerDifferences.some(
-        ({ op, when }) => (op.test?.(node.op) ?? op === node.op) && (!when || when(node, graph, known)),
-      )
-    )
-      return true;
+    for (const inner of [node, ...bodiesOf(node)]) {
+      const read = { ...inner, inputs: readsOf(node) };
+      const listed = ({ op, when }) => (op.test?.(inner.op) ?? op === inner.op) && (!when || when(read, graph, known));
+      if (peerDifferences.some(listed)) return true;
+    }
   }
   return false;
 }

@@ -75,7 +75,19 @@ const onCodes =
   };
 const one = () => 1;
 
+/** Functions that are products of their input, which cancel where it is far below 0. */
+const gated = ({ inputs, u }) => 2 * total(inputs) + 4 * u * sum(inputs, ({ most }) => most);
+
+/** Sums of cosines, some of which cancel. */
+const absolute = ({ u }) => 4 * u;
+
 const rules = {
+  ...Object.fromEntries(
+    ['Gelu', 'QuickGelu', 'FastGelu', 'BiasGelu', 'Mish', 'Swish', 'HardSwish', 'Elu', 'Celu', 'Selu'].map((op) => [
+      op,
+      gated,
+    ]),
+  ),
   Mul: ({ inputs: [a, b] }) => a.error * b.most + b.error * a.most + a.error * b.error,
   Div: ({ inputs: [a, b], outs: [y] }) => (a.error + y.most * b.error) / Math.max(1e-3, b.least - b.error),
   Reciprocal: ({ inputs: [x] }) => x.error / Math.max(1e-3, x.least) ** 2,
@@ -87,6 +99,11 @@ const rules = {
     (x.error * (p.most + 1) * (y.most + 1)) / Math.max(0.25, Math.min(1, x.least)) +
     y.most * p.error * 4 +
     8 * u * y.most,
+  Sin: gated,
+  Cos: gated,
+  BlackmanWindow: absolute,
+  HammingWindow: absolute,
+  HannWindow: absolute,
   Tan: gain(5),
   Acos: gain(4),
   Asin: gain(4),
@@ -135,8 +152,16 @@ const rules = {
   LRN: gain(2),
   Softmax: ({ inputs: [x], u }) => 2 * x.error + 4 * u * x.most,
   LogSoftmax: ({ inputs: [x], u }) => 3 * x.error + 8 * u * (1 + x.most),
-  MultiHeadAttention: ({ inputs: [q, k, v], u }) =>
-    2 * v.error + 4 * v.most * last(q) * (q.error * k.most + k.error * q.most + u * (1 + q.most * k.most)),
+  Attention: attended,
+  MultiHeadAttention: attended,
+  AffineGrid: ({ inputs: [x], u }) => 3 * x.error + 16 * (u + 2 ** -24) * x.most,
+  DFT: ({ inputs: [x], u }) => 16 * (x.dims[1] ?? 1) * (x.error + u * x.most),
+  STFT: ({ inputs: [x, , w], u }) => 8 * (w.dims[0] ?? 1) * (x.error + u * x.most),
+  RoiAlign: ({ inputs: [x], u }) => 4 * x.error + 64 * u * x.most,
+  DeformConv: convolution,
+  MelWeightMatrix: () => 1e-4,
+  NegativeLogLikelihoodLoss: losses,
+  SoftmaxCrossEntropyLoss: losses,
   RotaryEmbedding: gain(4),
   RNN: stepwise,
   GRU: stepwise,
@@ -161,6 +186,12 @@ const rules = {
     [3, 4, 6, () => 8],
   ]),
 };
+function attended({ inputs: [q, k, v], u }) {
+  return 2 * v.error + 4 * v.most * last(q) * (q.error * k.most + k.error * q.most + u * (1 + q.most * k.most));
+}
+function losses({ inputs: [x, , w], outs: [y], u }) {
+  return 4 * (x.dims[0] ?? 1) * Math.max(1, w?.most ?? 1) * (x.error + u * (1 + x.most + y.most));
+}
 function added({ inputs: [x, skip] }) {
   return { ...x, error: x.error + skip.error, most: x.most + skip.most };
 }
@@ -170,7 +201,9 @@ const copies = new Set(
   `Identity Transpose Reshape Flatten Squeeze Unsqueeze Expand Tile Slice Gather GatherElements GatherND ScatterND ScatterElements
   Concat Split Pad DepthToSpace SpaceToDepth ReverseSequence Trilu CenterCropPad Compress Max Min Abs Neg Relu Clip Where MaxPool
   GlobalMaxPool ReduceMax ReduceMin Dropout SequenceConstruct SequenceAt SequenceInsert SequenceErase ConcatFromSequence
-  SplitToSequence TopK Floor Ceil Round Sign`.split(/\s+/),
+  SplitToSequence TopK MaxRoiPool MaxUnpool TensorScatter Optional OptionalGetElement Floor Ceil Round Sign`.split(
+    /\s+/,
+  ),
 );
 
 /**
@@ -204,7 +237,8 @@ export function tolerances(graph, known, units = (type) => unit[type]) {
           : 4 * units(outs[i].type) * outs[i].most + smallest[outs[i].type];
       const inexact = isFloat(outs[i].type) || error > 0;
       const discrete =
-        ['IsNaN', 'IsInf', 'Shape', 'Size', 'SequenceLength'].includes(op) || ['bool', 'string'].includes(outs[i].type);
+        ['IsNaN', 'IsInf', 'Shape', 'Size', 'SequenceLength', 'OptionalHasElement'].includes(op) ||
+        ['bool', 'string'].includes(outs[i].type);
       facts[name] = { ...outs[i], error: inexact && !discrete ? error + rounding : 0 };
     });
   }

@@ -48,7 +48,7 @@ const newestOfPeer = 24;
 
 /** The peer runs what it takes of a graph; what else there is has been computed before. */
 async function peer(engines, { graph, feeds, known, write }) {
-  const tensors = graph.outputs.filter(({ kind }) => kind !== 'sequence');
+  const tensors = graph.outputs.filter(({ kind }) => kind === 'tensor');
   let subject = withOutputs({ graph: { ...graph, opset: Math.min(graph.opset, newestOfPeer) }, feeds }, tensors);
   for (let tries = 0; tries < 8 && known && subject?.graph.outputs.length; tries++) {
     const answer = await engines.play(write(subject.graph), subject.feeds, { engine: 'peer', options: plain });

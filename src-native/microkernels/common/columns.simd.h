@@ -33,8 +33,9 @@ INFERNODE_SIMD void fill_zero(float* out, std::size_t n) {
   for (; n >= kLanes; n -= kLanes, out += kLanes) store(out, zero());
   if (n) store_partial(out, zero(), n);
 }
-// out[i] = x[i * stride]
-INFERNODE_SIMD void copy_strided(const float* x, std::size_t stride, std::size_t n, float* out) {
+// out[i] = x[i * stride]; what lies before `end` may be read.
+INFERNODE_SIMD void copy_strided(const float* x, std::size_t stride, std::size_t n, float* out,
+                                 const float* end = nullptr) {
   if (stride == 1) {
     for (; n >= kLanes; n -= kLanes, x += kLanes, out += kLanes) store(out, load(x));
     if (n) store_partial(out, load_partial(x, n), n);
@@ -47,15 +48,20 @@ INFERNODE_SIMD void copy_strided(const float* x, std::size_t stride, std::size_t
       store(out + n - kLanes, load_stride2(x + 2 * n - 2 * kLanes));
       return;
     }
+    if (n > 2 && end != nullptr && static_cast<std::size_t>(end - x) >= 2 * kLanes) {
+      store_partial(out, load_stride2(x), n);
+      return;
+    }
   }
   for (std::size_t i = 0; i < n; ++i) out[i] = x[i * stride];
 }
-// out[i] = row[start + i * stride], zero where that is outside of [0, width).
+// out[i] = row[start + i * stride], zero where that is outside of [0, width); what lies before `input_end` may
+// be read.
 INFERNODE_SIMD void copy_padded(const float* row, std::ptrdiff_t width, std::ptrdiff_t start, std::ptrdiff_t stride,
-                                std::size_t n, float* out) {
+                                std::size_t n, float* out, const float* input_end = nullptr) {
   const auto length = static_cast<std::ptrdiff_t>(n);
   if (start >= 0 && start + (length - 1) * stride < width) {
-    copy_strided(row + start, static_cast<std::size_t>(stride), n, out);
+    copy_strided(row + start, static_cast<std::size_t>(stride), n, out, input_end);
     return;
   }
   const std::ptrdiff_t first = start >= 0 ? 0 : smaller(length, (-start + stride - 1) / stride);
@@ -63,10 +69,19 @@ INFERNODE_SIMD void copy_padded(const float* row, std::ptrdiff_t width, std::ptr
   fill_zero(out, static_cast<std::size_t>(first));
   if (end > first) {
     copy_strided(row + start + first * stride, static_cast<std::size_t>(stride), static_cast<std::size_t>(end - first),
-                 out + first);
+                 out + first, input_end);
   }
   fill_zero(out + end, static_cast<std::size_t>(length - end));
 }
+
+// Whether the columns are the input itself.
+[[maybe_unused]] bool sees_input_as_it_is(const ConvShape& s) noexcept {
+  return s.kernel_points() == 1 && s.pad_front == 0 && s.pad_top == 0 && s.pad_left == 0 && s.stride_d == 1 &&
+         s.stride_h == 1 && s.stride_w == 1 && s.in_d * s.in_h * s.in_w == s.positions();
+}
+
+constexpr std::size_t kFetched = 16;          // floats that are fetched at a time
+constexpr std::size_t kFetchAhead = 4 * kNr;  // how far ahead rows of an input that are read a few floats at a time are
 
 // Rows [k0, k0 + k) of the columns at positions [n0, n0 + cols): out[p * kNr + c].
 [[maybe_unused]] void pack_columns(const ConvShape& s, const float* input, std::size_t k0, std::size_t k,
@@ -77,9 +92,12 @@ INFERNODE_SIMD void copy_padded(const float* row, std::ptrdiff_t width, std::ptr
     }
   }
   const std::size_t plane = s.in_d * s.in_h * s.in_w;
-  if (s.kernel_points() == 1 && s.pad_front == 0 && s.pad_top == 0 && s.pad_left == 0 && s.stride_d == 1 &&
-      s.stride_h == 1 && s.stride_w == 1 && plane == s.positions()) {
-    for (std::size_t p = 0; p < k; ++p) copy_strided(input + (k0 + p) * plane + n0, 1, cols, out + p * kNr);
+  if (sees_input_as_it_is(s)) {
+    for (std::size_t p = 0; p < k; ++p) {
+      const float* const from = input + (k0 + p) * plane + n0;
+      for (std::size_t i = 0; i < kNr; i += kFetched) __builtin_prefetch(from + kFetchAhead + i, 0, 2);
+      copy_strided(from, 1, cols, out + p * kNr);
+    }
     return;
   }
   Segment segments[kNr];

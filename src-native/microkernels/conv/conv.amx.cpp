@@ -252,14 +252,16 @@ bool runs(ConvWay way, const ConvShape& s) noexcept {
 }
 
 void depthwise(const DepthwiseArgs& args) noexcept { conv_table_avx512.depthwise(args); }
-void col2im(const ConvShape& shape, const float* columns, float* image) noexcept {
-  conv_table_avx512.col2im(shape, columns, image);
+void sum_taps(const TapSumArgs& args, float* scratch) noexcept { conv_table_avx512.sum_taps(args, scratch); }
+void interleave(const float* rows, std::size_t ld, std::size_t count, std::size_t n, float* out) noexcept {
+  conv_table_avx512.interleave(rows, ld, count, n, out);
 }
 
 // All of them pack weights alike.
 template <int kPieces>
 constexpr ConvTable kTable{"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
-                           pack_weight, runs,          conv<kPieces>, depthwise,      col2im};
+                           pack_weight, runs,          conv<kPieces>, depthwise,      sum_taps,
+                           interleave};
 
 }  // namespace
 

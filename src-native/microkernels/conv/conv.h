@@ -57,6 +57,19 @@ struct DepthwiseArgs {
   const float* biases = nullptr;  // [planes]; overrides bias
 };
 
+// One channel of a transposed convolution, or of a convolution of stride 1 read backwards.
+struct TapSumArgs {
+  ConvShape shape;  // of the forward convolution from `output` to places of `products`
+  // [kernel points][out_d][out_h][out_w]: place i of tap k adds to output i * stride + k * dilation - pad.
+  const float* products = nullptr;
+  float bias = 0.0f;
+  const float* residual = nullptr;  // like output, or null
+  ActivationArgs activation;
+  float* output = nullptr;  // [in_d][in_h][in_w]
+};
+// Of the scratch that sums of taps take.
+constexpr std::size_t tap_sum_floats(const ConvShape& shape) noexcept { return shape.in_w + shape.stride_w; }
+
 struct ConvTable {
   const char* name;
   std::size_t mr, nr;          // register tile; ranges of output positions start at multiples of nr
@@ -72,9 +85,9 @@ struct ConvTable {
   void (*conv)(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept;
   // Consecutive channels of a depthwise convolution, all of their output planes.
   void (*depthwise)(const DepthwiseArgs& args) noexcept;
-  // Adds columns [channels * kernel_points][positions] into an image (transposed convolution). `shape` describes the
-  // forward convolution whose input is `image`; channels = shape.in_channels.
-  void (*col2im)(const ConvShape& shape, const float* columns, float* image) noexcept;
+  void (*sum_taps)(const TapSumArgs& args, float* scratch) noexcept;
+  // out[i * count + r] = rows[r * ld + i], n elements in all.
+  void (*interleave)(const float* rows, std::size_t ld, std::size_t count, std::size_t n, float* out) noexcept;
 };
 
 GemmSplit split_conv(const ConvTable& table, const ConvShape& shape, std::size_t workers) noexcept;

@@ -8,6 +8,7 @@
 #include "microkernels/conv/detail/depthwise.simd.h"
 #include "microkernels/conv/detail/direct.simd.h"
 #include "microkernels/conv/detail/few_positions.simd.h"
+#include "microkernels/conv/detail/tap_sums.simd.h"
 
 namespace infernode::microkernels {
 
@@ -55,6 +56,8 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
     return few(args, tiles, range, block, lda, scratch);
   if ((any || args.way == ConvWay::kDirect) && is_direct(s)) return direct(args, tiles, range, block, lda, scratch);
   const std::size_t rows = range.m_end - range.m_begin, row_tiles = divide_up(rows, kMr);
+  // Panels of which few tiles of rows read are read as they lie in the input.
+  const bool in_place = row_tiles <= 2 && sees_input_as_it_is(s);
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t g0 = range.n_begin; g0 < range.n_end; g0 += kGroup * kNr) {
     const std::size_t g1 = smaller(range.n_end, g0 + kGroup * kNr);
@@ -63,14 +66,20 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
     do {
       const std::size_t k = smaller(block, depth - k0);
       for (std::size_t n0 = g0; n0 < g1; n0 += kNr) {
+        if (in_place && g1 - n0 >= kNr) continue;
         pack_columns(s, args.input, k0, k, n0, smaller(kNr, g1 - n0), scratch + (n0 - g0) * block);
       }
       for (std::size_t t = 0; t < row_tiles; ++t) {
         const std::size_t m0 = range.m_begin + t * rows / row_tiles, m1 = range.m_begin + (t + 1) * rows / row_tiles;
         for (std::size_t n0 = g0; n0 < g1; n0 += kNr) {
           const std::size_t cols = smaller(kNr, g1 - n0), at = m0 * positions + n0;
-          tiles.accumulate[m1 - m0 - 1][divide_up(cols, kLanes) - 1](k, weight + m0 * lda, lda,
-                                                                     scratch + (n0 - g0) * block, kNr, tile);
+          if (in_place && cols == kNr) {
+            kInPlace.accumulate[m1 - m0 - 1](k, weight + m0 * lda, lda, args.input + k0 * positions + n0, positions,
+                                             tile);
+          } else {
+            tiles.accumulate[m1 - m0 - 1][divide_up(cols, kLanes) - 1](k, weight + m0 * lda, lda,
+                                                                       scratch + (n0 - g0) * block, kNr, tile);
+          }
           tiles.finish({args.output + at, positions, m1 - m0, cols, 1.0f, k0 > 0, k0 + k == depth,
                         args.bias ? args.bias + m0 : nullptr, nullptr, args.residual ? args.residual + at : nullptr,
                         positions, 1.0f, args.activation},
@@ -80,35 +89,6 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
       weight += s.out_channels * lda;
       k0 += k;
     } while (k0 < depth);
-  }
-}
-
-// ---- Transposed convolution ----
-
-void col2im(const ConvShape& s, const float* columns, float* image) noexcept {
-  const std::size_t plane = s.in_d * s.in_h * s.in_w;
-  for (std::size_t c = 0; c < s.in_channels; ++c, image += plane) {
-    for (std::size_t i = 0; i < s.kernel_points(); ++i) {
-      const std::size_t kd = i / s.kernel_w / s.kernel_h, kh = i / s.kernel_w % s.kernel_h, kw = i % s.kernel_w;
-      for (std::size_t r = 0; r < s.out_d * s.out_h; ++r, columns += s.out_w) {
-        const auto d = static_cast<std::ptrdiff_t>(r / s.out_h * s.stride_d + kd * s.dilation_d) - s.pad_front;
-        const auto h = static_cast<std::ptrdiff_t>(r % s.out_h * s.stride_h + kh * s.dilation_h) - s.pad_top;
-        if (d < 0 || d >= static_cast<std::ptrdiff_t>(s.in_d) || h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h))
-          continue;
-        float* row = image + (static_cast<std::size_t>(d) * s.in_h + static_cast<std::size_t>(h)) * s.in_w;
-        const auto w0 = static_cast<std::ptrdiff_t>(kw * s.dilation_w) - s.pad_left;
-        const auto stride = static_cast<std::ptrdiff_t>(s.stride_w), width = static_cast<std::ptrdiff_t>(s.in_w);
-        const auto length = static_cast<std::ptrdiff_t>(s.out_w);
-        std::ptrdiff_t j = w0 >= 0 ? 0 : (-w0 + stride - 1) / stride;
-        const std::ptrdiff_t end = w0 >= width ? 0 : smaller(length, (width - 1 - w0) / stride + 1);
-        if (stride == 1) {
-          for (; j + static_cast<std::ptrdiff_t>(kLanes) <= end; j += static_cast<std::ptrdiff_t>(kLanes)) {
-            store(row + w0 + j, load(row + w0 + j) + load(columns + j));
-          }
-        }
-        for (; j < end; ++j) row[w0 + j * stride] += columns[j];
-      }
-    }
   }
 }
 
@@ -123,6 +103,7 @@ INFERNODE_TABLE(ConvTable, conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
                                     runs,
                                     conv,
                                     depthwise,
-                                    col2im};
+                                    sum_taps,
+                                    interleave};
 
 }  // namespace infernode::microkernels

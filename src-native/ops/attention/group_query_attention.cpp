@@ -8,6 +8,7 @@
 #include "base/packed.h"
 #include "kernel/op_registrar.h"
 #include "ops/attention/attention_core.h"
+#include "ops/attention/rotary.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -416,20 +417,11 @@ class GroupQueryAttention final : public kernel::Kernel {
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::size_t at = positions[i] * half;
                          for (std::size_t k = 0; k < heads; ++k)
-                           turn(x.at(i / n, k, i % n), cos + at, sin + at, hold.data() + (i * heads + k) * h, half, h);
+                           turn_pairs(x.at(i / n, k, i % n), cos + at, sin + at, hold.data() + (i * heads + k) * h,
+                                      half, h, interleaved_);
                        }
                      });
     return Heads<const float>::bsnh(hold.data(), heads, n, h);
-  }
-
-  void turn(const float* x, const float* cos, const float* sin, float* y, std::size_t half, std::size_t head) const {
-    const std::size_t step = interleaved_ ? 2 : 1, second = interleaved_ ? 1 : half;
-    for (std::size_t i = 0; i < half; ++i) {
-      const float a = x[i * step], b = x[i * step + second];
-      y[i * step] = cos[i] * a - sin[i] * b;
-      y[i * step + second] = sin[i] * a + cos[i] * b;
-    }
-    for (std::size_t i = 2 * half; i < head; ++i) y[i] = x[i];
   }
 
   std::vector<float> bias(KernelContext& ctx, const Places& places, AttentionCall<float>& call) const {

@@ -4,8 +4,8 @@
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/conv/conv.h"
-#include "microkernels/transforms/transpose.h"
 #include "ops/common/reals.h"
+#include "ops/conv/transposed.h"
 #include "ops/conv/window.h"
 #include "ops/matmul/product.h"
 
@@ -17,6 +17,7 @@ using kernel::InferContext;
 using kernel::KernelContext;
 using kernel::KernelInfo;
 using microkernels::ConvShape;
+using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
 
@@ -134,6 +135,36 @@ Problem plan(Geometry geometry, std::int64_t groups, const Shape& x, const Shape
   return p;
 }
 
+/// What is known of a node of a constant weight, with the shape of its forward convolution; nullopt where that does not
+/// fit together.
+std::optional<ConvSite> usual_site(const KernelInfo& info, const Geometry& geometry, std::int64_t groups,
+                                   const Shape& w) {
+  const graph::ValueType& input = info.input_type(0);
+  if (w.rank() < 3 || w.rank() > kMostAxes + 2 || w.numel() == 0 || (input.shape && input.shape->size() != w.rank()))
+    return std::nullopt;
+  ConvSite site;
+  site.axes = w.rank() - 2;
+  site.certain = input.shape.has_value();
+  Shape x{1, w[0]};
+  for (std::size_t i = 2; i < w.rank(); ++i) {
+    const Dim dim = input.shape ? (*input.shape)[i] : Dim::unknown();
+    site.certain = site.certain && dim.known();
+    x.push_back(usual_length(dim, site.axes));
+  }
+  try {
+    site.shape = plan(geometry, groups, x, w).shape;
+  } catch (const Error&) {  // the run says so
+    return std::nullopt;
+  }
+  if (site.shape.in_d * site.shape.in_h * site.shape.in_w == 0) return std::nullopt;
+  site.groups = size(groups);
+  site.line = site.axes == 1;
+  site.bias = info.has_input(2);
+  site.cpu = site.rung = info.kernels().rung;
+  site.precision = info.kernels().precision;
+  return site;
+}
+
 class ConvTranspose final : public kernel::Kernel {
  public:
   explicit ConvTranspose(KernelInfo& info)
@@ -141,12 +172,18 @@ class ConvTranspose final : public kernel::Kernel {
         gemm_(product_table(info)),
         conv_(info.kernels().exact().conv),
         geometry_(info.attributes()),
-        groups_(info.attributes().get_int("group", 1)) {}
+        groups_(info.attributes().get_int("group", 1)) {
+    const Tensor* const w = info.constant(1);
+    if (w == nullptr || w->dtype() != DType::Float32) return;
+    if (const std::optional<ConvSite> site = usual_site(info, geometry_, groups_, w->shape())) {
+      w_shape_ = w->shape();
+      forward_ = std::make_unique<TransposedConv>(info, *site, site->shape);
+    }
+  }
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
-    const Tensor& w = ctx.input(1);
-    const Problem p = plan(geometry_, groups_, x.shape(), w.shape());
+    const Problem p = plan(geometry_, groups_, x.shape(), forward_ ? w_shape_ : ctx.input(1).shape());
     const Tensor* bias = ctx.optional_input(2);
     if (bias != nullptr && bias->numel() != p.out_channels) {
       fail(ErrorCode::ShapeMismatch,
@@ -154,6 +191,11 @@ class ConvTranspose final : public kernel::Kernel {
     }
     const Tensor y = ctx.output(0, p.out);
     if (y.numel() == 0) return;
+    if (forward_ && x.numel() > 0) {
+      return forward_->run(ctx, p.shape, p.images, x.data<float>(), bias == nullptr ? nullptr : bias->data<float>(),
+                           y.mutable_data<float>());
+    }
+    const Tensor& w = ctx.input(1);
     dispatch_reals(x.dtype(), "ConvTranspose", [&]<class T>(tensor::TypeTag<T>) {
       const RealInput<T> in(ctx, kernels_, x), weight(ctx, kernels_, w), add(ctx, kernels_, bias);
       const RealOutput<T> out(ctx, kernels_, y);
@@ -164,12 +206,6 @@ class ConvTranspose final : public kernel::Kernel {
         const T* w_part = weight + group * p.shape.out_channels * p.shape.depth();
         const T* bias_part = add ? add + group * channels : nullptr;
         T* y_part = out + i * channels * image_size(p.shape);
-        if constexpr (std::is_same_v<T, float>) {
-          if (is_apart(p.shape)) {
-            place(ctx, p.shape, x_part, w_part, bias_part, y_part);
-            continue;
-          }
-        }
         spread(ctx, p.shape, x_part, w_part, bias_part, y_part);
       }
       out.store();
@@ -179,74 +215,25 @@ class ConvTranspose final : public kernel::Kernel {
  private:
   static std::size_t image_size(const ConvShape& s) { return s.in_d * s.in_h * s.in_w; }
 
-  /// Whether windows lie beside each other and fill the image.
-  static bool is_apart(const ConvShape& s) {
-    return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.pad_front == 0 && s.pad_top == 0 && s.pad_left == 0 &&
-           s.kernel_h == s.stride_h && s.kernel_w == s.stride_w && s.dilation_h == 1 && s.dilation_w == 1 &&
-           s.in_h == s.out_h * s.stride_h && s.in_w == s.out_w * s.stride_w;
-  }
-
-  /// One image and group of windows that do not overlap: some rows of W' * X at a time go to their places.
-  void place(KernelContext& ctx, const ConvShape& s, const float* x, const float* w, const float* bias,
-             float* y) const {
-    constexpr std::size_t kColumnFloats = 65536;  // they fit a second-level cache
-    const std::size_t depth = s.depth(), points = s.kernel_points();
-    const std::size_t band = std::clamp<std::size_t>(kColumnFloats / std::max<std::size_t>(1, depth * s.out_w), 1,
-                                                     std::max<std::size_t>(1, s.out_h));
-    std::vector<float> biases(depth);
-    for (std::size_t i = 0; i < depth && bias != nullptr; ++i) biases[i] = bias[i / points];
-    const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
-    const std::size_t columns_size = align_up(checked_mul(checked_mul(depth, band * s.out_w), sizeof(float)), 64);
-    const std::size_t stride = columns_size + align_up(gemm_.scratch_floats * sizeof(float), 64);
-    const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
-    const auto transpose = kernels_.transpose.bytes4;
-    constexpr double kProductsPerNs = 50;
-    const double cost = static_cast<double>(depth * band) * static_cast<double>(s.out_w * s.out_channels);
-    ctx.parallel_for(
-        ceil_div(s.out_h, band), cost / kProductsPerNs, [&](std::size_t begin, std::size_t end, std::size_t slot) {
-          std::byte* const own = memory.data() + slot * stride;
-          auto* const columns = reinterpret_cast<float*>(own);
-          for (std::size_t i = begin; i < end; ++i) {
-            const std::size_t h0 = i * band, rows = std::min(band, s.out_h - h0), count = rows * s.out_w;
-            gemm_.gemm({.m = depth,
-                        .n = count,
-                        .k = s.out_channels,
-                        .a = w,
-                        .lda = depth,
-                        .trans_a = true,
-                        .b = x + h0 * s.out_w,
-                        .ldb = s.positions(),
-                        .c = columns,
-                        .ldc = count,
-                        .epilogue = {.bias_m = biases.data(), .activation = {}}},
-                       {0, depth, 0, count}, reinterpret_cast<float*>(own + columns_size));
-            for (std::size_t c = 0; c < s.in_channels; ++c) {
-              for (std::size_t h = 0; h < rows * s.kernel_h; ++h) {
-                const float* from =
-                    columns + (c * points + h % s.kernel_h * s.kernel_w) * count + h / s.kernel_h * s.out_w;
-                transpose(reinterpret_cast<const std::uint32_t*>(from), count,
-                          reinterpret_cast<std::uint32_t*>(y + (c * s.in_h + h0 * s.kernel_h + h) * s.in_w), s.kernel_w,
-                          s.kernel_w, s.out_w);
-              }
-            }
-          }
-        });
-  }
-
   /// One image and group: columns = W' * X, added up where they overlap.
-  template <class T>
-  void spread(KernelContext& ctx, const ConvShape& s, const T* x, const T* w, const T* bias, T* y) const {
-    const std::size_t depth = s.depth(), positions = s.positions(), plane = image_size(s), points = s.kernel_points();
-    const tensor::Buffer memory = ctx.scratch(checked_mul(checked_mul(depth, positions), sizeof(T)));
-    T* columns = reinterpret_cast<T*>(memory.data());
+  void spread(KernelContext& ctx, const ConvShape& s, const float* x, const float* w, const float* bias,
+              float* y) const {
+    const tensor::Buffer memory = ctx.scratch(checked_mul(checked_mul(s.depth(), s.positions()), sizeof(float)));
+    auto* const columns = reinterpret_cast<float*>(memory.data());
     multiply(ctx, s, x, w, columns);
-    ConvShape one = s;
-    one.in_channels = 1;
+    sum_products(ctx, conv_, s, s.in_channels, columns, bias, y);
+  }
+  void spread(KernelContext& ctx, const ConvShape& s, const double* x, const double* w, const double* bias,
+              double* y) const {
+    const std::size_t positions = s.positions(), plane = image_size(s), points = s.kernel_points();
+    const tensor::Buffer memory = ctx.scratch(checked_mul(checked_mul(s.depth(), positions), sizeof(double)));
+    auto* const columns = reinterpret_cast<double*>(memory.data());
+    multiply(ctx, s, x, w, columns);
     ctx.parallel_for(s.in_channels, static_cast<double>(points * positions + plane),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t c = begin; c < end; ++c) {
-                         std::fill_n(y + c * plane, plane, bias == nullptr ? T{0} : bias[c]);
-                         add_columns(one, columns + c * points * positions, y + c * plane);
+                         std::fill_n(y + c * plane, plane, bias == nullptr ? 0.0 : bias[c]);
+                         add_columns(s, columns + c * points * positions, y + c * plane);
                        }
                      });
   }
@@ -279,7 +266,6 @@ class ConvTranspose final : public kernel::Kernel {
                .ldc = s.positions()});
   }
 
-  void add_columns(const ConvShape& s, const float* columns, float* image) const { conv_.col2im(s, columns, image); }
   static void add_columns(const ConvShape& s, const double* columns, double* image) {
     const auto at = [](std::size_t out, std::size_t stride, std::size_t k, std::size_t dilation, std::ptrdiff_t pad) {
       return static_cast<std::ptrdiff_t>(out * stride + k * dilation) - pad;
@@ -303,6 +289,8 @@ class ConvTranspose final : public kernel::Kernel {
   const microkernels::ConvTable& conv_;
   Geometry geometry_;
   std::int64_t groups_;
+  Shape w_shape_;
+  std::unique_ptr<TransposedConv> forward_;  ///< of a constant weight
 };
 
 void infer_conv_transpose(InferContext& ctx) {

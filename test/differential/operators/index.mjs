@@ -3,11 +3,23 @@ import { composite } from './composite.mjs';
 import { elementwise } from './elementwise.mjs';
 import { microsoft } from './microsoft.mjs';
 import { movement } from './movement.mjs';
+import { others } from './others.mjs';
+import { patterns } from './patterns.mjs';
 import { products } from './products.mjs';
 import { quantized } from './quantized.mjs';
 import { reductions } from './reductions.mjs';
+import { units } from './units.mjs';
 
-const families = { ...elementwise, ...movement, ...reductions, ...products, ...quantized, ...composite, ...microsoft };
+const families = {
+  ...elementwise,
+  ...movement,
+  ...reductions,
+  ...products,
+  ...quantized,
+  ...composite,
+  ...others,
+  ...microsoft,
+};
 
 /** @type {Record<string, { since: number, make: (g: import('../builder.mjs').Builder) => unknown }>} */
 export const operators = Object.fromEntries(
@@ -16,6 +28,9 @@ export const operators = Object.fromEntries(
     typeof entry === 'function' ? { since: 1, make: entry } : entry,
   ]),
 );
+
+/** What adds several nodes at once, as models have them. */
+export const groups = Object.values({ ...patterns, ...units });
 
 /** Those whose answer the standard defines where NaN or infinities go in. */
 export const definedForSpecial = new Set(

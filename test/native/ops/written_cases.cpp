@@ -50,6 +50,35 @@ std::vector<WrittenCase> read_cases(const std::string& file_name) {
   return parse_cases(file);
 }
 
+void check_cases(const std::string& file_name, std::size_t least) {
+  const std::vector<WrittenCase> cases = read_cases(file_name);
+  CHECK(cases.size() > least);
+  for (const WrittenCase& c : cases) {
+    CAPTURE(c.title);
+    std::string names, results;
+    const std::vector<Value> inputs = tensors_of(c.inputs, &names), expected = tensors_of(c.outputs, &results);
+    check_op(cat("<ir_version: 8, opset_import: [\"\" : ", c.opset, ", \"com.microsoft\" : 1]> g (", names, ") => (",
+                 results, ") { ", c.nodes, " }"),
+             c.opset, inputs, expected, c.tolerance);
+  }
+}
+
+void refuses(const char* op, const char* attributes, const std::vector<Value>& inputs, ErrorCode code, const char* what,
+             const char* outputs) {
+  std::string names, fed;
+  std::vector<Value> feeds;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (i > 0) names += ", ";
+    if (!inputs[i].is_tensor() || !inputs[i].tensor()) continue;
+    names += cat("X", i);
+    fed += cat(fed.empty() ? "" : ", ", "X", i);
+    feeds.push_back(inputs[i]);
+  }
+  check_op_fails(cat("<ir_version: 8, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> g (", fed, ") => (Y) { ",
+                     outputs, " = com.microsoft.", op, "<", attributes, ">(", names, ") }"),
+                 21, feeds, code, what);
+}
+
 std::vector<const char*>& EdgeCases::texts() {
   static std::vector<const char*> all;
   return all;

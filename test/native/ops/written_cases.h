@@ -37,6 +37,14 @@ class EdgeCases {
   static std::vector<const char*>& texts();
 };
 
+/// Runs each case of the file, of which there are more than `least`.
+void check_cases(const std::string& file_name, std::size_t least);
+
+/// Runs a node of com.microsoft's operator `op` with some inputs, of which an empty Value is absent: it ends in an
+/// error. The test looks at output Y.
+void refuses(const char* op, const char* attributes, const std::vector<Value>& inputs, ErrorCode code, const char* what,
+             const char* outputs = "Y, K, V");
+
 /// The tensors of `float[2] x = {1, 2}, int64 n = {3}`, and their names joined by ", ".
 std::vector<Value> tensors_of(const std::string& text, std::string* names = nullptr);
 

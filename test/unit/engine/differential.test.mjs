@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { difference } from '../../differential/compare.mjs';
 import { sweep } from '../../differential/differential.mjs';
 import { Engines, modelWriter } from '../../differential/engines.mjs';
@@ -76,17 +76,21 @@ describe('a differential test of random graphs', () => {
         return engines.play(write({ ...graph, nodes }), feeds, { options: plain });
       },
     };
-    let subject;
-    beforeAll(() => {
-      for (let seed = 0; !subject; seed++) {
+    /** Graphs in which a Tanh stands in the middle. */
+    function* subjects() {
+      for (let seed = 0; ; seed++) {
         const one = generate(seed);
-        const tanh = one.graph.nodes.findIndex(({ op }) => op === 'Tanh');
-        if (!one.special && tanh > 6 && tanh < one.graph.nodes.length - 3) subject = one;
+        const place = one.graph.nodes.findIndex(({ op }) => op === 'Tanh');
+        if (!one.special && place > 6 && place < one.graph.nodes.length - 3) yield one;
       }
-    });
+    }
 
     it('shrinks a graph to the node that is wrong', async () => {
-      const small = await minimise(engines, write, subject, ['wrong', wrong]);
+      let small;
+      for (const subject of subjects()) {
+        small = await minimise(engines, write, subject, ['wrong', wrong]);
+        if (small.found) break; // in others nothing comes of it: what follows takes the magnitude, say
+      }
       expect(small.found.text).toMatch(/elements of/);
       expect(small.subject.graph.nodes.length).toBeLessThan(5);
       expect(small.subject.graph.nodes.map(({ op }) => op)).toContain('Tanh');

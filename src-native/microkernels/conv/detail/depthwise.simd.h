@@ -242,7 +242,7 @@ void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h
       const float* from = args.input + plane * in_size + copy->from;
       float* to = data + copy->to;
       for (std::size_t r = 0; r < copy->rows; ++r, from += copy->from_step, to += layout.pitch)
-        copy_strided(from, s.stride_w, copy->length, to);
+        copy_strided(from, s.stride_w, copy->length, to, args.input + args.planes * in_size);
     }
     const float* weight = args.weight + plane * count;
     const VecF bias = set(args.biases ? args.biases[plane] : args.bias);
@@ -250,7 +250,7 @@ void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h
     float* out = args.output + offset;
     const float* residual = args.residual ? args.residual + offset : nullptr;
     if (rows) {
-      rows({data, layout.pitch, weight, bias, low, high, residual, out, s.out_h, s.out_w});
+      rows({data, layout.pitch, layout.phase_floats, weight, bias, low, high, residual, out, s.out_h, s.out_w});
     } else {
       flat_outputs(layout, data, taps, weight, count, bias, flat);
       for (std::size_t h = 0; h < s.out_h; ++h) {

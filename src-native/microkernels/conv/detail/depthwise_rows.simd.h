@@ -3,8 +3,9 @@
 #include "microkernels/common/simd_file.h"
 #include "microkernels/conv/conv.h"
 
-// Depthwise convolutions of 3x3 and 5x5 with stride 1: some rows of outputs are summed at once, as the rows of input
-// that they share are then read once. Unaligned reads, not products, are what such a loop waits for.
+// Depthwise convolutions of square windows of 3 to 9 and strides of 1 and 2: some rows of outputs are summed at once,
+// as the rows of input that they share are then read once. Unaligned reads, not products, are what such a loop waits
+// for.
 namespace infernode::microkernels {
 namespace {
 
@@ -22,6 +23,7 @@ INFERNODE_SIMD void finish_outputs(VecF sum, std::size_t n, VecF low, VecF high,
 struct DepthwisePlane {
   const float* data;  // zero-padded rows, `pitch` apart, with kLanes floats to spare behind the last
   std::size_t pitch;
+  std::size_t phase;  // floats between planes of a phase of the width; the height's are strides of them apart
   const float* weight;
   VecF bias, low, high;
   const float* residual;
@@ -29,10 +31,10 @@ struct DepthwisePlane {
   std::size_t out_h, out_w;
 };
 
-constexpr std::size_t kRowsAtOnce = 7;
+constexpr std::size_t kRowsAtOnce = 7, kFewRowsAtOnce = 4;
 
-// Output rows [h, h + kRows).
-template <std::size_t kKernel, std::size_t kRows>
+// Output rows [h, h + kRows). Tap (i, j) reads phase (i % kStride, j % kStride) of the input.
+template <std::size_t kKernel, std::size_t kStride, std::size_t kRows>
 void depthwise_rows(const DepthwisePlane& p, std::size_t h) noexcept {
   VecF weight[kKernel * kKernel];
   INFERNODE_UNROLL
@@ -42,14 +44,18 @@ void depthwise_rows(const DepthwisePlane& p, std::size_t h) noexcept {
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) sum[r] = p.bias;
     INFERNODE_UNROLL
-    for (std::size_t y = 0; y < kRows + kKernel - 1; ++y) {
-      const float* row = p.data + (h + y) * p.pitch + at;
+    for (std::size_t phase = 0; phase < kStride; ++phase) {
       INFERNODE_UNROLL
-      for (std::size_t j = 0; j < kKernel; ++j) {
-        const VecF x = load(row + j);
+      for (std::size_t y = 0; y < kRows + (kKernel - 1 - phase) / kStride; ++y) {
+        const float* row = p.data + phase * kStride * p.phase + (h + y) * p.pitch + at;
         INFERNODE_UNROLL
-        for (std::size_t i = 0; i < kKernel; ++i) {
-          if (y >= i && y - i < kRows) sum[y - i] = fma(x, weight[i * kKernel + j], sum[y - i]);
+        for (std::size_t j = 0; j < kKernel; ++j) {
+          const VecF x = load(row + j % kStride * p.phase + j / kStride);
+          INFERNODE_UNROLL
+          for (std::size_t r = 0; r < kRows; ++r) {
+            if (y >= r && phase + kStride * (y - r) < kKernel)
+              sum[r] = fma(x, weight[(phase + kStride * (y - r)) * kKernel + j], sum[r]);
+          }
         }
       }
     }
@@ -62,29 +68,39 @@ void depthwise_rows(const DepthwisePlane& p, std::size_t h) noexcept {
   }
 }
 
-template <std::size_t kKernel, std::size_t kRows>
+template <std::size_t kKernel, std::size_t kStride, std::size_t kRows>
 void depthwise_some_rows(const DepthwisePlane& p, std::size_t h, std::size_t rows) noexcept {
   if constexpr (kRows > 1) {
-    if (rows < kRows) return depthwise_some_rows<kKernel, kRows - 1>(p, h, rows);
+    if (rows < kRows) return depthwise_some_rows<kKernel, kStride, kRows - 1>(p, h, rows);
   }
-  depthwise_rows<kKernel, kRows>(p, h);
+  depthwise_rows<kKernel, kStride, kRows>(p, h);
 }
 
-template <std::size_t kKernel>
+template <std::size_t kKernel, std::size_t kStride>
 void depthwise_all_rows(const DepthwisePlane& p) noexcept {
-  const std::size_t groups = divide_up(p.out_h, kRowsAtOnce);
+  constexpr std::size_t kMost = kKernel <= 5 && kStride == 1 ? kRowsAtOnce : kFewRowsAtOnce;
+  const std::size_t groups = divide_up(p.out_h, kMost);
   for (std::size_t g = 0; g < groups; ++g) {
     const std::size_t from = g * p.out_h / groups, to = (g + 1) * p.out_h / groups;
-    depthwise_some_rows<kKernel, kRowsAtOnce>(p, from, to - from);
+    depthwise_some_rows<kKernel, kStride, kMost>(p, from, to - from);
   }
 }
 
 using DepthwiseRows = void (*)(const DepthwisePlane&) noexcept;
+template <std::size_t kStride>
+DepthwiseRows depthwise_rows_of(std::size_t kernel) noexcept {
+  return kernel == 3   ? depthwise_all_rows<3, kStride>
+         : kernel == 5 ? depthwise_all_rows<5, kStride>
+         : kernel == 7 ? depthwise_all_rows<7, kStride>
+         : kernel == 9 ? depthwise_all_rows<9, kStride>
+                       : nullptr;
+}
 // Null where the shape is of another kind.
 DepthwiseRows depthwise_rows_of(const ConvShape& s) noexcept {
-  if (s.stride_h != 1 || s.stride_w != 1 || s.dilation_h != 1 || s.dilation_w != 1 || s.kernel_h != s.kernel_w)
-    return nullptr;
-  return s.kernel_h == 3 ? depthwise_all_rows<3> : s.kernel_h == 5 ? depthwise_all_rows<5> : nullptr;
+  if (s.stride_h != s.stride_w || s.dilation_h != 1 || s.dilation_w != 1 || s.kernel_h != s.kernel_w) return nullptr;
+  return s.stride_h == 1   ? depthwise_rows_of<1>(s.kernel_h)
+         : s.stride_h == 2 ? depthwise_rows_of<2>(s.kernel_h)
+                           : nullptr;
 }
 
 }  // namespace

@@ -3,35 +3,45 @@
 #include "microkernels/common/columns.simd.h"
 #include "microkernels/common/tiles.h"
 
-// Convolutions of stride 1 in a plane, without columns: some rows of the padded input are laid out once, and what a
-// kernel point sees of consecutive output positions are consecutive floats there. Positions are counted along the
-// padded rows; sums at a row's end that belong to no position are dropped.
+// Convolutions in a plane, without columns: some rows of the padded input are laid out once, parted by phase where
+// there are strides, and what a kernel point sees of consecutive output positions are consecutive floats there.
+// Positions are counted along the padded rows; sums at a row's end that belong to no position are dropped.
 namespace infernode::microkernels {
 namespace {
 
 constexpr std::size_t kDirectFloats = 65536;   // padded rows and offsets: they fit a second-level cache
 constexpr std::size_t kDirectSlack = 2 * kNr;  // floats that the last tile reads too many
 
+// Phases of an axis that the kernel sees: point k sees that of place k * dilation % stride, which comes again with
+// every so many points.
+constexpr std::size_t phases_seen(std::size_t kernel, std::size_t stride, std::size_t dilation) noexcept {
+  std::size_t count = 1;
+  while (count < kernel && count * dilation % stride != 0) ++count;
+  return count;
+}
+
 struct DirectLayout {
   explicit DirectLayout(const ConvShape& s) noexcept
-      : reach((s.kernel_h - 1) * s.dilation_h),
-        pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w),
+      : reach((s.kernel_h - 1) * s.dilation_h / s.stride_h),
+        pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w),
+        phases_h(phases_seen(s.kernel_h, s.stride_h, s.dilation_h)),
+        phases_w(phases_seen(s.kernel_w, s.stride_w, s.dilation_w)),
         offset_floats(divide_up(s.depth(), std::size_t{16}) * 16) {
     const std::size_t rest = kDirectFloats - smaller(kDirectFloats, offset_floats + kDirectSlack);
-    const std::size_t rows = rest / (s.in_channels * pitch);
+    const std::size_t rows = rest / (s.in_channels * phases_h * phases_w * pitch);
     band = rows > reach ? rows - reach : 0;
   }
 
-  std::size_t reach;          // input rows that a kernel covers beyond its first
-  std::size_t pitch;          // of padded rows
-  std::size_t offset_floats;  // memory for the kernel points' offsets
-  std::size_t band;           // output rows whose input fits; 0: none
+  std::size_t reach;               // rows of a phase that a kernel covers beyond its first
+  std::size_t pitch;               // of padded rows
+  std::size_t phases_h, phases_w;  // that are laid out
+  std::size_t offset_floats;       // memory for the kernel points' offsets
+  std::size_t band;                // output rows whose input fits; 0: none
 };
 
 bool is_direct(const ConvShape& s) noexcept {
-  if (s.in_channels == 0 || s.kernel_points() == 1 || s.in_d != 1 || s.kernel_d != 1 || s.out_d != 1 ||
-      s.stride_h != 1 || s.stride_w != 1 || s.pad_front != 0)
-    return false;
+  const bool plain = s.kernel_points() == 1 && s.stride_h == 1 && s.stride_w == 1;
+  if (s.in_channels == 0 || plain || s.in_d != 1 || s.kernel_d != 1 || s.out_d != 1 || s.pad_front != 0) return false;
   const DirectLayout layout(s);
   return layout.band >= smaller(s.out_h, larger(layout.reach, std::size_t{2})) && layout.pitch <= 2 * s.out_w + 16;
 }
@@ -63,25 +73,32 @@ void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayou
                  float* rows) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t pitch = layout.pitch, in_rows = h1 - h0 + layout.reach, plane = in_rows * pitch;
-  const std::size_t depth = s.depth(), positions = s.positions();
-  for (std::size_t c = 0; c < s.in_channels; ++c) {
+  const std::size_t phases = layout.phases_h * layout.phases_w, depth = s.depth(), positions = s.positions();
+  const float* const end = args.input + s.in_channels * s.in_h * s.in_w;
+  for (std::size_t i = 0; i < s.in_channels * phases; ++i) {
+    const std::size_t c = i / phases, phase_h = i % phases / layout.phases_w * s.dilation_h % s.stride_h,
+                      phase_w = i % layout.phases_w * s.dilation_w % s.stride_w;
     for (std::size_t r = 0; r < in_rows; ++r) {
-      const auto h = static_cast<std::ptrdiff_t>(h0 + r) - s.pad_top;
-      float* to = rows + c * plane + r * pitch;
+      const auto h = static_cast<std::ptrdiff_t>((h0 + r) * s.stride_h + phase_h) - s.pad_top;
+      float* to = rows + i * plane + r * pitch;
       if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
         fill_zero(to, pitch);
       } else {
         copy_padded(args.input + (c * s.in_h + static_cast<std::size_t>(h)) * s.in_w,
-                    static_cast<std::ptrdiff_t>(s.in_w), -s.pad_left, 1, pitch, to);
+                    static_cast<std::ptrdiff_t>(s.in_w), static_cast<std::ptrdiff_t>(phase_w) - s.pad_left,
+                    static_cast<std::ptrdiff_t>(s.stride_w), pitch, to, end);
       }
     }
   }
-  fill_zero(rows + s.in_channels * plane, kDirectSlack);
+  fill_zero(rows + s.in_channels * phases * plane, kDirectSlack);
   std::size_t i = 0;
   for (std::size_t c = 0; c < s.in_channels; ++c) {
     for (std::size_t kh = 0; kh < s.kernel_h; ++kh) {
-      for (std::size_t kw = 0; kw < s.kernel_w; ++kw, ++i)
-        offsets[i] = static_cast<std::int32_t>(c * plane + kh * s.dilation_h * pitch + kw * s.dilation_w);
+      for (std::size_t kw = 0; kw < s.kernel_w; ++kw, ++i) {
+        const std::size_t phase = c * phases + kh % layout.phases_h * layout.phases_w + kw % layout.phases_w;
+        offsets[i] = static_cast<std::int32_t>(phase * plane + kh * s.dilation_h / s.stride_h * pitch +
+                                               kw * s.dilation_w / s.stride_w);
+      }
     }
   }
   const std::size_t count = (h1 - h0 - 1) * pitch + s.out_w;
@@ -113,6 +130,34 @@ void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayou
     }
   }
 }
+
+// As accumulate_shifted from 0 on, of rows that lie `ld` apart in an input, which is fetched ahead.
+template <std::size_t kRows, std::size_t kVectors>
+void accumulate_in_place(std::size_t k, const float* a, std::size_t lda, const float* b, std::size_t ld,
+                         float* tile) noexcept {
+  sum_tile<kRows, kVectors>(
+      k, a, lda, [=](std::size_t p) { return b + p * ld; }, true, tile, kNr,
+      [=](std::size_t p) {
+        INFERNODE_UNROLL
+        for (std::size_t i = 0; i < kNr; i += kFetched) __builtin_prefetch(b + p * ld + kFetchAhead + i, 0, 2);
+      });
+}
+
+struct InPlaceTiles {
+  void (*accumulate[kMr])(std::size_t k, const float* a, std::size_t lda, const float* b, std::size_t ld,
+                          float* tile) noexcept;
+};
+template <std::size_t kRows = kMr>
+constexpr void fill_in_place(InPlaceTiles& tiles) {
+  tiles.accumulate[kRows - 1] = accumulate_in_place<kRows, kNv>;
+  if constexpr (kRows > 1) fill_in_place<kRows - 1>(tiles);
+}
+constexpr InPlaceTiles make_in_place() {
+  InPlaceTiles tiles{};
+  fill_in_place(tiles);
+  return tiles;
+}
+constexpr InPlaceTiles kInPlace = make_in_place();
 
 void direct(const ConvArgs& args, const GemmTiles& tiles, const GemmRange& range, std::size_t block, std::size_t lda,
             float* scratch) noexcept {

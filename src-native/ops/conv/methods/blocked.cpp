@@ -72,6 +72,7 @@ void set_blocks(BlockedConvArgs& args, std::size_t part, std::size_t parts, cons
 BlockedDense::BlockedDense(kernel::KernelInfo& info, const ConvSite& site, Way way)
     : table_(site.kernels().blocked_conv),
       winograd_table_(site.kernels().blocked_winograd),
+      reduce_(site.kernels().reduce),
       way_(way),
       groups_(site.groups),
       packed_planar_(site.planes) {
@@ -159,6 +160,41 @@ void BlockedDense::run(kernel::KernelContext& ctx, const ConvProblem& p, Blocked
   if (!table_.fits(shape))
     fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
   run_parts(ctx, p, shape, args, x, residual, out);
+  if (shape.in_channels > p.shape.in_channels) run_apart(ctx, p, shape, args, x, residual, out);
+}
+
+/// Once more where the input holds NaN or infinities, which the zeros between groups that are convolved as one would
+/// carry from one into another: each group of such a part with nothing beside it.
+void BlockedDense::run_apart(kernel::KernelContext& ctx, const ConvProblem& p, const ConvShape& shape,
+                             const BlockedConvArgs& all, const Tensor& x, const Tensor* residual,
+                             const Tensor& out) const {
+  const std::size_t joins = size(p.out_channels) / shape.out_channels, parts = size(p.images) * joins;
+  const std::size_t count = shape.in_channels / p.shape.in_channels;
+  const std::size_t floats = align_up(table_.packed_weight_floats(shape), std::size_t{16});
+  ConvProblem one = p;
+  one.images = 1;
+  one.out_channels = static_cast<std::int64_t>(shape.out_channels);
+  const auto part_over = [&](const Tensor& t, tensor::Buffer buffer) {
+    const Shape of{1, t.dim(1) / static_cast<std::int64_t>(joins), t.dim(2), t.dim(3), t.dim(4)};
+    return Tensor(t.dtype(), of, std::move(buffer));
+  };
+  const auto fresh = [&](const Tensor& like) { return part_over(like, ctx.scratch(like.bytes() / parts)); };
+  for (const std::size_t part : beyond_numbers(ctx, reduce_, x, parts)) {
+    const auto of = [&](const Tensor& t) {
+      const std::size_t bytes = t.bytes() / parts;
+      return part_over(t, t.buffer().slice(part * bytes, bytes));
+    };
+    BlockedConvArgs args = all;
+    args.packed_weight += part % joins * floats;
+    if (args.bias != nullptr) args.bias += part % joins * shape.out_channels;
+    const Tensor whole = of(x), alone = fresh(x), result = fresh(out),
+                 z = residual != nullptr ? of(*residual) : Tensor{};
+    for (std::size_t group = 0; group < count; ++group) {
+      take_group(whole, alone, p.shape.in_channels, count, group, true);
+      run_parts(ctx, one, shape, args, alone, residual != nullptr ? &z : nullptr, result);
+      take_group(result, of(out), p.shape.out_channels, count, group, false);
+    }
+  }
 }
 
 /// Parts of the grid of each image, or of each of the groups that are convolved as one, in parallel.
@@ -221,7 +257,10 @@ bool fits(const ConvSite& site, const ConvShape& shape) {
 
 bool can_run_blocks(const ConvSite& site) { return site.groups == 1 && !site.planes && fits(site, site.shape); }
 bool can_run_points(const ConvSite& site) { return can_run_blocks(site) && is_point(site.shape); }
-bool can_run_windows(const ConvSite& site) { return can_run_blocks(site) && !is_point(site.shape); }
+bool can_run_windows(const ConvSite& site) {
+  constexpr double kMostTimes = 6;
+  return can_run_blocks(site) && !is_point(site.shape) && times_laid(site, site.shape) <= kMostTimes;
+}
 bool can_run_planes(const ConvSite& site) {
   return site.groups == 1 && site.planes && site.shape.in_channels <= microkernels::kMostPlanes &&
          fits(site, site.shape);

@@ -32,10 +32,14 @@ class BlockedDense final : public BlockedRunner {
   void run_parts(kernel::KernelContext& ctx, const ConvProblem& p, const microkernels::ConvShape& shape,
                  const microkernels::BlockedConvArgs& all, const tensor::Tensor& x, const tensor::Tensor* residual,
                  const tensor::Tensor& out) const;
+  void run_apart(kernel::KernelContext& ctx, const ConvProblem& p, const microkernels::ConvShape& shape,
+                 const microkernels::BlockedConvArgs& all, const tensor::Tensor& x, const tensor::Tensor* residual,
+                 const tensor::Tensor& out) const;
   bool packs_for_winograd() const { return way_ == Way::Winograd && winograd_table_.pack_weight != nullptr; }
 
   const microkernels::BlockedConvTable& table_;
   const microkernels::BlockedWinogradTable& winograd_table_;
+  const microkernels::ReduceTable& reduce_;
   Way way_;
   std::size_t groups_;
   tensor::Buffer packed_;
@@ -58,6 +62,13 @@ class BlockedDepthwise final : public BlockedRunner {
   const microkernels::BlockedConvTable& table_;
   tensor::Buffer packed_;
 };
+
+/// Equal parts of blocks, of float32 or bfloat16, in which some element is NaN or infinite, or whose sum is.
+std::vector<std::size_t> beyond_numbers(kernel::KernelContext& ctx, const microkernels::ReduceTable& reduce,
+                                        const tensor::Tensor& x, std::size_t parts);
+/// Takes over the channels of one group of each `count` groups of `width` channels; clears all others where asked.
+void take_group(const tensor::Tensor& from, const tensor::Tensor& to, std::size_t width, std::size_t count,
+                std::size_t group, bool clear_others);
 
 /// Groups that together fill blocks on both sides; 0 where none do.
 std::size_t groups_in_blocks(const ConvSite& site);

@@ -37,12 +37,27 @@ Bands bands(const ConvShape& s, std::size_t row, std::size_t most) {
   return {count * strips, number(s.out_h * s.stride_h + count * reach_h(s)) * number(seen_width(s))};
 }
 
+Bands vector_bands(const ConvSite& site, const ConvShape& s) {
+  constexpr std::size_t kBandFloats = 98304, kPointFloats = 65536;
+  const std::size_t channels = align_up(s.in_channels, site.planes ? 1 : kChannelBlock);
+  return is_point(s) ? bands(s, channels * kPointRow, kPointFloats) : bands(s, channels * seen_width(s), kBandFloats);
+}
+
+/// Of bytes of images.
+Bands unit_bands(const ConvSite& site, const ConvShape& s) {
+  constexpr std::size_t kBandBytes = 768 << 10, kPlaceBytes = 64;
+  const std::size_t channels = align_up(s.in_channels, site.planes ? 1 : 2 * kChannelBlock),
+                    pieces = 3 - static_cast<std::size_t>(site.loop_precision());
+  const std::size_t place_bytes = pieces * kPlaceBytes * ceil_div(channels, 2 * kChannelBlock);
+  return bands(s, place_bytes * (is_point(s) ? kPointRow : seen_width(s)), kBandBytes);
+}
+
 cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls) {
-  constexpr std::size_t kRows = 12, kBandFloats = 98304, kPointFloats = 65536;
+  constexpr std::size_t kRows = 12;
   const std::size_t block = site.planes ? 1 : kChannelBlock, channels = align_up(s.in_channels, block);
   const double made = whole(s.out_channels, kChannelBlock), depth = number(channels * s.kernel_points());
   const bool point = is_point(s);
-  const Bands cut = bands(s, channels * (point ? kPointRow : seen_width(s)), point ? kPointFloats : kBandFloats);
+  const Bands cut = vector_bands(site, s);
   const double tiles = point ? whole(s.positions(), kRows) : number(s.out_h) * whole(s.out_w, kRows);
   return {calls,
           calls * made * depth * number(s.positions()),
@@ -53,9 +68,8 @@ cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls)
 }
 
 cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
-  constexpr std::size_t kTile = 16, kFewestCycles = 13, kBandBytes = 768 << 10, kPlaceBytes = 64;
+  constexpr std::size_t kTile = 16, kFewestCycles = 13;
   const std::size_t block = site.planes ? 1 : 2 * kChannelBlock, channels = align_up(s.in_channels, block);
-  const std::size_t pieces = 3 - static_cast<std::size_t>(site.loop_precision());
   const double made = whole(s.out_channels, kChannelBlock), depth = number(channels * s.kernel_points());
   const bool point = is_point(s);
   const std::size_t positions = s.positions(), point_rows = ceil_div(positions, kPointRow),
@@ -64,8 +78,7 @@ cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
   double cycles = number((point ? point_rows : s.out_h) * tiles * std::max(rows, kFewestCycles));
   const bool runs = !point && s.stride_h == 1 && s.stride_w == 1;  // tiles may go on from row to row
   if (runs) cycles = std::min(cycles, whole(s.out_h * seen_width(s), kTile));
-  const std::size_t place_bytes = pieces * kPlaceBytes * ceil_div(channels, 2 * kChannelBlock);
-  const Bands cut = bands(s, place_bytes * (point ? kPointRow : seen_width(s)), kBandBytes);
+  const Bands cut = unit_bands(site, s);
   return {calls,
           calls * made * depth * cycles,
           calls * number(channels) * cut.places,
@@ -77,6 +90,12 @@ cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
 }  // namespace
 
 bool is_point(const ConvShape& s) { return s.kernel_points() == 1 && s.pad_top == 0 && s.pad_left == 0; }
+
+double times_laid(const ConvSite& site, const ConvShape& s) {
+  if (is_point(s)) return 1;
+  const double places = site.rung == CpuRung::Amx ? unit_bands(site, s).places : vector_bands(site, s).places;
+  return places / (number(s.in_h) * number(s.in_w));
+}
 
 cost::Terms blocked_terms(const ConvSite& site, const ConvShape& s, double calls) {
   return site.rung == CpuRung::Amx ? unit_terms(site, s, calls) : vector_terms(site, s, calls);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "cost/model.h"
 #include "microkernels/conv/conv.h"
 
 namespace infernode::ops {
@@ -20,6 +21,14 @@ inline double input_floats(const microkernels::ConvShape& s) {
   return number(s.in_channels) * number(s.in_d) * number(s.in_h) * number(s.in_w);
 }
 inline double output_floats(const microkernels::ConvShape& s) { return number(s.out_channels) * number(s.positions()); }
+
+/// A product that makes a channel of `made` for each tap at `places` of `channels`, and their sums by rows of `width`:
+/// calls, multiply-adds, inputs, products, rows of them.
+inline cost::Terms tap_terms(std::size_t groups, std::size_t channels, std::size_t made, std::size_t places,
+                             std::size_t width) {
+  const double inputs = number(groups * channels) * number(places), products = number(groups * made) * number(places);
+  return {number(groups), products * number(channels), inputs, products, products / number(width)};
+}
 
 /// A 3x3 window of stride 1 in a plane.
 inline bool is_winograd_window(const microkernels::ConvShape& s) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "base/checked.h"
 #include "ops/common/packed_weight.h"
@@ -104,11 +105,12 @@ void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const Conv
 
 namespace {
 
-/// Depthwise convolutions have their own loops. Symbols' lengths are not relied on: `conv` falls back where a way does
-/// not run.
+/// Depthwise convolutions have their own loops, which are better where a channel makes one or two. Symbols' lengths are
+/// not relied on: `conv` falls back where a way does not run.
 bool can_run(const ConvSite& site, ConvWay way) {
-  return !site.depthwise() && (way == ConvWay::kUnit) == (site.rung == CpuRung::Amx) &&
-         table_of(site).runs(way, site.shape);
+  constexpr std::size_t kMostMade = 2;
+  return (!site.depthwise() || site.shape.out_channels > kMostMade) &&
+         (way == ConvWay::kUnit) == (site.rung == CpuRung::Amx) && table_of(site).runs(way, site.shape);
 }
 template <ConvWay kWay>
 bool can_run_by(const ConvSite& site) {
@@ -127,15 +129,28 @@ cost::Terms few_terms(const ConvSite& site) {
           groups * number(s.out_channels) * number(s.depth())};
 }
 
-/// Calls, multiply-adds along padded rows, floats of padded rows, floats written, segments of rows written.
+std::size_t phases_seen(std::size_t kernel, std::size_t stride, std::size_t dilation) {
+  return std::min(kernel, stride / std::gcd(stride, dilation));
+}
+
+/// Calls, multiply-adds along padded rows, floats of padded rows, floats written, segments of rows written and laid
+/// out, floats laid out that lie apart.
 cost::Terms direct_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const std::size_t nr = table_of(site).nr;
-  const std::size_t pitch = s.out_w + (s.kernel_w - 1) * s.dilation_w, reach = (s.kernel_h - 1) * s.dilation_h;
+  const std::size_t pitch = s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w,
+                    reach = (s.kernel_h - 1) * s.dilation_h / s.stride_h;
   const double groups = number(site.groups), places = whole((s.out_h - 1) * pitch + s.out_w, nr);
-  return {groups, groups * number(s.out_channels) * number(s.depth()) * places,
-          groups * number(s.in_channels) * number((s.out_h + reach) * pitch), groups * output_floats(s),
-          groups * number(s.out_channels) * (number(s.out_h) + places / number(nr))};
+  const double rows =
+      groups * number(s.in_channels * (s.out_h + reach) * phases_seen(s.kernel_h, s.stride_h, s.dilation_h) *
+                      phases_seen(s.kernel_w, s.stride_w, s.dilation_w));
+  const double laid = rows * number(pitch);
+  return {groups,
+          groups * number(s.out_channels) * number(s.depth()) * places,
+          laid,
+          groups * output_floats(s),
+          groups * number(s.out_channels) * (number(s.out_h) + places / number(nr)) + rows,
+          s.stride_w > 1 ? laid : 0};
 }
 
 /// Calls, multiply-adds, packed floats, runs of them, floats written once a block of k.
@@ -144,10 +159,11 @@ cost::Terms columns_terms(const ConvSite& site) {
   const std::size_t nr = table_of(site).nr, positions = s.positions();
   constexpr std::size_t kBlock = 256;  // of k, about
   const double groups = number(site.groups), filled = whole(positions, nr), depth = number(s.depth());
-  const bool plain = s.kernel_points() == 1 && s.stride_w == 1;
+  const bool plain = s.kernel_points() == 1 && s.stride_d == 1 && s.stride_h == 1 && s.stride_w == 1;
+  const bool in_place = plain && s.out_channels <= 2 * table_of(site).mr;
   const double runs = plain ? filled / number(nr) : number(s.out_h * s.out_d) + filled / number(nr);
-  return {groups, groups * number(s.out_channels) * depth * filled, groups * depth * filled, groups * depth * runs,
-          groups * output_floats(s) * whole(s.depth(), kBlock) / number(kBlock)};
+  return {groups, groups * number(s.out_channels) * depth * filled, in_place ? 0 : groups * depth * filled,
+          groups * depth * runs, groups * output_floats(s) * whole(s.depth(), kBlock) / number(kBlock)};
 }
 
 /// Calls, multiply-adds of whole tiles, words split, floats written.

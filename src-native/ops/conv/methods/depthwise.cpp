@@ -73,8 +73,8 @@ namespace {
 bool is_strided(const ConvShape& s) { return s.stride_h != 1 || s.stride_w != 1; }
 /// The loops of depthwise_rows.simd.h.
 bool has_row_loops(const ConvShape& s) {
-  return !is_strided(s) && s.kernel_d == 1 && s.in_d == 1 && s.dilation_h == 1 && s.dilation_w == 1 &&
-         s.kernel_h == s.kernel_w && (s.kernel_h == 3 || s.kernel_h == 5);
+  return s.stride_h == s.stride_w && s.stride_h <= 2 && s.kernel_d == 1 && s.in_d == 1 && s.dilation_h == 1 &&
+         s.dilation_w == 1 && s.kernel_h == s.kernel_w && s.kernel_h % 2 == 1 && s.kernel_h >= 3 && s.kernel_h <= 9;
 }
 /// Those of AVX-512 are those of the matrix unit's table.
 bool is_depthwise(const ConvSite& site) { return site.depthwise() && site.rung != CpuRung::Amx; }
@@ -92,17 +92,24 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo&, const ConvSite& site) {
   return std::make_unique<ConvDepthwise>(site.kernels().conv);
 }
 
+enum class Loops : std::uint8_t { Any, Rows, WideRows };
+template <Loops kLoops, bool kStrided>
+bool can_run(const ConvSite& site) {
+  constexpr std::size_t kWide = 7;
+  const ConvShape& s = site.shape;
+  const Loops loops = !has_row_loops(s) ? Loops::Any : s.kernel_w < kWide ? Loops::Rows : Loops::WideRows;
+  return is_depthwise(site) && loops == kLoops && is_strided(s) == kStrided;
+}
+
 }  // namespace
 
 void register_conv_depthwise(ConvMethods& methods) {
-  methods.add({"depthwise.rows", 100,
-               [](const ConvSite& site) { return is_depthwise(site) && has_row_loops(site.shape); }, terms, make});
-  methods.add({"depthwise.strided", 110,
-               [](const ConvSite& site) { return is_depthwise(site) && is_strided(site.shape); }, terms, make});
-  methods.add(
-      {"depthwise", 120,
-       [](const ConvSite& site) { return is_depthwise(site) && !is_strided(site.shape) && !has_row_loops(site.shape); },
-       terms, make});
+  methods.add({"depthwise.rows", 100, can_run<Loops::Rows, false>, terms, make});
+  methods.add({"depthwise.rows.strided", 102, can_run<Loops::Rows, true>, terms, make});
+  methods.add({"depthwise.wide", 104, can_run<Loops::WideRows, false>, terms, make});
+  methods.add({"depthwise.wide.strided", 106, can_run<Loops::WideRows, true>, terms, make});
+  methods.add({"depthwise.strided", 110, can_run<Loops::Any, true>, terms, make});
+  methods.add({"depthwise", 120, can_run<Loops::Any, false>, terms, make});
 }
 
 }  // namespace infernode::ops

@@ -42,8 +42,8 @@ struct Part {
 
 class ConvRows final : public ConvRunner {
  public:
-  ConvRows(kernel::KernelInfo& info, const ConvSite& site)
-      : kernels_(site.kernels()), table_(site.kernels().gemm), by_point_(TapRanges(site.shape).parted()) {
+  ConvRows(kernel::KernelInfo& info, const ConvSite& site, bool by_point)
+      : kernels_(site.kernels()), table_(site.kernels().gemm), by_point_(by_point) {
     const std::size_t n = size(site.weight->dim(0)), channels = site.shape.in_channels,
                       points = site.shape.kernel_points();
     const std::size_t k = by_point_ ? channels : channels * points, count = by_point_ ? points : 1;
@@ -286,44 +286,54 @@ class ConvRows final : public ConvRunner {
 
   const microkernels::KernelSet& kernels_;
   const GemmTable& table_;
-  bool by_point_;  ///< weights are packed by kernel point
+  bool by_point_;  ///< a product for each kernel point
   std::size_t point_bytes_ = 0, packed_k_ = 0;
   tensor::Buffer packed_;
 };
 
 bool can_run(const ConvSite& site) { return site.weight != nullptr && site.groups == 1; }
+/// Products of a tap each pay where channels are many.
+bool can_run_points(const ConvSite& site) {
+  constexpr std::size_t kLeastChannels = 16;
+  return can_run(site) && site.shape.kernel_points() > 1 &&
+         (site.shape.in_channels >= kLeastChannels || TapRanges(site.shape).parted());
+}
 
 /// Products, multiply-adds, floats turned, floats gathered, runs gathered, weights read.
 cost::Terms terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
+  const double gathered = sees_input_as_it_is(s) ? 0 : number(s.depth() * s.positions());
+  const double pieces = std::ceil(number(s.positions()) / number(rows_at_a_time(std::max(s.depth(), s.out_channels))));
+  return {pieces,
+          multiply_adds(s),
+          input_floats(s) + output_floats(s),
+          gathered,
+          gathered / number(s.in_channels),
+          pieces * number(s.out_channels) * number(s.depth())};
+}
+/// Products, multiply-adds, floats turned, floats gathered and summed up, runs gathered, weights read.
+cost::Terms point_terms(const ConvSite& site) {
+  const ConvShape& s = site.shape;
   const TapRanges ranges(s);
-  const double turned = input_floats(s) + output_floats(s), made = number(s.out_channels);
-  if (!ranges.parted()) {
-    const double gathered = sees_input_as_it_is(s) ? 0 : number(s.depth() * s.positions());
-    const double pieces =
-        std::ceil(number(s.positions()) / number(rows_at_a_time(std::max(s.depth(), s.out_channels))));
-    return {pieces,
-            multiply_adds(s),
-            turned,
-            gathered,
-            gathered / number(s.in_channels),
-            pieces * made * number(s.depth())};
-  }
-  const double seen = ranges.seen(), products = ranges.products();
+  const double seen = ranges.seen(), products = ranges.products(), made = number(s.out_channels);
   return {products,
           made * number(s.in_channels) * seen,
-          turned,
+          input_floats(s) + output_floats(s),
           number(s.in_channels) * seen + 2 * made * seen,
           seen / number(s.out_w),
           products * made * number(s.in_channels)};
 }
 
+template <bool kByPoint>
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
-  return std::make_unique<ConvRows>(info, site);
+  return std::make_unique<ConvRows>(info, site, kByPoint);
 }
 
 }  // namespace
 
-void register_conv_rows(ConvMethods& methods) { methods.add({"rows", 50, can_run, terms, make}); }
+void register_conv_rows(ConvMethods& methods) {
+  methods.add({"rows", 50, can_run, terms, make<false>});
+  methods.add({"rows.points", 52, can_run_points, point_terms, make<true>});
+}
 
 }  // namespace infernode::ops

@@ -218,28 +218,47 @@ TEST_CASE("depthwise of several planes gives what each plane alone does") {
   });
 }
 
-TEST_CASE("col2im adds every column where conv read it") {
+TEST_CASE("sums of taps hold every product where conv read it") {
   for_each_target([](CpuRung rung) {
-    for (const ConvShape& s : shapes(2, 1)) {
-      const std::size_t plane = s.in_d * s.in_h * s.in_w, points = s.kernel_points(), positions = s.positions();
-      Guarded<float> columns(s.in_channels * points * positions), image(s.in_channels * plane);
+    for (const ConvShape& s : shapes(1, 1)) {
+      const std::size_t points = s.kernel_points(), positions = s.positions();
+      Guarded<float> products(points * positions), image(s.in_d * s.in_h * s.in_w), residual(image.size()),
+          scratch(tap_sum_floats(s));
       Random random(4);
-      random.fill(columns);
-      for (float& x : image) x = 0;
-      kernel_set(rung).conv.col2im(s, columns.data(), image.data());
-      // <columns, im2col(probe)> = <col2im(columns), probe> for any probe image.
+      random.fill(products);
+      random.fill(residual);
+      kernel_set(rung).conv.sum_taps({.shape = s,
+                                      .products = products.data(),
+                                      .bias = 0.5f,
+                                      .residual = residual.data(),
+                                      .activation = {.kind = Activation::kRelu},
+                                      .output = image.data()},
+                                     scratch.data());
+      // The sum at a place is what a probe of that place alone finds in the columns that conv reads.
       Guarded<float> probe(image.size());
-      random.fill(probe);
-      double left = 0, right = 0;
-      for (std::size_t c = 0; c < s.in_channels; ++c) {
-        for (std::size_t k = 0; k < points; ++k) {
-          for (std::size_t p = 0; p < positions; ++p) {
-            left += columns[(c * points + k) * positions + p] * input_at(s, probe.data(), c, k, p);
-          }
-        }
+      for (std::size_t i = 0; i < image.size(); ++i) {
+        std::fill(probe.begin(), probe.end(), 0.0f);
+        probe[i] = 1;
+        double sum = 0.5 + static_cast<double>(residual[i]);
+        for (std::size_t k = 0; k < points; ++k)
+          for (std::size_t p = 0; p < positions; ++p)
+            sum += static_cast<double>(products[k * positions + p] * input_at(s, probe.data(), 0, k, p));
+        CHECK(std::abs(std::max(0.0, sum) - static_cast<double>(image[i])) < 1e-5);
       }
-      for (std::size_t i = 0; i < image.size(); ++i) right += static_cast<double>(image[i]) * probe[i];
-      CHECK(std::abs(left - right) < 1e-4);
+    }
+  });
+}
+
+TEST_CASE("rows take turns") {
+  for_each_target([](CpuRung rung) {
+    for (const std::size_t count : {1u, 2u, 3u, 4u, 5u}) {
+      for (const std::size_t n : {1u, 7u, 32u, 64u, 131u}) {
+        const std::size_t ld = (n + count - 1) / count;
+        Guarded<float> rows(count * ld), out(n);
+        for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
+        kernel_set(rung).conv.interleave(rows.data(), ld, count, n, out.data());
+        for (std::size_t i = 0; i < n; ++i) CHECK(out[i] == rows[i % count * ld + i / count]);
+      }
     }
   });
 }

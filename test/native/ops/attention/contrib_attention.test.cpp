@@ -8,35 +8,8 @@
 namespace infernode::test {
 namespace {
 
-const std::string kHeader = "<ir_version: 8, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> g ";
-
 TEST_CASE("Attention operators of com.microsoft answer as onnxruntime does") {
-  const std::vector<WrittenCase> cases = read_cases("contrib-attention.txt");
-  CHECK(cases.size() > 40);
-  for (const WrittenCase& c : cases) {
-    CAPTURE(c.title);
-    std::string names, results;
-    const std::vector<Value> inputs = tensors_of(c.inputs, &names), expected = tensors_of(c.outputs, &results);
-    check_op(cat(kHeader, "(", names, ") => (", results, ") { ", c.nodes, " }"), c.opset, inputs, expected,
-             c.tolerance);
-  }
-}
-
-/// Runs a node of the operator with some inputs; what is an empty Value is absent.
-void refuses(const char* op, const char* attributes, const std::vector<Value>& inputs, ErrorCode code, const char* what,
-             const char* outputs = "Y, K, V") {
-  std::string names, fed;
-  std::vector<Value> feeds;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (i > 0) names += ", ";
-    if (!inputs[i].is_tensor() || !inputs[i].tensor()) continue;
-    names += cat("X", i);
-    fed += cat(fed.empty() ? "" : ", ", "X", i);
-    feeds.push_back(inputs[i]);
-  }
-  check_op_fails(
-      cat(kHeader, "(", fed, ") => (Y) { ", outputs, " = com.microsoft.", op, "<", attributes, ">(", names, ") }"), 21,
-      feeds, code, what);
+  check_cases("contrib-attention.txt", 40);
 }
 
 const Value kNone;

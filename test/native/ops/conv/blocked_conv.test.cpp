@@ -1,4 +1,6 @@
 // Convolutions over channels in blocks give what Conv gives.
+#include <limits>
+
 #include "ops/float_types.h"
 #include "ops/op_test.h"
 
@@ -75,6 +77,25 @@ TEST_CASE("BlockedConv adds a residual before its activation") {
       "(X, W, Z) => (Y) { P = infernode.BlockChannels(X)  Q = infernode.BlockChannels(Z) "
       "C = infernode.BlockedConv<activation=\"Silu\">(P, W, , Q)  Y = infernode.UnblockChannels<channels=20>(C) }",
       17, {x, w, z}, expected);
+}
+
+TEST_CASE("BlockedConv keeps NaN and infinities of one group from the others of its block") {
+  for (const std::int64_t width : {2, 8}) {
+    const std::int64_t channels = 32, groups = channels / width;
+    const Tensor w = noise({channels, width, 3, 3}, 1, 2), z = noise({3, channels, 7, 5}, 1, 3);
+    Tensor x = noise({3, channels, 7, 5});
+    float* const at = x.mutable_data<float>();
+    at[35 * 3 + 17] = std::numeric_limits<float>::infinity();
+    at[35 * 20 + 2] = std::numeric_limits<float>::quiet_NaN();
+    at[35 * (2 * channels + 9) + 30] = -std::numeric_limits<float>::infinity();
+    const std::string attributes = cat("group=", groups, ", pads=[1,1,1,1]");
+    const std::vector<Value> expected =
+        run_op(cat("(X, W, Z) => (Y) { C = Conv<", attributes, ">(X, W)  S = Add(C, Z)  Y = Relu(S) }"), 17, {x, w, z});
+    check_op(cat("(X, W, Z) => (Y) { P = infernode.BlockChannels(X)  Q = infernode.BlockChannels(Z) "
+                 "C = infernode.BlockedConv<activation=\"Relu\", ",
+                 attributes, ">(P, W, , Q)  Y = infernode.UnblockChannels<channels=", channels, ">(C) }"),
+             17, {x, w, z}, expected, kLongSumTolerance);
+  }
 }
 
 TEST_CASE("BlockedConv does not depend on the number of threads") {

@@ -51,6 +51,47 @@ TEST_CASE("ConvTranspose agrees with plain loops over 1 to 3 axes, groups, strid
   }
 }
 
+TEST_CASE("ConvTranspose of constant weights, by phases and by products, agrees with the definition") {
+  const struct {
+    Shape x, w;
+    const char* attributes;
+  } cases[] = {
+      {{2, 24, 9, 10}, {24, 20, 4, 4}, "strides=[2,2], pads=[1,1,1,1]"},
+      {{1, 64, 11, 19}, {64, 3, 4, 4}, "strides=[2,2], pads=[1,1,1,1], output_padding=[1,1]"},
+      {{1, 16, 12, 7}, {16, 40, 3, 3}, "strides=[1,1], pads=[1,1,1,1]"},
+      {{1, 16, 12, 7}, {16, 8, 3, 3}, "strides=[2,2], pads=[0,1,1,0]"},
+      {{1, 8, 13, 20}, {8, 24, 2, 2}, "strides=[2,2]"},
+      {{1, 8, 6, 40}, {8, 12, 4, 4}, "strides=[4,4]"},
+      {{1, 8, 5, 33}, {8, 12, 2, 3}, "strides=[3,4]"},  // some phases have no taps
+      {{1, 16, 9, 9}, {16, 16, 5, 5}, "strides=[2,2], pads=[4,3,4,4]"},
+      {{1, 12, 9, 9}, {12, 6, 3, 3}, "strides=[2,3], dilations=[2,2], pads=[1,1,2,2]"},
+      {{1, 12, 9, 9}, {12, 6, 3, 3}, "dilations=[3,2], pads=[3,2,3,2]"},
+      {{1, 24, 8, 8}, {24, 8, 4, 4}, "group=3, strides=[2,2], pads=[1,1,1,1]"},
+      {{1, 24, 15, 8}, {24, 1, 4, 4}, "group=24, strides=[2,2], pads=[1,1,1,1]"},
+      {{2, 32, 50}, {32, 16, 16}, "strides=[8], pads=[4,4]"},
+      {{1, 64, 37}, {64, 32, 7}, "pads=[3,3]"},
+      {{1, 4, 9}, {4, 2, 300}, "strides=[100], pads=[50,50]"},
+      {{1, 8, 4, 5, 6}, {8, 8, 3, 2, 4}, "strides=[1,2,2], pads=[1,0,1,1,0,1]"},
+  };
+  for (const auto& c : cases) {
+    const std::string text = cat("(X, W, B) => (Y) { Y = ConvTranspose<", c.attributes, ">(X, W, B) }");
+    CAPTURE(text);
+    const bool grouped = text.find("group=") != std::string::npos;
+    const std::int64_t channels = grouped ? 24 : c.w[1];
+    const Tensor x = noise(c.x), w = noise(c.w, 1, 2), bias = noise({channels}, 1, 3);
+    const std::vector<Value> exact =
+        run_op(text, 22, {as_type(x, DType::Float64), as_type(w, DType::Float64), as_type(bias, DType::Float64)});
+    const std::vector<Value> made = run_op(text, 22, {x, w, bias}, true);
+    const Tensor &y = made[0].tensor(), &expected = exact[0].tensor();
+    REQUIRE(y.shape() == expected.shape());
+    double most = 0;
+    for (std::int64_t i = 0; i < y.numel(); ++i)
+      most = std::max(most, std::abs(static_cast<double>(y.data<float>()[i]) - expected.data<double>()[i]));
+    CHECK(most < 1e-4);
+    check_threads(text, 22, {x, w, bias});
+  }
+}
+
 TEST_CASE("ConvTranspose over nothing makes what the formula says") {
   const Tensor x = f32({1, 1, 0}, {}), w = f32({1, 1, 3}, {1, 2, 3});
   check_op("(float[1,1,N] X, W, float[1] B) => (float[1,1,M] Y) { Y = ConvTranspose<strides=[2]>(X, W, B) }", 11,

@@ -163,6 +163,19 @@ TEST_CASE("every method computes the convolution") {
       {32, 48, 8, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
       {24, 24, 24, {9, 30}, {5, 5}, {1, 1}, {1, 1}, {2, 2, 2, 2}},
       {24, 24, 24, {9, 30}, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}},
+      {24, 24, 24, {15, 33}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+      {18, 18, 18, {20, 19}, {5, 5}, {2, 2}, {1, 1}, {2, 2, 2, 2}, true},
+      {18, 18, 18, {40, 21}, {9, 9}, {2, 2}, {1, 1}, {4, 4, 4, 4}},
+      {18, 18, 18, {21, 40}, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}, true},
+      {18, 18, 18, {21, 40}, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}},
+      {8, 96, 8, {7, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},  // channels that make twelve
+      {96, 8, 4, {14, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, true},
+      {36, 24, 4, {13, 14}, {5, 5}, {3, 2}, {1, 1}, {2, 2, 2, 2}},
+      {16, 24, 1, {13, 14}, {3, 3}, {2, 4}, {2, 2}, {2, 2, 2, 2}},
+      {16, 24, 1, {23, 14}, {1, 1}, {3, 2}, {1, 1}, {0, 0, 0, 0}},
+      {72, 10, 2, {9, 15}, {1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+      {40, 3, 1, {11, 12}, {5, 3}, {1, 1}, {1, 1}, {2, 1, 2, 1}, true},
+      {40, 3, 1, {11, 12}, {3, 3}, {1, 1}, {4, 2}, {1, 5, 2, 0}},
       {64, 64, 1, {50}, {5}, {1}, {1}, {2, 2}},
       {64, 36, 1, {51}, {3}, {2}, {3}, {3, 3}},
       {32, 40, 1, {6, 7, 8}, {3, 3, 3}, {1, 1, 1}, {1, 2, 4}, {1, 2, 4, 1, 2, 4}},
@@ -177,6 +190,21 @@ TEST_CASE("every method computes the convolution") {
       check_planar(cases[i], rung);
     }
   }
+}
+
+TEST_CASE("windows that would have their input laid out again for each row are left to others") {
+  graph::Node node;
+  node.op_type = "Conv";
+  node.inputs = {0, 1};
+  const auto has = [&](std::int64_t dilation) {
+    node.attributes.set("dilations", std::vector<std::int64_t>{dilation, dilation});
+    node.attributes.set("pads", std::vector<std::int64_t>(4, dilation));
+    const Node info(node, Shape{1, 320, 76, 56}, noise({16, 320, 3, 3}), CpuRung::Avx2);
+    const std::vector<std::string> names = method_names(*conv_site(info), ConvLayout::Blocked);
+    return std::find(names.begin(), names.end(), "blocked") != names.end();
+  };
+  CHECK(has(1));
+  CHECK(!has(8));
 }
 
 TEST_CASE("a method that the convolution lacks is refused") {

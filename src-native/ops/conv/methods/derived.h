@@ -1,0 +1,32 @@
+#pragma once
+// Convolutions that a node is computed by, of weights made of its own.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ops/conv/methods/method.h"
+
+namespace infernode::ops {
+
+/// One of them, by the quickest method.
+class DerivedConv {
+ public:
+  /// `site` says all but the weight [out_channels, in_channels of a group, ...], which is made of the node's input 1;
+  /// `name` tells it from others of the same node.
+  DerivedConv(kernel::KernelInfo& info, ConvSite site, std::string name, tensor::Tensor weight);
+
+  /// x [images, groups * in_channels, ...] to y alike; the bias may be null.
+  void run(kernel::KernelContext& ctx, const microkernels::ConvShape& shape, std::int64_t images, const float* x,
+           const float* bias, float* y) const;
+
+  /// What that takes; huge where no method can run it.
+  static double nanoseconds(const ConvSite& site);
+
+ private:
+  std::int64_t groups_;
+  tensor::Tensor weight_;  ///< where the method reads it at run
+  std::unique_ptr<ConvRunner> runner_;
+};
+
+}  // namespace infernode::ops
