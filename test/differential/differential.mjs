@@ -4,7 +4,7 @@
 // usage: npm run differential -- [--count N] [--seed S] [--variant NAME] [--replay SEED]
 //   --count     how many graphs (100)
 //   --seed      the first graph's seed (1); the others follow
-//   --variant   that variant alone: disabled, basic, extended, all, threads, parallel, again, fixed, a rung of
+//   --variant   that variant alone: disabled, basic, extended, all, threads, parallel, again, memory, fixed, a rung of
 //               INFERNODE_CPU, high, medium, onnx, ort, cache or peer
 //   --replay    that graph alone, with what was found of it
 import { parseArgs } from 'node:util';

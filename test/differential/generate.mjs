@@ -8,7 +8,7 @@ const mostTries = 400;
 
 const style = (g) => ({
   opset: g.pick(opsets),
-  special: g.chance(0.08),
+  special: g.chance(0.12),
   empty: g.chance(0.06),
   symbolic: g.chance(0.5),
   large: g.chance(0.06),
@@ -69,7 +69,7 @@ export function generate(seed) {
   const target = g.integer(10, 30);
   for (let tries = 0; g.nodes.length < target && tries < mostTries; tries++) {
     try {
-      if (!g.special && g.chance(g.grouped)) g.pick(groups)(g);
+      if (g.chance(g.grouped)) g.pick(groups)(g);
       else operators[g.pick(names)].make(g);
     } catch (error) {
       if (!(error instanceof NoRoom)) throw error;

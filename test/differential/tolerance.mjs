@@ -58,20 +58,9 @@ const stepwise = ({ inputs, u, outs }) =>
 const onCodes =
   (list) =>
   ({ inputs }) => {
-    const place = (i) => (inputs[i] ? inputs[i].error * inputs[i].most : 0);
-    return (
-      1 +
-      Math.ceil(
-        list.reduce(
-          (all, [value, scale, out, k]) =>
-            all +
-            (inputs[value].error
-              ? (place(value) / inputs[value].most) * (inputs[scale].most / inputs[out].least) * k(inputs)
-              : 0),
-          0,
-        ),
-      )
-    );
+    const steps = ([value, scale, out, k]) =>
+      inputs[value].error * (inputs[scale].most / inputs[out].least) * k(inputs);
+    return 1 + Math.ceil(sum(list, steps));
   };
 const one = () => 1;
 
@@ -99,6 +88,7 @@ const rules = {
     (x.error * (p.most + 1) * (y.most + 1)) / Math.max(0.25, Math.min(1, x.least)) +
     y.most * p.error * 4 +
     8 * u * y.most,
+  Sigmoid: ({ inputs: [x], u }) => x.error + 4 * u,
   Sin: gated,
   Cos: gated,
   BlackmanWindow: absolute,

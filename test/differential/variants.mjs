@@ -82,6 +82,7 @@ export function variantsOf(rungs) {
     threads: optioned({ ...all, intraOpNumThreads: 2 }),
     parallel: optioned({ ...all, intraOpNumThreads: 2, interOpNumThreads: 2, executionMode: 'parallel' }),
     again: optioned(all, { runs: 3 }),
+    memory: optioned({ ...all, enableCpuMemArena: false, enableMemPattern: false }),
     fixed: {
       run: (engines, { graph, feeds, write }) => engines.play(write(fixed(graph, feeds)), feeds, { options: all }),
     },

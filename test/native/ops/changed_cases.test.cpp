@@ -122,6 +122,7 @@ void change_all(const char* file, const std::string& header, bool values, std::s
 
 TEST_CASE("attention meets changed shapes, lengths, positions and beams with answers or errors") {
   change_all("contrib-attention.txt", ", \"com.microsoft\" : 1", true, 1);
+  change_all("contrib-paged.txt", ", \"com.microsoft\" : 1", true, 1);
 }
 
 TEST_CASE("experts, groups and generated text meet changed shapes with answers or errors") {
