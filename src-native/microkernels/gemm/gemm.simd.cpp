@@ -214,17 +214,27 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, const Ge
   } while (k0 < g.k);
 }
 
+// The one that is asked for, where it can make the product.
+GemmWay way_of(const GemmArgs& g) noexcept {
+  const bool any = g.way != GemmWay::kTiles && g.way != GemmWay::kFewRows && g.way != GemmWay::kFewColumns;
+  if ((any || g.way == GemmWay::kFewRows) && is_skinny(g)) return GemmWay::kFewRows;
+  const bool fits = divide_up(g.k, kLanes) * kLanes * g.n <= kScratchA;
+  if ((any || g.way == GemmWay::kFewColumns) && fits && is_narrow(g)) return GemmWay::kFewColumns;
+  return GemmWay::kTiles;
+}
+
 void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
   const std::size_t rows = range.m_end - range.m_begin;
-  if (is_skinny(g) && g.packed_b.floats()) {
+  const GemmWay way = way_of(g);
+  if (way == GemmWay::kFewRows && g.packed_b.floats()) {
     return with_rows(g.m, [&]<std::size_t kRows>() { skinny_packed<kRows>(g, range); });
   }
-  if (is_skinny(g)) {
+  if (way == GemmWay::kFewRows) {
     const GemmArgs part = rows_of(g, range);
     return with_rows(rows, [&]<std::size_t kRows>() { skinny_rows<kRows>(part, range); });
   }
-  if (is_narrow(g) && divide_up(g.k, kLanes) * kLanes * g.n <= kScratchA) return narrow(g, range, scratch);
+  if (way == GemmWay::kFewColumns) return narrow(g, range, scratch);
   const bool copied = copies_a(g, divide_up(range.n_end - range.n_begin, kNr));
   const std::size_t parts = copied ? divide_up(rows, kMaxRows) : 1;
   for (std::size_t i = 0; i < parts; ++i) {
