@@ -42,7 +42,8 @@ TEST_CASE("SparseToDenseMatMul multiplies matrices whose zeros are written out")
 
 TEST_CASE("SparseToDenseMatMul multiplies sparse values by either form of index") {
   const std::string text =
-      "<ir_version: 8, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> g (sparse_tensor(float[3,4]) A, float[4,2] B) => "
+      "<ir_version: 8, opset_import: [\"\" : 21, \"com.microsoft\" : 1]> g (sparse_tensor(float[3,4]) A, float[4,2] B) "
+      "=> "
       "(Y) "
       "{ Y = com.microsoft.SparseToDenseMatMul(A, B) }";
   const Tensor values = f32({3}, {4, 1, 2}), b = f32({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
