@@ -98,7 +98,7 @@ const rules = {
   Acos: gain(4),
   Asin: gain(4),
   Atanh: gain(8),
-  Acosh: gain(4),
+  Acosh: ({ inputs: [x] }) => 4 * x.error + Math.sqrt(2 * x.error), // steep at 1
   PRelu: ({ inputs: [x, s] }) => x.error * Math.max(1, s.most) + s.error * x.most,
   MatMul: matrix,
   Gemm: matrix,

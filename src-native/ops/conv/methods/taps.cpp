@@ -15,7 +15,7 @@ using microkernels::ConvShape;
 using tensor::Shape;
 using tensor::Tensor;
 
-constexpr std::size_t kMostFloats = std::size_t{1} << 22;  // of products
+constexpr std::size_t kMostFloats = std::size_t{1} << 20;  // of products, which are written and read
 
 ConvShape product_shape(const ConvShape& s) {
   ConvShape to;
