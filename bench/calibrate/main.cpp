@@ -1,11 +1,12 @@
 // Measures the methods that the engine chooses between, and fits what each takes (cost/model.h):
 //
-//   INFERNODE_CPU=avx512 bench_calibrate measure highest times.txt 1000 1
-//   INFERNODE_CPU=avx512 bench_calibrate fit highest times.txt src-native/cost/tables/avx512.inc
+//   INFERNODE_CPU=avx512 bench_calibrate measure conv highest times.txt 1000 1
+//   INFERNODE_CPU=avx512 bench_calibrate fit conv highest times.txt src-native/cost/tables/avx512.inc
 //
-// `measure PRECISION TIMES [SHAPES] [SEED]` times them on this CPU. `fit PRECISION TIMES FILE [OTHER_TIMES]` writes the
-// table, on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it chooses among the methods
-// that were measured, with OTHER_TIMES of another seed. `compare PRECISION SHAPES` times the methods of given shapes:
+// `measure FAMILY PRECISION TIMES [SHAPES] [SEED]` times them on this CPU; families are conv and products, whose tables
+// are avx512.inc and products-avx512.inc and so on. `fit FAMILY PRECISION TIMES FILE [OTHER_TIMES]` writes the table,
+// on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it chooses among the methods that
+// were measured, with OTHER_TIMES of another seed. `compare PRECISION SHAPES` times the methods of given convolutions:
 // in out groups kernel stride dilation height width line transform.
 
 #include <cstdio>
@@ -16,6 +17,7 @@
 
 #include "base/error.h"
 #include "calibrate/conv.h"
+#include "calibrate/products.h"
 
 namespace {
 
@@ -29,6 +31,23 @@ Float32Precision precision_of(std::string_view name) {
   fail(ErrorCode::InvalidArgument, cat("'", name, "' is none of highest, high, medium"));
 }
 
+/// Operators whose methods compete with each other.
+struct Family {
+  std::string_view name;
+  decltype(bench::measure_conv)* measure;
+  decltype(bench::read_conv)* read;
+  decltype(bench::judge_conv)* judge;
+};
+constexpr Family kFamilies[] = {
+    {"conv", bench::measure_conv, bench::read_conv, bench::judge_conv},
+    {"products", bench::measure_products, bench::read_products, bench::judge_products},
+};
+const Family& family_of(std::string_view name) {
+  for (const Family& family : kFamilies)
+    if (family.name == name) return family;
+  fail(ErrorCode::InvalidArgument, cat("'", name, "' is none of conv, products"));
+}
+
 std::ifstream open(const char* path) {
   std::ifstream in(path);
   if (!in) fail(ErrorCode::Io, cat("cannot read ", path));
@@ -40,11 +59,11 @@ CpuRung rung_of_tables() {
   return cpu_rung_from(name, CpuRung::Amx);
 }
 
-void measure(std::string_view precision, const char* path, std::size_t shapes, unsigned seed) {
+void measure(const Family& family, std::string_view precision, const char* path, std::size_t shapes, unsigned seed) {
   std::ofstream out(path);
-  out << "# " << cpu_name() << ": INFERNODE_CPU=" << to_string(cpu_rung()) << " bench_calibrate measure " << precision
-      << " TIMES " << shapes << ' ' << seed << '\n';
-  bench::measure_conv(cpu_rung(), precision_of(precision), seed, shapes, out);
+  out << "# " << cpu_name() << ": INFERNODE_CPU=" << to_string(cpu_rung()) << " bench_calibrate measure " << family.name
+      << ' ' << precision << " TIMES " << shapes << ' ' << seed << '\n';
+  family.measure(cpu_rung(), precision_of(precision), seed, shapes, out);
 }
 
 void write(const char* path, const std::string& command, const bench::Samples& samples,
@@ -67,16 +86,16 @@ void write(const char* path, const std::string& command, const bench::Samples& s
   }
 }
 
-void fit(std::string_view asked, const char* times, const char* path, const char* others) {
+void fit(const Family& family, std::string_view asked, const char* times, const char* path, const char* others) {
   const CpuRung rung = rung_of_tables();
   const Float32Precision precision = precision_of(asked);
   std::ifstream in = open(times);
   std::string command;
   std::getline(in, command);
   std::map<std::string, cost::Terms> rates;
-  write(path, command.substr(1), bench::read_conv(rung, precision, in), rates);
+  write(path, command.substr(1), family.read(rung, precision, in), rates);
   std::ifstream again = open(others);
-  const bench::Regret regret = bench::judge_conv(rung, precision, again, rates);
+  const bench::Regret regret = family.judge(rung, precision, again, rates);
   std::printf("chooses methods %.3f times slower than the quickest (geometric mean of %zu), worst %.2f: %s\n",
               regret.mean, regret.count, regret.worst, regret.worst_shape.c_str());
 }
@@ -86,19 +105,21 @@ void fit(std::string_view asked, const char* times, const char* path, const char
 int main(int count, char** arguments) {
   try {
     const std::string_view what = count > 3 ? arguments[1] : "";
-    if (what == "measure") {
-      measure(arguments[2], arguments[3], count > 4 ? std::strtoul(arguments[4], nullptr, 10) : 1000,
-              static_cast<unsigned>(count > 5 ? std::strtoul(arguments[5], nullptr, 10) : 1));
+    if (what == "measure" && count > 4) {
+      measure(family_of(arguments[2]), arguments[3], arguments[4],
+              count > 5 ? std::strtoul(arguments[5], nullptr, 10) : 1000,
+              static_cast<unsigned>(count > 6 ? std::strtoul(arguments[6], nullptr, 10) : 1));
     } else if (what == "compare") {
       std::ifstream shapes = open(arguments[3]);
       bench::compare_conv(cpu_rung(), precision_of(arguments[2]), shapes, std::cout);
-    } else if (what == "fit" && count > 4) {
-      fit(arguments[2], arguments[3], arguments[4], count > 5 ? arguments[5] : arguments[3]);
+    } else if (what == "fit" && count > 5) {
+      fit(family_of(arguments[2]), arguments[3], arguments[4], arguments[5], count > 6 ? arguments[6] : arguments[4]);
     } else {
       std::fprintf(stderr,
-                   "usage: bench_calibrate measure PRECISION TIMES [SHAPES] [SEED]\n"
-                   "       bench_calibrate fit PRECISION TIMES FILE [OTHER_TIMES]\n"
-                   "       bench_calibrate compare PRECISION SHAPES\n");
+                   "usage: bench_calibrate measure FAMILY PRECISION TIMES [SHAPES] [SEED]\n"
+                   "       bench_calibrate fit FAMILY PRECISION TIMES FILE [OTHER_TIMES]\n"
+                   "       bench_calibrate compare PRECISION SHAPES\n"
+                   "       FAMILY: conv, products\n");
       return 2;
     }
     return 0;

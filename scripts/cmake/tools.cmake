@@ -7,7 +7,8 @@ if(INFERNODE_USE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(INFERNODE_CCACHE ccache)
   if(INFERNODE_CCACHE)
     set(CMAKE_C_COMPILER_LAUNCHER ${INFERNODE_CCACHE})
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${INFERNODE_CCACHE})
+    # Without this ccache takes nothing that uses precompiled headers; no file's text depends on the time.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${INFERNODE_CCACHE})
   endif()
 endif()
 

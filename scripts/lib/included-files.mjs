@@ -1,8 +1,9 @@
 // Which files of the project a C++ file includes, by way of others too.
 import { existsSync } from 'node:fs';
+import { posix } from 'node:path';
 import { at } from './project.mjs';
 
-const roots = ['src-native/', ''];
+const roots = ['src-native', 'test/native', '.'];
 
 /** `read`: path -> text. The answer holds the file itself. */
 export function includedFiles(path, read) {
@@ -11,7 +12,8 @@ export function includedFiles(path, read) {
     if (found.has(file)) return;
     found.add(file);
     for (const [, name] of read(file).matchAll(/^[ \t]*#[ \t]*include[ \t]*"([^"]+)"/gm)) {
-      const target = roots.map((root) => root + name).find((candidate) => existsSync(at(candidate)));
+      const candidates = [posix.dirname(file), ...roots].map((folder) => posix.join(folder, name));
+      const target = candidates.find((candidate) => existsSync(at(candidate)));
       if (target !== undefined) visit(target);
     }
   };

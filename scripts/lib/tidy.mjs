@@ -24,11 +24,17 @@ function save(passed) {
 const printOf = (path, checks) =>
   fingerprint([...includedFiles(path, read)].sort().concat('.clang-tidy').map((file) => at(file)), checks); // prettier-ignore
 
-/** A copy of a build folder's list of commands without the flags that Clang does not take; returns its folder. */
+/**
+ * A copy of a build folder's list of commands without the flags that Clang does not take and without precompiled headers, so
+ * that each file has to include what it uses; returns its folder.
+ */
 function commandsForClang(database) {
   const folder = at('build', 'tidy');
   mkdirSync(folder, { recursive: true });
-  const commands = readFileSync(`${database}/compile_commands.json`, 'utf8').replaceAll(' -mtls-dialect=gnu2', '');
+  const commands = readFileSync(`${database}/compile_commands.json`, 'utf8').replaceAll(
+    / -(mtls-dialect=gnu2|fpch-preprocess|Winvalid-pch|include [^ ]+cmake_pch\.hxx)/g,
+    '',
+  );
   writeFileSync(`${folder}/compile_commands.json`, commands);
   return folder;
 }

@@ -12,21 +12,27 @@ using microkernels::Float32Precision;
 // Each file is a list of rows that bench/calibrate wrote; its first lines say on which CPU and by which command.
 constexpr Row kAvx2[] = {
 #include "cost/tables/avx2.inc"
+#include "cost/tables/products-avx2.inc"
 };
 constexpr Row kAvx512[] = {
 #include "cost/tables/avx512.inc"
+#include "cost/tables/products-avx512.inc"
 };
 constexpr Row kBf16Medium[] = {
 #include "cost/tables/bf16-medium.inc"
+#include "cost/tables/products-bf16-medium.inc"
 };
 constexpr Row kAmx[] = {
 #include "cost/tables/amx.inc"
+#include "cost/tables/products-amx.inc"
 };
 constexpr Row kAmxHigh[] = {
 #include "cost/tables/amx-high.inc"
+#include "cost/tables/products-amx-high.inc"
 };
 constexpr Row kAmxMedium[] = {
 #include "cost/tables/amx-medium.inc"
+#include "cost/tables/products-amx-medium.inc"
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <tuple>
 
 #include "base/checked.h"
 #include "base/error.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <tuple>
 
 #include "base/checked.h"
 #include "base/error.h"

@@ -7,6 +7,7 @@ import { check as length } from '../../scripts/checks/length.mjs';
 import { check as options } from '../../scripts/checks/options.mjs';
 import { check as places } from '../../scripts/checks/places.mjs';
 import { check as registration } from '../../scripts/checks/registration.mjs';
+import { check as standard } from '../../scripts/checks/standard.mjs';
 import { includedFiles } from '../../scripts/lib/included-files.mjs';
 
 /** Runs a check over files given as { path: text }. */
@@ -212,5 +213,29 @@ describe('registration', () => {
   it('lets machinery register nothing', () => {
     expect(problems(registration, { 'src-native/ops/conv/window.cpp': 'int x;\n' })).toEqual([]);
     expect(problems(registration, { 'src-native/fusions/matcher.cpp': '' })).toEqual([]);
+  });
+});
+
+describe('standard headers', () => {
+  it('are included by the file, or by a header of the project that it includes', () => {
+    const files = {
+      'src-native/graph/a.cpp': '#include <map>\n#include "base/error.h"\nstd::map<int, std::string> a;\n',
+      'src-native/base/error.h': '#include <string>\n',
+    };
+    expect(problems(standard, files)).toEqual([]);
+  });
+
+  it('are missed where only the precompiled ones bring them', () => {
+    const text = 'std::vector<int> a;  // std::map is not used\nstd::ranges::sort(a);\nconst char* b = "std::set";\n';
+    expect(problems(standard, { 'test/native/graph/a.test.cpp': text })).toEqual([
+      'test/native/graph/a.test.cpp: <vector> is used and not included',
+      'test/native/graph/a.test.cpp: <algorithm> is used and not included',
+    ]);
+  });
+
+  it('count where a file beside it brings them', () => {
+    const files = { 'test/native/onnx/a.test.cpp': '#include "protos.h"\nstd::set<int> a;\n' };
+    const read = (path) => files[path] ?? '#include <set>\n';
+    expect(standard(Object.keys(files), read)).toEqual([]);
   });
 });

@@ -6,11 +6,11 @@ namespace infernode::microkernels {
 namespace {
 
 constexpr std::size_t kFewRows = 32;     // below, splitting B costs more than the products save,
-constexpr std::size_t kVeryFewRows = 8;  // and so do half-empty tiles
+constexpr std::size_t kVeryFewRows = 8;  // and so do half-empty tiles: who asks for no way does not know
 
 bool fits(const GemmArgs& g) noexcept {
-  return g.m >= (pieces_of(g) ? kVeryFewRows : kFewRows) && g.k >= kTileDepth && g.a_type == FloatType::kF32 &&
-         !g.trans_a && !g.b_quantized;
+  const std::size_t least = g.way == GemmWay::kUnit ? 1 : pieces_of(g) ? kVeryFewRows : kFewRows;
+  return g.m >= least && g.k >= kTileDepth && g.a_type == FloatType::kF32 && !g.trans_a && !g.b_quantized;
 }
 
 template <int kPieces>

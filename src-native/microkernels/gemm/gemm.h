@@ -78,7 +78,18 @@ struct PreparedA {
   bool ready = false;
 };
 
+// How a product is made: sums of different ways differ in their last bits. A way that a table has not, or that cannot
+// make the product, is kAny.
+enum class GemmWay : std::uint8_t {
+  kAny,         // what the table takes to be the quickest
+  kTiles,       // register tiles of vectors
+  kFewRows,     // B is read once
+  kFewColumns,  // A is read once
+  kUnit,        // tiles of the matrix unit
+};
+
 struct GemmArgs {
+  GemmWay way = GemmWay::kAny;
   std::size_t m = 0, n = 0, k = 0;
   float alpha = 1.0f;
   const void* a = nullptr;  // [m][lda], or [k][lda] when trans_a

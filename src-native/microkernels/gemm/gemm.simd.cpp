@@ -86,7 +86,7 @@ struct Block {
   bool in_place;        // whole panels of B are read where they lie
 };
 
-constexpr std::size_t kGroup = kScratchA / kScratchB;  // panels that are packed at a time where A is read in place
+constexpr std::size_t kGroup = kScratchA / kScratchB;  // panels that are packed at a time for more rows than stay near
 constexpr std::size_t kNearBytes = 256 << 10;          // of panels that stay near while all rows pass by
 
 // Whether rows of A are copied before they are read: others than float32, and rows that fall on the same lines of a
@@ -140,32 +140,12 @@ void multiply_block(const GemmArgs& g, const Block& block) noexcept {
   }
 }
 
-// Whole panels of a B of float32, row by row of B: rows of it lie far from each other.
-void copy_panels(const GemmArgs& g, const Block& block, std::size_t count, float* out) noexcept {
-  constexpr std::size_t kAhead = 8;  // rows
-  const float* row = static_cast<const float*>(g.b) + block.k0 * g.ldb + block.n_begin;
-  for (std::size_t p = 0; p < block.k; ++p, row += g.ldb, out += kNr) {
-    const bool more = p + kAhead < block.k;
-    for (std::size_t i = 0; i < count; ++i) {
-      const float* const from = row + i * kNr;
-      for (std::size_t v = 0; more && v < kNr; v += kLine) __builtin_prefetch(from + kAhead * g.ldb + v);
-      INFERNODE_UNROLL
-      for (std::size_t v = 0; v < kNv; ++v) store(out + i * block.k * kNr + v * kLanes, load(from + v * kLanes));
-    }
-  }
-}
-
 // Panels of B, of a block of K, one after the other; those that are read in place are left out.
 void pack_panels(const GemmArgs& g, const Block& block, float* out) noexcept {
-  const std::size_t whole = (block.n_end - block.n_begin) / kNr;
-  const bool copies = !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized;
-  if (copies && !block.in_place) copy_panels(g, block, whole, out);
-  const std::size_t begin = block.n_begin + (copies ? whole * kNr : 0);
-  if (begin == block.n_end) return;
-  out += (begin - block.n_begin) * block.k;
   with_b_type(g, [&]<Stored kType>() {
-    for (std::size_t n0 = begin; n0 < block.n_end; n0 += kNr, out += block.k * kNr) {
+    for (std::size_t n0 = block.n_begin; n0 < block.n_end; n0 += kNr, out += block.k * kNr) {
       const std::size_t cols = smaller(kNr, block.n_end - n0);
+      if (block.in_place && cols == kNr) continue;
       if constexpr (kIsCode<kType>) {
         if (!g.trans_b && cols == kNr) {
           pack_codes<kType>(*g.b_quantized, g.b, g.ldb, block.k0, block.k, n0, out);
@@ -183,7 +163,6 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, const Ge
                    float* scratch) noexcept {
   float* const panels = copied ? scratch + kScratchA : scratch;
   const bool packed = g.packed_b.floats() != nullptr;
-  const std::size_t group = packed ? range.n_end - range.n_begin : (copied ? 1 : kGroup) * kNr;
   const std::size_t block_k = larger(gemm_block_k(g.k), std::size_t{1});
   Block block{};
   block.in_place = !packed && rows <= kMr && !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized;
@@ -197,6 +176,8 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, const Ge
     block.lda = copied ? kLda : g.lda;
     const std::size_t near = copied ? rows : larger(kMaxRows, kScratchA / larger(block.k, std::size_t{1}) / kMr * kMr);
     const std::size_t parts = divide_up(rows, near);
+    // A panel stays nearest where all rows use it up before the next one is packed.
+    const std::size_t group = packed ? range.n_end - range.n_begin : (parts > 1 ? kGroup : 1) * kNr;
     for (std::size_t n = range.n_begin; n < range.n_end; n += group) {
       block.n_begin = n;
       block.n_end = smaller(range.n_end, n + group);
@@ -214,17 +195,27 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, const Ge
   } while (k0 < g.k);
 }
 
+// The one that is asked for, where it can make the product.
+GemmWay way_of(const GemmArgs& g) noexcept {
+  const bool any = g.way != GemmWay::kTiles && g.way != GemmWay::kFewRows && g.way != GemmWay::kFewColumns;
+  if ((any || g.way == GemmWay::kFewRows) && is_skinny(g)) return GemmWay::kFewRows;
+  const bool fits = divide_up(g.k, kLanes) * kLanes * g.n <= kScratchA;
+  if ((any || g.way == GemmWay::kFewColumns) && fits && is_narrow(g)) return GemmWay::kFewColumns;
+  return GemmWay::kTiles;
+}
+
 void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   if (range.m_begin >= range.m_end || range.n_begin >= range.n_end) return;
   const std::size_t rows = range.m_end - range.m_begin;
-  if (is_skinny(g) && g.packed_b.floats()) {
+  const GemmWay way = way_of(g);
+  if (way == GemmWay::kFewRows && g.packed_b.floats()) {
     return with_rows(g.m, [&]<std::size_t kRows>() { skinny_packed<kRows>(g, range); });
   }
-  if (is_skinny(g)) {
+  if (way == GemmWay::kFewRows) {
     const GemmArgs part = rows_of(g, range);
     return with_rows(rows, [&]<std::size_t kRows>() { skinny_rows<kRows>(part, range); });
   }
-  if (is_narrow(g) && divide_up(g.k, kLanes) * kLanes * g.n <= kScratchA) return narrow(g, range, scratch);
+  if (way == GemmWay::kFewColumns) return narrow(g, range, scratch);
   const bool copied = copies_a(g, divide_up(range.n_end - range.n_begin, kNr));
   const std::size_t parts = copied ? divide_up(rows, kMaxRows) : 1;
   for (std::size_t i = 0; i < parts; ++i) {

@@ -13,6 +13,7 @@
 #include "microkernels/reduce/reduce.h"
 #include "ops/attention/attention_core.h"
 #include "ops/math/softmax16.h"
+#include "ops/matmul/methods/method.h"
 
 namespace infernode::ops {
 
@@ -443,10 +444,25 @@ class Attention {
 
 }  // namespace
 
+namespace {
+
+/// On a CPU with a matrix unit also the loops of vectors may make the products of a head the quickest.
+template <class T>
+const microkernels::KernelSet& quickest_loops(const microkernels::KernelSet& kernels, const AttentionCall<T>& call) {
+  if (std::is_same_v<T, double> || !kernels.gemm.matrix_unit) return kernels;
+  const ProductLoops loops(kernels);
+  const ProductSite scores{.m = call.q_len, .n = call.kv_len, .k = call.head, .trans_b = true},
+      values{.m = call.q_len, .n = call.v_head, .k = call.kv_len};
+  const auto time = [&](bool unit) { return loops.time(scores, unit) + loops.time(values, unit); };
+  return time(true) <= time(false) ? kernels : microkernels::kernel_set(CpuRung::Avx512);
+}
+
+}  // namespace
+
 template <class T>
 void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const AttentionCall<T>& call) {
   if (call.batch == 0 || call.q_heads == 0 || call.q_len == 0) return;
-  Attention<T>(kernels, call).run(ctx);
+  Attention<T>(quickest_loops(kernels, call), call).run(ctx);
 }
 
 void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads, std::size_t head,

@@ -192,11 +192,11 @@ class ProjectedAttention : public MaskedAttention {
 class Attention final : public ProjectedAttention {
  public:
   explicit Attention(KernelInfo& info)
-      : ProjectedAttention(info, {.mask = 3, .past = 4, .added = 5, .length = 6}), table_(product_table(info)) {
+      : ProjectedAttention(info, {.mask = 3, .past = 4, .added = 5, .length = 6}), loops_(info) {
     const Tensor* w = info.constant(1);
     if (w == nullptr || w->rank() != 2 || w->numel() == 0 || !gemm_type(w->dtype())) return;
     w_shape_ = w->shape();
-    packed_ = PackedMatrix(info, table_, 1, false);
+    packed_ = PackedMatrix(info, loops_.packing(), 1, false);
   }
 
  private:
@@ -220,10 +220,10 @@ class Attention final : public ProjectedAttention {
     args.c = out;
     args.ldc = width;
     args.epilogue.bias_n = bias.data();
-    run_gemm(ctx, table_, args);
+    run_gemm(ctx, loops_, args);
   }
 
-  const microkernels::GemmTable& table_;
+  ProductLoops loops_;
   Shape w_shape_;
   PackedMatrix packed_;
 };

@@ -35,9 +35,8 @@ struct Operand {
 /// One evaluation: sizes of all labels, and the steps from operands to the output.
 class Evaluation {
  public:
-  Evaluation(KernelContext& ctx, const EinsumEquation& equation, const microkernels::GemmTable& table,
-             std::vector<Tensor> inputs)
-      : ctx_(ctx), equation_(equation), table_(table) {
+  Evaluation(KernelContext& ctx, const EinsumEquation& equation, const ProductLoops& loops, std::vector<Tensor> inputs)
+      : ctx_(ctx), equation_(equation), loops_(loops) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       for (std::size_t axis = 0; axis < inputs[i].rank(); ++axis)
         add_size(equation.inputs[i][axis], inputs[i].dim(axis));
@@ -205,10 +204,10 @@ class Evaluation {
                                   .epilogue = {}};
       args.c = out.mutable_data<float>();
       args.ldc = columns;
-      return run_gemm(ctx_, table_, args, batch);
+      return run_gemm(ctx_, loops_, args, batch);
     }
     if (x.dtype() == DType::Float64) {
-      return run_dgemm(ctx_, table_,
+      return run_dgemm(ctx_, loops_.packing(),
                        {.m = rows,
                         .n = columns,
                         .k = depth,
@@ -249,7 +248,7 @@ class Evaluation {
 
   KernelContext& ctx_;
   const EinsumEquation& equation_;
-  const microkernels::GemmTable& table_;
+  const ProductLoops& loops_;
   std::map<int, std::int64_t> sizes_;
   std::vector<Operand> operands_;
 };
@@ -258,9 +257,7 @@ class Evaluation {
 class Einsum final : public Kernel {
  public:
   explicit Einsum(KernelInfo& info)
-      : equation_(info.attributes().get_string("equation")),
-        table_(product_table(info)),
-        convert_(info.kernels().convert) {}
+      : equation_(info.attributes().get_string("equation")), loops_(info), convert_(info.kernels().convert) {}
 
   void run(KernelContext& ctx) const override {
     std::vector<std::size_t> ranks;
@@ -270,7 +267,7 @@ class Einsum final : public Kernel {
       inputs.push_back(computed(ctx, ctx.input(i)));
     }
     const EinsumEquation equation = EinsumEquation::parse(equation_, ranks);
-    Evaluation evaluation(ctx, equation, table_, inputs);
+    Evaluation evaluation(ctx, equation, loops_, inputs);
     const Tensor out = ctx.output(0, evaluation.output_shape());
     if (out.dtype() == inputs[0].dtype()) return evaluation.run(out);
     const Tensor wide = Tensor::make(inputs[0].dtype(), out.shape(), *ctx.run().allocator);
@@ -287,7 +284,7 @@ class Einsum final : public Kernel {
   }
 
   std::string equation_;
-  const microkernels::GemmTable& table_;
+  ProductLoops loops_;
   const microkernels::ConvertTable& convert_;
 };
 

@@ -22,14 +22,14 @@ class FusedMatMul final : public kernel::Kernel {
  public:
   explicit FusedMatMul(KernelInfo& info)
       : kernels_(info.kernels()),
-        table_(product_table(info)),
+        loops_(info),
         alpha_(info.attributes().get_float("alpha", 1)),
         trans_b_(info.attributes().get_int("transB", 0) != 0),
         activation_(read_activation(info.attributes())) {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || info.has_input(4)) return;
     b_shape_ = b->shape();
-    packed_ = PackedMatrix(info, table_, 1, trans_b_);
+    packed_ = PackedMatrix(info, loops_.packing(), 1, trans_b_);
   }
 
   void run(KernelContext& ctx) const override {
@@ -64,7 +64,7 @@ class FusedMatMul final : public kernel::Kernel {
     args.epilogue.ld_residual = g.n;
     args.epilogue.activation = activation_;
     if (residual == nullptr) {
-      run_gemm(ctx, table_, args,
+      run_gemm(ctx, loops_, args,
                {.count = g.count,
                 .a_offsets = g.a_offsets,
                 .b_offsets = g.b_offsets,
@@ -124,12 +124,12 @@ class FusedMatMul final : public kernel::Kernel {
       const auto at = [i](const std::vector<std::int64_t>& offsets) {
         return offsets.empty() ? std::span<const std::int64_t>() : std::span(offsets).subspan(i, 1);
       };
-      run_gemm(ctx, table_, args, {.count = 1, .a_offsets = at(g.a_offsets), .b_offsets = at(g.b_offsets)});
+      run_gemm(ctx, loops_, args, {.count = 1, .a_offsets = at(g.a_offsets), .b_offsets = at(g.b_offsets)});
     }
   }
 
   const microkernels::KernelSet& kernels_;
-  const microkernels::GemmTable& table_;
+  ProductLoops loops_;
   float alpha_;
   bool trans_b_;
   microkernels::ActivationArgs activation_;

@@ -73,7 +73,7 @@ class Gemm final : public kernel::Kernel {
  public:
   explicit Gemm(KernelInfo& info)
       : kernels_(info.kernels()),
-        table_(product_table(info)),
+        loops_(info),
         alpha_(info.attributes().get_float("alpha", 1)),
         beta_(info.attributes().get_float("beta", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
@@ -83,7 +83,7 @@ class Gemm final : public kernel::Kernel {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
     b_shape_ = b->shape();
-    packed_ = PackedMatrix(info, table_, 1, trans_b_);
+    packed_ = PackedMatrix(info, loops_.packing(), 1, trans_b_);
   }
 
   void run(KernelContext& ctx) const override {
@@ -140,7 +140,7 @@ class Gemm final : public kernel::Kernel {
     std::vector<float> expanded;
     add_to_epilogue(args, addend, expanded);
     args.epilogue.activation = activation_.epilogue;
-    run_gemm(ctx, table_, args);
+    run_gemm(ctx, loops_, args);
     if (activation_.loop) {
       ctx.parallel_for(m * n, 2, [&](std::size_t begin, std::size_t end, std::size_t) {
         elementwise_[*activation_.loop](args.c + begin, args.c + begin, end - begin, activation_.a, activation_.b);
@@ -191,7 +191,7 @@ class Gemm final : public kernel::Kernel {
         }
       }
     }
-    run_dgemm(ctx, table_,
+    run_dgemm(ctx, loops_.packing(),
               {.m = m,
                .n = n,
                .k = k,
@@ -237,7 +237,7 @@ class Gemm final : public kernel::Kernel {
   }
 
   const microkernels::KernelSet& kernels_;
-  const microkernels::GemmTable& table_;
+  ProductLoops loops_;
   float alpha_, beta_;
   bool trans_a_, trans_b_;
   const microkernels::ElementwiseTable& elementwise_;

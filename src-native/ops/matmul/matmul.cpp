@@ -59,7 +59,7 @@ class MatMul final : public kernel::Kernel {
  public:
   explicit MatMul(KernelInfo& info)
       : kernels_(info.kernels()),
-        table_(product_table(info)),
+        loops_(info),
         alpha_(info.attributes().get_float("alpha", 1)),
         trans_a_(info.attributes().get_int("transA", 0) != 0),
         trans_b_(info.attributes().get_int("transB", 0) != 0),
@@ -68,7 +68,7 @@ class MatMul final : public kernel::Kernel {
     const Tensor* b = info.constant(1);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0 || !gemm_type(b->dtype())) return;
     b_shape_ = b->shape();
-    packed_ = PackedMatrix(info, table_, 1, trans_b_);
+    packed_ = PackedMatrix(info, loops_.packing(), 1, trans_b_);
   }
 
   void run(KernelContext& ctx) const override {
@@ -99,12 +99,12 @@ class MatMul final : public kernel::Kernel {
       }
       args.c = float_target(ctx, out, hold);
       args.ldc = g.n;
-      run_gemm(ctx, table_, args, batch);
+      run_gemm(ctx, loops_, args, batch);
       if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
       return;
     }
     if (a.dtype() == DType::Float64) {
-      return run_dgemm(ctx, table_,
+      return run_dgemm(ctx, loops_.packing(),
                        {.m = g.m,
                         .n = g.n,
                         .k = g.k,
@@ -140,7 +140,7 @@ class MatMul final : public kernel::Kernel {
   }
 
   const microkernels::KernelSet& kernels_;
-  const microkernels::GemmTable& table_;
+  ProductLoops loops_;
   float alpha_;
   bool trans_a_, trans_b_, trans_batch_a_, trans_batch_b_;
   Shape b_shape_;

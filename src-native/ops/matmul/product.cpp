@@ -18,9 +18,6 @@ using microkernels::GemmTable;
 using tensor::DType;
 using tensor::Tensor;
 
-/// Methods of products on a CPU with a matrix unit.
-constexpr const char *kMatrixUnit = "unit", *kVectors = "vectors";
-
 std::size_t type_bytes(FloatType type) { return type == FloatType::kF32 ? 4 : 2; }
 
 const void* advance(const void* pointer, std::int64_t elements, std::size_t bytes) {
@@ -94,19 +91,16 @@ void pack_in_parts(kernel::WeightPacker& packer, const GemmTable& table, const T
 }  // namespace
 
 const GemmTable& product_table(const kernel::KernelInfo& info) {
-  if (info.method() == kVectors) return microkernels::kernel_set(CpuRung::Avx512).gemm;
   const microkernels::KernelSet& kernels = info.kernels();
   return info.input_type(0).elem == DType::Float32 ? kernels.gemm : kernels.gemm_float32;
 }
 
 std::vector<std::string> product_methods(const kernel::KernelInfo& info) {
-  const auto certain = [&](std::size_t input) {
-    const graph::ValueType& type = info.input_type(input);
-    return type.shape && graph::to_known(*type.shape);
-  };
-  if (info.input_type(0).elem != DType::Float32 || !product_table(info).matrix_unit || !certain(0) || !certain(1))
-    return {};
-  return {kMatrixUnit, kVectors};
+  std::vector<std::string> names;
+  const std::optional<ProductSite> site = product_site(info);
+  if (!site) return names;
+  for (const ProductChoice& choice : ProductLoops(info).choices(*site)) names.push_back(choice.name);
+  return names;
 }
 
 PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std::size_t input, bool transposed) {
@@ -123,6 +117,13 @@ PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std
                           });
   b_ = table.weights.packed(n, k, packed_.data());
   info.release_constant(input);
+}
+
+void run_gemm(kernel::KernelContext& ctx, const ProductLoops& loops, const GemmArgs& args, const GemmBatch& batch) {
+  const ProductWay quickest = loops.quickest(product_site(args));
+  GemmArgs chosen = args;
+  chosen.way = quickest.way;
+  run_gemm(ctx, *quickest.table, chosen, batch);
 }
 
 void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs& args, const GemmBatch& batch) {

@@ -8,15 +8,16 @@
 
 #include "kernel/kernel.h"
 #include "microkernels/gemm/gemm.h"
+#include "ops/matmul/methods/method.h"
 #include "tensor/tensor.h"
 
 namespace infernode::ops {
 
 /// The loops for products of the node's inputs: of a B of float32 packed for the session's precision, of others as
-/// float32; those of vectors where the node's method asks for them.
+/// float32.
 const microkernels::GemmTable& product_table(const kernel::KernelInfo& info);
-/// Of a node whose kernel takes product_table(), for kernel::OpBuilder::methods: the matrix unit, or vectors, which may
-/// be quicker at few rows and short sums. None where the CPU has no such unit or sizes are symbols.
+/// Of a node whose kernel makes Y = A * B by its ProductLoops, for kernel::OpBuilder::methods: those that can make the
+/// product, the quickest first. None where sizes are symbols.
 std::vector<std::string> product_methods(const kernel::KernelInfo& info);
 
 /// A constant right-hand side, packed once and shared between sessions.
@@ -45,7 +46,10 @@ struct GemmBatch {
   std::int64_t c_stride = 0;
 };
 
-/// Runs float32-accumulating products split over the context's threads.
+/// Runs float32-accumulating products split over the context's threads: by the quickest method of `loops`, or by one
+/// table, in the way that the arguments name.
+void run_gemm(kernel::KernelContext& ctx, const ProductLoops& loops, const microkernels::GemmArgs& args,
+              const GemmBatch& batch = {});
 void run_gemm(kernel::KernelContext& ctx, const microkernels::GemmTable& table, const microkernels::GemmArgs& args,
               const GemmBatch& batch = {});
 void run_dgemm(kernel::KernelContext& ctx, const microkernels::GemmTable& table, const microkernels::DgemmArgs& args,

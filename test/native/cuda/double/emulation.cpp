@@ -1,5 +1,8 @@
 #include "emulation.h"
 
+#include <functional>
+#include <memory>
+
 namespace infernode::cuda_double {
 
 namespace {

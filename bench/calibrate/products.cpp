@@ -1,0 +1,220 @@
+#include "calibrate/products.h"
+
+#include <algorithm>
+#include <cmath>
+#include <istream>
+#include <ostream>
+#include <random>
+#include <sstream>
+
+#include "base/error.h"
+#include "microkernels/kernel_set.h"
+#include "microkernels/timing.h"
+#include "ops/matmul/methods/method.h"
+
+namespace infernode::bench {
+
+namespace {
+
+using microkernels::FloatType;
+using microkernels::GemmArgs;
+using ops::ProductChoice;
+using ops::ProductLoops;
+using ops::ProductSite;
+
+struct Product {
+  std::size_t m = 1, n = 1, k = 1;
+  bool constant = true, trans_a = false, trans_b = false;
+
+  ProductSite site() const {
+    return {.m = m, .n = n, .k = k, .trans_a = trans_a, .trans_b = trans_b, .constant = constant};
+  }
+};
+std::ostream& operator<<(std::ostream& out, const Product& p) {
+  return out << p.m << ' ' << p.n << ' ' << p.k << ' ' << p.constant << ' ' << p.trans_a << ' ' << p.trans_b;
+}
+std::istream& operator>>(std::istream& in, Product& p) {
+  return in >> p.m >> p.n >> p.k >> p.constant >> p.trans_a >> p.trans_b;
+}
+
+/// Ordinary sizes of layers and of attention, and odd ones.
+class Products {
+ public:
+  explicit Products(unsigned seed) : random_(seed) {}
+
+  Product next() {
+    for (;;) {
+      const Product p = any();
+      const double multiply_adds = static_cast<double>(p.m * p.n) * static_cast<double>(p.k);
+      constexpr double kMost = 2e8, kLeast = 4e3;
+      if (multiply_adds <= kMost && multiply_adds >= kLeast && p.n * p.k < 6'000'000) return p;
+    }
+  }
+
+ private:
+  std::size_t size(double least, double most) {
+    constexpr std::size_t kUsual[] = {10, 16, 32, 49, 50, 64, 77, 80, 96, 100, 128, 192, 197, 256, 384, 512, 768, 1000};
+    if (chance(0.4)) {
+      const std::size_t usual = kUsual[std::uniform_int_distribution<std::size_t>(0, std::size(kUsual) - 1)(random_)];
+      if (static_cast<double>(usual) >= least && static_cast<double>(usual) <= most) return usual;
+    }
+    const double power = std::uniform_real_distribution<double>(std::log(least), std::log(most))(random_);
+    return static_cast<std::size_t>(std::lround(std::exp(power)));
+  }
+  bool chance(double share) { return std::uniform_real_distribution<double>(0, 1)(random_) < share; }
+  Product any() {
+    Product p;
+    p.m = chance(0.2) ? size(1, 8) : size(1, 512);
+    p.constant = chance(0.6);
+    p.n = chance(0.1) ? size(1, 4) : p.constant ? size(1, 4096) : size(4, 768);
+    p.k = size(8, p.constant ? 4096 : 768);
+    p.trans_a = chance(0.1);
+    p.trans_b = !p.constant && chance(0.5);
+    return p;
+  }
+
+  std::mt19937 random_;
+};
+
+/// A product with its operands, of which so many lie behind each other that they do not all stay in a core's cache.
+class Operands {
+ public:
+  explicit Operands(const Product& p)
+      : p_(p),
+        copies_(std::clamp<std::size_t>(kBytes / sizeof(float) / (p.m * p.k + p.m * p.n), 1, 16)),
+        a_(p.m * p.k * copies_),
+        b_(p.n * p.k),
+        c_(p.m * p.n * copies_) {}
+
+  /// Least nanoseconds of one product.
+  double time(const ProductChoice& choice) {
+    const microkernels::GemmPacking& packing = choice.table->weights;
+    Buffer scratch(choice.table->scratch_floats), packed(p_.constant ? packing.bytes(p_.n, p_.k) / sizeof(float) : 1);
+    GemmArgs args{.way = choice.method->way, .m = p_.m, .n = p_.n, .k = p_.k, .epilogue = {}};
+    args.lda = p_.trans_a ? p_.m : p_.k;
+    args.trans_a = p_.trans_a;
+    args.ldc = p_.n;
+    if (p_.constant) {
+      packing.pack(p_.n, p_.k, b_.data(), FloatType::kF32, p_.n, false, packed.data(), 0, p_.n);
+      args.packed_b = packing.packed(p_.n, p_.k, packed.data());
+    } else {
+      args.b = b_.data();
+      args.ldb = p_.trans_b ? p_.k : p_.n;
+      args.trans_b = p_.trans_b;
+    }
+    const auto round = [&] {
+      for (std::size_t i = 0; i < copies_; ++i) {
+        args.a = a_.data() + i * p_.m * p_.k;
+        args.c = c_.data() + i * p_.m * p_.n;
+        choice.table->gemm(args, {0, p_.m, 0, p_.n}, scratch.data());
+      }
+    };
+    constexpr double kEnough = 0.004;
+    constexpr int kMost = 100, kLeast = 3;
+    double best = 1e9, total = 0;
+    for (int i = 0; i < kMost && (total < kEnough || i < kLeast); ++i) {
+      const double start = thread_seconds();
+      round();
+      const double seconds = thread_seconds() - start;
+      best = std::min(best, seconds);
+      total += seconds;
+    }
+    return 1e9 * best / static_cast<double>(copies_);
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 1 << 20;
+  Product p_;
+  std::size_t copies_;
+  Buffer a_, b_, c_;
+};
+
+cost::Terms terms_of(const ProductChoice& choice, ProductSite site) {
+  if (site.constant) site.packed = choice.table->weights.form(site.k);
+  return choice.method->terms(site, *choice.table);
+}
+
+struct Measured {
+  Product product;
+  std::map<std::string, double> times;
+};
+std::vector<Measured> read(std::istream& in) {
+  std::vector<Measured> list;
+  std::string line, before;
+  while (std::getline(in, line)) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    Measured m;
+    std::string name;
+    double taken = 0;
+    if (!(words >> m.product >> name >> taken)) fail(ErrorCode::InvalidArgument, cat("not a measurement: ", line));
+    std::ostringstream key;
+    key << m.product;
+    if (list.empty() || key.str() != before) list.push_back(m);
+    before = key.str();
+    list.back().times[name] = taken;
+  }
+  return list;
+}
+
+}  // namespace
+
+void measure_products(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
+                      std::ostream& out) {
+  Products random(seed);
+  const ProductLoops loops(microkernels::kernel_set(rung, precision));
+  for (std::size_t i = 0; i < shapes; ++i) {
+    const Product product = random.next();
+    Operands operands(product);
+    for (const ProductChoice& choice : loops.choices(product.site()))
+      out << product << ' ' << choice.name << ' ' << operands.time(choice) << '\n';
+  }
+}
+
+Samples read_products(CpuRung rung, microkernels::Float32Precision precision, std::istream& in) {
+  Samples samples;
+  const ProductLoops loops(microkernels::kernel_set(rung, precision));
+  for (const Measured& m : read(in)) {
+    const ProductSite site = m.product.site();
+    for (const ProductChoice& choice : loops.choices(site)) {
+      const auto at = m.times.find(choice.name);
+      if (at != m.times.end()) samples[at->first].push_back({terms_of(choice, site), at->second});
+    }
+  }
+  return samples;
+}
+
+Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
+                      const std::map<std::string, cost::Terms>& rates) {
+  Regret regret;
+  double logs = 0;
+  const ProductLoops loops(microkernels::kernel_set(rung, precision));
+  for (const Measured& m : read(in)) {
+    const ProductSite site = m.product.site();
+    double expected = 1e18, taken = 0, best = 1e18;
+    std::string name;
+    for (const ProductChoice& choice : loops.choices(site)) {
+      const auto at = m.times.find(choice.name);
+      const auto row = rates.find(choice.name);
+      if (at == m.times.end() || row == rates.end()) continue;
+      best = std::min(best, at->second);
+      const double time = cost::nanoseconds(terms_of(choice, site), row->second);
+      if (time >= expected) continue;
+      expected = time;
+      taken = at->second;
+      name = at->first;
+    }
+    if (taken == 0) continue;
+    logs += std::log(taken / best);
+    ++regret.count;
+    if (taken / best <= regret.worst) continue;
+    regret.worst = taken / best;
+    std::ostringstream shape;
+    shape << m.product << " by " << name;
+    regret.worst_shape = shape.str();
+  }
+  regret.mean = std::exp(logs / static_cast<double>(std::max<std::size_t>(1, regret.count)));
+  return regret;
+}
+
+}  // namespace infernode::bench
