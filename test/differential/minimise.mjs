@@ -52,7 +52,7 @@ export async function minimise(engines, write, subject, variant) {
 }
 
 const json = (key, value) => {
-  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) return String(value);
   return ArrayBuffer.isView(value) ? [...value] : value;
 };
 

@@ -27,6 +27,7 @@ const texts = ({ inputs }, graph, known) => inputs.some((name) => plainOf(name, 
 
 /** @type {{ op: string | RegExp, when?: (node: object, graph: object, known: object) => boolean, reason: string }[]} */
 export const peerDifferences = [
+  { op: 'Mish', when: beyond, reason: 'NaN of -infinity, whose limit is 0' },
   { op: 'StringSplit', reason: 'without a delimiter it splits at spaces only; with one an empty string has no piece' },
   { op: /Quantize/, when: beyond, reason: 'NaN becomes the code 0, not the zero point' },
   { op: 'Softsign', when: beyond, reason: 'NaN of an infinity, whose limit is 1 or -1' },
