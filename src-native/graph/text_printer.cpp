@@ -13,7 +13,7 @@ using tensor::Tensor;
 
 constexpr int64_t kMaxShown = 16;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -30,7 +30,7 @@ std::string spell(std::string_view name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const bool plain = !name.empty() && letter(name[0]) &&
                      std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
-  return plain ? std::string(name) : quoted(name);
+  return plain ? std::string(name) : in_quotes(name);
 }
 
 /// Shortest text that reads back as the same number; never looks like an integer.
@@ -86,7 +86,7 @@ std::string spell_elements(const Tensor& t, bool full) {
   const auto n = static_cast<size_t>(t.numel());
   switch (t.dtype()) {
     case DType::String:
-      for (const std::string& s : t.span<std::string>()) add(quoted(s));
+      for (const std::string& s : t.span<std::string>()) add(in_quotes(s));
       break;
     case DType::Float64:
       for (double v : t.span<double>()) add(spell_real(v));
@@ -164,7 +164,7 @@ class Printer {
         out += cat(i ? ", " : "", ids[i] == kNoValue ? std::string("\"\"") : spell(names[ids[i]]));
       return out;
     };
-    std::string out = full_ && !n.name.empty() ? cat("[", quoted(n.name), "] ") : std::string();
+    std::string out = full_ && !n.name.empty() ? cat("[", in_quotes(n.name), "] ") : std::string();
     out += cat(list(n.outputs), " = ", n.domain, n.domain.empty() ? "" : ".", n.op_type);
     if (!n.overload.empty()) out += cat(":", n.overload);
     return cat(out, attributes(n.attributes, names, indent), " (", list(n.inputs), ")");
@@ -186,13 +186,13 @@ class Printer {
           else if constexpr (std::is_same_v<T, float>)
             return std::isfinite(v) ? cat(" = ", spell_real(v)) : cat(": float = ", spell_real(v));
           else if constexpr (std::is_same_v<T, std::string>)
-            return cat(" = ", quoted(v));
+            return cat(" = ", in_quotes(v));
           else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
             return list(v, "ints", [](int64_t i) { return std::to_string(i); });
           else if constexpr (std::is_same_v<T, std::vector<float>>)
             return list(v, "floats", [](float f) { return spell_real(f); });
           else if constexpr (std::is_same_v<T, std::vector<std::string>>)
-            return list(v, "strings", [](const std::string& s) { return quoted(s); });
+            return list(v, "strings", [](const std::string& s) { return in_quotes(s); });
           else if constexpr (std::is_same_v<T, Tensor>)
             return cat(" = ", spell_tensor(v, full_));
           else if constexpr (std::is_same_v<T, std::vector<Tensor>>)
