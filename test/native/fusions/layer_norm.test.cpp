@@ -63,19 +63,19 @@ TEST_CASE("what is no layer normalization stays") {
 TEST_CASE("normalization by the root of the mean square from its parts") {
   const char* fused = "y = SimplifiedLayerNormalization <axis = -1, epsilon = 0.001> (x, g)";
   const std::string begin =
-      std::string(kHead) + "p = Pow(x, two)  v = ReduceMean<axes = [-1]>(p)  e = Add(v, eps)  s = Sqrt(e)  ";
+      cat(kHead, "p = Pow(x, two)  v = ReduceMean<axes = [-1]>(p)  e = Add(v, eps)  s = Sqrt(e)  ");
   check_optimized(begin + "n = Div(x, s)  y = Mul(g, n) }", 2, fused);
   check_optimized(begin + "r = Div(one, s)  n = Mul(x, r)  y = Mul(n, g) }", 2, fused);
   check_optimized(begin + "r = Reciprocal(s)  n = Mul(r, x)  y = Mul(g, n) }", 2, fused);
-  check_optimized(std::string(kHead) +
+  check_optimized(cat(kHead,
                       "p = Mul(x, x)  v = ReduceMean(p, last)  e = Add(v, eps)  s = Sqrt(e)  "
-                      "n = Div(x, s)  y = Mul(g, n) }",
+                      "n = Div(x, s)  y = Mul(g, n) }"),
                   2, fused, 18);
 }
 
 TEST_CASE("what is no such normalization stays") {
   const std::string begin =
-      std::string(kHead) + "p = Pow(x, two)  v = ReduceMean<axes = [-1]>(p)  e = Add(v, eps)  s = Sqrt(e)  ";
+      cat(kHead, "p = Pow(x, two)  v = ReduceMean<axes = [-1]>(p)  e = Add(v, eps)  s = Sqrt(e)  ");
   check_unchanged(begin + "r = Div(two, s)  n = Mul(x, r)  y = Mul(n, g) }", 2);
   check_unchanged(begin + "n = Div(g, s)  y = Mul(g, n) }", 2);
   check_unchanged(begin + "n = Div(x, s)  y = Mul(wide, n) }", 2);

@@ -7,9 +7,7 @@ namespace {
 constexpr const char* kConstants =
     "<float root = {1.4142135}, float inverse = {0.70710678}, float one = {1}, float half = {0.5}, float three = {3},"
     " float cubic = {0.044715}, float scale = {0.7978846}, float[1] other = {0.6}>";
-std::string over(const std::string& body) {
-  return std::string("(float[N,5] x) => (y) ") + kConstants + "{ " + body + " }";
-}
+std::string over(const std::string& body) { return cat("(float[N,5] x) => (y) ", kConstants, "{ ", body, " }"); }
 }  // namespace
 
 TEST_CASE("the exact Gelu, however its factors are multiplied") {

@@ -7,12 +7,10 @@ namespace {
 constexpr const char* kConstants =
     "float three = {3}, float lo = {0}, float six = {6}, float[1] sixth = {0.16666667}, "
     "float[1,1,1,1,1] wide = {6}";
-std::string over(const std::string& body) {
-  return std::string("(float[N,5] x) => (y) <") + kConstants + "> { " + body + " }";
-}
+std::string over(const std::string& body) { return cat("(float[N,5] x) => (y) <", kConstants, "> { ", body, " }"); }
 std::string after_conv(const std::string& body) {
-  return std::string("(float[N,2,4,4] x) => (y) <float[2,2,1,1] w = {1, -2, 3, 0.5}, float[2] b = {0.5, -1}, ") +
-         kConstants + "> { t = Conv<kernel_shape = [1, 1]>(x, w, b)  " + body + " }";
+  return cat("(float[N,2,4,4] x) => (y) <float[2,2,1,1] w = {1, -2, 3, 0.5}, float[2] b = {0.5, -1}, ", kConstants,
+             "> { t = Conv<kernel_shape = [1, 1]>(x, w, b)  ", body, " }");
 }
 const char* const kProducts[] = {"m = Mul(T, k)  y = Div(m, six)", "d = Div(k, six)  y = Mul(d, T)",
                                  "m = Mul(k, T)  y = Mul(sixth, m)", "d = Mul(k, sixth)  y = Mul(T, d)"};
