@@ -1,5 +1,7 @@
 #include "fuzz/models.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -102,6 +104,8 @@ std::string edge_cases_of(const std::string& source) {
   for (std::size_t at = source.find("\nconst EdgeCases "); at != std::string::npos;
        at = source.find("\nconst EdgeCases ", at + 1)) {
     const std::size_t begin = source.find("R\"(", at) + 3;
+    REQUIRE_MESSAGE(source.substr(at, begin - at).find('\n', 1) == std::string::npos,
+                    "EdgeCases stand in one raw string, from which other tests read them");
     std::istringstream lines(source.substr(begin, source.find(")\"", begin) - begin));
     for (std::string line; std::getline(lines, line); out += "\n")
       out += line.substr(std::min(line.size(), line.find_first_not_of(' ')));

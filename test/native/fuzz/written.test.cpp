@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view kNeverRun[] = {
     "ai.onnx.preview.training.Gradient",  // refused whatever it is given
     "infernode.CopyTo",                   // between devices, which these sessions have none of
+    "com.microsoft.EPContext",            // refused without the provider that wrote it
 };
 
 using Models = std::map<std::string, std::vector<std::string>>;

@@ -33,6 +33,25 @@ struct DepthwisePlane {
 
 constexpr std::size_t kRowsAtOnce = 7, kFewRowsAtOnce = 4;
 
+// Adds the taps (i, j) with i % kStride = kPhase.
+template <std::size_t kKernel, std::size_t kStride, std::size_t kRows, std::size_t kPhase>
+INFERNODE_SIMD void add_rows_of_phase(const DepthwisePlane& p, std::size_t h, std::size_t at,
+                                      const VecF (&weight)[kKernel * kKernel], VecF (&sum)[kRows]) noexcept {
+  INFERNODE_UNROLL
+  for (std::size_t y = 0; y < kRows + (kKernel - 1 - kPhase) / kStride; ++y) {
+    const float* row = p.data + kPhase * kStride * p.phase + (h + y) * p.pitch + at;
+    INFERNODE_UNROLL
+    for (std::size_t j = 0; j < kKernel; ++j) {
+      const VecF x = load(row + j % kStride * p.phase + j / kStride);
+      INFERNODE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) {
+        if (y >= r && kPhase + kStride * (y - r) < kKernel)
+          sum[r] = fma(x, weight[(kPhase + kStride * (y - r)) * kKernel + j], sum[r]);
+      }
+    }
+  }
+}
+
 // Output rows [h, h + kRows). Tap (i, j) reads phase (i % kStride, j % kStride) of the input.
 template <std::size_t kKernel, std::size_t kStride, std::size_t kRows>
 void depthwise_rows(const DepthwisePlane& p, std::size_t h) noexcept {
@@ -43,22 +62,9 @@ void depthwise_rows(const DepthwisePlane& p, std::size_t h) noexcept {
     VecF sum[kRows];
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) sum[r] = p.bias;
-    INFERNODE_UNROLL
-    for (std::size_t phase = 0; phase < kStride; ++phase) {
-      INFERNODE_UNROLL
-      for (std::size_t y = 0; y < kRows + (kKernel - 1 - phase) / kStride; ++y) {
-        const float* row = p.data + phase * kStride * p.phase + (h + y) * p.pitch + at;
-        INFERNODE_UNROLL
-        for (std::size_t j = 0; j < kKernel; ++j) {
-          const VecF x = load(row + j % kStride * p.phase + j / kStride);
-          INFERNODE_UNROLL
-          for (std::size_t r = 0; r < kRows; ++r) {
-            if (y >= r && phase + kStride * (y - r) < kKernel)
-              sum[r] = fma(x, weight[(phase + kStride * (y - r)) * kKernel + j], sum[r]);
-          }
-        }
-      }
-    }
+    add_rows_of_phase<kKernel, kStride, kRows, 0>(p, h, at, weight, sum);
+    if constexpr (kStride == 2) add_rows_of_phase<kKernel, kStride, kRows, 1>(p, h, at, weight, sum);
+    static_assert(kStride <= 2);
     const std::size_t n = smaller(kLanes, p.out_w - at);
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {

@@ -17,44 +17,37 @@ const std::string kDecoder =
     "<float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) "
     "present_0 = Identity(past_0) }";
 
-const std::string kEdges = cat(R"(
+const EdgeCases edges(R"(
   GreedySearch | no prompts | 17 | 1e-05
-  y0 = com.microsoft.GreedySearch<)",
-                               kDecoder, R"(, eos_token_id = 1, pad_token_id = 0>(x0, x1)
+  y0 = com.microsoft.GreedySearch<decoder = g (int32[b,s] input_ids, int32[b,s] position_ids, int32[b,t] attention_mask, float[2,b,1,p,1] past_0) => (float[b,s,4] logits, float[2,b,1,p,1] present_0) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) present_0 = Identity(past_0) }, eos_token_id = 1, pad_token_id = 0>(x0, x1)
   int32[0,2] x0 = {}, int32[1] x1 = {4}
   int32[0,4] y0 = {}
 
   GreedySearch | rank 0 | 17 | 1e-05
-  y0 = com.microsoft.GreedySearch<)",
-                               kDecoder, R"(, eos_token_id = 1, pad_token_id = 0>(x0, x1)
+  y0 = com.microsoft.GreedySearch<decoder = g (int32[b,s] input_ids, int32[b,s] position_ids, int32[b,t] attention_mask, float[2,b,1,p,1] past_0) => (float[b,s,4] logits, float[2,b,1,p,1] present_0) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) present_0 = Identity(past_0) }, eos_token_id = 1, pad_token_id = 0>(x0, x1)
   int32 x0 = {1}, int32[1] x1 = {4}
   refused
 
   Sampling | no prompts | 17 | 1e-05
-  y0 = com.microsoft.Sampling<)",
-                               kDecoder, R"(, eos_token_id = 1, pad_token_id = 0, top_p = 0.5>(x0, x1)
+  y0 = com.microsoft.Sampling<decoder = g (int32[b,s] input_ids, int32[b,s] position_ids, int32[b,t] attention_mask, float[2,b,1,p,1] past_0) => (float[b,s,4] logits, float[2,b,1,p,1] present_0) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) present_0 = Identity(past_0) }, eos_token_id = 1, pad_token_id = 0, top_p = 0.5>(x0, x1)
   int32[0,2] x0 = {}, int32[1] x1 = {4}
   int32[0,4] y0 = {}
 
   Sampling | rank 0 | 17 | 1e-05
-  y0 = com.microsoft.Sampling<)",
-                               kDecoder, R"(, eos_token_id = 1, pad_token_id = 0>(x0, x1)
+  y0 = com.microsoft.Sampling<decoder = g (int32[b,s] input_ids, int32[b,s] position_ids, int32[b,t] attention_mask, float[2,b,1,p,1] past_0) => (float[b,s,4] logits, float[2,b,1,p,1] present_0) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) present_0 = Identity(past_0) }, eos_token_id = 1, pad_token_id = 0>(x0, x1)
   int32 x0 = {1}, int32[1] x1 = {4}
   refused
 
   BeamSearch | no prompts | 17 | 1e-05
-  y0, y1 = com.microsoft.BeamSearch<)",
-                               kDecoder, R"(, eos_token_id = 1, pad_token_id = 0>(x0, x1, , x3, x4)
+  y0, y1 = com.microsoft.BeamSearch<decoder = g (int32[b,s] input_ids, int32[b,s] position_ids, int32[b,t] attention_mask, float[2,b,1,p,1] past_0) => (float[b,s,4] logits, float[2,b,1,p,1] present_0) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) present_0 = Identity(past_0) }, eos_token_id = 1, pad_token_id = 0>(x0, x1, , x3, x4)
   int32[0,2] x0 = {}, int32[1] x1 = {4}, int32[1] x3 = {2}, int32[1] x4 = {1}
   int32[0,1,4] y0 = {}, float[0,1] y1 = {}
 
   BeamSearch | rank 0 | 17 | 1e-05
-  y0 = com.microsoft.BeamSearch<)",
-                               kDecoder, R"(, eos_token_id = 1, pad_token_id = 0>(x0, x1, , x3, x4)
+  y0 = com.microsoft.BeamSearch<decoder = g (int32[b,s] input_ids, int32[b,s] position_ids, int32[b,t] attention_mask, float[2,b,1,p,1] past_0) => (float[b,s,4] logits, float[2,b,1,p,1] present_0) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) present_0 = Identity(past_0) }, eos_token_id = 1, pad_token_id = 0>(x0, x1, , x3, x4)
   int32 x0 = {1}, int32[1] x1 = {4}, int32[1] x3 = {2}, int32[1] x4 = {1}
   refused
 )");
-const EdgeCases edges(kEdges.c_str());
 
 const std::string kTokens = ", eos_token_id = 1, pad_token_id = 0";
 const Value kNone;
