@@ -1,14 +1,12 @@
 #include "calibrate/conv.h"
 
 #include <algorithm>
-#include <cmath>
-#include <istream>
 #include <numbers>
 #include <ostream>
 #include <random>
-#include <sstream>
 
 #include "base/error.h"
+#include "calibrate/measurements.h"
 #include "calibrate/node_host.h"
 #include "microkernels/transforms/transpose.h"
 #include "ops/conv/methods/method.h"
@@ -216,30 +214,6 @@ void measure_conversion(CpuRung rung, std::ostream& out) {
   }
 }
 
-/// The times of a shape's methods.
-struct Measured {
-  Shape2d shape;
-  std::map<std::string, double> times;
-};
-std::vector<Measured> read(std::istream& in) {
-  std::vector<Measured> list;
-  std::string line, before;
-  while (std::getline(in, line)) {
-    if (line.empty() || line[0] == '#') continue;
-    std::istringstream words(line);
-    Measured m;
-    std::string name;
-    double taken = 0;
-    if (!(words >> m.shape >> name >> taken)) fail(ErrorCode::InvalidArgument, cat("not a measurement: ", line));
-    std::ostringstream key;
-    key << m.shape;
-    if (list.empty() || key.str() != before) list.push_back(m);
-    before = key.str();
-    list.back().times[name] = taken;
-  }
-  return list;
-}
-
 std::string row_name(const ops::ConvChoice& choice, CpuRung rung) {
   return choice.rung == rung ? std::string(choice.method->name) : cat(choice.method->name, "@", to_string(choice.rung));
 }
@@ -288,7 +262,7 @@ void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
 
 Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in) {
   Samples samples;
-  for (const Measured& m : read(in)) {
+  for (const auto& m : read_measured<Shape2d>(in)) {
     if (const auto at = m.times.find(kConversion); at != m.times.end()) {
       samples[kConversion].push_back({{1, static_cast<double>(m.shape.in * m.shape.width)}, at->second});
       continue;
@@ -304,42 +278,21 @@ Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
 
 Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
                   const std::map<std::string, cost::Terms>& rates) {
-  Regret regret;
-  double logs = 0;
-  for (const Measured& m : read(in)) {
+  Regrets regrets;
+  for (const auto& m : read_measured<Shape2d>(in)) {
     if (m.times.contains(kConversion)) continue;
-    struct Of {
-      double expected = 1e18, taken = 0, best = 1e18;
-      std::string name;
-    } of[2];
+    Choice of[2];
     const Conv conv(m.shape, rung, precision);
     for_each_method(m.shape, conv, [&](ConvLayout layout, const ops::ConvChoice& choice, const ConvSite& site) {
       const auto at = m.times.find(row_name(choice, rung));
       const auto row = rates.find(row_name(choice, rung));
       if (at == m.times.end() || row == rates.end()) return;
-      Of& o = of[static_cast<std::size_t>(layout)];
-      const double expected = cost::nanoseconds(choice.method->terms(site), row->second);
-      if (expected < o.expected) {
-        o.expected = expected;
-        o.taken = at->second;
-        o.name = at->first;
-      }
-      o.best = std::min(o.best, at->second);
+      of[static_cast<std::size_t>(layout)].consider(
+          at->first, cost::nanoseconds(choice.method->terms(site), row->second), at->second);
     });
-    for (const Of& o : of) {
-      if (o.taken == 0) continue;
-      logs += std::log(o.taken / o.best);
-      ++regret.count;
-      if (o.taken / o.best > regret.worst) {
-        regret.worst = o.taken / o.best;
-        std::ostringstream shape;
-        shape << m.shape << " by " << o.name;
-        regret.worst_shape = shape.str();
-      }
-    }
+    for (const Choice& choice : of) regrets.add(m.shape, choice);
   }
-  regret.mean = std::exp(logs / static_cast<double>(std::max<std::size_t>(1, regret.count)));
-  return regret;
+  return regrets.result();
 }
 
 }  // namespace infernode::bench

@@ -1,7 +1,5 @@
 #include "calibrate/node_host.h"
 
-#include <algorithm>
-
 #include "microkernels/timing.h"
 
 namespace infernode::bench {
@@ -31,17 +29,7 @@ double NodeHost::time(FunctionRef<void(kernel::KernelContext&)> run) const {
   context.allocator = &memory;
   NoOutputs sink;
   kernel::KernelContext ctx(context, {}, {}, {}, {}, {}, sink);
-  constexpr double kEnough = 0.012;
-  constexpr int kMost = 400, kLeast = 3;
-  double best = 1e9, total = 0;
-  for (int i = 0; i < kMost && (total < kEnough || i < kLeast); ++i) {
-    const double start = thread_seconds();
-    run(ctx);
-    const double seconds = thread_seconds() - start;
-    best = std::min(best, seconds);
-    total += seconds;
-  }
-  return 1e9 * best;
+  return 1e9 * best_seconds([&] { run(ctx); }, 0.012, 400);
 }
 
 }  // namespace infernode::bench

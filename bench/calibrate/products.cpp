@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <istream>
 #include <ostream>
 #include <random>
-#include <sstream>
 
-#include "base/error.h"
+#include "calibrate/measurements.h"
 #include "microkernels/kernel_set.h"
 #include "microkernels/timing.h"
 #include "ops/matmul/methods/method.h"
@@ -109,17 +107,7 @@ class Operands {
         choice.table->gemm(args, {0, p_.m, 0, p_.n}, scratch.data());
       }
     };
-    constexpr double kEnough = 0.004;
-    constexpr int kMost = 100, kLeast = 3;
-    double best = 1e9, total = 0;
-    for (int i = 0; i < kMost && (total < kEnough || i < kLeast); ++i) {
-      const double start = thread_seconds();
-      round();
-      const double seconds = thread_seconds() - start;
-      best = std::min(best, seconds);
-      total += seconds;
-    }
-    return 1e9 * best / static_cast<double>(copies_);
+    return 1e9 * best_seconds(round, 0.004, 100) / static_cast<double>(copies_);
   }
 
  private:
@@ -132,29 +120,6 @@ class Operands {
 cost::Terms terms_of(const ProductChoice& choice, ProductSite site) {
   if (site.constant) site.packed = choice.table->weights.form(site.k);
   return choice.method->terms(site, *choice.table);
-}
-
-struct Measured {
-  Product product;
-  std::map<std::string, double> times;
-};
-std::vector<Measured> read(std::istream& in) {
-  std::vector<Measured> list;
-  std::string line, before;
-  while (std::getline(in, line)) {
-    if (line.empty() || line[0] == '#') continue;
-    std::istringstream words(line);
-    Measured m;
-    std::string name;
-    double taken = 0;
-    if (!(words >> m.product >> name >> taken)) fail(ErrorCode::InvalidArgument, cat("not a measurement: ", line));
-    std::ostringstream key;
-    key << m.product;
-    if (list.empty() || key.str() != before) list.push_back(m);
-    before = key.str();
-    list.back().times[name] = taken;
-  }
-  return list;
 }
 
 }  // namespace
@@ -174,8 +139,8 @@ void measure_products(CpuRung rung, microkernels::Float32Precision precision, un
 Samples read_products(CpuRung rung, microkernels::Float32Precision precision, std::istream& in) {
   Samples samples;
   const ProductLoops loops(microkernels::kernel_set(rung, precision));
-  for (const Measured& m : read(in)) {
-    const ProductSite site = m.product.site();
+  for (const auto& m : read_measured<Product>(in)) {
+    const ProductSite site = m.shape.site();
     for (const ProductChoice& choice : loops.choices(site)) {
       const auto at = m.times.find(choice.name);
       if (at != m.times.end()) samples[at->first].push_back({terms_of(choice, site), at->second});
@@ -186,35 +151,20 @@ Samples read_products(CpuRung rung, microkernels::Float32Precision precision, st
 
 Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
                       const std::map<std::string, cost::Terms>& rates) {
-  Regret regret;
-  double logs = 0;
+  Regrets regrets;
   const ProductLoops loops(microkernels::kernel_set(rung, precision));
-  for (const Measured& m : read(in)) {
-    const ProductSite site = m.product.site();
-    double expected = 1e18, taken = 0, best = 1e18;
-    std::string name;
+  for (const auto& m : read_measured<Product>(in)) {
+    const ProductSite site = m.shape.site();
+    Choice chosen;
     for (const ProductChoice& choice : loops.choices(site)) {
       const auto at = m.times.find(choice.name);
       const auto row = rates.find(choice.name);
       if (at == m.times.end() || row == rates.end()) continue;
-      best = std::min(best, at->second);
-      const double time = cost::nanoseconds(terms_of(choice, site), row->second);
-      if (time >= expected) continue;
-      expected = time;
-      taken = at->second;
-      name = at->first;
+      chosen.consider(at->first, cost::nanoseconds(terms_of(choice, site), row->second), at->second);
     }
-    if (taken == 0) continue;
-    logs += std::log(taken / best);
-    ++regret.count;
-    if (taken / best <= regret.worst) continue;
-    regret.worst = taken / best;
-    std::ostringstream shape;
-    shape << m.product << " by " << name;
-    regret.worst_shape = shape.str();
+    regrets.add(m.shape, chosen);
   }
-  regret.mean = std::exp(logs / static_cast<double>(std::max<std::size_t>(1, regret.count)));
-  return regret;
+  return regrets.result();
 }
 
 }  // namespace infernode::bench

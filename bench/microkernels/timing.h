@@ -25,11 +25,11 @@ inline double thread_seconds() {
 #endif
 }
 
-// Best of several runs that together last about a fifth of a second.
+// Best of at least three runs, and of at most `most` that together last about `enough` seconds.
 template <typename Fn>
-double best_seconds(Fn fn) {
+double best_seconds(Fn fn, double enough = 0.2, int most = 1000) {
   double best = 1e9, total = 0;
-  for (int i = 0; i < 1000 && (total < 0.2 || i < 3); ++i) {
+  for (int i = 0; i < most && (total < enough || i < 3); ++i) {
     const double start = thread_seconds();
     fn();
     const double seconds = thread_seconds() - start;

@@ -14,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { loadEngine } from '../../scripts/lib/engine.mjs';
 import { runMain } from '../../scripts/lib/project.mjs';
+import { toFeeds } from '../../scripts/lib/values.mjs';
 import { architecture, workloads } from '../architectures/workloads.mjs';
 
 const { values } = parseArgs({
@@ -32,9 +33,7 @@ async function measure(count, seconds) {
   const { model, inputs } = workloads.find(({ name }) => name === values.workload);
   const { InferenceSession, Tensor } = await loadEngine(values.peer ? 'peer' : 'infernode');
   const session = await InferenceSession.create(await architecture(model));
-  const feeds = Object.fromEntries(
-    Object.entries(inputs(7)).map(([key, { type, data, dims }]) => [key, new Tensor(type, data, dims)]),
-  );
+  const feeds = toFeeds({ Tensor }, inputs(7));
   for (let i = 0; i < 3; ++i) await session.run(feeds);
   const before = process.memoryUsage.rss();
   let ended = 0;

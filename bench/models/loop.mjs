@@ -10,6 +10,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { loadEngine } from '../../scripts/lib/engine.mjs';
+import { toFeeds } from '../../scripts/lib/values.mjs';
 import { architecture, workloads } from '../architectures/workloads.mjs';
 import { median } from './statistics.mjs';
 
@@ -54,9 +55,7 @@ for (const { name, model, inputs, fetches } of workloads.filter((item) => only.t
   const create = await longestStop(async () => {
     session = await InferenceSession.create(path, { intraOpNumThreads: 1 });
   });
-  const feeds = Object.fromEntries(
-    Object.entries(inputs(7)).map(([key, { type, data, dims }]) => [key, new Tensor(type, data, dims)]),
-  );
+  const feeds = toFeeds({ Tensor }, inputs(7));
   const bytes = (tensors) => Object.values(tensors).reduce((sum, { data }) => sum + data.byteLength, 0) / 1e6;
   let out;
   const run = () =>

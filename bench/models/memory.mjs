@@ -14,7 +14,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { loadEngine } from '../../scripts/lib/engine.mjs';
 import { runMain } from '../../scripts/lib/project.mjs';
+import { toFeeds } from '../../scripts/lib/values.mjs';
 import { architecture, workloads } from '../architectures/workloads.mjs';
+import { residentMegabytes } from './resident.mjs';
 
 const program = fileURLToPath(import.meta.url);
 
@@ -27,14 +29,6 @@ const options = {
   child: { type: 'string' },
 };
 const { values } = parseArgs({ options });
-
-async function resident() {
-  for (let i = 0; i < 4; i++) {
-    globalThis.gc();
-    await sleep(50);
-  }
-  return process.memoryUsage.rss() / 2 ** 20;
-}
 
 /** What is done again and again. */
 async function actionOf(part, InferenceSession, path, feeds) {
@@ -59,15 +53,13 @@ async function actionOf(part, InferenceSession, path, feeds) {
 async function measure(part) {
   const { model, inputs } = workloads.find(({ name }) => name === values.workload);
   const { InferenceSession, Tensor } = await loadEngine(values.peer ? 'peer' : 'infernode');
-  const feeds = Object.fromEntries(
-    Object.entries(inputs(7)).map(([key, { type, data, dims }]) => [key, new Tensor(type, data, dims)]),
-  );
+  const feeds = toFeeds({ Tensor }, inputs(7));
   const act = await actionOf(part, InferenceSession, await architecture(model), feeds);
   const count = Number(values[part]);
   const memory = [];
   for (let i = 1; i <= count; i++) {
     await act();
-    if (i === Math.ceil(count / 10) || i === count) memory.push(await resident());
+    if (i === Math.ceil(count / 10) || i === count) memory.push(await residentMegabytes());
   }
   console.log(JSON.stringify(memory));
 }

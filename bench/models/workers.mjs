@@ -18,17 +18,13 @@ import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { loadEngine } from '../../scripts/lib/engine.mjs';
 import { runMain } from '../../scripts/lib/project.mjs';
+import { toFeeds } from '../../scripts/lib/values.mjs';
 import { architecture, workloads } from '../architectures/workloads.mjs';
+import { residentMegabytes } from './resident.mjs';
 
 const program = fileURLToPath(import.meta.url);
-const MB = 2 ** 20;
 
-const feedsOf = (Tensor, name) => {
-  const { inputs } = workloads.find((workload) => workload.name === name);
-  return Object.fromEntries(
-    Object.entries(inputs(7)).map(([key, { type, data, dims }]) => [key, new Tensor(type, data, dims)]),
-  );
-};
+const feedsOf = (Tensor, name) => toFeeds({ Tensor }, workloads.find((workload) => workload.name === name).inputs(7));
 
 /** How a worker comes to its session: a file, the file's bytes, or the session of the main thread. */
 const ways = { file: 'from a file', bytes: 'from bytes', shared: 'session.share()' };
@@ -74,20 +70,16 @@ async function main(values) {
   const way = values.child;
   const restless = way.startsWith('ends ');
   const data = { engine, way: way.replace('ends ', ''), model, workload: values.workload, restless };
-  const rss = async () => {
-    for (let i = 0; i < 3; i++) (globalThis.gc(), await sleep(50));
-    return process.memoryUsage.rss() / MB;
-  };
-  const before = await rss();
+  const before = await residentMegabytes();
   const session = data.way === 'shared' ? await InferenceSession.create(model) : undefined;
   data.handle = session?.share();
   const start = () => new Worker(program, { workerData: data });
-  const result = restless ? await endThem(start, Number(values.ends)) : await keepThem(start, values, before, rss);
+  const result = restless ? await endThem(start, Number(values.ends)) : await keepThem(start, values, before);
   await session?.release();
-  console.log(JSON.stringify({ ...result, after: (await rss()) - before }));
+  console.log(JSON.stringify({ ...result, after: (await residentMegabytes()) - before }));
 }
 
-async function keepThem(start, values, before, rss) {
+async function keepThem(start, values, before) {
   const workers = [];
   let runs = 0;
   for (let i = 0; i < Number(values.workers); i++) {
@@ -100,7 +92,7 @@ async function keepThem(start, values, before, rss) {
   runs = 0;
   await sleep(Number(values.seconds) * 1000);
   const rate = runs / Number(values.seconds);
-  const memory = (await rss()) - before;
+  const memory = (await residentMegabytes()) - before;
   await Promise.all(workers.map((worker) => worker.terminate()));
   return { rate, memory };
 }

@@ -1,5 +1,6 @@
 // Which nodes a network's time goes to, and how near each comes to what the machine can do.
 import { loadEngine } from '../../scripts/lib/engine.mjs';
+import { toFeeds } from '../../scripts/lib/values.mjs';
 
 const count = (dims) => dims.reduce((a, b) => a * b, 1);
 const known = (value) => value?.shape?.every((dim) => typeof dim === 'number');
@@ -28,8 +29,8 @@ export async function slowNodes(path, feeds, { sessionOptions, flops, bytes, run
     enableProfiling: true,
     profileFilePrefix: path,
   });
-  const tensors = Object.entries(feeds).map(([name, { type, data, dims }]) => [name, new Tensor(type, data, dims)]);
-  for (let i = 0; i < runs; i++) await session.run(Object.fromEntries(tensors));
+  const tensors = toFeeds({ Tensor }, feeds);
+  for (let i = 0; i < runs; i++) await session.run(tensors);
   const { nodes, values } = session.graph();
   const { events } = session.endProfiling();
   await session.release();

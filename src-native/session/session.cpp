@@ -164,10 +164,11 @@ ProfileSummary Session::end_profiling() {
   return summary;
 }
 
-void Session::add_user() {
+bool Session::add_user() {
   const std::lock_guard lock(state_->mutex);
-  if (state_->released) fail(ErrorCode::Disposed, "Session already disposed.");
+  if (state_->released) return false;
   ++state_->users;
+  return true;
 }
 
 bool Session::release() {

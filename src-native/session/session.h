@@ -79,8 +79,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start_profiling();
   ProfileSummary end_profiling();
-  /// Another who uses this session, and is to release it. Throws Disposed where the last one has.
-  void add_user();
+  /// Another who uses this session, and is to release it; false where the last one has.
+  bool add_user();
   /// One user's end of it; at the last one's: refuses later runs, waits for those that have begun, then frees
   /// everything. False where that was done before.
   bool release();

@@ -16,10 +16,6 @@ std::string random_prefix() {
   return cat("infernode:", word(), ":");
 }
 
-[[noreturn]] void fail_disposed() {
-  fail(ErrorCode::Disposed, "The shared session has been released by all who used it.");
-}
-
 }  // namespace
 
 SharedSessions::SharedSessions() : process_(random_prefix()) {}
@@ -52,8 +48,8 @@ std::shared_ptr<Session> SharedSessions::find(std::string_view text) {
     const auto found = sessions_.find(number);
     if (found != sessions_.end()) session = found->second.lock();
   }
-  if (!session || session->released()) fail_disposed();
-  session->add_user();
+  if (!session || !session->add_user())
+    fail(ErrorCode::Disposed, "The shared session has been released by all who used it.");
   return session;
 }
 
