@@ -92,7 +92,7 @@ __device__ __forceinline__ void global_pool(const GlobalPoolParams& p) {
   float total = parts[0][threadIdx.x];
   for (int w = 1; w < 8; ++w) {
     const float other = parts[w][threadIdx.x];
-    total = p.average ? total + other : fmaxf(total, other);
+    total = p.average ? total + other : larger(total, other);
   }
   T* out = reinterpret_cast<T*>(p.out) + blockIdx.y * p.out_pitch + channel;
   out[threadIdx.x] = from_float<T>(p.average ? total / p.pixels : total);
