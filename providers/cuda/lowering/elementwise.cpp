@@ -111,6 +111,9 @@ bool can_clip(const NodeView& node) { return node.all_of(kReals) && node.is_know
 void lower_clip(Builder& b) {
   const auto bound = [&](std::size_t i, const char* name, float none) {
     const tensor::Tensor* given = b.known(i);
+    if (given != nullptr && given->numel() != 1) {
+      fail(ErrorCode::ShapeMismatch, cat("Clip: a bound must be one number, got ", given->shape().to_string()));
+    }
     return given != nullptr ? tensor::to_float_scalar(*given) : b.attributes().get_float(name, none);
   };
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -126,9 +129,11 @@ template <BinaryOp op>
 void lower_compare(Builder& b) {
   lower_elements(b, "compare", static_cast<std::uint32_t>(op), 2);
 }
-/// Broadcasts that do not merge into few axes, and operands of two types (Pow), are left to the CPU.
+/// Broadcasts that do not merge into few axes, those along an attribute's axis (before version 7), and operands of two
+/// types (Pow) are left to the CPU.
 bool fits_rank(const NodeView& node) {
-  return node.input_rank(0).value_or(9) <= kElementwiseRank && node.input_rank(1).value_or(9) <= kElementwiseRank;
+  return node.node().opset >= 7 && node.input_rank(0).value_or(9) <= kElementwiseRank &&
+         node.input_rank(1).value_or(9) <= kElementwiseRank;
 }
 bool can_binary(const NodeView& node) {
   return fits_rank(node) && node.input_dtype(0) == node.input_dtype(1) && can_reals_or_ints(node);
@@ -139,7 +144,7 @@ bool can_compare(const NodeView& node) {
 }
 bool can_logical(const NodeView& node) { return fits_rank(node) && can_bools(node); }
 /// A slope that each of x's elements has; before version 7 a vector of slopes lay along the channels.
-bool can_prelu(const NodeView& node) { return node.node().opset >= 7 && can_binary(node) && can_reals(node); }
+bool can_prelu(const NodeView& node) { return can_binary(node) && can_reals(node); }
 void lower_prelu(Builder& b) {
   const tensor::Shape x = b.input_shape(0), slope = b.input_shape(1);
   if (!(tensor::broadcast(x, slope) == x)) {

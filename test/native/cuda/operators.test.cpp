@@ -30,6 +30,16 @@ TEST_CASE("functions of two numbers broadcast") {
               {Tensor::of<std::int64_t>({6}, {1, -2, 3, 4, 5, 6}), Tensor::of<std::int64_t>({1}, {7})});
 }
 
+TEST_CASE("before version 7 operands broadcast along an axis, on the CPU") {
+  const OnDouble undo;
+  const char* text = "(float[2,3] x, float[2] z) => (y) { y = Add<broadcast=1, axis=0>(x, z) }";
+  const auto session = open(text, on_cuda(), 6);
+  CHECK(nodes_on_device(*session) == 0);
+  const std::vector<Value> inputs{numbers({2, 3}), numbers({2}, 2)};
+  const Tensor x = run(*session, inputs)[0].tensor();
+  CHECK(x.data<float>()[2] == inputs[0].tensor().data<float>()[2] + inputs[1].tensor().data<float>()[0]);
+}
+
 TEST_CASE("comparisons, choices and conversions") {
   const OnDouble undo;
   same_as_cpu("(float[2,3] x, float[3] z) => (y) { c = Less(x, z)  n = Not(c)  y = Where(n, x, z) }",
