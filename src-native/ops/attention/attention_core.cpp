@@ -1,7 +1,6 @@
 #include "ops/attention/attention_core.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "microkernels/gemm/gemm.h"
 #include "microkernels/kernel_set.h"
@@ -13,28 +12,51 @@ namespace infernode::ops {
 namespace {
 
 /// On a CPU with a matrix unit also the loops of vectors may make the products of a head the quickest.
-template <class T>
-const microkernels::KernelSet& quickest_loops(const microkernels::KernelSet& kernels, const AttentionCall<T>& call) {
-  if (std::is_same_v<T, double> || !kernels.gemm.matrix_unit) return kernels;
+const microkernels::KernelSet& quickest_loops(const microkernels::KernelSet& kernels, const AttentionSite& site) {
+  if (!kernels.gemm.matrix_unit) return kernels;
   const ProductLoops loops(kernels);
-  const ProductSite scores{.m = call.q_len, .n = call.kv_len, .k = call.head, .trans_b = true},
-      values{.m = call.q_len, .n = call.v_head, .k = call.kv_len};
+  const ProductSite scores{.m = site.q_len, .n = site.kv_len, .k = site.head, .trans_b = true},
+      values{.m = site.q_len, .n = site.v_head, .k = site.kv_len};
   const auto time = [&](bool unit) { return loops.time(scores, unit) + loops.time(values, unit); };
   return time(true) <= time(false) ? kernels : microkernels::kernel_set(CpuRung::Avx512);
 }
 
 }  // namespace
 
-template <class T>
-void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const AttentionCall<T>& call) {
+std::vector<std::string> attention_method_names(const AttentionSite& site, const microkernels::KernelSet& kernels) {
+  std::vector<std::string> names;
+  for (const AttentionChoice& choice : attention_choices(site, quickest_loops(kernels, site)))
+    if (std::ranges::find(names, choice.method->name) == names.end()) names.emplace_back(choice.method->name);
+  return names;
+}
+
+void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const AttentionCall<float>& call,
+                   std::string_view method) {
   if (call.batch == 0 || call.q_heads == 0 || call.q_len == 0) return;
-  const microkernels::KernelSet& loops = quickest_loops(kernels, call);
-  if constexpr (std::is_same_v<T, float>) {
-    const AttentionChoice choice = quickest_attention(attention_site(call), loops);
-    choice.method->run(ctx, loops, call, choice.rows);
-  } else {
-    run_attention_products(ctx, loops, call, 0);
+  const AttentionSite site = attention_site(call);
+  const microkernels::KernelSet& loops = quickest_loops(kernels, site);
+  AttentionChoice best = quickest_attention(site, loops);
+  if (!method.empty() && best.method->name != method) {
+    for (const AttentionChoice& choice : attention_choices(site, loops)) {
+      if (choice.method->name != method) continue;
+      best = choice;
+      break;
+    }
   }
+  best.method->run(ctx, loops, call, best.rows);
+}
+
+template <>
+void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels,
+                   const AttentionCall<float>& call) {
+  run_attention(ctx, kernels, call, {});
+}
+
+template <>
+void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels,
+                   const AttentionCall<double>& call) {
+  if (call.batch == 0 || call.q_heads == 0 || call.q_len == 0) return;
+  run_attention_products(ctx, kernels, call, 0);
 }
 
 void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads, std::size_t head,
@@ -54,8 +76,5 @@ void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads,
                      }
                    });
 }
-
-template void run_attention(kernel::KernelContext&, const microkernels::KernelSet&, const AttentionCall<float>&);
-template void run_attention(kernel::KernelContext&, const microkernels::KernelSet&, const AttentionCall<double>&);
 
 }  // namespace infernode::ops

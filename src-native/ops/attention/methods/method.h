@@ -51,6 +51,9 @@ struct AttentionChoice {
 std::vector<AttentionChoice> attention_choices(const AttentionSite& site, const microkernels::KernelSet& kernels);
 AttentionChoice quickest_attention(const AttentionSite& site, const microkernels::KernelSet& kernels);
 
+/// Names of the methods that can run, the quickest first.
+std::vector<std::string> attention_method_names(const AttentionSite& site, const microkernels::KernelSet& kernels);
+
 /// The method of products, of these parts alone unless there are none.
 template <class T>
 void run_attention_products(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels,

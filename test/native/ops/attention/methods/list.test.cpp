@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <set>
+#include <string>
 #include <vector>
 
 #include "base/cpu_features.h"
@@ -77,20 +77,26 @@ class Operands {
   }
 
   Tensor run(const AttentionMethod& method, std::size_t rows, CpuRung rung) {
-    std::fill_n(y_.mutable_data<float>(), y_.numel(), std::nanf(""));
-    kernel::RunContext run;
-    run.allocator = &tensor::host_allocator();
-    NoOutputs sink;
-    kernel::KernelContext ctx(run, {}, {}, {}, {}, {}, sink);
-    method.run(ctx, microkernels::kernel_set(rung), call, rows);
-    const Tensor copy = Tensor::make(y_.dtype(), y_.shape(), tensor::host_allocator());
-    std::memcpy(copy.mutable_raw(), y_.raw(), y_.bytes());
-    return copy;
+    return run([&](kernel::KernelContext& ctx) { method.run(ctx, microkernels::kernel_set(rung), call, rows); });
+  }
+  Tensor run(std::string_view name, CpuRung rung) {
+    return run([&](kernel::KernelContext& ctx) { run_attention(ctx, microkernels::kernel_set(rung), call, name); });
   }
 
   AttentionCall<float> call{};
 
  private:
+  Tensor run(FunctionRef<void(kernel::KernelContext&)> attend) {
+    std::fill_n(y_.mutable_data<float>(), y_.numel(), std::nanf(""));
+    kernel::RunContext run;
+    run.allocator = &tensor::host_allocator();
+    NoOutputs sink;
+    kernel::KernelContext ctx(run, {}, {}, {}, {}, {}, sink);
+    attend(ctx);
+    const Tensor copy = Tensor::make(y_.dtype(), y_.shape(), tensor::host_allocator());
+    std::memcpy(copy.mutable_raw(), y_.raw(), y_.bytes());
+    return copy;
+  }
   static Tensor made(std::size_t a, std::size_t b, std::size_t c, std::size_t d, std::uint32_t seed) {
     const auto size = [](std::size_t v) { return static_cast<std::int64_t>(v); };
     return noise({size(a), size(b), size(c), size(d)}, 1.0f, seed);
@@ -122,6 +128,8 @@ void check(Operands& operands) {
       CAPTURE(choice.rows);
       CHECK(alike(operands.run(*choice.method, choice.rows, rung), expected, 1e-5f));
     }
+    for (const std::string& name : attention_method_names(site, microkernels::kernel_set(rung)))
+      CHECK(alike(operands.run(name, rung), expected, 1e-5f));
   }
 }
 
