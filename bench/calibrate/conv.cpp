@@ -152,14 +152,14 @@ class Conv {
 
   std::optional<ConvSite> site() const { return ops::conv_site(*host_); }
 
-  double time(const ops::ConvChoice& choice, ConvSite site) {
+  double time(NetworkClock& clock, const ops::ConvChoice& choice, ConvSite site) {
     site.rung = choice.rung;
     const microkernels::ActivationArgs activation;
     if (choice.method->make != nullptr) {
       const std::unique_ptr<ops::ConvRunner> runner = choice.method->make(*host_, site);
       const ops::ConvOperands operands{x_.data<float>(), weight_->data<float>(), bias_.data<float>(), nullptr,
                                        y_.mutable_data<float>()};
-      return host_->time([&](kernel::KernelContext& ctx) { runner->run(ctx, problem_, operands, activation); });
+      return host_->time(clock, [&](kernel::KernelContext& ctx) { runner->run(ctx, problem_, operands, activation); });
     }
     const std::unique_ptr<ops::BlockedRunner> runner = choice.method->make_blocked(*host_, site);
     const DType type = runner->takes_bf16() ? DType::BFloat16 : DType::Float32;
@@ -168,7 +168,8 @@ class Conv {
     args.shape = problem_.shape;
     args.planar = site.planes;
     args.bias = bias_.data<float>();
-    return host_->time([&](kernel::KernelContext& ctx) { runner->run(ctx, problem_, args, x, *weight_, nullptr, y); });
+    return host_->time(clock,
+                       [&](kernel::KernelContext& ctx) { runner->run(ctx, problem_, args, x, *weight_, nullptr, y); });
   }
 
  private:
@@ -194,13 +195,13 @@ std::istream& operator>>(std::istream& in, Shape2d& s) {
 }
 
 /// Conversions to and from blocks alike: lines of so many planes of one place each.
-void measure_conversion(CpuRung rung, std::ostream& out) {
+void measure_conversion(NetworkClock& clock, CpuRung rung, std::ostream& out) {
   const auto move = microkernels::kernel_set(rung).transpose.bytes4;
   for (const std::size_t blocks : {1u, 2u, 6u, 20u}) {
     for (const std::size_t plane : {49u, 196u, 400u, 784u, 3136u, 12544u}) {
       std::vector<std::uint32_t> x(blocks * kChannelBlock * plane, 1), y(x.size());
       NodeHost host({}, {}, rung, microkernels::Float32Precision::kHighest);
-      const double taken = host.time([&](kernel::KernelContext&) {
+      const double taken = host.time(clock, [&](kernel::KernelContext&) {
         for (std::size_t b = 0; b < blocks; ++b) {
           const std::size_t at = b * kChannelBlock * plane;
           move(x.data() + at, plane, y.data() + at, kChannelBlock, kChannelBlock, plane);
@@ -238,22 +239,24 @@ void for_each_method(const Shape2d& shape, const Conv& conv, Each each) {
 void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
                   std::ostream& out) {
   Shapes random(seed);
-  measure_conversion(rung, out);
+  NetworkClock clock(rung);
+  measure_conversion(clock, rung, out);
   for (std::size_t i = 0; i < shapes; ++i) {
     const Shape2d shape = random.next();
     Conv conv(shape, rung, precision);
     for_each_method(shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
-      out << shape << ' ' << row_name(choice, rung) << ' ' << conv.time(choice, site) << '\n';
+      out << shape << ' ' << row_name(choice, rung) << ' ' << conv.time(clock, choice, site) << '\n';
     });
   }
 }
 
 void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in, std::ostream& out) {
+  NetworkClock clock(rung);
   for (Shape2d shape; in >> shape;) {
     Conv conv(shape, rung, precision);
     out << shape << '\n';
     for_each_method(shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
-      const double taken = conv.time(choice, site);
+      const double taken = conv.time(clock, choice, site);
       out << "  " << row_name(choice, rung) << ' ' << taken / 1e3 << " us, expected " << choice.nanoseconds / 1e3
           << ", multiply-adds a ns " << shape.multiply_adds() / taken << '\n';
     });

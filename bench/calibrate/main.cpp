@@ -6,8 +6,9 @@
 // `measure FAMILY PRECISION TIMES [SHAPES] [SEED]` times them on this CPU; families are conv and products, whose tables
 // are avx512.inc and products-avx512.inc and so on. `fit FAMILY PRECISION TIMES FILE [OTHER_TIMES]` writes the table,
 // on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it chooses among the methods that
-// were measured, with OTHER_TIMES of another seed. `compare PRECISION SHAPES` times the methods of given convolutions:
-// in out groups kernel stride dilation height width line transform.
+// were measured, with OTHER_TIMES of another seed. `judge FAMILY PRECISION TIMES` says so of the engine's own table.
+// `compare PRECISION SHAPES` times the methods of given convolutions: in out groups kernel stride dilation height width
+// line transform.
 
 #include <cstdio>
 #include <cstdlib>
@@ -86,6 +87,20 @@ void write(const char* path, const std::string& command, const bench::Samples& s
   }
 }
 
+void report(const bench::Regret& regret) {
+  std::printf("chooses methods %.3f times slower than the quickest (geometric mean of %zu), worst %.2f: %s\n",
+              regret.mean, regret.count, regret.worst, regret.worst_shape.c_str());
+}
+
+void judge(const Family& family, std::string_view asked, const char* times) {
+  const CpuRung rung = rung_of_tables();
+  const Float32Precision precision = precision_of(asked);
+  std::map<std::string, cost::Terms> rates;
+  for (const cost::Row& row : cost::table(rung, precision)) rates[std::string(row.method)] = row.rates;
+  std::ifstream in = open(times);
+  report(family.judge(rung, precision, in, rates));
+}
+
 void fit(const Family& family, std::string_view asked, const char* times, const char* path, const char* others) {
   const CpuRung rung = rung_of_tables();
   const Float32Precision precision = precision_of(asked);
@@ -95,9 +110,7 @@ void fit(const Family& family, std::string_view asked, const char* times, const 
   std::map<std::string, cost::Terms> rates;
   write(path, command.substr(1), family.read(rung, precision, in), rates);
   std::ifstream again = open(others);
-  const bench::Regret regret = family.judge(rung, precision, again, rates);
-  std::printf("chooses methods %.3f times slower than the quickest (geometric mean of %zu), worst %.2f: %s\n",
-              regret.mean, regret.count, regret.worst, regret.worst_shape.c_str());
+  report(family.judge(rung, precision, again, rates));
 }
 
 }  // namespace
@@ -109,6 +122,8 @@ int main(int count, char** arguments) {
       measure(family_of(arguments[2]), arguments[3], arguments[4],
               count > 5 ? std::strtoul(arguments[5], nullptr, 10) : 1000,
               static_cast<unsigned>(count > 6 ? std::strtoul(arguments[6], nullptr, 10) : 1));
+    } else if (what == "judge" && count > 4) {
+      judge(family_of(arguments[2]), arguments[3], arguments[4]);
     } else if (what == "compare") {
       std::ifstream shapes = open(arguments[3]);
       bench::compare_conv(cpu_rung(), precision_of(arguments[2]), shapes, std::cout);
@@ -118,6 +133,7 @@ int main(int count, char** arguments) {
       std::fprintf(stderr,
                    "usage: bench_calibrate measure FAMILY PRECISION TIMES [SHAPES] [SEED]\n"
                    "       bench_calibrate fit FAMILY PRECISION TIMES FILE [OTHER_TIMES]\n"
+                   "       bench_calibrate judge FAMILY PRECISION TIMES\n"
                    "       bench_calibrate compare PRECISION SHAPES\n"
                    "       FAMILY: conv, products\n");
       return 2;

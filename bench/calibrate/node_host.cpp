@@ -1,7 +1,5 @@
 #include "calibrate/node_host.h"
 
-#include "microkernels/timing.h"
-
 namespace infernode::bench {
 
 namespace {
@@ -23,13 +21,13 @@ const tensor::Tensor* NodeHost::constant(std::size_t i) const {
   return i < inputs_.size() ? inputs_[i].constant.get() : nullptr;
 }
 
-double NodeHost::time(FunctionRef<void(kernel::KernelContext&)> run) const {
+double NodeHost::time(NetworkClock& clock, FunctionRef<void(kernel::KernelContext&)> run) const {
   runtime::FrameAllocator memory(std::size_t{1} << 30);
   kernel::RunContext context;
   context.allocator = &memory;
   NoOutputs sink;
   kernel::KernelContext ctx(context, {}, {}, {}, {}, {}, sink);
-  return 1e9 * best_seconds([&] { run(ctx); }, 0.012, 400);
+  return clock.nanoseconds([&] { run(ctx); });
 }
 
 }  // namespace infernode::bench

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "calibrate/network_clock.h"
 #include "kernel/kernel.h"
 #include "runtime/memory/frame_allocator.h"
 
@@ -28,8 +29,8 @@ class NodeHost final : public kernel::KernelInfo {
   const microkernels::KernelSet& kernels() const override { return kernels_; }
   std::unique_ptr<kernel::SubgraphRunner> subgraph(std::string_view) override { return nullptr; }
 
-  /// Least nanoseconds of processor time of run(context), called until it has run for about a hundredth of a second.
-  double time(FunctionRef<void(kernel::KernelContext&)> run) const;
+  /// Nanoseconds of run(context), by NetworkClock.
+  double time(NetworkClock& clock, FunctionRef<void(kernel::KernelContext&)> run) const;
 
  private:
   class Packer final : public kernel::WeightPacker {

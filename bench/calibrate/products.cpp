@@ -6,6 +6,7 @@
 #include <random>
 
 #include "calibrate/measurements.h"
+#include "calibrate/network_clock.h"
 #include "microkernels/kernel_set.h"
 #include "microkernels/timing.h"
 #include "ops/matmul/methods/method.h"
@@ -84,8 +85,7 @@ class Operands {
         b_(p.n * p.k),
         c_(p.m * p.n * copies_) {}
 
-  /// Least nanoseconds of one product.
-  double time(const ProductChoice& choice) {
+  double time(const ProductChoice& choice, NetworkClock& clock) {
     const microkernels::GemmPacking& packing = choice.table->weights;
     Buffer scratch(choice.table->scratch_floats), packed(p_.constant ? packing.bytes(p_.n, p_.k) / sizeof(float) : 1);
     GemmArgs args{.way = choice.method->way, .m = p_.m, .n = p_.n, .k = p_.k, .epilogue = {}};
@@ -100,14 +100,12 @@ class Operands {
       args.ldb = p_.trans_b ? p_.k : p_.n;
       args.trans_b = p_.trans_b;
     }
-    const auto round = [&] {
-      for (std::size_t i = 0; i < copies_; ++i) {
-        args.a = a_.data() + i * p_.m * p_.k;
-        args.c = c_.data() + i * p_.m * p_.n;
-        choice.table->gemm(args, {0, p_.m, 0, p_.n}, scratch.data());
-      }
-    };
-    return 1e9 * best_seconds(round, 0.004, 100) / static_cast<double>(copies_);
+    return clock.nanoseconds([&, i = std::size_t{0}]() mutable {
+      args.a = a_.data() + i * p_.m * p_.k;
+      args.c = c_.data() + i * p_.m * p_.n;
+      choice.table->gemm(args, {0, p_.m, 0, p_.n}, scratch.data());
+      i = (i + 1) % copies_;
+    });
   }
 
  private:
@@ -127,12 +125,13 @@ cost::Terms terms_of(const ProductChoice& choice, ProductSite site) {
 void measure_products(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
                       std::ostream& out) {
   Products random(seed);
+  NetworkClock clock(rung);
   const ProductLoops loops(microkernels::kernel_set(rung, precision));
   for (std::size_t i = 0; i < shapes; ++i) {
     const Product product = random.next();
     Operands operands(product);
     for (const ProductChoice& choice : loops.choices(product.site()))
-      out << product << ' ' << choice.name << ' ' << operands.time(choice) << '\n';
+      out << product << ' ' << choice.name << ' ' << operands.time(choice, clock) << '\n';
   }
 }
 

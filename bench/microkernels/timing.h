@@ -46,7 +46,7 @@ class Buffer {
     const auto at = reinterpret_cast<std::uintptr_t>(storage_.data());
     data_ = storage_.data() + (64 - at % 64) % 64 / sizeof(float);
   }
-  float* data() { return data_; }
+  float* data() const { return data_; }
 
  private:
   std::vector<float> storage_;

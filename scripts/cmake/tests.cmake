@@ -31,11 +31,13 @@ add_library(infernode_test_main OBJECT ${tests_root}/main.cpp)
 target_include_directories(infernode_test_main SYSTEM PUBLIC ${DOCTEST_INCLUDE_DIR})
 target_include_directories(infernode_test_main PUBLIC ${tests_root})
 target_link_libraries(infernode_test_main PUBLIC infernode_options)
-if(NOT MSVC)  # a test runs for less time than more optimisation takes; its references of kernels need some
+add_library(infernode_engine_tests INTERFACE)
+if(NOT MSVC)  # a test runs for less time than optimisation takes; references of microkernels need some
   target_compile_options(infernode_test_main PUBLIC $<$<CONFIG:Release>:-O1>)
+  target_compile_options(infernode_engine_tests INTERFACE $<$<CONFIG:Release>:-O0>)
 endif()
 infernode_headers(tests infernode_test_main <doctest/doctest.h> ${infernode_standard_headers})
-infernode_headers(engine_tests infernode_test_main <doctest/doctest.h> ${infernode_engine_headers})
+infernode_headers(engine_tests "infernode_test_main;infernode_engine_tests" <doctest/doctest.h> ${infernode_engine_headers})
 
 # infernode_includes(<variable> <file>...): first parts of the quoted includes ("tensor" for "tensor/shape.h") of the files
 # and of the test headers that they include.
@@ -88,6 +90,7 @@ foreach(folder IN LISTS test_folders)
   endif()
   target_link_libraries(test_${folder} PRIVATE ${used})
   if(folder IN_LIST engine_folders)
+    target_link_libraries(test_${folder} PRIVATE infernode_engine_tests)
     infernode_use_headers(test_${folder} engine_tests)
   else()
     infernode_use_headers(test_${folder} tests)

@@ -9,7 +9,7 @@ const parse = (options: object) => parseSessionOptions(options);
 
 describe('session options', () => {
   it('have defaults', () => {
-    expect(parse({}).native).toEqual({
+    expect(parse({}).native).toMatchObject({
       providers: [],
       providerFallback: true,
       intraOpNumThreads: 0,
