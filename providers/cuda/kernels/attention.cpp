@@ -216,7 +216,7 @@ std::vector<Launch> plan_attention(const Target& target, const AttentionProblem&
   launch.programmatic = true;
   launch.params = param_bytes(p);
   std::vector<Launch> launches{launch};
-  if (p.partial != 0) {
+  if (c.splits > 1 && !p.cluster) {
     launch.kernel = "attention_combine";
     launch.block = {128, 1, 1};
     launch.grid = {static_cast<std::uint32_t>(a.queries), static_cast<std::uint32_t>(a.heads),
