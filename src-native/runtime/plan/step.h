@@ -15,7 +15,7 @@ namespace infernode::runtime {
 
 /// The method that a node's kernel was made with, where it was measured.
 struct MethodChoice {
-  enum class Source : std::uint8_t { kMeasured, kKept };  ///< by this load; by an earlier one
+  enum class Source : std::uint8_t { kMeasured, kKept, kExpected };  ///< by this load; by an earlier one; by none
   std::string method;
   Source source = Source::kMeasured;
 };
@@ -23,7 +23,7 @@ struct MethodChoice {
 /// One node, ready to run.
 struct Step {
   std::unique_ptr<kernel::Kernel> kernel;
-  std::optional<MethodChoice> method;  ///< nullopt: the kernel chose
+  std::optional<MethodChoice> method;  ///< nullopt: the kernel chose, and nobody asked
   graph::NodeId node = graph::kNoNode;
   std::vector<graph::ValueId> inputs, implicit, outputs;
   std::vector<tensor::DType> output_dtypes;  ///< Undefined where unknown or no tensor

@@ -224,7 +224,9 @@ void StepRunner::record(const Step& step, std::size_t index, const Measured& mea
       {"input_type_shape", type_shapes(inputs_)},
       {"output_type_shape", type_shapes(outputs)},
       {"thread_scheduling_stats", measured.loops.json()}};
-  if (step.method) {
+  if (step.method && step.method->source == MethodChoice::Source::kExpected) {
+    arguments.emplace_back("expected_method", step.method->method);
+  } else if (step.method) {
     arguments.emplace_back("method", step.method->method);
     arguments.emplace_back("method_tuning",
                            step.method->source == MethodChoice::Source::kKept ? "measured earlier" : "measured");

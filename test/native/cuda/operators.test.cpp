@@ -90,6 +90,20 @@ TEST_CASE("rows are normalized, reduced and summed up") {
   }
 }
 
+TEST_CASE("what broadcasts into products and rows is repeated") {
+  const OnDouble undo;
+  const auto gemm = [](const char* c) {
+    return cat("(float[9,21] a, float[21,34] b, float[", c, "] c) => (y) { y = Gemm<alpha=0.5, beta=1.5>(a, b, c) }");
+  };
+  const Value a = numbers({9, 21}), b = numbers({21, 34}, 2);
+  same_as_cpu(gemm("34"), {a, b, numbers({34}, 3)}, 1e-4);
+  same_as_cpu(gemm("9,1"), {a, b, numbers({9, 1}, 3)}, 1e-4);
+  same_as_cpu("(float[2,3,8] x, float[3,1] s) => (y) { y = LayerNormalization<axis=1>(x, s) }",
+              {numbers({2, 3, 8}), numbers({3, 1}, 2)}, 1e-4);
+  same_as_cpu("(float[2,5] x) => (y) <int64[0] axes = {}> { y = ReduceSumSquare<noop_with_empty_axes=1>(x, axes) }",
+              {numbers({2, 5})}, 1e-5, 18);
+}
+
 TEST_CASE("running sums") {
   const OnDouble undo;
   for (const char* how : {"", "<exclusive=1>", "<reverse=1>", "<exclusive=1, reverse=1>"}) {

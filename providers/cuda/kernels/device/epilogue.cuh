@@ -60,7 +60,7 @@ __device__ __forceinline__ void activate_rare(float (&v)[N], Activation act, flo
   act = opaque(act);
   if (act == Activation::leaky_relu) return each(v, [=](float x) { return x < 0.f ? a * x : x; });
   act = opaque(act);
-  if (act == Activation::clip) return each(v, [=](float x) { return fminf(fmaxf(x, a), b); });
+  if (act == Activation::clip) return each(v, [=](float x) { return x < a ? a : x > b ? b : x; });
   act = opaque(act);
   if (act == Activation::elu) each(v, [=](float x) { return x < 0.f ? a * (fast_exp2(x * kLog2E) - 1.f) : x; });
 }
@@ -69,7 +69,7 @@ template <class E = AnyEpilogue, int N>
 __device__ __forceinline__ void activate(float (&v)[N], Activation act, float a, float b) {
   if (act == Activation::none) return;
   act = opaque(act);
-  if (act == Activation::relu) return each(v, [](float x) { return fmaxf(x, 0.f); });
+  if (act == Activation::relu) return each(v, [](float x) { return x < 0.f ? 0.f : x; });
   act = opaque(act);
   if (act == Activation::gelu) return each(v, gelu);
   act = opaque(act);
