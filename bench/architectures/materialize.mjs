@@ -50,7 +50,7 @@ function values(tensor, count) {
 }
 
 /** IEEE half bits of a float32, rounded to nearest even. */
-function toHalf(f32) {
+export function toHalf(f32) {
   const bits = new Uint32Array(f32.buffer, f32.byteOffset, f32.length),
     out = new Uint16Array(f32.length);
   for (let i = 0; i < bits.length; i++) {

@@ -1,9 +1,10 @@
 // What each weight-stripped architecture is run on: the workloads that answers and times are compared on.
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cachePath } from '../../scripts/lib/cache.mjs';
 import { folderOnce } from '../../scripts/lib/download.mjs';
-import { materialize } from './materialize.mjs';
+import { writeHalf } from './half.mjs';
+import { materialize, toHalf } from './materialize.mjs';
 
 /** Numbers from 0 up to 1, the same on every machine. */
 export function randomNumbers(seed) {
@@ -100,6 +101,12 @@ export const workloads = [
   ['rnn_tagger-200', 'rnn_tagger', frames(200)],
 ].map(([name, model, draw]) => ({ name, model, inputs: (seed) => draw(randomNumbers(seed)) }));
 
+/** What only the GPU is timed on. */
+export const onGpu = [
+  ['whisper_small_encoder', 'whisper_small_encoder', speech],
+  ['efficientnet_b4', 'efficientnet_b4', picture('input', 380)],
+].map(([name, model, draw]) => ({ name, model, inputs: (seed) => draw(randomNumbers(seed)) }));
+
 /** Smaller inputs of the same architectures, odd sizes among them: what a test of agreement runs. */
 export const checks = [
   ['resnet50', 'resnet50', picture('input', 224)],
@@ -117,6 +124,15 @@ export const checks = [
   ['rnn_tagger', 'rnn_tagger', frames(45)],
 ].map(([name, model, draw]) => ({ name, model, inputs: (seed) => draw(randomNumbers(seed)) }));
 
+/** Feeds with their float32 tensors as float16. */
+export const asHalf = (feeds) =>
+  Object.fromEntries(
+    Object.entries(feeds).map(([name, value]) => [
+      name,
+      value.type === 'float32' ? { ...value, type: 'float16', data: toHalf(value.data) } : value,
+    ]),
+  );
+
 /** Path of an architecture with its weights drawn, made in the cache on first use. */
 export async function architecture(name) {
   const folder = cachePath('architectures', name);
@@ -126,4 +142,15 @@ export async function architecture(name) {
   const path = join(folder, `${name}.onnx`);
   if (!existsSync(path)) throw new Error(`${folder} holds no ${name}.onnx; remove it`);
   return path;
+}
+
+/** Path of an architecture in float16, made in the cache on first use. */
+export async function halfArchitecture(name) {
+  const model = await architecture(name);
+  const folder = cachePath('architectures', `${name}-half`);
+  await folderOnce(folder, async (temporary) => {
+    mkdirSync(temporary, { recursive: true });
+    writeHalf(model, join(temporary, `${name}.onnx`));
+  });
+  return join(folder, `${name}.onnx`);
 }

@@ -3,12 +3,12 @@
 //   INFERNODE_CPU=avx512 bench_calibrate measure conv highest times.txt 1000 1
 //   INFERNODE_CPU=avx512 bench_calibrate fit conv highest times.txt src-native/cost/tables/avx512.inc
 //
-// `measure FAMILY PRECISION TIMES [SHAPES] [SEED]` times them on this CPU; families are conv and products, whose tables
-// are avx512.inc and products-avx512.inc and so on. `fit FAMILY PRECISION TIMES FILE [OTHER_TIMES]` writes the table,
-// on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it chooses among the methods that
-// were measured, with OTHER_TIMES of another seed. `judge FAMILY PRECISION TIMES` says so of the engine's own table.
-// `compare PRECISION SHAPES` times the methods of given convolutions: in out groups kernel stride dilation height width
-// line transform.
+// `measure FAMILY PRECISION TIMES [SHAPES] [SEED]` times them on this CPU; families are conv, products and attention,
+// whose tables are avx512.inc, products-avx512.inc, attention-avx512.inc and so on. `fit FAMILY PRECISION TIMES FILE
+// [OTHER_TIMES]` writes the table, on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it
+// chooses among the methods that were measured, with OTHER_TIMES of another seed. `judge FAMILY PRECISION TIMES` says
+// so of the engine's own table. `compare PRECISION SHAPES` times the methods of given convolutions: in out groups
+// kernel stride dilation height width line transform.
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +17,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "calibrate/attention.h"
 #include "calibrate/conv.h"
 #include "calibrate/products.h"
 
@@ -42,11 +43,12 @@ struct Family {
 constexpr Family kFamilies[] = {
     {"conv", bench::measure_conv, bench::read_conv, bench::judge_conv},
     {"products", bench::measure_products, bench::read_products, bench::judge_products},
+    {"attention", bench::measure_attention, bench::read_attention, bench::judge_attention},
 };
 const Family& family_of(std::string_view name) {
   for (const Family& family : kFamilies)
     if (family.name == name) return family;
-  fail(ErrorCode::InvalidArgument, cat("'", name, "' is none of conv, products"));
+  fail(ErrorCode::InvalidArgument, cat("'", name, "' is none of conv, products, attention"));
 }
 
 std::ifstream open(const char* path) {
@@ -135,7 +137,7 @@ int main(int count, char** arguments) {
                    "       bench_calibrate fit FAMILY PRECISION TIMES FILE [OTHER_TIMES]\n"
                    "       bench_calibrate judge FAMILY PRECISION TIMES\n"
                    "       bench_calibrate compare PRECISION SHAPES\n"
-                   "       FAMILY: conv, products\n");
+                   "       FAMILY: conv, products, attention\n");
       return 2;
     }
     return 0;

@@ -49,7 +49,7 @@ export async function slowNodes(path, feeds, { sessionOptions, flops, bytes, run
     return {
       opType: String(args.op_name),
       shapes: inputs.filter(known).map(({ shape }) => shape.join('x')),
-      method: args.method,
+      method: args.method ?? args.expected_method,
       microseconds: dur,
       roof: work ? work / seconds / flops : moved / seconds / bytes,
       bound: work ? 'arithmetic' : 'memory',

@@ -135,3 +135,7 @@ if(TARGET infernode_loops_amx)
     endif()
   endforeach()
 endif()
+
+if(TARGET test_cuda AND TARGET test_ops)
+  add_subdirectory(${tests_root}/cuda_ops ${CMAKE_BINARY_DIR}/test/cuda_ops)
+endif()

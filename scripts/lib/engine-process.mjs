@@ -81,7 +81,7 @@ export class EngineProcess {
     return this.#child !== null;
   }
 
-  /** @returns {Promise<{ id: number, inputNames: string[], outputNames: string[] }>} */
+  /** @returns {Promise<{ id: number, inputNames: string[], outputNames: string[], placement?: { opType: string, provider: string }[] }>} */
   create(model, options = {}, timeout) {
     return this.#ask('create', { model, options }, timeout);
   }

@@ -14,7 +14,8 @@ const operations = {
     const id = nextSession++;
     sessions.set(id, session);
     const { inputNames, outputNames } = session;
-    return { id, inputNames: [...inputNames], outputNames: [...outputNames] };
+    const placement = session.placement?.map(({ opType, provider }) => ({ opType, provider }));
+    return { id, inputNames: [...inputNames], outputNames: [...outputNames], placement };
   },
   async run({ id, feeds, fetches }) {
     const session = sessions.get(id);

@@ -11,10 +11,12 @@ using microkernels::Float32Precision;
 
 // Each file is a list of rows that bench/calibrate wrote; its first lines say on which CPU and by which command.
 constexpr Row kAvx2[] = {
+#include "cost/tables/attention-avx2.inc"
 #include "cost/tables/avx2.inc"
 #include "cost/tables/products-avx2.inc"
 };
 constexpr Row kAvx512[] = {
+#include "cost/tables/attention-avx512.inc"
 #include "cost/tables/avx512.inc"
 #include "cost/tables/products-avx512.inc"
 };

@@ -271,6 +271,7 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
                                                   .lay_out_memory = options.memory_pattern && !options.parallel,
                                                   .keep_memory = options.cpu_arena,
                                                   .check_shapes = shape_check(options),
+                                                  .names_methods = profiler != nullptr,
                                                   .load = &load,
                                                   .built = options.progress ? &built : nullptr});
   if (cache) cache->save();

@@ -68,18 +68,19 @@ bool fits(const Tensor& made, const Tensor& target) {
   return made.dtype() == target.dtype() && made.shape() == target.shape();
 }
 
-/// Where a run's memory comes from: the frame and the system, and through the budget where there is a limit.
+/// Where a run's memory comes from: the frame, to which results return once nobody holds them, and through the budget
+/// where there is a limit.
 class RunMemory {
  public:
   RunMemory(runtime::Frame& frame, std::size_t limit) : frame_(frame) {
     if (limit == SIZE_MAX) return;
     budget_ = std::make_shared<kernel::MemoryBudget>(limit);
     scratch_.emplace(frame.allocator, budget_);
-    outputs_.emplace(tensor::host_allocator(), budget_);
+    outputs_.emplace(frame.allocator, budget_);
   }
   const std::shared_ptr<kernel::MemoryBudget>& budget() const { return budget_; }  ///< null: no limit
   tensor::Allocator& scratch() { return scratch_ ? static_cast<tensor::Allocator&>(*scratch_) : frame_.allocator; }
-  tensor::Allocator& outputs() { return outputs_ ? *outputs_ : tensor::host_allocator(); }
+  tensor::Allocator& outputs() { return outputs_ ? static_cast<tensor::Allocator&>(*outputs_) : frame_.allocator; }
 
  private:
   runtime::Frame& frame_;

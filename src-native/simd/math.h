@@ -91,6 +91,21 @@ INFERNODE_SIMD Several<kCount> exp_nonpositive(const Several<kCount>& x) {
 }
 INFERNODE_SIMD VecF exp_nonpositive(VecF x) { return exp_nonpositive(Several<1>{{x}}).v[0]; }
 
+// 2^x for x <= 0; results below the normal range are 0 or subnormal.
+template <std::size_t kCount>
+INFERNODE_SIMD Several<kCount> exp2_nonpositive(const Several<kCount>& x) {
+  const VecF low = set(INFERNODE_SIMD_ID == 3 ? -200.0f : -126.0f);
+  const auto bounded = each<kCount>([&](std::size_t i) { return max(low, x.v[i]); });
+  const auto n = each<kCount>([&](std::size_t i) { return round_even(bounded.v[i]); });
+  const auto f = each<kCount>([&](std::size_t i) { return bounded.v[i] - n.v[i]; });
+  const auto p = polynomial(f, 1.0f, 0x1.62e43p-1f, 0x1.ebfbdcp-3f, 0x1.c6af7cp-5f, 0x1.3b2dep-7f, 0x1.5f082ep-10f,
+                            0x1.416b5p-13f);
+  return each<kCount>([&](std::size_t i) {
+    const VecF power = scale(p.v[i], n.v[i]);
+    return INFERNODE_SIMD_ID == 3 ? power : select(x.v[i] < low, zero(), power);
+  });
+}
+
 // exp(x) - 1 for x <= 0, accurate near 0.
 INFERNODE_SIMD VecF expm1_nonpositive(VecF x) {
   VecF n;

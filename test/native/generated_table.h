@@ -11,9 +11,10 @@
 
 namespace infernode::test {
 
-/// Lines of docs/optimizer.md between "<!-- name -->" and "<!-- end of name -->"; `program` is the test's.
-inline void check_table_of_optimizer(const std::string& name, const std::string& table, const std::string& program) {
-  const std::string path = INFERNODE_TEST_FIXTURES "/../../docs/optimizer.md";
+/// Lines of a file of docs/ between "<!-- name -->" and "<!-- end of name -->"; `program` is the test's.
+inline void check_table(const std::string& file, const std::string& name, const std::string& table,
+                        const std::string& program) {
+  const std::string path = INFERNODE_TEST_FIXTURES "/../../docs/" + file;
   const std::string begin = "<!-- " + name + " -->\n", end = "<!-- end of " + name + " -->\n";
   std::stringstream bytes;
   bytes << std::ifstream(path, std::ios::binary).rdbuf();
@@ -29,7 +30,11 @@ inline void check_table_of_optimizer(const std::string& name, const std::string&
     return;
   }
   CHECK_MESSAGE(text.substr(start, to - start) == wanted, "run ", program,
-                " with INFERNODE_WRITE_DOCS=1: the table of ", name, " in docs/optimizer.md is an old one");
+                " with INFERNODE_WRITE_DOCS=1: the table of ", name, " in docs/", file, " is an old one");
+}
+
+inline void check_table_of_optimizer(const std::string& name, const std::string& table, const std::string& program) {
+  check_table("optimizer.md", name, table, program);
 }
 
 }  // namespace infernode::test

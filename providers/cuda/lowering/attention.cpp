@@ -48,7 +48,9 @@ DeviceTensor rows_of(Builder& b, std::size_t i) {
 }
 
 bool can_attend(const NodeView& node) {
-  return kProductTypes.contains(node.input_dtype(0)) && node.all_of({node.input_dtype(0)}) && !node.has_output(1) &&
+  const std::size_t rank = node.input_rank(0).value_or(0);
+  return (rank == 3 || rank == 4) && node.input_rank(1) == rank && node.input_rank(2) == rank &&
+         kProductTypes.contains(node.input_dtype(0)) && node.all_of({node.input_dtype(0)}) && !node.has_output(1) &&
          node.attributes().get_int("zero_nan", 0) == 0;
 }
 

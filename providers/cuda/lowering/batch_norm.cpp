@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "providers/cuda/kernels/simple/elementwise.h"
 #include "providers/cuda/lowering/lowering.h"
 
@@ -35,6 +36,11 @@ DeviceTensor along_channels(Builder& b, const std::vector<float>& numbers, const
 
 void lower_batch_norm(Builder& b) {
   const DeviceTensor x = b.input_as_it_is(0);
+  for (std::size_t i = 1; i < 5; ++i) {
+    if (b.known(i)->numel() == x.shape[1]) continue;
+    fail(ErrorCode::ShapeMismatch, cat("BatchNormalization: ", b.known(i)->to_string(), " does not fit the ",
+                                       x.shape[1], " channels of X ", x.shape.to_string()));
+  }
   std::vector<float> factor = tensor::to_float_vector(*b.known(1)), summand = tensor::to_float_vector(*b.known(2));
   const std::vector<float> mean = tensor::to_float_vector(*b.known(3)), variance = tensor::to_float_vector(*b.known(4));
   const float epsilon = b.attributes().get_float("epsilon", 1e-5f);

@@ -16,7 +16,7 @@ using tensor::Shape;
 bool can_conv(const NodeView& node) {
   const std::size_t rank = node.input_rank(0).value_or(0);
   return kProductTypes.contains(node.input_dtype(0)) && node.all_of({node.input_dtype(0)}) && rank >= 3 && rank <= 5 &&
-         node.is_known(1) && can_activate(node);
+         node.is_known(1) && !node.is_empty(0) && !node.is_empty(1) && can_activate(node);
 }
 
 /// Padding before the first element along each spatial dim.
@@ -84,9 +84,26 @@ void launch_depthwise(Builder& b, const ConvProblem& p) {
   b.launch(plan_depthwise(b.target(), d));
 }
 
+/// X and W fit each other and the attributes.
+void check_conv(Builder& b, const Shape& x, const Shape& w) {
+  const std::int64_t groups = b.attributes().get_int("group", 1);
+  if (w.rank() != x.rank() || groups < 1 || w[1] * groups != x[1] || w[0] % groups != 0) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("Conv's channels do not fit: X ", x.to_string(), ", W ", w.to_string(), ", group ", groups));
+  }
+  const std::vector<std::int64_t> window = b.attributes().get_ints("kernel_shape");
+  if (!window.empty() && !std::equal(window.begin(), window.end(), w.begin() + 2, w.end()))
+    fail(ErrorCode::ShapeMismatch, cat("kernel_shape does not match W ", w.to_string()));
+  if (b.has_input(2) && b.input_shape(2).numel() != w[0]) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("Conv's bias has ", b.input_shape(2).numel(), " elements for ", w[0], " output channels"));
+  }
+}
+
 void lower_conv(Builder& b) {
-  const DeviceTensor x = b.input_channels_last(0);
   const Shape kernel = b.input_shape(1);
+  check_conv(b, b.input_shape(0), kernel);
+  const DeviceTensor x = b.input_channels_last(0);
   const std::size_t dims = x.shape.rank() - 2;
   DeviceTensor residual;
   if (b.has_input(3)) residual = b.input_channels_last(3);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/error.h"
 #include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/lowering/lowering.h"
 
@@ -96,6 +97,10 @@ void lower_parametric(Builder& b) {
                  b.attributes().get_float(p.name_b, p.b));
 }
 
+bool can_gelu(const NodeView& node) {
+  const std::string way = node.attributes().get_string("approximate", "none");
+  return can_reals(node) && (way == "none" || way == "tanh");
+}
 void lower_gelu(Builder& b) {
   const bool tanh = b.attributes().get_string("approximate", "none") == "tanh";
   lower_elements(b, "unary", static_cast<std::uint32_t>(tanh ? UnaryOp::gelu_tanh : UnaryOp::gelu), 1);
@@ -106,6 +111,9 @@ bool can_clip(const NodeView& node) { return node.all_of(kReals) && node.is_know
 void lower_clip(Builder& b) {
   const auto bound = [&](std::size_t i, const char* name, float none) {
     const tensor::Tensor* given = b.known(i);
+    if (given != nullptr && given->numel() != 1) {
+      fail(ErrorCode::ShapeMismatch, cat("Clip: a bound must be one number, got ", given->shape().to_string()));
+    }
     return given != nullptr ? tensor::to_float_scalar(*given) : b.attributes().get_float(name, none);
   };
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -121,9 +129,11 @@ template <BinaryOp op>
 void lower_compare(Builder& b) {
   lower_elements(b, "compare", static_cast<std::uint32_t>(op), 2);
 }
-/// Broadcasts that do not merge into few axes, and operands of two types (Pow), are left to the CPU.
+/// Broadcasts that do not merge into few axes, those along an attribute's axis (before version 7), and operands of two
+/// types (Pow) are left to the CPU.
 bool fits_rank(const NodeView& node) {
-  return node.input_rank(0).value_or(9) <= kElementwiseRank && node.input_rank(1).value_or(9) <= kElementwiseRank;
+  return node.node().opset >= 7 && node.input_rank(0).value_or(9) <= kElementwiseRank &&
+         node.input_rank(1).value_or(9) <= kElementwiseRank;
 }
 bool can_binary(const NodeView& node) {
   return fits_rank(node) && node.input_dtype(0) == node.input_dtype(1) && can_reals_or_ints(node);
@@ -133,6 +143,16 @@ bool can_compare(const NodeView& node) {
          (kReals | kInts | kBool).contains(node.input_dtype(0));
 }
 bool can_logical(const NodeView& node) { return fits_rank(node) && can_bools(node); }
+/// A slope that each of x's elements has; before version 7 a vector of slopes lay along the channels.
+bool can_prelu(const NodeView& node) { return can_binary(node) && can_reals(node); }
+void lower_prelu(Builder& b) {
+  const tensor::Shape x = b.input_shape(0), slope = b.input_shape(1);
+  if (!(tensor::broadcast(x, slope) == x)) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("PRelu: a slope of shape ", slope.to_string(), " does not broadcast to ", x.to_string()));
+  }
+  lower_binary<BinaryOp::prelu>(b);
+}
 void lower_mod(Builder& b) {
   const bool as_c = b.attributes().get_int("fmod", 0) != 0;
   lower_elements(b, "binary", static_cast<std::uint32_t>(as_c ? BinaryOp::fmod : BinaryOp::mod), 2);
@@ -207,7 +227,7 @@ void add_functions(Lowerings& to) {
   add_parametric<UnaryOp::celu>(to, "Celu");
   add_parametric<UnaryOp::thresholded_relu>(to, "ThresholdedRelu");
   add_parametric<UnaryOp::quick_gelu>(to, "QuickGelu", "com.microsoft");
-  to.push_back({"", "Gelu", can_reals, lower_gelu});
+  to.push_back({"", "Gelu", can_gelu, lower_gelu});
   to.push_back({"com.microsoft", "Gelu", can_reals, lower_unary<UnaryOp::gelu>});
   to.push_back({"com.microsoft", "FastGelu", can_gelu_without_bias, lower_unary<UnaryOp::gelu_tanh>});
   to.push_back({"", "Clip", can_clip, lower_clip});
@@ -223,7 +243,7 @@ void register_elementwise(Lowerings& lowerings) {
   add_binary<BinaryOp::mul>(lowerings, "Mul");
   add_binary<BinaryOp::div>(lowerings, "Div");
   add_binary<BinaryOp::pow>(lowerings, "Pow");
-  add_binary<BinaryOp::prelu>(lowerings, "PRelu");
+  lowerings.push_back({"", "PRelu", can_prelu, lower_prelu});
   add_compare<BinaryOp::equal>(lowerings, "Equal");
   add_compare<BinaryOp::less>(lowerings, "Less");
   add_compare<BinaryOp::less_equal>(lowerings, "LessOrEqual");

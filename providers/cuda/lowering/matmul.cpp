@@ -95,6 +95,18 @@ void use_weights(Builder& b, std::size_t input, bool transposed, GemmProblem& pr
   });
 }
 
+/// The product of matrices without inner elements.
+void sum_nothing(Builder& b, const DeviceTensor& out, const Epilogue& epilogue) {
+  if (epilogue.bias != 0 || epilogue.residual != 0)
+    fail(ErrorCode::UnsupportedOperator, "cuda adds nothing to a product over no elements: run it on the CPU");
+  const Shape strides = out.shape.strides();
+  b.launch(plan_fill(b.target(), {.to = out.at,
+                                  .element_bytes = out.element_bytes(),
+                                  .dims = out.shape,
+                                  .to_stride = {strides.begin(), strides.end()},
+                                  .bits = 0}));
+}
+
 /// out = epilogue(a * b'), where b' is b with its last two dims exchanged if `b_transposed` says so.
 void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transposed, bool b_transposed,
              Epilogue epilogue) {
@@ -112,6 +124,8 @@ void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transp
   Stack right = stack_of(b_data, false);
   if (b_transposed) std::swap(right.rows, right.columns);
   const DeviceTensor out = b.output(0);
+  if (out.numel() == 0) return;
+  if (left.columns == 0) return sum_nothing(b, out, epilogue);
 
   GemmProblem p;
   p.m = left.rows, p.n = right.columns, p.k = left.columns;
@@ -163,7 +177,8 @@ void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transp
 }
 
 bool has_product_types(const NodeView& node) {
-  return kProductTypes.contains(node.input_dtype(0)) && node.all_of({node.input_dtype(0)});
+  return !node.is_empty(0) && !node.is_empty(1) && kProductTypes.contains(node.input_dtype(0)) &&
+         node.all_of({node.input_dtype(0)});
 }
 
 bool can_matmul(const NodeView& node) { return has_product_types(node); }
@@ -172,6 +187,11 @@ void lower_matmul(Builder& b) { product(b, 0, 1, false, false, {}); }
 /// Bias along the last dim; float32 in kernels, as sums are.
 void set_bias(Builder& b, std::size_t input, Epilogue& epilogue) {
   if (!b.has_input(input)) return;
+  const Shape bias = b.input_shape(input);
+  if (bias.numel() != b.output_shape(0).back()) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("a bias of shape ", bias.to_string(), " does not fit ", b.output_shape(0).back(), " columns"));
+  }
   epilogue.bias = b.input_floats(input);
   epilogue.columns_constant = b.known(input) != nullptr;
 }

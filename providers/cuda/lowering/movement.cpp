@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/error.h"
 #include "providers/cuda/lowering/lowering.h"
 
 namespace infernode::cuda {
@@ -128,6 +129,20 @@ bool can_gather(const NodeView& node) {
   const DType index = node.input_dtype(1);
   return is_movable(node.input_dtype(0)) && (index == DType::Int64 || index == DType::Int32);
 }
+/// What is known of the places is checked; what others beyond the axis give is zero.
+void check_places(Builder& b) {
+  const tensor::Tensor* index = b.known(1);
+  if (index == nullptr) return;
+  const Shape x = b.input_shape(0);
+  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), x.rank());
+  for (const std::int64_t place : tensor::to_int64_vector(*index)) {
+    if (place < -x[axis] || place >= x[axis]) {
+      fail(ErrorCode::InvalidArgument,
+           cat("index ", place, " is out of range [", -x[axis], ", ", x[axis], ") on axis ", axis));
+    }
+  }
+}
+
 /// One place along the axis, known beforehand, is a view.
 bool view_gather(Builder& b) {
   const tensor::Tensor* index = b.known(1);
@@ -146,6 +161,7 @@ bool view_gather(Builder& b) {
 }
 
 void lower_gather(Builder& b) {
+  check_places(b);
   if (view_gather(b)) return;
   const DeviceTensor x = b.input(0), index = b.input(1);
   const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), x.shape.rank());

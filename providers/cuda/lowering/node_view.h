@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "graph/graph.h"
@@ -24,6 +25,13 @@ class NodeView {
     if (!has_input(i)) return std::nullopt;
     const graph::ValueType& type = graph_.value(node_.inputs[i]).type;
     return type.shape ? std::optional(type.shape->size()) : std::nullopt;
+  }
+  /// A dim is known to be 0.
+  bool is_empty(std::size_t i) const {
+    if (!has_input(i)) return false;
+    const graph::ValueType& type = graph_.value(node_.inputs[i]).type;
+    return type.shape && std::any_of(type.shape->begin(), type.shape->end(),
+                                     [](const graph::Dim& dim) { return dim.known() && dim.value() == 0; });
   }
   /// The input is absent, or its contents are known when a plan is made.
   bool is_known(std::size_t i) const { return !has_input(i) || known_[static_cast<std::size_t>(node_.inputs[i])]; }

@@ -14,7 +14,7 @@ constexpr tensor::TypeSet kReals{tensor::DType::Float32, tensor::DType::Float16,
 bool can_pool(const NodeView& node) {
   const std::size_t rank = node.input_rank(0).value_or(0);
   const std::string pad = node.attributes().get_string("auto_pad", "NOTSET");
-  return kReals.contains(node.input_dtype(0)) && (rank == 3 || rank == 4) && !node.has_output(1) &&
+  return kReals.contains(node.input_dtype(0)) && (rank == 3 || rank == 4) && !node.is_empty(0) && !node.has_output(1) &&
          (pad == "NOTSET" || pad == "VALID");
 }
 
@@ -51,7 +51,7 @@ void lower_pool(Builder& b) {
 }
 
 bool can_global(const NodeView& node) {
-  return kReals.contains(node.input_dtype(0)) && node.input_rank(0).value_or(0) >= 3;
+  return kReals.contains(node.input_dtype(0)) && node.input_rank(0).value_or(0) >= 3 && !node.is_empty(0);
 }
 template <bool average>
 void lower_global(Builder& b) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "providers/cuda/kernels/simple/elementwise.h"
+#include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/kernels/simple/pool.h"
 #include "providers/cuda/lowering/lowering.h"
 
@@ -12,31 +14,61 @@ namespace infernode::cuda {
 namespace {
 
 using tensor::DType;
+using tensor::Shape;
 using tensor::TypeSet;
 
+/// The scale and the bias are the same for all rows.
 bool can_normalize(const NodeView& node) {
+  const std::size_t rank = node.input_rank(0).value_or(0);
+  const std::int64_t axis = node.attributes().get_int("axis", -1);
+  const std::size_t row_rank = axis < 0 ? static_cast<std::size_t>(-axis) : rank - static_cast<std::size_t>(axis);
   return kReals.contains(node.input_dtype(0)) && node.output_dtype(0) == node.input_dtype(0) && !node.has_output(1) &&
-         !node.has_output(2);
+         !node.has_output(2) && rank > 0 && row_rank <= rank && node.input_rank(1).value_or(rank + 1) <= row_rank &&
+         (!node.has_input(2) || node.input_rank(2).value_or(rank + 1) <= row_rank);
 }
 
-/// The scale, input `i`, and the bias behind it.
-bool are_constant(Builder& b, std::size_t i) {
-  return b.known(i) != nullptr && (!b.has_input(i + 1) || b.known(i + 1) != nullptr);
+/// The scale, input `i`, and the bias behind it: constants of the rows' size.
+bool are_constant(Builder& b, std::size_t i, std::int64_t columns) {
+  const auto is_whole = [&](std::size_t input) {
+    return b.known(input) != nullptr && b.known(input)->numel() == columns;
+  };
+  return is_whole(i) && (!b.has_input(i + 1) || is_whole(i + 1));
+}
+
+/// Elements of the shape `from` repeated to the shape `to`. Throws ShapeMismatch where they do not broadcast.
+DevicePtr repeated(Builder& b, DevicePtr given, std::size_t element_bytes, const Shape& from, const Shape& to) {
+  const Shape strides = tensor::broadcast_strides(from, to), dense = to.strides();
+  if (from.numel() == to.numel()) return given;
+  const DevicePtr all = b.scratch(static_cast<std::size_t>(to.numel()) * element_bytes);
+  b.launch(plan_strided_copy(b.target(), {.from = given,
+                                          .to = all,
+                                          .element_bytes = element_bytes,
+                                          .dims = to,
+                                          .from_stride = {strides.begin(), strides.end()},
+                                          .to_stride = {dense.begin(), dense.end()}}));
+  return all;
+}
+
+/// Input `i`, a scale or bias of rows of this shape, as float32; null where there is none.
+DevicePtr row_floats(Builder& b, std::size_t i, const Shape& row) {
+  return b.has_input(i) ? repeated(b, b.input_floats(i), sizeof(float), b.input_shape(i), row) : 0;
 }
 
 void normalize(Builder& b, bool no_mean, float epsilon) {
   const DeviceTensor x = b.input(0);
   const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", -1), x.shape.rank());
+  Shape row;
+  for (std::size_t d = axis; d < x.shape.rank(); ++d) row.push_back(x.shape[d]);
   NormalizeParams p{.in = x.at,
                     .out = 0,
                     .residual = 0,
                     .sum = 0,
-                    .scale = b.input_floats(1),
-                    .bias = b.input_floats(2),
+                    .scale = row_floats(b, 1, row),
+                    .bias = row_floats(b, 2, row),
                     .rows = x.shape.numel(0, axis),
-                    .columns = static_cast<std::int32_t>(x.shape.numel(axis, x.shape.rank())),
+                    .columns = static_cast<std::int32_t>(row.numel()),
                     .no_mean = no_mean,
-                    .columns_constant = are_constant(b, 1),
+                    .columns_constant = are_constant(b, 1, row.numel()),
                     .epsilon = epsilon};
   p.out = b.output(0).at;
   if (x.numel() == 0) return;
@@ -56,20 +88,36 @@ bool can_skip_norm(const NodeView& node) {
   return kReals.contains(node.input_dtype(0)) && node.input_rank(0) == node.input_rank(1) &&
          !node.has_input(simplified ? 3 : 4) && !node.has_output(1) && !node.has_output(2);
 }
+/// `skip` has x's shape but for the first dim, which may be 1; scales and biases are of the last dim's size.
+void check_skip_norm(Builder& b, const Shape& x, std::size_t vectors_end) {
+  const Shape skip = b.input_shape(1);
+  bool fits = x.rank() > 0 && (skip[0] == x[0] || (skip[0] == 1 && x.rank() > 1));
+  for (std::size_t d = 1; d < x.rank(); ++d) fits = fits && skip[d] == x[d];
+  if (!fits) {
+    fail(ErrorCode::ShapeMismatch, cat("SkipLayerNormalization adds ", skip.to_string(), " to ", x.to_string()));
+  }
+  for (std::size_t i = 2; i < vectors_end; ++i) {
+    if (!b.has_input(i) || b.input_shape(i).numel() == x.back()) continue;
+    fail(ErrorCode::ShapeMismatch, cat("SkipLayerNormalization: ", b.input_shape(i).to_string(),
+                                       " does not fit rows of ", x.back(), " elements"));
+  }
+}
+
 template <bool simplified>
 void lower_skip_norm(Builder& b) {
   const DeviceTensor x = b.input(0), skip = b.input(1);
+  if (x.numel() > 0) check_skip_norm(b, x.shape, simplified ? 3 : 4);
   NormalizeParams p{.in = x.at,
                     .out = 0,
-                    .residual = skip.at,
+                    .residual = repeated(b, skip.at, skip.element_bytes(), skip.shape, x.shape),
                     .sum = 0,
                     .scale = b.input_floats(2),
                     .bias = simplified ? 0 : b.input_floats(3),
                     .rows = x.shape.numel(0, x.shape.rank() - 1),
                     .columns = static_cast<std::int32_t>(x.shape.back()),
                     .no_mean = simplified,
-                    .columns_constant = are_constant(b, 2),
-                    .epsilon = b.attributes().get_float("epsilon", 1e-5f)};
+                    .columns_constant = are_constant(b, 2, x.shape.back()),
+                    .epsilon = b.attributes().get_float("epsilon", simplified ? 1e-5f : 1e-12f)};
   p.out = b.output(0).at;
   if (b.wants_output(3)) p.sum = b.output(3).at;
   if (x.numel() > 0) b.launch(plan_normalize(b.target(), x.dtype, p));
@@ -120,14 +168,24 @@ bool reduce_pixels(Builder& b, ReduceOp op) {
   return true;
 }
 
+/// Whether the reduction of a single number is that number.
+bool keeps_elements(ReduceOp op) { return op <= ReduceOp::prod; }
+
+/// Each element by itself: over no axes.
+void reduce_each(Builder& b, const DeviceTensor& x, ReduceOp op) {
+  const ReduceParams p{.in = x.at, .out = b.output(0).at, .outputs = x.numel(), .columns = 1, .inner = 1, .op = op};
+  if (p.outputs > 0) b.launch(plan_reduce(b.target(), x.dtype, p));
+}
+
 /// Reduces one run of neighbouring axes after the other, innermost first. Means of means of equal counts are means;
 /// norms of norms are norms; but a logarithm or a square is taken once only.
 void reduce(Builder& b, ReduceOp op) {
   if (reduce_pixels(b, op)) return;
   const DeviceTensor x = b.input(0);
   std::vector<std::size_t> axes = axes_of(b, x.shape.rank());
-  if (axes.empty()) return b.view(0, x);
-  tensor::Shape shape = x.shape;
+  if (axes.empty() && keeps_elements(op)) return b.view(0, x);
+  if (axes.empty()) return reduce_each(b, x, op);
+  Shape shape = x.shape;
   DevicePtr from = x.at;
   ReduceOp now = op;
   while (!axes.empty()) {

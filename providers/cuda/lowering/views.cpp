@@ -10,7 +10,10 @@ bool is_movable(const NodeView& node) {
          node.input_dtype(0) != tensor::DType::String;
 }
 bool can_view(const NodeView& node) { return is_movable(node) && node.is_known(1); }
-bool can_drop(const NodeView& node) { return is_movable(node) && !node.has_output(1); }
+/// Where it is no training: before version 7 an attribute said so, from 12 on input 2 does.
+bool can_drop(const NodeView& node) {
+  return is_movable(node) && !node.has_output(1) && !node.has_input(2) && node.node().opset >= 7;
+}
 
 void lower_view(Builder& b) {
   const Deferred* work = b.deferred(0);

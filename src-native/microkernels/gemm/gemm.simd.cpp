@@ -19,6 +19,33 @@ void accumulate(std::size_t k, const float* a, std::size_t lda, const float* b, 
       k, a, lda, [=](std::size_t p) { return b + p * ldb; }, true, tile);
 }
 
+// The same in C itself, where sums are all that a product asks for.
+template <std::size_t kRows, std::size_t kVectors>
+void accumulate_into(std::size_t k, const float* a, std::size_t lda, const float* b, std::size_t ldb, float* c,
+                     std::size_t ldc) noexcept {
+  sum_tile<kRows, kVectors>(
+      k, a, lda, [=](std::size_t p) { return b + p * ldb; }, true, c, ldc);
+}
+
+// By rows - 1 and vectors - 1.
+struct DirectTiles {
+  void (*accumulate[kMr][kNv])(std::size_t k, const float* a, std::size_t lda, const float* b, std::size_t ldb,
+                               float* c, std::size_t ldc) noexcept;
+};
+constexpr DirectTiles make_direct() {
+  DirectTiles tiles{};
+  fill_by_size(tiles.accumulate,
+               []<std::size_t kRows, std::size_t kVectors>() { return accumulate_into<kRows, kVectors>; });
+  return tiles;
+}
+constexpr DirectTiles kDirectTiles = make_direct();
+
+bool takes_sums(const GemmArgs& g) noexcept {
+  const GemmEpilogue& e = g.epilogue;
+  return g.alpha == 1.0f && !g.accumulate && !e.bias_n && !e.bias_m && !e.residual &&
+         e.activation.kind == Activation::kNone;
+}
+
 // The same of a whole panel of packed weights, while lines of the next one, which begins at `ahead`, are fetched: with
 // each row of B every kEvery-th of them from there on.
 constexpr std::size_t kLine = 16;
@@ -84,6 +111,7 @@ struct Block {
   std::size_t n_begin, n_end;
   const float* panels;  // of B, packed in this call; null: B was packed before
   bool in_place;        // whole panels of B are read where they lie
+  bool direct;          // sums are stored in C as they are
 };
 
 constexpr std::size_t kGroup = kScratchA / kScratchB;  // panels that are packed at a time for more rows than stay near
@@ -109,14 +137,16 @@ void multiply_tile(const GemmArgs& g, const Block& block, std::size_t n0, std::s
     const float* const ahead = b + kNr * g.packed_b.k + tile_index * kLine;
     kAheadTiles.accumulate[r1 - r0 - 1][tiles > 1](k, a, block.lda, b, ahead, tile);
   } else {
-    const AccumulateTile accumulate = kTiles.accumulate[r1 - r0 - 1][divide_up(cols, kLanes) - 1];
-    if (block.in_place && cols == kNr) {
-      accumulate(k, a, block.lda, static_cast<const float*>(g.b) + block.k0 * g.ldb + n0, g.ldb, tile);
-    } else {
-      const float* const b =
-          packed ? packed + n0 * g.packed_b.k + block.k0 * kNr : block.panels + (n0 - block.n_begin) / kNr * k * kNr;
-      accumulate(k, a, block.lda, b, kNr, tile);
-    }
+    const std::size_t vectors = divide_up(cols, kLanes);
+    const bool lies = block.in_place && cols == kNr;
+    const float* const b = lies     ? static_cast<const float*>(g.b) + block.k0 * g.ldb + n0
+                           : packed ? packed + n0 * g.packed_b.k + block.k0 * kNr
+                                    : block.panels + (n0 - block.n_begin) / kNr * k * kNr;
+    const std::size_t ldb = lies ? g.ldb : kNr;
+    if (block.direct && cols % kLanes == 0)
+      return kDirectTiles.accumulate[r1 - r0 - 1][vectors - 1](k, a, block.lda, b, ldb,
+                                                               g.c + (block.m0 + r0) * g.ldc + n0, g.ldc);
+    kTiles.accumulate[r1 - r0 - 1][vectors - 1](k, a, block.lda, b, ldb, tile);
   }
   const bool first = block.k0 == 0, last = block.k0 + k == g.k;
   finish(output_at(g, block.m0 + r0, r1 - r0, n0, cols, first, last), tile);
@@ -165,6 +195,7 @@ void multiply_rows(const GemmArgs& g, std::size_t m0, std::size_t rows, const Ge
   const bool packed = g.packed_b.floats() != nullptr;
   const std::size_t block_k = larger(gemm_block_k(g.k), std::size_t{1});
   Block block{};
+  block.direct = block_k >= g.k && takes_sums(g);
   block.in_place = !packed && rows <= kMr && !g.trans_b && g.b_type == FloatType::kF32 && !g.b_quantized;
   std::size_t k0 = 0;
   do {

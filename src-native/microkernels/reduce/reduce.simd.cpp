@@ -162,27 +162,40 @@ float row_max_ignoring_nan(const float* x, std::size_t n) noexcept {
   return reduce_max(max(max(best[0], best[1]), max(best[2], best[3])));
 }
 
+// y = exp((x - top) * scale) of kCount vectors, of which the last has `last` elements; adds them to the sums.
+template <std::size_t kCount>
+INFERNODE_SIMD void raise(const float* x, float* y, std::size_t last, VecF top, VecF scale, VecF (&sums)[4]) {
+  const auto e = exp_nonpositive(each<kCount>([&](std::size_t c) {
+    const bool whole = c + 1 < kCount || last == kLanes;
+    const VecF v = whole ? load(x + c * kLanes) : load_padded(x + c * kLanes, last, -kInfinity);
+    return (v - top) * scale;
+  }));
+  INFERNODE_UNROLL
+  for (std::size_t c = 0; c < kCount; ++c) {
+    if (c + 1 < kCount || last == kLanes) {
+      store(y + c * kLanes, e.v[c]);
+      sums[c] = sums[c] + e.v[c];
+    } else {
+      store_partial(y + c * kLanes, e.v[c], last);
+      sums[c] = sums[c] + select(set(static_cast<std::int32_t>(last)) > iota(), e.v[c], zero());
+    }
+  }
+}
+
 float exponentials(const float* x, float* y, std::size_t n, float factor) noexcept {
   const float greatest = row_max_ignoring_nan(x, n);
   const VecF top = set(greatest), scale = set(factor);
   VecF sums[4] = {zero(), zero(), zero(), zero()};
   std::size_t i = 0;
-  for (; i + kSideBySide * kLanes <= n; i += kSideBySide * kLanes) {
-    const auto e =
-        exp_nonpositive(each<kSideBySide>([&](std::size_t c) { return (load(x + i + c * kLanes) - top) * scale; }));
-    INFERNODE_UNROLL
-    for (std::size_t c = 0; c < kSideBySide; ++c) {
-      store(y + i + c * kLanes, e.v[c]);
-      sums[c] = sums[c] + e.v[c];
-    }
+  for (; i + kSideBySide * kLanes <= n; i += kSideBySide * kLanes)
+    raise<kSideBySide>(x + i, y + i, kLanes, top, scale, sums);
+  const std::size_t vectors = divide_up(n - i, kLanes), last = n - i - (vectors - 1) * kLanes;
+  if constexpr (kSideBySide == 4) {
+    if (vectors == 4) raise<4>(x + i, y + i, last, top, scale, sums);
+    if (vectors == 3) raise<3>(x + i, y + i, last, top, scale, sums);
   }
-  for (; i < n; i += kLanes) {
-    const std::size_t count = smaller(kLanes, n - i);
-    const VecF e = exp_nonpositive((load_padded(x + i, count, -kInfinity) - top) * scale);
-    const Mask inside = set(static_cast<std::int32_t>(count)) > iota();
-    store_partial(y + i, e, count);
-    sums[0] = sums[0] + select(inside, e, zero());
-  }
+  if (vectors == 2) raise<2>(x + i, y + i, last, top, scale, sums);
+  if (vectors == 1) raise<1>(x + i, y + i, last, top, scale, sums);
   return reduce_add((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 

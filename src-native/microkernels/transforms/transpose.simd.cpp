@@ -45,11 +45,32 @@ void interleave(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* y
   }
 }
 
+// y[c * kRows + r] = x[r * ld_x + c]: so few rows that each write takes a number of all.
+template <std::size_t kRows, typename T>
+INFERNODE_SIMD void weave(const T* x, std::size_t ld_x, T* y, std::size_t cols) {
+  for (std::size_t c = 0; c < cols; ++c, y += kRows) {
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) y[r] = x[r * ld_x + c];
+  }
+}
+// y[c * ld_y + r] = x[r * kCols + c].
+template <std::size_t kCols, typename T>
+INFERNODE_SIMD void part(const T* x, T* y, std::size_t ld_y, std::size_t rows) {
+  for (std::size_t r = 0; r < rows; ++r, x += kCols) {
+    INFERNODE_UNROLL
+    for (std::size_t c = 0; c < kCols; ++c) y[c * ld_y + r] = x[c];
+  }
+}
+
 template <typename T>
 void transpose(const T* x, std::size_t ld_x, T* y, std::size_t ld_y, std::size_t rows, std::size_t cols) noexcept {
   if constexpr (sizeof(T) == 4) {
     if (rows == 2 && ld_y == 2) return interleave(x, x + ld_x, y, cols);
   }
+  if (rows == 2 && ld_y == 2) return weave<2>(x, ld_x, y, cols);
+  if (rows == 3 && ld_y == 3) return weave<3>(x, ld_x, y, cols);
+  if (cols == 2 && ld_x == 2) return part<2>(x, y, ld_y, rows);
+  if (cols == 3 && ld_x == 3) return part<3>(x, y, ld_y, rows);
   for (std::size_t r = 0; r < rows; r += kBlock) {
     for (std::size_t c = 0; c < cols; c += kBlock) {
       transpose_block(x + r * ld_x + c, ld_x, y + c * ld_y + r, ld_y, smaller(kBlock, rows - r),

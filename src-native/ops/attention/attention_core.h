@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kernel/kernel.h"
@@ -63,6 +64,10 @@ struct AttentionCall {
 template <class T>
 void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const AttentionCall<T>& call);
 
+/// By the method of that name where it can run; empty: by the one that is expected to be the quickest.
+void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const AttentionCall<float>& call,
+                   std::string_view method);
+
 /// Rows of the past, then new ones, as out [batch, heads, `rows`, head]: per batch entry `past_lengths` rows of `past`
 /// and `fresh_rows` of `fresh` behind them. Rows beyond stay as they are. Parts of `past` that lie at their place
 /// already are not copied.
@@ -70,8 +75,9 @@ void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads,
                const Heads<const float>& past, std::span<const std::size_t> past_lengths,
                const Heads<const float>& fresh, std::size_t fresh_rows, float* out, std::size_t rows);
 
-extern template void run_attention(kernel::KernelContext&, const microkernels::KernelSet&, const AttentionCall<float>&);
-extern template void run_attention(kernel::KernelContext&, const microkernels::KernelSet&,
-                                   const AttentionCall<double>&);
+template <>
+void run_attention(kernel::KernelContext&, const microkernels::KernelSet&, const AttentionCall<float>&);
+template <>
+void run_attention(kernel::KernelContext&, const microkernels::KernelSet&, const AttentionCall<double>&);
 
 }  // namespace infernode::ops

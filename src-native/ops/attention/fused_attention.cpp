@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "kernel/op_registrar.h"
-#include "ops/attention/attention_core.h"
+#include "ops/attention/methods/method.h"
 #include "ops/common/definition.h"
 #include "ops/common/reals.h"
 #include "ops/common/strided_copy.h"
@@ -28,7 +28,8 @@ class FusedAttention final : public kernel::Kernel {
   explicit FusedAttention(KernelInfo& info)
       : kernels_(info.kernels()),
         scale_(info.attributes().get_float("scale", 1)),
-        zero_nan_(info.attributes().get_int("zero_nan", 0) != 0) {
+        zero_nan_(info.attributes().get_int("zero_nan", 0) != 0),
+        method_(info.method()) {
     constexpr const char* kNames[] = {"q_rows_first", "k_rows_first", "v_rows_first", "y_rows_first"};
     for (std::size_t i = 0; i < 4; ++i) rows_first_[i] = info.attributes().get_int(kNames[i], 0) != 0;
   }
@@ -77,7 +78,7 @@ class FusedAttention final : public kernel::Kernel {
     call.scores = probabilities.data();
     call.stage = AttentionCall<float>::Stage::Probabilities;
     const Tensor mask = read_mask(ctx, {q[0], q[1], q[2], k[2]}, call);
-    run_attention(ctx, kernels_, call);
+    run_attention(ctx, kernels_, call, method_);
     result.store();
     probabilities.store();
   }
@@ -132,7 +133,40 @@ class FusedAttention final : public kernel::Kernel {
   float scale_;
   bool zero_nan_;
   bool rows_first_[4];
+  std::string method_;  ///< empty: the quickest
 };
+
+/// Of float32 nodes whose sizes are known, but for the batch.
+std::vector<std::string> fused_attention_methods(const KernelInfo& info) {
+  constexpr const char* kNames[] = {"q_rows_first", "k_rows_first", "v_rows_first"};
+  std::size_t sizes[3][4] = {};  // of Q, K and V: batch, heads, rows, columns
+  for (std::size_t i = 0; i < 3; ++i) {
+    const graph::ValueType& type = info.input_type(i);
+    if (type.elem != DType::Float32 || !type.shape || (type.shape->size() != 4 && type.shape->size() != 3)) return {};
+    const std::size_t missing = 4 - type.shape->size();
+    sizes[i][0] = sizes[i][1] = 1;
+    for (std::size_t d = 0; d < type.shape->size(); ++d) {
+      const graph::Dim& dim = (*type.shape)[d];
+      if (!dim.known() && d > 0) return {};
+      const std::size_t at = d == 0 ? 0 : d + missing;
+      sizes[i][at] = dim.known() ? static_cast<std::size_t>(dim.value()) : 1;
+    }
+    if (info.attributes().get_int(kNames[i], 0) != 0) std::swap(sizes[i][1], sizes[i][2]);
+  }
+  const auto& [q, k, v] = sizes;
+  if (q[2] == 0 || k[2] == 0 || k[2] != v[2]) return {};
+  const bool kept = info.node().outputs.size() > 1;
+  return attention_method_names({.heads = q[0] * q[1],
+                                 .groups = k[0] * k[1],
+                                 .q_len = q[2],
+                                 .kv_len = k[2],
+                                 .head = q[3],
+                                 .v_head = v[3],
+                                 .masked = info.node().inputs.size() > 3,
+                                 .plain = !kept && info.attributes().get_float("scale", 1) > 0,
+                                 .values_lie = info.attributes().get_int("v_rows_first", 0) == 0 || v[1] == 1},
+                                info.kernels());
+}
 
 void infer_fused_attention(InferContext& ctx) {
   const graph::SymShape *q = ctx.input_shape(0), *v = ctx.input_shape(2);
@@ -204,6 +238,7 @@ void register_fused_attention(kernel::OpRegistrar& r) {
       .version(1, "Q:T, K:T, V:T, mask:T? -> Y:T, P:T?; T = float|float16|bfloat16")
       .infer(infer_fused_attention)
       .kernel<FusedAttention>()
+      .methods(fused_attention_methods)
       .definition(define_attention);
 }
 

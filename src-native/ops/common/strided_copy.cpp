@@ -19,7 +19,7 @@ using tensor::TypeTag;
 constexpr double kBytesPerNs = 8.0;
 /// Long runs are cut into pieces of this size for the threads.
 constexpr std::int64_t kRunBytes = 64 * 1024;
-/// Planes narrower than this are copied row by row: blocks would not fill.
+/// Planes narrower than this are copied row by row, unless their rows follow each other: blocks would not fill.
 constexpr std::int64_t kNarrow = 4;
 
 using Axis = WalkAxis;
@@ -106,7 +106,7 @@ microkernels::Transpose2d<T> block_transpose(const TransposeTable& table) {
 template <class T>
 void copy_planes(const RunContext& run, Axes axes, std::size_t d, const T* from, T* to, const TransposeTable& table) {
   const Axis rows = axes.back(), cols = axes[d];
-  const std::int64_t tile_c = std::min<std::int64_t>(cols.n, 64);
+  const std::int64_t tile_c = std::min<std::int64_t>(cols.n, rows.n < kNarrow ? 4096 : 64);
   const std::int64_t tile_r = std::min(rows.n, std::max<std::int64_t>(64, 16384 / tile_c));
   // Outer axes, then the tiles along columns and rows, whose strides step by whole tiles.
   axes[d] = {ceil_div(cols.n, tile_c), 0, 0};
@@ -139,8 +139,9 @@ void copy_elements_of(const RunContext& run, const Axes& axes, const T* from, T*
   if constexpr (sizeof(T) <= 8 && std::is_integral_v<T>) {
     if (table && axes.size() > 1 && axes.back().to == 1 && axes.back().from > 1) {
       for (std::size_t d = 0; d + 1 < axes.size(); ++d) {
-        if (axes[d].from == 1 && axes[d].to > 0 && axes[d].n >= kNarrow && axes.back().n >= kNarrow)
-          return copy_planes(run, axes, d, from, to, *table);
+        const bool wide = axes[d].n >= kNarrow && axes.back().n >= kNarrow;
+        const bool close = axes[d].to == axes.back().n || axes.back().from == axes[d].n;
+        if (axes[d].from == 1 && axes[d].to > 0 && (wide || close)) return copy_planes(run, axes, d, from, to, *table);
       }
     }
   }

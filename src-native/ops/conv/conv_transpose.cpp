@@ -192,7 +192,8 @@ class ConvTranspose final : public kernel::Kernel {
     }
     const Tensor y = ctx.output(0, p.out);
     if (y.numel() == 0) return;
-    if (forward_ && x.numel() > 0) {
+    if (x.numel() == 0) return fill_with_bias(ctx, p, bias, y);  // weights that were packed are not there
+    if (forward_) {
       return forward_->run(ctx, p.shape, p.images, x.data<float>(), bias == nullptr ? nullptr : bias->data<float>(),
                            y.mutable_data<float>());
     }
@@ -215,6 +216,18 @@ class ConvTranspose final : public kernel::Kernel {
 
  private:
   static std::size_t image_size(const ConvShape& s) { return s.in_d * s.in_h * s.in_w; }
+
+  /// What an empty X gives.
+  void fill_with_bias(KernelContext& ctx, const Problem& p, const Tensor* bias, const Tensor& y) const {
+    dispatch_reals(y.dtype(), "ConvTranspose", [&]<class T>(tensor::TypeTag<T>) {
+      const RealInput<T> add(ctx, kernels_, bias);
+      const RealOutput<T> out(ctx, kernels_, y);
+      const std::size_t plane = image_size(p.shape), channels = size(p.out_channels);
+      for (std::size_t i = 0; i < size(p.images) * channels; ++i)
+        std::fill_n(out + i * plane, plane, add ? add.data()[i % channels] : T(0));
+      out.store();
+    });
+  }
 
   /// One image and group: columns = W' * X, added up where they overlap.
   void spread(KernelContext& ctx, const ConvShape& s, const float* x, const float* w, const float* bias,

@@ -9,6 +9,7 @@
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
+#include "microkernels/transforms/transpose.h"
 #include "ops/math/reduction_tiles.h"
 
 namespace infernode::ops {
@@ -23,6 +24,8 @@ using tensor::Tensor;
 
 constexpr std::int64_t kRowBlock = 1 << 15;  ///< longer rows are reduced in blocks of this many elements
 constexpr std::int64_t kBlockRows = 1024;    ///< rows of one block of tall columns
+constexpr std::size_t kShortRow = 16;        ///< elements of rows that are turned, kShortRows at a time
+constexpr std::size_t kShortRows = 128;
 
 ReduceOp first_pass(ReduceKind kind) {
   switch (kind) {
@@ -45,9 +48,11 @@ ReduceOp first_pass(ReduceKind kind) {
 /// The operation that joins results of the first pass over parts.
 ReduceOp joining(ReduceOp op) { return op == ReduceOp::kSumAbs || op == ReduceOp::kSumSquare ? ReduceOp::kSum : op; }
 
-void finish(ReduceKind kind, float* y, std::int64_t n, std::int64_t count) {
+void finish(const microkernels::KernelSet& kernels, ReduceKind kind, float* y, std::int64_t n, std::int64_t count) {
   if (kind == ReduceKind::Mean) {
-    for (std::int64_t i = 0; i < n; ++i) y[i] /= static_cast<float>(count);
+    const auto divisor = static_cast<float>(count);
+    kernels.elementwise.vector_scalar[static_cast<std::size_t>(microkernels::BinaryOp::kDiv)](
+        y, &divisor, y, static_cast<std::size_t>(n));
   } else if (kind == ReduceKind::L2) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = std::sqrt(y[i]);
   } else if (kind == ReduceKind::LogSum) {
@@ -55,9 +60,30 @@ void finish(ReduceKind kind, float* y, std::int64_t n, std::int64_t count) {
   }
 }
 
+/// Rows of few elements, turned: their elements are then reduced side by side.
+void reduce_short_rows(const RunContext& run, const microkernels::KernelSet& kernels, ReduceOp op,
+                       const ReduceLayout& l, const float* x, float* y) {
+  const auto columns = kernels.reduce.columns[static_cast<std::size_t>(op)];
+  const auto n = static_cast<std::size_t>(l.reduced), rows = static_cast<std::size_t>(l.outer);
+  const std::size_t tiles = ceil_div(rows, kShortRows);
+  run.parallel_for(tiles, 0.3 * static_cast<double>(kShortRows * n),
+                   [&](std::size_t begin, std::size_t end, std::size_t) {
+                     std::array<float, kShortRows * kShortRow> turned;
+                     for (std::size_t r = begin * kShortRows; r < std::min(end * kShortRows, rows); r += kShortRows) {
+                       const std::size_t count = std::min(kShortRows, rows - r);
+                       kernels.transpose.bytes4(reinterpret_cast<const std::uint32_t*>(x + r * n), n,
+                                                reinterpret_cast<std::uint32_t*>(turned.data()), count, count, n);
+                       columns(turned.data(), n, count, count, y + r);
+                     }
+                   });
+}
+
 /// Rows are reduced block by block, then the blocks' results: the same cuts whatever the number of threads.
-void reduce_rows(const RunContext& run, const ReduceTable& table, ReduceOp op, const ReduceLayout& l, const float* x,
-                 float* y) {
+void reduce_rows(const RunContext& run, const microkernels::KernelSet& kernels, ReduceOp op, const ReduceLayout& l,
+                 const float* x, float* y) {
+  if (l.reduced >= 2 && l.reduced <= static_cast<std::int64_t>(kShortRow) && l.outer >= 16)
+    return reduce_short_rows(run, kernels, op, l, x, y);
+  const ReduceTable& table = kernels.reduce;
   const auto reduce_row = table.row[static_cast<std::size_t>(op)];
   if (l.reduced <= kRowBlock) {
     run.parallel_for(static_cast<std::size_t>(l.outer), 5.0 + 0.1 * static_cast<double>(l.reduced),
@@ -89,8 +115,9 @@ void columns_pass(const RunContext& run, const ReduceTable& table, ReduceOp op, 
   });
 }
 
-void reduce_columns(const RunContext& run, const ReduceTable& table, ReduceOp op, const ReduceLayout& l, const float* x,
-                    float* y) {
+void reduce_columns(const RunContext& run, const microkernels::KernelSet& kernels, ReduceOp op, const ReduceLayout& l,
+                    const float* x, float* y) {
+  const ReduceTable& table = kernels.reduce;
   if (l.outer != 1 || l.inner > 4 * kReduceColumns || l.reduced < 4 * kBlockRows) {
     return columns_pass(run, table, op, l, x, y);
   }
@@ -161,7 +188,7 @@ void log_sum_exp(const RunContext& run, const microkernels::KernelSet& kernels, 
 }
 
 /// Reduces runs of neighbouring axes, the innermost first, each over the results of the one before.
-void reduce_runs(const RunContext& run, const ReduceTable& table, ReduceOp op, Shape dims,
+void reduce_runs(const RunContext& run, const microkernels::KernelSet& kernels, ReduceOp op, Shape dims,
                  std::span<const std::int64_t> axes, const float* x, float* y) {
   std::vector<bool> left(dims.rank());
   for (const std::int64_t axis : axes) left[static_cast<std::size_t>(axis)] = true;
@@ -183,7 +210,7 @@ void reduce_runs(const RunContext& run, const ReduceTable& table, ReduceOp op, S
       next.resize(static_cast<std::size_t>(part.outer * part.inner));
       to = next.data();
     }
-    (part.inner == 1 ? reduce_rows : reduce_columns)(run, table, op, part, x, to);
+    (part.inner == 1 ? reduce_rows : reduce_columns)(run, kernels, op, part, x, to);
     for (std::size_t i = begin; i < end; ++i) dims[i] = 1;
     current.swap(next);
     x = current.data();
@@ -201,11 +228,11 @@ void reduce_float(const RunContext& run, const microkernels::KernelSet& kernels,
   const ReduceOp op = first_pass(kind);
   const auto* x = in.data<float>();
   if (layout.gather) {
-    reduce_runs(run, table, op, in.shape(), axes, x, y);
+    reduce_runs(run, kernels, op, in.shape(), axes, x, y);
   } else {
-    (layout.inner == 1 ? reduce_rows : reduce_columns)(run, table, op, layout, x, y);
+    (layout.inner == 1 ? reduce_rows : reduce_columns)(run, kernels, op, layout, x, y);
   }
-  finish(kind, y, layout.outer * layout.inner, layout.reduced);
+  finish(kernels, kind, y, layout.outer * layout.inner, layout.reduced);
 }
 
 }  // namespace

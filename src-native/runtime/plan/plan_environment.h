@@ -44,6 +44,7 @@ struct PlanEnvironment {
   bool lay_out_memory = true;  ///< one arena laid out by lifetimes where shapes are known
   bool keep_memory = true;     ///< frames keep their memory between runs
   ShapeCheck check_shapes = ShapeCheck::Off;
+  bool names_methods = false;  ///< steps name the method that their kernels are expected to take
   /// Asked at each node whether to go on, and for threads to make kernels on; the plan does not keep it.
   const kernel::RunContext* load = nullptr;
   /// Hears how many steps of how many have their kernels, one call at a time; null: nobody does. Not of bodies, and the

@@ -187,6 +187,10 @@ void StepBuilder::make_kernel(Step& step, const graph::Node& node, const kernel:
   }
   NodeKernelInfo info(graph_, node, *schema, environment_, releases_,
                       step.method ? std::string_view(step.method->method) : std::string_view());
+  if (environment_.names_methods && !step.method && step.provider == nullptr && def->methods != nullptr) {
+    const std::vector<std::string> names = def->methods(info);
+    if (!names.empty()) step.method = {names.front(), MethodChoice::Source::kExpected};
+  }
   step.kernel = def->make(info);
   step.in_place = def->in_place;
   step.alias = def->alias;

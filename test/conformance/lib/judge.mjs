@@ -13,27 +13,31 @@ const isRefusal = (engine, error) =>
 
 /**
  * One case, start to end.
- * @returns {Promise<{ outcome: 'passed' | 'failed' | 'not implemented', reason?: string }>}
+ * @returns {Promise<{ outcome: 'passed' | 'failed' | 'not implemented', reason?: string, onDevice?: string[] }>}
+ *   onDevice: operators of the nodes that another provider than the CPU's has
  * @throws {EngineCrash} when the process ended
  */
-async function judge(process, item, { engine, session, timeout }) {
+async function judge(process, item, { engine, session, timeout, tolerances = {} }) {
   const tolerance = readTolerance(item);
+  const toleranceOf = (value) => tolerances[value?.type] ?? tolerance;
   let id;
+  let onDevice;
   try {
     const created = await process.create(join(item.folder, 'model.onnx'), session, timeout);
     id = created.id;
+    onDevice = created.placement?.filter(({ provider }) => provider !== 'cpu').map(({ opType }) => opType);
     for (const { inputs, outputs } of readDataSets(item)) {
       const answers = await process.run(id, inputs, undefined, timeout);
       for (const { name, value } of outputs) {
-        const wrong = difference(answers[name], value, tolerance, item.random, name);
-        if (wrong) return { outcome: 'failed', reason: `wrong answer:${wrong}` };
+        const wrong = difference(answers[name], value, toleranceOf(value), item.random, name);
+        if (wrong) return { outcome: 'failed', onDevice, reason: `wrong answer:${wrong}` };
       }
     }
-    return { outcome: 'passed' };
+    return { outcome: 'passed', onDevice };
   } catch (error) {
     if (error instanceof EngineCrash) throw error;
     if (isRefusal(engine, error)) return { outcome: 'not implemented', reason: error.message };
-    return { outcome: 'failed', reason: `${error.code ?? error.name}: ${error.message}` };
+    return { outcome: 'failed', onDevice, reason: `${error.code ?? error.name}: ${error.message}` };
   } finally {
     if (id !== undefined && process.alive) await process.release(id).catch(() => {});
   }
@@ -43,17 +47,25 @@ async function judge(process, item, { engine, session, timeout }) {
  * Judges all cases on `jobs` processes at once; a crash fails the case it happens in and costs no other.
  * @param {import('./suite.mjs').Case[]} cases
  * @param {{ engine: string, session?: object, env?: Record<string, string>, jobs?: number, timeout?: number,
- *   onResult?: (result: object) => void }} options `timeout` in milliseconds a step
+ *   onResult?: (result: object) => void, begin?: (process: EngineProcess) => Promise<unknown>,
+ *   tolerances?: Record<string, { rtol: number, atol: number }> }} options `timeout` in milliseconds a step; `begin` is
+ *   done in each process before its first case; `tolerances`, by element type, in place of the cases' own
  */
-export async function judgeAll(cases, { engine, session = {}, env = {}, jobs = 2, timeout = 120_000, onResult }) {
+export async function judgeAll(
+  cases,
+  { engine, session = {}, env = {}, jobs = 2, timeout = 120_000, onResult, begin = async () => {}, tolerances = {} },
+) {
   const queue = [...cases];
   const results = [];
   async function work() {
     let process;
     for (let item = queue.shift(); item; item = queue.shift()) {
-      if (!process?.alive) process = await EngineProcess.start(engine, env);
+      if (!process?.alive) {
+        process = await EngineProcess.start(engine, env);
+        await begin(process);
+      }
       const started = performance.now();
-      const verdict = await judge(process, item, { engine, session, timeout }).catch((error) => ({
+      const verdict = await judge(process, item, { engine, session, timeout, tolerances }).catch((error) => ({
         outcome: 'failed',
         reason: `crash: ${error.message}`,
       }));

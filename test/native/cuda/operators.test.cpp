@@ -30,6 +30,16 @@ TEST_CASE("functions of two numbers broadcast") {
               {Tensor::of<std::int64_t>({6}, {1, -2, 3, 4, 5, 6}), Tensor::of<std::int64_t>({1}, {7})});
 }
 
+TEST_CASE("before version 7 operands broadcast along an axis, on the CPU") {
+  const OnDouble undo;
+  const char* text = "(float[2,3] x, float[2] z) => (y) { y = Add<broadcast=1, axis=0>(x, z) }";
+  const auto session = open(text, on_cuda(), 6);
+  CHECK(nodes_on_device(*session) == 0);
+  const std::vector<Value> inputs{numbers({2, 3}), numbers({2}, 2)};
+  const Tensor x = run(*session, inputs)[0].tensor();
+  CHECK(x.data<float>()[2] == inputs[0].tensor().data<float>()[2] + inputs[1].tensor().data<float>()[0]);
+}
+
 TEST_CASE("comparisons, choices and conversions") {
   const OnDouble undo;
   same_as_cpu("(float[2,3] x, float[3] z) => (y) { c = Less(x, z)  n = Not(c)  y = Where(n, x, z) }",
@@ -88,6 +98,20 @@ TEST_CASE("rows are normalized, reduced and summed up") {
     same_as_cpu(cat("(float16[3,", c, "] x, float16[", c, "] s) => (y) { y = LayerNormalization(x, s) }"),
                 {numbers<Float16>({3, columns}), numbers<Float16>({columns}, 2)}, 4e-3);
   }
+}
+
+TEST_CASE("what broadcasts into products and rows is repeated") {
+  const OnDouble undo;
+  const auto gemm = [](const char* c) {
+    return cat("(float[9,21] a, float[21,34] b, float[", c, "] c) => (y) { y = Gemm<alpha=0.5, beta=1.5>(a, b, c) }");
+  };
+  const Value a = numbers({9, 21}), b = numbers({21, 34}, 2);
+  same_as_cpu(gemm("34"), {a, b, numbers({34}, 3)}, 1e-4);
+  same_as_cpu(gemm("9,1"), {a, b, numbers({9, 1}, 3)}, 1e-4);
+  same_as_cpu("(float[2,3,8] x, float[3,1] s) => (y) { y = LayerNormalization<axis=1>(x, s) }",
+              {numbers({2, 3, 8}), numbers({3, 1}, 2)}, 1e-4);
+  same_as_cpu("(float[2,5] x) => (y) <int64[0] axes = {}> { y = ReduceSumSquare<noop_with_empty_axes=1>(x, axes) }",
+              {numbers({2, 5})}, 1e-5, 18);
 }
 
 TEST_CASE("running sums") {
@@ -161,7 +185,7 @@ TEST_CASE("attention joins the keys of a decoder's cache") {
   same_as_cpu(step("float"), inputs([](const auto& shape, unsigned seed) { return numbers(shape, seed); }), 1e-4);
   CHECK(kernels_of(step("float16"), inputs([](const auto& shape, unsigned seed) {
                      return numbers<Float16>(shape, seed);
-                   })) == "attention_join_f16_64_16x128 ");
+                   })) == "attention_few_f16_64 ");
 }
 
 TEST_CASE("images are pooled with channels last") {

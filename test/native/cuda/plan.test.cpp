@@ -117,7 +117,8 @@ TEST_CASE("a session outlives a lack of memory") {
   cuda_double::state().most_bytes = cuda_double::state().bytes + 1000;
   const Error error = error_of([&] { run(*s, {numbers({100000})}); });
   CHECK(error.code() == ErrorCode::OutOfMemory);
-  CHECK(has(error.message(), "Double GPU is out of memory"));
+  CHECK(has(error.message(), "Double GPU is out of memory (allocating "));
+  CHECK(has(error.message(), "while running CopyToDevice node. Name:'x_on_cuda_copy'"));
   cuda_double::state().most_bytes = SIZE_MAX;
   CHECK(run(*s, {numbers({100000})}).size() == 1);
 }

@@ -62,6 +62,17 @@ TEST_CASE("measured methods give the answers of those that the model chooses, an
   }
 }
 
+TEST_CASE("a profile from the load on names the methods that the model expects to be the quickest") {
+  const TemporaryFolder folder;
+  for (const passes::Level level : {passes::Level::Basic, passes::Level::All}) {
+    const auto session = open(model("20,20"), {.level = level, .profiling = true, .profile_prefix = folder / "trace"});
+    run(*session, inputs());
+    const std::string json = session->end_profiling().json;
+    CHECK(count(json, "\"expected_method\":\"") == 2);
+    CHECK(count(json, "\"method") == 0);
+  }
+}
+
 TEST_CASE("sizes that are not known leave the choice to the model") {
   const TemporaryFolder folder;
   SessionOptions options{.profile_prefix = folder / "trace", .tuning = Tuning::kMeasure};

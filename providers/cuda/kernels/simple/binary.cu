@@ -11,7 +11,8 @@ __device__ __noinline__ float slow_binary(BinaryOp op, float x, float y) {
       return y == 2.0f ? x * x : powf(x, y);
     case BinaryOp::mod: {
       const float rest = fmodf(x, y);
-      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+      if (rest == 0) return copysignf(0.0f, y);
+      return (rest < 0) != (y < 0) ? rest + y : rest;
     }
     case BinaryOp::fmod:
       return fmodf(x, y);

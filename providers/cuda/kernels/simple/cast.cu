@@ -67,8 +67,27 @@ __device__ __forceinline__ float single(const Any& x) {
   if (!x.integer) return static_cast<float>(x.real);
   return x.is_unsigned ? static_cast<float>(static_cast<unsigned long long>(x.whole)) : static_cast<float>(x.whole);
 }
+/// What lies beyond the 64-bit integers is the nearest of them, NaN the lowest.
 __device__ __forceinline__ long long whole(const Any& x) {
-  return x.integer ? x.whole : static_cast<long long>(x.real);
+  constexpr double kBeyond = 9223372036854775808.0;
+  constexpr long long kLowest = -0x7fffffffffffffff - 1;
+  if (x.integer) return x.whole;
+  if (x.real >= kBeyond) return 0x7fffffffffffffff;
+  return x.real >= -kBeyond ? static_cast<long long>(x.real) : kLowest;
+}
+/// The same among those of 32 bits.
+__device__ __forceinline__ int whole_32(const Any& x) {
+  constexpr double kBeyond = 2147483648.0;
+  constexpr int kLowest = -0x7fffffff - 1;
+  if (x.integer) return static_cast<int>(x.whole);
+  if (x.real >= kBeyond) return 0x7fffffff;
+  return x.real >= -kBeyond ? static_cast<int>(x.real) : kLowest;
+}
+/// Positive ones have a bit more.
+__device__ __forceinline__ unsigned long long unsigned_whole(const Any& x) {
+  constexpr double kSigned = 9223372036854775808.0;
+  if (x.integer || !(x.real >= kSigned)) return static_cast<unsigned long long>(whole(x));
+  return x.real >= 2 * kSigned ? ~0ULL : static_cast<unsigned long long>(x.real);
 }
 
 __device__ void store(const CastParams& p, std::int64_t i, const Any& x) {
@@ -84,14 +103,13 @@ __device__ void store(const CastParams& p, std::int64_t i, const Any& x) {
     case Number::i64:
       return put(p.out, i, whole(x));
     case Number::i32:
-      return put(p.out, i, static_cast<int>(whole(x)));
+      return put(p.out, i, whole_32(x));
     case Number::i16:
       return put(p.out, i, static_cast<short>(whole(x)));
     case Number::i8:
       return put(p.out, i, static_cast<signed char>(whole(x)));
     case Number::u64:
-      return put(p.out, i,
-                 x.integer ? static_cast<unsigned long long>(x.whole) : static_cast<unsigned long long>(x.real));
+      return put(p.out, i, unsigned_whole(x));
     case Number::u32:
       return put(p.out, i, static_cast<unsigned>(whole(x)));
     case Number::u16:

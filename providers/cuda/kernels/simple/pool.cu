@@ -7,6 +7,22 @@ namespace infernode::cuda {
 
 constexpr int kPack = 8;
 
+/// The taps of a window, which begins at `first`, that lie within [0, size): [begin, end).
+struct Taps {
+  int begin, end;
+  __device__ __forceinline__ Taps(int first, int taps, int dilation, int size)
+      : begin(first < 0 ? (dilation - 1 - first) / dilation : 0),
+        end(first < size ? min(taps, (size - first + dilation - 1) / dilation) : 0) {}
+};
+
+/// NaN is larger than all numbers.
+__device__ __forceinline__ float larger(float x, float y) { return x != x || x > y ? x : y; }
+__device__ __forceinline__ float warp_largest(float x) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) x = larger(x, __shfl_xor_sync(~0u, x, step));
+  return x;
+}
+
 template <class T>
 __device__ __forceinline__ void pool(const PoolParams& p) {
   const std::int64_t thread = blockIdx.x * std::int64_t{256} + threadIdx.x;
@@ -22,27 +38,24 @@ __device__ __forceinline__ void pool(const PoolParams& p) {
 #pragma unroll
   for (int j = 0; j < kPack; ++j) sum[j] = p.average ? 0.0f : -INFINITY;
   int inside = 0;
-  for (int i = 0; i < p.kernel_h; ++i) {
+  const Taps rows(top, p.kernel_h, p.dilation_h, p.in_h), columns(left, p.kernel_w, p.dilation_w, p.in_w);
+  for (int i = rows.begin; i < rows.end; ++i) {
     const int row = top + i * p.dilation_h;
-    if (row < 0 || row >= p.in_h) continue;
-    for (int j = 0; j < p.kernel_w; ++j) {
+    for (int j = columns.begin; j < columns.end; ++j) {
       const int column = left + j * p.dilation_w;
-      if (column < 0 || column >= p.in_w) continue;
       ++inside;
       const T* from = reinterpret_cast<const T*>(p.in) + (image + row * p.in_w + column) * p.in_pitch + channel;
       const auto all = *reinterpret_cast<const Pack<T, kPack>*>(from);
 #pragma unroll
       for (int c = 0; c < kPack; ++c) {
         const float v = to_float(all.of[c]);
-        sum[c] = p.average ? sum[c] + v : v != v || v > sum[c] ? v : sum[c];
+        sum[c] = p.average ? sum[c] + v : larger(v, sum[c]);
       }
     }
   }
   if (p.count_padding) {  // what lies in the padded image
     const auto span = [](int first, int taps, int dilation, int size, int pad_end) {
-      int n = 0;
-      for (int i = 0; i < taps; ++i) n += first + i * dilation < size + pad_end;
-      return n;
+      return Taps(first, taps, dilation, size + pad_end).end;
     };
     inside = span(top, p.kernel_h, p.dilation_h, p.in_h, p.pad_end_h) *
              span(left, p.kernel_w, p.dilation_w, p.in_w, p.pad_end_w);
@@ -67,11 +80,11 @@ __device__ __forceinline__ void global_pool(const GlobalPoolParams& p) {
     const auto all = *reinterpret_cast<const Pack<T, kPack>*>(in + i * p.in_pitch);
 #pragma unroll
     for (int j = 0; j < kPack; ++j)
-      sum[j] = p.average ? sum[j] + to_float(all.of[j]) : fmaxf(sum[j], to_float(all.of[j]));
+      sum[j] = p.average ? sum[j] + to_float(all.of[j]) : larger(to_float(all.of[j]), sum[j]);
   }
 #pragma unroll
   for (int j = 0; j < kPack; ++j) {
-    sum[j] = p.average ? warp_sum(sum[j]) : warp_max(sum[j]);
+    sum[j] = p.average ? warp_sum(sum[j]) : warp_largest(sum[j]);
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32][j] = sum[j];
   }
   __syncthreads();
@@ -79,7 +92,7 @@ __device__ __forceinline__ void global_pool(const GlobalPoolParams& p) {
   float total = parts[0][threadIdx.x];
   for (int w = 1; w < 8; ++w) {
     const float other = parts[w][threadIdx.x];
-    total = p.average ? total + other : fmaxf(total, other);
+    total = p.average ? total + other : larger(total, other);
   }
   T* out = reinterpret_cast<T*>(p.out) + blockIdx.y * p.out_pitch + channel;
   out[threadIdx.x] = from_float<T>(p.average ? total / p.pixels : total);

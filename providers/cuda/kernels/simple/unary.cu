@@ -7,6 +7,9 @@ __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-
 
 __device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x))); }
 
+/// NaN stays NaN.
+__device__ __forceinline__ float clamped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+
 /// One copy of all of them: what calls it waits for memory anyway.
 __device__ __noinline__ float unary(UnaryOp op, float x, float a, float b) {
   switch (op) {
@@ -51,7 +54,7 @@ __device__ __noinline__ float unary(UnaryOp op, float x, float a, float b) {
     case UnaryOp::softplus:
       return softplus(x);
     case UnaryOp::softsign:
-      return x / (1.0f + fabsf(x));
+      return isinf(x) ? copysignf(1.0f, x) : x / (1.0f + fabsf(x));
     case UnaryOp::gelu:
       return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
     case UnaryOp::gelu_tanh:
@@ -61,9 +64,9 @@ __device__ __noinline__ float unary(UnaryOp op, float x, float a, float b) {
     case UnaryOp::silu:
       return x * sigmoid(x);
     case UnaryOp::hard_sigmoid:
-      return fminf(fmaxf(a * x + b, 0.0f), 1.0f);
+      return clamped(a * x + b, 0.0f, 1.0f);
     case UnaryOp::hard_swish:
-      return x * fminf(fmaxf(x / 6.0f + 0.5f, 0.0f), 1.0f);
+      return x * clamped(x / 6.0f + 0.5f, 0.0f, 1.0f);
     case UnaryOp::leaky_relu:
       return x < 0 ? a * x : x;
     case UnaryOp::elu:
@@ -71,7 +74,7 @@ __device__ __noinline__ float unary(UnaryOp op, float x, float a, float b) {
     case UnaryOp::selu:
       return b * (x > 0 ? x : a * expm1f(x));
     case UnaryOp::celu:
-      return fmaxf(x, 0.0f) + fminf(a * expm1f(x / a), 0.0f);
+      return x != x ? x : fmaxf(x, 0.0f) + fminf(a * expm1f(x / a), 0.0f);
     case UnaryOp::clip:
       return x != x ? x : fminf(fmaxf(x, a), b);
     case UnaryOp::mish:

@@ -99,6 +99,22 @@ TEST_CASE("reductions of long rows and wide columns agree with their definition"
   }
 }
 
+TEST_CASE("reductions of many short rows agree with their definition") {
+  for (const Operation& op : operations()) {
+    CAPTURE(op.name);
+    for (const std::int64_t n : {2, 3, 8, 15, 16, 17}) {
+      Tensor x = noise({131, n}, 0.25f);
+      for (float& v : x.mutable_span<float>()) v += 0.75f;
+      check_reduction(x, {1}, op, 1e-4);
+    }
+  }
+  std::vector<double> rows(300, 1), greatest(100, 1);
+  rows[3 * 40 + 1] = greatest[40] = static_cast<double>(kNaN);
+  rows[3 * 99 + 2] = greatest[99] = static_cast<double>(kInf);
+  check_op("(float[A,B] X) => (float[A] Y) { Y = ReduceMax<axes=[1], keepdims=0>(X) }", 13,
+           {tensor_as(DType::Float32, {100, 3}, rows)}, {tensor_as(DType::Float32, {100}, greatest)});
+}
+
 TEST_CASE("reductions take axes as an input and treat their absence") {
   const Tensor x = f32({2, 2}, {1, 2, 3, 4});
   check_op("(float[A,B] X, int64[1] a) => (float[C,D] Y) { Y = ReduceSum(X, a) }", 13, {x, i64({1}, {-1})},

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -100,7 +103,26 @@ std::vector<double> definition(const ConvProblem& p, const Tensor& x, const Tens
   return y;
 }
 
-void check_planar(const Case& c, CpuRung rung) {
+/// What a case convolves, and what comes of it.
+struct Convolution {
+  Convolution(const Case& c, CpuRung rung);
+
+  /// Compares what the method `name` made.
+  void check(const float* y) const {
+    double most = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      most = std::max(most, std::abs(expected[i] - static_cast<double>(y[i])));
+    CHECK(most < 2e-6 * std::sqrt(static_cast<double>(problem.shape.depth())) * 30);
+  }
+
+  Shape x_shape, w_shape;
+  Tensor x, w, bias, residual;
+  std::unique_ptr<Node> info;
+  ConvProblem problem;
+  std::vector<double> expected;
+};
+
+Convolution::Convolution(const Case& c, CpuRung rung) : x_shape{1, c.in}, w_shape{c.out, c.in / c.groups} {
   graph::Node node;
   node.op_type = "Conv";
   node.inputs = {0, 1, 2};
@@ -110,15 +132,31 @@ void check_planar(const Case& c, CpuRung rung) {
   node.attributes.set("strides", c.strides);
   node.attributes.set("dilations", c.dilations);
   node.attributes.set("pads", c.pads);
-  Shape x_shape{1, c.in}, w_shape{c.out, c.in / c.groups};
   for (const std::int64_t length : c.size) x_shape.push_back(length);
   for (const std::int64_t length : c.kernel) w_shape.push_back(length);
-  const Tensor x = noise(x_shape), w = noise(w_shape, 1.0f, 2), bias = noise({c.out}, 1.0f, 3);
-  Node info(node, x_shape, w, rung);
-  const ConvProblem problem = plan_conv(Window(node.attributes), c.groups, x_shape, w_shape);
-  const Tensor residual = noise(problem.out, 1.0f, 4);
-  const std::vector<double> expected = definition(problem, x, w, bias, c.residual ? &residual : nullptr);
-  const std::optional<ConvSite> site = conv_site(info);
+  x = noise(x_shape);
+  w = noise(w_shape, 1.0f, 2);
+  bias = noise({c.out}, 1.0f, 3);
+  info = std::make_unique<Node>(node, x_shape, w, rung);
+  problem = plan_conv(Window(node.attributes), c.groups, x_shape, w_shape);
+  if (c.residual) residual = noise(problem.out, 1.0f, 4);
+  expected = definition(problem, x, w, bias, c.residual ? &residual : nullptr);
+}
+
+/// Calls each(context) with what a kernel runs in.
+template <class Run>
+void in_context(Run run_it) {
+  kernel::RunContext run;
+  run.allocator = &tensor::host_allocator();
+  NoOutputs sink;
+  kernel::KernelContext ctx(run, {}, {}, {}, {}, {}, sink);
+  run_it(ctx);
+}
+
+using Names = std::set<std::string, std::less<>>;
+
+void check_planar(const Convolution& conv, Names& reached) {
+  const std::optional<ConvSite> site = conv_site(*conv.info);
   REQUIRE(site);
   CHECK(site->certain);
   const std::vector<ConvChoice> choices = conv_choices(*site, ConvLayout::Planar);
@@ -128,21 +166,70 @@ void check_planar(const Case& c, CpuRung rung) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     CAPTURE(names[i]);
     CHECK(names[i].starts_with(choices[i].method->name));
-    info.chosen = names[i];
-    const std::unique_ptr<ConvRunner> runner = make_conv(info);
-    Tensor y = Tensor::make(DType::Float32, problem.out, tensor::host_allocator());
-    kernel::RunContext run;
-    run.allocator = &tensor::host_allocator();
-    NoOutputs sink;
-    kernel::KernelContext ctx(run, {}, {}, {}, {}, {}, sink);
-    runner->run(ctx, problem,
-                {x.data<float>(), w.data<float>(), bias.data<float>(), c.residual ? residual.data<float>() : nullptr,
-                 y.mutable_data<float>()},
-                {});
-    double most = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      most = std::max(most, std::abs(expected[i] - static_cast<double>(y.data<float>()[i])));
-    CHECK(most < 2e-6 * std::sqrt(static_cast<double>(problem.shape.depth())) * 30);
+    reached.insert(choices[i].method->name);
+    conv.info->chosen = names[i];
+    const std::unique_ptr<ConvRunner> runner = make_conv(*conv.info);
+    Tensor y = Tensor::make(DType::Float32, conv.problem.out, tensor::host_allocator());
+    const ConvOperands operands{conv.x.data<float>(), conv.w.data<float>(), conv.bias.data<float>(),
+                                conv.residual.numel() > 1 ? conv.residual.data<float>() : nullptr,
+                                y.mutable_data<float>()};
+    in_context([&](kernel::KernelContext& ctx) { runner->run(ctx, conv.problem, operands, {}); });
+    conv.check(y.data<float>());
+  }
+}
+
+constexpr auto kBlock = static_cast<std::int64_t>(microkernels::kChannelBlock);
+
+/// The same numbers with channels in blocks, those that are missing zero.
+Tensor in_blocks(const Tensor& planes) {
+  const Shape& s = planes.shape();
+  const std::int64_t places = s[2] * s[3], blocks = (s[1] + kBlock - 1) / kBlock;
+  Tensor out = Tensor::make(DType::Float32, {s[0], blocks, s[2], s[3], kBlock}, tensor::host_allocator());
+  for (std::int64_t c = 0; c < blocks * kBlock; ++c) {
+    for (std::int64_t i = 0; i < places; ++i)
+      out.mutable_data<float>()[(c / kBlock * places + i) * kBlock + c % kBlock] =
+          c < s[1] ? planes.data<float>()[c * places + i] : 0.0f;
+  }
+  return out;
+}
+
+std::vector<float> out_of_blocks(const Tensor& blocks, std::int64_t channels) {
+  const std::int64_t places = blocks.shape()[2] * blocks.shape()[3];
+  std::vector<float> planes(static_cast<std::size_t>(channels * places));
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t i = 0; i < places; ++i)
+      planes[static_cast<std::size_t>(c * places + i)] =
+          blocks.data<float>()[(c / kBlock * places + i) * kBlock + c % kBlock];
+  }
+  return planes;
+}
+
+void check_blocked(const Convolution& conv, Names& reached) {
+  if (conv.x_shape.rank() != 4) return;
+  const std::int64_t channels = conv.problem.out[1];
+  std::vector<float> bias(conv.bias.data<float>(), conv.bias.data<float>() + channels);
+  bias.resize(static_cast<std::size_t>((channels + kBlock - 1) / kBlock * kBlock));
+  for (const bool planes : {false, true}) {
+    ConvSite site = *conv_site(*conv.info);
+    site.planes = planes;
+    for (const ConvChoice& choice : conv_choices(site, ConvLayout::Blocked)) {
+      CAPTURE(choice.method->name);
+      CAPTURE(planes);
+      reached.insert(choice.method->name);
+      site.rung = choice.rung;
+      const std::unique_ptr<BlockedRunner> runner = choice.method->make_blocked(*conv.info, site);
+      const Tensor x = planes ? conv.x : in_blocks(conv.x);
+      const Tensor residual = conv.residual.numel() > 1 ? in_blocks(conv.residual) : Tensor();
+      const Tensor y = in_blocks(noise(conv.problem.out, 1.0f, 9));
+      microkernels::BlockedConvArgs args;
+      args.shape = conv.problem.shape;
+      args.planar = planes;
+      args.bias = bias.data();
+      in_context([&](kernel::KernelContext& ctx) {
+        runner->run(ctx, conv.problem, args, x, conv.w, residual.numel() > 1 ? &residual : nullptr, y);
+      });
+      conv.check(out_of_blocks(y, channels).data());
+    }
   }
 }
 
@@ -168,6 +255,11 @@ TEST_CASE("every method computes the convolution") {
       {18, 18, 18, {40, 21}, {9, 9}, {2, 2}, {1, 1}, {4, 4, 4, 4}},
       {18, 18, 18, {21, 40}, {9, 9}, {1, 1}, {1, 1}, {4, 4, 4, 4}, true},
       {18, 18, 18, {21, 40}, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}},
+      {18, 18, 18, {14, 40}, {3, 3}, {1, 1}, {3, 3}, {3, 3, 3, 3}},
+      {18, 18, 18, {14, 40}, {3, 3}, {2, 2}, {3, 3}, {3, 3, 3, 3}, true},
+      {18, 18, 18, {14, 15}, {3, 11}, {1, 1}, {1, 1}, {1, 5, 1, 5}},
+      {18, 18, 18, {14, 15}, {3, 11}, {3, 3}, {1, 1}, {1, 5, 1, 5}},
+      {3, 24, 1, {17, 19}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
       {8, 96, 8, {7, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},  // channels that make twelve
       {96, 8, 4, {14, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, true},
       {36, 24, 4, {13, 14}, {5, 5}, {3, 2}, {1, 1}, {2, 2, 2, 2}},
@@ -182,13 +274,21 @@ TEST_CASE("every method computes the convolution") {
       {32, 40, 1, {5, 6, 7}, {2, 2, 2}, {2, 1, 2}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
   };
   const CpuRung detected = cpu_rung();
+  Names reached;
   for (const CpuRung rung : {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Amx}) {
     if (rung > detected) continue;
     for (std::size_t i = 0; i < cases.size(); ++i) {
       CAPTURE(i);
       CAPTURE(to_string(rung));
-      check_planar(cases[i], rung);
+      const Convolution conv(cases[i], rung);
+      check_planar(conv, reached);
+      check_blocked(conv, reached);
     }
+  }
+  for (const ConvMethod& method : ConvMethods::all()) {
+    const std::string_view name = method.name;
+    if (name == "dft" || (name == "unit" && detected < CpuRung::Amx)) continue;  // conv.test.cpp has the weights of dft
+    CHECK_MESSAGE(reached.contains(name), "no case has a shape for ", name);
   }
 }
 

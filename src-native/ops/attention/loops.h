@@ -1,0 +1,186 @@
+#pragma once
+// Rows of scores and what is done to them, in float or double, by the loops of a set.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/half.h"
+#include "microkernels/attention/attention.h"
+#include "microkernels/elementwise/elementwise.h"
+#include "microkernels/gemm/gemm.h"
+#include "microkernels/kernel_set.h"
+#include "microkernels/reduce/reduce.h"
+#include "ops/math/softmax16.h"
+#include "tensor/tensor.h"
+
+namespace infernode::ops {
+
+template <class T>
+class AttentionLoops;
+
+template <>
+class AttentionLoops<float> {
+ public:
+  explicit AttentionLoops(const microkernels::KernelSet& kernels) : kernels_(kernels), gemm_(kernels.gemm) {}
+  std::size_t scratch_floats() const { return gemm_.scratch_floats; }
+  std::size_t tile_rows() const { return gemm_.mr; }
+  /// Whether products are of operands that are split into pieces first.
+  bool splits() const { return gemm_.splits; }
+  /// Elements of the form in which operands are kept that several blocks multiply by.
+  std::size_t packed_size(std::size_t n, std::size_t k) const {
+    return align_up(gemm_.operand.bytes(n, k), 64) / sizeof(float);
+  }
+  void pack(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b, float* out) const {
+    gemm_.operand.pack(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
+  }
+
+  /// Whether what is packed of `packed_k` rows serves for the first k of them.
+  bool takes_depth(std::size_t k, std::size_t packed_k) const {
+    return k % gemm_.operand.depth_unit == 0 || k == packed_k;
+  }
+
+  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, unless null, is b of `packed_n`
+  /// columns and `packed_k` rows packed.
+  void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
+                const float* b, std::size_t ldb, bool trans_b, const float* packed, std::size_t packed_n,
+                std::size_t packed_k, float* c, std::size_t ldc, float* scratch) const {
+    microkernels::GemmArgs args{
+        .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
+    args.b = b;
+    args.ldb = ldb;
+    args.trans_b = trans_b;
+    if (packed != nullptr) args.packed_b = gemm_.operand.packed(packed_n, packed_k, packed);
+    args.c = c;
+    args.ldc = ldc;
+    gemm_.gemm(args, {0, m, 0, n}, scratch);
+  }
+  /// Whether rows of scores may become powers of 16 bits, whose products are divided by their sums.
+  bool makes_powers() const { return kernels_.powers != nullptr; }
+  /// The same powers, in the first half of x.
+  float powers(float* x, std::size_t n, double scale) const {
+    return kernels_.powers->powers(x, reinterpret_cast<std::uint16_t*>(x), n, static_cast<float>(scale));
+  }
+  /// Powers in the first half of x become float32.
+  static void widen(float* x, std::size_t n) {
+    for (std::size_t i = n; i-- > 0;) {
+      std::uint16_t bits;
+      std::memcpy(&bits, reinterpret_cast<const std::uint16_t*>(x) + i, sizeof bits);
+      x[i] = static_cast<float>(BFloat16::from_bits(bits));
+    }
+  }
+  /// The sum of magnitudes: not finite where an element is not, or if they are very large.
+  float magnitude(const float* x, std::size_t n) const {
+    return kernels_.reduce.row[static_cast<std::size_t>(microkernels::ReduceOp::kSumAbs)](x, n);
+  }
+  /// c[m, n] = powers[m, k] * packed, the rows of powers `lda` floats apart.
+  void multiply_powers(std::size_t m, std::size_t n, std::size_t k, const float* powers, std::size_t lda,
+                       const float* packed, std::size_t packed_n, std::size_t packed_k, float* c, std::size_t ldc,
+                       float* scratch) const {
+    microkernels::GemmArgs args{.m = m, .n = n, .k = k, .a = powers, .lda = 2 * lda, .epilogue = {}};
+    args.a_type = microkernels::FloatType::kBf16;
+    args.packed_b = gemm_.operand.packed(packed_n, packed_k, packed);
+    args.c = c;
+    args.ldc = ldc;
+    gemm_.gemm(args, {0, m, 0, n}, scratch);
+  }
+  void scale(float* x, std::size_t n, double factor) const {
+    kernels_.elementwise[microkernels::UnaryOp::kAffine](x, x, n, static_cast<float>(factor), 0);
+  }
+  void divide(float* x, std::size_t n, double divisor) const {
+    const auto d = static_cast<float>(divisor);
+    kernels_.elementwise.vector_scalar[static_cast<std::size_t>(microkernels::BinaryOp::kDiv)](x, &d, x, n);
+  }
+  void tanh(float* x, std::size_t n) const { kernels_.elementwise[microkernels::UnaryOp::kTanh](x, x, n, 0, 0); }
+  /// x += mask where no element of the mask is -infinity (or NaN); else does nothing and returns false.
+  bool add_open(const float* mask, float* x, std::size_t n) const {
+    if (!(kernels_.reduce.row[static_cast<std::size_t>(microkernels::ReduceOp::kMin)](mask, n) >
+          -std::numeric_limits<float>::infinity()))
+      return false;
+    kernels_.elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)](x, mask, x, n);
+    return true;
+  }
+  /// Rounding to `type` at each step where it is a 16-bit one.
+  void softmax(tensor::DType type, float* x, std::size_t n) const {
+    if (type != tensor::DType::Float16 && type != tensor::DType::BFloat16) return kernels_.reduce.softmax(x, x, n);
+    const Softmax16 steps(kernels_, type);
+    steps.round(x, n);
+    steps(x, n);
+  }
+  /// x = exp(scale * (x - the greatest x)); returns their sum.
+  float exponentials(float* x, std::size_t n, double scale) const {
+    return kernels_.reduce.exponentials(x, x, n, static_cast<float>(scale));
+  }
+  void round(tensor::DType type, float* x, std::size_t n) const { Softmax16(kernels_, type).round(x, n); }
+
+ private:
+  const microkernels::KernelSet& kernels_;
+  const microkernels::GemmTable& gemm_;
+};
+
+template <>
+class AttentionLoops<double> {
+ public:
+  explicit AttentionLoops(const microkernels::KernelSet& kernels) : gemm_(kernels.gemm_float32) {}
+  static bool splits() { return false; }
+  std::size_t scratch_floats() const { return gemm_.scratch_floats; }
+  static std::size_t tile_rows() { return 1; }
+  static std::size_t packed_size(std::size_t, std::size_t) { return 0; }
+  static void pack(std::size_t, std::size_t, const double*, std::size_t, bool, double*) {}
+  static bool takes_depth(std::size_t, std::size_t) { return true; }
+
+  void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
+                const double* b, std::size_t ldb, bool trans_b, const double*, std::size_t, std::size_t, double* c,
+                std::size_t ldc, float* scratch) const {
+    gemm_.dgemm({.m = m,
+                 .n = n,
+                 .k = k,
+                 .alpha = alpha,
+                 .a = a,
+                 .lda = lda,
+                 .b = b,
+                 .ldb = ldb,
+                 .trans_b = trans_b,
+                 .c = c,
+                 .ldc = ldc},
+                {0, m, 0, n}, scratch);
+  }
+  static bool makes_powers() { return false; }
+  static float powers(double*, std::size_t, double) { return 0; }
+  static void widen(double*, std::size_t) {}
+  static double magnitude(const double* x, std::size_t n) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += std::abs(x[i]);
+    return sum;
+  }
+  static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t, const double*,
+                              std::size_t, std::size_t, double*, std::size_t, float*) {}
+  static void scale(double* x, std::size_t n, double factor) {
+    for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
+  }
+  static void divide(double* x, std::size_t n, double divisor) {
+    for (std::size_t i = 0; i < n; ++i) x[i] /= divisor;
+  }
+  static bool add_open(const double*, double*, std::size_t) { return false; }
+  static void tanh(double* x, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) x[i] = std::tanh(x[i]);
+  }
+  static double exponentials(double* x, std::size_t n, double scale) {
+    const double most = *std::max_element(x, x + n);
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      x[i] = std::exp(scale * (x[i] - most));
+      sum += x[i];
+    }
+    return sum;
+  }
+  static void softmax(tensor::DType, double* x, std::size_t n) { divide(x, n, exponentials(x, n, 1)); }
+  static void round(tensor::DType, double*, std::size_t) {}
+
+ private:
+  const microkernels::GemmTable& gemm_;
+};
+
+}  // namespace infernode::ops
