@@ -10,7 +10,8 @@ namespace infernode::onnx {
 class StructureBudget {
  public:
   /// What one of each takes at most at any time before a load has checked it, in bytes.
-  static constexpr std::size_t kNode = 900, kInput = 64, kValue = 480, kType = 160, kDim = 60, kUnknownDim = 300, kAttribute = 160;
+  static constexpr std::size_t kNode = 900, kInput = 64, kValue = 480, kType = 160, kDim = 60, kUnknownDim = 300,
+                               kAttribute = 160;
   static constexpr std::size_t kTensor = 900, kGraph = 720, kFunction = 720, kEntry = 200;
 
   explicit StructureBudget(std::size_t bytes) : left_(bytes), bytes_(bytes) {}
