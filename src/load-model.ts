@@ -3,6 +3,7 @@ import type { InferenceSession as Common } from 'onnxruntime-common';
 import { fromNative, InferenceError, isNativeError, typeError } from './errors.js';
 import { pathHint, shownModel } from './hints.js';
 import { loadNative } from './load-native.js';
+import { giveBack } from './model-arguments.js';
 import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
 import { applyConcurrentRuns } from './options/concurrent-runs.js';
 import { flushLog, forget, listen, listenToProgress, processListener } from './options/log-listeners.js';
@@ -52,6 +53,7 @@ export async function createHandler(
       const job = loadNative().createSession(source, { ...native, logKey, progressKey }, (error, result) => {
         settle?.(error, result);
       });
+      for (const bytes of [source, ...native.externalData.map(({ data }) => data)]) giveBack(bytes);
       let settle: Parameters<Parameters<typeof completion<NativeSession>>[2]>[0] | undefined;
       completion<NativeSession>(job, signal, (callback) => {
         settle = callback;

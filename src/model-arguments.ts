@@ -2,6 +2,7 @@ import { types } from 'node:util';
 
 import { rangeError, typeError } from './errors.js';
 import { modelHint } from './hints.js';
+import { loadNative } from './load-native.js';
 import { isModelStream, pathOfUrl, type ModelStream } from './model-source.js';
 import { bytesOf, typedArrayName } from './tensor/tensor-data.js';
 import type { SessionOptions } from './options/session-options.js';
@@ -49,6 +50,22 @@ export function parseModelArgumentsSync(args: readonly unknown[]): {
   return { source, options };
 }
 
+/** The memory of copies that nobody else has. */
+const copies = new WeakSet<ArrayBufferLike>();
+
+/** Frees a copy that withOwnBytes made, once the engine has its own; leaves what a caller gave. */
+export function giveBack(bytes: unknown): void {
+  if (!types.isUint8Array(bytes) || !copies.delete(bytes.buffer)) return;
+  if (types.isArrayBuffer(bytes.buffer)) loadNative().detach(bytes.buffer);
+}
+
+function copyOf<T extends ArrayBufferLike | NodeJS.TypedArray>(bytes: T): T {
+  // A Buffer's own slice() is a view.
+  const copy = types.isUint8Array(bytes) ? new Uint8Array(bytes) : bytes.slice(0);
+  copies.add(ArrayBuffer.isView(copy) ? copy.buffer : copy);
+  return copy as T;
+}
+
 /** The same with copies of all bytes, for a load that comes to them when the caller may have changed its own. */
 export function withOwnBytes(
   source: string | Uint8Array,
@@ -56,7 +73,7 @@ export function withOwnBytes(
 ): { source: string | Uint8Array; options: SessionOptions } {
   const { externalData } = options;
   return {
-    source: typeof source === 'string' ? source : source.slice(),
+    source: typeof source === 'string' ? source : copyOf(source),
     options: Array.isArray(externalData) ? { ...options, externalData: externalData.map(withOwnData) } : options,
   };
 }
@@ -66,7 +83,7 @@ function withOwnData<T>(entry: T): T {
   const { data } = entry;
   if (!types.isAnyArrayBuffer(data) && !types.isTypedArray(data)) return entry;
   try {
-    return { ...entry, data: data.slice(0) };
+    return { ...entry, data: copyOf(data) };
   } catch {
     return entry; // it is detached, which the load says
   }

@@ -191,6 +191,8 @@ export interface NativeAddon {
   /** Returns a job for `cancel`. `bytes` are copied during the call. */
   createSession(source: ModelSource, options: NativeSessionOptions, done: Completion<NativeSession>): number;
   createSessionSync(source: ModelSource, options: NativeSessionOptions): NativeSession;
+  /** Takes the memory of a buffer that nobody needs any more from it, and frees it. */
+  detach(buffer: ArrayBuffer): void;
   /** Another object for a session of this process; releases of all of them return its memory. Throws NativeError. */
   openSharedSession(id: string): NativeSession;
   /** Messages of sessions with a `logKey` go to this function, which must not throw, on this thread. */

@@ -3,11 +3,11 @@
 //
 // usage: npm run memory [-- --runs N] [--aborted N] [--sessions N] [--workload NAME] [--peer]
 //   --runs, --aborted, --sessions   how many of each (100000, 10000, 2000)
-//   --workload   one of `npm run bench -- --set architectures` (rnn_tagger-200)
+//   --workload   one of bench/architectures/workloads.mjs (rnn_tagger, a run of 2 ms)
 //   --peer       the same with onnxruntime-node, which cannot abort a run
 //
-// Each part has a process of its own. It prints resident memory after a tenth of the part and at its end, each after a
-// collection of garbage: what the process needs at all is there after a tenth.
+// Each part has a process of its own. It prints resident memory after a tenth of the part and at its end: what the
+// process needs at all is there after a tenth. Garbage is collected at each tenth, before V8 makes room for more of it.
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ import { parseArgs } from 'node:util';
 import { loadEngine } from '../../scripts/lib/engine.mjs';
 import { runMain } from '../../scripts/lib/project.mjs';
 import { toFeeds } from '../../scripts/lib/values.mjs';
-import { architecture, workloads } from '../architectures/workloads.mjs';
+import { architecture, checks, workloads } from '../architectures/workloads.mjs';
 import { residentMegabytes } from './resident.mjs';
 
 const program = fileURLToPath(import.meta.url);
@@ -24,49 +24,57 @@ const options = {
   runs: { type: 'string', default: '100000' },
   aborted: { type: 'string', default: '10000' },
   sessions: { type: 'string', default: '2000' },
-  workload: { type: 'string', default: 'rnn_tagger-200' },
+  workload: { type: 'string', default: 'rnn_tagger' },
   peer: { type: 'boolean', default: false },
   child: { type: 'string' },
 };
 const { values } = parseArgs({ options });
 
-/** What is done again and again. */
+const workload = () => [...checks, ...workloads].find(({ name }) => name === values.workload);
+
+/** What is done again and again. It says whether a run ended early. */
 async function actionOf(part, InferenceSession, path, feeds) {
   if (part === 'sessions') {
     return async () => {
       const session = await InferenceSession.create(path);
       await session.run(feeds);
       await session.release();
+      return false;
     };
   }
   const session = await InferenceSession.create(path);
-  if (part === 'runs') return () => session.run(feeds);
+  if (part === 'runs') return () => session.run(feeds).then(() => false);
   return async () => {
     const controller = new AbortController();
-    const run = session.run(feeds, { signal: controller.signal }).catch(() => undefined);
+    const { signal } = controller;
+    const ended = session.run(feeds, { signal }).then(
+      () => false,
+      () => true,
+    );
     await sleep(0);
     controller.abort();
-    await run;
+    return ended;
   };
 }
 
 async function measure(part) {
-  const { model, inputs } = workloads.find(({ name }) => name === values.workload);
+  const { model, inputs } = workload();
   const { InferenceSession, Tensor } = await loadEngine(values.peer ? 'peer' : 'infernode');
   const feeds = toFeeds({ Tensor }, inputs(7));
   const act = await actionOf(part, InferenceSession, await architecture(model), feeds);
   const count = Number(values[part]);
   const memory = [];
+  let ended = 0;
   for (let i = 1; i <= count; i++) {
-    await act();
-    if (i === Math.ceil(count / 10) || i === count) memory.push(await residentMegabytes());
+    ended += Number(await act());
+    if (i % Math.ceil(count / 10) === 0 || i === count) memory.push(await residentMegabytes());
   }
-  console.log(JSON.stringify(memory));
+  console.log(JSON.stringify([memory[0], memory.at(-1), ended]));
 }
 
 async function main() {
   if (values.child !== undefined) return measure(values.child);
-  await architecture(workloads.find(({ name }) => name === values.workload).model);
+  await architecture(workload().model);
   console.log(`${values.workload}, ${values.peer ? 'onnxruntime-node' : 'infernode'}`);
   for (const part of ['runs', 'aborted', 'sessions']) {
     if (values.peer && part === 'aborted') continue;
@@ -77,8 +85,11 @@ async function main() {
       process.exitCode = 1;
       continue;
     }
-    const [tenth, end] = JSON.parse(stdout.trim().split('\n').at(-1));
-    console.log(`  ${values[part]} ${part}: ${tenth.toFixed(1)} MB after a tenth, ${end.toFixed(1)} MB at the end`);
+    const [tenth, end, ended] = JSON.parse(stdout.trim().split('\n').at(-1));
+    const early = part === 'aborted' ? `; ${ended} ended early` : '';
+    console.log(
+      `  ${values[part]} ${part}: ${tenth.toFixed(1)} MB after a tenth, ${end.toFixed(1)} MB at the end${early}`,
+    );
   }
 }
 

@@ -1,10 +1,12 @@
 #include "graph/definition.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "graph/building.h"
 #include "graph/verifier.h"
 
 namespace infernode::graph {
@@ -54,7 +56,9 @@ class Builder {
   Builder(const std::map<std::string, int64_t>& opsets, const Caller* caller, FunctionRef<void()> checkpoint = nullptr)
       : opsets_(opsets), caller_(caller), checkpoint_(checkpoint) {}
 
-  std::shared_ptr<Graph> build(const GraphDef& def, Scope* outer, int depth) {
+  /// `Def`: a const GraphDef, whose nodes are copied, or one whose nodes may be taken.
+  template <class Def>
+  std::shared_ptr<Graph> build(Def& def, Scope* outer, int depth) {
     INFERNODE_CHECK(depth <= kMaxSubgraphDepth, ErrorCode::InvalidModel, "graph '", def.name,
                     "' is nested deeper than ", kMaxSubgraphDepth, " levels");
     auto graph = std::make_shared<Graph>();
@@ -73,7 +77,12 @@ class Builder {
     define_outputs(def.nodes, scope);
     for (const auto& [name, type] : def.value_info) declare(scope, name, type);
     for (const auto& [name, type] : def.outputs) declare(scope, name, type);
-    for (const NodeDef& node : def.nodes) add_node(node, scope, depth);
+    for (auto& node : def.nodes) {
+      if constexpr (std::is_const_v<Def>)
+        add_node(node, scope, depth);
+      else
+        add_node(std::move(node), scope, depth);
+    }
     for (const auto& [name, type] : def.outputs) {
       const ValueId id = scope.resolve(name);
       if (id == kNoValue) {
@@ -101,14 +110,11 @@ class Builder {
     }
   }
 
-  NodeId add_node(const NodeDef& def, Scope& scope, int depth) {
+  NodeId add_node(NodeDef def, Scope& scope, int depth) {
     if (checkpoint_) checkpoint_();
     INFERNODE_CHECK(!def.op_type.empty(), ErrorCode::InvalidModel, "node '", def.name, "' has no operator");
     Node node;
-    node.name = def.name;
-    node.op_type = def.op_type;
     node.domain = normal_domain(def.domain);
-    node.overload = def.overload;
     node.opset = def.opset != 0 ? def.opset : opset_of(opsets_, node.domain);
     for (const std::string& name : def.inputs) {
       const ValueId id = name.empty() ? kNoValue : scope.resolve(name);
@@ -117,7 +123,7 @@ class Builder {
     }
     while (caller_ && !node.inputs.empty() && node.inputs.back() == kNoValue) node.inputs.pop_back();
     for (const std::string& name : def.outputs) node.outputs.push_back(name.empty() ? kNoValue : scope.resolve(name));
-    node.attributes = def.attributes;
+    node.attributes = std::move(def.attributes);
     for (const AttributeRef& ref : def.attribute_refs) {
       INFERNODE_CHECK(caller_, ErrorCode::InvalidModel, "node ", spell(def), ": attribute '", ref.name, "' refers to '",
                       ref.source, "' outside of a function");
@@ -131,6 +137,9 @@ class Builder {
       else
         node.attributes.set(attribute.name, graphs.at(0));
     }
+    node.name = std::move(def.name);
+    node.op_type = std::move(def.op_type);
+    node.overload = std::move(def.overload);
     if (caller_) {
       node.provenance = caller_->provenance;
       if (!node.name.empty() && !caller_->provenance.empty()) node.name = caller_->provenance.back() + "/" + node.name;
@@ -191,6 +200,7 @@ class Builder {
 std::shared_ptr<Graph> sorted(std::shared_ptr<Graph> graph) {
   for (size_t n = 0; n < graph->node_count(); ++n) {
     Node& node = graph->node(static_cast<NodeId>(n));
+    if (subgraphs(node).empty()) continue;
     Attributes attributes = node.attributes;
     for (const auto& [name, attribute] : node.attributes) {
       if (const auto* g = std::get_if<std::shared_ptr<Graph>>(&attribute)) {
@@ -201,7 +211,7 @@ std::shared_ptr<Graph> sorted(std::shared_ptr<Graph> graph) {
         attributes.set(name, std::move(out));
       }
     }
-    if (!subgraphs(node).empty()) node.attributes = std::move(attributes);
+    node.attributes = std::move(attributes);
   }
   const std::vector<NodeId> order = graph->topological_order();
   if (std::ranges::is_sorted(order)) return graph;
@@ -217,6 +227,15 @@ std::shared_ptr<Graph> sorted(std::shared_ptr<Graph> graph) {
   for (const Capture& c : graph->captures()) out->add_capture(c);
   for (NodeId id : order) out->add_node(std::move(graph->node(id)));
   return out;
+}
+
+template <class Def>
+std::shared_ptr<Graph> build_any(Def& def, const std::map<std::string, int64_t>& opsets,
+                                 FunctionRef<void()> checkpoint) {
+  auto graph = sorted(Builder(opsets, nullptr, checkpoint).build(def, nullptr, 0));
+  if (checkpoint) checkpoint();
+  verify(*graph);
+  return graph;
 }
 
 }  // namespace
@@ -250,10 +269,12 @@ std::vector<std::string> drop_replaced_initializers(GraphDef& def) {
 
 std::shared_ptr<Graph> build_graph(const GraphDef& def, const std::map<std::string, int64_t>& opsets,
                                    FunctionRef<void()> checkpoint) {
-  auto graph = sorted(Builder(opsets, nullptr, checkpoint).build(def, nullptr, 0));
-  if (checkpoint) checkpoint();
-  verify(*graph);
-  return graph;
+  return build_any(def, opsets, checkpoint);
+}
+
+std::shared_ptr<Graph> build_graph(GraphDef&& def, const std::map<std::string, int64_t>& opsets,
+                                   FunctionRef<void()> checkpoint) {
+  return build_any(def, opsets, checkpoint);
 }
 
 std::vector<NodeId> inline_function(Graph& graph, NodeId id, const FunctionDef& function) {

@@ -4,12 +4,12 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "graph/definition.h"
+#include "graph/building.h"
 
 namespace infernode::graph {
 namespace {
 
-constexpr size_t kMaxInlinedNodes = 1'000'000, kMaxInlinedBytes = size_t{256} << 20;
+constexpr size_t kMaxInlinedNodes = 1'000'000;
 constexpr size_t kMaxCallDepth = 64;
 
 /// What nodes take: `bytes` is a guess that errs on the small side. Sums end at the largest number.
@@ -45,11 +45,11 @@ class Inliner {
   }
 
   /// Throws InvalidModel where the graph would become too large.
-  void check_size(const Graph& graph) {
+  void check_size(const Graph& graph, size_t max_bytes) {
     const Size size = size_of(graph);
-    INFERNODE_CHECK(size.nodes <= kMaxInlinedNodes && size.bytes <= kMaxInlinedBytes, ErrorCode::InvalidModel,
-                    "the model's functions expand to more than ", kMaxInlinedNodes, " nodes, or ",
-                    kMaxInlinedBytes >> 20, " MiB of them");
+    INFERNODE_CHECK(size.nodes <= kMaxInlinedNodes && size.bytes <= max_bytes, ErrorCode::InvalidModel,
+                    "the model's functions expand to more than ", kMaxInlinedNodes, " nodes, or ", max_bytes,
+                    " bytes of them");
   }
 
   void expand(Graph& graph) {
@@ -131,9 +131,14 @@ class Inliner {
 }  // namespace
 
 void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions) {
+  constexpr size_t kMaxInlinedBytes = size_t{256} << 20;
+  inline_functions(graph, functions, kMaxInlinedBytes);
+}
+
+void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions, size_t max_bytes) {
   if (functions.empty()) return;
   Inliner inliner(functions);
-  inliner.check_size(graph);
+  inliner.check_size(graph, max_bytes);
   inliner.expand(graph);
 }
 

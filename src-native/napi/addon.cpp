@@ -56,6 +56,10 @@ Napi::Value create_session_sync(const Napi::CallbackInfo& info) {
   });
 }
 
+Napi::Value detach(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { info[0].As<Napi::ArrayBuffer>().Detach(); });
+}
+
 Napi::Value open_shared_session(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     const auto& engine = Environment::of(info.Env()).engine();
@@ -171,6 +175,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     exports.Set("listDevices", Napi::Function::New<list_devices>(env, "listDevices"));
     exports.Set("createSession", Napi::Function::New<create_session>(env, "createSession"));
     exports.Set("createSessionSync", Napi::Function::New<create_session_sync>(env, "createSessionSync"));
+    exports.Set("detach", Napi::Function::New<detach>(env, "detach"));
     exports.Set("openSharedSession", Napi::Function::New<open_shared_session>(env, "openSharedSession"));
     exports.Set("prepareImage", Napi::Function::New<prepare_image>(env, "prepareImage"));
     exports.Set("setLog", Napi::Function::New<set_log>(env, "setLog"));

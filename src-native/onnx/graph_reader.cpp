@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMaxTypeDepth = 16;
 
-std::optional<graph::SymShape> read_shape(Message proto) {
+std::optional<graph::SymShape> read_shape(Message proto, StructureBudget& budget) {
   graph::SymShape out;
   while (proto.next()) {
     if (proto.field() != shape_field::kDim) continue;
@@ -31,6 +31,7 @@ std::optional<graph::SymShape> read_shape(Message proto) {
       else if (d.field() == dim_field::kParam && !d.bytes().empty())
         dim = Dim::symbol(d.bytes());
     }
+    budget.take(dim.known() ? StructureBudget::kDim : StructureBudget::kUnknownDim);
     out.push_back(std::move(dim));
   }
   return out;
@@ -56,8 +57,25 @@ struct AttributeFields {
   std::vector<Message> messages;  ///< tensors, graphs, types
 };
 
+/// Room for what a list says that it holds: one that grows holds up to three times as much meanwhile.
+void reserve_lists(Message m, AttributeFields& to) {
+  std::size_t floats = 0, ints = 0, strings = 0;
+  while (m.next()) {
+    const std::size_t size = m.is_bytes() ? m.bytes().size() : 0;
+    if (m.field() == attribute_field::kStrings) ++strings;
+    if (m.field() == attribute_field::kFloats) floats += m.is_bytes() ? size / sizeof(float) : 1;
+    if (m.field() != attribute_field::kInts) continue;
+    ints +=
+        m.is_bytes() ? static_cast<std::size_t>(std::ranges::count_if(m.bytes(), [](char c) { return c >= 0; })) : 1;
+  }
+  to.floats.reserve(floats);
+  to.ints.reserve(ints);
+  to.strings.reserve(strings);
+}
+
 AttributeFields read_fields(Message m) {
   AttributeFields a;
+  reserve_lists(m, a);
   const auto found = [&](AttributeType type) { a.found = type; };
   const auto nested = [&](AttributeType type) {
     a.found = type;
@@ -157,7 +175,7 @@ ValueType GraphReader::read_type(Message proto, const std::string& name, int dep
         const bool is_sparse = proto.field() == type_field::kSparseTensor;
         for (Message m = proto.message(); m.next();) {
           if (m.field() == tensor_type_field::kElemType) elem = read_element_type(m.integer(), name);
-          if (m.field() == tensor_type_field::kShape) shape = read_shape(m.message());
+          if (m.field() == tensor_type_field::kShape) shape = read_shape(m.message(), budget_);
         }
         if (elem != DType::Undefined || shape)
           out =
@@ -192,8 +210,12 @@ ValueType GraphReader::read_type(Message proto, const std::string& name, int dep
 
 bool GraphReader::read_value(Message proto, graph::NamedType& out) const {
   std::optional<Message> type;
+  budget_.take(StructureBudget::kType);
   while (proto.next()) {
-    if (proto.field() == value_field::kName) out.name = proto.text();
+    if (proto.field() == value_field::kName) {
+      out.name = proto.text();
+      budget_.take(0, out.name);
+    }
     if (proto.field() == value_field::kType) type = proto.message();
   }
   if (type) out.type = read_type(*type, out.name);
@@ -203,6 +225,11 @@ bool GraphReader::read_value(Message proto, graph::NamedType& out) const {
 void GraphReader::read_graph(Message proto, GraphDef& out, int depth) const {
   INFERNODE_CHECK(depth <= graph::kMaxSubgraphDepth, ErrorCode::InvalidModel, "graphs are nested deeper than ",
                   graph::kMaxSubgraphDepth, " levels");
+  budget_.take(StructureBudget::kGraph);
+  std::size_t nodes = 0;
+  for (Message counted = proto; counted.next();) nodes += counted.field() == graph_field::kNode ? 1 : 0;
+  budget_.expect(nodes * StructureBudget::kNode);
+  out.nodes.reserve(out.nodes.size() + nodes);
   while (proto.next()) {
     switch (proto.field()) {
       case graph_field::kNode:
@@ -215,6 +242,7 @@ void GraphReader::read_graph(Message proto, GraphDef& out, int depth) const {
         out.doc = proto.text();
         break;
       case graph_field::kInitializer: {
+        budget_.take(StructureBudget::kTensor);
         auto [name, tensor] = tensors_.read(proto.message());
         INFERNODE_CHECK(!name.empty(), ErrorCode::InvalidModel, "graph '", out.name,
                         "' has an initializer without a name");
@@ -222,6 +250,7 @@ void GraphReader::read_graph(Message proto, GraphDef& out, int depth) const {
         break;
       }
       case graph_field::kSparseInitializer: {
+        budget_.take(StructureBudget::kTensor);
         auto [name, sparse] = tensors_.read_sparse(proto.message());
         INFERNODE_CHECK(!name.empty(), ErrorCode::InvalidModel, "graph '", out.name,
                         "' has a sparse initializer without a name");
@@ -252,20 +281,25 @@ void GraphReader::read_graph(Message proto, GraphDef& out, int depth) const {
 
 NodeDef GraphReader::read_node(Message proto, int depth) const {
   if (checkpoint_) checkpoint_();
+  budget_.take(StructureBudget::kNode);
   NodeDef out;
   std::vector<Message> attributes;
   while (proto.next()) {
     switch (proto.field()) {
       case node_field::kInput:
+        budget_.take(StructureBudget::kInput, proto.bytes());
         out.inputs.push_back(proto.text());
         break;
       case node_field::kOutput:
+        budget_.take(StructureBudget::kValue, proto.bytes());
         out.outputs.push_back(proto.text());
         break;
       case node_field::kName:
+        budget_.take(0, proto.bytes());
         out.name = proto.text();
         break;
       case node_field::kOpType:
+        budget_.take(0, proto.bytes());
         out.op_type = proto.text();
         break;
       case node_field::kDomain:
@@ -275,6 +309,7 @@ NodeDef GraphReader::read_node(Message proto, int depth) const {
         out.overload = proto.text();
         break;
       case node_field::kAttribute:
+        budget_.take(StructureBudget::kAttribute);
         attributes.push_back(proto.message());
         break;
       default:
@@ -329,10 +364,14 @@ void GraphReader::read_attribute(Message proto, NodeDef& node, int depth) const 
     case AttributeType::Strings:
       return set(std::move(a.strings));
     case AttributeType::Tensor:
+      budget_.take(StructureBudget::kTensor);
       return set(tensors_.read(one()).second);
     case AttributeType::Tensors: {
       std::vector<tensor::Tensor> list;
-      for (const Message& m : a.messages) list.push_back(tensors_.read(m).second);
+      for (const Message& m : a.messages) {
+        budget_.take(StructureBudget::kTensor);
+        list.push_back(tensors_.read(m).second);
+      }
       return set(std::move(list));
     }
     case AttributeType::SparseTensor:
@@ -360,6 +399,7 @@ void GraphReader::read_attribute(Message proto, NodeDef& node, int depth) const 
 graph::FunctionDef GraphReader::read_function(Message proto) const {
   graph::FunctionDef out;
   NodeDef defaults;
+  budget_.take(StructureBudget::kFunction);
   while (proto.next()) {
     switch (proto.field()) {
       case function_field::kName:
@@ -372,9 +412,11 @@ graph::FunctionDef GraphReader::read_function(Message proto) const {
         out.overload = proto.text();
         break;
       case function_field::kInput:
+        budget_.take(StructureBudget::kInput, proto.bytes());
         out.body.inputs.push_back({proto.text(), {}});
         break;
       case function_field::kOutput:
+        budget_.take(StructureBudget::kInput, proto.bytes());
         out.body.outputs.push_back({proto.text(), {}});
         break;
       case function_field::kAttribute:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "graph/definition.h"
+#include "onnx/structure_budget.h"
 #include "onnx/tensor_reader.h"
 #include "onnx/wire.h"
 
@@ -13,9 +14,9 @@ namespace infernode::onnx {
 /// Makes definitions of GraphProtos, FunctionProtos and what they hold. Nesting is bounded.
 class GraphReader {
  public:
-  /// `checkpoint`, where there is one, is called at each node.
-  explicit GraphReader(const TensorReader& tensors, const std::function<void()>& checkpoint = {})
-      : tensors_(tensors), checkpoint_(checkpoint) {}
+  /// What is read is taken from `budget`. `checkpoint`, where there is one, is called at each node.
+  GraphReader(const TensorReader& tensors, StructureBudget& budget, const std::function<void()>& checkpoint = {})
+      : tensors_(tensors), budget_(budget), checkpoint_(checkpoint) {}
 
   /// Adds what the message holds to `out`: parts of one graph may come in several messages.
   void read_graph(Message proto, graph::GraphDef& out, int depth = 0) const;
@@ -30,6 +31,7 @@ class GraphReader {
   /// False where the message has no name or no type: it says nothing.
   bool read_value(Message proto, graph::NamedType& out) const;
   const TensorReader& tensors_;
+  StructureBudget& budget_;
   std::function<void()> checkpoint_;
 };
 

@@ -5,10 +5,11 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "graph/definition.h"
+#include "graph/building.h"
 #include "graph/verifier.h"
 #include "onnx/flatbuffer.h"
 #include "onnx/ort_schema.h"
+#include "onnx/structure_budget.h"
 #include "onnx/tensor_reader.h"
 
 namespace infernode::onnx {
@@ -32,7 +33,7 @@ std::string copy(std::string_view text) { return std::string(text); }
 class OrtReader {
  public:
   OrtReader(const SourceBytes& source, const ReadOptions& options)
-      : bytes_(source), flat_({source.data, source.size}), options_(options) {}
+      : bytes_(source), flat_({source.data, source.size}), options_(options), budget_(options.max_structure_bytes) {}
 
   graph::Model read() const {
     const Table session = Table::root(flat_);
@@ -49,7 +50,7 @@ class OrtReader {
     def.doc = root->text(ort::model::kGraphDoc);
     model.info.graph_name = def.name;
     keep_last_initializers(def, options_.logger);
-    model.graph = graph::build_graph(def, model.info.opsets, checkpoint_of(options_));
+    model.graph = graph::build_graph(std::move(def), model.info.opsets, checkpoint_of(options_));
     return model;
   }
 
@@ -64,7 +65,7 @@ class OrtReader {
                     ", the newest known here. Load the .onnx file that it was made from, or update infernode.");
   }
 
-  static void read_info(const Table& t, graph::ModelInfo& info) {
+  void read_info(const Table& t, graph::ModelInfo& info) const {
     info.ir_version = t.scalar<std::int64_t>(ort::model::kIrVersion);
     INFERNODE_CHECK(info.ir_version > 0 && info.ir_version <= kMaxIrVersion, ErrorCode::InvalidModel,
                     "Unsupported model IR version: ", info.ir_version, ", max supported IR version: ", kMaxIrVersion,
@@ -83,20 +84,24 @@ class OrtReader {
     const Offsets metadata = t.offsets(ort::model::kMetadata);
     for (std::size_t i = 0; i < metadata.size(); ++i) {
       const Table entry = metadata.table(i);
+      budget_.take(StructureBudget::kEntry, entry.text(ort::pair::kFirst));
       info.metadata.emplace_back(entry.text(ort::pair::kFirst), entry.text(ort::pair::kSecond));
     }
   }
 
   void read_graph(const Table& t, GraphDef& out, int depth) const {
+    budget_.take(StructureBudget::kGraph);
     INFERNODE_CHECK(depth <= graph::kMaxSubgraphDepth, ErrorCode::InvalidModel, "graphs are nested deeper than ",
                     graph::kMaxSubgraphDepth, " levels");
     const Offsets initializers = t.offsets(ort::graph::kInitializers);
     for (std::size_t i = 0; i < initializers.size(); ++i) {
+      budget_.take(StructureBudget::kTensor);
       auto [name, value] = read_tensor(initializers.table(i));
       out.initializers.emplace_back(std::move(name), std::move(value));
     }
     const Offsets sparse = t.offsets(ort::graph::kSparseInitializers);
     for (std::size_t i = 0; i < sparse.size(); ++i) {
+      budget_.take(StructureBudget::kTensor);
       auto [name, value] = read_sparse(sparse.table(i));
       Tensor dense = to_dense(name, value, options_.max_dense_bytes);
       out.initializers.emplace_back(std::move(name), std::move(dense));
@@ -106,6 +111,7 @@ class OrtReader {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Table value = values.table(i);
       const std::string_view name = value.text(ort::value::kName);
+      budget_.take(StructureBudget::kType, name);
       const auto type = value.table(ort::value::kType);
       if (!name.empty() && type) types[name] = read_type(*type, name, 0);
     }
@@ -113,6 +119,7 @@ class OrtReader {
       const Offsets names = t.offsets(field);
       for (std::size_t i = 0; i < names.size(); ++i) {
         const std::string_view name = names.text(i);
+        budget_.take(StructureBudget::kType, name);
         INFERNODE_CHECK(!name.empty(), ErrorCode::InvalidModel, "a graph has an input or output without a name");
         const auto type = types.find(name);
         list.push_back({copy(name), type == types.end() ? ValueType{} : type->second});
@@ -127,6 +134,7 @@ class OrtReader {
 
   NodeDef read_node(const Table& t, int depth) const {
     if (options_.checkpoint) options_.checkpoint();
+    budget_.take(StructureBudget::kNode);
     NodeDef out;
     out.name = t.text(ort::node::kName);
     out.domain = graph::normal_domain(t.text(ort::node::kDomain));
@@ -135,18 +143,22 @@ class OrtReader {
     INFERNODE_CHECK(t.scalar<std::int32_t>(ort::node::kType) == 0, ErrorCode::InvalidModel, "node '", out.name,
                     "' was compiled by a provider; save the model without that provider");
     out.opset = std::max<std::int64_t>(t.scalar<std::int32_t>(ort::node::kSinceVersion), 0);
-    const auto names = [&](int field, std::vector<std::string>& list) {
+    const auto names = [&](int field, std::vector<std::string>& list, std::size_t each) {
       const Offsets items = t.offsets(field);
-      for (std::size_t i = 0; i < items.size(); ++i) list.emplace_back(items.text(i));
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        budget_.take(each, items.text(i));
+        list.emplace_back(items.text(i));
+      }
     };
-    names(ort::node::kInputs, out.inputs);
-    names(ort::node::kOutputs, out.outputs);
+    names(ort::node::kInputs, out.inputs, StructureBudget::kInput);
+    names(ort::node::kOutputs, out.outputs, StructureBudget::kValue);
     const Offsets attributes = t.offsets(ort::node::kAttributes);
     for (std::size_t i = 0; i < attributes.size(); ++i) read_attribute(attributes.table(i), out, depth);
     return out;
   }
 
   void read_attribute(const Table& t, NodeDef& node, int depth) const {
+    budget_.take(StructureBudget::kAttribute);
     std::string name(t.text(ort::attribute::kName));
     INFERNODE_CHECK(!name.empty(), ErrorCode::InvalidModel, "an attribute of node ", node.op_type, " '", node.name,
                     "' has no name");
@@ -242,7 +254,7 @@ class OrtReader {
     return type.value_or(DType::Undefined);
   }
 
-  static graph::SymShape read_shape(const Table& t) {
+  graph::SymShape read_shape(const Table& t) const {
     graph::SymShape out;
     const Offsets dims = t.offsets(ort::shape::kDims);
     for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -254,6 +266,7 @@ class OrtReader {
         if (kind == ort::dim_value::kIsSize && size >= 0) dim = Dim(size);
         if (kind == ort::dim_value::kIsSymbol && !symbol.empty()) dim = Dim::symbol(symbol);
       }
+      budget_.take(dim.known() ? StructureBudget::kDim : StructureBudget::kUnknownDim);
       out.push_back(std::move(dim));
     }
     return out;
@@ -303,6 +316,7 @@ class OrtReader {
   const SourceBytes& bytes_;
   flat::Source flat_;
   const ReadOptions& options_;
+  mutable StructureBudget budget_;
 };
 
 }  // namespace

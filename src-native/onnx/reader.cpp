@@ -6,13 +6,14 @@
 
 #include "base/mapped_file.h"
 #include "base/path.h"
-#include "graph/definition.h"
+#include "graph/building.h"
 #include "graph/verifier.h"
 #include "onnx/diagnose.h"
 #include "onnx/external_data.h"
 #include "onnx/fields.h"
 #include "onnx/graph_reader.h"
 #include "onnx/ort_reader.h"
+#include "onnx/structure_budget.h"
 #include "onnx/tensor_reader.h"
 
 namespace infernode::onnx {
@@ -26,12 +27,13 @@ struct ModelFields {
   std::unordered_map<std::string, std::size_t> metadata_at;  ///< places of the custom properties
 };
 
-void read_metadata(Message proto, ModelFields& fields) {
+void read_metadata(Message proto, ModelFields& fields, StructureBudget& budget) {
   std::string key, value;
   while (proto.next()) {
     if (proto.field() == entry_field::kKey) key = proto.text();
     if (proto.field() == entry_field::kValue) value = proto.text();
   }
+  budget.take(StructureBudget::kEntry, key);
   auto& metadata = fields.info.metadata;
   const auto [at, fresh] = fields.metadata_at.emplace(key, metadata.size());
   if (fresh)
@@ -41,7 +43,7 @@ void read_metadata(Message proto, ModelFields& fields) {
 }
 
 /// Fields that were read before an exception stay in `out`.
-void read_fields(Message proto, ModelFields& out) {
+void read_fields(Message proto, ModelFields& out, StructureBudget& budget) {
   graph::ModelInfo& info = out.info;
   while (proto.next()) {
     switch (proto.field()) {
@@ -68,10 +70,11 @@ void read_fields(Message proto, ModelFields& out) {
         out.graphs.push_back(proto.message());
         break;
       case model_field::kOpsetImport:
+        budget.take(StructureBudget::kEntry);
         GraphReader::read_opset(proto.message(), info.opsets);
         break;
       case model_field::kMetadata:
-        read_metadata(proto.message(), out);
+        read_metadata(proto.message(), out, budget);
         break;
       case model_field::kFunctions:
         out.functions.push_back(proto.message());
@@ -114,9 +117,10 @@ void check_versions(ModelFields& fields) {
   info.opsets[""] = 1;
 }
 
-graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData& external, const ReadOptions& options) {
+graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData& external, const ReadOptions& options,
+                   StructureBudget& budget) {
   const TensorReader tensors(source, &external, options.max_dense_bytes);
-  const GraphReader reader(tensors, options.checkpoint);
+  const GraphReader reader(tensors, budget, options.checkpoint);
   graph::GraphDef def;
   for (const Message& g : fields.graphs) reader.read_graph(g, def);
   std::vector<graph::FunctionDef> functions;
@@ -125,9 +129,9 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   model.info = std::move(fields.info);
   model.info.graph_name = def.name;
   keep_last_initializers(def, options.logger);
-  model.graph = graph::build_graph(def, model.info.opsets, checkpoint_of(options));
+  model.graph = graph::build_graph(std::move(def), model.info.opsets, checkpoint_of(options));
   if (!functions.empty()) {
-    graph::inline_functions(*model.graph, functions);
+    graph::inline_functions(*model.graph, functions, budget.left());
     model.graph->compact();
     graph::verify(*model.graph);
   }
@@ -163,9 +167,10 @@ graph::Model read_bytes(const SourceBytes& source, const std::string& path, cons
   if (options.format == FileFormat::Ort || (options.format == FileFormat::Detect && is_ort_format(all)))
     return read_ort_format(source, path, options);
   ModelFields fields;
+  StructureBudget budget(options.max_structure_bytes);
   bool at_top = true;
   try {
-    read_fields(Message(all), fields);
+    read_fields(Message(all), fields, budget);
     at_top = false;
     if (fields.graphs.empty()) {
       std::string detail = describe_foreign_bytes(std::as_bytes(std::span(all.data(), all.size())));
@@ -174,7 +179,7 @@ graph::Model read_bytes(const SourceBytes& source, const std::string& path, cons
     }
     check_versions(fields);
     ExternalData external(path, options);
-    graph::Model model = build(fields, source, external, options);
+    graph::Model model = build(fields, source, external, options, budget);
     if (source.file) model.files.push_back(source.file->identity());
     for (const FileIdentity& identity : external.identities()) model.files.push_back(identity);
     return model;

@@ -22,6 +22,8 @@ using FileMapper = std::function<std::shared_ptr<const MappedFile>(const std::st
 /// What a model's bytes are: told by their contents, or stated.
 enum class FileFormat : std::uint8_t { Detect, Onnx, Ort };
 
+inline constexpr std::size_t kMaxStructureBytes = 100'000'000;
+
 struct ReadOptions {
   /// externalData: path as the model spells it -> its bytes. Where any are given, all that the model needs must be.
   std::map<std::string, tensor::Buffer, std::less<>> external_data;
@@ -32,6 +34,8 @@ struct ReadOptions {
   const Logger* logger = nullptr;
   /// Sparse initializers become dense tensors of at most this many bytes.
   std::size_t max_dense_bytes = std::size_t{2} << 30;
+  /// What nodes, values and properties may take until they are checked: StructureBudget.
+  std::size_t max_structure_bytes = kMaxStructureBytes;
   FileFormat format = FileFormat::Detect;
   std::function<void()> checkpoint{};  ///< called at each node; throws where reading is to end
 };

@@ -39,6 +39,9 @@ Model read(Engine& engine, const ModelSource& source, const SessionOptions& opti
   read_options.format = stated_format(options);
   read_options.map = [&](const std::string& path) { return files.emplace_back(engine.weights().map(path)); };
   read_options.checkpoint = [&load] { load.check(); };
+  read_options.max_structure_bytes =
+      number_of<std::size_t>(options.config, "session.max_structure_bytes", "a number of bytes", kAnyNumber)
+          .value_or(onnx::kMaxStructureBytes);
   read_options.external_folder = text_of(options.config, "session.model_external_initializers_file_folder_path");
   return source.path.empty() ? onnx::read_model_bytes(source.bytes, read_options)
                              : onnx::read_model_file(source.path, read_options);

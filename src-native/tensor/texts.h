@@ -8,5 +8,7 @@ namespace infernode::tensor {
 
 /// Bytes of the longest element of a tensor of strings; 0 for every other type, and without elements.
 std::size_t longest_text(const Tensor& tensor);
+/// Bytes that the elements of a tensor of strings take outside of its own block; 0 for every other type.
+std::size_t outside_bytes(const Tensor& tensor);
 
 }  // namespace infernode::tensor

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/conv/conv.h"
 #include "ops/common/reals.h"
 #include "ops/conv/transposed.h"
@@ -244,9 +245,10 @@ class ConvTranspose final : public kernel::Kernel {
     multiply(ctx, s, x, w, columns);
     ctx.parallel_for(s.in_channels, static_cast<double>(points * positions + plane),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t c = begin; c < end; ++c) {
                          std::fill_n(y + c * plane, plane, bias == nullptr ? 0.0 : bias[c]);
-                         add_columns(s, columns + c * points * positions, y + c * plane);
+                         add_columns(s, columns + c * points * positions, y + c * plane, watch);
                        }
                      });
   }
@@ -279,7 +281,9 @@ class ConvTranspose final : public kernel::Kernel {
                .ldc = s.positions()});
   }
 
-  static void add_columns(const ConvShape& s, const double* columns, double* image) {
+  static void add_columns(const ConvShape& s, const double* columns, double* image, kernel::Watch& watch) {
+    constexpr std::size_t kBetweenLooks = 256;
+    constexpr double kElementNs = 4;
     const auto at = [](std::size_t out, std::size_t stride, std::size_t k, std::size_t dilation, std::ptrdiff_t pad) {
       return static_cast<std::ptrdiff_t>(out * stride + k * dilation) - pad;
     };
@@ -287,6 +291,7 @@ class ConvTranspose final : public kernel::Kernel {
     for (std::size_t k = 0; k < s.kernel_points(); ++k) {
       const std::size_t kw = k % s.kernel_w, kh = k / s.kernel_w % s.kernel_h, kd = k / s.kernel_w / s.kernel_h;
       for (std::size_t o = 0; o < s.positions(); ++o, ++columns) {
+        if (o % kBetweenLooks == 0) watch.did(kBetweenLooks * kElementNs);
         const std::ptrdiff_t w = at(o % s.out_w, s.stride_w, kw, s.dilation_w, s.pad_left);
         const std::ptrdiff_t h = at(o / s.out_w % s.out_h, s.stride_h, kh, s.dilation_h, s.pad_top);
         const std::ptrdiff_t d = at(o / s.out_w / s.out_h, s.stride_d, kd, s.dilation_d, s.pad_front);

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cmath>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/reals.h"
 #include "ops/conv/window.h"
 #include "ops/matmul/product.h"
@@ -76,8 +78,9 @@ class DeformConv final : public kernel::Kernel {
     const std::size_t plane = s.in_h * s.in_w, positions = s.positions(), points = s.kernel_points();
     const auto groups = static_cast<std::size_t>(p.groups), offset_groups = static_cast<std::size_t>(offset_groups_);
     const std::size_t image = product / groups, per_offset = static_cast<std::size_t>(p.channels) / offset_groups;
-    ctx.parallel_for(s.in_channels * points, static_cast<double>(positions) * 8,
+    ctx.parallel_for(s.in_channels * points, static_cast<double>(positions) * kSampleNs,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::size_t channel = product % groups * s.in_channels + i / points, tap = i % points;
                          const std::size_t at = (image * offset_groups + channel / per_offset) * points + tap;
@@ -85,6 +88,7 @@ class DeformConv final : public kernel::Kernel {
                          const T* dy = offsets + 2 * at * positions;
                          const T* weight = mask == nullptr ? nullptr : mask + at * positions;
                          for (std::size_t o = 0; o < positions; ++o) {
+                           if (o % kBetweenLooks == 0) watch.did(kBetweenLooks * kSampleNs);
                            const std::size_t row = o / s.out_w * s.stride_h + tap / s.kernel_w * s.dilation_h;
                            const std::size_t column = o % s.out_w * s.stride_w + tap % s.kernel_w * s.dilation_w;
                            const T v = between(from, s, static_cast<T>(row) - static_cast<T>(s.pad_top) + dy[o],
@@ -94,6 +98,9 @@ class DeformConv final : public kernel::Kernel {
                        }
                      });
   }
+
+  static constexpr std::size_t kBetweenLooks = 256;
+  static constexpr double kSampleNs = 8;
 
   template <class T>
   static T between(const T* plane, const ConvShape& s, T h, T w) {
@@ -117,7 +124,9 @@ class DeformConv final : public kernel::Kernel {
   }
   void multiply(KernelContext& ctx, std::size_t m, std::size_t n, std::size_t k, const double* w, const double* columns,
                 const double* bias, double* y) const {
-    for (std::size_t i = 0; i < m * n; ++i) y[i] = bias == nullptr ? 0 : bias[i / n];
+    ctx.parallel_for(m, static_cast<double>(n) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t i = begin; i < end; ++i) std::fill_n(y + i * n, n, bias == nullptr ? 0 : bias[i]);
+    });
     run_dgemm(ctx, table_,
               {.m = m, .n = n, .k = k, .a = w, .lda = k, .b = columns, .ldb = n, .c = y, .ldc = n, .accumulate = true});
   }

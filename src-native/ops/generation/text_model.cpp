@@ -24,7 +24,7 @@ bool TextModel::Part::gives(std::string_view name) const {
   return std::find(outputs.begin(), outputs.end(), name) != outputs.end();
 }
 
-TextModel::TextModel(kernel::KernelInfo& info, const char* op)
+TextModel::TextModel(kernel::KernelInfo& info, const char* op, std::int64_t model_type)
     : op_(op),
       kernels_(info.kernels()),
       start_token_(token_attribute(info, "decoder_start_token_id", op, -1)),
@@ -32,7 +32,7 @@ TextModel::TextModel(kernel::KernelInfo& info, const char* op)
       eos_token_(token_attribute(info, "eos_token_id", op, 0)),
       vocab_size_(info.attributes().get_int("vocab_size", -1)) {
   for (const char* name : {"pad_token_id", "eos_token_id"}) info.attributes().get_int(name);  // which are required
-  const std::int64_t type = info.attributes().get_int("model_type", 0);
+  const std::int64_t type = info.attributes().get_int("model_type", model_type);
   if (type < 0 || type > 2) fail(ErrorCode::InvalidModel, cat(op, ": model_type is ", type));
   decoder_ = part(info, "decoder");
   if (info.attributes().has("init_decoder")) first_ = part(info, "init_decoder");

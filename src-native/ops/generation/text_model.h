@@ -18,7 +18,8 @@ namespace infernode::ops {
 /// Values of subgraphs are told apart by their names; caches go in as past<name> and come out as present<name>.
 class TextModel {
  public:
-  TextModel(kernel::KernelInfo& info, const char* op);
+  /// `model_type`: where the attribute is absent.
+  TextModel(kernel::KernelInfo& info, const char* op, std::int64_t model_type = 0);
   bool encodes() const { return encoder_.runner != nullptr; }
   std::int32_t start_token() const { return start_token_; }
   std::int32_t pad_token() const { return pad_token_; }

@@ -8,6 +8,7 @@ namespace infernode::ops::image {
 namespace {
 
 constexpr std::string_view kBmp = "BMP";
+constexpr double kPixelNs = 4;  // rough time of one
 enum Compression : std::uint32_t { kNone = 0, kRle8 = 1, kRle4 = 2, kBitFields = 3, kAlphaBitFields = 6 };
 
 /// A channel of a pixel word: its bits, scaled to 8.
@@ -18,7 +19,8 @@ std::uint8_t channel(std::uint32_t pixel, std::uint32_t mask) {
 }
 
 /// Run-length coded palette indices, rows from the bottom; pixels skipped keep index 0.
-std::vector<std::uint8_t> decode_runs(Reader& in, std::size_t width, std::size_t height, bool nibbles) {
+std::vector<std::uint8_t> decode_runs(Reader& in, std::size_t width, std::size_t height, bool nibbles,
+                                      kernel::Watch& watch) {
   std::vector<std::uint8_t> out(width * height);
   std::size_t x = 0, y = 0;
   const auto put = [&](unsigned index) {
@@ -27,6 +29,7 @@ std::vector<std::uint8_t> decode_runs(Reader& in, std::size_t width, std::size_t
   };
   while (y < height) {
     const unsigned count = in.u8(), value = in.u8();
+    watch.did(kPixelNs * std::max(count, 1u));
     if (count > 0) {
       for (unsigned i = 0; i < count; ++i) put(!nibbles ? value : i % 2 == 0 ? value >> 4 : value & 15);
     } else if (value == 0) {
@@ -50,7 +53,7 @@ std::vector<std::uint8_t> decode_runs(Reader& in, std::size_t width, std::size_t
 
 bool matches_bmp(Bytes file) { return file.size() >= 18 && file[0] == 'B' && file[1] == 'M'; }
 
-Image decode_bmp(Bytes file) {
+Image decode_bmp(Bytes file, const RunContext& run) {
   Reader in(file, kBmp, false);
   in.seek(10);
   const std::uint32_t data_at = in.u32(), header_size = in.u32();
@@ -97,9 +100,11 @@ Image decode_bmp(Bytes file) {
     // The last row may lack its padding.
     if (runs || row_bytes * height > in.left() + 3) fail_image(kBmp, "the file is cut off");
   }
-  Image out = make_image(kBmp, width, height, 3);
+  Image out = make_image(run, kBmp, width, height, 3);
+  kernel::Watch watch(run);
+  const kernel::Charge charge(run, runs ? out.width * out.height : 0);
   const std::vector<std::uint8_t> indices =
-      runs ? decode_runs(in, width, height, compression == kRle4) : std::vector<std::uint8_t>();
+      runs ? decode_runs(in, width, height, compression == kRle4, watch) : std::vector<std::uint8_t>();
   for (std::size_t y = 0; y < height; ++y) {
     std::uint8_t* to = out.pixels.data() + (top_down ? y : height - 1 - y) * out.width * 3;
     const Bytes row = runs ? Bytes(indices).subspan(y * width, width)
@@ -107,6 +112,7 @@ Image decode_bmp(Bytes file) {
     if (!runs && row.size() * 8 < std::uint64_t{width} * bits) fail_image(kBmp, "the file is cut off");
     const BitSamples samples(row.data(), runs ? 8 : bits);
     for (std::size_t x = 0; x < width; ++x, to += 3) {
+      watch.did(kPixelNs);
       if (indexed) {
         const std::size_t at = samples[x] * entry;
         if (at + 2 >= palette.size()) fail_image(kBmp, "a pixel lies outside the palette");

@@ -13,9 +13,9 @@ bool starts_with(Bytes file, std::string_view text, std::size_t at = 0) {
 constexpr ImageCodec kCodecs[] = {
     {"PNG", [](Bytes f) { return starts_with(f, "\x89PNG\r\n\x1A\n"); }, decode_png},
     {"JPEG", [](Bytes f) { return starts_with(f, "\xFF\xD8\xFF"); }, decode_jpeg},
-    {"BMP", matches_bmp, [](Bytes f, Look) { return decode_bmp(f); }},
-    {"PNM", matches_pnm, [](Bytes f, Look) { return decode_pnm(f); }},
-    {"TIFF", matches_tiff, [](Bytes f, Look) { return decode_tiff(f); }},
+    {"BMP", matches_bmp, decode_bmp},
+    {"PNM", matches_pnm, decode_pnm},
+    {"TIFF", matches_tiff, decode_tiff},
     {"WebP", [](Bytes f) { return starts_with(f, "RIFF") && starts_with(f, "WEBP", 8); }, nullptr},
     {"JPEG 2000", [](Bytes f) { return starts_with(f, "jP  \r\n", 4) || starts_with(f, "\xFF\x4F\xFF\x51"); }, nullptr},
     {"GIF", [](Bytes f) { return starts_with(f, "GIF8"); }, nullptr},
@@ -28,20 +28,22 @@ void fail_image(std::string_view format, std::string_view reason) {
   fail(ErrorCode::InvalidArgument, cat("the ", format, " image cannot be decoded: ", reason));
 }
 
-Image make_image(std::string_view format, std::uint64_t width, std::uint64_t height, std::size_t channels) {
+Image make_image(const RunContext& run, std::string_view format, std::uint64_t width, std::uint64_t height,
+                 std::size_t channels) {
   if (width == 0 || height == 0) fail_image(format, "it has no pixels");
   if (width > kMaxPixels || height > kMaxPixels / width) {
     fail_image(format, cat(width, " x ", height, " pixels are more than the limit of ", kMaxPixels));
   }
   Image out{static_cast<std::size_t>(width), static_cast<std::size_t>(height), channels};
+  out.charge = std::make_unique<kernel::Charge>(run, out.width * out.height * channels);
   out.pixels.resize(out.width * out.height * channels);
   return out;
 }
 
-Image decode_image(Bytes file, Look look) {
+Image decode_image(Bytes file, const RunContext& run) {
   for (const ImageCodec& codec : kCodecs) {
     if (!codec.matches(file)) continue;
-    if (codec.decode) return codec.decode(file, look);
+    if (codec.decode) return codec.decode(file, run);
     fail(ErrorCode::UnsupportedOperator, cat(codec.name,
                                              " images are not supported by ImageDecoder: convert the image to PNG, "
                                              "JPEG, BMP, PNM or TIFF before feeding it"));

@@ -3,23 +3,25 @@
 // checked before memory is asked for, and what is wrong ends in an InvalidArgument error that names the format.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "base/function_ref.h"
+#include "kernel/charge.h"
+#include "kernel/watch.h"
 
 namespace infernode::ops::image {
 
 using Bytes = std::span<const std::uint8_t>;
-/// Called now and then while a file is decoded; throws where that is to end.
-using Look = FunctionRef<void()>;
+using kernel::RunContext;
 
 /// 8 bits per sample, rows from top to bottom, 1 (grey) or 3 (red, green, blue) samples per pixel.
 struct Image {
   std::size_t width = 0, height = 0, channels = 0;
+  std::unique_ptr<kernel::Charge> charge{};  ///< of the pixels
   std::vector<std::uint8_t> pixels{};
 };
 
@@ -27,25 +29,27 @@ inline constexpr std::size_t kMaxPixels = std::size_t{1} << 27;
 
 [[noreturn]] void fail_image(std::string_view format, std::string_view reason);
 /// An image of these dims, black. Throws where a dim is zero or there are more than kMaxPixels.
-Image make_image(std::string_view format, std::uint64_t width, std::uint64_t height, std::size_t channels);
+Image make_image(const RunContext& run, std::string_view format, std::uint64_t width, std::uint64_t height,
+                 std::size_t channels);
 
 struct ImageCodec {
   std::string_view name;
   bool (*matches)(Bytes file);
-  Image (*decode)(Bytes file, Look look);  ///< nullptr: known by its signature only
+  Image (*decode)(Bytes file, const RunContext& run);  ///< nullptr: known by its signature only
 };
 
-Image decode_png(Bytes file, Look look);
-Image decode_jpeg(Bytes file, Look look);
+Image decode_png(Bytes file, const RunContext& run);
+Image decode_jpeg(Bytes file, const RunContext& run);
 bool matches_bmp(Bytes file);
-Image decode_bmp(Bytes file);
+Image decode_bmp(Bytes file, const RunContext& run);
 bool matches_pnm(Bytes file);
-Image decode_pnm(Bytes file);
+Image decode_pnm(Bytes file, const RunContext& run);
 bool matches_tiff(Bytes file);
-Image decode_tiff(Bytes file);
+Image decode_tiff(Bytes file, const RunContext& run);
 
-/// Decodes whichever format the first bytes tell. Throws InvalidArgument for unknown and refused formats.
-Image decode_image(Bytes file, Look look);
+/// Decodes whichever format the first bytes tell. Throws InvalidArgument for unknown and refused formats. What decoding
+/// needs counts against the run's memory limit, and it looks whether the run is to end.
+Image decode_image(Bytes file, const RunContext& run);
 
 /// Bounded access to a file.
 class Reader {
@@ -102,6 +106,7 @@ class BitSamples {
 };
 
 /// Decompresses a zlib stream (RFC 1950, 1951) into exactly `size` bytes; what the stream holds beyond is ignored.
-std::vector<std::uint8_t> zlib_decompress(Bytes stream, std::size_t size, std::string_view format);
+std::vector<std::uint8_t> zlib_decompress(const RunContext& run, Bytes stream, std::size_t size,
+                                          std::string_view format);
 
 }  // namespace infernode::ops::image

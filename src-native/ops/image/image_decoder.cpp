@@ -38,7 +38,7 @@ class ImageDecoder final : public Kernel {
     const Tensor& in = ctx.input(0);
     INFERNODE_CHECK(in.rank() == 1, ErrorCode::ShapeMismatch, "the encoded image must be one row of bytes, got ",
                     in.shape().dims());
-    const image::Image decoded = image::decode_image(in.span<std::uint8_t>(), [&] { ctx.run().check(); });
+    const image::Image decoded = image::decode_image(in.span<std::uint8_t>(), ctx.run());
     const std::size_t channels = format_ == PixelFormat::kGrayscale ? 1 : 3, from = decoded.channels;
     const Tensor out = ctx.output(0, tensor::DType::UInt8,
                                   Shape{static_cast<std::int64_t>(decoded.height),

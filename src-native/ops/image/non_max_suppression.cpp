@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <optional>
 #include <vector>
 
+#include "base/checked.h"
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 
 namespace infernode::ops {
@@ -61,20 +65,21 @@ class NonMaxSuppression : public Kernel {
                     iou_threshold, " is outside [0, 1]");
     const std::int64_t classes = scores.dim(1), count = boxes.dim(1);
     const auto tasks = static_cast<std::size_t>(limit > 0 ? scores.dim(0) * classes : 0);
-    std::vector<std::vector<std::int64_t>> selected(tasks);
+    const kernel::Charge lists(ctx.run(), checked_mul(tasks, sizeof(Selection)));
+    std::vector<Selection> selected(tasks);
     ctx.parallel_for(tasks, 20.0 * static_cast<double>(count), [&](std::size_t begin, std::size_t end, std::size_t) {
       for (std::size_t t = begin; t < end; ++t) {
         const float* of_class = scores.data<float>() + static_cast<std::int64_t>(t) * count;
         const float* of_batch = boxes.data<float>() + static_cast<std::int64_t>(t) / classes * count * 4;
-        selected[t] = select(ctx.run(), of_batch, of_class, count, limit, iou_threshold, score);
+        select(ctx.run(), of_batch, of_class, count, limit, iou_threshold, score, selected[t]);
       }
     });
     std::size_t total = 0;
-    for (const auto& list : selected) total += list.size();
+    for (const Selection& of_task : selected) total += of_task.boxes.size();
     const Tensor out = ctx.output(0, Shape{static_cast<std::int64_t>(total), 3});
     auto* to = out.mutable_data<std::int64_t>();
     for (std::size_t t = 0; t < tasks; ++t) {
-      for (const std::int64_t box : selected[t]) {
+      for (const std::int64_t box : selected[t].boxes) {
         *to++ = static_cast<std::int64_t>(t) / classes;
         *to++ = static_cast<std::int64_t>(t) % classes;
         *to++ = box;
@@ -83,28 +88,45 @@ class NonMaxSuppression : public Kernel {
   }
 
  private:
+  struct Selection {
+    std::optional<kernel::Charge> charge{};  ///< of the boxes
+    std::vector<std::int64_t> boxes{};
+  };
+
   /// Boxes of one class in the order of their scores (equal ones by index), none of which overlaps one before it.
-  std::vector<std::int64_t> select(const kernel::RunContext& run, const float* boxes, const float* scores,
-                                   std::int64_t count, std::int64_t limit, float iou_threshold,
-                                   const Tensor* score_threshold) const {
-    std::vector<std::int64_t> order, out;
+  void select(const kernel::RunContext& run, const float* boxes, const float* scores, std::int64_t count,
+              std::int64_t limit, float iou_threshold, const Tensor* score_threshold, Selection& out) const {
+    constexpr double kOverlapNs = 3, kScoreNs = 1, kComparisonNs = 3;
+    kernel::Watch watch(run);
+    const auto boxes_there = static_cast<std::size_t>(count);
+    const auto most = static_cast<std::size_t>(std::min(count, limit));
+    const kernel::Charge charge(
+        run, checked_add(checked_mul(boxes_there, sizeof(std::int64_t)), checked_mul(most, sizeof(Box))));
+    std::vector<std::int64_t> order;
+    order.reserve(boxes_there);
     const float least = score_threshold ? tensor::to_float_scalar(*score_threshold) : 0.0f;
     for (std::int64_t i = 0; i < count; ++i) {
+      watch.did(kScoreNs);
       if (scores[i] == scores[i] && (!score_threshold || scores[i] > least)) order.push_back(i);
     }
-    std::sort(order.begin(), order.end(),
-              [&](std::int64_t a, std::int64_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      watch.did(kComparisonNs);
+      return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+    });
+    const std::size_t room = std::min(most, order.size());
+    out.charge.emplace(run, checked_mul(room, sizeof(std::int64_t)));
+    out.boxes.reserve(room);
     std::vector<Box> kept;
+    kept.reserve(room);
     for (const std::int64_t i : order) {
-      if (static_cast<std::int64_t>(out.size()) == limit) break;
-      if (kept.size() % 256 == 0) run.check();
+      if (static_cast<std::int64_t>(kept.size()) == limit) break;
+      watch.did(kOverlapNs * static_cast<double>(kept.size() + 1));
       const Box box = corners(boxes + i * 4, center_);
       if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return overlaps(k, box, iou_threshold); }))
         continue;
       kept.push_back(box);
-      out.push_back(i);
+      out.boxes.push_back(i);
     }
-    return out;
   }
 
   bool center_ = false;

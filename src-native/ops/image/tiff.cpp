@@ -9,6 +9,7 @@ namespace infernode::ops::image {
 namespace {
 
 constexpr std::string_view kTiff = "TIFF";
+constexpr double kByteNs = 2, kPixelNs = 5;  // rough times of one
 
 enum Tag : std::uint16_t {
   kWidth = 256,
@@ -72,13 +73,14 @@ const std::vector<std::uint32_t>& list(const Tags& tags, Tag tag) {
   return found->second;
 }
 
-std::vector<std::uint8_t> unpack_bits(Bytes data, std::size_t size) {
+std::vector<std::uint8_t> unpack_bits(Bytes data, std::size_t size, kernel::Watch& watch) {
   if (size / 128 > data.size()) fail_image(kTiff, "its compressed data is too short");
   std::vector<std::uint8_t> out;
   out.reserve(size + 128);
   Reader in(data, kTiff, true);
   while (out.size() < size) {
     const unsigned n = in.u8();
+    watch.did(kByteNs);
     if (n < 128) {
       const Bytes literal = in.take(n + 1);
       out.insert(out.end(), literal.begin(), literal.end());
@@ -91,7 +93,7 @@ std::vector<std::uint8_t> unpack_bits(Bytes data, std::size_t size) {
 }
 
 /// TIFF's LZW: codes of 9 to 12 bits, highest bit first, that grow one code early.
-std::vector<std::uint8_t> unpack_lzw(Bytes data, std::size_t size) {
+std::vector<std::uint8_t> unpack_lzw(Bytes data, std::size_t size, kernel::Watch& watch) {
   constexpr unsigned kClear = 256, kEnd = 257, kFirst = 258, kMost = 4096;
   if (size / 4096 > data.size()) fail_image(kTiff, "its compressed data is too short");
   std::vector<std::uint8_t> out;
@@ -113,6 +115,7 @@ std::vector<std::uint8_t> unpack_lzw(Bytes data, std::size_t size) {
     }
     held -= width;
     const unsigned code = bits >> held & ((1u << width) - 1);
+    watch.did(kByteNs * static_cast<double>(previous.length + 1));
     if (code == kEnd) break;
     if (code == kClear) {
       next = kFirst;
@@ -140,18 +143,20 @@ std::vector<std::uint8_t> unpack_lzw(Bytes data, std::size_t size) {
   return out;
 }
 
-std::vector<std::uint8_t> unpack(Bytes data, std::uint32_t compression, std::size_t size) {
+/// What is unpacked counts at the caller's.
+std::vector<std::uint8_t> unpack(const RunContext& run, Bytes data, std::uint32_t compression, std::size_t size) {
+  kernel::Watch watch(run);
   switch (compression) {
     case 1:
       if (data.size() < size) fail_image(kTiff, "the file is cut off");
       return {data.begin(), data.begin() + static_cast<std::ptrdiff_t>(size)};
     case 5:
-      return unpack_lzw(data, size);
+      return unpack_lzw(data, size, watch);
     case 8:
     case 32946:
-      return zlib_decompress(data, size, kTiff);
+      return zlib_decompress(run, data, size, kTiff);
     case 32773:
-      return unpack_bits(data, size);
+      return unpack_bits(data, size, watch);
     default:
       fail_image(kTiff, cat("compression ", compression, compression == 6 || compression == 7 ? " (JPEG)" : "",
                             " is not supported: save it uncompressed, or with LZW, Deflate or PackBits"));
@@ -202,13 +207,13 @@ void read_samples(const Tags& tags, Layout& t) {
 }
 
 /// Strips are tiles as wide as the image.
-void read_tiles(const Tags& tags, Layout& t) {
+void read_tiles(const RunContext& run, const Tags& tags, Layout& t) {
   t.tiled = tags.contains(kTileWidth);
   t.tile_width = t.tiled ? get(tags, kTileWidth, 0) : t.width;
   t.tile_height = t.tiled ? get(tags, kTileHeight, 0)
                           : std::min(std::max(get(tags, kRowsPerStrip, t.height), 1u), std::max(t.height, 1u));
   if (std::uint64_t{t.width} * t.height > kMaxPixels || t.width == 0 || t.height == 0)
-    make_image(kTiff, t.width, t.height, 1);  // throws
+    make_image(run, kTiff, t.width, t.height, 1);  // throws
   if (t.tile_width == 0 || t.tile_height == 0 || t.tile_width > kMaxPixels ||
       t.tile_height > kMaxPixels / t.tile_width ||
       t.tile_width * t.tile_height * t.samples * t.bits / 8 > kMaxPixels * 8)
@@ -221,7 +226,7 @@ void read_tiles(const Tags& tags, Layout& t) {
 }
 
 /// Big-endian samples as they were before they were predicted.
-void restore(const Layout& t, std::uint8_t* row) {
+void restore(const Layout& t, std::uint8_t* row, kernel::Watch& watch) {
   const std::size_t row_bytes = t.row_bytes();
   if (t.bits == 16 && !t.big) {
     for (std::size_t i = 0; i + 1 < row_bytes; i += 2) std::swap(row[i], row[i + 1]);
@@ -229,6 +234,7 @@ void restore(const Layout& t, std::uint8_t* row) {
   if (t.predictor != 2) return;
   const std::size_t step = t.per_pixel() * t.bits / 8;
   for (std::size_t i = step; i < row_bytes; i += t.bits / 8) {
+    watch.did(kByteNs);
     if (t.bits == 8) {
       row[i] = static_cast<std::uint8_t>(row[i] + row[i - step]);
     } else {
@@ -241,10 +247,11 @@ void restore(const Layout& t, std::uint8_t* row) {
 
 /// Puts `count` pixels of a tile's row into the image; `plane`: the only sample there, where planes stand apart.
 void put_row(const Layout& t, const std::uint8_t* row, std::size_t count, std::size_t plane, std::size_t channels,
-             std::uint8_t* to) {
+             std::uint8_t* to, kernel::Watch& watch) {
   const BitSamples values(row, t.bits);
   const std::size_t per_pixel = t.per_pixel();
   for (std::size_t x = 0; x < count; ++x, to += channels) {
+    watch.did(kPixelNs);
     if (t.palette) {
       for (std::size_t c = 0; c < 3; ++c)
         to[c] = static_cast<std::uint8_t>(t.map[(c << t.bits) + values[x * per_pixel]] >> 8);
@@ -263,13 +270,14 @@ bool matches_tiff(Bytes file) {
   return file.size() >= 8 && (std::memcmp(file.data(), "II*\0", 4) == 0 || std::memcmp(file.data(), "MM\0*", 4) == 0);
 }
 
-Image decode_tiff(Bytes file) {
+Image decode_tiff(Bytes file, const RunContext& run) {
   Layout t;
   t.big = file[0] == 'M';
   const Tags tags = read_tags(file, t.big);
   read_samples(tags, t);
-  read_tiles(tags, t);
+  read_tiles(run, tags, t);
 
+  kernel::Watch watch(run);
   Image out;
   const std::size_t channels = t.palette ? 3 : t.colors;
   const std::size_t planes = t.planar ? std::min<std::size_t>(t.samples, t.colors) : 1, row_bytes = t.row_bytes();
@@ -280,14 +288,15 @@ Image decode_tiff(Bytes file) {
     Reader at(file, kTiff, t.big);
     at.seek(t.offsets[tile]);
     const std::size_t stated = tile < t.sizes.size() ? t.sizes[tile] : at.left();
-    std::vector<std::uint8_t> data = unpack(at.take(std::min(stated, at.left())), t.compression, rows * row_bytes);
+    const kernel::Charge charge(run, rows * row_bytes);
+    std::vector<std::uint8_t> data = unpack(run, at.take(std::min(stated, at.left())), t.compression, rows * row_bytes);
     if (out.pixels.empty())
-      out = make_image(kTiff, t.width, t.height, channels);  // after the first tile proved to be there
+      out = make_image(run, kTiff, t.width, t.height, channels);  // after the first tile proved to be there
     for (std::size_t y = 0; y < rows && y0 + y < t.height; ++y) {
       std::uint8_t* row = data.data() + y * row_bytes;
-      restore(t, row);
+      restore(t, row, watch);
       put_row(t, row, std::min<std::size_t>(t.tile_width, t.width - x0), plane, channels,
-              out.pixels.data() + ((y0 + y) * out.width + x0) * channels);
+              out.pixels.data() + ((y0 + y) * out.width + x0) * channels, watch);
     }
   }
   return out;

@@ -44,10 +44,10 @@ wuffs_base__io_buffer reader(Bytes bytes) {
 
 /// Calls step() for as long as it wants more of the file, which it gets in pieces, with a look between two.
 template <class Step>
-wuffs_base__status in_pieces(wuffs_base__io_buffer& source, std::size_t size, Look look, const Step& step) {
-  constexpr std::size_t kPiece = std::size_t{16} << 10;
+wuffs_base__status in_pieces(wuffs_base__io_buffer& source, std::size_t size, const RunContext& run, const Step& step) {
+  constexpr std::size_t kPiece = std::size_t{4} << 10;
   for (;;) {
-    look();
+    run.check();
     source.meta.wi = std::min(size, source.meta.wi + kPiece);
     source.meta.closed = source.meta.wi == size;
     const wuffs_base__status status = step();
@@ -59,10 +59,13 @@ wuffs_base__slice_u8 slice(std::vector<std::uint8_t>& bytes) {
 }
 
 /// Keeps the first `channels` bytes of each pixel.
-void narrow(Image& image, std::size_t channels) {
+void narrow(Image& image, std::size_t channels, const RunContext& run) {
+  kernel::Watch watch(run);
   const std::size_t count = image.width * image.height;
-  for (std::size_t i = 0; i < count; ++i)
+  for (std::size_t i = 0; i < count; ++i) {
+    watch.did(1);
     std::copy_n(image.pixels.data() + i * image.channels, channels, image.pixels.data() + i * channels);
+  }
   image.pixels.resize(count * channels);
   image.channels = channels;
 }
@@ -70,7 +73,7 @@ void narrow(Image& image, std::size_t channels) {
 /// The file's picture, grey or red, green, blue, as if every pixel were opaque. `growth`: most bytes of work that a
 /// byte of the file makes.
 template <class Decoder>
-Image decode(std::string_view name, Bytes file, std::size_t growth, Look look) {
+Image decode(std::string_view name, Bytes file, std::size_t growth, const RunContext& run) {
   const auto decoder = Decoder::alloc();
   if (!decoder) fail(ErrorCode::OutOfMemory, cat("there is no memory for a decoder of ", name, " images"));
   wuffs_base__io_buffer source = reader(file);
@@ -83,19 +86,20 @@ Image decode(std::string_view name, Bytes file, std::size_t growth, Look look) {
   const wuffs_base__pixel_format format = config.pixcfg.pixel_format();
   const bool grey = format.coloration() == WUFFS_BASE__PIXEL_COLORATION__GRAY;
   const bool opaque = format.transparency() == WUFFS_BASE__PIXEL_ALPHA_TRANSPARENCY__OPAQUE;
-  Image out = make_image(name, width, height, !opaque ? 4 : grey ? 1 : 3);
+  Image out = make_image(run, name, width, height, !opaque ? 4 : grey ? 1 : 3);
   config.pixcfg.set(!opaque ? WUFFS_BASE__PIXEL_FORMAT__RGBA_NONPREMUL
                     : grey  ? WUFFS_BASE__PIXEL_FORMAT__Y
                             : WUFFS_BASE__PIXEL_FORMAT__RGB,
                     WUFFS_BASE__PIXEL_SUBSAMPLING__NONE, width, height);
+  const kernel::Charge charge(run, static_cast<std::size_t>(needed));
   std::vector<std::uint8_t> work(static_cast<std::size_t>(needed));
   wuffs_base__pixel_buffer pixels;
   check(name, pixels.set_from_slice(&config.pixcfg, slice(out.pixels)));
   source.meta.wi = source.meta.ri;
-  check(name, in_pieces(source, file.size(), look, [&] {
+  check(name, in_pieces(source, file.size(), run, [&] {
           return decoder->decode_frame(&pixels, &source, WUFFS_BASE__PIXEL_BLEND__SRC, slice(work), nullptr);
         }));
-  if (!opaque) narrow(out, grey ? 1 : 3);
+  if (!opaque) narrow(out, grey ? 1 : 3, run);
   return out;
 }
 
@@ -103,6 +107,7 @@ Image decode(std::string_view name, Bytes file, std::size_t growth, Look look) {
 std::vector<std::uint8_t> without_transparency(Bytes file) {
   Reader in(file, kPng, true);
   std::vector<std::uint8_t> out;
+  out.reserve(file.size());
   const auto append = [&](Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); };
   append(in.take(8));
   while (in.left() >= 12) {
@@ -117,19 +122,25 @@ std::vector<std::uint8_t> without_transparency(Bytes file) {
 
 }  // namespace
 
-Image decode_png(Bytes file, Look look) {
-  return decode<wuffs_png__decoder>(kPng, without_transparency(file), kDeflateGrowth, look);
+Image decode_png(Bytes file, const RunContext& run) {
+  const kernel::Charge charge(run, file.size());
+  return decode<wuffs_png__decoder>(kPng, without_transparency(file), kDeflateGrowth, run);
 }
-Image decode_jpeg(Bytes file, Look look) { return decode<wuffs_jpeg__decoder>(kJpeg, file, kJpegGrowth, look); }
+Image decode_jpeg(Bytes file, const RunContext& run) {
+  return decode<wuffs_jpeg__decoder>(kJpeg, file, kJpegGrowth, run);
+}
 
-std::vector<std::uint8_t> zlib_decompress(Bytes stream, std::size_t size, std::string_view format) {
+std::vector<std::uint8_t> zlib_decompress(const RunContext& run, Bytes stream, std::size_t size,
+                                          std::string_view format) {
   if (size / kDeflateGrowth > stream.size()) fail_image(format, "its compressed data is too short for its dimensions");
   const auto decoder = wuffs_zlib__decoder::alloc();
   if (!decoder) fail(ErrorCode::OutOfMemory, cat("there is no memory for a decoder of ", format, " images"));
   std::vector<std::uint8_t> out(size), work(static_cast<std::size_t>(decoder->workbuf_len().max_incl));
   wuffs_base__io_buffer source = reader(stream);
   wuffs_base__io_buffer sink = wuffs_base__slice_u8__writer(slice(out));
-  const wuffs_base__status status = decoder->transform_io(&sink, &source, slice(work));
+  source.meta.wi = 0;
+  const wuffs_base__status status =
+      in_pieces(source, stream.size(), run, [&] { return decoder->transform_io(&sink, &source, slice(work)); });
   if (sink.meta.wi < size) {
     check(format, status);
     fail_image(format, "its compressed data ends too early");

@@ -95,7 +95,7 @@ class Dft final : public Kernel {
     tensor::dispatch_floats(in.dtype(), "DFT", [&]<class E>(TypeTag<E>) {
       using T = signal::RealOf<E>;
       const kernel::Charge charge(ctx.run(), signal::plan_bytes<E>(length));
-      const auto plan = plans_.get<E>(length);
+      const auto plan = plans_.get<E>(ctx.run(), length);
       const E* x = in.data<E>();
       E* y = out.mutable_data<E>();
       const std::size_t in_step = inner * static_cast<std::size_t>(parts),

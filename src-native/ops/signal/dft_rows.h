@@ -39,6 +39,8 @@ void transform_rows(const kernel::RunContext& run, const FftPlan<RealOf<E>>& fft
   const std::size_t lanes = rows >= kLanes / 2 && fft.work_length() <= kLongestInLanes ? kLanes : 1;
   const std::size_t n = fft.length(), work = fft.work_length() * lanes;
   const double cost = 2.0 * static_cast<double>(work) * std::log2(static_cast<double>(n) + 1);
+  constexpr std::size_t kSlice = std::size_t{1} << 18;  // elements between two looks
+  const auto look = [&run] { run.check(); };
   run.parallel_for((rows + lanes - 1) / lanes, cost, [&](std::size_t begin, std::size_t end, std::size_t) {
     const tensor::Buffer memory = run.allocator->allocate(4 * work * sizeof(T));
     T* base = reinterpret_cast<T*>(memory.data());
@@ -56,6 +58,7 @@ void transform_rows(const kernel::RunContext& run, const FftPlan<RealOf<E>>& fft
         const RowSource<E> row = source(group * lanes + lane);
         if (hermitian) {
           for (std::size_t k = 0; k <= n / 2; ++k) {
+            if (k % kSlice == 0) look();
             const bool self = k == 0 || 2 * k == n;
             const T x = row.re(k), y = self ? T(0) : row.im(k);
             re[k * lanes] = x;
@@ -66,14 +69,15 @@ void transform_rows(const kernel::RunContext& run, const FftPlan<RealOf<E>>& fft
           }
         } else {
           for (std::size_t k = 0; k < n; ++k) {
+            if (k % kSlice == 0) look();
             re[k * lanes] = row.re(k);
             im[k * lanes] = row.im(k);
           }
         }
       }
       // The inverse: real and imaginary parts change places on the way in and out.
-      Split<T> result = inverse ? fft.forward({first.im, first.re}, {second.im, second.re}, lanes)
-                                : fft.forward(first, second, lanes);
+      Split<T> result = inverse ? fft.forward({first.im, first.re}, {second.im, second.re}, lanes, look)
+                                : fft.forward(first, second, lanes, look);
       if (inverse) std::swap(result.re, result.im);
       for (std::size_t lane = 0; lane < used; ++lane) {
         if (!complex) {  // exactly real, whatever was rounded on the way
@@ -81,7 +85,10 @@ void transform_rows(const kernel::RunContext& run, const FftPlan<RealOf<E>>& fft
           if (n % 2 == 0) result.im[n / 2 * lanes + lane] = 0;
         }
         store(group * lanes + lane, [&, re = result.re + lane, im = result.im + lane](std::size_t bins, auto&& f) {
-          for (std::size_t k = 0; k < bins; ++k) f(k, re[k * lanes], im[k * lanes]);
+          for (std::size_t k = 0; k < bins; ++k) {
+            if (k % kSlice == 0) look();
+            f(k, re[k * lanes], im[k * lanes]);
+          }
         });
       }
     }
@@ -107,12 +114,13 @@ struct FftPlans {
   FftPlanCache<float> single;
   FftPlanCache<double> precise;
   template <class E>
-  auto get(std::int64_t length) const {
+  auto get(const kernel::RunContext& run, std::int64_t length) const {
+    const auto look = [&run] { run.check(); };
     check_length(length);
     if constexpr (std::is_same_v<E, double>)
-      return precise.get(static_cast<std::size_t>(length));
+      return precise.get(static_cast<std::size_t>(length), look);
     else
-      return single.get(static_cast<std::size_t>(length));
+      return single.get(static_cast<std::size_t>(length), look);
   }
 };
 

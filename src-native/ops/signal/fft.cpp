@@ -11,6 +11,8 @@ namespace {
 
 /// Prime factors up to this are passes of their own; a length with a larger one goes through Bluestein's algorithm.
 constexpr std::size_t kLargestRadix = 13;
+/// Elements between two looks.
+constexpr std::size_t kSlice = std::size_t{1} << 18;
 
 struct Angle {
   double re, im;
@@ -44,13 +46,14 @@ std::size_t FftPlan<T>::bytes_of(std::size_t length) {
 }
 
 template <class T>
-FftPlan<T>::FftPlan(std::size_t length) : length_(length) {
+FftPlan<T>::FftPlan(std::size_t length, Look look) : length_(length) {
   const auto complex = [](Angle a) { return Complex{static_cast<T>(a.re), static_cast<T>(a.im)}; };
   std::size_t size = length, stride = 1;
   for (const std::size_t radix : factors(length)) {
     const std::size_t groups = size / radix;
     passes_.push_back({radix, groups, stride, twiddles_.size()});
     for (std::size_t p = 0; p < groups; ++p) {
+      if (p % (kSlice / 16) == 0) look();
       for (std::size_t k = 1; k < radix; ++k) twiddles_.push_back(complex(unit(p * k, size)));
     }
     size = groups;
@@ -59,11 +62,12 @@ FftPlan<T>::FftPlan(std::size_t length) : length_(length) {
   if (!passes_.empty() || length == 1) return;
 
   const std::size_t convolution = std::bit_ceil(2 * length - 1);
-  chirp_ = std::make_unique<const FftPlan>(convolution);
+  chirp_ = std::make_unique<const FftPlan>(convolution, look);
   chirp_factors_.resize(length);
   std::vector<T> buffer(4 * convolution);
   const Split<T> filter{buffer.data(), buffer.data() + convolution};
   for (std::size_t k = 0; k < length; ++k) {
+    if (k % (kSlice / 8) == 0) look();
     // exp(-pi i k^2 / n): the square is reduced before it grows inexact.
     const Angle a = unit(k * k % (2 * length), 2 * length);
     chirp_factors_[k] = complex(a);
@@ -75,7 +79,7 @@ FftPlan<T>::FftPlan(std::size_t length) : length_(length) {
     }
   }
   const Split<T> spectrum =
-      chirp_->forward(filter, {buffer.data() + 2 * convolution, buffer.data() + 3 * convolution}, 1);
+      chirp_->forward(filter, {buffer.data() + 2 * convolution, buffer.data() + 3 * convolution}, 1, look);
   chirp_spectrum_.resize(convolution);
   const T scale = T(1) / static_cast<T>(convolution);
   for (std::size_t k = 0; k < convolution; ++k) {
@@ -135,20 +139,29 @@ inline void butterfly(const T (&ar)[R], const T (&ai)[R], T (&br)[R], T (&bi)[R]
 }
 
 template <class T, std::size_t R, class Twiddle>
-void stockham(std::size_t groups, std::size_t width, const Twiddle* twiddles, Split<T> in, Split<T> out) {
+void stockham(std::size_t groups, std::size_t width, const Twiddle* twiddles, Split<T> in, Split<T> out, Look look) {
   T cosines[R], sines[R];
   for (std::size_t k = 0; k < R; ++k) {
     const Angle a = unit(k, R);
     cosines[k] = static_cast<T>(a.re);
     sines[k] = static_cast<T>(-a.im);
   }
-  for (std::size_t p = 0; p < groups; ++p, twiddles += R - 1) {
+  const std::size_t part = std::min(width, kSlice / R);
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < groups * ceil_div(width, part); ++i) {
+    const std::size_t p = i / ceil_div(width, part), first = i % ceil_div(width, part) * part;
+    const std::size_t last = std::min(first + part, width);
+    if ((done += (last - first) * R) >= kSlice) {
+      look();
+      done = 0;
+    }
+    const Twiddle* const turns = twiddles + p * (R - 1);
     const T *xr = in.re + p * width, *xi = in.im + p * width;
     T *yr = out.re + p * R * width, *yi = out.im + p * R * width;
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC ivdep
 #endif
-    for (std::size_t q = 0; q < width; ++q) {
+    for (std::size_t q = first; q < last; ++q) {
       T ar[R], ai[R], br[R], bi[R];
       for (std::size_t j = 0; j < R; ++j) {
         ar[j] = xr[j * groups * width + q];
@@ -158,7 +171,7 @@ void stockham(std::size_t groups, std::size_t width, const Twiddle* twiddles, Sp
       yr[q] = br[0];
       yi[q] = bi[0];
       for (std::size_t k = 1; k < R; ++k) {
-        const T wr = twiddles[k - 1].re, wi = twiddles[k - 1].im;
+        const T wr = turns[k - 1].re, wi = turns[k - 1].im;
         yr[k * width + q] = br[k] * wr - bi[k] * wi;
         yi[k * width + q] = br[k] * wi + bi[k] * wr;
       }
@@ -169,11 +182,11 @@ void stockham(std::size_t groups, std::size_t width, const Twiddle* twiddles, Sp
 }  // namespace
 
 template <class T>
-void FftPlan<T>::run_pass(const Pass& pass, Split<T> in, Split<T> out, std::size_t lanes) const {
+void FftPlan<T>::run_pass(const Pass& pass, Split<T> in, Split<T> out, std::size_t lanes, Look look) const {
   const std::size_t width = pass.stride * lanes;
   const Complex* twiddles = twiddles_.data() + pass.twiddles;
   const auto run = [&]<std::size_t R>(std::integral_constant<std::size_t, R>) {
-    stockham<T, R>(pass.groups, width, twiddles, in, out);
+    stockham<T, R>(pass.groups, width, twiddles, in, out, look);
   };
   switch (pass.radix) {
     case 2:
@@ -194,19 +207,20 @@ void FftPlan<T>::run_pass(const Pass& pass, Split<T> in, Split<T> out, std::size
 }
 
 template <class T>
-Split<T> FftPlan<T>::forward(Split<T> data, Split<T> other, std::size_t lanes) const {
-  if (chirp_) return forward_chirp(data, other, lanes);
+Split<T> FftPlan<T>::forward(Split<T> data, Split<T> other, std::size_t lanes, Look look) const {
+  if (chirp_) return forward_chirp(data, other, lanes, look);
   for (const Pass& pass : passes_) {
-    run_pass(pass, data, other, lanes);
+    run_pass(pass, data, other, lanes, look);
     std::swap(data, other);
   }
   return data;
 }
 
 template <class T>
-Split<T> FftPlan<T>::forward_chirp(Split<T> data, Split<T> other, std::size_t lanes) const {
-  const auto multiply = [lanes](Split<T> x, const std::vector<Complex>& factors) {
+Split<T> FftPlan<T>::forward_chirp(Split<T> data, Split<T> other, std::size_t lanes, Look look) const {
+  const auto multiply = [lanes, look](Split<T> x, const std::vector<Complex>& factors) {
     for (std::size_t k = 0; k < factors.size(); ++k) {
+      if (k % kSlice == 0) look();
       const T fr = factors[k].re, fi = factors[k].im;
       T *re = x.re + k * lanes, *im = x.im + k * lanes;
       for (std::size_t j = 0; j < lanes; ++j) {
@@ -219,11 +233,11 @@ Split<T> FftPlan<T>::forward_chirp(Split<T> data, Split<T> other, std::size_t la
   multiply(data, chirp_factors_);
   std::fill(data.re + length_ * lanes, data.re + chirp_->length() * lanes, T(0));
   std::fill(data.im + length_ * lanes, data.im + chirp_->length() * lanes, T(0));
-  Split<T> spectrum = chirp_->forward(data, other, lanes);
+  Split<T> spectrum = chirp_->forward(data, other, lanes, look);
   multiply(spectrum, chirp_spectrum_);
   // The inverse transform: real and imaginary parts change places.
   Split<T> rest = spectrum.re == data.re ? other : data;
-  const Split<T> swapped = chirp_->forward({spectrum.im, spectrum.re}, {rest.im, rest.re}, lanes);
+  const Split<T> swapped = chirp_->forward({spectrum.im, spectrum.re}, {rest.im, rest.re}, lanes, look);
   const Split<T> result{swapped.im, swapped.re};
   multiply(result, chirp_factors_);
   return result;

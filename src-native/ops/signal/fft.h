@@ -7,10 +7,15 @@
 #include <mutex>
 #include <vector>
 
+#include "base/function_ref.h"
+
 namespace infernode::ops::signal {
 
 /// Longest transform: tables and scratch stay within a few gigabytes.
 inline constexpr std::size_t kMaxLength = std::size_t{1} << 26;
+
+/// Called about every quarter of a million elements of a pass; throws where the work is to end.
+using Look = FunctionRef<void()>;
 
 template <class T>
 struct Split {
@@ -23,7 +28,7 @@ template <class T>
 class FftPlan {
  public:
   /// 0 < length <= kMaxLength.
-  explicit FftPlan(std::size_t length);
+  FftPlan(std::size_t length, Look look);
   std::size_t length() const { return length_; }
   /// Most bytes that a plan of this length takes while it is made and afterwards.
   static std::size_t bytes_of(std::size_t length);
@@ -31,7 +36,7 @@ class FftPlan {
   std::size_t work_length() const { return chirp_ ? chirp_->length() : length_; }
   /// Transforms the first length() elements of `data`, not normalised. The result stands in the buffer returned, which
   /// is one of the two given; both are overwritten. (Swap re and im before and after for the inverse.)
-  Split<T> forward(Split<T> data, Split<T> other, std::size_t lanes) const;
+  Split<T> forward(Split<T> data, Split<T> other, std::size_t lanes, Look look) const;
 
  private:
   /// One step of Stockham's algorithm: sub-transforms of `radix * groups` elements, `stride` of them interleaved.
@@ -43,8 +48,8 @@ class FftPlan {
     T re, im;
   };
 
-  void run_pass(const Pass& pass, Split<T> in, Split<T> out, std::size_t lanes) const;
-  Split<T> forward_chirp(Split<T> data, Split<T> other, std::size_t lanes) const;
+  void run_pass(const Pass& pass, Split<T> in, Split<T> out, std::size_t lanes, Look look) const;
+  Split<T> forward_chirp(Split<T> data, Split<T> other, std::size_t lanes, Look look) const;
 
   std::size_t length_;
   std::vector<Pass> passes_;
@@ -61,12 +66,12 @@ extern template class FftPlan<double>;
 template <class T>
 class FftPlanCache {
  public:
-  std::shared_ptr<const FftPlan<T>> get(std::size_t length) const {
+  std::shared_ptr<const FftPlan<T>> get(std::size_t length, Look look) const {
     {
       const std::lock_guard lock(mutex_);
       if (plan_ && plan_->length() == length) return plan_;
     }
-    auto plan = std::make_shared<const FftPlan<T>>(length);
+    auto plan = std::make_shared<const FftPlan<T>>(length, look);
     const std::lock_guard lock(mutex_);
     return plan_ = plan;
   }

@@ -74,7 +74,7 @@ class Stft final : public Kernel {
     tensor::dispatch_floats(in.dtype(), "STFT", [&]<class E>(TypeTag<E>) {
       using T = signal::RealOf<E>;
       const kernel::Charge charge(ctx.run(), signal::plan_bytes<E>(length));
-      const auto plan = plans_.get<E>(length);
+      const auto plan = plans_.get<E>(ctx.run(), length);
       const E* x = in.data<E>();
       const E* w = window ? window->data<E>() : nullptr;
       E* y = out.mutable_data<E>();

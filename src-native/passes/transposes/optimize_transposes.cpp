@@ -1,5 +1,6 @@
 // Transposes around nodes that can work in any order of axes: such nodes turn where that leaves fewer or smaller ones.
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -48,6 +49,8 @@ class Sweep {
     if (!grown || !region.choose()) return false;
     region.apply(graph_);
     consumers_ = graph_.consumers();
+    constexpr std::size_t kPerLook = 16;  // nodes whose readers are listed in the time of a look
+    budget_ -= std::min(budget_, graph_.node_count() / kPerLook);
     return true;
   }
 
@@ -61,7 +64,7 @@ class Sweep {
 }  // namespace
 
 bool optimize_transposes(Graph& graph, const PassOptions& options) {
-  std::size_t budget = std::size_t{1} << 21;  // nodes looked at: a bound on time for graphs that no exporter writes
+  std::size_t budget = std::size_t{1} << 19;  // nodes looked at: a bound on time for graphs that no exporter writes
   bool changed = false;
   while (Sweep(graph, options, budget).run()) changed = true;
   return changed;

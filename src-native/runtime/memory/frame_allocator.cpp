@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/system.h"
+#include "runtime/memory/charged.h"
 
 namespace infernode::runtime {
 
@@ -113,18 +114,7 @@ void FrameAllocator::trim() {
 }
 
 tensor::Buffer BudgetAllocator::allocate(std::size_t bytes) {
-  const std::size_t cost = std::max(bytes, kLeastCost);
-  budget_->reserve(cost);
-  struct Charge {
-    std::shared_ptr<kernel::MemoryBudget> budget;
-    std::size_t bytes;
-    tensor::Buffer block;
-    Charge(std::shared_ptr<kernel::MemoryBudget> b, std::size_t n) : budget(std::move(b)), bytes(n) {}
-    Charge(const Charge&) = delete;
-    Charge& operator=(const Charge&) = delete;
-    ~Charge() { budget->release(bytes); }
-  };
-  auto charge = std::make_shared<Charge>(budget_, cost);
+  auto charge = std::make_shared<Charged>(budget_, std::max(bytes, kLeastCost));
   charge->block = inner_.allocate(bytes);
   std::byte* data = charge->block.data();
   return tensor::Buffer(data, bytes, std::move(charge), inner_.device());

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/brief/brief_run.h"
+#include "runtime/memory/charged.h"
 #include "runtime/run/value_check.h"
 
 namespace infernode::runtime {
@@ -84,6 +85,7 @@ void StepRunner::run(std::size_t index) {
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
       if (step.outputs[o] != kNoValue) expect_type(execution_.plan.graph().value(step.outputs[o]), outputs_[o]);
+      if (execution_.budget != nullptr) charge_texts(outputs_[o], execution_.budget);
     }
   } catch (Error& error) {
     const graph::Node& node = execution_.plan.graph().node(step.node);

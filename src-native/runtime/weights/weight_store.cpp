@@ -1,5 +1,6 @@
 #include "runtime/weights/weight_store.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -58,7 +59,7 @@ tensor::Buffer WeightStore::pack(const tensor::Tensor& weight, std::string_view 
   auto entry = std::make_shared<Packed>(Packed{weight.buffer(), make(weight)});
   const std::lock_guard lock(mutex_);
   release_pages_locked(weight, 0, weight.bytes());  // its packed form is read from now on
-  std::erase_if(packed_, [](const auto& item) { return item.second.expired(); });
+  drop_expired_locked();
   auto& slot = packed_[key];
   if (auto other = slot.lock()) {
     entry = std::move(other);  // another session packed it meanwhile
@@ -75,7 +76,6 @@ tensor::Buffer WeightStore::share(tensor::Buffer bytes) {
   std::vector<std::shared_ptr<const tensor::Buffer>> alike;
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(shared_, [](const auto& item) { return item.second.expired(); });
     for (auto [at, end] = shared_.equal_range(sample); at != end; ++at) {
       if (auto other = at->second.lock()) alike.push_back(std::move(other));
     }
@@ -87,8 +87,18 @@ tensor::Buffer WeightStore::share(tensor::Buffer bytes) {
   }
   const auto entry = std::make_shared<const tensor::Buffer>(std::move(bytes));
   const std::lock_guard lock(mutex_);
+  drop_expired_locked();
   shared_.emplace(sample, entry);
   return {entry->data(), entry->size(), entry, {}, false};
+}
+
+/// Each sweep waits until there are twice as many entries as the last one left, so that an entry costs a constant time.
+void WeightStore::drop_expired_locked() {
+  constexpr std::size_t kLeast = 64;
+  if (packed_.size() + shared_.size() < sweep_from_) return;
+  std::erase_if(packed_, [](const auto& item) { return item.second.expired(); });
+  std::erase_if(shared_, [](const auto& item) { return item.second.expired(); });
+  sweep_from_ = std::max(kLeast, 2 * (packed_.size() + shared_.size()));
 }
 
 std::shared_ptr<const MappedFile> WeightStore::find(const void* address) {

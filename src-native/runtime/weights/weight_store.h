@@ -38,10 +38,12 @@ class WeightStore {
   struct Packed;
   std::shared_ptr<const MappedFile> find_locked(const void* address) const;
   void release_pages_locked(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) const;
+  void drop_expired_locked();
   std::mutex mutex_;
   std::vector<std::weak_ptr<const MappedFile>> files_;
   std::map<std::string, std::weak_ptr<Packed>> packed_;
   std::multimap<ContentHash, std::weak_ptr<const tensor::Buffer>> shared_;  ///< by a look at some of their bytes
+  std::size_t sweep_from_ = 64;  ///< entries from which the next sweep for expired ones pays
 };
 
 }  // namespace infernode::runtime

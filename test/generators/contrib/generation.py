@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes cases of BeamSearch, GreedySearch and Sampling over small decoders with onnxruntime's answers, for
+"""Writes cases of BeamSearch, WhisperBeamSearch, GreedySearch and Sampling over small decoders with onnxruntime's answers, for
 test/native/ops/generation/generation.test.cpp.
 
 usage: generation.py > test/fixtures/contrib-generation.txt      (needs: pip install onnx onnxruntime==1.32.0)
@@ -157,6 +157,20 @@ def beams(title, model, inputs, scores=True, **attributes):
     print(lines)
 
 
+def whisper(title, seed, temperature=None, processor=None, real=f32, **more):
+    """Answers of WhisperBeamSearch over speech. `processor` 1: with timestamps."""
+    attributes = dict(decoder_start_token_id=PAD, eos_token_id=END, pad_token_id=PAD, beginning_timestamp_token_id=8,
+                      no_timestamps_token_id=7, translate_token_id=5, transcribe_token_id=6, start_of_lm_token_id=4)
+    model = T5(seed, speech=True)
+    inputs = beam_inputs(Draw(34).floats(2, 4, 5).round(2), decoder_ids=np.array([[7, 3], [7, 4]], i32), **more)
+    inputs += [None if processor is None else number(processor), None, None, None if temperature is None else number(temperature, real)]
+    while inputs[-1] is None:
+        inputs.pop()
+    _, lines = run("WhisperBeamSearch", title, dict(encoder=model.encoder(), decoder=model.decoder(), model_type=2) | attributes, inputs,
+                   {"y0": "int32[b,r,n]", "y1": "float[b,r]"})
+    print(lines)
+
+
 def beam_inputs(ids=IDS, length=9, least=0, beams=3, returned=2, length_penalty=1.0, repetition_penalty=1.0, words=None,
                 first=None, mask=None, decoder_ids=None, real=f32):
     inputs = [ids, number(length), number(least), number(beams), number(returned), number(length_penalty, real),
@@ -203,6 +217,12 @@ def main():
     sound = Draw(34).floats(2, 4, 5).round(2)
     forced = np.array([[7, 3], [7, 4]], i32)
     beams("speech", both(35, 2, speech=True), beam_inputs(sound, decoder_ids=forced), scores=False)
+    whisper("speech", 35)
+    whisper("cooler", 41, temperature=0.5)
+    whisper("warmer, repeats less", 42, temperature=2.0, repetition_penalty=1.7)
+    for seed in (43, 44, 47, 48, 49, 50, 51, 52):  # with 45 and 46 it searches on where no beam can become better
+        whisper(f"timestamps, model {seed}", seed, processor=1, length=12)
+    whisper("timestamps, one beam, cooler", 53, processor=1, temperature=0.7, beams=1, returned=1)
 
 
 if __name__ == "__main__":

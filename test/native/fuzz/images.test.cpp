@@ -48,7 +48,7 @@ TEST_CASE("changed images end in pictures or in errors") {
   for (long i = 0; i < count; ++i) {
     const test::EncodedSample& sample = test::kSamples[random.below(std::size(test::kSamples))];
     try {
-      const ops::image::Image image = ops::image::decode_image(change(test::from_hex(sample.hex), random), [] {});
+      const ops::image::Image image = ops::image::decode_image(change(test::from_hex(sample.hex), random), {});
       CHECK(image.pixels.size() == image.width * image.height * image.channels);
       ++ran;
     } catch (const Error& e) {

@@ -103,3 +103,36 @@ TEST_CASE("random edits and random bytes") {
     REQUIRE(survives(noise));
   }
 }
+
+TEST_CASE("a structure beyond what it may take is refused while it is read") {
+  const auto with = [](const std::string& graph, const std::string& rest = "") {
+    return message([&](pbf_writer& w) {
+             w.add_int64(onnx::model_field::kIrVersion, 8);
+             w.add_message(onnx::model_field::kGraph, graph);
+             w.add_message(onnx::model_field::kOpsetImport, message([](pbf_writer& o) { o.add_int64(2, 17); }));
+           }) +
+           rest;
+  };
+  const auto repeated = [](std::uint32_t field, const std::string& part) {
+    std::string out;
+    for (int i = 0; i < 1000; ++i) out += message([&](pbf_writer& w) { w.add_message(field, part); });
+    return out;
+  };
+  const std::string entry = message([](pbf_writer& e) { e.add_string(1, "k"); });
+  const std::string value = message([](pbf_writer& v) { v.add_string(1, "v"); });
+  const std::string files[] = {
+      with(repeated(onnx::graph_field::kNode, node("Neg", {"x"}, {}))),
+      with(message([&](pbf_writer& w) { w.add_message(onnx::graph_field::kNode, repeated(1, "x")); })),
+      with(repeated(onnx::graph_field::kValueInfo, value)),
+      with(repeated(onnx::graph_field::kOutput, value)),
+      with("", repeated(onnx::model_field::kMetadata, entry)),
+      with("", repeated(onnx::model_field::kFunctions, value)),
+  };
+  for (const std::string& file : files) {
+    onnx::ReadOptions options;
+    options.max_structure_bytes = 50'000;
+    const Error error = read_error(file, options);
+    CHECK(error.code() == ErrorCode::InvalidModel);
+    CHECK(error.message().find("would take more than 50000 bytes") != std::string::npos);
+  }
+}

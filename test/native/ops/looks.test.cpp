@@ -123,6 +123,35 @@ const LongOp kLongOps[] = {
        return values({noise({2000000}), i64({1}, {2000000})});
      },
      2e6 * 21, kSlow},
+    {"(float[1,1,h,w] X, float[1,1,3,3] W, float[1,18,p,q] O) => (float[1,1,p,q] Y) { Y = DeformConv(X, W, O) }", 19,
+     [] {
+       return values({noise({1, 1, 1002, 1002}), noise({1, 1, 3, 3}), noise({1, 18, 1000, 1000})});
+     },
+     9e6, kSlow / 16},
+    {"(double[1,1,h,w] X, double[1,1,9,9] W) => (double[1,1,p,q] Y) { Y = ConvTranspose(X, W) }", 17,
+     [] {
+       return values({iota(DType::Float64, {1, 1, 600, 600}), iota(DType::Float64, {1, 1, 9, 9})});
+     },
+     600.0 * 600 * 81, kSlow / 8},
+    {"(float[1,n,1] X) => (float[1,n,2] Y) { Y = DFT<axis=1>(X) }", 17,
+     [] {
+       return values({noise({1, 1 << 21, 1})});
+     },
+     11.0 * (1 << 21), kSlow / 8},
+    {"(float[1,n,1] X) => (float[1,n,2] Y) { Y = DFT<axis=1>(X) }", 17,
+     [] {
+       return values({noise({1, 1000003, 1})});
+     },
+     2 * 21.0 * (1 << 20), kSlow / 8},
+    {"(float[1,n,4] B, float[1,1,n] S, int64 M, float I) => (int64[m,3] Y) { Y = NonMaxSuppression(B, S, M, I) }", 11,
+     [] {
+       constexpr std::int64_t kBoxes = 8000;
+       std::vector<float> boxes;
+       for (std::int64_t i = 0; i < kBoxes; ++i) boxes.insert(boxes.end(), {2.f * i, 0, 2.f * i + 1, 1});
+       return values(
+           {Tensor::of<float>({1, kBoxes, 4}, boxes), noise({1, 1, kBoxes}), i64({}, {kBoxes}), f32({}, {0.5f})});
+     },
+     8000.0 * 8000 / 2, kSlow / 8},
     {"(float[n] X) => (float[m] Y) { Y = Unique(X) }", 17, [] { return values({noise({1000000})}); }, 1e6 * 20, kSlow},
     {"(float[n,n] X) => (float D) { D = Det(X) }", 17,
      [] {

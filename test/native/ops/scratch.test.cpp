@@ -20,4 +20,8 @@ TEST_CASE("containers of kernels count against memoryLimit before they are fille
   check_beyond_budget("(float[n,n] X) => (float D) { D = Det(X) }", 17, {noise({1000, 1000})}, 4 * kMegabyte);
   check_beyond_budget("(float[n,n] X) => (float[n,n] Y) { Y = com.microsoft.Inverse(X) }", 17, {noise({1000, 1000})},
                       4 * kMegabyte);
+  constexpr std::int64_t kBoxes = 100000;
+  check_beyond_budget("(float[1,n,4] B, float[1,c,n] S, int64 M) => (int64[m,3] Y) { Y = NonMaxSuppression(B, S, M) }",
+                      11, {Tensor::make(DType::Float32, {1, kBoxes, 4}), noise({1, 1, kBoxes}), i64({}, {kBoxes})},
+                      kMegabyte);
 }

@@ -245,6 +245,20 @@ TEST_CASE("a run stays within its memory limit") {
   for (int again = 0; again < 5; ++again) CHECK(run(*s, {noise(DType::Float32, {100}, 1)}).size() == 1);
 }
 
+TEST_CASE("memoryLimit counts what strings hold, for as long as they live") {
+  const auto s = open(
+      "(string[N] x) => (string[N] y) { a = StringConcat(x, x)  b = StringConcat(a, a)  c = Identity(b)"
+      "  d = StringConcat(c, c)  y = StringConcat(d, d) }",
+      {.memory_limit = 100'000}, 20);
+  const auto of = [](std::size_t bytes) { return Tensor::of<std::string>({1}, {std::string(bytes, 'x')}); };
+  CHECK(run(*s, {of(1000)})[0].tensor().data<std::string>()->size() == 16000);
+  const Error error = error_of([&] { run(*s, {of(10'000)}); });
+  CHECK(error.code() == ErrorCode::OutOfMemory);
+  CHECK(has(error.message(), "of the 100000 bytes of its memoryLimit"));
+  CHECK(error.context().op_type == "StringConcat");
+  for (int again = 0; again < 20; ++again) CHECK(run(*s, {of(1000)}).size() == 1);
+}
+
 TEST_CASE("what a loop gathers counts in the memory limit") {
   for (const char* kept : {"w = Identity(v)", "w = Exp(v)"}) {
     CAPTURE(kept);

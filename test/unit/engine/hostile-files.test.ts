@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { projectRoot } from '../../../scripts/lib/engine.mjs';
 import { ours } from '../../fixtures/engine.js';
-import { model, node, type TensorInfo } from '../../fixtures/onnx-writer.js';
+import { message, model, node, type TensorInfo } from '../../fixtures/onnx-writer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'infernode-hostile-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -15,6 +15,16 @@ const [x, y] = [info('x'), info('y')];
 const text = (value: string) => ({ name: 't', type: 'string', dims: [1], data: [value] }) as const;
 const count = (value: bigint, dims: number[]) => ({ name: 'n', type: 'int64', dims, data: BigInt64Array.of(value) }) as const; // prettier-ignore
 const numbered = <T>(length: number, make: (i: number) => T): T[] => Array.from({ length }, (_, i) => make(i));
+
+/** A field so many times. */
+const many = (times: number, field: Parameters<typeof message>[0]) => {
+  const bytes = message(field);
+  return Buffer.alloc(times * bytes.length, bytes);
+};
+const noop = message([1, message([1, 'x'], [2, 'y'], [4, 'Neg'])]);
+/** A model of the graph's fields and of fields of its own. */
+const raw = (graph: Uint8Array, own: Uint8Array = new Uint8Array()) =>
+  Buffer.concat([message([1, 8], [8, message([1, ''], [2, 17])], [7, graph]), own]);
 
 const files = {
   'of very many outputs': () =>
@@ -49,6 +59,27 @@ const files = {
       outputs: [info('y', 'string', ['many'])],
       initializers: [count(10_000n, [1]), text('abc'.repeat(1_000_000))],
     }),
+  'of more nodes than a model has': () => raw(many(1_000_000, [1, message([4, 'Neg'])])),
+  'of more properties than a model has': () => raw(noop, many(1_000_000, [14, message([1, 'k'])])),
+  'of 100,000 outputs': () => {
+    const names = numbered(100_000, (i) => `y${i}`);
+    const nodes = names.map((name) => message([1, message([1, 'x'], [2, name], [4, 'Neg'])]));
+    return raw(Buffer.concat([...nodes, ...names.map((name) => message([12, message([1, name])]))]));
+  },
+  'of an attribute of many strings': () =>
+    raw(message([1, Buffer.concat([message([4, 'No']), message([5, Buffer.concat([message([1, 'a'], [20, 8]), many(1_000_000, [9, ''])])])])])), // prettier-ignore
+  'whose external data is as large as a disk': () => {
+    const location = 'large.bin';
+    writeFileSync(join(folder, location), '');
+    truncateSync(join(folder, location), 2 ** 40);
+    const external = { location, length: 2 ** 40 };
+    return model({
+      nodes: [node('MatMul', ['x', 'w'], ['y'])],
+      inputs: [info('x', 'float32', [3, 5])],
+      outputs: [y],
+      initializers: [{ name: 'w', type: 'float32', dims: [2 ** 20, 2 ** 18], data: new Float32Array(0), external }],
+    });
+  },
   'whose last operator does not exist': () =>
     model({
       nodes: [...numbered(20_000, (i) => node('Neg', [i === 0 ? 'x' : `v${i - 1}`], [`v${i}`])), node('No', ['v9'], ['y'])], // prettier-ignore
@@ -60,9 +91,7 @@ const files = {
 /** What a process of its own pays for a load, whichever way it ends. */
 function load(path: string): { outcome: string; seconds: number; megabytes: number } {
   const program = `
-    const { readFileSync } = require('node:fs');
     const { InferenceSession } = require(${JSON.stringify(projectRoot)});
-    const bytes = readFileSync(${JSON.stringify(path)});
     const before = process.memoryUsage().rss;
     const busy = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1e6; };
     const started = busy();
@@ -71,7 +100,7 @@ function load(path: string): { outcome: string; seconds: number; megabytes: numb
       seconds: busy() - started,
       megabytes: (process.resourceUsage().maxRSS * 1024 - before) / 1e6,
     }));
-    InferenceSession.create(bytes, { logSeverityLevel: 4 }).then(() => end('loaded'), ({ code }) => end(code));`;
+    InferenceSession.create(${JSON.stringify(path)}, { logSeverityLevel: 4 }).then(() => end('loaded'), ({ code }) => end(code));`;
   const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8', cwd: folder });
   expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
   return JSON.parse(stdout);
@@ -83,6 +112,11 @@ describe.runIf(ours && process.platform === 'linux')('hostile files that make a 
     ['of huge metadata', 'loaded'],
     ['of text that a loop doubles', 'loaded'],
     ['of strings repeated', 'loaded'],
+    ['of more nodes than a model has', 'INVALID_MODEL'],
+    ['of more properties than a model has', 'INVALID_MODEL'],
+    ['of 100,000 outputs', 'INVALID_MODEL'],
+    ['of an attribute of many strings', 'UNSUPPORTED_OPERATOR'],
+    ['whose external data is as large as a disk', 'SHAPE_MISMATCH'],
     ['whose last operator does not exist', 'UNSUPPORTED_OPERATOR'],
   ])('are bounded in time and memory: %s', (what, outcome) => {
     const path = join(folder, 'model.onnx');

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { failureOf, floats, ort } from '../../fixtures/engine.js';
+import { failureOf, floats, ort, ours } from '../../fixtures/engine.js';
+import { model, node } from '../../fixtures/onnx-writer.js';
 import { heavy, product, rounds, slow } from './models.js';
 
 const { InferenceSession, Tensor } = ort;
@@ -91,6 +92,25 @@ describe('runSync without an end', () => {
       'ERR_SCRIPT_EXECUTION_TIMEOUT',
       '70',
     ]);
+  });
+});
+
+describe('bytes that a model was given as', () => {
+  const bytes = (megabytes: number) => {
+    const count = (megabytes * MB) / 4;
+    const w = { name: 'w', type: 'float32', dims: [count], data: new Float32Array(count) } as const;
+    const info = (name: string) => ({ name, type: 'float32', shape: [count] }) as const;
+    return model({ nodes: [node('Add', ['x', 'w'], ['y'])], inputs: [info('x')], outputs: [info('y')], initializers: [w] }); // prettier-ignore
+  };
+
+  it.runIf(ours)('are not kept twice', async () => {
+    const given = bytes(32);
+    globalThis.gc!();
+    const before = process.memoryUsage().arrayBuffers;
+    const session = await InferenceSession.create(given);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8 * MB);
+    expect(given.byteLength).toBeGreaterThan(32 * MB); // the caller's own stay
+    await session.release();
   });
 });
 

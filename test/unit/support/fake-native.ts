@@ -194,7 +194,7 @@ export class FakeAddon implements NativeAddon {
     return 8;
   }
   createSession(source: string | Uint8Array, options: NativeSessionOptions, done: Completion<NativeSession>): number {
-    this.created.push({ source, options });
+    this.created.push({ source: typeof source === 'string' ? source : new Uint8Array(source), options }); // the addon copies them
     if (this.failure) setImmediate(done, this.failure, undefined);
     else setImmediate(done, undefined, this.session);
     return 7;
@@ -203,6 +203,9 @@ export class FakeAddon implements NativeAddon {
     this.created.push({ source, options });
     if (this.failure) throw this.failure;
     return this.session;
+  }
+  detach(buffer: ArrayBuffer): void {
+    structuredClone(buffer, { transfer: [buffer] });
   }
   openSharedSession(): NativeSession {
     if (this.failure) throw this.failure;

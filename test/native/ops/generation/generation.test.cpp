@@ -2,6 +2,7 @@
 // test/generators/contrib/generation.py), and inputs that do not fit.
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/limits.h"
 #include "ops/written_cases.h"
@@ -16,6 +17,13 @@ const std::string kDecoder =
     "(float[b,s,4] logits, float[2,b,1,p,1] present_0) "
     "<float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) "
     "present_0 = Identity(past_0) }";
+
+/// What hears nothing, and the same table behind it.
+const std::string kSpeech =
+    "encoder = e (float[b,c,s] encoder_input_ids) => (float[b,s,c] encoder_hidden_states) { encoder_hidden_states = "
+    "Transpose<perm = [0, 2, 1]>(encoder_input_ids) }, decoder = g (int32[b,d] input_ids) => (float[b,d,4] logits) "
+    "<float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) }, "
+    "decoder_start_token_id = 2";
 
 const EdgeCases edges(R"(
   GreedySearch | no prompts | 17 | 1e-05
@@ -47,6 +55,16 @@ const EdgeCases edges(R"(
   y0 = com.microsoft.BeamSearch<decoder = g (int32[b,s] input_ids, int32[b,s] position_ids, int32[b,t] attention_mask, float[2,b,1,p,1] past_0) => (float[b,s,4] logits, float[2,b,1,p,1] present_0) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) present_0 = Identity(past_0) }, eos_token_id = 1, pad_token_id = 0>(x0, x1, , x3, x4)
   int32 x0 = {1}, int32[1] x1 = {4}, int32[1] x3 = {2}, int32[1] x4 = {1}
   refused
+
+  WhisperBeamSearch | no prompts | 17 | 1e-05
+  y0, y1, , , y4 = com.microsoft.WhisperBeamSearch<encoder = e (float[b,c,s] encoder_input_ids) => (float[b,s,c] encoder_hidden_states) { encoder_hidden_states = Transpose<perm = [0, 2, 1]>(encoder_input_ids) }, decoder = g (int32[b,d] input_ids) => (float[b,d,4] logits) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) }, decoder_start_token_id = 2, eos_token_id = 1, pad_token_id = 0, no_speech_token_id = 3>(x0, x1, , x3, x4)
+  float[0,2,3] x0 = {}, int32[1] x1 = {4}, int32[1] x3 = {2}, int32[1] x4 = {1}
+  int32[0,1,4] y0 = {}, float[0,1] y1 = {}, float[0] y4 = {}
+
+  WhisperBeamSearch | rank 0 | 17 | 1e-05
+  y0 = com.microsoft.WhisperBeamSearch<encoder = e (float[b,c,s] encoder_input_ids) => (float[b,s,c] encoder_hidden_states) { encoder_hidden_states = Transpose<perm = [0, 2, 1]>(encoder_input_ids) }, decoder = g (int32[b,d] input_ids) => (float[b,d,4] logits) <float[4,4] E = {0, 1, 3, 2, 0, 0, 0, 0, 1, 5, 0, 2, 4, 0, 3, 1}> { logits = Gather(E, input_ids) }, decoder_start_token_id = 2, eos_token_id = 1, pad_token_id = 0>(x0, x1, , x3, x4)
+  float x0 = {1}, int32[1] x1 = {4}, int32[1] x3 = {2}, int32[1] x4 = {1}
+  refused
 )");
 
 const std::string kTokens = ", eos_token_id = 1, pad_token_id = 0";
@@ -57,7 +75,7 @@ void call(const char* op, const std::string& attributes, const std::vector<Value
   refuses(op, attributes.c_str(), inputs, code, what, "Y");
 }
 
-TEST_CASE("Operators that generate text answer as onnxruntime does") { check_cases("contrib-generation.txt", 20); }
+TEST_CASE("Operators that generate text answer as onnxruntime does") { check_cases("contrib-generation.txt", 32); }
 
 TEST_CASE("Generation refuses lengths, beams and masks that do not fit") {
   const Tensor ids = i32({1, 2}, {2, 3}), five = i32({1}, {5}), two = i32({1}, {2}), one = i32({1}, {1});
@@ -84,6 +102,33 @@ TEST_CASE("Generation refuses lengths, beams and masks that do not fit") {
   std::vector<Value> timestamps(12);
   timestamps[0] = ids, timestamps[1] = five, timestamps[3] = two, timestamps[4] = one, timestamps[11] = one;
   call("BeamSearch", plain, timestamps, ErrorCode::UnsupportedOperator, "logits_processor");
+}
+
+TEST_CASE("WhisperBeamSearch says how likely there is no speech") {
+  const double all = std::exp(1) + std::exp(5) + std::exp(0) + std::exp(2);  // row 2 of the decoder
+  check_op(
+      cat("<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> g (float[b,c,s] X, int32[1] L, int32[1] "
+          "N) => (Y, P) { Y, , , , P = com.microsoft.WhisperBeamSearch<",
+          kSpeech, kTokens, ", no_speech_token_id = 3>(X, L, , N, N) }"),
+      17, {f32({1, 1, 1}, {1}), i32({1}, {3}), i32({1}, {1})},
+      {i32({1, 1, 3}, {2, 0, 0}), f32({1}, {static_cast<float>(std::exp(2) / all)})});
+}
+
+TEST_CASE("WhisperBeamSearch refuses what it lacks and tokens that there are not") {
+  const Tensor sound = f32({1, 1, 1}, {1}), five = i32({1}, {5}), one = i32({1}, {1});
+  const std::string plain = kSpeech + kTokens;
+  std::vector<Value> inputs(15);
+  inputs[0] = sound, inputs[1] = five, inputs[3] = one, inputs[4] = one;
+  const auto with = [&](std::size_t i, const Value& value) {
+    std::vector<Value> more = inputs;
+    more[i] = value;
+    return more;
+  };
+  call("WhisperBeamSearch", plain, with(11, i32({1}, {2})), ErrorCode::UnsupportedOperator, "logits_processor of 2");
+  call("WhisperBeamSearch", plain, with(11, one), ErrorCode::InvalidModel, "beginning_timestamp_token_id is -1");
+  call("WhisperBeamSearch", plain, with(13, i32({1, 1}, {1})), ErrorCode::UnsupportedOperator, "extra_decoding_ids");
+  call("WhisperBeamSearch", plain, with(14, f32({1}, {0})), ErrorCode::InvalidArgument, "temperature is 0");
+  call("WhisperBeamSearch", plain + ", model_type = 1", inputs, ErrorCode::InvalidModel, "model_type is 1");
 }
 
 TEST_CASE("Generation refuses subgraphs that it cannot feed") {

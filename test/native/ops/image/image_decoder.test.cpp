@@ -15,7 +15,7 @@ Encoded from_text(std::string_view text) { return Encoded(text.begin(), text.end
 
 std::string refusal(const Encoded& file, ErrorCode code = ErrorCode::InvalidArgument) {
   try {
-    ops::image::decode_image(file, [] {});
+    ops::image::decode_image(file, {});
   } catch (const Error& e) {
     CHECK(e.code() == code);
     return e.message();
@@ -26,7 +26,7 @@ std::string refusal(const Encoded& file, ErrorCode code = ErrorCode::InvalidArgu
 TEST_CASE("Images decode to the very pixels that other decoders give") {
   for (const EncodedSample& sample : kSamples) {
     CAPTURE(sample.name);
-    const ops::image::Image image = ops::image::decode_image(from_hex(sample.hex), [] {});
+    const ops::image::Image image = ops::image::decode_image(from_hex(sample.hex), {});
     CHECK(image.width == 11);
     CHECK(image.height == 9);
     std::uint32_t hash = 2166136261u;
@@ -40,7 +40,7 @@ TEST_CASE("Images decode to the very pixels that other decoders give") {
 }
 
 TEST_CASE("PNM images of all six kinds decode") {
-  const auto pixels = [](const Encoded& file) { return ops::image::decode_image(file, [] {}).pixels; };
+  const auto pixels = [](const Encoded& file) { return ops::image::decode_image(file, {}).pixels; };
   CHECK(pixels(from_text("P1 # a comment\n3 1\n101")) == Encoded{0, 255, 0});
   CHECK(pixels(from_text("P2\n2 1 15\n0 15\n")) == Encoded{0, 255});
   CHECK(pixels(from_text("P3\n1 1 255\n1 2 3")) == Encoded{1, 2, 3});

@@ -1,0 +1,76 @@
+// Image decoders hear that their run is to end, and what they hold counts against its memoryLimit.
+#include <array>
+
+#include "ops/limits.h"
+
+using namespace infernode;
+using namespace infernode::test;
+
+namespace {
+
+constexpr std::uint32_t kSide = 4096;
+constexpr std::size_t kPixels = std::size_t{kSide} * kSide;
+
+using File = std::vector<std::uint8_t>;
+
+void put(File& file, std::uint32_t value, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) file.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+}
+
+/// Grey pixels as text says them, or as bytes.
+File pnm(char kind) {
+  const std::string head = cat("P", std::string_view(&kind, 1), "\n", kSide, " ", kSide, kind == '1' ? "\n" : " 255\n");
+  File file(head.begin(), head.end());
+  file.resize(file.size() + kPixels, kind == '1' ? '1' : 7);
+  return file;
+}
+
+File bmp() {
+  File file{'B', 'M'};
+  put(file, 0, 8);
+  put(file, 14 + 40 + 1024, 4);
+  put(file, 40, 4);
+  put(file, kSide, 4);
+  put(file, kSide, 4);
+  put(file, 1, 2);
+  put(file, 8, 2);
+  file.resize(14 + 40 + 1024 + kPixels);
+  return file;
+}
+
+/// One strip of grey bytes.
+File tiff() {
+  constexpr std::array<std::array<std::uint32_t, 2>, 7> kTags{
+      {{256, kSide}, {257, kSide}, {258, 8}, {259, 1}, {262, 1}, {273, 8}, {278, kSide}}};
+  File file{'I', 'I', '*', 0};
+  put(file, static_cast<std::uint32_t>(8 + kPixels), 4);
+  file.resize(8 + kPixels);
+  put(file, static_cast<std::uint32_t>(kTags.size()), 2);
+  for (const auto& [tag, value] : kTags) {
+    put(file, tag, 2);
+    put(file, 4, 2);
+    put(file, 1, 4);
+    put(file, value, 4);
+  }
+  put(file, 0, 4);
+  return file;
+}
+
+constexpr const char* kDecoder = "(uint8[N] X) => (uint8[H,W,1] Y) { Y = ImageDecoder<pixel_format=\"Grayscale\">(X) }";
+
+}  // namespace
+
+TEST_CASE("image decoders hear the end of a run within 20 ms and count their buffers") {
+  constexpr std::size_t kBetweenLooks = std::size_t{1} << 21;
+  const auto check = [](const char* name, const File& file) {
+    CAPTURE(name);
+    const std::vector<Value> inputs{Tensor::of<std::uint8_t>({static_cast<std::int64_t>(file.size())}, file)};
+    CHECK(looks_of(kDecoder, 20, inputs) >= kPixels / kBetweenLooks);
+    CHECK(looks_of(kDecoder, 20, inputs, true) == 1);
+    check_beyond_budget(kDecoder, 20, inputs, kPixels / 2);
+  };
+  check("text", pnm('1'));
+  check("bytes", pnm('5'));
+  check("BMP", bmp());
+  check("TIFF", tiff());
+}
