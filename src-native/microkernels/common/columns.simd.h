@@ -55,23 +55,33 @@ INFERNODE_SIMD void copy_strided(const float* x, std::size_t stride, std::size_t
   }
   for (std::size_t i = 0; i < n; ++i) out[i] = x[i * stride];
 }
+// What of n places start, start + stride, ... lies in a row: places [first, end).
+struct RowPart {
+  std::ptrdiff_t start;
+  std::size_t first, end;
+};
+RowPart part_in_row(std::ptrdiff_t width, std::ptrdiff_t start, std::ptrdiff_t stride, std::size_t n) noexcept {
+  const auto length = static_cast<std::ptrdiff_t>(n);
+  if (start >= 0 && start + (length - 1) * stride < width) return {start, 0, n};
+  const std::ptrdiff_t first = start >= 0 ? 0 : smaller(length, (-start + stride - 1) / stride);
+  const std::ptrdiff_t end = start >= width ? first : larger(first, smaller(length, (width - 1 - start) / stride + 1));
+  return {start, static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
+}
+// Writes those n places, zero outside of the row; what lies before `input_end` may be read.
+INFERNODE_SIMD void copy_part(const float* row, const RowPart& part, std::size_t stride, std::size_t n, float* out,
+                              const float* input_end) {
+  if (part.first > 0) fill_zero(out, part.first);
+  if (part.end > part.first) {
+    copy_strided(row + part.start + static_cast<std::ptrdiff_t>(part.first * stride), stride, part.end - part.first,
+                 out + part.first, input_end);
+  }
+  if (n > part.end) fill_zero(out + part.end, n - part.end);
+}
 // out[i] = row[start + i * stride], zero where that is outside of [0, width); what lies before `input_end` may
 // be read.
 INFERNODE_SIMD void copy_padded(const float* row, std::ptrdiff_t width, std::ptrdiff_t start, std::ptrdiff_t stride,
                                 std::size_t n, float* out, const float* input_end = nullptr) {
-  const auto length = static_cast<std::ptrdiff_t>(n);
-  if (start >= 0 && start + (length - 1) * stride < width) {
-    copy_strided(row + start, static_cast<std::size_t>(stride), n, out, input_end);
-    return;
-  }
-  const std::ptrdiff_t first = start >= 0 ? 0 : smaller(length, (-start + stride - 1) / stride);
-  const std::ptrdiff_t end = start >= width ? first : larger(first, smaller(length, (width - 1 - start) / stride + 1));
-  fill_zero(out, static_cast<std::size_t>(first));
-  if (end > first) {
-    copy_strided(row + start + first * stride, static_cast<std::size_t>(stride), static_cast<std::size_t>(end - first),
-                 out + first, input_end);
-  }
-  fill_zero(out + end, static_cast<std::size_t>(length - end));
+  copy_part(row, part_in_row(width, start, stride, n), static_cast<std::size_t>(stride), n, out, input_end);
 }
 
 // Whether the columns are the input itself.
@@ -82,6 +92,8 @@ INFERNODE_SIMD void copy_padded(const float* row, std::ptrdiff_t width, std::ptr
 
 constexpr std::size_t kFetched = 16;          // floats that are fetched at a time
 constexpr std::size_t kFetchAhead = 4 * kNr;  // how far ahead rows of an input that are read a few floats at a time are
+
+constexpr std::size_t kKeptParts = 16;  // of as many columns of the kernel what lies in a row is computed once
 
 // Rows [k0, k0 + k) of the columns at positions [n0, n0 + cols): out[p * kNr + c].
 [[maybe_unused]] void pack_columns(const ConvShape& s, const float* input, std::size_t k0, std::size_t k,
@@ -100,6 +112,7 @@ constexpr std::size_t kFetchAhead = 4 * kNr;  // how far ahead rows of an input 
     }
     return;
   }
+  const float* const end = input + s.in_channels * plane;
   Segment segments[kNr];
   const std::size_t count = find_segments(s, n0, cols, segments);
   for (std::size_t i = 0; i < count; ++i) {
@@ -110,6 +123,12 @@ constexpr std::size_t kFetchAhead = 4 * kNr;  // how far ahead rows of an input 
     const auto h0 = static_cast<std::ptrdiff_t>(segment.h * s.stride_h) - s.pad_top;
     const auto w0 = static_cast<std::ptrdiff_t>(segment.w * s.stride_w) - s.pad_left;
     float* to = out + segment.column;
+    const auto part_of = [&](std::size_t column) {
+      return part_in_row(static_cast<std::ptrdiff_t>(s.in_w), w0 + static_cast<std::ptrdiff_t>(column * s.dilation_w),
+                         static_cast<std::ptrdiff_t>(s.stride_w), segment.length);
+    };
+    RowPart parts[kKeptParts];
+    for (std::size_t column = 0; column < smaller(s.kernel_w, kKeptParts); ++column) parts[column] = part_of(column);
     for (std::size_t p = 0; p < k;) {
       const std::ptrdiff_t d = d0 + static_cast<std::ptrdiff_t>(kd * s.dilation_d);
       const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(kh * s.dilation_h);
@@ -120,8 +139,7 @@ constexpr std::size_t kFetchAhead = 4 * kNr;  // how far ahead rows of an input 
                  : nullptr;
       for (; kw < s.kernel_w && p < k; ++kw, ++p, to += kNr) {
         if (row) {
-          copy_padded(row, static_cast<std::ptrdiff_t>(s.in_w), w0 + static_cast<std::ptrdiff_t>(kw * s.dilation_w),
-                      static_cast<std::ptrdiff_t>(s.stride_w), segment.length, to);
+          copy_part(row, kw < kKeptParts ? parts[kw] : part_of(kw), s.stride_w, segment.length, to, end);
         } else {
           fill_zero(to, segment.length);
         }

@@ -75,18 +75,22 @@ void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayou
   const std::size_t pitch = layout.pitch, in_rows = h1 - h0 + layout.reach, plane = in_rows * pitch;
   const std::size_t phases = layout.phases_h * layout.phases_w, depth = s.depth(), positions = s.positions();
   const float* const end = args.input + s.in_channels * s.in_h * s.in_w;
-  for (std::size_t i = 0; i < s.in_channels * phases; ++i) {
-    const std::size_t c = i / phases, phase_h = i % phases / layout.phases_w * s.dilation_h % s.stride_h,
-                      phase_w = i % layout.phases_w * s.dilation_w % s.stride_w;
-    for (std::size_t r = 0; r < in_rows; ++r) {
-      const auto h = static_cast<std::ptrdiff_t>((h0 + r) * s.stride_h + phase_h) - s.pad_top;
-      float* to = rows + i * plane + r * pitch;
-      if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
-        fill_zero(to, pitch);
-      } else {
-        copy_padded(args.input + (c * s.in_h + static_cast<std::size_t>(h)) * s.in_w,
-                    static_cast<std::ptrdiff_t>(s.in_w), static_cast<std::ptrdiff_t>(phase_w) - s.pad_left,
-                    static_cast<std::ptrdiff_t>(s.stride_w), pitch, to, end);
+  const auto height = static_cast<std::ptrdiff_t>(s.in_h);
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    const std::size_t phase_h = phase / layout.phases_w * s.dilation_h % s.stride_h,
+                      phase_w = phase % layout.phases_w * s.dilation_w % s.stride_w;
+    const RowPart part =
+        part_in_row(static_cast<std::ptrdiff_t>(s.in_w), static_cast<std::ptrdiff_t>(phase_w) - s.pad_left,
+                    static_cast<std::ptrdiff_t>(s.stride_w), pitch);
+    for (std::size_t c = 0; c < s.in_channels; ++c) {
+      float* to = rows + (c * phases + phase) * plane;
+      auto h = static_cast<std::ptrdiff_t>(h0 * s.stride_h + phase_h) - s.pad_top;
+      for (std::size_t r = 0; r < in_rows; ++r, to += pitch, h += static_cast<std::ptrdiff_t>(s.stride_h)) {
+        if (h < 0 || h >= height) {
+          fill_zero(to, pitch);
+        } else {
+          copy_part(args.input + (c * s.in_h + static_cast<std::size_t>(h)) * s.in_w, part, s.stride_w, pitch, to, end);
+        }
       }
     }
   }

@@ -105,27 +105,65 @@ void add_taps(const ConvShape& s, const float* products, std::size_t ld, float* 
   }
 }
 
-void sum_taps(const TapSumArgs& args, float* scratch) noexcept {
+// Windows that lie side by side and fill the output, except for what may be left over at its end: each output is one
+// product.
+bool is_side_by_side(const ConvShape& s) noexcept {
+  const auto fills = [](std::size_t kernel, std::size_t stride, std::size_t dilation, std::ptrdiff_t pad) {
+    return kernel == stride && (kernel == 1 || dilation == 1) && pad == 0;
+  };
+  return fills(s.kernel_d, s.stride_d, s.dilation_d, s.pad_front) &&
+         fills(s.kernel_h, s.stride_h, s.dilation_h, s.pad_top) &&
+         fills(s.kernel_w, s.stride_w, s.dilation_w, s.pad_left);
+}
+
+// A row of such an output, at d and h.
+void place_row(const TapSumArgs& args, std::size_t d, std::size_t h, VecF bias, float* out) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t place_d = d / s.stride_d, place_h = h / s.stride_h, positions = s.positions();
+  const bool any = place_d < s.out_d && place_h < s.out_h;
+  const std::size_t count = any ? smaller(s.in_w, s.out_w * s.stride_w) : 0;
+  if (any) {
+    const std::size_t tap = (d % s.stride_d * s.kernel_h + h % s.stride_h) * s.kernel_w;
+    interleave(args.products + tap * positions + (place_d * s.out_h + place_h) * s.out_w, positions, s.stride_w, count,
+               out);
+    map_row(out, count, [&](VecF v) { return v + bias; });
+  }
+  map_row(out + count, s.in_w - count, [&](VecF) { return bias; });
+}
+
+// A row of any output, by rows of its phases.
+void sum_row(const TapSumArgs& args, std::size_t at_d, std::size_t at_h, VecF bias, float* scratch,
+             float* out) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t ld = divide_up(s.in_w, s.stride_w);
+  float* const phases = s.stride_w == 1 ? out : scratch;
+  map_row(phases, ld * s.stride_w, [&](VecF) { return bias; });
+  for (std::size_t kd = 0; kd < s.kernel_d; ++kd) {
+    const TapPlace d = tap_place(at_d, s.pad_front, kd, s.dilation_d, s.stride_d, s.out_d);
+    for (std::size_t kh = 0; d.any && kh < s.kernel_h; ++kh) {
+      const TapPlace h = tap_place(at_h, s.pad_top, kh, s.dilation_h, s.stride_h, s.out_h);
+      if (!h.any) continue;
+      add_taps(
+          s,
+          args.products + (kd * s.kernel_h + kh) * s.kernel_w * s.positions() + (d.place * s.out_h + h.place) * s.out_w,
+          ld, phases);
+    }
+  }
+  if (phases != out) interleave(phases, ld, s.stride_w, s.in_w, out);
+}
+
+void sum_taps(const TapSumArgs& args, float* scratch) noexcept {
+  const ConvShape& s = args.shape;
   const ClampBounds bounds = clamp_bounds(args.activation);
   const VecF bias = set(args.bias), low = set(bounds.low), high = set(bounds.high);
+  const bool side_by_side = is_side_by_side(s);
   for (std::size_t r = 0; r < s.in_d * s.in_h; ++r) {
     float* const out = args.output + r * s.in_w;
-    float* const phases = s.stride_w == 1 ? out : scratch;
-    map_row(phases, ld * s.stride_w, [&](VecF) { return bias; });
-    for (std::size_t kd = 0; kd < s.kernel_d; ++kd) {
-      const TapPlace d = tap_place(r / s.in_h, s.pad_front, kd, s.dilation_d, s.stride_d, s.out_d);
-      for (std::size_t kh = 0; d.any && kh < s.kernel_h; ++kh) {
-        const TapPlace h = tap_place(r % s.in_h, s.pad_top, kh, s.dilation_h, s.stride_h, s.out_h);
-        if (!h.any) continue;
-        add_taps(s,
-                 args.products + (kd * s.kernel_h + kh) * s.kernel_w * s.positions() +
-                     (d.place * s.out_h + h.place) * s.out_w,
-                 ld, phases);
-      }
+    if (side_by_side) {
+      place_row(args, r / s.in_h, r % s.in_h, bias, out);
+    } else {
+      sum_row(args, r / s.in_h, r % s.in_h, bias, scratch, out);
     }
-    if (phases != out) interleave(phases, ld, s.stride_w, s.in_w, out);
     if (args.residual) add_row(args.residual + r * s.in_w, s.in_w, out);
     if (!is_clamp(args.activation)) {
       activate_row(args.activation, out, s.in_w);

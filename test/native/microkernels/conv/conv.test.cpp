@@ -220,7 +220,13 @@ TEST_CASE("depthwise of several planes gives what each plane alone does") {
 
 TEST_CASE("sums of taps hold every product where conv read it") {
   for_each_target([](CpuRung rung) {
-    for (const ConvShape& s : shapes(1, 1)) {
+    std::vector<ConvShape> all = shapes(1, 1);
+    // Windows side by side, with some of the image left over or none.
+    all.push_back(make_shape(1, 1, {1, 39, 41}, {1, 3, 3}, {1, 3, 3}, {1, 1, 1}, 0, 0));
+    all.push_back(make_shape(1, 1, {1, 5, 70}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, 0, 0));
+    all.push_back(make_shape(1, 1, {5, 6, 18}, {2, 3, 4}, {2, 3, 4}, {1, 1, 1}, 0, 0));
+    all.push_back(make_shape(1, 1, {1, 9, 23}, {1, 1, 8}, {1, 1, 8}, {1, 1, 1}, 0, 0));
+    for (const ConvShape& s : all) {
       const std::size_t points = s.kernel_points(), positions = s.positions();
       Guarded<float> products(points * positions), image(s.in_d * s.in_h * s.in_w), residual(image.size()),
           scratch(tap_sum_floats(s));
