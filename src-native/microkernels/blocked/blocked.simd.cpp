@@ -17,6 +17,11 @@ constexpr std::size_t kLine = 16;              // floats that are fetched at a t
 
 static_assert(kChannelBlock % kLanes == 0 && (kNr % kChannelBlock == 0 || kChannelBlock % kNr == 0));
 
+// Columns of input from the first that `count` positions see to the last.
+std::size_t seen_columns(const ConvShape& s, std::size_t count) noexcept {
+  return (count - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+}
+
 // What the kernel sees of the input: of each axis from the first position to the last.
 std::size_t seen_width(const ConvShape& s) noexcept { return seen_columns(s, s.out_w); }
 std::size_t seen_rows(const ConvShape& s, std::size_t out_rows) noexcept {
@@ -87,12 +92,14 @@ void pack_weight(const ConvShape& s, bool planar, const float* weight, float* ou
 // ---- Dense ----
 
 // Some positions of a row by a panel of channels. The input is read in runs: for each block of channels and each row
-// and column of the kernel, `length` consecutive floats from the position's place on.
+// and column of the kernel, `length` consecutive floats from the position's place on. Rows and columns of which no
+// position sees any input are left out.
 struct Tile {
-  const float* x;
+  const float* x;                                    // of the first row and column
   std::size_t step;                                  // floats between positions
   std::size_t blocks, block_step, group;             // blocks are summed up in groups, and these then
   std::size_t rows, row_step, columns, column_step;  // of the kernel
+  std::size_t lead, row_gap, points;                 // runs of weights: before the first, after each row, in a block
   std::size_t length, last_length;                   // of the last block
   const float* weight;
   const float* bias;      // of the panel's channels, or null
@@ -128,7 +135,10 @@ void blocked_tile(const Tile& t) noexcept {
       const std::size_t length = b + 1 == t.blocks ? t.last_length : t.length;
       for (std::size_t i = 0; i < t.ahead_lines; ++i, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
       for (std::size_t r = 0; t.ahead_rows && r < kRows; ++r) __builtin_prefetch(from + (kRows + r) * step, 0, 3);
-      for (std::size_t h = 0; h < t.rows; ++h) {
+      const std::size_t run = length * kVectors * kLanes;
+      const float* const next = w + t.points * run;
+      w += t.lead * run;
+      for (std::size_t h = 0; h < t.rows; ++h, w += t.row_gap * run) {
         for (std::size_t c = 0; c < t.columns; ++c) {
           const float* x = from + h * t.row_step + c * t.column_step;
           for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * kLanes) {
@@ -144,6 +154,7 @@ void blocked_tile(const Tile& t) noexcept {
           }
         }
       }
+      w = next;
     }
     if (first && b == t.blocks) break;
     INFERNODE_UNROLL
@@ -239,6 +250,71 @@ void gather_positions(const BlockedConvArgs& args, std::size_t begin, std::size_
   }
 }
 
+// Positions [begin, end) of a row, and the columns of the kernel that see input there.
+struct Piece {
+  std::size_t begin, end;
+  Reach columns;
+};
+
+// The piece from `begin` on of a row that ends at `row_end`, of at most `most` positions. Dilated kernels see borders
+// by fewer columns: positions that see the same of them are parted from others, unless they are too few for a tile.
+Piece piece_of_row(const ConvShape& s, std::size_t begin, std::size_t row_end, std::size_t most) noexcept {
+  constexpr std::size_t kFewest = 4;
+  const std::size_t end = smaller(begin + most, row_end);
+  if (s.dilation_w == 1 || s.kernel_w == 1) return {begin, end, {0, s.kernel_w}};
+  const auto reach_at = [&](std::size_t w) {
+    return reach(w, s.stride_w, s.kernel_w, s.dilation_w, s.pad_left, s.in_w);
+  };
+  const Reach seen = reach_at(begin);
+  // Where the tap before the first comes to see input, or the last one no longer does.
+  const auto sees_from = [&](std::size_t tap, std::ptrdiff_t place) {
+    const auto stride = static_cast<std::ptrdiff_t>(s.stride_w);
+    return (place + s.pad_left - static_cast<std::ptrdiff_t>(tap * s.dilation_w) + stride - 1) / stride;
+  };
+  auto change = static_cast<std::ptrdiff_t>(row_end);
+  if (seen.first > 0) change = smaller(change, sees_from(seen.first - 1, 0));
+  if (seen.end > seen.first) change = smaller(change, sees_from(seen.end - 1, static_cast<std::ptrdiff_t>(s.in_w)));
+  const auto same = static_cast<std::size_t>(change);
+  if (same >= end) return {begin, end, seen};
+  if (same >= begin + kFewest) return {begin, begin + tile_rows(same - begin, most), seen};
+  Reach all = seen;
+  for (std::size_t w = begin + 1; w < end; ++w) {
+    const Reach at = reach_at(w);
+    all = {smaller(all.first, at.first), larger(all.end, at.end)};
+  }
+  return {begin, end, all};
+}
+
+// Positions [begin, end) of an output row by a panel of `cols` channels; the first sees the input from `x` on.
+struct PanelRow {
+  const float* x;
+  std::size_t row, begin, end, cols;
+  bool joined;  // columns of the kernel are one run
+  bool narrow;
+};
+
+// `t` holds what all tiles of the row share; it writes from t.y on.
+void conv_row(const ConvShape& s, Tile t, const PanelRow& row) noexcept {
+  const Reach rows = reach(row.row, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
+  const std::size_t columns = row.joined ? 1 : s.kernel_w,
+                    most = tile_rows(row.end - row.begin, row.narrow ? kNarrowMr : kMr);
+  const float* const x = row.x + rows.first * t.row_step;
+  t.rows = rows.end - rows.first;
+  for (std::size_t begin = row.begin; begin < row.end;) {
+    const Piece piece = piece_of_row(s, begin, row.end, most);
+    const std::size_t first = row.joined ? 0 : piece.columns.first, count = piece.end - begin;
+    t.columns = row.joined ? 1 : piece.columns.end - first;
+    t.lead = rows.first * columns + first;
+    t.row_gap = columns - t.columns;
+    t.x = x + (begin - row.begin) * t.step + first * t.column_step;
+    (row.narrow ? kBlockedTiles.narrow[count - 1] : kBlockedTiles.sum[count - 1][row.cols / kLanes - 1])(t);
+    t.y += count * kChannelBlock;
+    if (t.residual) t.residual += count * kChannelBlock;
+    t.ahead += t.ahead_lines * t.blocks * kLine;
+    begin = piece.end;
+  }
+}
+
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
   const bool flat = is_flat(s), copies = flat ? !is_whole(s) : !is_inside(s);
@@ -251,8 +327,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   Tile t{};
   t.step = flat ? channels : s.stride_w * channels;
   t.blocks = args.planar ? s.in_channels : channel_blocks(s.in_channels);
-  t.rows = s.kernel_h;
-  t.columns = joined ? 1 : s.kernel_w;
+  t.points = joined ? s.kernel_h : s.kernel_points();
   t.column_step = s.dilation_w * channels;
   t.length = joined ? s.kernel_w * channels : channels;
   t.last_length = whole ? t.length : s.in_channels % kChannelBlock;
@@ -300,18 +375,12 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
         t.ahead_lines = divide_up(lines, (r1 - r0) * divide_up(width, kMr) * t.blocks);
         t.ahead_rows = panel == range.panel_begin && flat && !copies;
         for (std::size_t r = r0; r < r1; ++r) {
-          const std::size_t count = smaller(c1, positions - r * width) - c0;
+          const std::size_t first = r * width + c0;
           const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
-          const std::size_t piece = tile_rows(count, narrow ? kNarrowMr : kMr);
-          for (std::size_t w0 = 0; w0 < count; w0 += piece) {
-            const std::size_t w1 = smaller(w0 + piece, count);
-            const std::size_t at = block + (r * width + c0 + w0) * kChannelBlock;
-            t.x = row + w0 * t.step;
-            t.y = args.output + at;
-            t.residual = args.residual ? args.residual + at : nullptr;
-            (narrow ? kBlockedTiles.narrow[w1 - w0 - 1] : kBlockedTiles.sum[w1 - w0 - 1][cols / kLanes - 1])(t);
-            t.ahead += t.ahead_lines * t.blocks * kLine;
-          }
+          t.y = args.output + block + first * kChannelBlock;
+          t.residual = args.residual ? args.residual + block + first * kChannelBlock : nullptr;
+          conv_row(s, t, {row, flat ? 0 : r, c0, smaller(c1, positions - r * width), cols, joined, narrow});
+          t.ahead += t.ahead_lines * t.blocks * kLine * divide_up(width, kMr);
         }
       }
     }

@@ -9,17 +9,18 @@ namespace infernode::microkernels {
 namespace {
 
 template <std::size_t kCount>
-INFERNODE_SIMD void put_outputs(const Taps<std::uint16_t>& t, std::size_t, const VecF* sum) {
+INFERNODE_SIMD void put_outputs(const Taps<std::uint16_t>& t, std::size_t, std::size_t step, const VecF* sum) {
   const VecF low = set(t.low), high = set(t.high);
   VecF made[kCount];
   INFERNODE_UNROLL
   for (std::size_t i = 0; i < kCount; ++i) {
     VecF value = sum[i];
-    if (t.residual) value = value + load(t.residual + i * kChannelBlock);
+    if (t.residual) value = value + load(t.residual + i * step);
     made[i] = clamp(value, low, high);
   }
   if (t.activation) activate_tile<kCount>(*t.activation, made);
-  store_rows<kCount>(t.y, made);
+  if (step == kChannelBlock) return store_rows<kCount>(t.y, made);
+  for (std::size_t i = 0; i < kCount; ++i) store_rows<1>(t.y + i * step, made + i);
 }
 
 void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {

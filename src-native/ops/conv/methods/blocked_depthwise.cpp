@@ -75,18 +75,20 @@ bool is_depthwise(const ConvSite& site) {
 }
 /// Whether there are loops of its width of window.
 bool has_own_loops(const microkernels::ConvShape& s) {
-  return s.dilation_w == 1 && s.stride_w <= 2 &&
-         (s.kernel_w == 3 || s.kernel_w == 5 || (s.kernel_w == 7 && s.stride_w == 1));
+  const std::size_t widest = s.stride_w == 1 ? 9 : s.stride_w == 2 && s.dilation_w == 1 ? 7 : 0;
+  return s.kernel_w % 2 == 1 && s.kernel_w >= 3 && s.kernel_w <= widest;
 }
 
-/// Blocks, multiply-adds, floats read, floats written, rows of the kernel at tiles of positions.
+/// Blocks, multiply-adds of what is no padding, floats read, floats written, rows of the kernel at tiles of positions.
 cost::Terms terms(const ConvSite& site) {
   const microkernels::ConvShape& s = site.shape;
-  constexpr std::size_t kTile = 8;  // positions
+  constexpr std::size_t kTile = 8;                                // positions
+  const std::size_t parts = has_own_loops(s) ? s.dilation_w : 1;  // of a row
   const double channels = whole(site.groups, kChannelBlock), blocks = channels / number(kChannelBlock);
-  return {blocks, channels * number(s.positions()) * number(s.kernel_points()), channels * number(s.in_h * s.in_w),
-          channels * number(s.positions()),
-          blocks * number(s.out_h * s.kernel_h) * whole(s.out_w, kTile) / number(kTile)};
+  const double rows = number(s.out_h * s.kernel_h) * seen_rows_share(s);
+  return {blocks, channels * rows * number(s.out_w * s.kernel_w) * seen_columns_share(s),
+          channels * number(s.in_h * s.in_w), channels * number(s.positions()),
+          blocks * rows * number(parts) * whole(ceil_div(s.out_w, parts), kTile) / number(kTile)};
 }
 
 std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& site) {

@@ -57,11 +57,13 @@ cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls)
   const std::size_t block = site.planes ? 1 : kChannelBlock, channels = align_up(s.in_channels, block);
   const double made = whole(s.out_channels, kChannelBlock), depth = number(channels * s.kernel_points());
   const bool point = is_point(s);
+  // The loops leave out rows of the kernel in padding, and columns where it is dilated.
+  const double seen = depth * seen_rows_share(s) * (s.dilation_w > 1 && s.kernel_w > 1 ? seen_columns_share(s) : 1);
   const Bands cut = vector_bands(site, s);
   const double tiles = point ? whole(s.positions(), kRows) : number(s.out_h) * whole(s.out_w, kRows);
   return {calls,
-          calls * made * depth * number(s.positions()),
-          calls * made * depth * tiles / number(kRows),
+          calls * made * seen * number(s.positions()),
+          calls * made * seen * tiles / number(kRows),
           calls * number(channels) * cut.places,
           calls * made * number(s.positions()),
           calls * made * depth * number(cut.count)};

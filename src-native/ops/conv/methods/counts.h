@@ -1,11 +1,13 @@
 #pragma once
 // What methods count alike.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
 #include "cost/model.h"
 #include "microkernels/conv/conv.h"
+#include "ops/conv/methods/method.h"
 
 namespace infernode::ops {
 
@@ -21,6 +23,36 @@ inline double input_floats(const microkernels::ConvShape& s) {
   return number(s.in_channels) * number(s.in_d) * number(s.in_h) * number(s.in_w);
 }
 inline double output_floats(const microkernels::ConvShape& s) { return number(s.out_channels) * number(s.positions()); }
+
+/// The same of a product whose columns are output channels: in whole vectors of them, unless they are so few that each
+/// is summed up alone.
+inline double product_adds(const ConvSite& site, double positions_and_depth) {
+  constexpr std::size_t kFew = 4, kLanes = 16, kShortLanes = 8;
+  const bool is_short = site.rung < CpuRung::Avx512 || site.rung == CpuRung::Neon;
+  const std::size_t made = site.shape.out_channels;
+  return (made <= kFew ? number(made) : whole(made, is_short ? kShortLanes : kLanes)) * positions_and_depth;
+}
+
+/// Of the pairs of an output and a kernel point along one axis, the share that sees input and not padding.
+inline double seen_share(std::size_t out, std::size_t in, std::size_t kernel, std::size_t stride, std::size_t dilation,
+                         std::ptrdiff_t pad) {
+  std::size_t seen = 0;
+  for (std::size_t k = 0; k < kernel; ++k) {
+    const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(k * dilation) - pad,
+                         step = static_cast<std::ptrdiff_t>(stride), length = static_cast<std::ptrdiff_t>(in);
+    const std::ptrdiff_t first = from >= 0 ? 0 : (-from + step - 1) / step,
+                         end = from >= length ? 0 : (length - 1 - from) / step + 1;
+    const std::ptrdiff_t count = std::min(end, static_cast<std::ptrdiff_t>(out)) - first;
+    seen += count > 0 ? static_cast<std::size_t>(count) : 0;
+  }
+  return number(seen) / number(out * kernel);
+}
+inline double seen_rows_share(const microkernels::ConvShape& s) {
+  return seen_share(s.out_h, s.in_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top);
+}
+inline double seen_columns_share(const microkernels::ConvShape& s) {
+  return seen_share(s.out_w, s.in_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left);
+}
 
 /// A product that makes a channel of `made` for each tap at `places` of `channels`, and their sums by rows of `width`:
 /// calls, multiply-adds, inputs, products, rows of them.

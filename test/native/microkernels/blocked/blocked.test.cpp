@@ -132,6 +132,14 @@ TEST_CASE("blocked conv agrees with the definition for many shapes") {
   for_each_target([](CpuRung rung) {
     const BlockedConvTable& table = kernel_set(rung).blocked_conv;
     check_many(table, false);
+    // Of which parts of the output see only some of the kernel, or none of it.
+    check_dense(table, make_shape(40, 33, {1, 13, 13}, {1, 3, 3}, {1, 1, 1}, {1, 4, 4}, 4, 4), false, 8);
+    check_dense(table, make_shape(32, 16, {1, 9, 50}, {1, 3, 5}, {1, 1, 1}, {1, 6, 9}, 18, 18), false, 9);
+    check_dense(table, make_shape(20, 40, {1, 6, 7}, {1, 3, 3}, {1, 1, 1}, {1, 9, 9}, 9, 9), false, 10);
+    check_dense(table, make_shape(48, 40, {1, 5, 5}, {1, 7, 7}, {1, 1, 1}, {1, 1, 1}, 3, 3), false, 11);
+    check_dense(table, make_shape(3, 40, {1, 15, 31}, {1, 3, 3}, {1, 2, 2}, {1, 5, 7}, 6, 9), true, 12);
+    check_dense(table, make_shape(16, 16, {1, 2, 2}, {1, 3, 3}, {1, 1, 1}, {1, 3, 3}, 4, 4), false, 13);
+    check_dense(table, make_shape(16, 40, {1, 7, 9}, {1, 1, 1}, {1, 2, 2}, {1, 3, 3}, 2, 2), false, 14);
     // In strips of columns.
     check_dense(table, make_shape(520, 3, {1, 3, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
     check_dense(table, make_shape(520, 3, {1, 4, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2), false, 7);
@@ -380,8 +388,14 @@ TEST_CASE("blocked depthwise conv agrees with the definition for many shapes") {
     const BlockedConvTable& table = kernel_set(rung).blocked_conv;
     std::size_t index = 0;
     std::vector<ConvShape> all = shapes(37, 37);
-    for (const std::size_t kernel : {3, 5, 7}) {
+    for (const std::size_t kernel : {3, 5, 7, 9}) {
       const auto pad = static_cast<std::ptrdiff_t>(kernel / 2);
+      for (const std::size_t dilation : {2, 5}) {
+        for (const std::size_t width : {1, 4, 13, 37})
+          all.push_back(make_shape(37, 37, {1, 9, width}, {1, kernel, kernel}, {1, 1, 1}, {1, dilation, dilation},
+                                   pad * static_cast<std::ptrdiff_t>(dilation),
+                                   pad * static_cast<std::ptrdiff_t>(dilation)));
+      }
       for (const std::size_t width : {1, 5, 7, 14, 15, 29, 43}) {
         for (const std::size_t stride : {1, 2})
           all.push_back(
