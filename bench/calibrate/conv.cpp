@@ -219,14 +219,15 @@ std::string row_name(const ops::ConvChoice& choice, CpuRung rung) {
   return choice.rung == rung ? std::string(choice.method->name) : cat(choice.method->name, "@", to_string(choice.rung));
 }
 
-/// Calls each(layout, choice, site) for all methods that can run a shape.
+/// Calls each(layout, choice, site) for all methods that can run a shape, or for those that count terms.
 template <class Each>
-void for_each_method(const Shape2d& shape, const Conv& conv, Each each) {
+void for_each_method(const Shape2d& shape, const Conv& conv, bool of_terms, Each each) {
   std::optional<ConvSite> site = conv.site();
   if (!site) return;
   for (const ConvLayout layout : {ConvLayout::Planar, ConvLayout::Blocked}) {
     site->planes = layout == ConvLayout::Blocked && shape.in <= 8 && shape.groups == 1;
     for (const ops::ConvChoice& choice : ops::conv_choices(*site, layout)) {
+      if (choice.method->terms == nullptr && of_terms) continue;
       ConvSite with = *site;
       with.rung = choice.rung;
       each(layout, choice, with);
@@ -244,7 +245,7 @@ void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsign
   for (std::size_t i = 0; i < shapes; ++i) {
     const Shape2d shape = random.next();
     Conv conv(shape, rung, precision);
-    for_each_method(shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+    for_each_method(shape, conv, true, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
       out << shape << ' ' << row_name(choice, rung) << ' ' << conv.time(clock, choice, site) << '\n';
     });
   }
@@ -255,7 +256,7 @@ void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
   for (Shape2d shape; in >> shape;) {
     Conv conv(shape, rung, precision);
     out << shape << '\n';
-    for_each_method(shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+    for_each_method(shape, conv, false, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
       const double taken = conv.time(clock, choice, site);
       out << "  " << row_name(choice, rung) << ' ' << taken / 1e3 << " us, expected " << choice.nanoseconds / 1e3
           << ", multiply-adds a ns " << shape.multiply_adds() / taken << '\n';
@@ -271,7 +272,7 @@ Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
       continue;
     }
     const Conv conv(m.shape, rung, precision);
-    for_each_method(m.shape, conv, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+    for_each_method(m.shape, conv, true, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
       const auto at = m.times.find(row_name(choice, rung));
       if (at != m.times.end()) samples[at->first].push_back({choice.method->terms(site), at->second});
     });
@@ -286,7 +287,7 @@ Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
     if (m.times.contains(kConversion)) continue;
     Choice of[2];
     const Conv conv(m.shape, rung, precision);
-    for_each_method(m.shape, conv, [&](ConvLayout layout, const ops::ConvChoice& choice, const ConvSite& site) {
+    for_each_method(m.shape, conv, true, [&](ConvLayout layout, const ops::ConvChoice& choice, const ConvSite& site) {
       const auto at = m.times.find(row_name(choice, rung));
       const auto row = rates.find(row_name(choice, rung));
       if (at == m.times.end() || row == rates.end()) return;

@@ -65,13 +65,19 @@ DerivedConv::DerivedConv(kernel::KernelInfo& info, ConvSite site, std::string na
 
 void DerivedConv::run(kernel::KernelContext& ctx, const microkernels::ConvShape& shape, std::int64_t images,
                       const float* x, const float* bias, float* y) const {
+  run(ctx, shape, images, {x, nullptr, bias, nullptr, y}, {});
+}
+
+void DerivedConv::run(kernel::KernelContext& ctx, const microkernels::ConvShape& shape, std::int64_t images,
+                      ConvOperands operands, const microkernels::ActivationArgs& activation) const {
   ConvProblem problem;
   problem.images = images;
   problem.groups = groups_;
   problem.channels = groups_ * static_cast<std::int64_t>(shape.in_channels);
   problem.out_channels = groups_ * static_cast<std::int64_t>(shape.out_channels);
   problem.shape = shape;
-  runner_->run(ctx, problem, {x, weight_ ? weight_.data<float>() : nullptr, bias, nullptr, y}, {});
+  operands.w = weight_ ? weight_.data<float>() : nullptr;
+  runner_->run(ctx, problem, operands, activation);
 }
 
 }  // namespace infernode::ops

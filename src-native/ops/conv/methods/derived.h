@@ -20,6 +20,10 @@ class DerivedConv {
   void run(kernel::KernelContext& ctx, const microkernels::ConvShape& shape, std::int64_t images, const float* x,
            const float* bias, float* y) const;
 
+  /// The same of all that a node has but its weight.
+  void run(kernel::KernelContext& ctx, const microkernels::ConvShape& shape, std::int64_t images, ConvOperands operands,
+           const microkernels::ActivationArgs& activation) const;
+
   /// What that takes; huge where no method can run it.
   static double nanoseconds(const ConvSite& site);
 

@@ -43,6 +43,12 @@ bool fits_weight(const ConvChoice& choice, ConvSite site) {
   return choice.method->fits_weight == nullptr || choice.method->fits_weight(site);
 }
 
+double nanoseconds(const ConvMethod& method, const ConvSite& site, std::span<const cost::Row> table) {
+  if (method.terms == nullptr) return method.nanoseconds(site);
+  const cost::Row* const row = cost::find(table, name_of(method, site.cpu, site.rung));
+  return row == nullptr ? std::numeric_limits<double>::max() : cost::nanoseconds(method.terms(site), row->rates);
+}
+
 /// Whatever the weight's numbers are.
 std::vector<ConvChoice> by_shape(const ConvSite& site, ConvLayout layout) {
   const std::span<const cost::Row> table = cost::table(site.cpu, site.loop_precision());
@@ -54,10 +60,7 @@ std::vector<ConvChoice> by_shape(const ConvSite& site, ConvLayout layout) {
       ConvSite with = site;
       with.rung = rung;
       if (!method.can_run(with)) continue;
-      const cost::Row* const row = cost::find(table, name_of(method, site.cpu, rung));
-      choices.push_back(
-          {&method, rung,
-           row == nullptr ? std::numeric_limits<double>::max() : cost::nanoseconds(method.terms(with), row->rates)});
+      choices.push_back({&method, rung, nanoseconds(method, with, table)});
       if (rung == CpuRung::Avx512) break;  // once where that is the CPU's
     }
   }

@@ -65,12 +65,14 @@ struct ConvMethod {
   const char* name;  ///< of its rates in cost/tables
   int place;         ///< of two that are expected to take as long the one of the lower place is taken
   bool (*can_run)(const ConvSite& site);
-  /// What it does of an image, counted.
+  /// What it does of an image, counted; null: `nanoseconds` says what that takes.
   cost::Terms (*terms)(const ConvSite& site);
   std::unique_ptr<ConvRunner> (*make)(kernel::KernelInfo& info, const ConvSite& site);  ///< null: works on blocks
   std::unique_ptr<BlockedRunner> (*make_blocked)(kernel::KernelInfo& info, const ConvSite& site) = nullptr;
   /// Where it can run, whether the constant weight's numbers are fit for it; reads them. Null: any are.
   bool (*fits_weight)(const ConvSite& site) = nullptr;
+  /// Of one that others do the work of.
+  double (*nanoseconds)(const ConvSite& site) = nullptr;
 };
 
 /// All methods. Each file adds its own by a function `void register_conv_<file>(ConvMethods& methods)`, which CMake
