@@ -134,7 +134,7 @@ std::size_t phases_seen(std::size_t kernel, std::size_t stride, std::size_t dila
 }
 
 /// Calls, multiply-adds along padded rows, floats of padded rows, floats written, segments of rows written and laid
-/// out, floats laid out that lie apart.
+/// out, rows laid out of places that lie apart.
 cost::Terms direct_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const std::size_t nr = table_of(site).nr;
@@ -150,10 +150,10 @@ cost::Terms direct_terms(const ConvSite& site) {
           laid,
           groups * output_floats(s),
           groups * number(s.out_channels) * (number(s.out_h) + places / number(nr)) + rows,
-          s.stride_w > 1 ? laid : 0};
+          s.stride_w > 1 ? rows : 0};
 }
 
-/// Calls, multiply-adds, packed floats, runs of them, floats written once a block of k.
+/// Calls, multiply-adds, packed floats, runs of them, floats written once a block of k, packed floats that lie apart.
 cost::Terms columns_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const std::size_t nr = table_of(site).nr, positions = s.positions();
@@ -162,8 +162,13 @@ cost::Terms columns_terms(const ConvSite& site) {
   const bool plain = s.kernel_points() == 1 && s.stride_d == 1 && s.stride_h == 1 && s.stride_w == 1;
   const bool in_place = plain && s.out_channels <= 2 * table_of(site).mr;
   const double runs = plain ? filled / number(nr) : number(s.out_h * s.out_d) + filled / number(nr);
-  return {groups, groups * number(s.out_channels) * depth * filled, in_place ? 0 : groups * depth * filled,
-          groups * depth * runs, groups * output_floats(s) * whole(s.depth(), kBlock) / number(kBlock)};
+  const double packed = in_place ? 0 : groups * depth * filled;
+  return {groups,
+          groups * number(s.out_channels) * depth * filled,
+          packed,
+          groups * depth * runs,
+          groups * output_floats(s) * whole(s.depth(), kBlock) / number(kBlock),
+          s.stride_w > 1 ? packed : 0};
 }
 
 /// Calls, multiply-adds of whole tiles, words split, floats written.

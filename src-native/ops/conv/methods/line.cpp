@@ -87,7 +87,8 @@ bool can_run(const ConvSite& site) {
 /// Calls, multiply-adds, floats turned, weights read.
 cost::Terms terms(const ConvSite& site) {
   const microkernels::ConvShape& s = site.shape;
-  return {1, multiply_adds(s), input_floats(s) + output_floats(s), number(s.out_channels) * number(s.depth())};
+  return {1, product_adds(site, number(s.depth() * s.positions())), input_floats(s) + output_floats(s),
+          number(s.out_channels) * number(s.depth())};
 }
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {

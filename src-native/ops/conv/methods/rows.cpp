@@ -305,7 +305,7 @@ cost::Terms terms(const ConvSite& site) {
   const double gathered = sees_input_as_it_is(s) ? 0 : number(s.depth() * s.positions());
   const double pieces = std::ceil(number(s.positions()) / number(rows_at_a_time(std::max(s.depth(), s.out_channels))));
   return {pieces,
-          multiply_adds(s),
+          product_adds(site, number(s.depth() * s.positions())),
           input_floats(s) + output_floats(s),
           gathered,
           gathered / number(s.in_channels),
@@ -317,7 +317,7 @@ cost::Terms point_terms(const ConvSite& site) {
   const TapRanges ranges(s);
   const double seen = ranges.seen(), products = ranges.products(), made = number(s.out_channels);
   return {products,
-          made * number(s.in_channels) * seen,
+          product_adds(site, number(s.in_channels) * seen),
           input_floats(s) + output_floats(s),
           number(s.in_channels) * seen + 2 * made * seen,
           seen / number(s.out_w),
