@@ -9,6 +9,10 @@ namespace infernode::cuda::bench {
 
 namespace {
 
+const char* kernel_name(AttentionKernel kernel) {
+  return kernel == AttentionKernel::few ? "few" : kernel == AttentionKernel::tile ? "mma" : "simt";
+}
+
 std::string describe(const AttentionProblem& a, const AttentionChoice& c) {
   char text[256];
   std::snprintf(
@@ -16,8 +20,8 @@ std::string describe(const AttentionProblem& a, const AttentionChoice& c) {
       "batch %d heads %d/%d queries %d keys %d d %d dv %d type %d bias %d lengths %d causal %d offset %d window %d: "
       "%s %d %dx%d group %d splits %d",
       int(a.batch), int(a.heads), int(a.kv_heads), int(a.queries), int(a.keys), int(a.d), int(a.dv), int(a.type),
-      a.bias.address != 0, a.lengths != 0, a.causal, int(a.causal_offset), int(a.window),
-      c.tensor_cores ? "mma" : "simt", c.head, c.rows, c.keys, c.group, c.splits);
+      a.bias.address != 0, a.lengths != 0, a.causal, int(a.causal_offset), int(a.window), kernel_name(c.kernel), c.head,
+      c.rows, c.keys, c.group, c.splits);
   return text;
 }
 
@@ -53,11 +57,11 @@ void random_join(Random& r, Device& device, Arena& arena, AttentionProblem& a) {
   join.past = r.in(0, a.keys - 1);
   join.past_given = r.chance(50);
   const auto behind = [&](const Heads& h) {
-    return Heads{h.address + static_cast<DevicePtr>(join.past * h.at.row * 2), h.at};
+    return Heads{h.address + static_cast<DevicePtr>(join.past * h.at.row * element_size(a.type)), h.at};
   };
   join.k = behind(a.k), join.v = behind(a.v);
   const HeadStrides at{a.d, a.keys * a.d, a.kv_heads * a.keys * a.d};
-  const auto bytes = static_cast<std::size_t>(a.batch * at.batch * 2);
+  const auto bytes = static_cast<std::size_t>(a.batch * at.batch * element_size(a.type));
   for (Heads* to : {&join.all_k, &join.all_v}) {
     *to = {arena.take(bytes), at};
     device.fill(to->address, 0xff, bytes);
@@ -68,8 +72,9 @@ void random_join(Random& r, Device& device, Arena& arena, AttentionProblem& a) {
 
 /// Whether the heads that a kernel joined are those that it read.
 bool is_joined(Device& device, const AttentionProblem& a, const Heads& from, const Heads& all) {
+  const std::size_t words = element_size(a.type) / 2;
   const auto read = [&](const Heads& h) {
-    std::vector<std::uint16_t> v(static_cast<std::size_t>(a.batch * h.at.batch));
+    std::vector<std::uint16_t> v(static_cast<std::size_t>(a.batch * h.at.batch) * words);
     device.download(v.data(), h.address, v.size() * 2);
     return v;
   };
@@ -80,7 +85,9 @@ bool is_joined(Device& device, const AttentionProblem& a, const Heads& from, con
         const auto at = [&](const HeadStrides& s) {
           return static_cast<std::size_t>(b * s.batch + h * s.head + i / a.d * s.row + i % a.d);
         };
-        if (x[at(from.at)] != y[at(all.at)]) return false;
+        for (std::size_t w = 0; w < words; w++) {
+          if (x[at(from.at) * words + w] != y[at(all.at) * words + w]) return false;
+        }
       }
     }
   }
@@ -131,7 +138,7 @@ bool check_attention(Device& device, Arena& arena, int problems, std::uint32_t s
     ref.ref = c.ref;
     ref.scale = a.scale;
     device.launch(elementwise("reference_attention", ref, a.batch * a.heads * a.queries));
-    if (a.type != Element::f32 && a.d == a.dv && r.chance(70)) random_join(r, device, arena, a);
+    if (a.d == a.dv && r.chance(70)) random_join(r, device, arena, a);
     const std::vector<AttentionChoice> choices = attention_choices(device.target(), a);
     for (int j = 0; j < 4; j++) {
       const AttentionChoice k =
@@ -146,11 +153,8 @@ bool check_attention(Device& device, Arena& arena, int problems, std::uint32_t s
       Difference d = compare(device, o);
       if (a.join && !(is_joined(device, a, a.k, a.join->all_k) && is_joined(device, a, a.v, a.join->all_v)))
         d.missing = 1;
-      const std::string group = std::string(a.join           ? "join"
-                                            : k.tensor_cores ? "mma"
-                                                             : "simt") +
-                                std::to_string(k.head) + "/" + std::to_string(k.rows) + "/" +
-                                std::to_string(int(a.type));
+      const std::string group = std::string(a.join ? "join" : kernel_name(k.kernel)) + std::to_string(k.head) + "/" +
+                                std::to_string(k.rows) + "/" + std::to_string(int(a.type));
       const double limit = a.type == Element::f16 ? 1.5e-3 : a.type == Element::bf16 ? 1e-2 : 3e-6;
       tally.add(d, limit, group, describe(a, k));
     }
@@ -194,13 +198,13 @@ void time_attention(Device& device, Arena& arena) {
     a.workspace = arena.take(std::size_t{64} << 20);
     std::printf("  %-22s before %-6s", s.name, s.before);
     for (const AttentionChoice& c : attention_choices(device.target(), a)) {
-      if (!c.tensor_cores) continue;
+      if (c.kernel == AttentionKernel::simt) continue;
       std::vector<Launch> chain;
       for (int i = 0; i < 12; i++) {
         for (Launch& l : plan_attention(device.target(), a, c)) chain.push_back(std::move(l));
       }
-      std::printf("; %.2f %dx%d splits %d (model %.1f)", device.time(chain, 15) / 12, c.rows, c.keys, c.splits,
-                  c.microseconds);
+      std::printf("; %.2f %s %dx%d splits %d (model %.1f)", device.time(chain, 15) / 12, kernel_name(c.kernel), c.rows,
+                  c.keys, c.splits, c.microseconds);
     }
     std::printf("\n");
     std::fflush(stdout);

@@ -19,12 +19,11 @@ bool aligned(const Heads& h, Element type) {
 
 struct Tile {
   int head, rows, keys, stages;
-  bool joins = false;  ///< there is a kernel that joins keys
 };
 
 /// The kernels of attention_f16.cu.
-constexpr Tile kTiles[] = {{64, 16, 128, 3, true}, {64, 16, 256, 2, true}, {64, 64, 64, 3},  {64, 128, 64, 2},
-                           {128, 16, 64, 2, true}, {128, 64, 64, 2},       {256, 16, 64, 2}, {256, 64, 32, 2}};
+constexpr Tile kTiles[] = {{64, 16, 128, 3}, {64, 16, 256, 2}, {64, 64, 64, 3},  {64, 128, 64, 2},
+                           {128, 16, 64, 2}, {128, 64, 64, 2}, {256, 16, 64, 2}, {256, 64, 32, 2}};
 
 const Tile& tile_of(const AttentionChoice& c) {
   return *std::find_if(std::begin(kTiles), std::end(kTiles),
@@ -32,7 +31,15 @@ const Tile& tile_of(const AttentionChoice& c) {
 }
 
 std::size_t shared_of(const AttentionProblem& a, const AttentionChoice& c) {
-  if (!c.tensor_cores) {
+  if (c.kernel == AttentionKernel::few) {
+    const auto size = static_cast<int>(element_size(a.type));
+    const std::int64_t steps = ceil_div(ceil_div(a.keys, c.splits), c.keys);
+    const auto stages = std::clamp<std::int64_t>(steps, 1, few_stages(c.head, size));
+    const std::int64_t tile = std::min<std::int64_t>(a.queries * c.group, c.rows);
+    const std::int64_t rows = 8 * tile * (c.head + 4) * 4;  // of every warp
+    return static_cast<std::size_t>(std::max((c.rows + stages * 2 * c.keys) * few_row_bytes(c.head, size), rows));
+  }
+  if (c.kernel == AttentionKernel::simt) {
     const std::size_t rows = static_cast<std::size_t>(c.head) * 36 * 4;
     return rows + std::max(rows, std::size_t{32} * (c.head + 4) * 4) + 32 * 36 * 4;
   }
@@ -50,11 +57,20 @@ bool has_pairs(const AttentionProblem& a) {
   return a.bias.address % 4 == 0 && a.keys % 2 == 0 && at.row % 2 == 0 && at.head % 2 == 0 && at.batch % 2 == 0;
 }
 
-/// Every key head has one tile of queries, which see all keys.
-bool can_join(const AttentionProblem& a) {
+/// Where keys are joined every key head has one tile of queries.
+bool is_few(const AttentionProblem& a) {
+  constexpr std::int64_t kMostRow = 1 << 30;
+  const auto fits = [&](const Heads& h) { return aligned(h, a.type) && h.at.row >= 0 && h.at.row < kMostRow; };
+  if (std::max(a.d, a.dv) > 128 || !fits(a.k) || !fits(a.v)) return false;
+  if (!a.join) return true;
   const AttentionJoin& j = *a.join;
-  return a.d == a.dv && a.d % 8 == 0 && !a.causal && a.lengths == 0 && a.queries * (a.heads / a.kv_heads) <= 16 &&
-         aligned(j.k, a.type) && aligned(j.v, a.type) && aligned(j.all_k, a.type) && aligned(j.all_v, a.type);
+  return a.queries * (a.heads / a.kv_heads) <= kFewRows && a.d == a.dv && a.d % 8 == 0 && fits(j.k) && fits(j.v) &&
+         fits(j.all_k) && fits(j.all_v);
+}
+
+/// The parts of the keys are a cluster's.
+bool in_cluster(const Target& target, const AttentionChoice& c) {
+  return c.kernel == AttentionKernel::few && target.sm >= 90 && c.splits > 1 && c.splits <= 8;
 }
 
 double model(const Target& target, const AttentionProblem& a, const AttentionChoice& c, std::size_t shared) {
@@ -66,10 +82,17 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
   double keys = static_cast<double>(ceil_div(a.keys, c.splits));
   if (a.causal && a.queries > 1) keys *= 0.6;
   const double steps = std::ceil(keys / c.keys);
+  if (c.kernel == AttentionKernel::few) {
+    const double kilobytes = 2.0 * keys * c.head * element_size(a.type) / 1024, parts = c.splits;
+    const double step = (a.type == Element::f32 ? 6.5 : 0.3) * c.head / 64;
+    const double add = c.splits == 1 ? 0 : in_cluster(target, c) ? 0.5 + 0.3 * parts : 0.2 + 0.36 * parts;
+    return 1.85 + per_sm * std::max(0.0195 * kilobytes, step * steps) + add;
+  }
   // us, of a step: its products, and its keys and values on their way; a block alone waits for both to begin.
   const double tiles = c.rows * c.keys * c.head / (64.0 * 64 * 64), kilobytes = 4.0 * c.keys * c.head / 1024;
-  const double step = c.tensor_cores ? std::max(0.58 * tiles, 0.0195 * kilobytes) + 0.05 : 3 * tiles + 0.5;
-  const double alone = c.tensor_cores ? std::max(1.1 * tiles, 0.0195 * kilobytes + 0.3) : step;
+  const bool tile = c.kernel == AttentionKernel::tile;
+  const double step = tile ? std::max(0.58 * tiles, 0.0195 * kilobytes) + 0.05 : 12 * tiles + 0.8;
+  const double alone = tile ? std::max(1.1 * tiles, 0.0195 * kilobytes + 0.3) : step;
   const double work = std::max(per_sm * steps * step, std::ceil(per_sm / std::max(1.0, resident)) * steps * alone);
   return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
 }
@@ -92,17 +115,19 @@ void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std
 std::size_t shared_to_ask(const Target& target, const AttentionProblem& a, const AttentionChoice& c, const Dim3& grid) {
   constexpr std::size_t kTwoOfThem = 113 * 1024;
   const std::size_t used = shared_of(a, c);
-  const bool spread = target.sm >= 90 && std::int64_t{grid.x} * grid.y * grid.z <= target.sm_count;
+  const bool spread =
+      target.sm >= 90 && c.kernel != AttentionKernel::few && std::int64_t{grid.x} * grid.y * grid.z <= target.sm_count;
   return spread && kTwoOfThem <= target.shared_per_block ? std::max(used, kTwoOfThem) : used;
 }
 
-AttentionParams params_of(const AttentionProblem& a, const AttentionChoice& c) {
+AttentionParams params_of(const Target& target, const AttentionProblem& a, const AttentionChoice& c) {
   const auto narrow = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   AttentionParams p{};
   p.q = a.q.address, p.k = a.k.address, p.v = a.v.address, p.out = a.out.address;
   p.bias = a.bias.address;
   p.lengths = a.lengths;
-  p.partial = c.splits > 1 ? a.workspace : 0;
+  p.cluster = in_cluster(target, c);
+  p.partial = c.splits > 1 && !p.cluster ? a.workspace : 0;
   p.q_at = a.q.at, p.k_at = a.k.at, p.v_at = a.v.at, p.out_at = a.out.at, p.bias_at = a.bias.at;
   p.queries = narrow(a.queries), p.keys = narrow(a.keys), p.heads = narrow(a.heads);
   p.d = narrow(a.d), p.dv = narrow(a.dv);
@@ -131,6 +156,14 @@ AttentionParams params_of(const AttentionProblem& a, const AttentionChoice& c) {
   return p;
 }
 
+std::string kernel_name(const AttentionProblem& a, const AttentionChoice& c) {
+  const std::string head = std::to_string(c.head);
+  const std::string type = a.type == Element::f32 ? "f32_" : a.type == Element::f16 ? "f16_" : "bf16_";
+  if (c.kernel == AttentionKernel::simt) return "attention_simt_" + head;
+  if (c.kernel == AttentionKernel::few) return "attention_few_" + type + head;
+  return "attention_" + type + head + "_" + std::to_string(c.rows) + "x" + std::to_string(c.keys);
+}
+
 AttentionChoice chosen(const Target& target, const AttentionProblem& a, const std::optional<AttentionChoice>& choice) {
   if (choice) return *choice;
   const std::vector<AttentionChoice> all = attention_choices(target, a);
@@ -145,14 +178,16 @@ std::vector<AttentionChoice> attention_choices(const Target& target, const Atten
   const std::int64_t most = std::max(a.d, a.dv);
   if (most > 256) return choices;
   const int head = most <= 64 ? 64 : most <= 128 ? 128 : 256;
-  const bool tensor_cores = a.type == Element::f16 ? target.sm >= 75 : a.type == Element::bf16 && target.sm >= 80;
+  const bool tensor_cores = target.sm >= (a.type == Element::f16 ? 75 : 80);
   if (tensor_cores && a.scale > 0 && aligned(a.q, a.type) && aligned(a.k, a.type) && aligned(a.v, a.type)) {
+    const bool few = a.type == Element::f32 || a.queries * (a.heads / a.kv_heads) <= kFewRows;
+    if (few && is_few(a)) add(target, a, {AttentionKernel::few, head, kFewRows, kFewKeys, 1, 1, 0}, choices);
     for (const Tile& t : kTiles) {
-      if (t.head == head && (!a.join || (t.joins && can_join(a))))
-        add(target, a, {true, head, t.rows, t.keys, 1, 1, 0}, choices);
+      if (t.head == head && !a.join && a.type != Element::f32)
+        add(target, a, {AttentionKernel::tile, head, t.rows, t.keys, 1, 1, 0}, choices);
     }
   }
-  if (!a.join) add(target, a, {false, head, 32, 32, 1, 1, 0}, choices);
+  if (!a.join) add(target, a, {AttentionKernel::simt, head, 32, 32, 1, 1, 0}, choices);
   std::stable_sort(choices.begin(), choices.end(),
                    [](const AttentionChoice& x, const AttentionChoice& y) { return x.microseconds < y.microseconds; });
   return choices;
@@ -161,29 +196,29 @@ std::vector<AttentionChoice> attention_choices(const Target& target, const Atten
 std::size_t attention_workspace(const Target& target, const AttentionProblem& a,
                                 const std::optional<AttentionChoice>& choice) {
   const AttentionChoice c = chosen(target, a, choice);
-  return c.splits == 1 ? 0 : static_cast<std::size_t>(c.splits * a.batch * a.heads * a.queries * (a.dv + 2) * 4);
+  return c.splits == 1 || in_cluster(target, c)
+             ? 0
+             : static_cast<std::size_t>(c.splits * a.batch * a.heads * a.queries * (a.dv + 2) * 4);
 }
 
 std::vector<Launch> plan_attention(const Target& target, const AttentionProblem& a,
                                    const std::optional<AttentionChoice>& choice) {
   const AttentionChoice c = chosen(target, a, choice);
-  const AttentionParams p = params_of(a, c);
-  const std::string head = std::to_string(c.head);
+  const AttentionParams p = params_of(target, a, c);
   Launch launch;
-  launch.kernel = c.tensor_cores ? std::string(a.join ? "attention_join_" : "attention_") +
-                                       (a.type == Element::f16 ? "f16_" : "bf16_") + head + "_" +
-                                       std::to_string(c.rows) + "x" + std::to_string(c.keys)
-                                 : "attention_simt_" + head;
+  launch.kernel = kernel_name(a, c);
   launch.grid = {static_cast<std::uint32_t>(ceil_div(a.queries * c.group, c.rows)),
                  static_cast<std::uint32_t>(a.heads / c.group), static_cast<std::uint32_t>(a.batch * c.splits)};
-  if (a.join) launch.grid.x += static_cast<std::uint32_t>(ceil_div(a.keys, kJoinRows));
-  launch.block = {128, 1, 1};
+  if (a.join) launch.grid.x += static_cast<std::uint32_t>(ceil_div(a.keys, std::int64_t{kJoinRows} * c.splits));
+  if (p.cluster) launch.cluster.z = static_cast<std::uint32_t>(c.splits);
+  launch.block = {c.kernel == AttentionKernel::few ? 256u : 128u, 1, 1};
   launch.shared_bytes = shared_request(shared_to_ask(target, a, c, launch.grid));
   launch.programmatic = true;
   launch.params = param_bytes(p);
   std::vector<Launch> launches{launch};
-  if (c.splits > 1) {
+  if (c.splits > 1 && !p.cluster) {
     launch.kernel = "attention_combine";
+    launch.block = {128, 1, 1};
     launch.grid = {static_cast<std::uint32_t>(a.queries), static_cast<std::uint32_t>(a.heads),
                    static_cast<std::uint32_t>(a.batch)};
     launch.shared_bytes = 0;

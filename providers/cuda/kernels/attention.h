@@ -36,12 +36,15 @@ struct AttentionProblem {
   bool causal = false;    ///< query i sees keys up to i + causal_offset, which lengths move as they cut keys off
   std::int64_t causal_offset = 0;
   std::int64_t window = 0;              ///< with causal: how many keys a query sees at most; 0: all
-  std::optional<AttentionJoin> join{};  ///< for few queries of 16 bits that see all keys
+  std::optional<AttentionJoin> join{};  ///< for few queries of 16 bits
   DevicePtr workspace = 0;              ///< attention_workspace bytes, 256-byte aligned
 };
 
+/// few: attention_few.cuh; tile: attention_mma.cuh.
+enum class AttentionKernel : std::uint32_t { few, tile, simt };
+
 struct AttentionChoice {
-  bool tensor_cores = false;
+  AttentionKernel kernel = AttentionKernel::simt;
   int head = 64;             ///< the kernel's largest head
   int rows = 32, keys = 32;  ///< of a block
   int group = 1;             ///< query heads of a key head in one block

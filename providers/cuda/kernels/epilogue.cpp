@@ -39,4 +39,11 @@ EpilogueParams epilogue_params(const Epilogue& e, std::int32_t column_batch) {
   return p;
 }
 
+bool is_whole(const EpilogueParams& e, Element type) {
+  const auto has = [&](std::uint32_t flag) { return (e.flags & flag) != 0; };
+  return e.out_type == type && has(kEpilogueOutVector) && e.activation <= kLastCommonActivation &&
+         (e.residual == 0 || (e.residual_type == type && has(kEpilogueResidualVector))) &&
+         ((e.bias == 0 && e.scale == 0) || has(kEpilogueColumnsVector));
+}
+
 }  // namespace infernode::cuda

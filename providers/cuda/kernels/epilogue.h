@@ -27,4 +27,8 @@ struct Epilogue {
 /// What kernels read. `column_batch`: elements of bias and scale between batch parts 0.
 EpilogueParams epilogue_params(const Epilogue& e, std::int32_t column_batch);
 
+/// Whether kernels will do that know (WholeEpilogue): eight columns are words of 16 bytes everywhere, and the elements
+/// of the output and the residual are of this type. For outputs of a multiple of eight columns.
+bool is_whole(const EpilogueParams& e, Element type);
+
 }  // namespace infernode::cuda

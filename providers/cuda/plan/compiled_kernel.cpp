@@ -23,11 +23,14 @@ void CompiledKernel::run(kernel::KernelContext& ctx) const {
   auto& stream = static_cast<Stream&>(ctx.stream());
   std::vector<tensor::Shape> shapes;
   Addresses addresses;
+  shapes.reserve(ctx.input_count());
+  addresses.inputs.reserve(ctx.input_count());
   for (std::size_t i = 0; i < ctx.input_count(); ++i) {
     shapes.push_back(ctx.input(i).shape());
     addresses.inputs.push_back(address_of(ctx.input(i).buffer()));
   }
   const std::shared_ptr<DevicePlan> plan = plan_for(std::move(shapes));
+  addresses.outputs.reserve(plan->output_count());
   for (std::size_t o = 0; o < plan->output_count(); ++o) {
     addresses.outputs.push_back(address_of(ctx.output(o, plan->output_dtype(o), plan->output_shape(o)).buffer()));
   }

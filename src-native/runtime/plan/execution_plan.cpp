@@ -138,12 +138,35 @@ void ExecutionPlan::find_copies() {
       device_providers_.push_back(step.provider);
     if (step.is_copy && step.output_on_device) copied_to[index(step.inputs[0])] = step.provider;
   }
+  find_readers();
   if (device_providers_.empty()) return;
   for (Step& step : steps_) {
     step.copied_to.resize(step.outputs.size(), nullptr);
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (step.outputs[o] != kNoValue) step.copied_to[o] = copied_to[index(step.outputs[o])];
     }
+  }
+}
+
+void ExecutionPlan::find_readers() {
+  readers_.assign(constants_.size(), {});
+  const auto read = [&](ValueId id, const provider::Provider* copies) {
+    if (id == kNoValue) return;
+    Readers& readers = readers_[index(id)];
+    readers.any = true;
+    if (copies == nullptr || (readers.copies != nullptr && readers.copies != copies)) readers.others = true;
+    readers.copies = copies;
+  };
+  for (const ValueId id : graph_->outputs()) readers_[index(id)].others = true;
+  for (const Step& step : steps_) {
+    for (const ValueId id : step.implicit) read(id, nullptr);
+    for (const ValueId id : step.inputs) read(id, step.is_copy && step.output_on_device ? step.provider : nullptr);
+  }
+  for (Step& step : steps_) {
+    if (!step.is_copy || step.output_on_device || readers_[index(step.outputs[0])].any) continue;
+    const auto& outputs = graph_->outputs();
+    const auto found = std::ranges::find(outputs, step.outputs[0]);
+    if (found != outputs.end()) step.only_output = static_cast<std::size_t>(found - outputs.begin());
   }
 }
 
@@ -179,14 +202,8 @@ std::string ExecutionPlan::describe(const Step& step) const {
 }
 
 bool ExecutionPlan::takes_input_on(ValueId input, tensor::Device device) const {
-  const auto reads = [input](const std::vector<ValueId>& ids) {
-    return std::find(ids.begin(), ids.end(), input) != ids.end();
-  };
-  if (graph_->is_output(input)) return false;
-  return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
-    if (reads(step.implicit)) return false;
-    return !reads(step.inputs) || (step.is_copy && step.output_on_device && step.provider->device() == device);
-  });
+  const Readers& readers = readers_[index(input)];
+  return !readers.others && (readers.copies == nullptr || readers.copies->device() == device);
 }
 
 std::size_t ExecutionPlan::last_arena_bytes() const {

@@ -55,6 +55,11 @@ class ExecutionPlan {
                                                     std::span<const tensor::Value* const> captures = {}) const;
 
  private:
+  /// Who reads a value: nobody, copies to the device of one provider, or others (the caller too).
+  struct Readers {
+    const provider::Provider* copies = nullptr;
+    bool any = false, others = false;
+  };
   explicit ExecutionPlan(const PlanEnvironment& environment) : environment_(environment) {}
   std::shared_ptr<const ShapePlan> make_shape_plan(const Feeds& feeds, const Signature& signature) const;
   std::shared_ptr<ShapePlan> outline(const kernel::InferredGraph& inferred) const;
@@ -71,6 +76,7 @@ class ExecutionPlan {
   void find_pinned();
   void find_frees();
   void find_copies();
+  void find_readers();
 
   PlanEnvironment environment_;
   std::shared_ptr<graph::Graph> graph_;
@@ -80,7 +86,8 @@ class ExecutionPlan {
   std::vector<provider::Provider*> device_providers_;
   std::vector<tensor::Value> constants_;
   std::size_t held_bytes_ = 0;
-  std::vector<bool> pinned_;  // by ValueId: never in the arena (inputs, outputs, held by control flow or sequences)
+  std::vector<Readers> readers_;  // by ValueId
+  std::vector<bool> pinned_;      // by ValueId: never in the arena (inputs, outputs, held by control flow or sequences)
 
   struct CachedShape {
     Signature signature;

@@ -34,8 +34,10 @@ struct Step {
   std::vector<provider::Provider*> copied_to;  ///< by output: whose device it is copied to, else null; empty: none is
   bool holds_inputs =
       false;  ///< may keep its inputs in its outputs (control flow, sequences): they cannot lie in the arena
-  bool control_flow = false;          ///< runs subgraphs, as often as the data says
-  bool is_copy = false;               ///< between the host and `provider`'s device
+  bool control_flow = false;  ///< runs subgraphs, as often as the data says
+  bool is_copy = false;       ///< between the host and `provider`'s device
+  /// Of a copy to the host that only makes an output of the graph: its place among those.
+  std::optional<std::size_t> only_output;
   bool foldable = false;              ///< no effect but its outputs: skipped where those are known from shapes
   std::vector<graph::ValueId> frees;  ///< values nobody reads after this step
 };

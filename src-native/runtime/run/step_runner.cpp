@@ -68,6 +68,7 @@ void StepRunner::run(std::size_t index) {
   const Step& step = execution_.plan.steps()[index];
   const Demand* const demand = execution_.demand;
   const bool* const wanted = demand == nullptr ? step.wanted.get() : demand->wanted[index].get();
+  if (step.is_copy && pass_on(step)) return;
   step_ = &step;
   inputs_.clear();
   implicit_.clear();
@@ -77,15 +78,9 @@ void StepRunner::run(std::size_t index) {
   wait_for_inputs(step);
   std::optional<Measured> measured;
   if (execution_.run.profile != nullptr) measured.emplace(execution_.run);
-  bool idle = false;
   try {
     execution_.run.check();
-    idle = stays_on_device(step);
-    if (idle) {
-      outputs_[0] = *inputs_[0];
-    } else {
-      run_kernel(step, index, measured ? measured->run : execution_.run, wanted);
-    }
+    run_kernel(step, index, measured ? measured->run : execution_.run, wanted);
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
       if (step.outputs[o] != kNoValue) expect_type(execution_.plan.graph().value(step.outputs[o]), outputs_[o]);
@@ -104,7 +99,7 @@ void StepRunner::run(std::size_t index) {
     fail(ErrorCode::OutOfMemory, cat("out of memory while running ", execution_.plan.describe(step)),
          {.node = node.name, .op_type = node.op_type});
   }
-  if (measured && !idle) record(step, index, *measured);
+  if (measured) record(step, index, *measured);
   for (std::size_t o = 0; o < step.outputs.size(); ++o) {
     if (step.outputs[o] != kNoValue && wanted[o])
       execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
@@ -133,24 +128,18 @@ void StepRunner::run_kernel(const Step& step, std::size_t index, kernel::RunCont
   if (watched) watched->ended(inputs_);
 }
 
-/// A copy step that has nothing to do: its input was fed on the device already, or its output shall stay there and
-/// nobody reads it on the host.
-bool StepRunner::stays_on_device(const Step& step) const {
-  if (!step.is_copy || !inputs_[0]->is_tensor()) return false;
-  const tensor::Device at = inputs_[0]->tensor().device();
-  if (step.output_on_device) return at == step.provider->device();
-  const graph::Graph& graph = execution_.plan.graph();
-  for (std::size_t i = 0; i < graph.outputs().size() && i < execution_.devices.size(); ++i) {
-    if (graph.outputs()[i] != step.outputs[0]) continue;
-    if (execution_.devices[i] != at) return false;
-    return std::none_of(execution_.plan.steps().begin(), execution_.plan.steps().end(), [&](const Step& other) {
-      const auto reads = [&](const std::vector<ValueId>& ids) {
-        return std::find(ids.begin(), ids.end(), step.outputs[0]) != ids.end();
-      };
-      return reads(other.inputs) || reads(other.implicit);
-    });
-  }
-  return false;
+/// A copy step has nothing to do where its input was fed on the device already, or its output shall stay there and
+/// nobody reads it on the host: the value passes on. No stream has to be waited for.
+bool StepRunner::pass_on(const Step& step) const {
+  const tensor::Value* value = find(step.inputs[0]);
+  if (!value->is_tensor()) return false;
+  const tensor::Device at = value->tensor().device();
+  const std::optional<std::size_t> output = step.only_output;
+  const bool stays = step.output_on_device
+                         ? at == step.provider->device()
+                         : output && *output < execution_.devices.size() && execution_.devices[*output] == at;
+  if (stays) execution_.frame.values[index_of(step.outputs[0])] = *value;
+  return stays;
 }
 
 void StepRunner::free_after(std::size_t index) {

@@ -24,7 +24,7 @@ class StepRunner final : private kernel::OutputSink {
  private:
   tensor::Tensor allocate_output(std::size_t o, tensor::DType dtype, const tensor::Shape& shape) override;
   const tensor::Value* find(graph::ValueId id) const;
-  bool stays_on_device(const Step& step) const;
+  bool pass_on(const Step& step) const;
   tensor::Tensor reuse_input(const Step& step, std::size_t o, tensor::DType dtype, const tensor::Shape& shape) const;
   /// What a step that is profiled runs with.
   struct Measured {

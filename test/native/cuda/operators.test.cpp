@@ -185,7 +185,7 @@ TEST_CASE("attention joins the keys of a decoder's cache") {
   same_as_cpu(step("float"), inputs([](const auto& shape, unsigned seed) { return numbers(shape, seed); }), 1e-4);
   CHECK(kernels_of(step("float16"), inputs([](const auto& shape, unsigned seed) {
                      return numbers<Float16>(shape, seed);
-                   })) == "attention_join_f16_64_16x128 ");
+                   })) == "attention_few_f16_64 ");
 }
 
 TEST_CASE("images are pooled with channels last") {

@@ -195,6 +195,60 @@ TEST_CASE("plans stay within what each GPU allows") {
   }
 }
 
+TEST_CASE("products of whole words take the kernels that know it") {
+  const Target hopper{90, 132, 227 * 1024, 50 << 20, nullptr};
+  GemmProblem whole;
+  whole.m = 128, whole.n = whole.k = 768;
+  whole.a = {0x1000, Element::f16, 768, 1, {0, 0}};
+  whole.b = {0x2000, Element::f16, 768, 1, {0, 0}};
+  whole.epilogue.out = 0x3000, whole.epilogue.out_row = 768;
+  whole.epilogue.bias = 0x4000;
+  whole.epilogue.residual = 0x5000, whole.epilogue.residual_row = 768;
+  const auto knows = [&](const GemmProblem& g) {
+    const std::string kernel = plan_gemm(hopper, g, ProductChoice{ProductKernel::block, 64, 64, 2, 3, 1, 0})[0].kernel;
+    return kernel.ends_with("_whole");
+  };
+  CHECK(knows(whole));
+  const auto differs = [&](auto change) {
+    GemmProblem g = whole;
+    change(g);
+    return !knows(g);
+  };
+  CHECK(differs([](GemmProblem& g) { g.n = 771; }));
+  CHECK(differs([](GemmProblem& g) { g.epilogue.out += 2; }));
+  CHECK(differs([](GemmProblem& g) { g.epilogue.out_type = Element::f32; }));
+  CHECK(differs([](GemmProblem& g) { g.epilogue.residual_row = 769; }));
+  CHECK(differs([](GemmProblem& g) { g.epilogue.bias += 4; }));
+  CHECK(differs([](GemmProblem& g) { g.epilogue.activation = Activation::tanh; }));
+  CHECK(!differs([](GemmProblem& g) { g.epilogue.bias = g.epilogue.residual = 0; }));
+}
+
+TEST_CASE("a decoder's step shares its keys among the blocks of a cluster") {
+  const Target hopper{90, 132, 227 * 1024, 50 << 20, nullptr}, ampere{80, 108, 163 * 1024, 40 << 20, nullptr};
+  AttentionProblem a;
+  a.heads = 32, a.kv_heads = 8, a.queries = 1, a.keys = 4096, a.d = a.dv = 128;
+  const HeadStrides at{128, 4096 * 128, 32 * 4096 * 128};
+  a.q = a.k = a.v = a.out = {0x1000, at};
+  AttentionChoice eight = attention_choices(hopper, a).front();
+  CHECK(eight.kernel == AttentionKernel::few);
+  eight.splits = 8;
+  const std::vector<Launch> one = plan_attention(hopper, a, eight);
+  CHECK(one.size() == 1);
+  CHECK(one[0].kernel == "attention_few_f16_128");
+  CHECK(one[0].cluster.z == 8);
+  CHECK(attention_workspace(hopper, a, eight) == 0);
+  CHECK(plan_attention(ampere, a, eight).back().kernel == "attention_combine");
+  CHECK(attention_workspace(ampere, a, eight) > 0);
+  a.join = AttentionJoin{.k = a.k, .v = a.v, .all_k = a.k, .all_v = a.v, .past = 4095};
+  const Launch joined = plan_attention(hopper, a, eight)[0];
+  CHECK(std::int64_t{joined.grid.x - 1} * eight.splits * kJoinRows >= a.keys);
+  a.join.reset();
+  a.queries = 300;
+  CHECK(attention_choices(hopper, a).front().kernel == AttentionKernel::tile);
+  a.type = Element::f32;
+  CHECK(attention_choices(hopper, a).front().kernel == AttentionKernel::few);
+}
+
 TEST_CASE("attention with causal masks, lengths, groups of heads and split keys") {
   Random r;
   for (int trial = 0; trial < 8; trial++) {

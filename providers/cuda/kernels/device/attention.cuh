@@ -4,27 +4,6 @@
 
 namespace infernode::cuda {
 
-/// Eight values of a finished row: to the output, or with the row's state to where attention_combine finds them.
-__device__ __forceinline__ void store_row(float (&v)[8], const AttentionParams& p, const AttentionPlace& at, int row,
-                                          int column, float most, float weight) {
-  const int query = query_of(p, row), head = at.head + row - query * p.group;
-  if (query >= p.queries || column >= p.dv) return;
-  if (p.partial) {
-    float* to = partial_of(p, at.split, at.batch, head, query);
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-      if (column + i < p.dv) to[column + i] = v[i];
-    }
-    if (column == 0) to[p.dv] = most, to[p.dv + 1] = weight;
-    return;
-  }
-  const float share = weight > 0 ? 1.f / weight : 0.f;
-#pragma unroll
-  for (int i = 0; i < 8; i++) v[i] *= share;
-  store8(v, p.out, p.type, at.batch * p.out_at.batch + head * p.out_at.head + query * p.out_at.row + column,
-         min(8, p.dv - column), p.out_vector);
-}
-
 /// Adds the lanes that share a row, and lays the warp's rows into shared memory.
 template <class T>
 __device__ __forceinline__ void stage_rows(AttentionRows<T>& rows, float* out, float* most, float* weight, int lane) {
@@ -77,7 +56,7 @@ __device__ __forceinline__ void store_rows(AttentionRows<T>& rows, const Attenti
   }
 }
 
-template <class T, bool kJoin>
+template <class T>
 __device__ __forceinline__ void attention(const AttentionParams& p) {
   INFERNODE_DYNAMIC_SHARED(raw);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -85,18 +64,13 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
   const std::uint32_t q = shared_address(raw), stages = q + T::kBytesQ;
   const auto stage = [&](int block) { return stages + block % T::kStages * 2 * T::kBytesKV; };
   let_next_start();
-  if constexpr (kJoin) {
-    if (blockIdx.x > 0) return join_rows<T>(p, blockIdx.x - 1);
-  }
   if (p.lengths) wait_for_previous();
   const AttentionPlace at(p, T::kRows, T::kKeys);
-  const KeyValues<T, kJoin> kv(p, at);
+  const KeyCopies<T> k(p.k, p.k_at, at.batch, at.kv_head, at.first, p.d);
+  const KeyCopies<T> v(p.v, p.v_at, at.batch, at.kv_head, at.first, p.dv);
   const int blocks = max(0, (at.last - at.first + T::kKeys - 1) / T::kKeys);
   AttentionRows<T> rows;
   rows.clear();
-  if (kJoin && p.past_given) {
-    for (int ahead = 0; ahead < min(T::kStages - 1, blocks); ahead++) kv.copy_past(stage(ahead), ahead);
-  }
   wait_for_previous();
   copy_queries<T>(q, p, at);
   // The first turns only fill stages.
@@ -110,7 +84,10 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
       __syncthreads();
     }
     const int ahead = block + T::kStages - 1;
-    if (ahead < blocks) kv.copy(stage(ahead), ahead, p.past_given && block < 0);
+    if (ahead < blocks) {
+      k.copy(stage(ahead), ahead, at.last - at.first - ahead * T::kKeys);
+      v.copy(stage(ahead) + T::kBytesKV, ahead, at.last - at.first - ahead * T::kKeys);
+    }
     copies_commit();
     if (block < 0) continue;
     const std::uint32_t from = stage(block);
@@ -134,26 +111,21 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
 }  // namespace infernode::cuda
 
 /// attention_<kind>_<largest head>_<queries of a block>x<keys of a block>
-#define ATTENTION_OF(NAME, JOIN, KIND, D, WQ, WK, MI, KW, ST, ROWS, KEYS)                                 \
-  extern "C" __global__ void __launch_bounds__(WQ* WK * 32)                                               \
-      NAME##_##KIND##_##D##_##ROWS##x##KEYS(const __grid_constant__ infernode::cuda::AttentionParams p) { \
-    using namespace infernode::cuda;                                                                      \
-    using T = AttentionTile<MmaKind::KIND, D, WQ, WK, MI, KW, ST>;                                        \
-    static_assert(T::kRows == ROWS && T::kKeys == KEYS);                                                  \
-    attention<T, JOIN>(p);                                                                                \
+#define ATTENTION(KIND, D, WQ, WK, MI, KW, ST, ROWS, KEYS)                                                   \
+  extern "C" __global__ void __launch_bounds__(WQ* WK * 32)                                                  \
+      attention_##KIND##_##D##_##ROWS##x##KEYS(const __grid_constant__ infernode::cuda::AttentionParams p) { \
+    using namespace infernode::cuda;                                                                         \
+    using T = AttentionTile<MmaKind::KIND, D, WQ, WK, MI, KW, ST>;                                           \
+    static_assert(T::kRows == ROWS && T::kKeys == KEYS);                                                     \
+    attention<T>(p);                                                                                         \
   }
-#define ATTENTION(...) ATTENTION_OF(attention, false, __VA_ARGS__)
-#define ATTENTION_JOIN(...) ATTENTION_OF(attention_join, true, __VA_ARGS__)
 
-#define ATTENTION_KERNELS(KIND)                     \
-  ATTENTION(KIND, 64, 1, 4, 1, 32, 3, 16, 128)      \
-  ATTENTION(KIND, 64, 1, 4, 1, 64, 2, 16, 256)      \
-  ATTENTION(KIND, 64, 4, 1, 1, 64, 3, 64, 64)       \
-  ATTENTION(KIND, 64, 4, 1, 2, 64, 2, 128, 64)      \
-  ATTENTION(KIND, 128, 1, 4, 1, 16, 2, 16, 64)      \
-  ATTENTION(KIND, 128, 4, 1, 1, 64, 2, 64, 64)      \
-  ATTENTION(KIND, 256, 1, 4, 1, 16, 2, 16, 64)      \
-  ATTENTION(KIND, 256, 4, 1, 1, 32, 2, 64, 32)      \
-  ATTENTION_JOIN(KIND, 64, 1, 4, 1, 32, 3, 16, 128) \
-  ATTENTION_JOIN(KIND, 64, 1, 4, 1, 64, 2, 16, 256) \
-  ATTENTION_JOIN(KIND, 128, 1, 4, 1, 16, 2, 16, 64)
+#define ATTENTION_KERNELS(KIND)                \
+  ATTENTION(KIND, 64, 1, 4, 1, 32, 3, 16, 128) \
+  ATTENTION(KIND, 64, 1, 4, 1, 64, 2, 16, 256) \
+  ATTENTION(KIND, 64, 4, 1, 1, 64, 3, 64, 64)  \
+  ATTENTION(KIND, 64, 4, 1, 2, 64, 2, 128, 64) \
+  ATTENTION(KIND, 128, 1, 4, 1, 16, 2, 16, 64) \
+  ATTENTION(KIND, 128, 4, 1, 1, 64, 2, 64, 64) \
+  ATTENTION(KIND, 256, 1, 4, 1, 16, 2, 16, 64) \
+  ATTENTION(KIND, 256, 4, 1, 1, 32, 2, 64, 32)

@@ -63,4 +63,25 @@ __device__ __forceinline__ float* partial_of(const AttentionParams& p, int split
   return reinterpret_cast<float*>(p.partial) + row * (p.dv + 2);
 }
 
+/// Eight values of a finished row: to the output, or with the row's state to where attention_combine finds them.
+__device__ __forceinline__ void store_row(float (&v)[8], const AttentionParams& p, const AttentionPlace& at, int row,
+                                          int column, float most, float weight) {
+  const int query = query_of(p, row), head = at.head + row - query * p.group;
+  if (query >= p.queries || column >= p.dv) return;
+  if (p.partial) {
+    float* to = partial_of(p, at.split, at.batch, head, query);
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      if (column + i < p.dv) to[column + i] = v[i];
+    }
+    if (column == 0) to[p.dv] = most, to[p.dv + 1] = weight;
+    return;
+  }
+  const float share = weight > 0 ? 1.f / weight : 0.f;
+#pragma unroll
+  for (int i = 0; i < 8; i++) v[i] *= share;
+  store8(v, p.out, p.type, at.batch * p.out_at.batch + head * p.out_at.head + query * p.out_at.row + column,
+         min(8, p.dv - column), p.out_vector);
+}
+
 }  // namespace infernode::cuda

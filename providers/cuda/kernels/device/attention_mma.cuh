@@ -57,20 +57,6 @@ struct KeyCopies {
     return (chunk >> 3) * T::kKeys * 128 + swizzled(threadIdx.x / kChunks + i * kStep, chunk & 7);
   }
 
-  /// Rows [begin, end) of a block; those from `none` on become zeros.
-  __device__ __forceinline__ void copy(std::uint32_t to, int block, int begin, int end, int none) const {
-    const char* at = from + block * T::kKeys * row;
-#pragma unroll
-    for (int i = 0; i < kCopies; i++, at += kStep * row) {
-      const int r = threadIdx.x / kChunks + i * kStep;
-      if (r >= begin && r < end) {
-        copy16(to + place(i), at, bytes);
-      } else if (r >= none) {
-        copy16(to + place(i), from, 0);
-      }
-    }
-  }
-
   /// A block, of which `there` rows exist.
   __device__ __forceinline__ void copy(std::uint32_t to, int block, int there) const {
     const char* at = from + block * T::kKeys * row;
@@ -81,76 +67,6 @@ struct KeyCopies {
     }
   }
 };
-
-/// Keys and values of a tile. Joined ones come from two places.
-template <class T, bool kJoin>
-struct KeyValues {
-  KeyCopies<T> k, v;
-  const AttentionParams& p;
-  const AttentionPlace& at;
-
-  __device__ __forceinline__ KeyValues(const AttentionParams& q, const AttentionPlace& place)
-      : k(q.k, q.k_at, place.batch, place.kv_head, place.first, q.d),
-        v(q.v, q.v_at, place.batch, place.kv_head, place.first, q.dv),
-        p(q),
-        at(place) {}
-
-  /// How many of a block's rows there are, and how many of them lie before p.past.
-  __device__ __forceinline__ int there(int block) const { return at.last - at.first - block * T::kKeys; }
-  __device__ __forceinline__ int past(int block) const { return min(p.past, at.last) - at.first - block * T::kKeys; }
-
-  __device__ __forceinline__ void copy_past(std::uint32_t to, int block) const {
-    k.copy(to, block, 0, past(block), T::kKeys);
-    v.copy(to + T::kBytesKV, block, 0, past(block), T::kKeys);
-  }
-
-  __device__ __forceinline__ void copy(std::uint32_t to, int block, bool past_is_copied) const {
-    if constexpr (kJoin) {
-      if (!past_is_copied) copy_past(to, block);
-      const KeyCopies<T> new_k(p.new_k, p.new_k_at, at.batch, at.kv_head, at.first - p.past, p.d);
-      const KeyCopies<T> new_v(p.new_v, p.new_v_at, at.batch, at.kv_head, at.first - p.past, p.dv);
-      new_k.copy(to, block, max(0, past(block)), there(block), there(block));
-      new_v.copy(to + T::kBytesKV, block, max(0, past(block)), there(block), there(block));
-    } else {
-      k.copy(to, block, there(block));
-      v.copy(to + T::kBytesKV, block, there(block));
-    }
-  }
-};
-
-/// Writes kJoinRows of the keys and values of a head behind each other: what the blocks of joining kernels do beside
-/// those that have a tile of queries.
-template <class T>
-__device__ __forceinline__ void join_rows(const AttentionParams& p, int part) {
-  constexpr int kChunks = T::kD / 8, kStep = T::kThreads / kChunks, kCopies = kJoinRows / kStep;
-  const int batch = blockIdx.z / p.splits, head = blockIdx.y * p.group / p.heads_per_key;
-  if (static_cast<int>(blockIdx.z) != batch * p.splits) return;
-  const int chunk = threadIdx.x % kChunks, first = part * kJoinRows + static_cast<int>(threadIdx.x) / kChunks;
-  const auto place = [&](std::uint64_t base, const HeadStrides& at, int row) {
-    return reinterpret_cast<uint4*>(base + (batch * at.batch + head * at.head + row * at.row + chunk * 8) * 2);
-  };
-  uint4 k[kCopies], v[kCopies];
-  const auto load = [&](bool past) {
-#pragma unroll
-    for (int i = 0; i < kCopies; i++) {
-      const int row = first + i * kStep;
-      if (row >= p.keys || chunk * 8 >= p.d || (row < p.past) != past) continue;
-      k[i] = load16(past ? place(p.k, p.k_at, row) : place(p.new_k, p.new_k_at, row - p.past));
-      v[i] = load16(past ? place(p.v, p.v_at, row) : place(p.new_v, p.new_v_at, row - p.past));
-    }
-  };
-  if (p.past_given) load(true);
-  wait_for_previous();
-  if (!p.past_given) load(true);
-  load(false);
-#pragma unroll
-  for (int i = 0; i < kCopies; i++) {
-    const int row = first + i * kStep;
-    if (row >= p.keys || chunk * 8 >= p.d) continue;
-    *place(p.all_k, p.all_k_at, row) = k[i];
-    *place(p.all_v, p.all_v_at, row) = v[i];
-  }
-}
 
 template <class T>
 __device__ __forceinline__ void copy_queries(std::uint32_t to, const AttentionParams& p, const AttentionPlace& at) {

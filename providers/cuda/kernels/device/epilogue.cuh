@@ -8,6 +8,19 @@ namespace infernode::cuda {
 
 inline constexpr float kLog2E = 1.44269504f;
 
+/// What a kernel knows of its epilogue when it is compiled: nothing, or that columns and rows are whole
+/// words of 16 bytes, elements are of type T, and the activation is a common one. Code that never runs is in the way of
+/// code that does: the instruction cache holds 32 KB for all kernels of a net.
+struct AnyEpilogue {
+  static constexpr bool kWhole = false;
+  static __device__ __forceinline__ Element type(Element given) { return given; }
+};
+template <Element T>
+struct WholeEpilogue {
+  static constexpr bool kWhole = true;
+  static __device__ __forceinline__ Element type(Element) { return T; }
+};
+
 /// erf by Abramowitz and Stegun 7.1.26, |error| < 1.5e-7.
 __device__ __forceinline__ float gelu(float x) {
   const float z = fabsf(x) * 0.70710678f, t = fast_reciprocal(fmaf(0.3275911f, z, 1.f));
@@ -52,7 +65,7 @@ __device__ __forceinline__ void activate_rare(float (&v)[N], Activation act, flo
   if (act == Activation::elu) each(v, [=](float x) { return x < 0.f ? a * (fast_exp2(x * kLog2E) - 1.f) : x; });
 }
 
-template <int N>
+template <class E = AnyEpilogue, int N>
 __device__ __forceinline__ void activate(float (&v)[N], Activation act, float a, float b) {
   if (act == Activation::none) return;
   act = opaque(act);
@@ -60,7 +73,9 @@ __device__ __forceinline__ void activate(float (&v)[N], Activation act, float a,
   act = opaque(act);
   if (act == Activation::gelu) return each(v, gelu);
   act = opaque(act);
-  if (act > Activation::sigmoid) return activate_rare(v, act, a, b);
+  if constexpr (!E::kWhole) {
+    if (act > kLastCommonActivation) return activate_rare(v, act, a, b);
+  }
   const float cube = act == Activation::gelu_tanh ? 0.0713548163f : 0.f;
   const float factor = act == Activation::gelu_tanh ? 1.5957691216f : 1.f;
   each(v, [=](float x) {
@@ -86,30 +101,32 @@ __device__ __forceinline__ void store_element(std::uint64_t base, Element type, 
   }
 }
 
+template <class E = AnyEpilogue>
 __device__ __forceinline__ void load8(float (&v)[8], std::uint64_t base, std::int64_t at, int count, bool vector) {
   const char* p = reinterpret_cast<const char*>(base) + at * 4;
-  if (vector && count == 8) {
+  if (E::kWhole || (vector && count == 8)) {
     const uint4 a = load16(p), b = load16(p + 16);
     v[0] = __uint_as_float(a.x), v[1] = __uint_as_float(a.y), v[2] = __uint_as_float(a.z), v[3] = __uint_as_float(a.w);
     v[4] = __uint_as_float(b.x), v[5] = __uint_as_float(b.y), v[6] = __uint_as_float(b.z), v[7] = __uint_as_float(b.w);
-    return;
-  }
+  } else if constexpr (!E::kWhole) {
 #pragma unroll
-  for (int i = 0; i < 8; i++) v[i] = i < count ? load_f32(p + i * 4) : 0.f;
+    for (int i = 0; i < 8; i++) v[i] = i < count ? load_f32(p + i * 4) : 0.f;
+  }
 }
 
 /// Bias and scale of eight columns, of which `count` exist.
 struct Columns {
   float bias[8], scale[8];
 
+  template <class E = AnyEpilogue>
   __device__ __forceinline__ void load(const EpilogueParams& e, int first, int count, int batch_part) {
     const int at = first + batch_part * e.column_batch;
     const bool vector = e.flags & kEpilogueColumnsVector;
 #pragma unroll
     for (int i = 0; i < 8; i++) bias[i] = 0, scale[i] = e.alpha;
-    if (e.bias) load8(bias, e.bias, at, count, vector);
+    if (e.bias) load8<E>(bias, e.bias, at, count, vector);
     if (e.scale) {
-      load8(scale, e.scale, at, count, vector);
+      load8<E>(scale, e.scale, at, count, vector);
 #pragma unroll
       for (int i = 0; i < 8; i++) scale[i] *= e.alpha;
     }
@@ -120,20 +137,21 @@ struct Columns {
 struct Raw8 {
   std::uint32_t w[8];
 
+  template <class E = AnyEpilogue>
   __device__ __forceinline__ void load(std::uint64_t base, Element type, std::int64_t at, int count, bool vector) {
     const char* p = reinterpret_cast<const char*>(base) + at * (type == Element::f32 ? 4 : 2);
-    if (vector && count == 8) {
+    if (E::kWhole || (vector && count == 8)) {
       set(0, load16(p));
       if (type == Element::f32) set(4, load16(p + 16));
-      return;
-    }
+    } else if constexpr (!E::kWhole) {
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-      if (type == Element::f32) {
-        w[i] = i < count ? __float_as_uint(load_f32(p + i * 4)) : 0;
-      } else {
-        std::uint32_t h = i < count ? load_u16(p + i * 2) : 0;
-        w[i >> 1] = i & 1 ? w[i >> 1] | h << 16 : h;
+      for (int i = 0; i < 8; i++) {
+        if (type == Element::f32) {
+          w[i] = i < count ? __float_as_uint(load_f32(p + i * 4)) : 0;
+        } else {
+          std::uint32_t h = i < count ? load_u16(p + i * 2) : 0;
+          w[i >> 1] = i & 1 ? w[i >> 1] | h << 16 : h;
+        }
       }
     }
   }
@@ -157,6 +175,7 @@ struct Raw8 {
   }
 };
 
+template <class E = AnyEpilogue>
 __device__ __forceinline__ void store8(const float (&v)[8], std::uint64_t base, Element type, std::int64_t at,
                                        int count, bool vector) {
   std::uint32_t u[4];
@@ -165,22 +184,22 @@ __device__ __forceinline__ void store8(const float (&v)[8], std::uint64_t base, 
     u[i] = type == Element::f16 ? pack_f16(v[2 * i], v[2 * i + 1]) : pack_bf16(v[2 * i], v[2 * i + 1]);
   }
   char* p = reinterpret_cast<char*>(base) + at * (type == Element::f32 ? 4 : 2);
-  if (vector && count == 8) {
+  if (E::kWhole || (vector && count == 8)) {
     if (type == Element::f32) {
       reinterpret_cast<float4*>(p)[0] = make_float4(v[0], v[1], v[2], v[3]);
       reinterpret_cast<float4*>(p)[1] = make_float4(v[4], v[5], v[6], v[7]);
     } else {
       *reinterpret_cast<uint4*>(p) = make_uint4(u[0], u[1], u[2], u[3]);
     }
-    return;
-  }
+  } else if constexpr (!E::kWhole) {
 #pragma unroll
-  for (int i = 0; i < 8; i++) {
-    if (i >= count) break;
-    if (type == Element::f32) {
-      reinterpret_cast<float*>(p)[i] = v[i];
-    } else {
-      reinterpret_cast<std::uint16_t*>(p)[i] = static_cast<std::uint16_t>(u[i >> 1] >> (i & 1) * 16);
+    for (int i = 0; i < 8; i++) {
+      if (i >= count) break;
+      if (type == Element::f32) {
+        reinterpret_cast<float*>(p)[i] = v[i];
+      } else {
+        reinterpret_cast<std::uint16_t*>(p)[i] = static_cast<std::uint16_t>(u[i >> 1] >> (i & 1) * 16);
+      }
     }
   }
 }
@@ -195,23 +214,25 @@ struct EpilogueBatch {
 };
 
 /// The residual of columns [column, column + count) of a row; call it where the row exists.
+template <class E = AnyEpilogue>
 __device__ __forceinline__ void load_residual(Raw8& r, const EpilogueParams& e, const EpilogueBatch& batch, int row,
                                               int column, int count) {
   if (e.residual) {
-    r.load(e.residual, e.residual_type, batch.residual + row * e.residual_row + column, count,
-           e.flags & kEpilogueResidualVector);
+    r.load<E>(e.residual, E::type(e.residual_type), batch.residual + row * e.residual_row + column, count,
+              e.flags & kEpilogueResidualVector);
   }
 }
 
 /// Makes results of the sums v of eight columns of a row.
+template <class E = AnyEpilogue>
 __device__ __forceinline__ void apply8(float (&v)[8], const EpilogueParams& e, const Columns& columns,
                                        const Raw8& residual) {
 #pragma unroll
   for (int i = 0; i < 8; i++) v[i] = fmaf(v[i], columns.scale[i], columns.bias[i]);
   const bool last = e.flags & kEpilogueResidualLast;
-  if (e.residual && !last) residual.add_to(v, e.residual_type);
-  activate(v, e.activation, e.a, e.b);
-  if (e.residual && last) residual.add_to(v, e.residual_type);
+  if (e.residual && !last) residual.add_to(v, E::type(e.residual_type));
+  activate<E>(v, e.activation, e.a, e.b);
+  if (e.residual && last) residual.add_to(v, E::type(e.residual_type));
 }
 
 /// The same, and stores them.

@@ -146,8 +146,9 @@ __device__ __forceinline__ void init_barriers(const GemmTmaParams& p, std::uint3
   if (exchange_bytes > 0) barrier_expect(exchange, exchange_bytes);
 }
 
-/// `late`: bias and residual are read after the products, to keep registers for two blocks an SM.
-template <TensorKind kind, int pieces, int BM, int BN, int KW, bool late>
+/// E: what is known of the epilogue. `late`: bias and residual are read after the products, to keep registers for two
+/// blocks an SM.
+template <class E, TensorKind kind, int pieces, int BM, int BN, int KW, bool late>
 __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   using C = Copies<Step<kind, pieces>, BM, BN, pieces>;
   using H = Handout<BM, BN, KW>;
@@ -178,7 +179,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   Raw8 residual[2];
   const auto read_epilogue = [&] {
     if (late || !(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
-    columns.load(p.e, column, count, at.batch0);
+    columns.template load<E>(p.e, column, count, at.batch0);
     touch(p.e.activation), touch(p.e.out_row), touch(p.e.out_batch[1]), touch(p.e.residual_batch[1]);
     touch(p.receive_offset);
     if (p.e.residual) wait_for_previous();
@@ -187,7 +188,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
     for (int i = 0; i < (BM > H::kRows ? 2 : 1); i++) {
       const int r = i * H::kRows;
       if (mine.active() && mine.row + r < BM >> p.log_split && row + r < p.m && count > 0) {
-        load_residual(residual[i], p.e, batch, row + r, column, count);
+        load_residual<E>(residual[i], p.e, batch, row + r, column, count);
       }
     }
   };
@@ -205,28 +206,33 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   if constexpr (late) read_epilogue();
   consumers_meet<kConsumers>();
   if (blocks > 1) exchange<BM, BN, KW>(p, staged, received, exchanged, at.part);
-  finish_tile<BM, BN, KW>(p, staged, received, at, columns, residual);
+  finish_tile<E, BM, BN, KW>(p, staged, received, at, columns, residual);
   if (blocks > 1) cluster_wait();
 }
 
 }  // namespace infernode::cuda
 
-/// gemm_block_<name>_<rows>x<columns>x<warpgroups that share K>; `BLOCKS` of them are to fit an SM.
-#define GEMM_BLOCK_IN(NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)                                      \
-  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + 32, BLOCKS)                          \
-      gemm_block_##NAME##_##BM##x##BN##x##KW(const __grid_constant__ infernode::cuda::GemmTmaParams p) { \
-    infernode::cuda::gemm_block<infernode::cuda::TensorKind::KIND, PIECES, BM, BN, KW, LATE>(p);         \
+/// gemm_block_<name>_<rows>x<columns>x<warpgroups that share K>, with `_whole` behind it those of WholeEpilogue;
+/// `BLOCKS` of them are to fit an SM. TYPE: of the outputs of those.
+#define GEMM_BLOCK_OF(SUFFIX, EPILOGUE, NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)                            \
+  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + 32, BLOCKS)                                  \
+      gemm_block_##NAME##_##BM##x##BN##x##KW##SUFFIX(const __grid_constant__ infernode::cuda::GemmTmaParams p) { \
+    using namespace infernode::cuda;                                                                             \
+    gemm_block<EPILOGUE, TensorKind::KIND, PIECES, BM, BN, KW, LATE>(p);                                         \
   }
-#define GEMM_BLOCK(NAME, KIND, PIECES, BM, BN, KW) GEMM_BLOCK_IN(NAME, KIND, PIECES, BM, BN, KW, false, 1)
+#define GEMM_BLOCK_IN(TYPE, NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)    \
+  GEMM_BLOCK_OF(, AnyEpilogue, NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS) \
+  GEMM_BLOCK_OF(_whole, WholeEpilogue<Element::TYPE>, NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)
+#define GEMM_BLOCK(TYPE, NAME, KIND, PIECES, BM, BN, KW) GEMM_BLOCK_IN(TYPE, NAME, KIND, PIECES, BM, BN, KW, false, 1)
 
 /// The tiles of the 16-bit types.
-#define GEMM_BLOCK_KERNELS(KIND)                     \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 32, 2)               \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 48, 2)               \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 64, 1)               \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 64, 2)               \
-  GEMM_BLOCK(KIND, KIND, 1, 64, 96, 2)               \
-  GEMM_BLOCK(KIND, KIND, 1, 128, 64, 1)              \
-  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 128, 1, true, 2) \
-  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 192, 1, true, 1) \
-  GEMM_BLOCK_IN(KIND, KIND, 1, 128, 256, 1, true, 1)
+#define GEMM_BLOCK_KERNELS(KIND)                           \
+  GEMM_BLOCK(KIND, KIND, KIND, 1, 64, 32, 2)               \
+  GEMM_BLOCK(KIND, KIND, KIND, 1, 64, 48, 2)               \
+  GEMM_BLOCK(KIND, KIND, KIND, 1, 64, 64, 1)               \
+  GEMM_BLOCK(KIND, KIND, KIND, 1, 64, 64, 2)               \
+  GEMM_BLOCK(KIND, KIND, KIND, 1, 64, 96, 2)               \
+  GEMM_BLOCK(KIND, KIND, KIND, 1, 128, 64, 1)              \
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 128, 1, true, 2) \
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 192, 1, true, 1) \
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 256, 1, true, 1)

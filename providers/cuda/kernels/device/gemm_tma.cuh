@@ -199,14 +199,14 @@ __device__ __forceinline__ void store_narrow(const EpilogueParams& e, const floa
 }
 
 /// Adds parts, finishes and stores this block's rows of the tile. `residual` is that of the thread's first two rows.
-template <int BM, int BN, int KW>
+template <class E, int BM, int BN, int KW>
 __device__ __forceinline__ void finish_tile(const GemmTmaParams& p, float* staged, const float* received,
                                             const Place& at, const Columns& columns, Raw8 (&residual)[2]) {
   using H = Handout<BM, BN, KW>;
   const H mine(threadIdx.x);
   const int blocks = 1 << p.log_split, rows = BM >> p.log_split, first = at.part * rows;
   const int column = at.n0 + mine.column, count = min(8, p.n - column), end = min(rows, p.m - at.m0 - first);
-  const bool wide = p.e.flags & kEpilogueOutVector;
+  const bool wide = E::kWhole || (p.e.flags & kEpilogueOutVector);
   const EpilogueBatch batch(p.e, at.batch0, at.batch1);
   if (mine.active() && count > 0) {
 #pragma unroll 1
@@ -214,7 +214,7 @@ __device__ __forceinline__ void finish_tile(const GemmTmaParams& p, float* stage
       const int m = at.m0 + first + r;
       const Raw8 now = residual[0];
       residual[0] = residual[1];
-      if (r + 2 * H::kRows < end) load_residual(residual[1], p.e, batch, m + 2 * H::kRows, column, count);
+      if (r + 2 * H::kRows < end) load_residual<E>(residual[1], p.e, batch, m + 2 * H::kRows, column, count);
       float* s = staged + (first + r) * H::kPitch + mine.column;
       float v[8] = {};
       add8(v, s);
@@ -228,9 +228,9 @@ __device__ __forceinline__ void finish_tile(const GemmTmaParams& p, float* stage
 #pragma unroll
         for (int i = 1; i < KW; i++) add8(v, s + i * BM * H::kPitch);
       }
-      apply8(v, p.e, columns, now);
+      apply8<E>(v, p.e, columns, now);
       if (wide) {
-        store8(v, p.e.out, p.e.out_type, batch.out + m * p.e.out_row + column, count, true);
+        store8<E>(v, p.e.out, E::type(p.e.out_type), batch.out + m * p.e.out_row + column, count, true);
       } else {
         reinterpret_cast<float4*>(s)[0] = make_float4(v[0], v[1], v[2], v[3]);
         reinterpret_cast<float4*>(s)[1] = make_float4(v[4], v[5], v[6], v[7]);

@@ -2,88 +2,13 @@
 
 #include "providers/cuda/kernels/device/epilogue.cuh"
 #include "providers/cuda/kernels/device/mma.cuh"
+#include "providers/cuda/kernels/device/normalized_rows.cuh"
 #include "providers/cuda/kernels/params/gemv.h"
 
 // A few rows against many: B as the first operand of mma.sync, sixteen of its rows a block, A's rows as the second. A
-// lane's 16 bytes of K are two fragments, because K is permuted alike in both.
+// lane's 16 bytes of K are two fragments, because K is permuted alike in both. B's bytes wait in shared memory, each
+// where the lane that asked for it will read it: registers would keep the blocks of the next kernels away.
 namespace infernode::cuda {
-
-/// kGemvAhead: loads of 16 bytes under way for each of two rows.
-inline constexpr int kGemvRows = 16, kGemvMost = 8, kGemvWarps = 16, kGemvAhead = 6;
-
-template <MmaKind kind>
-__device__ __forceinline__ float2 unpack(std::uint32_t v) {
-  return kind == MmaKind::f16 ? unpack_f16(v) : unpack_bf16(v);
-}
-
-/// Normalizes rows of A that a block holds whole: sums of eight positions of K a lane and load, four lanes and all
-/// warps a row. Numbers are summed less the row's first one, so that a large mean costs no digits.
-template <MmaKind kind>
-struct NormalizedRows {
-  uint4 scale[kGemvAhead], bias[kGemvAhead];
-
-  __device__ __forceinline__ void load(const GemvParams& p, int i, int k) {
-    scale[i] = bias[i] = make_uint4(0, 0, 0, 0);
-    if (k >= p.k) return;
-    scale[i] = load16(reinterpret_cast<const char*>(p.norm_scale) + k * 2);
-    if (p.norm_bias) bias[i] = load16(reinterpret_cast<const char*>(p.norm_bias) + k * 2);
-  }
-
-  /// `first`: the row's first number; `count`: how many of the loads lie within K.
-  __device__ __forceinline__ void apply(uint4 (&x)[kGemvAhead], const GemvParams& p, float first, int count) const {
-    __shared__ float2 sums[kGemvWarps][kGemvMost];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5, row = lane >> 2;
-    const float shift = p.norm_no_mean ? 0.f : first;
-    float2 sum = make_float2(0, 0);
-#pragma unroll
-    for (int i = 0; i < kGemvAhead; i++) {
-      if (i >= count) continue;
-      each_pair(
-          x[i],
-          [&](float2 v, float2, float2) {
-            v.x -= shift, v.y -= shift;
-            sum.x += v.x + v.y;
-            sum.y = fmaf(v.x, v.x, fmaf(v.y, v.y, sum.y));
-            return v;
-          },
-          i);
-    }
-#pragma unroll
-    for (int step = 1; step < 4; step *= 2) {
-      sum.x += __shfl_xor_sync(~0u, sum.x, step);
-      sum.y += __shfl_xor_sync(~0u, sum.y, step);
-    }
-    if ((lane & 3) == 0) sums[warp][row] = sum;
-    __syncthreads();
-    float2 all = make_float2(0, 0);
-#pragma unroll 4
-    for (int w = 0; w < warps; w++) all.x += sums[w][row].x, all.y += sums[w][row].y;
-    const float part = 1.f / p.k, mean = p.norm_no_mean ? 0.f : all.x * part;
-    const float factor = rsqrtf(fmaxf(fmaf(-mean, mean, all.y * part), 0.f) + p.norm_epsilon);
-#pragma unroll
-    for (int i = 0; i < kGemvAhead; i++) {
-      x[i] = each_pair(
-          x[i],
-          [&](float2 v, float2 s, float2 b) {
-            return make_float2(fmaf((v.x - shift - mean) * factor, s.x, b.x),
-                               fmaf((v.y - shift - mean) * factor, s.y, b.y));
-          },
-          i);
-    }
-  }
-
- private:
-  /// f(two numbers, their scale, their bias) for a load's four pairs.
-  template <class F>
-  __device__ __forceinline__ uint4 each_pair(uint4 v, const F& f, int i) const {
-    const auto one = [&](std::uint32_t x, std::uint32_t s, std::uint32_t b) {
-      const float2 y = f(unpack<kind>(x), unpack<kind>(s), unpack<kind>(b));
-      return kind == MmaKind::f16 ? pack_f16(y.x, y.y) : pack_bf16(y.x, y.y);
-    };
-    return make_uint4(one(v.x, scale[i].x, bias[i].x), one(v.y, scale[i].y, bias[i].y), one(v.z, scale[i].z, bias[i].z),
-                      one(v.w, scale[i].w, bias[i].w));
-  }
-};
 
 /// The one output that a thread finishes: of row m and column n. Its parts of the epilogue are read ahead.
 struct GemvOutput {
@@ -112,94 +37,131 @@ struct GemvOutput {
     residual = load_element(p.e.residual, p.e.residual_type, batch.residual + m * p.e.residual_row + n);
   }
 
-  /// Adds what each warp has.
-  __device__ __forceinline__ void store(const GemvParams& p, const float (*parts)[kGemvRows][kGemvMost + 1],
-                                        int warps) const {
+  /// Adds what each warp has: kGemvRows rows of kGemvMost + 1 floats, kGemvWarpBytes apart.
+  __device__ __forceinline__ void store(const GemvParams& p, const char* parts, int warps) const {
     if (!exists) return;
+    const char* at = parts + ((threadIdx.x & 15) * (kGemvMost + 1) + m) * 4;
     float sum = 0;
 #pragma unroll 8
-    for (int i = 0; i < warps; i++) sum += parts[i][threadIdx.x & 15][m];
+    for (int i = 0; i < warps; i++) sum += *reinterpret_cast<const float*>(at + i * kGemvWarpBytes);
     finish1(sum, p.e, batch, bias, scale, residual, m, n);
   }
 };
 
-/// kNormalize: K is no more than kGemvAhead / 2 steps of all warps.
+/// A warp's part of K, in rounds of kGemvAhead loads of 16 bytes a lane for each of two rows of B. Pairs of loads cover
+/// lines of 128 bytes.
+struct GemvSlice {
+  const char *low, *high;    ///< the lane's rows of B
+  char* own;                 ///< where its bytes of the first stage wait
+  std::uint32_t to;          ///< the same
+  int first, step, k, turn;  ///< K: of the lane, between pairs of loads, all, of a round
+  int stage_bytes;
+
+  __device__ __forceinline__ int at(int round, int i) const {
+    return first + round * turn + (i >> 1) * step + (i & 1) * 32;
+  }
+
+  __device__ __forceinline__ void fetch(int round, int stage) const {
+#pragma unroll
+    for (int i = 0; i < kGemvAhead; i++) {
+      const int from = at(round, i), bytes = from < k ? 16 : 0;
+      const std::int64_t offset = bytes ? from * 2 : 0;
+      copy16(to + stage * stage_bytes + i * 1024, low + offset, bytes);
+      copy16(to + stage * stage_bytes + i * 1024 + 512, high + offset, bytes);
+    }
+  }
+
+  template <MmaKind kind>
+  __device__ __forceinline__ void multiply(float (&sums)[2][4], const uint4 (&x)[kGemvAhead], int stage) const {
+#pragma unroll
+    for (int i = 0; i < kGemvAhead; i++) {
+      const char* from = own + stage * stage_bytes + i * 1024;
+      const uint4 l = *reinterpret_cast<const uint4*>(from), h = *reinterpret_cast<const uint4*>(from + 512);
+      const std::uint32_t one[4] = {l.x, h.x, l.y, h.y}, two[4] = {l.z, h.z, l.w, h.w};
+      mma<kind>(sums[0], one, x[i].x, x[i].y);
+      mma<kind>(sums[1], two, x[i].z, x[i].w);
+    }
+  }
+};
+
+/// kNormalize: one round.
 template <MmaKind kind, bool kNormalize>
 __device__ __forceinline__ void gemv(const GemvParams& p) {
-  __shared__ float parts[kGemvWarps][kGemvRows][kGemvMost + 1];
+  INFERNODE_DYNAMIC_SHARED(raw);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5, g = lane >> 2;
   const int batch0 = blockIdx.y % p.batch_inner, batch1 = blockIdx.y / p.batch_inner, n0 = blockIdx.x * kGemvRows;
   const char* a = reinterpret_cast<const char*>(p.a) +
                   (batch0 * p.a_batch[0] + batch1 * p.a_batch[1] + min(g, p.m - 1) * p.a_row) * 2;
   const char* b = reinterpret_cast<const char*>(p.b) + (batch0 * p.b_batch[0] + batch1 * p.b_batch[1]) * 2;
-  const char* low = b + min(n0 + g, p.n - 1) * p.b_row * 2;
-  const char* high = b + min(n0 + g + 8, p.n - 1) * p.b_row * 2;
+  char* const own = raw + warp * kGemvWarpBytes + lane * 16;
+  const GemvSlice slice{b + min(n0 + g, p.n - 1) * p.b_row * 2,
+                        b + min(n0 + g + 8, p.n - 1) * p.b_row * 2,
+                        own,
+                        shared_address(own),
+                        warp * 64 + (lane & 3) * 8,
+                        warps * 64,
+                        p.k,
+                        warps * 64 * kGemvAhead / 2,
+                        warps * kGemvWarpBytes};
   let_next_start();
+  [[maybe_unused]] const NormalizedRows<kind> rows(p, raw + warps * kGemvWarpBytes);
+  if constexpr (kNormalize) rows.fetch_columns();
   if (!p.b_constant) wait_for_previous();
-  // Pairs of loads cover lines of 128 bytes.
-  const int first = warp * 64 + (lane & 3) * 8, step = warps * 64;
-  const auto at = [&](int k0, int i) { return k0 + (i >> 1) * step + (i & 1) * 32; };
-  uint4 w[kGemvAhead][2];
-  const auto load_b = [&](int k0) {
-#pragma unroll
-    for (int i = 0; i < kGemvAhead; i++) {
-      const int k = at(k0, i);
-      w[i][0] = w[i][1] = make_uint4(0, 0, 0, 0);
-      if (k < p.k) {
-        w[i][0] = load16_stream(low + k * 2);
-        w[i][1] = load16_stream(high + k * 2);
-      }
-    }
-  };
-  load_b(first);
-  [[maybe_unused]] NormalizedRows<kind> rows;
-  if constexpr (kNormalize) {
-#pragma unroll
-    for (int i = 0; i < kGemvAhead; i++) rows.load(p, i, at(first, i));
+#pragma unroll 1
+  for (int i = 0; i < p.stages; i++) {
+    slice.fetch(i, i);
+    copies_commit();
   }
   GemvOutput output(p, n0, batch0, batch1);
   output.load_columns(p, batch0);
+  if constexpr (kNormalize) {
+    copies_wait<1>();
+    __syncthreads();
+  }
   wait_for_previous();
   output.load_residual(p);
-  float sums[2][4] = {};
-  uint4 x[kGemvAhead];
-  const auto load_a = [&](int k0) {
-#pragma unroll
-    for (int i = 0; i < kGemvAhead; i++) {
-      x[i] = make_uint4(0, 0, 0, 0);
-      if (g < p.m && at(k0, i) < p.k) x[i] = load16(a + at(k0, i) * 2);
-    }
-  };
-  const auto multiply = [&] {
-#pragma unroll
-    for (int i = 0; i < kGemvAhead; i++) {
-      const std::uint32_t one[4] = {w[i][0].x, w[i][1].x, w[i][0].y, w[i][1].y};
-      const std::uint32_t two[4] = {w[i][0].z, w[i][1].z, w[i][0].w, w[i][1].w};
-      mma<kind>(sums[0], one, x[i].x, x[i].y);
-      mma<kind>(sums[1], two, x[i].z, x[i].w);
-    }
-  };
   if constexpr (kNormalize) {
-    load_a(first);
-    const float front =
-        load_element(reinterpret_cast<std::uint64_t>(a), kind == MmaKind::f16 ? Element::f16 : Element::bf16, 0);
-    int count = 0;
-#pragma unroll
-    for (int i = 0; i < kGemvAhead; i++) count += at(first, i) < p.k;
-    rows.apply(x, p, front, count);
-    multiply();
-  } else {
-#pragma unroll 1
-    for (int k0 = first; k0 - (lane & 3) * 8 < p.k; k0 += kGemvAhead / 2 * step) {
-      load_a(k0);
-      if (k0 != first) load_b(k0);
-      multiply();
-    }
+    rows.normalize(batch0 * p.a_batch[0] + batch1 * p.a_batch[1]);
+    __syncthreads();
   }
+  float sums[2][4] = {};
+  int stage = 0;
+  uint4 x[kGemvAhead];
+  const auto load_x = [&](int round) {
 #pragma unroll
-  for (int i = 0; i < 4; i++) parts[warp][g + (i >> 1) * 8][(lane & 3) * 2 + (i & 1)] = sums[0][i] + sums[1][i];
+    for (int i = 0; i < kGemvAhead; i++) {
+      const int k = slice.at(round, i);
+      x[i] = make_uint4(0, 0, 0, 0);
+      if (g >= p.m || k >= p.k) continue;
+      x[i] = kNormalize ? rows.of(g, k) : load16(a + k * 2);
+    }
+  };
+  load_x(0);
+#pragma unroll 1
+  for (int round = 0; round * slice.turn < p.k; round++) {
+    if (p.stages > 1) {
+      copies_wait<1>();
+    } else {
+      copies_wait<0>();
+    }
+    uint4 now[kGemvAhead];
+#pragma unroll
+    for (int i = 0; i < kGemvAhead; i++) now[i] = x[i];
+    if (!kNormalize && (round + 1) * slice.turn < p.k) load_x(round + 1);
+    slice.template multiply<kind>(sums, now, stage);
+    if ((round + p.stages) * slice.turn < p.k) slice.fetch(round + p.stages, stage);
+    copies_commit();
+    if (++stage == p.stages) stage = 0;
+  }
+  copies_wait<0>();
+  __syncwarp();
+  float* part = reinterpret_cast<float*>(raw + warp * kGemvWarpBytes);
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    part[(g + (i >> 1) * 8) * (kGemvMost + 1) + (lane & 3) * 2 + (i & 1)] = sums[0][i] + sums[1][i];
+  }
   __syncthreads();
-  output.store(p, parts, warps);
+  output.store(p, raw, warps);
 }
 
 }  // namespace infernode::cuda

@@ -30,6 +30,56 @@ __device__ __forceinline__ void let_next_start() {
 #endif
 }
 
+/// All threads of a cluster; what they wrote to shared memory is visible to all.
+__device__ __forceinline__ void clusters_meet() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory");
+#endif
+}
+
+/// The address of the same place in another block of the cluster.
+__device__ __forceinline__ std::uint32_t in_cluster(std::uint32_t address, int rank) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
+#endif
+  return address;
+}
+
+/// From shared memory of this block, or `far` of another one of the cluster.
+__device__ __forceinline__ float2 load_shared2(std::uint32_t address, bool far) {
+  float2 r;
+#if __CUDA_ARCH__ >= 900
+  if (far) {
+    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];" : "=f"(r.x), "=f"(r.y) : "r"(address) : "memory");
+    return r;
+  }
+#endif
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(r.x), "=f"(r.y) : "r"(address) : "memory");
+  return r;
+}
+__device__ __forceinline__ float load_shared(std::uint32_t address) {
+  float r;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(r) : "r"(address) : "memory");
+  return r;
+}
+__device__ __forceinline__ float4 load_shared4(std::uint32_t address, bool far) {
+  float4 r;
+#if __CUDA_ARCH__ >= 900
+  if (far) {
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(r.x), "=f"(r.y), "=f"(r.z), "=f"(r.w)
+                 : "r"(address)
+                 : "memory");
+    return r;
+  }
+#endif
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(r.x), "=f"(r.y), "=f"(r.z), "=f"(r.w)
+               : "r"(address)
+               : "memory");
+  return r;
+}
+
 /// Brings a parameter's part of constant memory near, while there is time for it.
 template <class T>
 __device__ __forceinline__ void touch(T v) {

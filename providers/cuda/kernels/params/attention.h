@@ -9,7 +9,12 @@ struct HeadStrides {
   std::int64_t row, head, batch;
 };
 
-inline constexpr int kJoinRows = 64;  ///< of keys and values that a block writes
+inline constexpr int kJoinRows = 64;                 ///< of keys and values that a block writes
+inline constexpr int kFewRows = 16, kFewKeys = 128;  ///< of a block of attention_few; keys of a stage
+/// Bytes of a row of a head in shared memory: those of float32 have 16 more, for the banks.
+constexpr int few_row_bytes(int head, int size) { return head * size + (size == 4 ? 16 : 0); }
+/// Stages of attention_few that are under way at most, a power of two: about 128 KB.
+constexpr int few_stages(int head, int size) { return 131072 / (2 * kFewKeys * head * size); }
 
 /// out = softmax(scale q k' + bias) v. Grid: x query tiles, y heads / group, z batch * splits.
 struct AttentionParams {
@@ -32,8 +37,9 @@ struct AttentionParams {
   std::int32_t vectors;     ///< rows of q, k and v are whole 16-byte words of float32
   std::int32_t out_vector;  ///< rows of the output allow 16-byte stores
   Element type, bias_type;
-  // Kernels named attention_join alone. Keys from `past` on lie elsewhere; all are written behind each other, too, by
-  // blocks behind the first, kJoinRows each. One tile of queries for each key head.
+  // Kernels named attention_few alone. Where new_k is not 0, each key head has one tile of queries, and keys from `past`
+  // on lie there; all are written behind each other, too, by blocks behind the first along x, kJoinRows each.
+  std::int32_t cluster;  ///< the parts of the keys are a cluster, which adds them itself
   std::uint64_t new_k, new_v, all_k, all_v;
   HeadStrides new_k_at, new_v_at, all_k_at, all_v_at;
   std::int32_t past;

@@ -25,6 +25,8 @@ enum class Activation : std::uint32_t {
   elu,           ///< a (exp x - 1) below 0
 };
 
+inline constexpr Activation kLastCommonActivation = Activation::sigmoid;
+
 /// out = act(alpha scale[n] sum + bias[n] + residual), or the residual added after the activation.
 /// Batch index i has the parts i % inner and i / inner, each with a stride of its own.
 struct EpilogueParams {

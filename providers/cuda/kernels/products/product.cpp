@@ -82,8 +82,9 @@ Launch plan_block(const Target& target, const Product& p, const ProductChoice& c
   const auto weight_bytes = static_cast<std::size_t>(p.n * p.k * p.b.pieces * element_size(p.b.type));
   q.rows_first = weight_bytes > target.l2_bytes / 2 && q.n_tiles <= 65535;
   if (q.rows_first) std::swap(grid.x, grid.y);
-  Launch launch = launch_of("gemm_block_" + kind_name(p) + "_" + tile_name(c) + "x" + std::to_string(c.kw), grid,
-                            static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + 32), product_shared(p, c), q);
+  const std::string epilogue = p.n % 8 == 0 && is_whole(q.e, p.a.type) ? "_whole" : "";
+  Launch launch = launch_of("gemm_block_" + kind_name(p) + "_" + tile_name(c) + "x" + std::to_string(c.kw) + epilogue,
+                            grid, static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + 32), product_shared(p, c), q);
   if (c.split > 1) launch.cluster.z = static_cast<std::uint32_t>(c.split);
   return launch;
 }
@@ -127,6 +128,7 @@ Launch plan_gemv(const Product& p, const ProductChoice& c) {
   q.m = static_cast<std::int32_t>(p.m);
   q.n = static_cast<std::int32_t>(p.n);
   q.k = static_cast<std::int32_t>(p.k);
+  q.stages = c.stages;
   q.batch_inner = static_cast<std::int32_t>(p.batch[0]);
   q.b_constant = p.b_constant;
   q.norm_scale = p.norm.scale;
@@ -191,9 +193,12 @@ std::size_t product_shared(const Product& p, const ProductChoice& c) {
                                       (c.split > 1 ? tile : 0));
     case ProductKernel::mma:
       return static_cast<std::size_t>(std::max(c.stages * stage, tile));
-    // Blocks that hold some memory spread over the SMs, and leave room for the next kernel's only.
-    case ProductKernel::gemv:
-      return tiles(p, c) * batches(p) <= 264 ? 40 * 1024 : 0;
+    case ProductKernel::gemv: {
+      const std::int64_t rows = p.norm ? p.k * 4 + p.m * (p.k * 2 + 16) : 0;
+      const auto used = static_cast<std::size_t>(std::int64_t{c.stages} * c.kw * kGemvWarpBytes + rows);
+      // Blocks that hold some memory spread over the SMs, and leave room for the next kernels' only.
+      return tiles(p, c) * batches(p) <= 264 ? std::max<std::size_t>(used, 40 * 1024) : used;
+    }
     case ProductKernel::simt:
       break;
   }

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "providers/cuda/kernels/params/gemv.h"
 #include "providers/cuda/kernels/products/product.h"
 
 // Which kernels can compute a product, and how long each should take.
@@ -81,9 +82,15 @@ void add_gemv(const Target& target, const Product& p, std::vector<ProductChoice>
   if (p.norm && ceil_div(p.n, 16) * p.batch[0] * p.batch[1] > 4 * target.sm_count) return;
   if (p.m > 8 || p.conv.taps || p.a.type == Element::f32 || p.a.type != p.b.type || p.k % 8) return;
   for (int warps : {4, 8, 16}) {
-    const bool holds_all = p.k <= warps * 32 * 6;
-    if (!p.norm || (holds_all && warps <= 8)) choices.push_back({ProductKernel::gemv, 8, 16, warps, 1, 1, 0});
-    if (holds_all) break;
+    const std::int64_t rounds = ceil_div(p.k, std::int64_t{warps} * kGemvWarpK);
+    if (p.norm && (rounds > 1 || p.k > kGemvMostNormalized)) continue;
+    for (int stages = rounds > 1 ? 2 : 1; stages > 0; stages--) {
+      const ProductChoice c{ProductKernel::gemv, 8, 16, warps, stages, 1, 0};
+      if (product_shared(p, c) + 1024 > target.shared_per_block) continue;
+      choices.push_back(c);
+      break;
+    }
+    if (rounds == 1) break;
   }
 }
 
@@ -200,7 +207,7 @@ double mma_ns(const Target& target, const Product& p, const ProductChoice& c) {
 }
 
 double gemv_ns(const Product& p, const ProductChoice& c) {
-  const double rounds = std::ceil(static_cast<double>(p.k) / (c.kw * 192));
+  const double rounds = std::ceil(static_cast<double>(p.k) / (c.kw * kGemvWarpK));
   const double bytes = static_cast<double>(p.n * p.k * p.batch[0] * p.batch[1]) * 2;
   return 1200 + 300 * rounds + 30 * c.kw + bytes / 3400;
 }
