@@ -127,5 +127,6 @@ double tolerance_of(const Value& expected, double given) {
 }
 
 bool must_refuse() { return !reads_contents(); }
+bool errors_are_the_kernels() { return false; }
 
 }  // namespace infernode::test

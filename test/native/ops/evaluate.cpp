@@ -14,5 +14,6 @@ std::vector<tensor::Value> evaluate(const std::shared_ptr<graph::Graph>& graph,
 
 double tolerance_of(const tensor::Value&, double given) { return given; }
 bool must_refuse() { return true; }
+bool errors_are_the_kernels() { return true; }
 
 }  // namespace infernode::test

@@ -19,6 +19,8 @@ std::vector<tensor::Value> evaluate(const std::shared_ptr<graph::Graph>& graph,
 double tolerance_of(const tensor::Value& expected, double given);
 /// Whether the case before, which was to end in an error, must have. Kernels of a GPU cannot complain of contents.
 bool must_refuse();
+/// Whether errors have the kernels' codes and words. A session finds some of them earlier.
+bool errors_are_the_kernels();
 
 /// With the CPU's kernels.
 std::vector<tensor::Value> evaluate_here(const graph::Graph& graph, const std::vector<tensor::Value>& inputs);

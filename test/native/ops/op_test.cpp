@@ -284,6 +284,7 @@ void check_op_fails(std::string_view text, std::int64_t opset, const std::vector
       evaluate(graph, feeds_of(inputs, first_constant));
       if (must_refuse()) FAIL_CHECK("it ran, but should fail with '", fragment, "'");
     } catch (const Error& error) {
+      if (!errors_are_the_kernels()) continue;
       CHECK_MESSAGE(error.code() == code, cat(to_string(error.code()), ": ", error.message()));
       CHECK_MESSAGE(error.message().find(fragment) != std::string::npos, error.message());
     }
