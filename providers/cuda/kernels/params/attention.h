@@ -37,8 +37,8 @@ struct AttentionParams {
   std::int32_t vectors;     ///< rows of q, k and v are whole 16-byte words of float32
   std::int32_t out_vector;  ///< rows of the output allow 16-byte stores
   Element type, bias_type;
-  // Kernels named attention_few alone. Where new_k is not 0, each key head has one tile of queries, and keys from `past`
-  // on lie there; all are written behind each other, too, by blocks behind the first along x, kJoinRows each.
+  // Kernels named attention_few alone. Where new_k is not 0, each key head has one tile of queries, and keys from
+  // `past` on lie there; all are written behind each other, too, by blocks behind the first along x, kJoinRows each.
   std::int32_t cluster;  ///< the parts of the keys are a cluster, which adds them itself
   std::uint64_t new_k, new_v, all_k, all_v;
   HeadStrides new_k_at, new_v_at, all_k_at, all_v_at;
