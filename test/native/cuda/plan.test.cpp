@@ -119,7 +119,7 @@ TEST_CASE("a session outlives a lack of memory") {
   CHECK(error.code() == ErrorCode::OutOfMemory);
   CHECK(has(error.message(), "Double GPU is out of memory (allocating "));
   CHECK(has(error.message(), "while running CopyToDevice node. Name:'x_on_cuda_copy'"));
-  cuda_double::state().most_bytes = SIZE_MAX;
+  cuda_double::state().most_bytes = cuda_double::kMostBytes;
   CHECK(run(*s, {numbers({100000})}).size() == 1);
 }
 

@@ -9,6 +9,9 @@
 
 namespace infernode::cuda_double {
 
+/// The memory of a small GPU: more would be the machine's, which every allocation fills.
+constexpr std::size_t kMostBytes = std::size_t{2} << 30;
+
 struct LaunchRecord {
   std::string kernel;
   unsigned grid[3], block[3], shared_bytes;
@@ -21,7 +24,7 @@ struct State {
   std::vector<LaunchRecord> launches;   ///< done so far
   std::vector<std::string> complaints;  ///< calls that a real driver would refuse or that would go wrong there
   std::size_t bytes = 0;                ///< allocated now
-  std::size_t most_bytes = SIZE_MAX;    ///< that allocations may reach
+  std::size_t most_bytes = kMostBytes;  ///< that allocations may reach
   std::size_t graphs = 0;               ///< instantiated so far
   int devices = 1;
   int version = 13000;

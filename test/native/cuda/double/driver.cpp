@@ -102,6 +102,7 @@ Result memory_allocate(DeviceAddress* at, std::size_t bytes) {
   LOCK;
   if (bytes > state().most_bytes || state().bytes > state().most_bytes - bytes) return kOutOfMemory;
   void* block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  if (block == nullptr) return kOutOfMemory;
   std::memset(block, 0xff, bytes);  // NaN to whoever reads what nobody wrote
   *at = reinterpret_cast<DeviceAddress>(block);
   driver().memory[*at] = bytes;
@@ -117,7 +118,10 @@ Result memory_free(DeviceAddress at) {
   std::free(reinterpret_cast<void*>(at));
   return kSuccess;
 }
-Result host_allocate(void** at, std::size_t bytes, unsigned) { return *at = std::malloc(bytes), kSuccess; }
+Result host_allocate(void** at, std::size_t bytes, unsigned) {
+  *at = bytes > kMostBytes ? nullptr : std::malloc(bytes);
+  return *at == nullptr ? kOutOfMemory : kSuccess;
+}
 Result host_free(void* at) { return std::free(at), kSuccess; }
 
 Result put(StreamHandle stream, Work work) {
