@@ -94,6 +94,7 @@ class BlockedConv final : public kernel::Kernel {
     }
     if (!input.shape || !weight || weight->rank() != 4) return std::nullopt;
     const bool planar = input.shape->size() == 4;
+    if (!planar && input.shape->size() != 5) return std::nullopt;
     if (!planar) input.shape->pop_back();
     std::optional<ConvSite> site =
         conv_site(info.node(), input, *weight, info.kernels().rung, info.kernels().precision);

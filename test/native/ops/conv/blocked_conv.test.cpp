@@ -122,6 +122,9 @@ TEST_CASE("BlockedConv refuses what does not fit") {
                  ErrorCode::UnsupportedOperator, "one channel a group");
   check_op_fails("(X, W) => (Y) { Y = infernode.BlockedConv(X, W) }", 17, {noise({1, 16, 3, 3}), w},
                  ErrorCode::UnsupportedOperator, "takes 16 channels in blocks only");
+  for (const Shape& rank : {Shape{}, Shape{16}, Shape{1, 16, 3}, Shape{1, 1, 3, 3, 3, 16}})
+    check_op_fails("(X, W) => (Y) { Y = infernode.BlockedConv(X, W) }", 17, {noise(rank), w}, ErrorCode::ShapeMismatch,
+                   "does not hold 16 channels");
   // The loops of the highest precision take float32 only.
   check_op_fails("(X, W) => (Y) { B = infernode.BlockChannels<to=16>(X)  Y = infernode.BlockedConv(B, W) }", 17,
                  {noise({1, 16, 3, 3}), w}, ErrorCode::UnsupportedOperator, "does not take these blocks of bfloat16");
