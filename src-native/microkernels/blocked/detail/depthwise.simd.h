@@ -122,6 +122,7 @@ template <typename T>
 struct DepthwiseWay {
   void (*some)(const Taps<T>& t, std::size_t count) noexcept;
   std::size_t most, parts;
+  std::size_t tiles = 0;  // of a row that is one part
 };
 template <typename T, std::size_t kKernel>
 DepthwiseWay<T> depthwise_way_of(const ConvShape& s) noexcept {
@@ -154,21 +155,24 @@ Reach reach(std::size_t out, std::size_t stride, std::size_t kernel, std::size_t
   return {static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
 }
 
-// Row h of a block: its outputs from `output` on.
-template <typename T>
+// Row h of a block: its outputs from `output` on. Rows of one part are many and short: nothing is divided for them that
+// need not be.
+template <bool kParted, typename T>
 void depthwise_row(const ConvShape& s, const DepthwiseWay<T>& way, Taps<T> t, std::size_t h, const T* residual,
                    T* output) noexcept {
   const Reach rows = reach(h, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
   const std::ptrdiff_t top = static_cast<std::ptrdiff_t>(h * s.stride_h) - s.pad_top;
   t.h0 = rows.first;
   t.h1 = rows.end;
-  const std::size_t kernel = (s.kernel_w - 1) * s.dilation_w / way.parts + 1;
-  for (std::size_t part = 0; part < smaller(way.parts, s.out_w); ++part) {
-    const std::size_t positions = divide_up(s.out_w - part, way.parts), tiles = divide_up(positions, way.most);
+  const std::size_t parts = kParted ? way.parts : 1;
+  const std::size_t kernel = (s.kernel_w - 1) * s.dilation_w / parts + 1;
+  for (std::size_t part = 0; part < smaller(parts, s.out_w); ++part) {
+    const std::size_t positions = divide_up(s.out_w - part, parts),
+                      tiles = kParted ? divide_up(positions, way.most) : way.tiles;
     for (std::size_t i = 0; i < tiles; ++i) {
       const std::size_t first = i * positions / tiles, count = (i + 1) * positions / tiles - first,
-                        w = part + first * way.parts;
-      const Reach columns = reach(w, s.stride_w, (count - 1) * s.stride_w + kernel, way.parts, s.pad_left, s.in_w);
+                        w = part + first * parts;
+      const Reach columns = reach(w, s.stride_w, (count - 1) * s.stride_w + kernel, parts, s.pad_left, s.in_w);
       t.w0 = columns.first;
       t.w1 = columns.end;
       const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(w * s.stride_w) - s.pad_left;
@@ -188,7 +192,8 @@ void depthwise_blocks(const BlockedConvArgs& args, const T* input, const T* resi
   const ConvShape& s = args.shape;
   const ClampBounds bounds = clamp_bounds(args.activation);
   const bool activates = !is_clamp(args.activation);
-  const DepthwiseWay<T> way = depthwise_way<T>(s);
+  DepthwiseWay<T> way = depthwise_way<T>(s);
+  way.tiles = divide_up(s.out_w, way.most);
   Taps<T> t{};
   t.activation = activates ? &args.activation : nullptr;
   t.row_step = s.dilation_h * s.in_w * kChannelBlock;
@@ -204,7 +209,8 @@ void depthwise_blocks(const BlockedConvArgs& args, const T* input, const T* resi
     t.bias = args.bias ? args.bias + block * kChannelBlock : nullptr;
     for (std::size_t h = 0; h < s.out_h; ++h) {
       const std::size_t out = (block * s.positions() + h * s.out_w) * kChannelBlock;
-      depthwise_row(s, way, t, h, residual ? residual + out : nullptr, output + out);
+      (way.parts > 1 ? depthwise_row<true, T>
+                     : depthwise_row<false, T>)(s, way, t, h, residual ? residual + out : nullptr, output + out);
       if constexpr (std::is_same_v<T, float>) {
         if (activates) activate_row(args.activation, output + out, s.out_w * kChannelBlock);
       }
