@@ -1,10 +1,10 @@
-#include "calibrate/attention.h"
-
 #include <algorithm>
 #include <cmath>
 #include <ostream>
 #include <random>
 
+#include "calibrate/draw.h"
+#include "calibrate/families.h"
 #include "calibrate/measurements.h"
 #include "calibrate/network_clock.h"
 #include "calibrate/node_host.h"
@@ -39,7 +39,7 @@ std::istream& operator>>(std::istream& in, Call& c) {
 /// Ordinary sizes of encoders, decoders and images, and odd ones.
 class Calls {
  public:
-  explicit Calls(unsigned seed) : random_(seed) {}
+  explicit Calls(unsigned seed) : draw_(seed) {}
 
   Call next() {
     for (;;) {
@@ -50,29 +50,25 @@ class Calls {
   }
 
  private:
-  std::size_t pick(std::initializer_list<std::size_t> values) {
-    return *(values.begin() + std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random_));
-  }
-  bool chance(double share) { return std::uniform_real_distribution<double>(0, 1)(random_) < share; }
+  std::size_t pick(std::initializer_list<std::size_t> values) { return draw_.pick(values); }
   std::size_t length(double least, double most) {
-    if (chance(0.4)) return pick({16, 32, 49, 50, 64, 77, 100, 128, 197, 256, 384, 512, 577, 1024});
-    const double power = std::uniform_real_distribution<double>(std::log(least), std::log(most))(random_);
-    return static_cast<std::size_t>(std::lround(std::exp(power)));
+    if (draw_.chance(0.4)) return pick({16, 32, 49, 50, 64, 77, 100, 128, 197, 256, 384, 512, 577, 1024});
+    return draw_.between(least, most);
   }
   Call any() {
     Call c;
     c.batch = pick({1, 1, 1, 2, 4});
     c.heads = pick({1, 2, 3, 4, 6, 8, 12, 16});
     c.head = pick({16, 20, 24, 32, 32, 40, 48, 64, 64, 64, 72, 80, 96, 128});
-    c.q_len = chance(0.2) ? pick({1, 2, 3, 4, 6, 8, 12}) : length(12, 1024);
-    c.kv_len = chance(0.5) ? c.q_len : length(12, 2048);
-    c.mask = chance(0.3);
-    c.causal = !c.mask && chance(0.2) && c.kv_len >= c.q_len;
-    c.rows_first = chance(0.4);
+    c.q_len = draw_.chance(0.2) ? pick({1, 2, 3, 4, 6, 8, 12}) : length(12, 1024);
+    c.kv_len = draw_.chance(0.5) ? c.q_len : length(12, 2048);
+    c.mask = draw_.chance(0.3);
+    c.causal = !c.mask && draw_.chance(0.2) && c.kv_len >= c.q_len;
+    c.rows_first = draw_.chance(0.4);
     return c;
   }
 
-  std::mt19937 random_;
+  Draw draw_;
 };
 
 /// A call with its operands.
@@ -131,8 +127,6 @@ class Operands {
 
 std::string name_of(const AttentionChoice& choice) { return cat(choice.method->name, ":", choice.rows); }
 
-}  // namespace
-
 void measure_attention(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
                        std::ostream& out) {
   Calls random(seed);
@@ -145,8 +139,6 @@ void measure_attention(CpuRung rung, microkernels::Float32Precision precision, u
       out << call << ' ' << name_of(choice) << ' ' << operands.time(clock, choice) << '\n';
   }
 }
-
-namespace {
 
 /// Calls each(choice, terms, time) for what was measured of each call.
 template <class Each, class After>
@@ -162,8 +154,6 @@ void for_each_measured(CpuRung rung, microkernels::Float32Precision precision, s
     after(m.shape);
   }
 }
-
-}  // namespace
 
 Samples read_attention(CpuRung rung, microkernels::Float32Precision precision, std::istream& in) {
   Samples samples;
@@ -192,5 +182,9 @@ Regret judge_attention(CpuRung rung, microkernels::Float32Precision precision, s
       });
   return regrets.result();
 }
+
+}  // namespace
+
+const Family kAttention{"attention", measure_attention, read_attention, judge_attention};
 
 }  // namespace infernode::bench

@@ -1,11 +1,11 @@
-#include "calibrate/conv.h"
-
 #include <algorithm>
 #include <numbers>
 #include <ostream>
 #include <random>
 
 #include "base/error.h"
+#include "calibrate/draw.h"
+#include "calibrate/families.h"
 #include "calibrate/measurements.h"
 #include "calibrate/node_host.h"
 #include "microkernels/transforms/transpose.h"
@@ -37,7 +37,7 @@ struct Shape2d {
 /// Ordinary sizes of networks over images and signals, and odd ones.
 class Shapes {
  public:
-  explicit Shapes(unsigned seed) : random_(seed) {}
+  explicit Shapes(unsigned seed) : draw_(seed) {}
 
   Shape2d next() {
     for (;;) {
@@ -50,9 +50,7 @@ class Shapes {
   }
 
  private:
-  std::int64_t pick(std::initializer_list<std::int64_t> values) {
-    return *(values.begin() + std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random_));
-  }
+  std::int64_t pick(std::initializer_list<std::int64_t> values) { return draw_.pick(values); }
   Shape2d any() {
     Shape2d s{};
     const std::int64_t kind = pick({0, 0, 0, 0, 0, 1, 1, 2, 3, 4});
@@ -94,7 +92,7 @@ class Shapes {
     return s;
   }
 
-  std::mt19937 random_;
+  Draw draw_;
 };
 
 Tensor filled(const Shape& shape, DType type = DType::Float32) {
@@ -235,8 +233,6 @@ void for_each_method(const Shape2d& shape, const Conv& conv, bool of_terms, Each
   }
 }
 
-}  // namespace
-
 void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
                   std::ostream& out) {
   Shapes random(seed);
@@ -247,19 +243,6 @@ void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsign
     Conv conv(shape, rung, precision);
     for_each_method(shape, conv, true, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
       out << shape << ' ' << row_name(choice, rung) << ' ' << conv.time(clock, choice, site) << '\n';
-    });
-  }
-}
-
-void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in, std::ostream& out) {
-  NetworkClock clock(rung);
-  for (Shape2d shape; in >> shape;) {
-    Conv conv(shape, rung, precision);
-    out << shape << '\n';
-    for_each_method(shape, conv, false, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
-      const double taken = conv.time(clock, choice, site);
-      out << "  " << row_name(choice, rung) << ' ' << taken / 1e3 << " us, expected " << choice.nanoseconds / 1e3
-          << ", multiply-adds a ns " << shape.multiply_adds() / taken << '\n';
     });
   }
 }
@@ -297,6 +280,23 @@ Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
     for (const Choice& choice : of) regrets.add(m.shape, choice);
   }
   return regrets.result();
+}
+
+}  // namespace
+
+const Family kConv{"conv", measure_conv, read_conv, judge_conv};
+
+void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in, std::ostream& out) {
+  NetworkClock clock(rung);
+  for (Shape2d shape; in >> shape;) {
+    Conv conv(shape, rung, precision);
+    out << shape << '\n';
+    for_each_method(shape, conv, false, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
+      const double taken = conv.time(clock, choice, site);
+      out << "  " << row_name(choice, rung) << ' ' << taken / 1e3 << " us, expected " << choice.nanoseconds / 1e3
+          << ", multiply-adds a ns " << shape.multiply_adds() / taken << '\n';
+    });
+  }
 }
 
 }  // namespace infernode::bench

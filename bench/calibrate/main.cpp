@@ -17,9 +17,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "calibrate/attention.h"
-#include "calibrate/conv.h"
-#include "calibrate/products.h"
+#include "calibrate/families.h"
 
 namespace {
 
@@ -33,21 +31,11 @@ Float32Precision precision_of(std::string_view name) {
   fail(ErrorCode::InvalidArgument, cat("'", name, "' is none of highest, high, medium"));
 }
 
-/// Operators whose methods compete with each other.
-struct Family {
-  std::string_view name;
-  decltype(bench::measure_conv)* measure;
-  decltype(bench::read_conv)* read;
-  decltype(bench::judge_conv)* judge;
-};
-constexpr Family kFamilies[] = {
-    {"conv", bench::measure_conv, bench::read_conv, bench::judge_conv},
-    {"products", bench::measure_products, bench::read_products, bench::judge_products},
-    {"attention", bench::measure_attention, bench::read_attention, bench::judge_attention},
-};
+using bench::Family;
+
 const Family& family_of(std::string_view name) {
-  for (const Family& family : kFamilies)
-    if (family.name == name) return family;
+  for (const Family* const family : {&bench::kConv, &bench::kProducts, &bench::kAttention})
+    if (family->name == name) return *family;
   fail(ErrorCode::InvalidArgument, cat("'", name, "' is none of conv, products, attention"));
 }
 

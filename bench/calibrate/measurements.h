@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "calibrate/conv.h"
+#include "calibrate/families.h"
 
 namespace infernode::bench {
 

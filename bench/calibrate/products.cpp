@@ -1,10 +1,8 @@
-#include "calibrate/products.h"
-
 #include <algorithm>
-#include <cmath>
 #include <ostream>
-#include <random>
 
+#include "calibrate/draw.h"
+#include "calibrate/families.h"
 #include "calibrate/measurements.h"
 #include "calibrate/network_clock.h"
 #include "microkernels/kernel_set.h"
@@ -39,7 +37,7 @@ std::istream& operator>>(std::istream& in, Product& p) {
 /// Ordinary sizes of layers and of attention, and odd ones.
 class Products {
  public:
-  explicit Products(unsigned seed) : random_(seed) {}
+  explicit Products(unsigned seed) : draw_(seed) {}
 
   Product next() {
     for (;;) {
@@ -52,27 +50,25 @@ class Products {
 
  private:
   std::size_t size(double least, double most) {
-    constexpr std::size_t kUsual[] = {10, 16, 32, 49, 50, 64, 77, 80, 96, 100, 128, 192, 197, 256, 384, 512, 768, 1000};
-    if (chance(0.4)) {
-      const std::size_t usual = kUsual[std::uniform_int_distribution<std::size_t>(0, std::size(kUsual) - 1)(random_)];
+    if (draw_.chance(0.4)) {
+      const auto usual =
+          draw_.pick<std::size_t>({10, 16, 32, 49, 50, 64, 77, 80, 96, 100, 128, 192, 197, 256, 384, 512, 768, 1000});
       if (static_cast<double>(usual) >= least && static_cast<double>(usual) <= most) return usual;
     }
-    const double power = std::uniform_real_distribution<double>(std::log(least), std::log(most))(random_);
-    return static_cast<std::size_t>(std::lround(std::exp(power)));
+    return draw_.between(least, most);
   }
-  bool chance(double share) { return std::uniform_real_distribution<double>(0, 1)(random_) < share; }
   Product any() {
     Product p;
-    p.m = chance(0.2) ? size(1, 8) : size(1, 512);
-    p.constant = chance(0.6);
-    p.n = chance(0.1) ? size(1, 4) : p.constant ? size(1, 4096) : size(4, 768);
+    p.m = draw_.chance(0.2) ? size(1, 8) : size(1, 512);
+    p.constant = draw_.chance(0.6);
+    p.n = draw_.chance(0.1) ? size(1, 4) : p.constant ? size(1, 4096) : size(4, 768);
     p.k = size(8, p.constant ? 4096 : 768);
-    p.trans_a = chance(0.1);
-    p.trans_b = !p.constant && chance(0.5);
+    p.trans_a = draw_.chance(0.1);
+    p.trans_b = !p.constant && draw_.chance(0.5);
     return p;
   }
 
-  std::mt19937 random_;
+  Draw draw_;
 };
 
 /// A product with its operands, of which so many lie behind each other that they do not all stay in a core's cache.
@@ -120,8 +116,6 @@ cost::Terms terms_of(const ProductChoice& choice, ProductSite site) {
   return choice.method->terms(site, *choice.table);
 }
 
-}  // namespace
-
 void measure_products(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
                       std::ostream& out) {
   Products random(seed);
@@ -165,5 +159,9 @@ Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, st
   }
   return regrets.result();
 }
+
+}  // namespace
+
+const Family kProducts{"products", measure_products, read_products, judge_products};
 
 }  // namespace infernode::bench

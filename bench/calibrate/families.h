@@ -1,0 +1,43 @@
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu_features.h"
+#include "cost/fit.h"
+#include "microkernels/common/precision.h"
+
+namespace infernode::bench {
+
+/// By the name of a row of the table.
+using Samples = std::map<std::string, std::vector<cost::Sample>>;
+
+/// How much slower than the quickest the methods are that a table chooses.
+struct Regret {
+  double mean = 1, worst = 1;  ///< geometric mean
+  std::size_t count = 0;
+  std::string worst_shape;
+};
+
+/// Operators whose methods compete with each other.
+struct Family {
+  using Precision = microkernels::Float32Precision;
+
+  std::string_view name;
+  /// Times every method that can run on `shapes` random ones, and writes a line for each: the shape's numbers, the
+  /// row's name (of attention a colon and the rows of a block, too), nanoseconds.
+  void (*measure)(CpuRung rung, Precision precision, unsigned seed, std::size_t shapes, std::ostream& out);
+  /// What `measure` wrote, by rows of the table.
+  Samples (*read)(CpuRung rung, Precision precision, std::istream& in);
+  /// Of the methods that these rates choose among those that were measured.
+  Regret (*judge)(CpuRung rung, Precision precision, std::istream& in, const std::map<std::string, cost::Terms>& rates);
+};
+extern const Family kConv, kProducts, kAttention;
+
+/// Times every method of convolution on the shapes that `in` holds, ten numbers each, beside what is expected of each.
+void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in, std::ostream& out);
+
+}  // namespace infernode::bench
