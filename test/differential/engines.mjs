@@ -9,7 +9,7 @@ const timeLimit = 120_000;
 /** A process has had enough after so many sessions. */
 const mostSessions = 3000;
 
-/** The writer that tests make their models with. */
+/** The writer that tests make their models with; what it wrote of a graph it gives again. */
 export async function modelWriter(folder) {
   mkdirSync(folder, { recursive: true });
   const outfile = `${folder}/onnx-writer.mjs`;
@@ -20,7 +20,12 @@ export async function modelWriter(folder) {
     format: 'esm',
     logLevel: 'error',
   });
-  return (await import(outfile)).model;
+  const { model } = await import(outfile);
+  const written = new WeakMap();
+  return (graph) => {
+    if (!written.has(graph)) written.set(graph, model(graph));
+    return written.get(graph);
+  };
 }
 
 /** What came of a model and feeds: `outputs` of each run, or the `error` that refused it, or the `fault` of the process. */

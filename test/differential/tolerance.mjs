@@ -4,8 +4,16 @@
 // gives, and the type's unit of rounding. Values that are exact by their nature have the error 0.
 import { count, decode, isFloat, smallest, unit } from './numbers.mjs';
 
-/** Largest and least magnitude of the finite elements, and the dims. */
+const measured = new WeakMap();
+
+/** Largest and least magnitude of the finite elements, and the dims; looked at once. */
 function measure(value) {
+  if (!value) return measureAnew(value);
+  if (!measured.has(value)) measured.set(value, measureAnew(value));
+  return measured.get(value);
+}
+
+function measureAnew(value) {
   if (!value || Array.isArray(value)) {
     const items = (value ?? []).map(measure);
     return {
