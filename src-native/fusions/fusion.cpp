@@ -44,6 +44,20 @@ FusionSet::~FusionSet() = default;
 
 namespace {
 
+/// The match's nodes whose results nobody reads any more go: those behind first.
+void drop_unread(Graph& graph, const Match& match, graph::Consumers& consumers) {
+  const auto unread = [&](ValueId id) {
+    return id == graph::kNoValue || (consumers[static_cast<std::size_t>(id)].empty() && !graph.is_output(id));
+  };
+  for (auto at = match.nodes().rbegin(); at != match.nodes().rend(); ++at) {
+    const graph::Node& node = graph.node(*at);
+    if (node.removed || !std::all_of(node.outputs.begin(), node.outputs.end(), unread)) continue;
+    graph::GraphPatch patch(graph);
+    patch.remove_node(*at);
+    patch.apply(consumers);
+  }
+}
+
 /// Puts the fusion's replacement in the match's place.
 void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const Match& match,
              graph::Consumers& consumers) {
@@ -52,7 +66,7 @@ void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const M
   graph::GraphPatch patch(graph);
   const std::vector<ValueId> outputs = fusion.replace(match, patch);
   for (const NodeId old : match.nodes()) {
-    // What leads to a shared value goes when nobody reads it.
+    // What leads to a shared value may have other readers.
     const auto made = graph.node(old).outputs;
     const bool last = std::any_of(made.begin(), made.end(), [&](ValueId id) {
       return std::any_of(pattern.graph().outputs().begin(), pattern.graph().outputs().end(),
@@ -64,6 +78,7 @@ void replace(Graph& graph, const Fusion& fusion, const Pattern& pattern, const M
     patch.replace_uses(match.value(pattern.graph().value(pattern.graph().outputs()[o]).name), outputs[o]);
   }
   patch.apply(consumers);
+  if (pattern.has_shared()) drop_unread(graph, match, consumers);
   for (std::size_t n = nodes_before; n < graph.node_count(); ++n) {
     graph.node(static_cast<NodeId>(n)).provider = provider;
   }

@@ -70,7 +70,11 @@ void GraphPatch::enter(NodeId id) {
 void GraphPatch::leave(NodeId id) {
   if (consumers_ == nullptr) return;
   const Node& node = graph_.node(id);
-  const auto drop = [&](ValueId v) { std::erase(consumers_->at(static_cast<size_t>(v)), id); };
+  const auto drop = [&](ValueId v) {
+    std::vector<NodeId>& readers = consumers_->at(static_cast<size_t>(v));
+    const auto own = std::ranges::equal_range(readers, id);
+    readers.erase(own.begin(), own.end());
+  };
   for (ValueId v : node.inputs)
     if (v != kNoValue) drop(v);
   for (ValueId v : implicit_inputs(node)) drop(v);

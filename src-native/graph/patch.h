@@ -9,7 +9,7 @@
 
 namespace infernode::graph {
 
-/// Live nodes that read each value, as Graph::consumers() gives them.
+/// Live nodes that read each value, by id, as Graph::consumers() gives them.
 using Consumers = std::vector<std::vector<NodeId>>;
 
 /// A set of edits collected against one graph and applied at once: the only way passes change a graph. Ids handed out

@@ -267,8 +267,9 @@ class Blocking {
         if (how == Reads::Blocked) cut.add_arc(reads, version(blocked), MinCut::kNever);
       });
     }
-    const std::vector<bool> sides = cut.solve();
-    for (const std::size_t vertex : vertices) chosen_.push_back(sides[vertex]);
+    std::size_t looks = std::size_t{1} << 27;  // a bound on time for graphs that no exporter writes
+    const std::vector<bool> sides = cut.solve(looks);
+    for (const std::size_t vertex : vertices) chosen_.push_back(!sides.empty() && sides[vertex]);
   }
 
   std::size_t place(const Candidate& candidate) const {

@@ -74,7 +74,7 @@ struct Focus {
 };
 
 /// The four grids that a Concat joins, where they make up one image and nobody else reads them.
-std::optional<Focus> find(const Graph& graph, NodeId id, const std::vector<std::vector<NodeId>>& consumers) {
+std::optional<Focus> find(const Graph& graph, NodeId id, const graph::Consumers& consumers) {
   const Node& concat = graph.node(id);
   const std::int64_t axis = concat.attributes.get_int("axis", 1);
   if (!is(concat, kConcat) || concat.inputs.size() != 4 || (axis != 1 && axis != -3)) return std::nullopt;
@@ -113,7 +113,7 @@ std::optional<Focus> find(const Graph& graph, NodeId id, const std::vector<std::
 }
 
 /// The convolution that alone reads a value, where its weights can take its channels in another order.
-NodeId reordering_conv(const Graph& graph, ValueId value, const std::vector<std::vector<NodeId>>& consumers) {
+NodeId reordering_conv(const Graph& graph, ValueId value, const graph::Consumers& consumers) {
   const auto& readers = consumers[static_cast<std::size_t>(value)];
   if (graph.is_output(value) || readers.size() != 1) return kNoNode;
   const Node& conv = graph.node(readers[0]);
@@ -139,7 +139,7 @@ Tensor reordered(const Tensor& weights, const std::vector<std::int64_t>& order) 
   return out;
 }
 
-void replace(Graph& graph, NodeId id, const Focus& focus, const std::vector<std::vector<NodeId>>& consumers) {
+void replace(Graph& graph, NodeId id, const Focus& focus, graph::Consumers& consumers) {
   graph::GraphPatch patch(graph);
   const Node concat = graph.node(id);
   const ValueId joined = concat.outputs[0];
@@ -183,18 +183,18 @@ void replace(Graph& graph, NodeId id, const Focus& focus, const std::vector<std:
   patch.add_node(std::move(depth), from);
   patch.remove_node(id);
   for (const NodeId slice : focus.slices) patch.remove_node(slice);
-  patch.apply();
+  patch.apply(consumers);
 }
 
 }  // namespace
 
 bool fuse_slices_to_depth(Graph& graph, const PassOptions& options) {
   bool changed = false;
-  std::vector<std::vector<NodeId>> consumers;
+  graph::Consumers consumers;
   for (const NodeId id : graph.topological_order()) {
     options.check();
     if (!is(graph.node(id), kConcat)) continue;
-    if (consumers.empty() || changed) consumers = graph.consumers();
+    if (consumers.empty()) consumers = graph.consumers();
     const std::optional<Focus> focus = find(graph, id, consumers);
     if (!focus) continue;
     replace(graph, id, *focus, consumers);

@@ -48,7 +48,7 @@ Tensor both(const Tensor& cosines, const Tensor& sines) {
   return out;
 }
 
-void merge(Graph& graph, NodeId cosines, NodeId sines, const Tensor& weight) {
+void merge(Graph& graph, graph::Consumers& consumers, NodeId cosines, NodeId sines, const Tensor& weight) {
   graph::GraphPatch patch(graph);
   const std::array from{cosines, sines};
   const Node first = graph.node(cosines);
@@ -79,18 +79,19 @@ void merge(Graph& graph, NodeId cosines, NodeId sines, const Tensor& weight) {
   patch.remove_node(sines);
   patch.add_node(std::move(conv), from);
   patch.add_node(std::move(split), from);
-  patch.apply();
+  patch.apply(consumers);
 }
 
 }  // namespace
 
 bool merge_transforms(Graph& graph, const PassOptions& options) {
   bool changed = false;
+  graph::Consumers consumers;
   for (NodeId a = 0; a < static_cast<NodeId>(graph.node_count()); ++a) {
     options.check();
     const Transform cosines = transform_of(graph, graph.node(a));
     if (cosines.rows != ops::DftRows::Cosines) continue;
-    const std::vector<std::vector<NodeId>> consumers = graph.consumers();
+    if (consumers.empty()) consumers = graph.consumers();
     for (const NodeId b : consumers[static_cast<std::size_t>(graph.node(a).inputs[0])]) {
       const Node& other = graph.node(b);
       if (b == a || other.inputs[0] != graph.node(a).inputs[0]) continue;
@@ -100,7 +101,7 @@ bool merge_transforms(Graph& graph, const PassOptions& options) {
         continue;
       const Tensor weight = both(*cosines.weight, *sines.weight);
       if (ops::dft_rows(weight) != ops::DftRows::Both) continue;
-      merge(graph, a, b, weight);
+      merge(graph, consumers, a, b, weight);
       changed = true;
       break;
     }

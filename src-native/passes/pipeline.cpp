@@ -139,6 +139,8 @@ std::vector<std::string> run_basic(graph::Model& model, const PassOptions& optio
   FoldingBudget budget = folding_budget(*model.graph, options);
   PassOptions bounded = options;
   bounded.folding = &budget;
+  TurningBudget turning;
+  bounded.turning = &turning;
   bounded.keep_codes = options.level >= Level::Extended && options.cpu_only && !options.disabled.contains(kUnits.name);
   round_weights(*model.graph, *set, bounded, applied);
   run_rounds(*model.graph, *set, bounded, applied);

@@ -24,6 +24,12 @@ struct FoldingBudget {
   std::chrono::steady_clock::duration time{};  ///< in loops, which may never end
 };
 
+/// What the search for transposes to turn may still look at: a bound on time for graphs that no exporter writes.
+struct TurningBudget {
+  std::size_t nodes = std::size_t{1} << 17;
+  std::size_t arcs = std::size_t{1} << 25;  ///< of networks whose cuts are sought
+};
+
 struct PassOptions {
   Level level = Level::All;
   const kernel::Registry* registry = nullptr;
@@ -35,6 +41,7 @@ struct PassOptions {
                                  << 20;  ///< a folded constant is never larger than this and than its inputs together
   const Fusions* fusions = nullptr;  ///< all of them, parsed beforehand; null: run_basic and run_extended parse them
   FoldingBudget* folding = nullptr;  ///< run_basic has one for a whole model; null: no bound on bytes, no loops
+  TurningBudget* turning = nullptr;  ///< run_basic has one for a whole model; null: each pass has one
   std::set<std::string, std::less<>> enabled{};  ///< names of passes that run for who asks for them only
   bool keep_dequantizers = false;                ///< DequantizeLinear is not folded
   /// What MatMulNBits that are made say of their input.

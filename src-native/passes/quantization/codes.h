@@ -1,14 +1,12 @@
 #pragma once
 // What passes that move quantizing and dequantizing ask of such nodes.
 
-#include <vector>
-
+#include "graph/patch.h"
 #include "passes/operators.h"
 
 namespace infernode::passes {
 
-/// Readers by value, as Graph::consumers gives them.
-using Consumers = std::vector<std::vector<graph::NodeId>>;
+using graph::Consumers;
 
 inline bool quantizes(const graph::Node& node) { return !node.removed && is_quantizer(node); }
 inline bool dequantizes(const graph::Node& node) { return !node.removed && is_dequantizer(node); }

@@ -191,8 +191,7 @@ class Propagation {
   }
 
   void finish(graph::GraphPatch& patch) {
-    patch.apply();
-    consumers_ = graph_.consumers();
+    patch.apply(consumers_);
     changed_ = true;
   }
 

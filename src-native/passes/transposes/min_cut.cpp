@@ -16,6 +16,12 @@ void MinCut::add_arc(std::size_t from, std::size_t to, std::int64_t capacity) {
   arcs_.push_back({from, 0});
 }
 
+/// Counts a look at an arc; false where there may be no more.
+bool MinCut::look() {
+  if (looks_ > 0) --looks_;
+  return looks_ > 0;
+}
+
 /// Distances from the source through arcs with capacity left; false where none leads to the sink.
 bool MinCut::measure() {
   distance_.assign(out_.size(), -1);
@@ -23,6 +29,7 @@ bool MinCut::measure() {
   std::vector<std::size_t> open{kSource};
   for (std::size_t i = 0; i < open.size(); ++i) {
     for (const std::size_t arc : out_[open[i]]) {
+      if (!look()) return false;
       const std::size_t to = arcs_[arc].to;
       if (arcs_[arc].capacity == 0 || distance_[to] >= 0) continue;
       distance_[to] = distance_[open[i]] + 1;
@@ -43,6 +50,7 @@ std::int64_t MinCut::push() {
       return arcs_[arc].capacity > 0 && distance_[arcs_[arc].to] == distance_[at] + 1;
     };
     while (i < out_[at].size() && !open(out_[at][i])) ++i;
+    if (!look()) return 0;
     if (i < out_[at].size()) {
       path.push_back(out_[at][i]);
       at = arcs_[path.back()].to;
@@ -63,13 +71,16 @@ std::int64_t MinCut::push() {
   return room;
 }
 
-std::vector<bool> MinCut::solve() {
+std::vector<bool> MinCut::solve(std::size_t& budget) {
+  looks_ = budget;
   while (measure()) {
     next_.assign(out_.size(), 0);
     while (push() > 0) {
     }
   }
+  budget = looks_;
   std::vector<bool> side;
+  if (looks_ == 0) return side;
   for (const int distance : distance_) side.push_back(distance >= 0);
   return side;
 }

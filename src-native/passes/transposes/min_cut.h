@@ -15,7 +15,8 @@ class MinCut {
   /// Cutting costs `capacity` where `from` ends on the source's side and `to` on the sink's.
   void add_arc(std::size_t from, std::size_t to, std::int64_t capacity);
   /// For every vertex whether it is on the source's side of the cheapest cut: of those, the one with the fewest there.
-  std::vector<bool> solve();
+  /// Empty where that takes looks at more arcs than `budget`, from which what it takes is taken.
+  std::vector<bool> solve(std::size_t& budget);
 
  private:
   struct Arc {
@@ -24,11 +25,13 @@ class MinCut {
   };
   bool measure();
   std::int64_t push();
+  bool look();
 
   std::vector<Arc> arcs_;
   std::vector<std::vector<std::size_t>> out_ = std::vector<std::vector<std::size_t>>(2);
   std::vector<int> distance_;
   std::vector<std::size_t> next_;
+  std::size_t looks_ = 0;  // that are left
 };
 
 }  // namespace infernode::passes::transposes

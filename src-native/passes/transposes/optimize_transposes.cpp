@@ -23,7 +23,7 @@ using transposes::Order;
 /// Looks at what lies before and behind each Transpose of the graph once.
 class Sweep {
  public:
-  Sweep(Graph& graph, const PassOptions& options, std::size_t& budget)
+  Sweep(Graph& graph, const PassOptions& options, TurningBudget& budget)
       : graph_(graph), options_(options), budget_(budget), consumers_(graph.consumers()) {}
 
   bool run() {
@@ -47,24 +47,22 @@ class Sweep {
     const bool grown = region.grow(seed, order);
     region.for_each_value([&](ValueId value, const Order& own) { tried_.emplace(value, own); });
     if (!grown || !region.choose()) return false;
-    region.apply(graph_);
-    consumers_ = graph_.consumers();
-    constexpr std::size_t kPerLook = 16;  // nodes whose readers are listed in the time of a look
-    budget_ -= std::min(budget_, graph_.node_count() / kPerLook);
+    region.apply(graph_, consumers_);
     return true;
   }
 
   Graph& graph_;
   const PassOptions& options_;
-  std::size_t& budget_;
-  transposes::Consumers consumers_;
+  TurningBudget& budget_;
+  graph::Consumers consumers_;
   std::set<std::pair<ValueId, Order>> tried_;
 };
 
 }  // namespace
 
 bool optimize_transposes(Graph& graph, const PassOptions& options) {
-  std::size_t budget = std::size_t{1} << 19;  // nodes looked at: a bound on time for graphs that no exporter writes
+  TurningBudget own;
+  TurningBudget& budget = options.turning == nullptr ? own : *options.turning;
   bool changed = false;
   while (Sweep(graph, options, budget).run()) changed = true;
   return changed;

@@ -32,21 +32,21 @@ bool Region::grow(ValueId seed, const Order& order) {
   const Order settled = settle(*shape, order);
   if (settled.empty()) return false;
   assign(seed, settled);
-  while (!open_.empty() && budget_ > 0) {
+  while (!open_.empty() && budget_.nodes > 0) {
     const ValueId value = open_.back();
     open_.pop_back();
     const NodeId maker = graph_.value(value).producer;
     if (maker != kNoNode) admit(maker);
     for (const NodeId reader : consumers_[static_cast<std::size_t>(value)]) admit(reader);
   }
-  return budget_ > 0 && !nodes_.empty();
+  return budget_.nodes > 0 && !nodes_.empty();
 }
 
 void Region::admit(NodeId id) {
   const Node& node = graph_.node(id);
   const Rule rule = rule_for(node, registry_);
-  if (!rule || budget_ == 0 || nodes_.contains(id)) return;
-  --budget_;
+  if (!rule || budget_.nodes == 0 || nodes_.contains(id)) return;
+  --budget_.nodes;
   for (const Order& order : candidates(node, rule.leading_value(node))) {
     std::optional<Turning> turning = turn(graph_, node, rule, order);
     if (!turning || !fits(*turning)) continue;
@@ -242,8 +242,12 @@ void Region::cut(std::int64_t per_node) {
         network.add_arc(vertex[id], MinCut::kSink, cost({turning.node.inputs[input], false}, per_node));
     }
   }
-  const std::vector<bool> side = network.solve();
+  const std::vector<bool> side = network.solve(budget_.arcs);
   chosen_.clear();
+  if (side.empty()) {
+    budget_.nodes = 0;  // a smaller region would be as hard
+    return;
+  }
   for (const auto& [id, at] : vertex) {
     if (side[at]) chosen_.insert(id);
   }

@@ -5,26 +5,26 @@
 #include <vector>
 
 #include "graph/patch.h"
+#include "passes/pipeline.h"
 #include "passes/transposes/turning.h"
 
 namespace infernode::passes::transposes {
-
-using Consumers = std::vector<std::vector<graph::NodeId>>;
 
 /// Nodes that hang together by values of one order of axes. Each of them may work on turned values or stay; where one
 /// that turned meets one that stayed, a value has to be transposed. The cheapest choice is a minimum cut.
 class Region {
  public:
-  /// Looks at no more nodes than `budget`, from which it takes what it looks at.
-  Region(const graph::Graph& graph, const kernel::Registry& registry, const Consumers& consumers, std::size_t& budget)
+  /// Takes from `budget` what it looks at.
+  Region(const graph::Graph& graph, const kernel::Registry& registry, const graph::Consumers& consumers,
+         TurningBudget& budget)
       : graph_(graph), registry_(registry), consumers_(consumers), budget_(budget) {}
 
   /// All that can follow where `seed` has this order; false where no node can.
   bool grow(graph::ValueId seed, const Order& order);
   /// Chooses who turns; false where that would not move less data, or would need more transposes.
   bool choose();
-  /// Turns the chosen nodes. `graph` is the one that the region grew in; the region is spent.
-  void apply(graph::Graph& graph);
+  /// Turns the chosen nodes. `graph` and `consumers` are those that the region grew in; the region is spent.
+  void apply(graph::Graph& graph, graph::Consumers& consumers);
 
   /// Calls `visit(value, order)` for each value that has an order here.
   template <class Visit>
@@ -82,8 +82,8 @@ class Region {
 
   const graph::Graph& graph_;
   const kernel::Registry& registry_;
-  const Consumers& consumers_;
-  std::size_t& budget_;
+  const graph::Consumers& consumers_;
+  TurningBudget& budget_;
   std::map<graph::ValueId, Place> places_;
   std::map<graph::NodeId, Turning> nodes_;
   std::vector<graph::ValueId> open_;

@@ -180,12 +180,12 @@ void Region::give_back(GraphPatch& patch, ValueId value) {
   if (!made) patch.remove_node(maker);
 }
 
-void Region::apply(graph::Graph& graph) {
+void Region::apply(graph::Graph& graph, graph::Consumers& consumers) {
   GraphPatch patch(graph);
   for (const auto& [value, place] : places_) find_turned(patch, value);
   for (const NodeId id : chosen_) turn_node(patch, id);
   for (const auto& [value, place] : places_) give_back(patch, value);
-  patch.apply();
+  patch.apply(consumers);
 }
 
 }  // namespace infernode::passes::transposes

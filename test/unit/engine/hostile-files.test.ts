@@ -26,7 +26,27 @@ const noop = message([1, message([1, 'x'], [2, 'y'], [4, 'Neg'])]);
 const raw = (graph: Uint8Array, own: Uint8Array = new Uint8Array()) =>
   Buffer.concat([message([1, 8], [8, message([1, ''], [2, 17])], [7, graph]), own]);
 
+/** A chain of nodes, by turns of each kind. */
+const chain = (length: number, ...kinds: [op: string, ...others: string[]][]) =>
+  model({
+    nodes: numbered(length, (i) => {
+      const [op, ...others] = kinds[i % kinds.length]!;
+      return node(op, [`v${i}`, ...others], [`v${i + 1}`]);
+    }),
+    inputs: [info('v0', 'float32', [3, 3])],
+    outputs: [info(`v${length}`, 'float32', [3, 3])],
+    initializers: [
+      { name: 'scale', type: 'float32', dims: [], data: Float32Array.of(0.5) },
+      { name: 'zero', type: 'uint8', dims: [], data: Uint8Array.of(3) },
+    ],
+  });
+const codes: [string, ...string[]][] = [['QuantizeLinear', 'scale', 'zero'], ['DequantizeLinear', 'scale', 'zero']]; // prettier-ignore
+
 const files = {
+  'of 16,000 Transposes and Relus': () => chain(16_000, ['Transpose'], ['Relu']),
+  'of 16,000 Transposes and sums of one value': () => chain(16_000, ['Transpose'], ['Add', 'v0']),
+  'of 16,000 products': () => chain(16_000, ['MatMul', 'v0']),
+  'of 16,000 pairs of codes': () => chain(16_000, ...codes),
   'of very many outputs': () =>
     model({
       nodes: numbered(20_000, (i) => node('Neg', ['x'], [`y${i}`])),
@@ -106,6 +126,16 @@ function load(path: string): { outcome: string; seconds: number; megabytes: numb
   return JSON.parse(stdout);
 }
 
+describe.runIf(ours && process.platform === 'linux')('time to load grows with the model, not with its square', () => {
+  it.each(Object.keys(files).filter((what) => what.includes('16,000')))('%s', (what) => {
+    const path = join(folder, 'chain.onnx');
+    writeFileSync(path, files[what as keyof typeof files]());
+    const { outcome, seconds } = load(path);
+    expect(outcome).toBe('loaded');
+    expect(seconds).toBeLessThan(10); // of processor time
+  });
+});
+
 describe.runIf(ours && process.platform === 'linux')('hostile files that make a load long', () => {
   it.each<[keyof typeof files, string]>([
     ['of very many outputs', 'loaded'],
@@ -126,6 +156,24 @@ describe.runIf(ours && process.platform === 'linux')('hostile files that make a 
     expect(paid.seconds).toBeLessThan(10); // of processor time
     expect(paid.megabytes).toBeLessThan(100);
   });
+
+  it.each<[string, () => Uint8Array]>([
+    ['of the smallest nodes', () => raw(many(60_000, [1, message([4, 'Neg'])]))],
+    ['of strings without letters', files['of an attribute of many strings']],
+    ['of properties', () => raw(noop, many(60_000, [14, message([1, 'k'])]))],
+    ['of dims without a size', () => raw(Buffer.concat([noop, message([11, message([1, 'x'], [2, message([1, message([1, 1], [2, many(100_000, [1, ''])])])])])]))], // prettier-ignore
+    ['of weights', () => model({ nodes: [node('No', ['x'], ['y'])], inputs: [x], outputs: [y], initializers: [{ name: 'w', type: 'float32', dims: [1_000_000], data: new Float32Array(1_000_000) }] })], // prettier-ignore
+  ])(
+    'never hold more than 150 times the file before they are validated, nor a refusal more than 100 MB: %s',
+    (_, make) => {
+      const path = join(folder, 'refused.onnx');
+      const bytes = make();
+      writeFileSync(path, bytes);
+      const { megabytes } = load(path);
+      const ownOfProcess = 12; // what a first load of any file touches
+      expect(megabytes).toBeLessThan(Math.min(100, ownOfProcess + (150 * bytes.length) / 1e6));
+    },
+  );
 });
 
 it.runIf(ours && process.platform === 'linux')('no file is made that was not asked for, and nothing is sent', () => {
