@@ -23,7 +23,7 @@ export type { ModelStream } from './model-source.js';
 export type { LogListener, LogMessage } from './options/log-message.js';
 export type { LoadProgress } from './options/load-progress.js';
 export type { FeedsOf, ModelTensor, ModelTypes, ModelValue, OutputsOf } from './model-types.js';
-export type { GraphNode, GraphValue, SessionGraph, SessionMemory } from './inspect/graph.js';
+export type { GraphNode, GraphValue, NodeMemory, SessionGraph, SessionMemory } from './inspect/graph.js';
 export type { WarmUpShapes } from './inspect/warm-feeds.js';
 export type { FromImageOptions, ImageLike, ImageSource, ToImageOptions } from './image/image-types.js';
 export { IoBinding } from './io-binding.js';

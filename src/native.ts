@@ -121,6 +121,10 @@ export interface NativeGraph {
     inputs: number[];
     outputs: number[];
     madeFrom: string[];
+    estimatedBytes: number;
+    /** -1 where no run has measured it; scratchBytes likewise. */
+    outputBytes: number;
+    scratchBytes: number;
   }[];
   readonly values: readonly NativeValueInfo[];
   /** Of each value; -1 for what is no constant. */

@@ -17,7 +17,8 @@ Napi::Value ids(Napi::Env env, const std::vector<graph::ValueId>& values) {
   return array;
 }
 
-Napi::Value describe_step(Napi::Env env, const graph::Node& node, const runtime::Step& step) {
+Napi::Value describe_step(Napi::Env env, const graph::Node& node, const runtime::Step& step,
+                          const runtime::StepMemory& memory) {
   const Napi::Object entry = Napi::Object::New(env);
   entry.Set("name", node.name);
   entry.Set("domain", node.domain);
@@ -28,6 +29,9 @@ Napi::Value describe_step(Napi::Env env, const graph::Node& node, const runtime:
   const Napi::Array made_from = Napi::Array::New(env, node.provenance.size());
   for (std::uint32_t i = 0; i < node.provenance.size(); ++i) made_from.Set(i, node.provenance[i]);
   entry.Set("madeFrom", made_from);
+  entry.Set("estimatedBytes", static_cast<double>(memory.estimated));
+  entry.Set("outputBytes", memory.measured ? static_cast<double>(memory.outputs) : -1.0);
+  entry.Set("scratchBytes", memory.measured ? static_cast<double>(memory.scratch) : -1.0);
   return entry;
 }
 
@@ -49,8 +53,11 @@ Napi::Value describe_plan(Napi::Env env, const runtime::ExecutionPlan& plan, con
   const graph::Graph& graph = plan.graph();
   const Napi::Object description = Napi::Object::New(env);
   const Napi::Array nodes = Napi::Array::New(env);
-  for (const runtime::Step& step : plan.steps()) {
-    if (step.node != graph::kNoNode) nodes.Set(nodes.Length(), describe_step(env, graph.node(step.node), step));
+  const std::vector<runtime::StepMemory> taken = plan.memory();
+  for (std::size_t i = 0; i < plan.steps().size(); ++i) {
+    const runtime::Step& step = plan.steps()[i];
+    if (step.node != graph::kNoNode)
+      nodes.Set(nodes.Length(), describe_step(env, graph.node(step.node), step, taken[i]));
   }
   std::vector<session::ValueMetadata> values;
   values.reserve(graph.values().size());

@@ -12,6 +12,14 @@ export interface GraphValue {
   readonly constantBytes: number | undefined;
 }
 
+/** What a node takes, in bytes. */
+export interface NodeMemory {
+  /** Of its outputs, by the shapes of the last run; 0 before one, where that is unknown, and for views of an input. */
+  readonly estimatedBytes: number;
+  /** Of its outputs and, at once beside them, of scratch: the most that a run with a profile measured. */
+  readonly measured: { readonly outputBytes: number; readonly scratchBytes: number } | undefined;
+}
+
 /** A node of the graph as it runs: optimized, in the order of its steps. */
 export interface GraphNode {
   /** '' where it has none. */
@@ -26,6 +34,7 @@ export interface GraphNode {
   readonly outputs: readonly (string | null)[];
   /** Names of the model's nodes that it was made from; empty where the model has it as it is. */
   readonly madeFrom: readonly string[];
+  readonly memory: NodeMemory;
 }
 
 /** What a session's host memory is for, in bytes. */
@@ -55,10 +64,11 @@ export function readGraph(native: NativeGraph): SessionGraph {
     used.has(id) ? [[info.name, valueOf(info, constantBytes[id] ?? -1)]] : [],
   );
   return {
-    nodes: nodes.map(({ inputs, outputs, ...node }) => ({
+    nodes: nodes.map(({ inputs, outputs, estimatedBytes, outputBytes, scratchBytes, ...node }) => ({
       ...node,
       inputs: inputs.map(name),
       outputs: outputs.map(name),
+      memory: { estimatedBytes, measured: outputBytes < 0 ? undefined : { outputBytes, scratchBytes } },
     })),
     values: new Map(entries),
     memory: { weightBytes, keptBytes, arenaBytes },

@@ -43,6 +43,7 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   plan->find_pinned();
   plan->find_frees();
   plan->find_copies();
+  plan->measured_ = std::make_unique<MeasuredMemory[]>(plan->steps_.size());
   return plan;
 }
 
@@ -204,6 +205,30 @@ std::string ExecutionPlan::describe(const Step& step) const {
 bool ExecutionPlan::takes_input_on(ValueId input, tensor::Device device) const {
   const Readers& readers = readers_[index(input)];
   return !readers.others && (readers.copies == nullptr || readers.copies->device() == device);
+}
+
+std::vector<StepMemory> ExecutionPlan::memory() const {
+  std::vector<StepMemory> out(steps_.size());
+  std::shared_ptr<const ShapePlan> last;
+  {
+    const std::lock_guard lock(cache_mutex_);
+    if (!cache_.empty()) last = cache_.front().plan;
+  }
+  const std::vector<ValueId>& outputs = graph_->outputs();
+  const auto estimate = [&](ValueId id) -> std::size_t {
+    const auto at = std::find(outputs.begin(), outputs.end(), id);
+    if (at == outputs.end()) return last->sizes[index(id)];
+    const graph::ValueType& type = last->outputs[static_cast<std::size_t>(at - outputs.begin())];
+    const auto shape = type.is_tensor() && type.shape ? graph::to_known(*type.shape) : std::nullopt;
+    return shape ? tensor::byte_size(type.elem, shape->numel()) : 0;
+  };
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    measured_[i].read(out[i]);
+    for (const ValueId id : steps_[i].outputs) {
+      if (last && id != kNoValue) out[i].estimated += estimate(id);
+    }
+  }
+  return out;
 }
 
 std::size_t ExecutionPlan::last_arena_bytes() const {

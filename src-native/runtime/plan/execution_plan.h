@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "kernel/inference.h"
+#include "runtime/memory/step_memory.h"
 #include "runtime/plan/plan_environment.h"
 #include "runtime/plan/step.h"
 #include "runtime/shapes/shape_plan.h"
@@ -39,6 +40,10 @@ class ExecutionPlan {
   std::size_t held_bytes() const { return held_bytes_; }
   /// Bytes of the arena for the shapes that were asked for last; 0 before there were any.
   std::size_t last_arena_bytes() const;
+  /// By step.
+  std::vector<StepMemory> memory() const;
+  /// Where what a run measured of a step is kept.
+  MeasuredMemory& measured(std::size_t step) const { return measured_[step]; }
 
   /// The plan for these inputs (graph.inputs() then captures; an empty value counts as absent), cached by their shapes.
   std::shared_ptr<const ShapePlan> specialise(std::span<const tensor::Value* const> inputs,
@@ -89,6 +94,7 @@ class ExecutionPlan {
   std::vector<Readers> readers_;  // by ValueId
   std::vector<bool> pinned_;      // by ValueId: never in the arena (inputs, outputs, held by control flow or sequences)
 
+  std::unique_ptr<MeasuredMemory[]> measured_;  // by step
   struct CachedShape {
     Signature signature;
     std::shared_ptr<const ShapePlan> plan;

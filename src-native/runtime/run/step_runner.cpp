@@ -215,6 +215,7 @@ void StepRunner::record(const Step& step, std::size_t index, const Measured& mea
     outputs.push_back(&value);
     produced += value.bytes();
   }
+  execution_.plan.measured(index).add(produced, measured.scratch.most());
   const std::string name = node.name.empty() ? cat(node.op_type, "_", index) : node.name;
   std::vector<kernel::ProfileSink::Argument> arguments = {
       {"op_name", node.op_type},

@@ -28,8 +28,12 @@ class StepRunner final : private kernel::OutputSink {
   tensor::Tensor reuse_input(const Step& step, std::size_t o, tensor::DType dtype, const tensor::Shape& shape) const;
   /// What a step that is profiled runs with.
   struct Measured {
-    explicit Measured(const kernel::RunContext& shared) : run(shared) { run.loops = &loops; }
+    explicit Measured(const kernel::RunContext& shared) : run(shared), scratch(*shared.allocator) {
+      run.loops = &loops;
+      run.allocator = &scratch;
+    }
     kernel::RunContext run;
+    CountingAllocator scratch;
     kernel::LoopProfile loops;
     const kernel::ProfileSink::Clock::time_point begin = kernel::ProfileSink::Clock::now();
   };

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { failureOf, floats, ort, ours } from '../../fixtures/engine.js';
 import { model, node, type TensorInfo } from '../../fixtures/onnx-writer.js';
@@ -24,8 +27,9 @@ describe.runIf(ours)('session.graph()', () => {
   it('has nodes, types, shapes, placement, estimated and measured memory', async () => {
     const session = await InferenceSession.create(bytes, { graphOptimizationLevel: 'disabled' });
     const { nodes, values, memory } = session.graph();
+    const unknown = { estimatedBytes: 0, measured: undefined };
     expect(nodes).toEqual([
-      { name: 'multiply', domain: '', opType: 'MatMul', provider: 'cpu', inputs: ['x', 'w'], outputs: ['product'], madeFrom: [] }, // prettier-ignore
+      { name: 'multiply', domain: '', opType: 'MatMul', provider: 'cpu', inputs: ['x', 'w'], outputs: ['product'], madeFrom: [], memory: unknown }, // prettier-ignore
       {
         name: 'rectify',
         domain: '',
@@ -34,6 +38,7 @@ describe.runIf(ours)('session.graph()', () => {
         inputs: ['product'],
         outputs: ['y'],
         madeFrom: [],
+        memory: unknown,
       },
     ]);
     expect(values.get('x')).toEqual({ name: 'x', type: 'float32', shape: ['n', 4], constantBytes: undefined });
@@ -44,8 +49,29 @@ describe.runIf(ours)('session.graph()', () => {
     const after = session.graph().memory;
     expect(after.arenaBytes).toBeGreaterThanOrEqual(100 * 3 * 4);
     expect(after.keptBytes).toBeGreaterThanOrEqual(after.arenaBytes);
+    const estimated = { estimatedBytes: 100 * 3 * 4, measured: undefined };
+    expect(session.graph().nodes.map((each: any) => each.memory)).toEqual([estimated, estimated]);
     await session.release();
     expect(await failureOf(() => session.graph())).toMatchObject({ code: 'DISPOSED' });
+  });
+
+  it('has the memory of each node as runs with a profile measured it', async () => {
+    const sorted = model({
+      nodes: [node('Relu', ['x'], ['r']), node('TopK', ['r', 'k'], ['y', 'i'])],
+      inputs: [info('x', 'float32', ['n'])],
+      outputs: [info('y', 'float32', ['m']), info('i', 'int64', ['m'])],
+      initializers: [{ name: 'k', type: 'int64', dims: [1], data: BigInt64Array.of(1000n) }],
+    });
+    const session = await InferenceSession.create(sorted, { graphOptimizationLevel: 'disabled' });
+    await profiled(session, async () => {
+      await session.run({ x: floats(new Array(5000).fill(1)) });
+      await session.run({ x: floats(new Array(4000).fill(1)) });
+    });
+    const [relu, top] = session.graph().nodes.map((each: any) => each.memory);
+    expect(relu).toEqual({ estimatedBytes: 4000 * 4, measured: { outputBytes: 5000 * 4, scratchBytes: 0 } });
+    expect(top.estimatedBytes).toBe(1000 * (4 + 8));
+    expect(top.measured.outputBytes).toBe(1000 * (4 + 8));
+    await session.release();
   });
 
   it('is of the graph that runs, and says what nodes were made of', async () => {
@@ -89,7 +115,7 @@ describe.runIf(ours)('session.warmUp(shapes)', () => {
   it('runs each of the shapes on zeros', async () => {
     await session.warmUp({ x: [2, 4] }, { n: 50 });
     expect(session.graph().memory.arenaBytes + session.graph().memory.keptBytes).toBeGreaterThanOrEqual(0);
-    const summary = await profiled(() => session.warmUp({ x: [2, 4] }, { n: 50 }));
+    const summary = await profiled(session, () => session.warmUp({ x: [2, 4] }, { n: 50 }));
     expect(summary.runs).toBe(2);
   });
 
@@ -107,21 +133,19 @@ describe.runIf(ours)('session.warmUp(shapes)', () => {
     expect(error.message).toMatch(/no input and no free dim 'm'/);
     expect(await failureOf(() => session.warmUp({ x: [1, 5] }))).toMatchObject({ code: 'SHAPE_MISMATCH', input: 'x' });
   });
-
-  async function profiled(action: () => Promise<void>): Promise<any> {
-    const { mkdtempSync, rmSync } = await import('node:fs');
-    const { tmpdir } = await import('node:os');
-    const { join } = await import('node:path');
-    const folder = mkdtempSync(join(tmpdir(), 'infernode-inspect-'));
-    const before = process.cwd();
-    process.chdir(folder);
-    try {
-      session.startProfiling();
-      await action();
-      return session.endProfiling();
-    } finally {
-      process.chdir(before);
-      rmSync(folder, { recursive: true });
-    }
-  }
 });
+
+/** The summary of a profile over the action, whose file is not kept. */
+async function profiled(session: any, action: () => Promise<void>): Promise<any> {
+  const folder = mkdtempSync(join(tmpdir(), 'infernode-inspect-'));
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    session.startProfiling();
+    await action();
+    return session.endProfiling();
+  } finally {
+    process.chdir(before);
+    rmSync(folder, { recursive: true });
+  }
+}
