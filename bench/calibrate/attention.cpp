@@ -167,7 +167,7 @@ Samples read_attention(CpuRung rung, microkernels::Float32Precision precision, s
 }
 
 Regret judge_attention(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
-                       const std::map<std::string, cost::Terms>& rates) {
+                       const std::map<std::string, cost::Terms>& rates, double /*margin*/) {
   Regrets regrets;
   Choice chosen;
   for_each_measured(
