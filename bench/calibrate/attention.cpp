@@ -185,6 +185,6 @@ Regret judge_attention(CpuRung rung, microkernels::Float32Precision precision, s
 
 }  // namespace
 
-const Family kAttention{"attention", measure_attention, read_attention, judge_attention};
+const Family kAttention{"attention", measure_attention, read_attention, judge_attention, 1};
 
 }  // namespace infernode::bench

@@ -286,7 +286,7 @@ Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
 
 }  // namespace
 
-const Family kConv{"conv", measure_conv, read_conv, judge_conv};
+const Family kConv{"conv", measure_conv, read_conv, judge_conv, cost::kUnitConvMargin};
 
 void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in, std::ostream& out) {
   NetworkClock clock(rung);

@@ -40,6 +40,7 @@ struct Family {
   /// `margin` times their expected time.
   Regret (*judge)(CpuRung rung, Precision precision, std::istream& in, const std::map<std::string, cost::Terms>& rates,
                   double margin);
+  double unit_margin;  ///< the engine's
 };
 extern const Family kConv, kProducts, kAttention;
 

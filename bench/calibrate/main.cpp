@@ -121,7 +121,7 @@ void fit(const Family& family, std::string_view asked, const char* times, const 
   std::map<std::string, cost::Terms> rates;
   write(path, commands_of(times), family.read(rung, precision, in), rates);
   std::ifstream again = open(others);
-  report(family.judge(rung, precision, again, rates, cost::kUnitMargin));
+  report(family.judge(rung, precision, again, rates, family.unit_margin));
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ int main(int count, char** arguments) {
               static_cast<unsigned>(count > 6 ? std::strtoul(arguments[6], nullptr, 10) : 1));
     } else if (what == "judge" && count > 4) {
       judge(family_of(arguments[2]), arguments[3], arguments[4],
-            count > 5 ? std::strtod(arguments[5], nullptr) : cost::kUnitMargin);
+            count > 5 ? std::strtod(arguments[5], nullptr) : family_of(arguments[2]).unit_margin);
     } else if (what == "compare") {
       std::ifstream shapes = open(arguments[3]);
       bench::compare_conv(cpu_rung(), precision_of(arguments[2]), shapes, std::cout);

@@ -164,6 +164,6 @@ Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, st
 
 }  // namespace
 
-const Family kProducts{"products", measure_products, read_products, judge_products};
+const Family kProducts{"products", measure_products, read_products, judge_products, cost::kUnitProductMargin};
 
 }  // namespace infernode::bench

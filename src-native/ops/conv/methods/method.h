@@ -77,7 +77,7 @@ struct ConvMethod {
   bool unit = false;
 
   /// What an expected time is multiplied by to compete with others.
-  double margin(CpuRung rung) const noexcept { return unit && rung == CpuRung::Amx ? cost::kUnitMargin : 1; }
+  double margin(CpuRung rung) const noexcept { return unit && rung == CpuRung::Amx ? cost::kUnitConvMargin : 1; }
 };
 
 /// All methods. Each file adds its own by a function `void register_conv_<file>(ConvMethods& methods)`, which CMake

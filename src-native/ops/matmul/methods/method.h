@@ -37,7 +37,7 @@ struct ProductMethod {
   cost::Terms (*terms)(const ProductSite& site, const microkernels::GemmTable& table);
 
   /// What an expected time is multiplied by to compete with others.
-  double margin() const noexcept { return unit ? cost::kUnitMargin : 1; }
+  double margin() const noexcept { return unit ? cost::kUnitProductMargin : 1; }
 };
 
 /// All methods. Each file adds its own by a function `void register_product_<file>(ProductMethods& methods)`, which
