@@ -1,5 +1,8 @@
 #include "ops/common/packed_weight.h"
 
+#include <algorithm>
+#include <string>
+
 #include "base/checked.h"
 #include "base/error.h"
 
@@ -23,7 +26,11 @@ bool is_made_by(const PackedOperand& packed, std::string_view packing) {
 
 PackedWeight::PackedWeight(const PackedOperand& one, std::size_t count, FunctionRef<void(std::size_t, std::byte*)> fill)
     : one_(one), count_(count), memory_(tensor::host_allocator().allocate(bytes_of(one, count))) {
-  for (std::size_t i = 0; i < count; ++i) fill(i, memory_.data() + i * stride_of(one));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* const to = memory_.data() + i * stride_of(one);
+    fill(i, to);
+    if (count > 1) std::fill(to + one.bytes, to + stride_of(one), std::byte{0});  // equal weights are equal bytes
+  }
 }
 
 PackedWeight::PackedWeight(kernel::KernelInfo& info, std::size_t input, std::string_view what, const PackedOperand& one,
@@ -32,8 +39,9 @@ PackedWeight::PackedWeight(kernel::KernelInfo& info, std::size_t input, std::str
   const auto make = [&](const tensor::Tensor& weight) {
     return PackedWeight(one, count, [&](std::size_t i, std::byte* to) { fill(weight, i, to); }).memory_;
   };
-  memory_ = info.packer().pack(info.node(), input,
-                               cat(what, ".", one.packing, ".", microkernels::to_string(one.form), ".", count), make);
+  const std::string key =
+      cat(what, ".", one.packing, ".", microkernels::to_string(one.form), ".", count, "x", one.n, "x", one.k);
+  memory_ = info.packer().pack(info.node(), input, key, make);
   // One that comes from a file is taken only where it is whole: loops read all of it.
   if (memory_.size() < bytes_of(one, count)) memory_ = make(*info.constant(input));
 }
