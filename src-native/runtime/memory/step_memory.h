@@ -16,7 +16,7 @@ struct StepMemory {
 };
 
 /// Makes `most` no less than `bytes`.
-inline void raise(std::atomic<std::size_t>& most, std::size_t bytes) {
+inline void keep_most(std::atomic<std::size_t>& most, std::size_t bytes) {
   std::size_t seen = most.load(std::memory_order_relaxed);
   while (seen < bytes && !most.compare_exchange_weak(seen, bytes, std::memory_order_relaxed)) {
   }
@@ -26,8 +26,8 @@ inline void raise(std::atomic<std::size_t>& most, std::size_t bytes) {
 class MeasuredMemory {
  public:
   void add(std::size_t outputs, std::size_t scratch) {
-    raise(outputs_, outputs);
-    raise(scratch_, scratch);
+    keep_most(outputs_, outputs);
+    keep_most(scratch_, scratch);
     measured_.store(true, std::memory_order_release);
   }
   void read(StepMemory& memory) const {
@@ -59,7 +59,7 @@ class CountingAllocator final : public tensor::Allocator {
   };
   struct Block {
     Block(std::shared_ptr<Count> c, tensor::Buffer b) : count(std::move(c)), buffer(std::move(b)) {
-      raise(count->most, count->held.fetch_add(buffer.size(), std::memory_order_relaxed) + buffer.size());
+      keep_most(count->most, count->held.fetch_add(buffer.size(), std::memory_order_relaxed) + buffer.size());
     }
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
