@@ -167,7 +167,7 @@ Samples read_attention(CpuRung rung, microkernels::Float32Precision precision, s
 }
 
 Regret judge_attention(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
-                       const std::map<std::string, cost::Terms>& rates) {
+                       const std::map<std::string, cost::Terms>& rates, double /*margin*/) {
   Regrets regrets;
   Choice chosen;
   for_each_measured(
@@ -185,6 +185,6 @@ Regret judge_attention(CpuRung rung, microkernels::Float32Precision precision, s
 
 }  // namespace
 
-const Family kAttention{"attention", measure_attention, read_attention, judge_attention};
+const Family kAttention{"attention", measure_attention, read_attention, judge_attention, 1};
 
 }  // namespace infernode::bench

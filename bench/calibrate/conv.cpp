@@ -264,7 +264,7 @@ Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
 }
 
 Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
-                  const std::map<std::string, cost::Terms>& rates) {
+                  const std::map<std::string, cost::Terms>& rates, double margin) {
   Regrets regrets;
   for (const auto& m : read_measured<Shape2d>(in)) {
     if (m.times.contains(kConversion)) continue;
@@ -274,8 +274,10 @@ Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
       const auto at = m.times.find(row_name(choice, rung));
       const auto row = rates.find(row_name(choice, rung));
       if (at == m.times.end() || row == rates.end()) return;
+      const bool unit = choice.method->unit && choice.rung == CpuRung::Amx;
       of[static_cast<std::size_t>(layout)].consider(
-          at->first, cost::nanoseconds(choice.method->terms(site), row->second), at->second);
+          at->first, cost::nanoseconds(choice.method->terms(site), row->second) * (unit ? margin : 1), at->second,
+          unit);
     });
     for (const Choice& choice : of) regrets.add(m.shape, choice);
   }
@@ -284,7 +286,7 @@ Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
 
 }  // namespace
 
-const Family kConv{"conv", measure_conv, read_conv, judge_conv};
+const Family kConv{"conv", measure_conv, read_conv, judge_conv, cost::kUnitConvMargin};
 
 void compare_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in, std::ostream& out) {
   NetworkClock clock(rung);

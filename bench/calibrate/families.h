@@ -20,6 +20,10 @@ struct Regret {
   double mean = 1, worst = 1;  ///< geometric mean
   std::size_t count = 0;
   std::string worst_shape;
+  /// Beside the methods that would be chosen without those of the matrix unit: of how many one was, how many are slower
+  /// by more than a tenth, and how long those take in all beside the chosen ones.
+  std::size_t units = 0, slower = 0;
+  double gain = 1;
 };
 
 /// Operators whose methods compete with each other.
@@ -32,8 +36,11 @@ struct Family {
   void (*measure)(CpuRung rung, Precision precision, unsigned seed, std::size_t shapes, std::ostream& out);
   /// What `measure` wrote, by rows of the table.
   Samples (*read)(CpuRung rung, Precision precision, std::istream& in);
-  /// Of the methods that these rates choose among those that were measured.
-  Regret (*judge)(CpuRung rung, Precision precision, std::istream& in, const std::map<std::string, cost::Terms>& rates);
+  /// Of the methods that these rates choose among those that were measured; those of the matrix unit compete at
+  /// `margin` times their expected time.
+  Regret (*judge)(CpuRung rung, Precision precision, std::istream& in, const std::map<std::string, cost::Terms>& rates,
+                  double margin);
+  double unit_margin;  ///< the engine's
 };
 extern const Family kConv, kProducts, kAttention;
 

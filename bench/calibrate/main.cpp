@@ -6,9 +6,10 @@
 // `measure FAMILY PRECISION TIMES [SHAPES] [SEED]` times them on this CPU; families are conv, products and attention,
 // whose tables are avx512.inc, products-avx512.inc, attention-avx512.inc and so on. `fit FAMILY PRECISION TIMES FILE
 // [OTHER_TIMES]` writes the table, on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it
-// chooses among the methods that were measured, with OTHER_TIMES of another seed. `judge FAMILY PRECISION TIMES` says
-// so of the engine's own table. `compare PRECISION SHAPES` times the methods of given convolutions: in out groups
-// kernel stride dilation height width line transform.
+// chooses among the methods that were measured, with OTHER_TIMES of another seed. TIMES may be several files of times,
+// one after the other. `judge FAMILY PRECISION TIMES [MARGIN]` says so of the engine's own table, where the
+// methods of the matrix unit compete at MARGIN times what is expected of them. `compare PRECISION SHAPES` times the
+// methods of given convolutions: in out groups kernel stride dilation height width line transform.
 
 #include <cstdio>
 #include <cstdlib>
@@ -77,30 +78,50 @@ void write(const char* path, const std::string& command, const bench::Samples& s
   }
 }
 
+/// The CPU and the commands in the comments of a file of times, which may be several files one after the other.
+std::string commands_of(const char* times) {
+  constexpr std::string_view kProgram = "bench_calibrate ";
+  std::ifstream in = open(times);
+  std::string commands;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with('#')) continue;
+    const std::size_t program = line.find(kProgram);
+    if (commands.empty() || program == std::string::npos) {
+      commands += line.substr(1);
+    } else {
+      commands += "; " + line.substr(program + kProgram.size());
+    }
+  }
+  return commands;
+}
+
 void report(const bench::Regret& regret) {
   std::printf("chooses methods %.3f times slower than the quickest (geometric mean of %zu), worst %.2f: %s\n",
               regret.mean, regret.count, regret.worst, regret.worst_shape.c_str());
+  if (regret.units > 0)
+    std::printf(
+        "of which %zu of the matrix unit; %zu are slower by more than a tenth than with vectors, which take %.3f "
+        "times as long in all\n",
+        regret.units, regret.slower, regret.gain);
 }
 
-void judge(const Family& family, std::string_view asked, const char* times) {
+void judge(const Family& family, std::string_view asked, const char* times, double margin) {
   const CpuRung rung = rung_of_tables();
   const Float32Precision precision = precision_of(asked);
   std::map<std::string, cost::Terms> rates;
   for (const cost::Row& row : cost::table(rung, precision)) rates[std::string(row.method)] = row.rates;
   std::ifstream in = open(times);
-  report(family.judge(rung, precision, in, rates));
+  report(family.judge(rung, precision, in, rates, margin));
 }
 
 void fit(const Family& family, std::string_view asked, const char* times, const char* path, const char* others) {
   const CpuRung rung = rung_of_tables();
   const Float32Precision precision = precision_of(asked);
   std::ifstream in = open(times);
-  std::string command;
-  std::getline(in, command);
   std::map<std::string, cost::Terms> rates;
-  write(path, command.substr(1), family.read(rung, precision, in), rates);
+  write(path, commands_of(times), family.read(rung, precision, in), rates);
   std::ifstream again = open(others);
-  report(family.judge(rung, precision, again, rates));
+  report(family.judge(rung, precision, again, rates, family.unit_margin));
 }
 
 }  // namespace
@@ -113,7 +134,8 @@ int main(int count, char** arguments) {
               count > 5 ? std::strtoul(arguments[5], nullptr, 10) : 1000,
               static_cast<unsigned>(count > 6 ? std::strtoul(arguments[6], nullptr, 10) : 1));
     } else if (what == "judge" && count > 4) {
-      judge(family_of(arguments[2]), arguments[3], arguments[4]);
+      judge(family_of(arguments[2]), arguments[3], arguments[4],
+            count > 5 ? std::strtod(arguments[5], nullptr) : family_of(arguments[2]).unit_margin);
     } else if (what == "compare") {
       std::ifstream shapes = open(arguments[3]);
       bench::compare_conv(cpu_rung(), precision_of(arguments[2]), shapes, std::cout);
@@ -123,7 +145,7 @@ int main(int count, char** arguments) {
       std::fprintf(stderr,
                    "usage: bench_calibrate measure FAMILY PRECISION TIMES [SHAPES] [SEED]\n"
                    "       bench_calibrate fit FAMILY PRECISION TIMES FILE [OTHER_TIMES]\n"
-                   "       bench_calibrate judge FAMILY PRECISION TIMES\n"
+                   "       bench_calibrate judge FAMILY PRECISION TIMES [MARGIN]\n"
                    "       bench_calibrate compare PRECISION SHAPES\n"
                    "       FAMILY: conv, products, attention\n");
       return 2;

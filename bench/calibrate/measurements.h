@@ -46,13 +46,20 @@ std::vector<Measured<Shape>> read_measured(std::istream& in) {
 struct Choice {
   double expected = 1e18, taken = 0, best = 1e18;
   std::string name;
+  bool unit = false;
+  double vectors_expected = 1e18, vectors_taken = 0;  ///< of those without the matrix unit
 
-  void consider(const std::string& row, double expected_ns, double taken_ns) {
+  void consider(const std::string& row, double expected_ns, double taken_ns, bool of_unit = false) {
     best = std::min(best, taken_ns);
+    if (!of_unit && expected_ns < vectors_expected) {
+      vectors_expected = expected_ns;
+      vectors_taken = taken_ns;
+    }
     if (expected_ns >= expected) return;
     expected = expected_ns;
     taken = taken_ns;
     name = row;
+    unit = of_unit;
   }
 };
 
@@ -65,6 +72,12 @@ class Regrets {
     const double times = choice.taken / choice.best;
     logs_ += std::log(times);
     ++regret_.count;
+    if (choice.unit) ++regret_.units;
+    if (choice.vectors_taken > 0) {
+      if (choice.taken > 1.1 * choice.vectors_taken) ++regret_.slower;
+      taken_ += choice.taken;
+      vectors_taken_ += choice.vectors_taken;
+    }
     if (times <= regret_.worst) return;
     regret_.worst = times;
     std::ostringstream text;
@@ -73,13 +86,14 @@ class Regrets {
   }
   Regret result() const {
     Regret all = regret_;
+    if (taken_ > 0) all.gain = vectors_taken_ / taken_;
     all.mean = std::exp(logs_ / static_cast<double>(std::max<std::size_t>(1, all.count)));
     return all;
   }
 
  private:
   Regret regret_;
-  double logs_ = 0;
+  double logs_ = 0, taken_ = 0, vectors_taken_ = 0;
 };
 
 }  // namespace infernode::bench

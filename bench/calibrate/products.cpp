@@ -143,7 +143,7 @@ Samples read_products(CpuRung rung, microkernels::Float32Precision precision, st
 }
 
 Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
-                      const std::map<std::string, cost::Terms>& rates) {
+                      const std::map<std::string, cost::Terms>& rates, double margin) {
   Regrets regrets;
   const ProductLoops loops(microkernels::kernel_set(rung, precision));
   for (const auto& m : read_measured<Product>(in)) {
@@ -153,7 +153,9 @@ Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, st
       const auto at = m.times.find(choice.name);
       const auto row = rates.find(choice.name);
       if (at == m.times.end() || row == rates.end()) continue;
-      chosen.consider(at->first, cost::nanoseconds(terms_of(choice, site), row->second), at->second);
+      const bool unit = choice.method->unit;
+      chosen.consider(at->first, cost::nanoseconds(terms_of(choice, site), row->second) * (unit ? margin : 1),
+                      at->second, unit);
     }
     regrets.add(m.shape, chosen);
   }
@@ -162,6 +164,6 @@ Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, st
 
 }  // namespace
 
-const Family kProducts{"products", measure_products, read_products, judge_products};
+const Family kProducts{"products", measure_products, read_products, judge_products, cost::kUnitProductMargin};
 
 }  // namespace infernode::bench

@@ -31,4 +31,11 @@ const Row* find(std::span<const Row> table, std::string_view method) noexcept;
 
 double nanoseconds(const Terms& terms, const Terms& rates) noexcept;
 
+/// How many times less a method of the matrix unit has to promise than one of vectors: others on the host slow the unit
+/// down, and its rates keep less well. `INFERNODE_CPU=amx bench_calibrate judge conv highest TIMES MARGIN` says what a
+/// margin gives. On a Xeon, of 3,145 choices of convolutions (400 1, 100 2 and 1300 3), those slower by more than a
+/// tenth than with vectors were 109 at 1, 32 at 1.2 and 10 at 1.4, and vectors took 1.12, 1.11 and 1.07 times as long
+/// in all; of 900 products (300 1 and 600 3) 2, 0 and 0, and 1.19, 1.16 and 1.05 times.
+constexpr double kUnitConvMargin = 1.4, kUnitProductMargin = 1.2;
+
 }  // namespace infernode::cost

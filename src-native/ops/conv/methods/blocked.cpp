@@ -306,12 +306,12 @@ cost::Terms terms(const ConvSite& site) { return blocked_terms(site, site.shape,
 }  // namespace
 
 void register_conv_blocked(ConvMethods& methods) {
-  methods.add({"blocked", 150, can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>});
-  methods.add({"blocked.points", 140, can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>});
-  methods.add({"blocked.planes", 160, can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add_unit({"blocked", 150, can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add_unit({"blocked.points", 140, can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add_unit({"blocked.planes", 160, can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>});
   methods.add({"blocked.winograd", 130, can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>,
                fits_winograd});
-  methods.add({"blocked.groups", 170, can_run_groups, group_terms, nullptr, make<BlockedDense::Way::Groups>});
+  methods.add_unit({"blocked.groups", 170, can_run_groups, group_terms, nullptr, make<BlockedDense::Way::Groups>});
 }
 
 }  // namespace infernode::ops

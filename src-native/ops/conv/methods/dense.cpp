@@ -191,7 +191,7 @@ void register_conv_dense(ConvMethods& methods) {
   methods.add({"few", 60, can_run_by<ConvWay::kFew>, few_terms, make_by<ConvWay::kFew>});
   methods.add({"direct", 70, can_run_by<ConvWay::kDirect>, direct_terms, make_by<ConvWay::kDirect>});
   methods.add({"columns", 80, can_run_by<ConvWay::kColumns>, columns_terms, make_by<ConvWay::kColumns>});
-  methods.add({"unit", 90, can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>});
+  methods.add_unit({"unit", 90, can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>});
 }
 
 }  // namespace infernode::ops

@@ -97,6 +97,6 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-void register_conv_line(ConvMethods& methods) { methods.add({"line", 40, can_run, terms, make}); }
+void register_conv_line(ConvMethods& methods) { methods.add_unit({"line", 40, can_run, terms, make}); }
 
 }  // namespace infernode::ops

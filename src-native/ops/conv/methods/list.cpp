@@ -60,7 +60,7 @@ std::vector<ConvChoice> by_shape(const ConvSite& site, ConvLayout layout) {
       ConvSite with = site;
       with.rung = rung;
       if (!method.can_run(with)) continue;
-      choices.push_back({&method, rung, nanoseconds(method, with, table)});
+      choices.push_back({&method, rung, nanoseconds(method, with, table) * method.margin(rung)});
       if (rung == CpuRung::Avx512) break;  // once where that is the CPU's
     }
   }

@@ -73,6 +73,11 @@ struct ConvMethod {
   bool (*fits_weight)(const ConvSite& site) = nullptr;
   /// Of one that others do the work of.
   double (*nanoseconds)(const ConvSite& site) = nullptr;
+  /// Made by the matrix unit where the loops are those of CpuRung::Amx.
+  bool unit = false;
+
+  /// What an expected time is multiplied by to compete with others.
+  double margin(CpuRung rung) const noexcept { return unit && rung == CpuRung::Amx ? cost::kUnitConvMargin : 1; }
 };
 
 /// All methods. Each file adds its own by a function `void register_conv_<file>(ConvMethods& methods)`, which CMake
@@ -80,6 +85,11 @@ struct ConvMethod {
 class ConvMethods {
  public:
   void add(const ConvMethod& method) { all_.push_back(method); }
+  /// One of the matrix unit, where there is one.
+  void add_unit(ConvMethod method) {
+    method.unit = true;
+    all_.push_back(method);
+  }
   /// In the order of their places.
   static const std::vector<ConvMethod>& all();
 
@@ -91,7 +101,7 @@ class ConvMethods {
 struct ConvChoice {
   const ConvMethod* method;
   CpuRung rung;
-  double nanoseconds;
+  double nanoseconds;  ///< expected, times the method's margin
 };
 enum class ConvLayout : std::uint8_t { Planar, Blocked };
 /// Those that can run, the quickest first. A CPU with a matrix unit also has the loops of AVX-512.

@@ -332,8 +332,8 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 }  // namespace
 
 void register_conv_rows(ConvMethods& methods) {
-  methods.add({"rows", 50, can_run, terms, make<false>});
-  methods.add({"rows.points", 52, can_run_points, point_terms, make<true>});
+  methods.add_unit({"rows", 50, can_run, terms, make<false>});
+  methods.add_unit({"rows.points", 52, can_run_points, point_terms, make<true>});
 }
 
 }  // namespace infernode::ops

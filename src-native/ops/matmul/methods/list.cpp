@@ -95,7 +95,8 @@ void ProductLoops::for_each(const ProductSite& site, Each each) const {
     if (!choice.method->can_run(own, *choice.table)) continue;
     each(choice, choice.row == nullptr
                      ? std::numeric_limits<double>::infinity()
-                     : cost::nanoseconds(choice.method->terms(own, *choice.table), choice.row->rates));
+                     : cost::nanoseconds(choice.method->terms(own, *choice.table), choice.row->rates) *
+                           choice.method->margin());
   }
 }
 

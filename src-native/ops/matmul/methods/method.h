@@ -35,6 +35,9 @@ struct ProductMethod {
   bool (*can_run)(const ProductSite& site, const microkernels::GemmTable& table);
   /// What it does for one product, counted.
   cost::Terms (*terms)(const ProductSite& site, const microkernels::GemmTable& table);
+
+  /// What an expected time is multiplied by to compete with others.
+  double margin() const noexcept { return unit ? cost::kUnitProductMargin : 1; }
 };
 
 /// All methods. Each file adds its own by a function `void register_product_<file>(ProductMethods& methods)`, which
