@@ -115,7 +115,7 @@ TEST_CASE("an output bound to a tensor of the device takes no other memory") {
   const OnDouble undo;
   const auto s = open(kModel, on_cuda());
   const tensor::Device gpu = s->device("cuda");
-  constexpr std::int64_t kCount = 100'000;
+  constexpr std::int64_t kCount = 4000;
   constexpr std::size_t kBytes = kCount * sizeof(float);
   const Tensor x = s->allocate(tensor::DType::Float32, {kCount}, gpu),
                y = s->allocate(tensor::DType::Float32, {kCount}, gpu);
