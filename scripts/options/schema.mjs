@@ -3,7 +3,7 @@
 // An option: `name`, `type`, `doc`, and where they apply
 //   ours     onnxruntime-common does not declare it, so the package's types do
 //   values   of type enum: what may be given
-//   max      of type integer: the largest value, 2^32 - 1 without it
+//   max      of type integer: the largest value, 2^32 - 1 without it. The least is 0, which by custom means no limit
 //   default  what counts where it is not given
 //   errors   what a wrong value throws, where its type does not tell
 //   read     "by hand": src/options/ reads it; "never": it is known and ignored; else a generated function reads it

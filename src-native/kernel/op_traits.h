@@ -84,7 +84,6 @@ class NodeConstants {
 struct FusedActivation {
   std::string name;
   std::vector<float> params{};
-  bool is_published = true;  ///< com.microsoft's FusedConv has it too
   /// Leaves the attributes as they are where there is no activation.
   void set(graph::Attributes& attributes) const;
 };

@@ -127,7 +127,9 @@ class Blocking {
     if (!runs_on_cpu(node) || node.outputs.size() != 1 || node.outputs[0] == kNoValue || node.inputs.empty())
       return std::nullopt;
     const std::optional<Image> out = image_of(graph_, node.outputs[0]), in = image_of(graph_, node.inputs[0]);
-    if (!out || (!node.domain.empty() && node.domain != "com.microsoft" && node.domain != kOwn)) return std::nullopt;
+    if (!out) return std::nullopt;
+    if (!node.domain.empty() && node.domain != "com.microsoft" && node.domain != kOwn)
+      return admit_elementwise(node, *out);
     const bool conv = (node.op_type == "Conv" && node.domain.empty()) || node.op_type == "FusedConv";
     const bool mean = node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean";
     if (conv || mean) return !in ? std::nullopt : conv ? admit_conv(node, *in, *out) : admit_mean(node, *in, *out);

@@ -1,5 +1,8 @@
 // What follows a convolution while its result is still in registers: a sum with another tensor and an activation.
 
+#include <algorithm>
+#include <string_view>
+
 #include "fusions/activation.h"
 
 namespace infernode::fusions {
@@ -10,11 +13,17 @@ bool is_fusable(const Match& match) {
   return may_fuse_sums(match, "t") && !conv.attributes.has("activation");
 }
 
+/// What com.microsoft's FusedConv may have as its activation, or none.
+bool is_published(const kernel::FusedActivation& activation) {
+  constexpr std::string_view kNames[] = {"", "Clip", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh"};
+  return std::ranges::find(kNames, activation.name) != std::end(kNames);
+}
+
 /// The convolution of the match with these inputs: com.microsoft's where that has the activation, our own otherwise.
 graph::Node fused_conv(const Match& match, std::vector<graph::ValueId> inputs,
                        const kernel::FusedActivation& activation) {
   const graph::Node& conv = match.maker("t");
-  graph::Node node = make_node(match, activation.is_published ? kMicrosoft : kOwn, kFusedConv, std::move(inputs));
+  graph::Node node = make_node(match, is_published(activation) ? kMicrosoft : kOwn, kFusedConv, std::move(inputs));
   node.name = conv.name;
   node.opset = 1;
   node.attributes = conv.attributes;

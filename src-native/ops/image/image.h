@@ -25,6 +25,7 @@ struct Image {
   std::vector<std::uint8_t> pixels{};
 };
 
+/// Of a file of any format.
 inline constexpr std::size_t kMaxPixels = std::size_t{1} << 27;
 
 [[noreturn]] void fail_image(std::string_view format, std::string_view reason);

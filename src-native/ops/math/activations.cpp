@@ -204,9 +204,7 @@ class PRelu final : public Kernel {
 
 std::optional<FusedActivation> as_relu(const NodeConstants&) { return FusedActivation{"Relu"}; }
 std::optional<FusedActivation> as_sigmoid(const NodeConstants&) { return FusedActivation{"Sigmoid"}; }
-std::optional<FusedActivation> as_hard_swish(const NodeConstants&) {
-  return FusedActivation{.name = "HardSwish", .is_published = false};
-}
+std::optional<FusedActivation> as_hard_swish(const NodeConstants&) { return FusedActivation{"HardSwish"}; }
 std::optional<FusedActivation> as_leaky_relu(const NodeConstants& node) {
   return FusedActivation{"LeakyRelu", {node.attributes().get_float("alpha", 0.01f)}};
 }

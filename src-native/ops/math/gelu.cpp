@@ -103,15 +103,15 @@ using kernel::NodeConstants;
 
 std::optional<FusedActivation> as_gelu(const NodeConstants& node) {
   const bool tanh = node.attributes().get_string("approximate", "none") == "tanh";
-  return FusedActivation{.name = tanh ? "GeluTanh" : "Gelu", .is_published = false};
+  return FusedActivation{tanh ? "GeluTanh" : "Gelu"};
 }
 std::optional<FusedActivation> as_quick_gelu(const NodeConstants& node) {
   if (node.attributes().get_float("alpha", 1.702f) != 1.0f) return std::nullopt;
-  return FusedActivation{.name = "Silu", .is_published = false};
+  return FusedActivation{"Silu"};
 }
 std::optional<FusedActivation> as_fast_gelu(const NodeConstants& node) {
   if (node.has_input(1)) return std::nullopt;
-  return FusedActivation{.name = "GeluTanh", .is_published = false};
+  return FusedActivation{"GeluTanh"};
 }
 
 }  // namespace

@@ -16,16 +16,26 @@ using graph::ValueId;
 
 namespace {
 
+/// That of the standard's nodes: where nodes turn there is a Transpose or a Reshape among them.
+std::int64_t standard_version(const graph::Graph& graph) {
+  for (std::size_t i = 0; i < graph.node_count(); ++i) {
+    const Node& node = graph.node(static_cast<NodeId>(i));
+    if (!node.removed && node.domain.empty()) return node.opset;
+  }
+  fail(ErrorCode::Internal, "no node of the standard's domain beside those that are turned");
+}
+
 ValueId add_axes(GraphPatch& patch, const std::string& name, const std::vector<std::int64_t>& axes) {
   return patch.add_constant(name, tensor::Tensor::of<std::int64_t>({static_cast<std::int64_t>(axes.size())},
                                                                    std::span<const std::int64_t>(axes)));
 }
 
-/// A node of the standard beside another.
-Node node_like(const Node& like, const char* op, std::vector<ValueId> inputs, ValueId output) {
+/// A node of the standard beside another; of the graph's version, where that one is of another domain.
+Node node_like(const graph::Graph& graph, const Node& like, const char* op, std::vector<ValueId> inputs,
+               ValueId output) {
   Node node;
   node.op_type = op;
-  node.opset = like.opset;
+  node.opset = like.domain.empty() ? like.opset : standard_version(graph);
   node.provider = like.provider;
   node.inputs = std::move(inputs);
   node.outputs = {output};
@@ -35,7 +45,7 @@ Node node_like(const Node& like, const char* op, std::vector<ValueId> inputs, Va
 }  // namespace
 
 ValueId Region::add_transpose(GraphPatch& patch, const Node& like, ValueId from, ValueId to, const Order& perm) const {
-  Node node = node_like(like, kTranspose, {from}, to);
+  Node node = node_like(graph_, like, kTranspose, {from}, to);
   node.attributes.set("perm", perm);
   patch.add_node(std::move(node));
   return to;
@@ -113,7 +123,7 @@ ValueId Region::widen(GraphPatch& patch, const Turning& turning, std::size_t inp
     whole = patch.add_constant(hint, constant.reshaped(*graph::to_known(dims)));
   } else {
     whole = patch.add_value(hint, type);
-    Node node = node_like(turning.node, kUnsqueeze, {value}, whole);
+    Node node = node_like(graph_, turning.node, kUnsqueeze, {value}, whole);
     if (node.opset < 13)
       node.attributes.set("axes", ones);
     else
@@ -148,7 +158,7 @@ void Region::turn_node(GraphPatch& patch, NodeId id) {
     const ValueId all = patch.add_value(
         result + "_turned", graph::ValueType::tensor(tensor::DType::Int64, graph::SymShape{turning.rank()}));
     const ValueId places = add_axes(patch, result + "_places", *turning.picks);
-    patch.add_node(node_like(node, kGather, {all, places}, node.outputs[0]), from);
+    patch.add_node(node_like(graph_, node, kGather, {all, places}, node.outputs[0]), from);
     node.outputs[0] = all;
   }
   patch.remove_node(id);

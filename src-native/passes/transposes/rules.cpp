@@ -62,8 +62,7 @@ bool (*turn_of(kernel::Axes axes))(Turning&) {
 }  // namespace
 
 Rule rule_for(const graph::Node& node, const kernel::Registry& registry) {
-  // A Transpose beside a node has its version.
-  if (!node.domain.empty() || node.inputs.empty() || node.outputs.empty()) return {};
+  if (node.inputs.empty() || node.outputs.empty()) return {};
   const kernel::OpSchema* schema = registry.find_schema(node.domain, node.op_type, node.opset);
   if (schema == nullptr) return {};
   return {schema, turn_of(schema->traits.axes), schema->traits.axes == kernel::Axes::Broadcast};

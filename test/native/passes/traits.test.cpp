@@ -45,6 +45,11 @@ const kernel::Registry& more_operators() {
         .elementwise()
         .bounds([](const kernel::NodeConstants&) { return std::optional(kernel::Bounds{.low = 0}); })
         .activation([](const kernel::NodeConstants&) { return std::optional(kernel::FusedActivation{"Relu"}); });
+    r.op("Ramp", "com.example")
+        .version(1, "X:T -> Y:T; T = float")
+        .infer(kernel::infer_same_as_first)
+        .kernel<Ramp>()
+        .elementwise();
     r.op("Plus")
         .version(1, "X:T, Y:T -> Z:T; T = float")
         .infer(kernel::infer_same_as_first)
@@ -69,6 +74,7 @@ std::string optimized(std::string_view text, int level) {
   graph::Model after = load();
   passes::PassOptions options = pass_options(level);
   options.registry = &more_operators();
+  options.kernels = &microkernels::kernel_set({});
   passes::run_basic(after, options);
   if (level >= 2) passes::run_extended(after, "", options);
   if (level >= 3) passes::run_layout(after, options);
@@ -92,6 +98,30 @@ TEST_CASE("an operator that says that it is elementwise lets transposes through"
   CHECK(optimized("(float[2,3] x, float[3,2] z) => (y) { t = Transpose(x)  u = Plus(t, z)  v = Ramp(u) "
                   "w = Transpose(v)  k = Transpose(z)  y = Mul(w, k) }",
                   1) == "k = Transpose (z)\nu_turned = Plus (x, k)\nv_turned = Ramp (u_turned)\ny = Mul (v_turned, k)");
+}
+
+TEST_CASE("so does one of a domain that nobody else knows") {
+  CHECK(optimized("(float[2,3,4] x) => (y) { t = Transpose<perm = [2,0,1]>(x)  u = com.example.Ramp(t) "
+                  "y = Transpose<perm = [1,2,0]>(u) }",
+                  1) == "y = com.example.Ramp (x)");
+  CHECK(optimized("(float[2,3,4] x) => (y, z) { t = Transpose<perm = [2,0,1]>(x)  u = com.example.Ramp(t) "
+                  "y = Transpose<perm = [1,2,0]>(u)  z = Abs(u) }",
+                  1) == "y = com.example.Ramp (x)\nu = Transpose <perm = [2, 0, 1]> (y)\nz = Abs (u)");
+}
+
+TEST_CASE("an elementwise operator of any domain leaves channels in their blocks") {
+  const auto weight = [](const char* name, std::int64_t in, std::int64_t kernel) {
+    std::string out = cat("float[32,", in, ",", kernel, ",", kernel, "] ", name, " = {");
+    for (std::int64_t i = 0; i < 32 * in * kernel * kernel; ++i)
+      out += cat(i == 0 ? "" : ", ", (i * 7 % 11 - 5) * 0.0625);
+    return out + "}";
+  };
+  const std::string made = optimized(cat("(float[1,32,24,24] x) => (y) <", weight("v", 32, 3), ", ", weight("w", 32, 3),
+                                         "> { t = Conv<pads = [1,1,1,1]>(x, v)  r = com.example.Ramp(t) "
+                                         "y = Conv<pads = [1,1,1,1]>(r, w) }"),
+                                     3);
+  CAPTURE(made);
+  CHECK(made.find("r_blocked = com.example.Ramp (t_blocked)") != std::string::npos);
 }
 
 TEST_CASE("an activation joins convolutions and products") {

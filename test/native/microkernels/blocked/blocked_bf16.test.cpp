@@ -1,4 +1,5 @@
 // Blocks of bfloat16 numbers: what comes of them is what comes of the same numbers as float32, rounded.
+#include "microkernels/activations.h"
 #include "microkernels/blocked/blocked.h"
 #include "microkernels/conv/conv_shapes.h"
 #include "microkernels/support.h"
@@ -91,12 +92,11 @@ class Problem {
   Guarded<std::uint16_t> x16_, z16_, y16_;
 };
 
-constexpr ActivationArgs kActivations[] = {{Activation::kClip, -1.0f, 1.0f},  {Activation::kSilu, 0, 0},
-                                           {Activation::kNone, 0, 0},         {Activation::kRelu, 0, 0},
-                                           {Activation::kLeakyRelu, 0.5f, 0}, {Activation::kSigmoid, 0, 0},
-                                           {Activation::kTanh, 0, 0},         {Activation::kHardSigmoid, 0.2f, 0.5f},
-                                           {Activation::kHardSwish, 0, 0},    {Activation::kGelu, 0, 0},
-                                           {Activation::kGeluTanh, 0, 0}};
+/// One after the other, all of them.
+ActivationArgs activation_of(std::size_t index) {
+  static const std::vector<ActivationCase> all = every_activation();
+  return all[index % all.size()].args;
+}
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::size_t kStep = 16;  // all of them take minutes
@@ -124,7 +124,7 @@ TEST_CASE("blocked conv takes and makes bfloat16 as it does float32") {
         Guarded<float> packed(table.packed_weight_floats(s));
         table.pack_weight(s, false, problem.weight.data(), packed.data());
         problem.args.packed_weight = packed.data();
-        problem.args.activation = kActivations[index % std::size(kActivations)];
+        problem.args.activation = activation_of(index);
         const BlockedGrid grid = table.grid(s);
         const unsigned kinds = 1 + index % 7;
         CHECK(problem.wrong(kinds, [&](const BlockedConvArgs& args) {
@@ -163,7 +163,7 @@ TEST_CASE("blocked depthwise conv takes and makes bfloat16 as it does float32") 
           packed[(c / kChannelBlock * points + i) * kChannelBlock + c % kChannelBlock] = problem.weight[c * points + i];
       }
       problem.args.packed_weight = packed.data();
-      problem.args.activation = kActivations[index % std::size(kActivations)];
+      problem.args.activation = activation_of(index);
       CHECK(problem.wrong(
                 7,
                 [&](const BlockedConvArgs& args) {
@@ -190,7 +190,7 @@ TEST_CASE("blocked winograd takes and makes bfloat16 as it does float32") {
         Guarded<float> packed(table.packed_weight_floats(s)), scratch(table.scratch_floats(s));
         table.pack_weight(s, problem.weight.data(), packed.data());
         problem.args.packed_weight = packed.data();
-        problem.args.activation = kActivations[index % std::size(kActivations)];
+        problem.args.activation = activation_of(index);
         const BlockedGrid grid = table.grid(s);
         CHECK(problem.wrong(kinds, [&](const BlockedConvArgs& args) {
           table.conv(args, {0, grid.rows / 2, 0, grid.panels}, scratch.data());

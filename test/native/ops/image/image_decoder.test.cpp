@@ -82,6 +82,21 @@ TEST_CASE("Dimensions are held against the size of the file") {
   CHECK(refusal(jpeg).find("too short for its dimensions") != std::string::npos);
 }
 
+TEST_CASE("Images of more than 2^27 pixels are refused, of any format") {
+  const auto made = [](std::uint64_t width, std::uint64_t height) {
+    std::string message;
+    try {
+      ops::image::make_image({}, "PNG", width, height, 3);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    return message;
+  };
+  CHECK(made(16385, 8192).find("16385 x 8192 pixels are more than the limit of 134217728") != std::string::npos);
+  CHECK(made(std::uint64_t{1} << 40, std::uint64_t{1} << 40).find("limit of 134217728") != std::string::npos);
+  CHECK(made(3, 2).empty());
+}
+
 TEST_CASE("Damaged images decode or end in an error") {
   std::mt19937 random(1);
   for (const EncodedSample& sample : kSamples) {
