@@ -47,7 +47,7 @@ export const peerDifferences = [
   { op: 'Gelu', when: double, reason: 'constants of the tanh form are rounded to float32' },
   { op: /^(Attention|DFT|STFT)$/, when: double, reason: 'scales and angles are rounded to float32' },
   { op: 'Gemm', when: nothing, reason: 'beta is left out where the product sums nothing' },
-  { op: /^(QLinearMatMul|MatMulInteger)$/, when: nothing, reason: 'sums of nothing are left unwritten' },
+  { op: /^(MatMul|QLinearMatMul|MatMulInteger)$/, when: nothing, reason: 'sums of nothing are left unwritten' },
   { op: 'Shrink', when: double, reason: 'float64 is computed as float32' },
 ];
 
