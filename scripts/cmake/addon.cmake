@@ -44,6 +44,7 @@ foreach(folder IN LISTS INFERNODE_LADDER)
   endif()
 endforeach()
 target_link_libraries(infernode_addon PRIVATE ${INFERNODE_PROVIDERS} ${ladder_top} ${CMAKE_JS_LIB})
+infernode_use_headers(infernode_addon engine)
 
 if(APPLE)
   target_link_options(infernode_addon PRIVATE -Wl,-undefined,dynamic_lookup -Wl,-dead_strip)

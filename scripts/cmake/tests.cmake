@@ -37,7 +37,9 @@ if(NOT MSVC)  # a test runs for less time than optimisation takes; references of
   target_compile_options(infernode_engine_tests INTERFACE $<$<CONFIG:Release>:-O0>)
 endif()
 infernode_headers(tests infernode_test_main <doctest/doctest.h> ${infernode_standard_headers})
-infernode_headers(engine_tests "infernode_test_main;infernode_engine_tests" <doctest/doctest.h> ${infernode_engine_headers})
+set(engine_tests "infernode_test_main;infernode_engine_tests")
+infernode_headers(engine_tests "${engine_tests}" <doctest/doctest.h> ${infernode_engine_headers})
+infernode_headers(op_tests "${engine_tests}" <doctest/doctest.h> ${infernode_engine_headers} <ops/op_test.h>)
 
 # infernode_includes(<variable> <file>...): first parts of the quoted includes ("tensor" for "tensor/shape.h") of the files
 # and of the test headers that they include.
@@ -91,7 +93,11 @@ foreach(folder IN LISTS test_folders)
   target_link_libraries(test_${folder} PRIVATE ${used})
   if(folder IN_LIST engine_folders)
     target_link_libraries(test_${folder} PRIVATE infernode_engine_tests)
-    infernode_use_headers(test_${folder} engine_tests)
+    set(headers engine_tests)
+    if(folder STREQUAL ops)
+      set(headers op_tests)
+    endif()
+    infernode_use_headers(test_${folder} ${headers})
   else()
     infernode_use_headers(test_${folder} tests)
   endif()

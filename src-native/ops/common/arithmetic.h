@@ -1,6 +1,7 @@
 #pragma once
 // Arithmetic of element types as the operators define it: integers wrap, 16-bit floats compute in float, NaN wins.
 
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -67,6 +68,22 @@ T convert(From v) {
     return static_cast<T>(v);
   } else {
     return T(static_cast<std::conditional_t<std::is_same_v<From, double>, double, float>>(v));
+  }
+}
+
+/// A whole number that compares as `v` does: both zeros alike, NaN above all numbers and equal to itself. Loops over
+/// these need not be compiled for each type.
+template <class T>
+std::int64_t order_key(T v) {
+  if constexpr (std::is_same_v<T, std::uint64_t>) {
+    return static_cast<std::int64_t>(v ^ (std::uint64_t{1} << 63));
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<std::int64_t>(v);
+  } else {
+    const auto number = static_cast<double>(widen(v)) + 0.0;  // -0 becomes 0
+    if (is_nan(number)) return std::numeric_limits<std::int64_t>::max();
+    const auto bits = std::bit_cast<std::int64_t>(number);
+    return bits < 0 ? bits ^ std::numeric_limits<std::int64_t>::max() : bits;
   }
 }
 

@@ -1,15 +1,15 @@
 #include <algorithm>
-#include <numeric>
+#include <type_traits>
 #include <vector>
 
 #include "kernel/charge.h"
 #include "kernel/op_registrar.h"
-#include "kernel/watch.h"
 #include "microkernels/kernel_set.h"
 #include "microkernels/reduce/reduce.h"
 #include "microkernels/transforms/transpose.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
+#include "ops/math/first_keys.h"
 
 namespace infernode::ops {
 namespace {
@@ -42,23 +42,6 @@ void infer_top_k(InferContext& ctx) {
   }
 }
 
-/// Orders by value, equal ones by index; NaN counts as greater than every number.
-template <class C, bool Largest>
-struct Before {
-  const C* values;
-  bool operator()(std::int64_t a, std::int64_t b) const {
-    const C x = values[a], y = values[b];
-    if (is_nan(x) || is_nan(y)) {
-      if (is_nan(x) != is_nan(y)) return is_nan(x) == Largest;
-      return a < b;
-    }
-    if (x != y) return Largest ? x > y : x < y;
-    return a < b;
-  }
-  /// Surely not before `worst`, of a lower index: the quick test that most elements end with.
-  static bool beaten(C x, C worst) { return Largest ? x <= worst : x >= worst; }
-};
-
 /// The input as [outer, count, inner], chosen from along count; `rows` of outer * inner.
 struct Lines {
   std::size_t count, inner, rows, k;
@@ -76,13 +59,21 @@ constexpr bool kLeastUnused = std::is_same_v<T, float> || sizeof(T) < sizeof(std
 template <class T>
 constexpr bool kByFloat = std::is_same_v<tensor::ComputeTypeOf<T>, float>;
 
-/// The key of a whole number: the greatest comes first, or the smallest where not `largest`.
 template <class T>
-std::int32_t key_of(T v, bool largest) {
-  const std::int32_t key = std::is_same_v<T, std::uint32_t>
-                               ? static_cast<std::int32_t>(static_cast<std::uint32_t>(v) ^ 0x80000000u)
-                               : static_cast<std::int32_t>(v);
-  return largest ? key : ~key;
+using KeyOf = std::conditional_t<kHasKeys<T>, std::int32_t, std::int64_t>;
+
+/// The key of an element that is not kByFloat: the greatest comes first, or the smallest where not `largest`.
+template <class T>
+KeyOf<T> key_of(T v, bool largest) {
+  if constexpr (kHasKeys<T>) {
+    const std::int32_t key = std::is_same_v<T, std::uint32_t>
+                                 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(v) ^ 0x80000000u)
+                                 : static_cast<std::int32_t>(v);
+    return largest ? key : ~key;
+  } else {
+    const std::int64_t key = order_key(v);
+    return largest ? key : ~key;
+  }
 }
 
 class TopK : public Kernel {
@@ -135,11 +126,7 @@ class TopK : public Kernel {
     if constexpr (kHasKeys<T>) {
       if (lines.count <= kMostRanked) return by_ranks(ctx, lines, x, value, index);
     }
-    if (largest_) {
-      search<true>(ctx, lines, x, value, index);
-    } else {
-      search<false>(ctx, lines, x, value, index);
-    }
+    search(ctx, lines, x, value, index);
   }
 
   /// Many rows at once, the best few of each in registers.
@@ -199,7 +186,7 @@ class TopK : public Kernel {
                        std::vector<float> floats(kByFloat<T> ? count : 0);
                        std::vector<std::int32_t> keys(count), ranks(count), order(count);
                        for (std::size_t row = begin; row < end; ++row) {
-                         row_keys(lines, x + lines.start(row), floats.data(), keys.data());
+                         row_keys(x + lines.start(row), lines.inner, count, floats.data(), keys.data());
                          reduce_.ranks(keys.data(), count, ranks.data());
                          for (std::size_t i = 0; i < count; ++i)
                            order[static_cast<std::size_t>(ranks[i])] = static_cast<std::int32_t>(i);
@@ -209,39 +196,65 @@ class TopK : public Kernel {
                      });
   }
 
+  /// Keys of n elements, `stride` apart; `floats` has room for as many, where they are kByFloat.
   template <class T>
-  void row_keys(const Lines& lines, const T* from, [[maybe_unused]] float* floats, std::int32_t* keys) const {
+  void row_keys(const T* from, std::size_t stride, std::size_t n, [[maybe_unused]] float* floats,
+                KeyOf<T>* keys) const {
     if constexpr (kByFloat<T>) {
       const float* row = floats;
-      if constexpr (std::is_same_v<T, float>) row = lines.inner == 1 ? from : floats;
-      for (std::size_t i = 0; row == floats && i < lines.count; ++i) floats[i] = widen(from[i * lines.inner]);
-      reduce_.order_keys(row, keys, lines.count, largest_);
+      if constexpr (std::is_same_v<T, float>) row = stride == 1 ? from : floats;
+      for (std::size_t i = 0; row == floats && i < n; ++i) floats[i] = widen(from[i * stride]);
+      reduce_.order_keys(row, keys, n, largest_);
     } else {
-      for (std::size_t i = 0; i < lines.count; ++i) keys[i] = key_of(from[i * lines.inner], largest_);
+      for (std::size_t i = 0; i < n; ++i) keys[i] = key_of(from[i * stride], largest_);
     }
   }
 
   /// Any element, any number of them.
-  template <bool Largest, class T>
+  template <class T>
   void search(KernelContext& ctx, const Lines& lines, const T* x, T* value, std::int64_t* index) const {
-    using C = tensor::ComputeTypeOf<T>;
+    constexpr std::size_t kBlock = 1024;
     ctx.parallel_for(lines.rows, 5.0 * static_cast<double>(lines.count),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       const std::size_t copied = is_copied<T, C>(lines) ? lines.count * sizeof(C) : 0;
-                       const kernel::Charge charge(ctx.run(), copied + order_bytes(lines));
-                       std::vector<C> row;
-                       std::vector<std::int64_t> order;
-                       for (std::size_t r = begin; r < end; ++r) {
-                         const C* values = contiguous(x + lines.start(r), lines, row);
-                         first_of(ctx.run(), Before<C, Largest>{values}, lines, order);
-                         emit(lines, r, order.data(), x, value, index);
+                       FirstKeys first(ctx.run(), lines.count, lines.k, sorted_);
+                       float floats[kBlock];
+                       KeyOf<T> keys[kBlock];
+                       for (std::size_t row = begin; row < end; ++row) {
+                         const T* from = x + lines.start(row);
+                         first.clear();
+                         for (std::size_t i = 0, n = 0; i < lines.count; i += n) {
+                           n = std::min(kBlock, lines.count - i);
+                           if (!kByFloat<T> && first.is_full()) {  // keys of those only that may enter
+                             const std::size_t beaten = count_beaten(from, i, first.worst(), lines);
+                             first.skip(beaten);
+                             i += beaten;
+                             n = i < lines.count ? 1 : 0;
+                           }
+                           row_keys(from + i * lines.inner, lines.inner, n, floats, keys);
+                           first.take(keys, n);
+                         }
+                         first.finish();
+                         emit(lines, row, first, x, value, index);
                        }
                      });
   }
 
+  /// How many elements from the i-th on stand surely behind the one at `worst`, which is before them.
+  template <class T>
+  std::size_t count_beaten(const T* from, std::size_t i, std::size_t worst, const Lines& lines) const {
+    const auto limit = widen(from[worst * lines.inner]);
+    const std::size_t begin = i;
+    if (largest_) {
+      while (i < lines.count && widen(from[i * lines.inner]) <= limit) ++i;
+    } else {
+      while (i < lines.count && widen(from[i * lines.inner]) >= limit) ++i;
+    }
+    return i - begin;
+  }
+
   /// The elements of `row` at order[0 .. k), and where they stand.
-  template <class T, class I>
-  static void emit(const Lines& lines, std::size_t row, const I* order, const T* x, T* value, std::int64_t* index) {
+  template <class T, class Order>
+  static void emit(const Lines& lines, std::size_t row, const Order& order, const T* x, T* value, std::int64_t* index) {
     const T* from = x + lines.start(row);
     const std::size_t to = lines.chosen(row);
     for (std::size_t j = 0; j < lines.k; ++j) {
@@ -249,90 +262,6 @@ class TopK : public Kernel {
       value[to + j * lines.inner] = from[at * lines.inner];
       index[to + j * lines.inner] = static_cast<std::int64_t>(at);
     }
-  }
-
-  static bool are_few(const Lines& lines) { return lines.k <= lines.count / 16; }
-  /// Bytes of the lists that first_of() makes.
-  static std::size_t order_bytes(const Lines& lines) {
-    return 2 * sizeof(std::int64_t) * (are_few(lines) ? lines.k : lines.count);
-  }
-
-  template <class T, class C>
-  static bool is_copied(const Lines& lines) {
-    return !std::is_same_v<T, C> || lines.inner != 1;
-  }
-
-  /// The row as it lies in memory, or a copy in `row`.
-  template <class T, class C>
-  static const C* contiguous(const T* from, const Lines& lines, std::vector<C>& row) {
-    if constexpr (std::is_same_v<T, C>) {
-      if (!is_copied<T, C>(lines)) return from;
-    }
-    row.resize(lines.count);
-    for (std::size_t j = 0; j < lines.count; ++j) row[j] = widen(from[j * lines.inner]);
-    return row.data();
-  }
-
-  /// The first k elements in `before`'s order. Few of many are kept in a heap that most elements never enter.
-  template <class B>
-  void first_of(const kernel::RunContext& run, const B& before, const Lines& lines,
-                std::vector<std::int64_t>& order) const {
-    const auto count = static_cast<std::int64_t>(lines.count), k = static_cast<std::int64_t>(lines.k);
-    const bool few = are_few(lines);
-    order.resize(static_cast<std::size_t>(few ? k : count));
-    std::iota(order.begin(), order.end(), 0);
-    if (few) {
-      std::make_heap(order.begin(), order.end(), before);
-      auto worst = before.values[order.front()];
-      for (std::int64_t j = k; j < count; ++j) {
-        if (B::beaten(before.values[j], worst) || !before(j, order.front())) continue;
-        std::pop_heap(order.begin(), order.end(), before);
-        order.back() = j;
-        std::push_heap(order.begin(), order.end(), before);
-        worst = before.values[order.front()];
-      }
-    } else if (k < count) {
-      kernel::Watch watch(run);
-      std::nth_element(order.begin(), order.begin() + k - 1, order.end(), watched(watch, before));
-      order.resize(static_cast<std::size_t>(k));
-    }
-    if (sorted_) {
-      sort(run, before, order);
-    } else {
-      std::sort(order.begin(), order.end());
-    }
-  }
-
-  /// Sorts, with looks in between whether the run is to end: runs that take a moment, which are merged then.
-  template <class B>
-  static void sort(const kernel::RunContext& run, const B& before, std::vector<std::int64_t>& order) {
-    constexpr std::size_t kRun = std::size_t{1} << 16;
-    const std::size_t count = order.size();
-    const auto at = [&](std::size_t i) { return static_cast<std::ptrdiff_t>(std::min(i, count)); };
-    for (std::size_t i = 0; i < count; i += kRun) {
-      if (i > 0) run.check();
-      std::sort(order.begin() + at(i), order.begin() + at(i + kRun), before);
-    }
-    if (count <= kRun) return;
-    kernel::Watch watch(run);
-    std::vector<std::int64_t> merged(count);
-    for (std::size_t width = kRun; width < count; width *= 2) {
-      for (std::size_t i = 0; i < count; i += 2 * width) {
-        const auto middle = order.begin() + at(i + width);
-        std::merge(order.begin() + at(i), middle, middle, order.begin() + at(i + 2 * width), merged.begin() + at(i),
-                   watched(watch, before));
-      }
-      order.swap(merged);
-    }
-  }
-
-  template <class B>
-  static auto watched(kernel::Watch& watch, const B& before) {
-    constexpr double kNsPerComparison = 10;
-    return [&](std::int64_t a, std::int64_t b) {
-      watch.did(kNsPerComparison);
-      return before(a, b);
-    };
   }
 
   const microkernels::ReduceTable& reduce_;

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <complex>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "base/checked.h"
@@ -54,36 +54,31 @@ void infer_unique(InferContext& ctx) {
   ctx.set_output_shape(0, std::move(out));
 }
 
-/// -1, 0 or 1; NaN equals NaN and stands behind every number, complex numbers order by their real part first.
-template <class T>
-int compare(const T& a, const T& b) {
-  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
-    const int real = compare(a.real(), b.real());
-    return real != 0 ? real : compare(a.imag(), b.imag());
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return a.compare(b);
-  } else {
-    const auto x = widen(a), y = widen(b);
-    if (is_nan(x) || is_nan(y)) return static_cast<int>(is_nan(x)) - static_cast<int>(is_nan(y));
-    return static_cast<int>(x > y) - static_cast<int>(x < y);
+/// Elements as numbers that order as they do (order_key), two to a complex one: its real part comes first.
+std::vector<std::int64_t> order_keys(const Tensor& in) {
+  std::vector<std::int64_t> keys;
+  const auto add = [&]<class T>(const T* x, std::int64_t count) {
+    keys.reserve(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) keys.push_back(order_key(x[i]));
+  };
+  switch (in.dtype()) {
+    case DType::Bool:
+      add(in.data<bool>(), in.numel());
+      break;
+    case DType::Complex64:
+      add(elements<float>(in), 2 * in.numel());
+      break;
+    case DType::Complex128:
+      add(elements<double>(in), 2 * in.numel());
+      break;
+    default:
+      tensor::dispatch_numeric(in.dtype(), "Unique", [&]<class T>(TypeTag<T>) { add(in.data<T>(), in.numel()); });
   }
+  return keys;
 }
 
-template <class F>
-void dispatch_ordered(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::String:
-      return f(TypeTag<std::string>{});
-    case DType::Bool:
-      return f(TypeTag<bool>{});
-    case DType::Complex64:
-      return f(TypeTag<std::complex<float>>{});
-    case DType::Complex128:
-      return f(TypeTag<std::complex<double>>{});
-    default:
-      tensor::dispatch_numeric(dtype, "Unique", static_cast<F&&>(f));
-  }
-}
+int compare(std::int64_t a, std::int64_t b) { return static_cast<int>(a > b) - static_cast<int>(a < b); }
+int compare(const std::string& a, const std::string& b) { return a.compare(b); }
 
 class Unique : public Kernel {
   static constexpr double kNsPerComparison = 10;
@@ -95,27 +90,34 @@ class Unique : public Kernel {
   }
 
   void run(KernelContext& ctx) const override {
-    dispatch_ordered(ctx.input(0).dtype(), [&]<class T>(TypeTag<T>) { find<T>(ctx); });
+    const Tensor& in = ctx.input(0);
+    if (in.dtype() == DType::String) return find(ctx, in.data<std::string>(), 1);
+    const bool complex = in.dtype() == DType::Complex64 || in.dtype() == DType::Complex128;
+    const std::size_t count = checked_mul(static_cast<std::size_t>(in.numel()), complex ? 2 : 1);
+    const kernel::Charge charge(ctx.run(), checked_mul(count, sizeof(std::int64_t)));
+    const std::vector<std::int64_t> keys = order_keys(in);
+    find(ctx, keys.data(), complex ? 2 : 1);
   }
 
  private:
+  /// x: the elements, or what they are ordered by, `width` to each.
   template <class T>
-  void find(KernelContext& ctx) const {
+  void find(KernelContext& ctx, const T* x, std::int64_t width) const {
     const Tensor& in = ctx.input(0);
     const std::size_t axis = axis_ ? tensor::normalize_axis(*axis_, in.rank()) : 0;
     Shape dims = axis_ ? in.shape() : Shape{in.numel()};
     const std::int64_t outer = dims.numel(0, axis), count = dims[axis], inner = dims.numel(axis + 1, dims.rank());
-    const T* x = elements<T>(in);
+    const std::int64_t parts = inner * width;
     // Items without elements are all alike, and there may be any number of them.
     const bool alike = outer == 0 || inner == 0;
     // Item i is the slice at i of the axis: outer x inner elements.
     kernel::Watch watch(ctx.run());
     const auto order_of = [&](std::int64_t a, std::int64_t b) {
       for (std::int64_t o = 0; o < outer; ++o) {
-        for (std::int64_t k = 0; k < inner; ++k) {
+        for (std::int64_t k = 0; k < parts; ++k) {
           watch.did(kNsPerComparison);
-          const T* at = x + o * count * inner + k;
-          if (const int c = compare(at[a * inner], at[b * inner]); c != 0) return c;
+          const T* at = x + o * count * parts + k;
+          if (const int c = compare(at[a * parts], at[b * parts]); c != 0) return c;
         }
       }
       return 0;
@@ -149,12 +151,15 @@ class Unique : public Kernel {
 
     const auto found = static_cast<std::int64_t>(firsts.size());
     dims[axis] = found;
-    T* y = mutable_elements<T>(ctx.output(0, dims));
-    for (std::int64_t o = 0; o < outer && in.numel() > 0; ++o) {
-      for (const std::int64_t g : listed) {
-        y = std::copy_n(x + (o * count + firsts[static_cast<std::size_t>(g)]) * inner, inner, y);
+    const Tensor y = ctx.output(0, dims);
+    dispatch_elements(in.dtype(), "Unique", [&]<class E>(TypeTag<E>) {
+      const E* from = elements<E>(in);
+      E* to = mutable_elements<E>(y);
+      for (std::int64_t o = 0; o < outer && in.numel() > 0; ++o) {
+        for (const std::int64_t g : listed)
+          to = std::copy_n(from + (o * count + firsts[static_cast<std::size_t>(g)]) * inner, inner, to);
       }
-    }
+    });
     const auto write = [&](std::size_t output, std::int64_t size, auto&& value) {
       if (!ctx.wants_output(output)) return;
       auto* to = ctx.output(output, DType::Int64, Shape{size}).template mutable_data<std::int64_t>();
