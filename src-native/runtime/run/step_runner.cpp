@@ -78,7 +78,7 @@ void StepRunner::run(std::size_t index) {
   outputs_.assign(step.outputs.size(), {});
   wait_for_inputs(step);
   std::optional<Measured> measured;
-  if (execution_.run.profile != nullptr) measured.emplace(execution_.run);
+  if (execution_.run.profile != nullptr) measured.emplace(execution_.run, step);
   try {
     execution_.run.check();
     run_kernel(step, index, measured ? measured->run : execution_.run, wanted);

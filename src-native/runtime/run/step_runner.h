@@ -28,9 +28,10 @@ class StepRunner final : private kernel::OutputSink {
   tensor::Tensor reuse_input(const Step& step, std::size_t o, tensor::DType dtype, const tensor::Shape& shape) const;
   /// What a step that is profiled runs with.
   struct Measured {
-    explicit Measured(const kernel::RunContext& shared) : run(shared), scratch(*shared.allocator) {
+    /// Work of a device may go on when the step is over, with the run's own allocator.
+    Measured(const kernel::RunContext& shared, const Step& step) : run(shared), scratch(*shared.allocator) {
       run.loops = &loops;
-      run.allocator = &scratch;
+      if (step.provider == nullptr) run.allocator = &scratch;
     }
     kernel::RunContext run;
     CountingAllocator scratch;
