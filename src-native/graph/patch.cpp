@@ -72,8 +72,8 @@ void GraphPatch::leave(NodeId id) {
   const Node& node = graph_.node(id);
   const auto drop = [&](ValueId v) {
     std::vector<NodeId>& readers = consumers_->at(static_cast<size_t>(v));
-    const auto own = std::ranges::equal_range(readers, id);
-    readers.erase(own.begin(), own.end());
+    const auto [first, last] = std::equal_range(readers.begin(), readers.end(), id);
+    readers.erase(first, last);
   };
   for (ValueId v : node.inputs)
     if (v != kNoValue) drop(v);
