@@ -221,18 +221,20 @@ std::vector<StepMemory> ExecutionPlan::memory() const {
     const std::lock_guard lock(cache_mutex_);
     if (!cache_.empty()) last = cache_.front().plan;
   }
-  const std::vector<ValueId>& outputs = graph_->outputs();
-  const auto estimate = [&](ValueId id) -> std::size_t {
-    const auto at = std::find(outputs.begin(), outputs.end(), id);
-    if (at == outputs.end()) return last->sizes[index(id)];
-    const graph::ValueType& type = last->outputs[static_cast<std::size_t>(at - outputs.begin())];
-    const auto shape = type.is_tensor() && type.shape ? graph::to_known(*type.shape) : std::nullopt;
-    return shape ? tensor::byte_size(type.elem, shape->numel()) : 0;
-  };
+  std::vector<std::size_t> sizes;  // by ValueId
+  if (last) {
+    sizes = last->sizes;
+    const std::vector<ValueId>& outputs = graph_->outputs();
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const graph::ValueType& type = last->outputs[o];
+      const auto shape = type.is_tensor() && type.shape ? graph::to_known(*type.shape) : std::nullopt;
+      sizes[index(outputs[o])] = shape ? tensor::byte_size(type.elem, shape->numel()) : 0;
+    }
+  }
   for (std::size_t i = 0; i < out.size(); ++i) {
     measured_[i].read(out[i]);
     for (const ValueId id : steps_[i].outputs) {
-      if (last && id != kNoValue) out[i].estimated += estimate(id);
+      if (last && id != kNoValue) out[i].estimated += sizes[index(id)];
     }
   }
   return out;
