@@ -268,16 +268,15 @@ Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
   Regrets regrets;
   for (const auto& m : read_measured<Shape2d>(in)) {
     if (m.times.contains(kConversion)) continue;
-    Choice of[2];
+    Choice of[2] = {Choice(margin), Choice(margin)};
     const Conv conv(m.shape, rung, precision);
     for_each_method(m.shape, conv, true, [&](ConvLayout layout, const ops::ConvChoice& choice, const ConvSite& site) {
       const auto at = m.times.find(row_name(choice, rung));
       const auto row = rates.find(row_name(choice, rung));
       if (at == m.times.end() || row == rates.end()) return;
-      const bool unit = choice.method->unit && choice.rung == CpuRung::Amx;
-      of[static_cast<std::size_t>(layout)].consider(
-          at->first, cost::nanoseconds(choice.method->terms(site), row->second) * (unit ? margin : 1), at->second,
-          unit);
+      of[static_cast<std::size_t>(layout)].consider(at->first,
+                                                    cost::nanoseconds(choice.method->terms(site), row->second),
+                                                    at->second, choice.method->uses_unit(choice.rung));
     });
     for (const Choice& choice : of) regrets.add(m.shape, choice);
   }

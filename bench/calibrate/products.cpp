@@ -148,14 +148,13 @@ Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, st
   const ProductLoops loops(microkernels::kernel_set(rung, precision));
   for (const auto& m : read_measured<Product>(in)) {
     const ProductSite site = m.shape.site();
-    Choice chosen;
+    Choice chosen(margin);
     for (const ProductChoice& choice : loops.choices(site)) {
       const auto at = m.times.find(choice.name);
       const auto row = rates.find(choice.name);
       if (at == m.times.end() || row == rates.end()) continue;
-      const bool unit = choice.method->unit;
-      chosen.consider(at->first, cost::nanoseconds(terms_of(choice, site), row->second) * (unit ? margin : 1),
-                      at->second, unit);
+      chosen.consider(at->first, cost::nanoseconds(terms_of(choice, site), row->second), at->second,
+                      choice.method->unit);
     }
     regrets.add(m.shape, chosen);
   }

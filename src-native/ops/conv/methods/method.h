@@ -76,8 +76,9 @@ struct ConvMethod {
   /// Made by the matrix unit where the loops are those of CpuRung::Amx.
   bool unit = false;
 
+  bool uses_unit(CpuRung rung) const noexcept { return unit && rung == CpuRung::Amx; }
   /// What an expected time is multiplied by to compete with others.
-  double margin(CpuRung rung) const noexcept { return unit && rung == CpuRung::Amx ? cost::kUnitConvMargin : 1; }
+  double margin(CpuRung rung) const noexcept { return uses_unit(rung) ? cost::kUnitConvMargin : 1; }
 };
 
 /// All methods. Each file adds its own by a function `void register_conv_<file>(ConvMethods& methods)`, which CMake
