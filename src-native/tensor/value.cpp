@@ -11,34 +11,29 @@ namespace {
 
 }  // namespace
 
-Value::Value(Sequence s) : v_(std::make_shared<const Sequence>(std::move(s))) {}
-Value::Value(Map m) : v_(std::make_shared<const Map>(std::move(m))) {}
-Value::Value(Sparse s) : v_(std::make_shared<const Sparse>(std::move(s))) {}
+Value::Value(Sequence s) : kind_(Kind::Sequence), other_(std::make_shared<const Sequence>(std::move(s))) {}
+Value::Value(Map m) : kind_(Kind::Map), other_(std::make_shared<const Map>(std::move(m))) {}
+Value::Value(Optional o) : kind_(Kind::Optional), other_(std::make_shared<const Optional>(std::move(o))) {}
+Value::Value(Sparse s) : kind_(Kind::Sparse), other_(std::make_shared<const Sparse>(std::move(s))) {}
+
+template <class T>
+const T& Value::other(Kind kind, const char* wanted) const {
+  if (kind_ != kind) fail_kind(*this, wanted);
+  return *static_cast<const T*>(other_.get());
+}
 
 const Tensor& Value::tensor() const {
-  if (const auto* t = std::get_if<Tensor>(&v_)) return *t;
-  fail_kind(*this, "tensor");
+  if (!is_tensor()) fail_kind(*this, "tensor");
+  return tensor_;
 }
 Tensor& Value::tensor() {
-  if (auto* t = std::get_if<Tensor>(&v_)) return *t;
-  fail_kind(*this, "tensor");
+  if (!is_tensor()) fail_kind(*this, "tensor");
+  return tensor_;
 }
-const Sequence& Value::sequence() const {
-  if (const auto* s = std::get_if<std::shared_ptr<const Sequence>>(&v_)) return **s;
-  fail_kind(*this, "sequence");
-}
-const Map& Value::map() const {
-  if (const auto* m = std::get_if<std::shared_ptr<const Map>>(&v_)) return **m;
-  fail_kind(*this, "map");
-}
-const Optional& Value::optional() const {
-  if (const auto* o = std::get_if<Optional>(&v_)) return *o;
-  fail_kind(*this, "optional");
-}
-const Sparse& Value::sparse() const {
-  if (const auto* s = std::get_if<std::shared_ptr<const Sparse>>(&v_)) return **s;
-  fail_kind(*this, "sparse tensor");
-}
+const Sequence& Value::sequence() const { return other<Sequence>(Kind::Sequence, "sequence"); }
+const Map& Value::map() const { return other<Map>(Kind::Map, "map"); }
+const Optional& Value::optional() const { return other<Optional>(Kind::Optional, "optional"); }
+const Sparse& Value::sparse() const { return other<Sparse>(Kind::Sparse, "sparse tensor"); }
 
 size_t Value::bytes() const {
   size_t total = 0;

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -36,19 +37,19 @@ struct Sparse {
 /// What an edge carries. Copies share.
 class Value {
  public:
-  Value() = default;
-  Value(Tensor t) : v_(std::move(t)) {}
+  Value() : kind_(Kind::Empty) {}  // so that a const one needs no initializer
+  Value(Tensor t) : kind_(Kind::Tensor), tensor_(std::move(t)) {}
   Value(Sequence s);
   Value(Map m);
-  Value(Optional o) : v_(std::move(o)) {}
+  Value(Optional o);
   Value(Sparse s);
 
-  bool empty() const { return std::holds_alternative<std::monostate>(v_); }
-  bool is_tensor() const { return std::holds_alternative<Tensor>(v_); }
-  bool is_sequence() const { return std::holds_alternative<std::shared_ptr<const Sequence>>(v_); }
-  bool is_map() const { return std::holds_alternative<std::shared_ptr<const Map>>(v_); }
-  bool is_optional() const { return std::holds_alternative<Optional>(v_); }
-  bool is_sparse() const { return std::holds_alternative<std::shared_ptr<const Sparse>>(v_); }
+  bool empty() const { return kind_ == Kind::Empty; }
+  bool is_tensor() const { return kind_ == Kind::Tensor; }
+  bool is_sequence() const { return kind_ == Kind::Sequence; }
+  bool is_map() const { return kind_ == Kind::Map; }
+  bool is_optional() const { return kind_ == Kind::Optional; }
+  bool is_sparse() const { return kind_ == Kind::Sparse; }
 
   /// Each throws Internal where the value is of another kind.
   const Tensor& tensor() const;
@@ -63,9 +64,14 @@ class Value {
   std::string to_string() const;  ///< "float32[2,3]", "sequence(3)", ...
 
  private:
-  std::variant<std::monostate, Tensor, std::shared_ptr<const Sequence>, std::shared_ptr<const Map>, Optional,
-               std::shared_ptr<const Sparse>>
-      v_;
+  enum class Kind : std::uint8_t { Empty, Tensor, Sequence, Map, Optional, Sparse };
+  template <class T>
+  const T& other(Kind kind, const char* wanted) const;
+
+  // Not a std::variant: most files of the engine would compile its copies and moves anew.
+  Kind kind_;
+  Tensor tensor_;
+  std::shared_ptr<const void> other_;  ///< the Sequence, Map, Optional or Sparse
 };
 
 }  // namespace infernode::tensor
