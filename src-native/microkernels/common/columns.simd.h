@@ -113,6 +113,13 @@ constexpr std::size_t kKeptParts = 16;  // of as many columns of the kernel what
     return;
   }
   const float* const end = input + s.in_channels * plane;
+  // Strided windows pass over much input: what they see some panels later is fetched from each row.
+  const auto place = [&](std::size_t n) {
+    const std::size_t w = n % s.out_w, h = n / s.out_w % s.out_h, d = n / s.out_w / s.out_h;
+    return (d * s.stride_d * s.in_h + h * s.stride_h) * s.in_w + w * s.stride_w;
+  };
+  const bool fetches = s.stride_w > 1 && n0 + kFetchAhead < s.positions();
+  const std::size_t ahead = fetches ? place(n0 + kFetchAhead) - place(n0) : 0;
   Segment segments[kNr];
   const std::size_t count = find_segments(s, n0, cols, segments);
   for (std::size_t i = 0; i < count; ++i) {
@@ -137,6 +144,8 @@ constexpr std::size_t kKeptParts = 16;  // of as many columns of the kernel what
       const float* row =
           inside ? input + c * plane + (static_cast<std::size_t>(d) * s.in_h + static_cast<std::size_t>(h)) * s.in_w
                  : nullptr;
+      for (std::size_t at = 0; fetches && row && i == 0 && at < kNr * s.stride_w; at += kFetched)
+        __builtin_prefetch(row + w0 + static_cast<std::ptrdiff_t>(ahead + at), 0, 2);
       for (; kw < s.kernel_w && p < k; ++kw, ++p, to += kNr) {
         if (row) {
           copy_part(row, kw < kKeptParts ? parts[kw] : part_of(kw), s.stride_w, segment.length, to, end);

@@ -148,19 +148,39 @@ constexpr std::size_t kFlatOutputs = 4096;
 constexpr std::size_t kFlatTaps = 128;
 constexpr std::size_t kFlatPhases = kFlatFloats / (4 * kLanes);
 
+// The phases of one axis that the kernel's points see: point i sees phase i % count of them, the one of input places
+// that leave of(i % count) when divided by the stride.
+struct Phases {
+  std::size_t stride, dilation, count;
+
+  Phases(std::size_t kernel, std::size_t stride_of, std::size_t dilation_of) noexcept
+      : stride(stride_of), dilation(dilation_of), count(1) {
+    while (count < kernel && of(count) != 0) ++count;
+  }
+  std::size_t of(std::size_t i) const noexcept { return i * dilation % stride; }
+};
+
 struct FlatLayout {
+  Phases phases_h, phases_w;
   std::size_t pitch, rows;   // of one phase
   std::size_t phase_floats;  // with room for what the last vectors read too much
   std::size_t outputs;       // flat outputs of a plane
 
   explicit FlatLayout(const ConvShape& s)
-      : pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w),
+      : phases_h(s.kernel_h, s.stride_h, s.dilation_h),
+        phases_w(s.kernel_w, s.stride_w, s.dilation_w),
+        pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w),
         rows(s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h),
         phase_floats(rows * pitch + 4 * kLanes),
         outputs(s.out_h * pitch) {}
+  std::size_t phases() const { return phases_h.count * phases_w.count; }
+  // Of point (h, w) of the kernel, and of its outputs there.
+  std::size_t phase(std::size_t h, std::size_t w) const {
+    return h % phases_h.count * phases_w.count + w % phases_w.count;
+  }
   bool fits(const ConvShape& s) const {
     return s.kernel_d == 1 && s.in_d == 1 && s.out_d == 1 && s.kernel_h * s.kernel_w <= kFlatTaps &&
-           phase_floats * s.stride_h * s.stride_w <= kFlatFloats && outputs + 4 * kLanes <= kFlatOutputs;
+           phase_floats * phases() <= kFlatFloats && outputs + 4 * kLanes <= kFlatOutputs;
   }
 };
 
@@ -188,12 +208,13 @@ void flat_outputs(const FlatLayout& layout, const float* data, const std::size_t
   for (; at < layout.outputs; at += kLanes) flat_block<1>(data + at, taps, weight, count, bias, flat + at);
 }
 
-// The rows of one phase that have input: how they are copied, the same for every plane.
+// The rows of the phase that the kernel's point (h, w) sees that have input: how they are copied, the same for every
+// plane.
 struct PhaseCopy {
   std::size_t from, from_step, to, length, rows;  // in floats
 };
 
-PhaseCopy phase_copy(const ConvShape& s, const FlatLayout& layout, std::size_t phase_h, std::size_t phase_w) noexcept {
+PhaseCopy phase_copy(const ConvShape& s, const FlatLayout& layout, std::size_t point_h, std::size_t point_w) noexcept {
   // Places [first, end) of one axis whose input, place * stride + phase - pad, exists.
   struct Range {
     std::size_t first, end;
@@ -206,6 +227,7 @@ PhaseCopy phase_copy(const ConvShape& s, const FlatLayout& layout, std::size_t p
     const std::ptrdiff_t end = start >= limit ? first : larger(first, smaller(most, (limit - 1 - start) / step + 1));
     return Range{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
   };
+  const std::size_t phase_h = layout.phases_h.of(point_h), phase_w = layout.phases_w.of(point_w);
   const Range h = range(layout.rows, s.stride_h, phase_h, s.pad_top, s.in_h);
   const Range w = range(layout.pitch, s.stride_w, phase_w, s.pad_left, s.in_w);
   const std::size_t y = h.first * s.stride_h + phase_h, x = w.first * s.stride_w + phase_w;
@@ -213,9 +235,8 @@ PhaseCopy phase_copy(const ConvShape& s, const FlatLayout& layout, std::size_t p
   return {rows ? static_cast<std::size_t>(static_cast<std::ptrdiff_t>(y * s.in_w + x) -
                                           s.pad_top * static_cast<std::ptrdiff_t>(s.in_w) - s.pad_left)
                : 0,
-          s.stride_h * s.in_w,
-          (phase_h * s.stride_w + phase_w) * layout.phase_floats + h.first * layout.pitch + w.first, w.end - w.first,
-          rows};
+          s.stride_h * s.in_w, layout.phase(point_h, point_w) * layout.phase_floats + h.first * layout.pitch + w.first,
+          w.end - w.first, rows};
 }
 
 // Output rows [h0, h0 + s.out_h) of every plane; `s` is the shape cut to them.
@@ -223,15 +244,16 @@ void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h
   const FlatLayout layout(s);
   alignas(64) float data[kFlatFloats];
   alignas(64) float flat[kFlatOutputs];
-  const std::size_t count = s.kernel_h * s.kernel_w, phases = s.stride_h * s.stride_w, in_size = s.in_h * s.in_w;
+  const std::size_t count = s.kernel_h * s.kernel_w, phases = layout.phases(), in_size = s.in_h * s.in_w;
   std::size_t taps[kFlatTaps];
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t h = i / s.kernel_w * s.dilation_h, w = i % s.kernel_w * s.dilation_w;
-    taps[i] = (h % s.stride_h * s.stride_w + w % s.stride_w) * layout.phase_floats + h / s.stride_h * layout.pitch +
-              w / s.stride_w;
+    const std::size_t h = i / s.kernel_w, w = i % s.kernel_w;
+    taps[i] = layout.phase(h, w) * layout.phase_floats + h * s.dilation_h / s.stride_h * layout.pitch +
+              w * s.dilation_w / s.stride_w;
   }
   PhaseCopy copies[kFlatPhases];
-  for (std::size_t i = 0; i < phases; ++i) copies[i] = phase_copy(s, layout, i / s.stride_w, i % s.stride_w);
+  for (std::size_t i = 0; i < phases; ++i)
+    copies[i] = phase_copy(s, layout, i / layout.phases_w.count, i % layout.phases_w.count);
   const DepthwiseRows rows = depthwise_rows_of(s);
   // Padding is the same for every plane: zeroed once, and the copies below leave it alone.
   fill_zero(data, phases * layout.phase_floats);
