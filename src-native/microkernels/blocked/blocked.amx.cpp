@@ -47,7 +47,7 @@ inline constexpr std::size_t kWeightBytes = kPieces == 1 ? 0 : kMostSteps<kPiece
 // Images, split weights and where steps read. The vector loops need no more.
 template <int kPieces>
 inline constexpr std::size_t kScratchFloats = (2 * (kImageBytes + kWeightBytes<kPieces>)+kMostSteps<kPieces> *
-                                               sizeof(std::size_t)) /
+                                               sizeof(StepPlaces)) /
                                               sizeof(float);
 
 // The part of an output that one call computes.
@@ -64,7 +64,7 @@ class Product {
         weight_(const_cast<float*>(args.packed_weight)),
         images_(reinterpret_cast<std::uint8_t*>(scratch)),
         weights_(images_ + 2 * kImageBytes),
-        offsets_(reinterpret_cast<std::size_t*>(weights_ + 2 * kWeightBytes<kPieces>)),
+        places_(reinterpret_cast<StepPlaces*>(weights_ + 2 * kWeightBytes<kPieces>)),
         plane_(args.shape.positions() * kChannelBlock) {
     const std::size_t rows = range.row_end - range.row_begin;
     band_ = smaller(plan.band, rows);
@@ -152,10 +152,22 @@ class Product {
     return {args_.shape, weight_, part.panel, part.step, steps_of(part), weights_ + (odd ? kWeightBytes<kPieces> : 0)};
   }
 
-  // Counts a band's tiles and how much of the next image is made at a time.
+  // Counts a band's tiles, the kernel's points of which it sees input, and how much of the next image is made at a
+  // time.
   void enter_band(const Part& part) noexcept {
     const std::size_t rows = part.row_end - part.row_begin;
     piece_bytes_ = plan_.piece_bytes(rows);
+    line_step_ = SeenLines(plan_.s, rows).step;
+    seen_rows_ = {0, plan_.s.kernel_h};
+    seen_columns_ = {0, plan_.steps.columns};
+    if (!plan_.flat) {
+      const ConvShape& s = plan_.s;
+      seen_rows_ = reach_of(part.row_begin, part.row_end, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
+      const std::size_t column = part.strip * plan_.strip;
+      if (!plan_.planar)
+        seen_columns_ = reach_of(column, smaller(column + plan_.strip, plan_.width), s.stride_w, s.kernel_w,
+                                 s.dilation_w, s.pad_left, s.in_w);
+    }
     if (plan_.runs) {
       tiles_ = divide_up((rows - 1) * plan_.pitch + plan_.width, kTileRows);
     } else {
@@ -164,27 +176,40 @@ class Product {
       tiles_ = (rows - 1) * plan_.column_tiles + divide_up(last, plan_.tile_rows);
     }
     const std::size_t panels = range_.panel_end - range_.panel_begin;
-    units_ =
-        divide_up(next_.left(), panels * divide_up(tiles_, kMostTiles) * plan_.steps.count * kCallsBeside<kPieces>);
+    units_ = divide_up(next_.left(), panels * divide_up(tiles_, kMostTiles) * seen_steps() * kCallsBeside<kPieces>);
+  }
+  // Of a band, or one where it sees nothing.
+  std::size_t seen_steps() const noexcept {
+    const std::size_t points = (seen_rows_.end - seen_rows_.first) * (seen_columns_.end - seen_columns_.first);
+    return larger(points * (plan_.steps.count / plan_.steps.points), std::size_t{1});
+  }
+  // Where the steps of a part read that see input; how many they are.
+  std::size_t place_steps(const Part& part, std::size_t blocks) noexcept {
+    const Steps& all = plan_.steps;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < steps_of(part); ++i) {
+      const std::size_t point = (part.step + i) % all.points, pair = (part.step + i) / all.points;
+      const std::size_t row = point / all.columns, column = point % all.columns;
+      if (row < seen_rows_.first || row >= seen_rows_.end || column < seen_columns_.first ||
+          column >= seen_columns_.end)
+        continue;
+      const std::size_t place = row * line_step_ * plan_.pitch + column * all.width;
+      places_[count++] = {pair * kPieces * piece_bytes_ + place * all.place_bytes, i * blocks * kPieces * kTileBytes};
+    }
+    return count;
   }
 
   void multiply_part(const Part& part, const Part* following, const std::uint8_t* image,
                      const std::uint8_t* b) noexcept {
-    const std::size_t blocks = blocks_of(part), group = blocks == 2 ? 2 : kMostTiles, steps = steps_of(part);
+    const std::size_t blocks = blocks_of(part), group = blocks == 2 ? 2 : kMostTiles;
     Operands o{};
     o.piece_bytes = piece_bytes_;
     o.row_bytes = plan_.row_bytes;
-    o.offsets = offsets_;
-    o.steps = steps;
+    o.places = places_;
+    o.steps = place_steps(part, blocks);
     o.b = b;
-    for (std::size_t i = 0; i < steps; ++i) {
-      const Steps& all = plan_.steps;
-      const std::size_t point = (part.step + i) % all.points, pair = (part.step + i) / all.points;
-      const std::size_t place =
-          point / all.columns * plan_.s.dilation_h * plan_.pitch + point % all.columns * all.width;
-      offsets_[i] = pair * kPieces * o.piece_bytes + place * all.place_bytes;
-    }
-    const std::size_t groups = divide_up(tiles_, group), calls = steps * kCallsBeside<kPieces>;
+    const std::size_t groups = divide_up(tiles_, group),
+                      calls = larger(o.steps, std::size_t{1}) * kCallsBeside<kPieces>;
     const std::size_t words = divide_up(coming_.left(), groups * calls);
     const std::size_t rows = divide_up(group * plan_.tile_rows, calls);
     // Weights that come next are fetched.
@@ -337,11 +362,13 @@ class Product {
   ClampBounds bounds_;
   float* weight_;
   std::uint8_t *images_, *weights_;
-  std::size_t* offsets_;
+  StepPlaces* places_;
   std::size_t plane_;  // floats of a block of the output
   std::size_t band_ = 1, chunk_ = 1;
   // Of the band.
   std::size_t tiles_ = 0, piece_bytes_ = 0, units_ = 0;
+  std::size_t line_step_ = 1;                   // of its image, between rows of the kernel
+  Reach seen_rows_{0, 0}, seen_columns_{0, 0};  // of the kernel
   ImageSplit<kPieces> next_;
   WeightSplit<kPieces> coming_;
   // What is finished.

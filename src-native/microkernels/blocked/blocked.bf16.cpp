@@ -1,3 +1,4 @@
+#include "microkernels/blocked/detail/kernel_points.h"
 #include "microkernels/blocked/detail/pairs.h"
 #include "microkernels/common/bf16_pairs.h"
 #include "microkernels/common/register_tile.simd.h"
@@ -42,7 +43,7 @@ std::size_t place_words(const ConvShape& s) noexcept { return channel_blocks(s.i
 
 bool fits(const ConvShape& s) noexcept {
   return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.positions() > 0 &&
-         (is_flat(s) ? 1 : seen_rows(s, 1) * seen_columns(s)) * place_words(s) <= kScratchWords;
+         (is_flat(s) ? 1 : SeenLines(s, 1).count * seen_columns(s)) * place_words(s) <= kScratchWords;
 }
 
 std::size_t row_length(const ConvShape& s) noexcept {
@@ -175,8 +176,8 @@ bool is_in_place(const BlockedConvArgs& args) noexcept {
          seen_rows(s, s.out_h) <= s.in_h;
 }
 
-// Input rows [h0, h0 + rows) as the kernel sees them, zero where there is no input, block after block.
-void take_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::uint32_t* out) noexcept {
+// Lines of input from row h0 on as the kernel sees them, zero where there is no input, block after block.
+void take_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, const SeenLines& lines, std::uint32_t* out) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t pitch = seen_columns(s), plane = s.in_h * s.in_w;
   const std::size_t words = args.planar ? pairs_of(s.in_channels) : kBlockWords;
@@ -184,8 +185,8 @@ void take_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows,
   const std::size_t skipped = s.pad_left < 0 ? static_cast<std::size_t>(-s.pad_left) : 0;
   const std::size_t count = s.in_w > skipped ? smaller(s.in_w - skipped, pitch - left) : 0;
   for (std::size_t c0 = 0; c0 < s.in_channels; c0 += args.planar ? s.in_channels : kChannelBlock) {
-    for (std::size_t r = 0; r < rows; ++r, out += pitch * words) {
-      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(r);
+    for (std::size_t line = 0; line < lines.count; ++line, out += pitch * words) {
+      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(lines.row(line));
       if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h) || count == 0) {
         fill_zero(out, pitch * words);
         continue;
@@ -206,13 +207,14 @@ void take_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows,
 // ---- Products ----
 
 // Some positions of a row by a panel of channels. The input is read in runs: for each block of channels and each row
-// and column of the kernel, `length` consecutive words from the position's place on.
+// and column of the kernel, `length` consecutive words from the position's place on. Rows and columns of which no
+// position sees any input are left out.
 struct Tile {
-  const std::uint32_t* x;
-  std::size_t step;  // words between positions
+  const std::uint32_t* x;  // of the first row and column
+  std::size_t step;        // words between positions
   std::size_t blocks, block_step;
   std::size_t rows, row_step, columns, column_step;  // of the kernel
-  std::size_t length, last_length;                   // of the last block
+  KernelBlock block, last;                           // each block but the last, the last
   const std::uint32_t* weight;
   const float* bias;  // of the panel's channels, or null
   // The first position's first channel, in its block: of float32 or of bfloat16. No residual: both are null.
@@ -240,8 +242,11 @@ void blocked_tile(const Tile& t) noexcept {
   const std::size_t step = t.step;
   Ahead ahead = t.ahead;
   for (std::size_t b = 0; b < t.blocks; ++b, from += t.block_step) {
-    const std::size_t length = b + 1 == t.blocks ? t.last_length : t.length;
-    for (std::size_t h = 0; h < t.rows; ++h) {
+    const KernelBlock& block = b + 1 == t.blocks ? t.last : t.block;
+    const std::size_t length = block.length;
+    const std::uint32_t* const next = w + block.weights;
+    w += block.lead;
+    for (std::size_t h = 0; h < t.rows; ++h, w += block.row_gap) {
       for (std::size_t c = 0; c < t.columns; ++c) {
         const std::uint32_t* x = from + h * t.row_step + c * t.column_step;
         INFERNODE_UNROLL_4
@@ -259,6 +264,7 @@ void blocked_tile(const Tile& t) noexcept {
         }
       }
     }
+    w = next;
   }
   const VecF low = set(t.low), high = set(t.high);
   INFERNODE_UNROLL
@@ -292,10 +298,19 @@ constexpr BlockedTiles make_tiles() {
 }
 constexpr BlockedTiles kBlockedTiles = make_tiles();
 
+// Has the tile write from the output's number `at` on.
+void write_from(const BlockedConvArgs& args, std::size_t at, Tile& t) noexcept {
+  t.y = args.output_bf16 ? nullptr : args.output + at;
+  t.y_bf16 = args.output_bf16 ? args.output_bf16 + at : nullptr;
+  t.residual = args.residual ? args.residual + at : nullptr;
+  t.residual_bf16 = args.residual_bf16 ? args.residual_bf16 + at : nullptr;
+}
+
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
   const bool flat = is_flat(s), joined = s.dilation_w == 1 && (args.planar || s.in_channels % kChannelBlock == 0),
              in_place = is_in_place(args);
+  const bool parted = !in_place && s.dilation_w > 1 && s.kernel_w > 1, shortened = !in_place && s.kernel_h > 1;
   const std::size_t words = args.planar ? pairs_of(s.in_channels) : kBlockWords;  // of a place in a block
   const std::size_t blocks = args.planar ? 1 : channel_blocks(s.in_channels);
   const std::size_t rest = args.planar ? 0 : s.in_channels % kChannelBlock;
@@ -308,12 +323,9 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   Tile t{};
   t.step = s.stride_w * words;
   t.blocks = blocks;
-  t.rows = s.kernel_h;
-  t.columns = joined ? 1 : s.kernel_w;
   t.column_step = s.dilation_w * words;
-  t.row_step = s.dilation_h * pitch * words;
-  t.length = joined ? s.kernel_w * words : words;
-  t.last_length = rest == 0 ? t.length : pairs_of(rest);
+  t.block.length = joined ? s.kernel_w * words : words;
+  t.last.length = rest == 0 ? t.block.length : pairs_of(rest);
   t.plane = positions * kChannelBlock;
   t.clamps = args.activation.kind == Activation::kRelu || args.activation.kind == Activation::kClip;
   t.low = bounds.low;
@@ -321,11 +333,13 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
 
   // Rows of output whose input fits scratch.
-  const std::size_t most = kScratchWords / ((flat ? width : pitch) * blocks * words), kernel = seen_rows(s, 1);
-  const std::size_t band = flat ? larger(most, std::size_t{1}) : most < kernel ? 1 : (most - kernel) / s.stride_h + 1;
+  const std::size_t most = kScratchWords / ((flat ? width : pitch) * blocks * words);
+  const std::size_t band = flat ? larger(most, std::size_t{1}) : rows_that_see(s, most);
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
     const std::size_t r1 = smaller(range.row_end, r0 + band);
+    const SeenLines lines(s, r1 - r0);
     const std::uint32_t* base = rounded;
+    t.row_step = (in_place ? s.dilation_h : lines.step) * pitch * words;
     if (in_place) {
       t.block_step = s.in_h * s.in_w * words;
       base = reinterpret_cast<const std::uint32_t*>(args.input_bf16) + r0 * (flat ? width : s.stride_h * pitch) * words;
@@ -340,9 +354,8 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
                       smaller(kChannelBlock, s.in_channels - b * kChannelBlock), rounded + b * t.block_step);
       }
     } else {
-      const std::size_t rows = seen_rows(s, r1 - r0);
-      t.block_step = rows * pitch * words;
-      take_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows, rounded);
+      t.block_step = lines.count * pitch * words;
+      take_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, lines, rounded);
     }
     for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
       const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
@@ -350,19 +363,21 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
       t.bias = args.bias ? args.bias + n0 : nullptr;
       const std::uint32_t* const next = panel + 1 < range.panel_end ? t.weight + cols * depth : nullptr;
       const std::size_t tiles = (r1 - r0) * divide_up(width, kMr);
-      for (std::size_t r = r0; r < r1; ++r) {
+      const Panel of{cols, s.kernel_h, joined ? 1 : s.kernel_w};
+      Reach rows{0, s.kernel_h};
+      for (std::size_t r = r0, tile = 0; r < r1; ++r) {
         const std::size_t count = smaller(width, positions - r * width), pieces = divide_up(count, kMr);
         const std::uint32_t* const row = base + (r - r0) * (flat ? width : s.stride_h * pitch) * words;
-        for (std::size_t i = 0; i < pieces; ++i) {
-          const std::size_t w0 = i * count / pieces, w1 = (i + 1) * count / pieces;
+        if (shortened) rows = reach(r, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
+        for (std::size_t w0 = 0, i = 1; w0 < count; ++i, ++tile) {
+          const Piece piece = parted ? piece_of_row(s, w0, count, divide_up(count, pieces))
+                                     : Piece{w0, i * count / pieces, {0, of.columns}};
           const std::size_t at = n0 / kChannelBlock * t.plane + (r * width + w0) * kChannelBlock;
-          t.x = row + w0 * t.step;
-          t.ahead = ahead_of(next, t.weight, depth, cols, (r - r0) * pieces + i, tiles);
-          t.y = args.output_bf16 ? nullptr : args.output + at;
-          t.y_bf16 = args.output_bf16 ? args.output_bf16 + at : nullptr;
-          t.residual = args.residual ? args.residual + at : nullptr;
-          t.residual_bf16 = args.residual_bf16 ? args.residual_bf16 + at : nullptr;
-          kBlockedTiles.sum[w1 - w0 - 1][cols / kLanes - 1](t);
+          take_points(of, rows, piece.columns, row + w0 * t.step, t);
+          t.ahead = ahead_of(next, t.weight, depth, cols, smaller(tile, tiles - 1), tiles);
+          write_from(args, at, t);
+          kBlockedTiles.sum[piece.end - w0 - 1][cols / kLanes - 1](t);
+          w0 = piece.end;
         }
       }
     }

@@ -1,6 +1,7 @@
 #include "microkernels/blocked/blocked.h"
 
 #include "microkernels/blocked/detail/depthwise.simd.h"
+#include "microkernels/blocked/detail/kernel_points.h"
 #include "microkernels/common/activate.simd.h"
 #include "microkernels/common/columns.simd.h"
 #include "microkernels/common/register_tile.simd.h"
@@ -51,14 +52,14 @@ std::size_t row_length(const ConvShape& s) noexcept {
 
 // Columns of the output that are worked on at a time: all of them where scratch holds the rows of input they need.
 std::size_t strip_width(const ConvShape& s) noexcept {
-  const std::size_t most = kScratchFloats / (seen_rows(s, 1) * input_floats(s)), kernel = seen_columns(s, 1);
+  const std::size_t most = kScratchFloats / (SeenLines(s, 1).count * input_floats(s)), kernel = seen_columns(s, 1);
   if (is_inside(s) || seen_width(s) <= most) return s.out_w;
   return divide_up(s.out_w, divide_up(s.out_w, (most - kernel) / s.stride_w + 1));
 }
 
 bool fits(const ConvShape& s) noexcept {
   return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 &&
-         seen_rows(s, 1) * seen_columns(s, 1) * input_floats(s) <= kScratchFloats;
+         SeenLines(s, 1).count * seen_columns(s, 1) * input_floats(s) <= kScratchFloats;
 }
 
 BlockedGrid grid(const ConvShape& s) noexcept {
@@ -99,8 +100,7 @@ struct Tile {
   std::size_t step;                                  // floats between positions
   std::size_t blocks, block_step, group;             // blocks are summed up in groups, and these then
   std::size_t rows, row_step, columns, column_step;  // of the kernel
-  std::size_t lead, row_gap, points;                 // runs of weights: before the first, after each row, in a block
-  std::size_t length, last_length;                   // of the last block
+  KernelBlock block, last;                           // each block but the last, the last
   const float* weight;
   const float* bias;      // of the panel's channels, or null
   const float* residual;  // like y, or null
@@ -132,13 +132,13 @@ void blocked_tile(const Tile& t) noexcept {
       for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
     }
     for (; b < end; ++b, from += t.block_step) {
-      const std::size_t length = b + 1 == t.blocks ? t.last_length : t.length;
+      const KernelBlock& block = b + 1 == t.blocks ? t.last : t.block;
+      const std::size_t length = block.length;
       for (std::size_t i = 0; i < t.ahead_lines; ++i, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
       for (std::size_t r = 0; t.ahead_rows && r < kRows; ++r) __builtin_prefetch(from + (kRows + r) * step, 0, 3);
-      const std::size_t run = length * kVectors * kLanes;
-      const float* const next = w + t.points * run;
-      w += t.lead * run;
-      for (std::size_t h = 0; h < t.rows; ++h, w += t.row_gap * run) {
+      const float* const next = w + block.weights;
+      w += block.lead;
+      for (std::size_t h = 0; h < t.rows; ++h, w += block.row_gap) {
         for (std::size_t c = 0; c < t.columns; ++c) {
           const float* x = from + h * t.row_step + c * t.column_step;
           for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * kLanes) {
@@ -212,16 +212,16 @@ constexpr BlockedTiles make_tiles() {
 }
 constexpr BlockedTiles kBlockedTiles = make_tiles();
 
-// Input rows [h0, h0 + rows), of each `pitch` places from w0 on, zero where there is no input: blocks of `channels`
+// Lines of input from row h0 on, of each `pitch` places from w0 on, zero where there is no input: blocks of `channels`
 // floats a place.
-void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, std::size_t rows, std::ptrdiff_t w0, std::size_t pitch,
-              std::size_t blocks, std::size_t channels, float* out) noexcept {
+void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, const SeenLines& lines, std::ptrdiff_t w0,
+              std::size_t pitch, std::size_t blocks, std::size_t channels, float* out) noexcept {
   const ConvShape& s = args.shape;
   const auto floats = static_cast<std::ptrdiff_t>(channels);
   for (std::size_t b = 0; b < blocks; ++b) {
     const float* plane = args.input + b * s.in_h * s.in_w * channels;
-    for (std::size_t r = 0; r < rows; ++r, out += pitch * channels) {
-      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(r);
+    for (std::size_t line = 0; line < lines.count; ++line, out += pitch * channels) {
+      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(lines.row(line));
       if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
         fill_zero(out, pitch * channels);
       } else {
@@ -250,68 +250,70 @@ void gather_positions(const BlockedConvArgs& args, std::size_t begin, std::size_
   }
 }
 
-// Positions [begin, end) of a row, and the columns of the kernel that see input there.
-struct Piece {
-  std::size_t begin, end;
-  Reach columns;
-};
-
-// The piece from `begin` on of a row that ends at `row_end`, of at most `most` positions. Dilated kernels see borders
-// by fewer columns: positions that see the same of them are parted from others, unless they are too few for a tile.
-Piece piece_of_row(const ConvShape& s, std::size_t begin, std::size_t row_end, std::size_t most) noexcept {
-  constexpr std::size_t kFewest = 4;
-  const std::size_t end = smaller(begin + most, row_end);
-  if (s.dilation_w == 1 || s.kernel_w == 1) return {begin, end, {0, s.kernel_w}};
-  const auto reach_at = [&](std::size_t w) {
-    return reach(w, s.stride_w, s.kernel_w, s.dilation_w, s.pad_left, s.in_w);
-  };
-  const Reach seen = reach_at(begin);
-  // Where the tap before the first comes to see input, or the last one no longer does.
-  const auto sees_from = [&](std::size_t tap, std::ptrdiff_t place) {
-    const auto stride = static_cast<std::ptrdiff_t>(s.stride_w);
-    return (place + s.pad_left - static_cast<std::ptrdiff_t>(tap * s.dilation_w) + stride - 1) / stride;
-  };
-  auto change = static_cast<std::ptrdiff_t>(row_end);
-  if (seen.first > 0) change = smaller(change, sees_from(seen.first - 1, 0));
-  if (seen.end > seen.first) change = smaller(change, sees_from(seen.end - 1, static_cast<std::ptrdiff_t>(s.in_w)));
-  const auto same = static_cast<std::size_t>(change);
-  if (same >= end) return {begin, end, seen};
-  if (same >= begin + kFewest) return {begin, begin + tile_rows(same - begin, most), seen};
-  Reach all = seen;
-  for (std::size_t w = begin + 1; w < end; ++w) {
-    const Reach at = reach_at(w);
-    all = {smaller(all.first, at.first), larger(all.end, at.end)};
-  }
-  return {begin, end, all};
+// The tile computes `count` positions and moves on to those that follow.
+void compute_tile(const Panel& panel, std::size_t count, Tile& t) noexcept {
+  (panel.narrow ? kBlockedTiles.narrow[count - 1] : kBlockedTiles.sum[count - 1][panel.cols / kLanes - 1])(t);
+  t.x += count * t.step;
+  t.y += count * kChannelBlock;
+  if (t.residual) t.residual += count * kChannelBlock;
+  t.ahead += t.ahead_lines * t.blocks * kLine;
 }
 
-// Positions [begin, end) of an output row by a panel of `cols` channels; the first sees the input from `x` on.
-struct PanelRow {
-  const float* x;
-  std::size_t row, begin, end, cols;
-  bool joined;  // columns of the kernel are one run
-  bool narrow;
+// Positions [begin, end) of an output row, from t.x to t.y.
+void conv_row(const Panel& panel, std::size_t begin, std::size_t end, Tile& t) noexcept {
+  const std::size_t most = tile_rows(end - begin, panel.narrow ? kNarrowMr : kMr);
+  for (; begin < end; begin += most) compute_tile(panel, smaller(most, end - begin), t);
+}
+
+// The same of a dilated kernel whose columns see padding; the first position sees the input from `x` on.
+void conv_dilated_row(const ConvShape& s, const Panel& panel, const Reach& rows, std::size_t begin, std::size_t end,
+                      const float* x, Tile& t) noexcept {
+  const std::size_t most = tile_rows(end - begin, panel.narrow ? kNarrowMr : kMr);
+  while (begin < end) {
+    const Piece piece = piece_of_row(s, begin, end, most);
+    take_points(panel, rows, piece.columns, x, t);
+    compute_tile(panel, piece.end - begin, t);
+    x += (piece.end - begin) * t.step;
+    begin = piece.end;
+  }
+}
+
+// Rows [r0, r1) of the grid and columns [c0, c1) of them, whose input lies from `base` on.
+struct Band {
+  const float* base;
+  std::size_t row_floats;  // of the input, from a row to the next
+  std::size_t r0, r1, c0, c1;
+  std::size_t width;  // of rows of the grid
+  bool shortened;     // some rows see only some rows of the kernel,
+  bool parted;        // some positions only some columns
 };
 
-// `t` holds what all tiles of the row share; it writes from t.y on.
-void conv_row(const ConvShape& s, Tile t, const PanelRow& row) noexcept {
-  const Reach rows = reach(row.row, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
-  const std::size_t columns = row.joined ? 1 : s.kernel_w,
-                    most = tile_rows(row.end - row.begin, row.narrow ? kNarrowMr : kMr);
-  const float* const x = row.x + rows.first * t.row_step;
-  t.rows = rows.end - rows.first;
-  for (std::size_t begin = row.begin; begin < row.end;) {
-    const Piece piece = piece_of_row(s, begin, row.end, most);
-    const std::size_t first = row.joined ? 0 : piece.columns.first, count = piece.end - begin;
-    t.columns = row.joined ? 1 : piece.columns.end - first;
-    t.lead = rows.first * columns + first;
-    t.row_gap = columns - t.columns;
-    t.x = x + (begin - row.begin) * t.step + first * t.column_step;
-    (row.narrow ? kBlockedTiles.narrow[count - 1] : kBlockedTiles.sum[count - 1][row.cols / kLanes - 1])(t);
-    t.y += count * kChannelBlock;
-    if (t.residual) t.residual += count * kChannelBlock;
-    t.ahead += t.ahead_lines * t.blocks * kLine;
-    begin = piece.end;
+// All of a band by a panel, whose first place in the output is `block`; its weights from t.weight on.
+void conv_panel(const BlockedConvArgs& args, const Band& band, const Panel& panel, std::size_t block,
+                Tile& t) noexcept {
+  const ConvShape& s = args.shape;
+  const float* ahead = t.ahead;
+  const float* row = band.base;
+  Reach seen{0, s.kernel_h};
+  take_points(panel, seen, {0, panel.columns}, row, t);
+  for (std::size_t r = band.r0; r < band.r1; ++r, row += band.row_floats) {
+    const std::size_t first = r * band.width, end = smaller(band.c1, s.positions() - first);
+    const std::size_t at = block + (first + band.c0) * kChannelBlock;
+    t.y = args.output + at;
+    t.residual = args.residual ? args.residual + at : nullptr;
+    t.ahead = ahead;
+    if (band.shortened) seen = reach(r, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
+    if (band.parted) {
+      conv_dilated_row(s, panel, seen, band.c0, end, row, t);
+    } else {
+      if (band.shortened) {
+        take_points(panel, seen, {0, panel.columns}, row, t);
+      } else {
+        t.x = row;
+      }
+      conv_row(panel, band.c0, end, t);
+    }
+    ahead += t.ahead_lines * t.blocks * kLine * divide_up(band.width, kMr);
   }
 }
 
@@ -327,10 +329,9 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   Tile t{};
   t.step = flat ? channels : s.stride_w * channels;
   t.blocks = args.planar ? s.in_channels : channel_blocks(s.in_channels);
-  t.points = joined ? s.kernel_h : s.kernel_points();
   t.column_step = s.dilation_w * channels;
-  t.length = joined ? s.kernel_w * channels : channels;
-  t.last_length = whole ? t.length : s.in_channels % kChannelBlock;
+  t.block.length = joined ? s.kernel_w * channels : channels;
+  t.last.length = whole ? t.block.length : s.in_channels % kChannelBlock;
   t.group = larger(kGemmBlockK / (channels * s.kernel_points()), std::size_t{1});
   t.plane = positions * kChannelBlock;
   t.low = bounds.low;
@@ -342,46 +343,48 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   std::size_t band = larger(kGroupFloats / (input_floats(s) * width), std::size_t{1});
   if (!flat) {
     const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / seen_floats, kernel = seen_rows(s, 1);
-    band = seen < kernel ? 1 : (seen - kernel) / s.stride_h + 1;
+    band = copies ? rows_that_see(s, seen) : seen < kernel ? 1 : (seen - kernel) / s.stride_h + 1;
   }
   for (std::size_t c0 = 0; c0 < width; c0 += strip) {
     const std::size_t c1 = smaller(c0 + strip, width), pitch = copies ? seen_columns(s, c1 - c0) : s.in_w;
-    t.row_step = s.dilation_h * pitch * channels;
     for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
-      const std::size_t r1 = smaller(range.row_end, r0 + band), rows = seen_rows(s, r1 - r0);
+      const std::size_t r1 = smaller(range.row_end, r0 + band);
+      const SeenLines lines(s, r1 - r0);
       const float* base = args.input;
-      t.block_step = (copies ? rows : s.in_h) * pitch * channels;
+      t.row_step = (copies ? lines.step : s.dilation_h) * pitch * channels;
+      t.block_step = (copies ? lines.count : s.in_h) * pitch * channels;
       if (flat && copies) {
         const std::size_t end = smaller(r1 * width, positions);
         t.block_step = (end - r0 * width) * channels;
         gather_positions(args, r0 * width, end, t.blocks, channels, scratch);
         base = scratch;
       } else if (copies) {
-        pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, rows,
+        pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, lines,
                  static_cast<std::ptrdiff_t>(c0 * s.stride_w) - s.pad_left, pitch, t.blocks, channels, scratch);
         base = scratch;
       } else {
         base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
       }
+      const Band part{base,
+                      (flat ? width : s.stride_h * pitch) * channels,
+                      r0,
+                      r1,
+                      c0,
+                      c1,
+                      width,
+                      copies && s.kernel_h > 1,
+                      copies && s.dilation_w > 1 && s.kernel_w > 1};
       for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
         const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
         t.weight = args.packed_weight + n0 * depth;
         t.bias = args.bias ? args.bias + n0 : nullptr;
-        const bool narrow = cols == kLanes && t.step == kChannelBlock;
-        const std::size_t block = n0 / kChannelBlock * t.plane + n0 % kChannelBlock;
+        const Panel of{cols, s.kernel_h, joined ? 1 : s.kernel_w, cols == kLanes && t.step == kChannelBlock};
         // The next panel's weights, evenly over this one's tiles.
-        const std::size_t lines = panel + 1 < range.panel_end ? divide_up(cols * depth, kLine) : 0;
+        const std::size_t coming = panel + 1 < range.panel_end ? divide_up(cols * depth, kLine) : 0;
         t.ahead = t.weight + cols * depth;
-        t.ahead_lines = divide_up(lines, (r1 - r0) * divide_up(width, kMr) * t.blocks);
+        t.ahead_lines = divide_up(coming, (r1 - r0) * divide_up(width, kMr) * t.blocks);
         t.ahead_rows = panel == range.panel_begin && flat && !copies;
-        for (std::size_t r = r0; r < r1; ++r) {
-          const std::size_t first = r * width + c0;
-          const float* row = base + (flat ? (r - r0) * width : (r - r0) * s.stride_h * pitch) * channels;
-          t.y = args.output + block + first * kChannelBlock;
-          t.residual = args.residual ? args.residual + block + first * kChannelBlock : nullptr;
-          conv_row(s, t, {row, flat ? 0 : r, c0, smaller(c1, positions - r * width), cols, joined, narrow});
-          t.ahead += t.ahead_lines * t.blocks * kLine * divide_up(width, kMr);
-        }
+        conv_panel(args, part, of, n0 / kChannelBlock * t.plane + n0 % kChannelBlock, t);
       }
     }
   }

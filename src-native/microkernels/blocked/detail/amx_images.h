@@ -26,7 +26,8 @@ class ImageSplit {
         piece_bytes_(plan.piece_bytes(end - begin)),
         planar_(plan.planar),
         flat_(plan.flat),
-        lines_(plan.flat ? 1 : plan.seen_rows(end - begin)),
+        seen_(plan.s, end - begin),
+        lines_(plan.flat ? 1 : seen_.count),
         length_(plan.flat ? plan.position(end) - plan.position(begin) : plan.pitch),
         left_(plan.pairs * lines_ * length_),
         first_(static_cast<std::ptrdiff_t>(plan.flat ? plan.position(begin) : begin * plan.s.stride_h) -
@@ -46,7 +47,7 @@ class ImageSplit {
       if (flat_) {
         split_positions(static_cast<std::size_t>(first_) + column_, n, to);
       } else {
-        split_columns(first_ + static_cast<std::ptrdiff_t>(line_), n, to);
+        split_columns(first_ + static_cast<std::ptrdiff_t>(seen_.row(line_)), n, to);
       }
       count -= n;
       if ((column_ += n) < length_) continue;
@@ -210,6 +211,7 @@ class ImageSplit {
   bool planar_ = false;
   std::size_t even_ = 0, odd_ = 0;  // where the pair's blocks begin
   bool flat_ = false;
+  SeenLines seen_{ConvShape(), 1};
   std::size_t lines_ = 0, length_ = 0, left_ = 0;
   std::ptrdiff_t first_ = 0, first_column_ = 0;  // position, or row and column of the input
   std::size_t pair_ = 0, line_ = 0, column_ = 0;

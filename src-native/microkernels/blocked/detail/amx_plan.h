@@ -3,6 +3,7 @@
 // Included by blocked.amx.cpp only: how rows, columns and steps are cut.
 
 #include "microkernels/blocked/blocked.h"
+#include "microkernels/blocked/detail/kernel_points.h"
 #include "microkernels/common/amx_tiles.h"
 
 namespace infernode::microkernels {
@@ -82,14 +83,11 @@ struct Plan {
     pitch = flat ? width : planar ? before + steps.columns * steps.width : before + (s.kernel_w - 1) * s.dilation_w + 1;
   }
 
-  std::size_t seen_rows(std::size_t out_rows) const noexcept {
-    return (out_rows - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h + 1;
-  }
   // Of an image of so many rows of the grid, with what tiles read behind it that are not full. Pieces and pairs of
   // blocks that are read together lie in different sets of the cache.
   std::size_t piece_bytes(std::size_t count) const noexcept {
     constexpr std::size_t kSets = 64, kShift = 17;
-    const std::size_t places = flat ? count * width : seen_rows(count) * pitch;
+    const std::size_t places = flat ? count * width : SeenLines(s, count).count * pitch;
     std::size_t lines = divide_up(places * steps.place_bytes + kTileRows * row_bytes + kPlaceBytes, kPlaceBytes) | 1;
     if (lines > 2 * kSets) lines += (kSets + kShift - lines % kSets) % kSets;
     return lines * kPlaceBytes;

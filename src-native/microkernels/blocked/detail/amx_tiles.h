@@ -14,10 +14,15 @@ constexpr std::size_t kMostTiles = 4;                // of positions in a group
 #define INFERNODE_LOAD_A(to, i, piece) _tile_loadd(to, a[i] + at + (piece)*piece_bytes, row_bytes)
 #define INFERNODE_LOAD_B(to, i, piece) _tile_loadd(to, b + ((i)*kPieces + (piece)) * kTileBytes, 64)
 
+// Bytes from a tile of positions to what a step reads, and from the first of its weights to the step's.
+struct StepPlaces {
+  std::size_t a, b;
+};
+
 struct Operands {
   const std::uint8_t* a[kMostTiles];  // tiles of positions
   std::size_t piece_bytes, row_bytes;
-  const std::size_t* offsets;  // from there to what each step reads
+  const StepPlaces* places;
   std::size_t steps;
   const std::uint8_t* b;
 };
@@ -25,7 +30,7 @@ struct Operands {
 // Two blocks of channels by one or two tiles of positions. The order of what is summed is the same for all shapes.
 template <int kPieces, int kTiles, typename Beside>
 INFERNODE_SIMD void multiply_two_blocks(const Operands& o, float* sums, const Beside& beside) noexcept {
-  const std::uint8_t* const(&a)[kMostTiles] = o.a, *b = o.b;
+  const std::uint8_t* const(&a)[kMostTiles] = o.a;
   const std::size_t piece_bytes = o.piece_bytes, row_bytes = o.row_bytes;
 #define INFERNODE_LOAD_ROWS(piece) \
   INFERNODE_LOAD_A(4, 0, piece);   \
@@ -47,8 +52,9 @@ INFERNODE_SIMD void multiply_two_blocks(const Operands& o, float* sums, const Be
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (std::size_t step = 0; step < o.steps; ++step, b += 2 * kPieces * kTileBytes) {
-    const std::size_t at = o.offsets[step];
+  for (std::size_t step = 0; step < o.steps; ++step) {
+    const std::size_t at = o.places[step].a;
+    const std::uint8_t* const b = o.b + o.places[step].b;
     if constexpr (kPieces == 3) {
       INFERNODE_LOAD_ROWS(2);
       INFERNODE_LOAD_COLUMNS(0);
@@ -94,7 +100,7 @@ INFERNODE_SIMD void multiply_two_blocks(const Operands& o, float* sums, const Be
 // One block of channels by four tiles of positions.
 template <int kPieces, typename Beside>
 INFERNODE_SIMD void multiply_one_block(const Operands& o, float* sums, const Beside& beside) noexcept {
-  const std::uint8_t* const(&a)[kMostTiles] = o.a, *b = o.b;
+  const std::uint8_t* const(&a)[kMostTiles] = o.a;
   const std::size_t piece_bytes = o.piece_bytes, row_bytes = o.row_bytes;
 #define INFERNODE_LOAD_AND_MULTIPLY(i, j, piece, with) \
   INFERNODE_LOAD_A(4, i, piece);                       \
@@ -109,8 +115,9 @@ INFERNODE_SIMD void multiply_one_block(const Operands& o, float* sums, const Bes
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (std::size_t step = 0; step < o.steps; ++step, b += kPieces * kTileBytes) {
-    const std::size_t at = o.offsets[step];
+  for (std::size_t step = 0; step < o.steps; ++step) {
+    const std::size_t at = o.places[step].a;
+    const std::uint8_t* const b = o.b + o.places[step].b;
     INFERNODE_LOAD_B(6, 0, 0);
     if constexpr (kPieces == 3) {
       INFERNODE_LOAD_B(7, 0, 1);

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "microkernels/blocked/blocked.h"
+#include "microkernels/blocked/detail/kernel_points.h"
 #include "microkernels/common/activate.simd.h"
 #include "microkernels/common/simd_file.h"
 
@@ -140,19 +141,6 @@ DepthwiseWay<T> depthwise_way(const ConvShape& s) noexcept {
   if (!any && s.kernel_w == 7) return depthwise_way_of<T, 7>(s);
   if (!any && s.kernel_w == 9) return depthwise_way_of<T, 9>(s);
   return {depthwise_some_of_any<T>, 8, 1};
-}
-
-// Kernel points [first, end) of one axis that have input at an output.
-struct Reach {
-  std::size_t first, end;
-};
-Reach reach(std::size_t out, std::size_t stride, std::size_t kernel, std::size_t dilation, std::ptrdiff_t pad,
-            std::size_t size) noexcept {
-  const auto start = static_cast<std::ptrdiff_t>(out * stride) - pad, step = static_cast<std::ptrdiff_t>(dilation),
-             most = static_cast<std::ptrdiff_t>(kernel), limit = static_cast<std::ptrdiff_t>(size);
-  const std::ptrdiff_t first = start >= 0 ? 0 : smaller(most, (-start + step - 1) / step);
-  const std::ptrdiff_t end = start >= limit ? first : larger(first, smaller(most, (limit - 1 - start) / step + 1));
-  return {static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
 }
 
 // Row h of a block: its outputs from `output` on. Rows of one part are many and short: nothing is divided for them that
