@@ -18,10 +18,11 @@ void dense(const Bench& bench, std::size_t in, std::size_t out, std::size_t size
   if (!table.fits(s)) return;
   const std::size_t outputs = channel_blocks(out) * kChannelBlock;
   Buffer input(channel_blocks(in) * kChannelBlock * size * size), weight(out * s.depth());
-  Buffer packed(table.packed_weight_floats(s)), output(outputs * s.positions()), scratch(table.scratch_floats);
-  table.pack_weight(s, args.planar, weight.data(), packed.data());
+  const ConvPacking& packing = args.planar ? table.plane_weights : table.weights;
+  Buffer packed(packing.bytes(s) / sizeof(float)), output(outputs * s.positions()), scratch(table.scratch_floats);
+  packing.pack(s, weight.data(), packed.data());
   args.input = input.data();
-  args.packed_weight = packed.data();
+  args.weights = packing.packed(s, packed.data());
   args.output = output.data();
   const BlockedGrid grid = table.grid(s);
   bench.run("blocked " + std::to_string(in) + "->" + std::to_string(out) + " " + std::to_string(size) + "^2 k" +
@@ -38,7 +39,9 @@ void depthwise(const Bench& bench, std::size_t channels, std::size_t size, std::
   Buffer input(all * size * size), weight(all * kernel * kernel), output(all * s.positions());
   args.activation = {Activation::kClip, 0, 6};
   args.input = input.data();
-  args.packed_weight = weight.data();
+  ConvShape of_one = s;
+  of_one.in_channels = 1;
+  args.weights = depthwise_packing().packed(of_one, weight.data());
   args.output = output.data();
   bench.run("blocked depthwise " + std::to_string(channels) + " " + std::to_string(size) + "^2 k" +
                 std::to_string(kernel) + " s" + std::to_string(stride),

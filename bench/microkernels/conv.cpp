@@ -14,11 +14,11 @@ void dense(const Bench& bench, std::size_t in, std::size_t out, std::size_t size
   const ConvTable& table = bench.kernels.conv;
   ConvArgs args;
   const ConvShape s = args.shape = square_conv(in, out, size, kernel, stride);
-  Buffer input(in * size * size), weight(out * s.depth()), packed(table.packed_weight_floats(out, in, kernel * kernel));
+  Buffer input(in * size * size), weight(out * s.depth()), packed(table.weights.bytes(s) / sizeof(float));
   Buffer output(out * s.positions()), scratch(table.scratch_floats);
-  table.pack_weight(out, in, kernel * kernel, weight.data(), packed.data());
+  table.weights.pack(s, weight.data(), packed.data());
   args.input = input.data();
-  args.packed_weight = packed.data();
+  args.weights = table.weights.packed(s, packed.data());
   args.output = output.data();
   bench.run("conv " + std::to_string(in) + "->" + std::to_string(out) + " " + std::to_string(size) + "^2 k" +
                 std::to_string(kernel) + " s" + std::to_string(stride),

@@ -11,16 +11,16 @@ using namespace microkernels;
 
 void product(const Bench& bench, std::size_t m, std::size_t n, std::size_t k) {
   const QgemmTable& table = bench.kernels.qgemm;
-  std::vector<std::uint8_t> a(m * k, 3), b(n * k, 5), packed(table.packed_b_bytes(n, k));
+  std::vector<std::uint8_t> a(m * k, 3), b(n * k, 5), packed(table.weights.bytes(n, k));
   Buffer scratch(table.scratch_bytes(k) / 4 + 1), c(m * n);
-  table.pack_b(n, k, b.data(), true, n, false, packed.data(), 0, n);
+  table.weights.pack(n, k, b.data(), true, n, false, packed.data(), 0, n);
   QgemmArgs args;
   args.m = m;
   args.n = n;
   args.k = k;
   args.a = a.data();
   args.lda = k;
-  args.packed_b = packed.data();
+  args.packed_b = table.weights.packed(n, k, packed.data());
   args.c = c.data();
   args.ldc = n;
   bench.run("qgemm " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k),

@@ -17,12 +17,12 @@ void convolution(const Bench& bench, std::size_t in, std::size_t out, std::size_
   ConvArgs args;
   const ConvShape s = args.shape = square_conv(in, out, size, 3, 1);
   Buffer input(in * size * size), weight(out * s.depth()), output(out * s.positions());
-  Buffer packed(table.packed_weight_floats(out, in)), transformed(table.transformed_floats(out, in));
+  Buffer packed(table.weights.bytes(s) / sizeof(float)), transformed(table.transformed_floats(out, in));
   const WinogradSplit split = split_winograd(table, s, 1);
   Buffer scratch(table.scratch_floats(s, split.block(0)));
-  table.pack_weight(out, in, weight.data(), packed.data());
+  table.weights.pack(s, weight.data(), packed.data());
   args.input = input.data();
-  args.packed_weight = packed.data();
+  args.weights = table.weights.packed(s, packed.data());
   args.output = output.data();
   const std::string name =
       "winograd " + std::to_string(in) + "->" + std::to_string(out) + " " + std::to_string(size) + "^2";
@@ -31,7 +31,7 @@ void convolution(const Bench& bench, std::size_t in, std::size_t out, std::size_
     for (std::size_t i = 0; i < split.count(); ++i) table.conv(args, weights, split.block(i), scratch.data());
   };
   bench.run(name, amount, "GFLOP/s", [&] {
-    table.transform_weight(out, in, packed.data(), 0, out, transformed.data());
+    table.transform_weight(args.weights, 0, out, transformed.data());
     run(transformed.data());
   });
   bench.run(name + " directly", amount, "GFLOP/s", [&] { run(nullptr); });

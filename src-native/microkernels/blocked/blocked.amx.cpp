@@ -61,7 +61,6 @@ class Product {
         range_(range),
         layout_(layout),
         bounds_(clamp_bounds(args.activation)),
-        weight_(const_cast<float*>(args.packed_weight)),
         images_(reinterpret_cast<std::uint8_t*>(scratch)),
         weights_(images_ + 2 * kImageBytes),
         places_(reinterpret_cast<StepPlaces*>(weights_ + 2 * kWeightBytes<kPieces>)),
@@ -123,7 +122,7 @@ class Product {
     return smaller(channel_blocks(args_.shape.out_channels) - part.panel * kPanelTiles, kPanelTiles);
   }
   const std::uint8_t* tiles_at(const Part& part) const noexcept {
-    return layout_.tiles(weight_, part.panel) + part.step * blocks_of(part) * kPieces * kTileBytes;
+    return layout_.tiles(args_.weights.data, part.panel) + part.step * blocks_of(part) * kPieces * kTileBytes;
   }
 
   // The next part; false behind the last.
@@ -149,7 +148,8 @@ class Product {
   }
   WeightSplit<kPieces> split_weights(const Part& part, bool odd) const noexcept {
     if (layout_.split) return {};
-    return {args_.shape, weight_, part.panel, part.step, steps_of(part), weights_ + (odd ? kWeightBytes<kPieces> : 0)};
+    return {args_.shape, args_.weights.floats(), part.panel,
+            part.step,   steps_of(part),         weights_ + (odd ? kWeightBytes<kPieces> : 0)};
   }
 
   // Counts a band's tiles, the kernel's points of which it sees input, and how much of the next image is made at a
@@ -360,7 +360,6 @@ class Product {
   const BlockedRange& range_;
   const WeightLayout<kPieces>& layout_;
   ClampBounds bounds_;
-  float* weight_;
   std::uint8_t *images_, *weights_;
   StepPlaces* places_;
   std::size_t plane_;  // floats of a block of the output
@@ -397,7 +396,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const WeightLayout<kPieces> layout(s, args.planar);
   // Six products of half a tile take longer than what it holds takes the vector loops.
   const bool sparse = kPieces == 3 && s.depth() <= kTileDepth && (s.in_channels <= 16 || s.out_channels <= 16);
-  if ((args.planar ? !is_thin(s) : sparse) || !plan.fits || *layout.mark(const_cast<float*>(args.packed_weight)) == 0) {
+  if ((args.planar ? !is_thin(s) : sparse) || !plan.fits || !layout.splits(args.weights.data)) {
     // The same part of a grid that may be another.
     const std::size_t rows = kVectorTable<kPieces>.grid(s).rows, of = plan.rows;
     return kVectorTable<kPieces>.conv(
@@ -412,13 +411,13 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
 }
 
 template <int kPieces>
-constexpr BlockedConvTable table_of(const char* name) {
+constexpr BlockedConvTable table_of(const char* name, const char* weights, const char* plane_weights) {
   return {name,
           kScratchFloats<kPieces>,
           fits<kPieces>,
           grid,
-          packed_weight_floats<kPieces>,
-          pack_weight<kPieces>,
+          {weights, packed_form<kPieces, false>, packed_bytes<kPieces, false>, pack<kPieces, false>},
+          {plane_weights, packed_form<kPieces, true>, packed_bytes<kPieces, true>, pack<kPieces, true>},
           conv<kPieces>,
           depthwise,
           kPieces == 1};
@@ -426,8 +425,10 @@ constexpr BlockedConvTable table_of(const char* name) {
 
 }  // namespace
 
-INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, highest) = table_of<3>("amx");
-INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, high) = table_of<2>("amx.high");
-INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, medium) = table_of<1>("amx.medium");
+INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, highest) = table_of<3>("amx", "blocked.amx", "blocked.planes.amx");
+INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, high) = table_of<2>("amx.high", "blocked.amx.high",
+                                                                       "blocked.planes.amx.high");
+INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, medium) = table_of<1>("amx.medium", "blocked.amx.medium",
+                                                                         "blocked.planes.amx.medium");
 
 }  // namespace infernode::microkernels

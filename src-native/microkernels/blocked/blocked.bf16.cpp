@@ -60,14 +60,19 @@ BlockedGrid grid(const ConvShape& s) noexcept {
 // ---- Weights: a panel of channels after the other, each [words][channels], in the order in which a tile reads words
 // ----
 
-std::size_t packed_weight_floats(const ConvShape& s) noexcept {
-  return channel_blocks(s.out_channels) * kChannelBlock * pairs_of(s.in_channels) * s.kernel_points();
+PackedForm packed_form(const ConvShape&) noexcept { return PackedForm::kBf16Pairs; }
+
+std::size_t packed_bytes(const ConvShape& s) noexcept {
+  return channel_blocks(s.out_channels) * kChannelBlock * pairs_of(s.in_channels) * s.kernel_points() *
+         sizeof(std::uint32_t);
 }
 
-void pack_weight(const ConvShape& s, bool planar, const float* weight, float* out) noexcept {
+// Planes are one block of all channels.
+template <bool kPlanar>
+void pack(const ConvShape& s, const float* weight, void* out) noexcept {
   const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, points = s.kernel_points();
-  const std::size_t block = planar ? pairs_of(s.in_channels) * 2 : kChannelBlock;
-  auto* words = reinterpret_cast<std::uint32_t*>(out);
+  const std::size_t block = kPlanar ? pairs_of(s.in_channels) * 2 : kChannelBlock;
+  auto* words = static_cast<std::uint32_t*>(out);
   for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
     const std::size_t cols = smaller(kNr, all - n0);
     for (std::size_t c0 = 0; c0 < s.in_channels; c0 += block) {
@@ -359,7 +364,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
     }
     for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
       const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
-      t.weight = reinterpret_cast<const std::uint32_t*>(args.packed_weight) + n0 * depth;
+      t.weight = args.weights.pairs() + n0 * depth;
       t.bias = args.bias ? args.bias + n0 : nullptr;
       const std::uint32_t* const next = panel + 1 < range.panel_end ? t.weight + cols * depth : nullptr;
       const std::size_t tiles = (r1 - r0) * divide_up(width, kMr);
@@ -391,6 +396,14 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
 }  // namespace
 
 INFERNODE_TABLE_OF(BlockedConvTable, blocked_conv, medium) = {
-    "bf16", kScratchWords, fits, grid, packed_weight_floats, pack_weight, conv, depthwise, true};
+    "bf16",
+    kScratchWords,
+    fits,
+    grid,
+    {"blocked.bf16", packed_form, packed_bytes, pack<false>},
+    {"blocked.planes.bf16", packed_form, packed_bytes, pack<true>},
+    conv,
+    depthwise,
+    true};
 
 }  // namespace infernode::microkernels

@@ -28,7 +28,7 @@ struct BlockedConvArgs {
   ConvShape shape;               // without depth; of a depthwise convolution in_channels = out_channels
   const float* input = nullptr;  // blocked; planar [in_channels][in_h][in_w] where `planar` says so
   bool planar = false;
-  const float* packed_weight = nullptr;
+  PackedOperand weights = {};       // of a depthwise convolution by depthwise_packing()
   const float* bias = nullptr;      // for every channel of the output's blocks
   const float* residual = nullptr;  // like output, added before the activation; must not alias output
   ActivationArgs activation;
@@ -53,14 +53,17 @@ struct BlockedConvTable {
   // Whether what the kernel sees at a position fits scratch, which is all that `conv` asks for, whatever the image.
   bool (*fits)(const ConvShape& shape) noexcept;
   BlockedGrid (*grid)(const ConvShape& shape) noexcept;
-  // Weights [out_channels][in_channels][kernel_points].
-  std::size_t (*packed_weight_floats)(const ConvShape& shape) noexcept;
-  void (*pack_weight)(const ConvShape& shape, bool planar, const float* weight, float* out) noexcept;
+  ConvPacking weights;
+  ConvPacking plane_weights;  // of an input that is not in blocks
   void (*conv)(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept;
-  // Blocks [begin, end) of a depthwise convolution; weights are blocked too: [blocks][kernel points][kChannelBlock].
+  // Blocks [begin, end) of a depthwise convolution.
   void (*depthwise)(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept;
   // Whether blocks may be of bfloat16 numbers: of a depthwise convolution all of them or none, else any.
   bool takes_bf16 = false;
 };
+
+// Of depthwise weights [out_channels][kernel_points], for all tables: [blocks][kernel points][kChannelBlock] of
+// float32.
+const ConvPacking& depthwise_packing() noexcept;
 
 }  // namespace infernode::microkernels

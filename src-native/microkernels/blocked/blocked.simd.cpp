@@ -70,18 +70,22 @@ BlockedGrid grid(const ConvShape& s) noexcept {
 // ---- Weights: a panel of channels after the other, each [k][channels]; k runs over what a tile reads, in its order
 // ----
 
-std::size_t packed_weight_floats(const ConvShape& s) noexcept {
-  return channel_blocks(s.out_channels) * kChannelBlock * s.depth();
+PackedForm packed_form(const ConvShape&) noexcept { return PackedForm::kFloats; }
+
+std::size_t packed_bytes(const ConvShape& s) noexcept {
+  return channel_blocks(s.out_channels) * kChannelBlock * s.depth() * sizeof(float);
 }
 
-void pack_weight(const ConvShape& s, bool planar, const float* weight, float* out) noexcept {
+// Of an input that lies in blocks of so many channels.
+template <std::size_t kBlock>
+void pack(const ConvShape& s, const float* weight, void* to) noexcept {
   const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, points = s.kernel_points();
-  const std::size_t block = planar ? 1 : kChannelBlock;
+  auto* out = static_cast<float*>(to);
   for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
     const std::size_t cols = smaller(kNr, all - n0);
-    for (std::size_t c0 = 0; c0 < s.in_channels; c0 += block) {
+    for (std::size_t c0 = 0; c0 < s.in_channels; c0 += kBlock) {
       for (std::size_t point = 0; point < points; ++point) {
-        for (std::size_t c = c0; c < smaller(c0 + block, s.in_channels); ++c, out += cols) {
+        for (std::size_t c = c0; c < smaller(c0 + kBlock, s.in_channels); ++c, out += cols) {
           for (std::size_t n = n0; n < n0 + cols; ++n)
             out[n - n0] = n < s.out_channels ? weight[(n * s.in_channels + c) * points + point] : 0.0f;
         }
@@ -376,7 +380,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
                       copies && s.dilation_w > 1 && s.kernel_w > 1};
       for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
         const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
-        t.weight = args.packed_weight + n0 * depth;
+        t.weight = args.weights.floats() + n0 * depth;
         t.bias = args.bias ? args.bias + n0 : nullptr;
         const Panel of{cols, s.kernel_h, joined ? 1 : s.kernel_w, cols == kLanes && t.step == kChannelBlock};
         // The next panel's weights, evenly over this one's tiles.
@@ -396,13 +400,14 @@ void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) 
 
 }  // namespace
 
-INFERNODE_TABLE(BlockedConvTable, blocked_conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                                   kScratchFloats,
-                                                   fits,
-                                                   grid,
-                                                   packed_weight_floats,
-                                                   pack_weight,
-                                                   conv,
-                                                   depthwise};
+INFERNODE_TABLE(BlockedConvTable, blocked_conv) = {
+    INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+    kScratchFloats,
+    fits,
+    grid,
+    {"blocked." INFERNODE_TARGET_NAME(INFERNODE_TARGET), packed_form, packed_bytes, pack<kChannelBlock>},
+    {"blocked.planes." INFERNODE_TARGET_NAME(INFERNODE_TARGET), packed_form, packed_bytes, pack<1>},
+    conv,
+    depthwise};
 
 }  // namespace infernode::microkernels

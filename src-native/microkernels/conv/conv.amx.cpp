@@ -115,9 +115,9 @@ class Product {
     for (std::size_t m0 = range_.m_begin; m0 < range_.m_end; m0 += 2 * kTileRows) {
       const std::size_t rows = smaller(2 * kTileRows, range_.m_end - m0);
       const bool two = rows > kTileRows;
-      const bool whole = plan_.fits && layout_.splits(args_.packed_weight, m0) &&
-                         (!two || layout_.splits(args_.packed_weight, m0 + kTileRows));
-      const std::uint8_t* a = layout_.at(args_.packed_weight, m0) + part.block_begin * plan_.points * 3 * kTileBytes;
+      const bool whole = plan_.fits && layout_.splits(args_.weights.data, m0) &&
+                         (!two || layout_.splits(args_.weights.data, m0 + kTileRows));
+      const std::uint8_t* a = layout_.at(args_.weights.data, m0) + part.block_begin * plan_.points * 3 * kTileBytes;
       const auto* const coming = reinterpret_cast<const char*>(a) + 2 * layout_.tile_bytes;  // weights
       std::size_t line = m0 + rows < range_.m_end ? 0 : 2 * lines;
       const auto beside = [&]() __attribute__((always_inline)) {
@@ -204,7 +204,7 @@ class Product {
     for (std::size_t k0 = part.block_begin * kBlockChannels * plan_.points; k0 < k_end; k0 += kGemmBlockK) {
       const std::size_t k = smaller(kGemmBlockK, k_end - k0);
       for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t i = 0; i < k; ++i) rows_[r * k + i] = layout_.value(args_.packed_weight, m0 + r, k0 + i);
+        for (std::size_t i = 0; i < k; ++i) rows_[r * k + i] = layout_.value(args_.weights.data, m0 + r, k0 + i);
       }
       for_each_run(part, tile, [&](std::size_t column, std::size_t count, std::size_t position) {
         alignas(64) float tile_sums[GemmTiles::kMaxFloats];
@@ -259,9 +259,9 @@ void interleave(const float* rows, std::size_t ld, std::size_t count, std::size_
 
 // All of them pack weights alike.
 template <int kPieces>
-constexpr ConvTable kTable{"amx",       2 * kTileRows, kPanelColumns, kScratchFloats, packed_weight_floats,
-                           pack_weight, runs,          conv<kPieces>, depthwise,      sum_taps,
-                           interleave};
+constexpr ConvTable kTable{
+    "amx", 2 * kTileRows, kPanelColumns, kScratchFloats, {"conv.amx", packed_form, packed_bytes, pack},
+    runs,  conv<kPieces>, depthwise,     sum_taps,       interleave};
 
 }  // namespace
 

@@ -25,6 +25,19 @@ struct ConvShape {
   std::size_t positions() const noexcept { return out_d * out_h * out_w; }
 };
 
+// A way to pack weights [out_channels][in_channels][kernel_points] of one group. Of a shape it reads channels and the
+// window's extent.
+struct ConvPacking {
+  const char* name;  // with the family's; of packings that make the same, the same
+  PackedForm (*form)(const ConvShape& shape) noexcept;
+  std::size_t (*bytes)(const ConvShape& shape) noexcept;
+  void (*pack)(const ConvShape& shape, const float* weight, void* out) noexcept;  // `out` is 64-byte aligned
+
+  PackedOperand packed(const ConvShape& shape, const void* data) const noexcept {
+    return {form(shape), data, bytes(shape), shape.out_channels, shape.depth(), name};
+  }
+};
+
 // How the loops of a table go about it.
 enum class ConvWay : std::uint8_t {
   kAny,      // what suits the shape
@@ -36,10 +49,10 @@ enum class ConvWay : std::uint8_t {
 
 struct ConvArgs {
   ConvShape shape;
-  const float* input = nullptr;          // [in_channels][in_d][in_h][in_w]
-  const float* packed_weight = nullptr;  // from pack_weight of the same table
-  const float* bias = nullptr;           // [out_channels]
-  const float* residual = nullptr;       // like output, added before the activation; must not alias output
+  const float* input = nullptr;     // [in_channels][in_d][in_h][in_w]
+  PackedOperand weights = {};       // by the table's packing
+  const float* bias = nullptr;      // [out_channels]
+  const float* residual = nullptr;  // like output, added before the activation; must not alias output
   ActivationArgs activation;
   float* output = nullptr;      // [out_channels][out_d][out_h][out_w]
   ConvWay way = ConvWay::kAny;  // where it runs that shape, else kAny
@@ -74,11 +87,7 @@ struct ConvTable {
   const char* name;
   std::size_t mr, nr;          // register tile; ranges of output positions start at multiples of nr
   std::size_t scratch_floats;  // per call
-  // Weights [out_channels][in_channels][kernel_points] of one group.
-  std::size_t (*packed_weight_floats)(std::size_t out_channels, std::size_t in_channels,
-                                      std::size_t kernel_points) noexcept;
-  void (*pack_weight)(std::size_t out_channels, std::size_t in_channels, std::size_t kernel_points, const float* weight,
-                      float* out) noexcept;
+  ConvPacking weights;
   // Whether a way runs shapes of this kind; all of them read the same weights.
   bool (*runs)(ConvWay way, const ConvShape& shape) noexcept;
   // Computes output channels [m_begin, m_end) at positions [n_begin, n_end); cut with split_conv.

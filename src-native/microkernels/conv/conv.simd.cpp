@@ -20,19 +20,19 @@ constexpr std::size_t kRowPad = 16;  // floats between rows of packed weights, a
 
 // ---- Weights: a block of K after the other, each [out_channels][block + kRowPad] ----
 
-std::size_t packed_weight_floats(std::size_t out_channels, std::size_t in_channels, std::size_t points) noexcept {
-  const std::size_t depth = in_channels * points;
-  const std::size_t block = larger(gemm_block_k(depth), std::size_t{1});
-  return divide_up(depth, block) * out_channels * (block + kRowPad);
+PackedForm packed_form(const ConvShape&) noexcept { return PackedForm::kFloats; }
+
+std::size_t packed_bytes(const ConvShape& s) noexcept {
+  const std::size_t depth = s.depth(), block = larger(gemm_block_k(depth), std::size_t{1});
+  return divide_up(depth, block) * s.out_channels * (block + kRowPad) * sizeof(float);
 }
 
-void pack_weight(std::size_t out_channels, std::size_t in_channels, std::size_t points, const float* weight,
-                 float* out) noexcept {
-  const std::size_t depth = in_channels * points;
-  const std::size_t block = larger(gemm_block_k(depth), std::size_t{1});
+void pack(const ConvShape& s, const float* weight, void* to) noexcept {
+  const std::size_t depth = s.depth(), block = larger(gemm_block_k(depth), std::size_t{1});
+  auto* out = static_cast<float*>(to);
   for (std::size_t k0 = 0; k0 < depth; k0 += block) {
     const std::size_t k = smaller(block, depth - k0);
-    for (std::size_t m = 0; m < out_channels; ++m, out += block + kRowPad) {
+    for (std::size_t m = 0; m < s.out_channels; ++m, out += block + kRowPad) {
       for (std::size_t i = 0; i < block + kRowPad; ++i) out[i] = i < k ? weight[m * depth + k0 + i] : 0.0f;
     }
   }
@@ -61,7 +61,7 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t g0 = range.n_begin; g0 < range.n_end; g0 += kGroup * kNr) {
     const std::size_t g1 = smaller(range.n_end, g0 + kGroup * kNr);
-    const float* weight = args.packed_weight;
+    const float* weight = args.weights.floats();
     std::size_t k0 = 0;
     do {
       const std::size_t k = smaller(block, depth - k0);
@@ -98,8 +98,7 @@ INFERNODE_TABLE(ConvTable, conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
                                     kMr,
                                     kNr,
                                     kScratchFloats,
-                                    packed_weight_floats,
-                                    pack_weight,
+                                    {"conv." INFERNODE_TARGET_NAME(INFERNODE_TARGET), packed_form, packed_bytes, pack},
                                     runs,
                                     conv,
                                     depthwise,

@@ -35,7 +35,7 @@ void pack_b(std::size_t n, std::size_t k, const void* b, FloatType type, std::si
     marks[n0 / kPanelColumns] = all_split(panels + n0 * k, k * kPanelColumns) ? 1.0f : 0.0f;
 }
 
-constexpr GemmPacking kWeights{"amx", 2, packed_form, packed_bytes, pack_b};
+constexpr GemmPacking kWeights{"gemm.amx", 2, packed_form, packed_bytes, pack_b};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "microkernels/common/activation.h"
+#include "microkernels/common/packed.h"
 #include "microkernels/common/split.h"
 
 // Dense matrix products. All matrices are row-major with a leading dimension counted in elements.
@@ -32,32 +33,9 @@ struct QuantizedB {
   const float* zeros = nullptr;
 };
 
-// How the numbers of a packed B lie.
-enum class PackedForm : std::uint8_t {
-  kNone,
-  kFloats,        // panels of the table's nr columns, each with all of K, as float32
-  kMarkedFloats,  // the same, and behind them for each panel whether its numbers can be split into pieces
-  kBf16Pairs,     // panels of words of two bfloat16 numbers that follow each other in k
-  kBf16Pieces,    // panels of tiles of the pieces that the table multiplies
-};
-
-// A B as a table packed it, for products by that table or one whose packing has the same name.
-struct PackedB {
-  PackedForm form = PackedForm::kNone;
-  const void* data = nullptr;  // 64-byte aligned; null where B is not packed
-  std::size_t bytes = 0;
-  std::size_t n = 0, k = 0;
-
-  explicit operator bool() const noexcept { return data != nullptr; }
-  // Null where it holds no float32 numbers.
-  const float* floats() const noexcept {
-    return form == PackedForm::kFloats || form == PackedForm::kMarkedFloats ? static_cast<const float*>(data) : nullptr;
-  }
-};
-
 // A way to pack B.
 struct GemmPacking {
-  const char* name;        // of what it makes, in keys of packed weights
+  const char* name;        // with the family's; of packings that make the same, the same
   std::size_t depth_unit;  // a product takes all rows of a packed B, or first ones in a multiple of this number
   PackedForm (*form)(std::size_t k) noexcept;
   std::size_t (*bytes)(std::size_t n, std::size_t k) noexcept;
@@ -66,8 +44,8 @@ struct GemmPacking {
   void (*pack)(std::size_t n, std::size_t k, const void* b, FloatType type, std::size_t ldb, bool trans_b, void* out,
                std::size_t n_begin, std::size_t n_end) noexcept;
 
-  PackedB packed(std::size_t n, std::size_t k, const void* data) const noexcept {
-    return {form(k), data, bytes(n, k), n, k};
+  PackedOperand packed(std::size_t n, std::size_t k, const void* data) const noexcept {
+    return {form(k), data, bytes(n, k), n, k, name};
   }
 };
 
@@ -102,7 +80,7 @@ struct GemmArgs {
   bool trans_b = false;
   FloatType b_type = FloatType::kF32;
   const QuantizedB* b_quantized = nullptr;  // B holds 8-bit codes, whatever b_type says
-  PackedB packed_b = {};                    // of as many columns, and of k rows or more (GemmPacking::depth_unit)
+  PackedOperand packed_b = {};              // of as many columns, and of k rows or more (GemmPacking::depth_unit)
   float* c = nullptr;                       // [m][ldc]
   std::size_t ldc = 0;
   bool accumulate = false;  // C is added to instead of overwritten

@@ -314,7 +314,7 @@ void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) noexcept 
 
 static_assert(2 * kDoubleBlockK * (kDoubleColumns + kDoubleRows) <= kScratchA);
 
-constexpr GemmPacking kPacking{INFERNODE_TARGET_NAME(INFERNODE_TARGET), 2, packed_form, packed_bytes, pack_b};
+constexpr GemmPacking kPacking{"gemm." INFERNODE_TARGET_NAME(INFERNODE_TARGET), 2, packed_form, packed_bytes, pack_b};
 
 }  // namespace
 

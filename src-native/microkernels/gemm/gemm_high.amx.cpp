@@ -147,7 +147,7 @@ void gemm(const GemmArgs& g, const GemmRange& range, float* scratch) noexcept {
   }
 }
 
-constexpr GemmPacking kWeights{"amx.high", 2, packed_form, packed_bytes, pack_b};
+constexpr GemmPacking kWeights{"gemm.amx.high", 2, packed_form, packed_bytes, pack_b};
 
 }  // namespace
 

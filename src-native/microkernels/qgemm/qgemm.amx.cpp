@@ -61,6 +61,6 @@ static_assert(kPanelColumns == kNr);
 
 }  // namespace
 
-INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<AmxKernel>::table("amx");
+INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<AmxKernel>::table("amx", "qgemm.amx");
 
 }  // namespace infernode::microkernels

@@ -19,7 +19,7 @@ struct QgemmArgs {
   bool a_signed = false;
   std::int32_t a_zero = 0;                // zero point of A
   const std::int32_t* a_zeros = nullptr;  // per row [m]; overrides a_zero
-  const void* packed_b = nullptr;         // from pack_b of the same table
+  PackedOperand packed_b = {};            // by the table's packing
   std::int32_t b_zero = 0;                // zero point of B in the type that was packed
   const std::int32_t* b_zeros = nullptr;  // per column [n]; overrides b_zero
   void* c = nullptr;                      // [m][ldc] of the output type
@@ -38,14 +38,24 @@ struct QgemmArgs {
   std::int32_t out_zero = 0;
 };
 
+// A way to pack B.
+struct QgemmPacking {
+  const char* name;  // with the family's
+  std::size_t (*bytes)(std::size_t n, std::size_t k) noexcept;
+  // Packs columns [n_begin, n_end) of B ([k][ldb], or [n][ldb] when trans_b); n_begin is a multiple of the table's nr.
+  void (*pack)(std::size_t n, std::size_t k, const void* b, bool b_signed, std::size_t ldb, bool trans_b, void* out,
+               std::size_t n_begin, std::size_t n_end) noexcept;
+
+  PackedOperand packed(std::size_t n, std::size_t k, const void* data) const noexcept {
+    return {PackedForm::kCodes, data, bytes(n, k), n, k, name};
+  }
+};
+
 struct QgemmTable {
   const char* name;
   std::size_t mr, nr;
   std::size_t (*scratch_bytes)(std::size_t k) noexcept;  // per call; 64-byte aligned
-  std::size_t (*packed_b_bytes)(std::size_t n, std::size_t k) noexcept;
-  // Packs columns [n_begin, n_end) of B ([k][ldb], or [n][ldb] when trans_b); n_begin is a multiple of nr.
-  void (*pack_b)(std::size_t n, std::size_t k, const void* b, bool b_signed, std::size_t ldb, bool trans_b, void* out,
-                 std::size_t n_begin, std::size_t n_end) noexcept;
+  QgemmPacking weights;
   void (*qgemm)(const QgemmArgs& args, const GemmRange& range, void* scratch) noexcept;
 };
 

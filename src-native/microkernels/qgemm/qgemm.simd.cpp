@@ -40,6 +40,7 @@ struct PairKernel : InRegisters<PairKernel, std::int16_t> {
 
 }  // namespace
 
-INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<PairKernel>::table(INFERNODE_TARGET_NAME(INFERNODE_TARGET));
+INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<PairKernel>::table(INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                                              "qgemm." INFERNODE_TARGET_NAME(INFERNODE_TARGET));
 
 }  // namespace infernode::microkernels

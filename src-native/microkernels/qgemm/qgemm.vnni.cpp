@@ -39,6 +39,6 @@ struct VnniKernel : InRegisters<VnniKernel, std::uint8_t> {
 
 }  // namespace
 
-INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<VnniKernel>::table("vnni");
+INFERNODE_TABLE(QgemmTable, qgemm) = Qgemm<VnniKernel>::table("vnni", "qgemm.vnni");
 
 }  // namespace infernode::microkernels

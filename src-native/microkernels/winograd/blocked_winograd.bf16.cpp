@@ -25,8 +25,15 @@ Layout layout_of(const ConvShape& s, std::size_t rows) noexcept {
 
 // ---- Weights: those of the direct loops, then a panel of channels after the other, each [point][word][channels] ----
 
-std::size_t packed_weight_floats(const ConvShape& s) noexcept {
-  return blocked_conv_table_bf16_medium.packed_weight_floats(s) + out_floats(s) * pairs_of(s.in_channels) * kPoints;
+PackedForm packed_form(const ConvShape&) noexcept { return PackedForm::kBf16Pairs; }
+
+// Of the direct loops.
+std::size_t direct_words(const ConvShape& s) noexcept {
+  return blocked_conv_table_bf16_medium.weights.bytes(s) / sizeof(std::uint32_t);
+}
+
+std::size_t packed_bytes(const ConvShape& s) noexcept {
+  return (direct_words(s) + out_floats(s) * pairs_of(s.in_channels) * kPoints) * sizeof(std::uint32_t);
 }
 
 // Of channels [n, n + 16) of the output and one of the input.
@@ -42,9 +49,9 @@ void transform_weight(const ConvShape& s, const float* weight, std::size_t n, st
   for (std::size_t i = 0; i < 4; ++i) transform3(columns[0][i], columns[1][i], columns[2][i], u + 4 * i);
 }
 
-void pack_weight(const ConvShape& s, const float* weight, float* out) noexcept {
-  blocked_conv_table_bf16_medium.pack_weight(s, false, weight, out);
-  auto* words = reinterpret_cast<std::uint32_t*>(out + blocked_conv_table_bf16_medium.packed_weight_floats(s));
+void pack(const ConvShape& s, const float* weight, void* out) noexcept {
+  blocked_conv_table_bf16_medium.weights.pack(s, weight, out);
+  auto* words = static_cast<std::uint32_t*>(out) + direct_words(s);
   const std::size_t all = out_floats(s), pairs = pairs_of(s.in_channels);
   for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
     const std::size_t cols = smaller(kNr, all - n0);
@@ -243,8 +250,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   const bool keeps = args.kept_input && range.row_end - range.row_begin <= band;
   const bool ready = keeps && args.kept_input->ready;
   bool kept = keeps;
-  const auto* const weight = reinterpret_cast<const std::uint32_t*>(
-      args.packed_weight + blocked_conv_table_bf16_medium.packed_weight_floats(s));
+  const std::uint32_t* const weight = args.weights.pairs() + direct_words(s);
   for (std::size_t r0 = range.row_begin; r0 < range.row_end; r0 += band) {
     const Layout l = layout_of(s, smaller(band, range.row_end - r0));
     auto* const inputs = reinterpret_cast<std::uint32_t*>(scratch);
@@ -280,9 +286,11 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   if (args.kept_input) args.kept_input->ready = kept;
 }
 
+constexpr ConvPacking kPacking{"blocked.winograd.bf16", packed_form, packed_bytes, pack};
+
 }  // namespace
 
-INFERNODE_TABLE_OF(BlockedWinogradTable, blocked_winograd, medium) = {
-    "bf16", pays, packed_weight_floats, pack_weight, grid, scratch_floats, conv};
+INFERNODE_TABLE_OF(BlockedWinogradTable, blocked_winograd, medium) = {"bf16", pays,           &kPacking,
+                                                                      grid,   scratch_floats, conv};
 
 }  // namespace infernode::microkernels

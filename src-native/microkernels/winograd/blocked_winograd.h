@@ -13,10 +13,8 @@ struct BlockedWinogradTable {
   const char* name;
   // Whether it is the faster of the two, for shapes of its kind.
   bool (*pays)(const ConvShape& shape) noexcept;
-  // Weights [out_channels][in_channels][9] in the table's own form; null: as the BlockedConvTable of the same name
-  // packs them.
-  std::size_t (*packed_weight_floats)(const ConvShape& shape) noexcept;
-  void (*pack_weight)(const ConvShape& shape, const float* weight, float* out) noexcept;
+  // The BlockedConvTable's of the same name, or one whose weights those loops read, too.
+  const ConvPacking* weights;
   // Of the whole output: rows of tiles, each two rows of positions, and panels of channels.
   BlockedGrid (*grid)(const ConvShape& shape) noexcept;
   std::size_t (*scratch_floats)(const ConvShape& shape) noexcept;  // per call of `conv`

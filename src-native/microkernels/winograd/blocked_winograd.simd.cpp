@@ -241,7 +241,7 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
     }
     for (std::size_t panel = range.panel_begin; any_even && panel < range.panel_end; ++panel) {
       const std::size_t n0 = panel * kNr, cols = smaller(kNr, out_floats(s) - n0);
-      multiply_panel(s, l, args.packed_weight + n0 * s.depth(), cols, inputs, weight, sums);
+      multiply_panel(s, l, args.weights.floats() + n0 * s.depth(), cols, inputs, weight, sums);
       finish_panel(args, r0, l, n0, cols, even, sums);
     }
     for (std::size_t r = 0; r < l.rows; ++r) {
@@ -257,7 +257,11 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
 
 }  // namespace
 
-INFERNODE_TABLE(BlockedWinogradTable, blocked_winograd) = {
-    INFERNODE_TARGET_NAME(INFERNODE_TARGET), pays, nullptr, nullptr, grid, scratch_floats, conv};
+INFERNODE_TABLE(BlockedWinogradTable, blocked_winograd) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+                                                           pays,
+                                                           &INFERNODE_TABLE_NAME(blocked_conv).weights,
+                                                           grid,
+                                                           scratch_floats,
+                                                           conv};
 
 }  // namespace infernode::microkernels

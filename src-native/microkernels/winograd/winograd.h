@@ -23,16 +23,13 @@ struct WinogradBlock {
 struct WinogradTable {
   const char* name;
   std::size_t mr, lanes;
-  // Weights as the table keeps them: [out_channels][9][in_channels], padded.
-  std::size_t (*packed_weight_floats)(std::size_t out_channels, std::size_t in_channels) noexcept;
-  void (*pack_weight)(std::size_t out_channels, std::size_t in_channels, const float* weight, float* out) noexcept;
+  ConvPacking weights;  // [out_channels][9][in_channels], padded
   // Transformed weights, which take more memory and are made anew by each run: those of channels [m_begin, m_end) go to
   // their place in `out`.
   std::size_t (*transformed_floats)(std::size_t out_channels, std::size_t in_channels) noexcept;
-  void (*transform_weight)(std::size_t out_channels, std::size_t in_channels, const float* packed, std::size_t m_begin,
-                           std::size_t m_end, float* out) noexcept;
+  void (*transform_weight)(const PackedOperand& weights, std::size_t m_begin, std::size_t m_end, float* out) noexcept;
   std::size_t (*scratch_floats)(const ConvShape& shape, const WinogradBlock& block) noexcept;
-  // args.packed_weight is this table's. `transformed` null: all of the block directly.
+  // `transformed` null: all of the block directly.
   void (*conv)(const ConvArgs& args, const float* transformed, const WinogradBlock& block, float* scratch) noexcept;
 };
 

@@ -21,13 +21,16 @@ std::size_t plane_floats(std::size_t in_channels) noexcept { return round_up(in_
 std::size_t kernel_floats(std::size_t in_channels) noexcept { return spread(9 * plane_floats(in_channels)); }
 std::size_t transformed_row(std::size_t in_channels) noexcept { return spread(plane_floats(in_channels)); }
 
-std::size_t packed_weight_floats(std::size_t out_channels, std::size_t in_channels) noexcept {
-  return out_channels * kernel_floats(in_channels);
+PackedForm packed_form(const ConvShape&) noexcept { return PackedForm::kFloats; }
+
+std::size_t packed_bytes(const ConvShape& s) noexcept {
+  return s.out_channels * kernel_floats(s.in_channels) * sizeof(float);
 }
 
-void pack_weight(std::size_t out_channels, std::size_t in_channels, const float* weight, float* out) noexcept {
-  const std::size_t plane = plane_floats(in_channels), kernel = kernel_floats(in_channels);
-  for (std::size_t m = 0; m < out_channels; ++m, weight += 9 * in_channels, out += kernel) {
+void pack(const ConvShape& s, const float* weight, void* to) noexcept {
+  const std::size_t in_channels = s.in_channels, plane = plane_floats(in_channels), kernel = kernel_floats(in_channels);
+  auto* out = static_cast<float*>(to);
+  for (std::size_t m = 0; m < s.out_channels; ++m, weight += 9 * in_channels, out += kernel) {
     fill_zero(out, kernel);
     for (std::size_t c = 0; c < in_channels; ++c) {
       for (std::size_t i = 0; i < 9; ++i) out[i * plane + c] = weight[c * 9 + i];
@@ -40,11 +43,11 @@ std::size_t transformed_floats(std::size_t out_channels, std::size_t in_channels
 }
 
 // out[point][out_channels][transformed_row] = G w G^T
-void transform_weight(std::size_t out_channels, std::size_t in_channels, const float* packed, std::size_t m_begin,
-                      std::size_t m_end, float* out) noexcept {
-  const std::size_t plane = plane_floats(in_channels), row = transformed_row(in_channels), step = out_channels * row;
+void transform_weight(const PackedOperand& weights, std::size_t m_begin, std::size_t m_end, float* out) noexcept {
+  const std::size_t in_channels = weights.k / 9, plane = plane_floats(in_channels), row = transformed_row(in_channels),
+                    step = weights.n * row;
   for (std::size_t m = m_begin; m < m_end; ++m) {
-    const float* from = packed + m * kernel_floats(in_channels);
+    const float* from = weights.floats() + m * kernel_floats(in_channels);
     for (std::size_t c = 0; c < plane; c += kLanes) {
       VecF columns[3][4], u[4];
       INFERNODE_UNROLL
@@ -296,7 +299,7 @@ void convolve_row(const ConvArgs& args, const WinogradBlock& block, std::size_t 
         const std::size_t cols = smaller(kNr, width - q);
         const auto multiply = kProducts.multiply[m1 - m0 - 1][divide_up(cols, kLanes) - 1];
         for (std::size_t i = 0; i < 9; ++i) {
-          multiply(s.in_channels, args.packed_weight + m0 * kernel + i * taps, kernel,
+          multiply(s.in_channels, args.weights.floats() + m0 * kernel + i * taps, kernel,
                    scratch + (h + i / 3) * pitch + i % 3 + q, plane, i == 0, tile, kNr);
         }
         const std::size_t at = (m0 * s.out_h + h0 + h) * s.out_w + w0 + q;
@@ -339,14 +342,14 @@ void conv(const ConvArgs& args, const float* transformed, const WinogradBlock& b
 
 }  // namespace
 
-INFERNODE_TABLE(WinogradTable, winograd) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
-                                            kMr,
-                                            kLanes,
-                                            packed_weight_floats,
-                                            pack_weight,
-                                            transformed_floats,
-                                            transform_weight,
-                                            scratch_floats,
-                                            conv};
+INFERNODE_TABLE(WinogradTable, winograd) = {
+    INFERNODE_TARGET_NAME(INFERNODE_TARGET),
+    kMr,
+    kLanes,
+    {"winograd." INFERNODE_TARGET_NAME(INFERNODE_TARGET), packed_form, packed_bytes, pack},
+    transformed_floats,
+    transform_weight,
+    scratch_floats,
+    conv};
 
 }  // namespace infernode::microkernels

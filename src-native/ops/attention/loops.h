@@ -29,30 +29,30 @@ class AttentionLoops<float> {
   std::size_t tile_rows() const { return gemm_.mr; }
   /// Whether products are of operands that are split into pieces first.
   bool splits() const { return gemm_.splits; }
-  /// Elements of the form in which operands are kept that several blocks multiply by.
-  std::size_t packed_size(std::size_t n, std::size_t k) const {
-    return align_up(gemm_.operand.bytes(n, k), 64) / sizeof(float);
+  /// The form in which operands are kept that several blocks multiply by; `memory` is to hold it.
+  microkernels::PackedOperand operand(std::size_t n, std::size_t k, const void* memory = nullptr) const {
+    return gemm_.operand.packed(n, k, memory);
   }
-  void pack(std::size_t n, std::size_t k, const float* b, std::size_t ldb, bool trans_b, float* out) const {
-    gemm_.operand.pack(n, k, b, microkernels::FloatType::kF32, ldb, trans_b, out, 0, n);
-  }
-
-  /// Whether what is packed of `packed_k` rows serves for the first k of them.
-  bool takes_depth(std::size_t k, std::size_t packed_k) const {
-    return k % gemm_.operand.depth_unit == 0 || k == packed_k;
+  void pack(const microkernels::PackedOperand& operand, const float* b, std::size_t ldb, bool trans_b,
+            void* memory) const {
+    gemm_.operand.pack(operand.n, operand.k, b, microkernels::FloatType::kF32, ldb, trans_b, memory, 0, operand.n);
   }
 
-  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, unless null, is b of `packed_n`
-  /// columns and `packed_k` rows packed.
+  /// Whether the first k rows of what is packed can be multiplied by.
+  bool takes_depth(std::size_t k, const microkernels::PackedOperand& packed) const {
+    return k % gemm_.operand.depth_unit == 0 || k == packed.k;
+  }
+
+  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, where it is, holds b.
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
-                const float* b, std::size_t ldb, bool trans_b, const float* packed, std::size_t packed_n,
-                std::size_t packed_k, float* c, std::size_t ldc, float* scratch) const {
+                const float* b, std::size_t ldb, bool trans_b, const microkernels::PackedOperand& packed, float* c,
+                std::size_t ldc, float* scratch) const {
     microkernels::GemmArgs args{
         .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
     args.b = b;
     args.ldb = ldb;
     args.trans_b = trans_b;
-    if (packed != nullptr) args.packed_b = gemm_.operand.packed(packed_n, packed_k, packed);
+    args.packed_b = packed;
     args.c = c;
     args.ldc = ldc;
     gemm_.gemm(args, {0, m, 0, n}, scratch);
@@ -77,11 +77,10 @@ class AttentionLoops<float> {
   }
   /// c[m, n] = powers[m, k] * packed, the rows of powers `lda` floats apart.
   void multiply_powers(std::size_t m, std::size_t n, std::size_t k, const float* powers, std::size_t lda,
-                       const float* packed, std::size_t packed_n, std::size_t packed_k, float* c, std::size_t ldc,
-                       float* scratch) const {
+                       const microkernels::PackedOperand& packed, float* c, std::size_t ldc, float* scratch) const {
     microkernels::GemmArgs args{.m = m, .n = n, .k = k, .a = powers, .lda = 2 * lda, .epilogue = {}};
     args.a_type = microkernels::FloatType::kBf16;
-    args.packed_b = gemm_.operand.packed(packed_n, packed_k, packed);
+    args.packed_b = packed;
     args.c = c;
     args.ldc = ldc;
     gemm_.gemm(args, {0, m, 0, n}, scratch);
@@ -127,12 +126,12 @@ class AttentionLoops<double> {
   static bool splits() { return false; }
   std::size_t scratch_floats() const { return gemm_.scratch_floats; }
   static std::size_t tile_rows() { return 1; }
-  static std::size_t packed_size(std::size_t, std::size_t) { return 0; }
-  static void pack(std::size_t, std::size_t, const double*, std::size_t, bool, double*) {}
-  static bool takes_depth(std::size_t, std::size_t) { return true; }
+  static microkernels::PackedOperand operand(std::size_t, std::size_t, const void* = nullptr) { return {}; }
+  static void pack(const microkernels::PackedOperand&, const double*, std::size_t, bool, void*) {}
+  static bool takes_depth(std::size_t, const microkernels::PackedOperand&) { return true; }
 
   void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
-                const double* b, std::size_t ldb, bool trans_b, const double*, std::size_t, std::size_t, double* c,
+                const double* b, std::size_t ldb, bool trans_b, const microkernels::PackedOperand&, double* c,
                 std::size_t ldc, float* scratch) const {
     gemm_.dgemm({.m = m,
                  .n = n,
@@ -155,8 +154,8 @@ class AttentionLoops<double> {
     for (std::size_t i = 0; i < n; ++i) sum += std::abs(x[i]);
     return sum;
   }
-  static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t, const double*,
-                              std::size_t, std::size_t, double*, std::size_t, float*) {}
+  static void multiply_powers(std::size_t, std::size_t, std::size_t, const double*, std::size_t,
+                              const microkernels::PackedOperand&, double*, std::size_t, float*) {}
   static void scale(double* x, std::size_t n, double factor) {
     for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
   }

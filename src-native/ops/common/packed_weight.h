@@ -1,17 +1,39 @@
 #pragma once
+// Weights in the forms that loops read.
 
 #include <string_view>
 
 #include "kernel/kernel.h"
+#include "microkernels/common/packed.h"
 
 namespace infernode::ops {
 
-/// The constant `input` of the node that is being built as `make` packs it into `bytes` bytes (see WeightPacker). A
-/// packed weight that comes from a file is taken only where it has as many: kernels read all of it.
-inline tensor::Buffer packed_weight(kernel::KernelInfo& info, std::size_t input, std::string_view format,
-                                    std::size_t bytes, FunctionRef<tensor::Buffer(const tensor::Tensor&)> make) {
-  tensor::Buffer packed = info.packer().pack(info.node(), input, format, make);
-  return packed.size() >= bytes ? packed : make(*info.constant(input));
-}
+/// A weight as one packing made it: `count` operands of one form and shape, as of groups or directions.
+class PackedWeight {
+ public:
+  PackedWeight() = default;
+  /// Operands like `one`, whatever its data is: fill(i, to) packs operand i.
+  PackedWeight(const microkernels::PackedOperand& one, std::size_t count,
+               FunctionRef<void(std::size_t i, std::byte* to)> fill);
+  /// The same of constant `input` of the node that is being built, packed once for all who pack it so, or found in a
+  /// file. `what` names how operands are taken from the weight.
+  PackedWeight(kernel::KernelInfo& info, std::size_t input, std::string_view what,
+               const microkernels::PackedOperand& one, std::size_t count,
+               FunctionRef<void(const tensor::Tensor& weight, std::size_t i, std::byte* to)> fill);
+
+  explicit operator bool() const { return static_cast<bool>(memory_); }
+  /// Whether the packing of that name made it.
+  bool made_by(std::string_view packing) const;
+  /// Operand i for loops that read what that packing makes; throws Internal where another made it.
+  microkernels::PackedOperand read(std::string_view packing, std::size_t i = 0) const;
+
+ private:
+  microkernels::PackedOperand one_;
+  std::size_t count_ = 0;
+  tensor::Buffer memory_;
+};
+
+/// Throws Internal where another packing than the one of that name made it.
+void check_packing(const microkernels::PackedOperand& packed, std::string_view packing);
 
 }  // namespace infernode::ops

@@ -58,10 +58,8 @@ class IntegerConv : public kernel::Kernel {
     if (w == nullptr || w->rank() < 3 || !is_integer8(w->dtype()) || w->numel() == 0) return;
     if (groups_ < 1 || w->dim(0) % groups_ != 0 || (w->dim(1) == 1 && groups_ > 1)) return;
     w_shape_ = w->shape();
-    const std::size_t depth = size(w_shape_.numel(1, w_shape_.rank())), groups = size(groups_);
-    packed_ = packed_weight(info, w_input, cat("qconv.", table_.name, ".g", groups_),
-                            checked_mul(table_.packed_b_bytes(size(w_shape_[0]) / groups, depth), groups),
-                            [&](const Tensor& weight) { return pack(weight); });
+    packed_ = PackedWeight(info, w_input, "conv", operand(w_shape_), size(groups_),
+                           [&](const Tensor& weight, std::size_t group, std::byte* to) { pack(weight, group, to); });
     info.release_constant(w_input);
   }
 
@@ -94,8 +92,11 @@ class IntegerConv : public kernel::Kernel {
       return turn(ctx, out, y, size(p.images), size(p.out_channels), p.shape.positions());
     }
     if (p.depthwise()) return depthwise(ctx, p, x, q, y);
-    const tensor::Buffer fresh = packed_ ? tensor::Buffer() : pack(ctx.input(w_input_));
-    multiply(ctx, p, channels_last(ctx, p, x), x.dtype() == DType::Int8, (packed_ ? packed_ : fresh).data(), q, y);
+    const Tensor* const w = packed_ ? nullptr : &ctx.input(w_input_);
+    const PackedWeight weights = packed_ ? packed_
+                                         : PackedWeight(operand(w->shape()), size(groups_),
+                                                        [&](std::size_t g, std::byte* to) { pack(*w, g, to); });
+    multiply(ctx, p, channels_last(ctx, p, x), x.dtype() == DType::Int8, weights, q, y);
   }
 
  private:
@@ -120,24 +121,23 @@ class IntegerConv : public kernel::Kernel {
         });
   }
 
-  /// Each group's weights as [channel of the output][place in the window][channel], packed.
-  tensor::Buffer pack(const Tensor& w) const {
-    const std::size_t groups = size(groups_), n = size(w.dim(0)) / groups, channels = size(w.dim(1));
+  /// One group's weights.
+  microkernels::PackedOperand operand(const Shape& w) const {
+    return table_.weights.packed(size(w[0]) / size(groups_), size(w.numel(1, w.rank())), nullptr);
+  }
+  /// Of [channel of the output][place in the window][channel].
+  void pack(const Tensor& w, std::size_t group, std::byte* to) const {
+    const std::size_t n = size(w.dim(0)) / size(groups_), channels = size(w.dim(1));
     const std::size_t points = size(w.shape().numel(2, w.rank())), depth = channels * points;
-    const std::size_t bytes = table_.packed_b_bytes(n, depth);
-    tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(bytes, groups));
     std::vector<std::uint8_t> turned(n * depth);
-    const auto* from = static_cast<const std::uint8_t*>(w.raw());
-    for (std::size_t g = 0; g < groups; ++g, from += n * depth) {
-      for (std::size_t m = 0; m < n; ++m) {
-        for (std::size_t c = 0; c < channels; ++c) {
-          for (std::size_t k = 0; k < points; ++k)
-            turned[m * depth + k * channels + c] = from[m * depth + c * points + k];
-        }
+    const auto* const from = static_cast<const std::uint8_t*>(w.raw()) + group * n * depth;
+    for (std::size_t m = 0; m < n; ++m) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        for (std::size_t k = 0; k < points; ++k)
+          turned[m * depth + k * channels + c] = from[m * depth + c * points + k];
       }
-      table_.pack_b(n, depth, turned.data(), w.dtype() == DType::Int8, depth, true, packed.data() + g * bytes, 0, n);
     }
-    return packed;
+    table_.weights.pack(n, depth, turned.data(), w.dtype() == DType::Int8, depth, true, to, 0, n);
   }
 
   /// X as [image][group][place][channel of the group].
@@ -176,7 +176,7 @@ class IntegerConv : public kernel::Kernel {
   }
 
   void multiply(KernelContext& ctx, const ConvProblem& p, const tensor::Buffer& x, bool x_signed,
-                const std::byte* weights, const Quantization& q, const Tensor& y) const {
+                const PackedWeight& weights, const Quantization& q, const Tensor& y) const {
     const ConvShape& s = p.shape;
     const std::size_t depth = s.depth(), positions = s.positions(), n = s.out_channels, groups = size(p.groups);
     const std::size_t plane = s.in_d * s.in_h * s.in_w;
@@ -189,7 +189,6 @@ class IntegerConv : public kernel::Kernel {
     const std::size_t c_bytes = align_up(checked_mul(rows, n) * q.element(), 64);
     const std::size_t stride = checked_add(a_bytes + c_bytes, align_up(table_.scratch_bytes(depth), 64));
     const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, std::max<std::size_t>(1, ctx.run().max_threads)));
-    const std::size_t weight_bytes = table_.packed_b_bytes(n, depth);
     const double cost = static_cast<double>(rows) * static_cast<double>(depth * (n + 4)) / 30;
     ctx.parallel_for(size(p.images) * groups * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
       std::byte* const memory = scratch.data() + slot * stride;
@@ -205,7 +204,7 @@ class IntegerConv : public kernel::Kernel {
         std::byte* c = memory + a_bytes;
         microkernels::QgemmArgs args{.m = count, .n = n, .k = depth, .a = a, .lda = depth, .a_signed = x_signed};
         args.a_zero = q.x_zero;
-        args.packed_b = weights + group * weight_bytes;
+        args.packed_b = weights.read(table_.weights.name, group);
         args.b_zero = q.w_zeros[0];
         if (q.w_zeros.size() > 1) args.b_zeros = q.w_zeros.data() + group * n;
         args.c = c;
@@ -454,7 +453,7 @@ class IntegerConv : public kernel::Kernel {
   std::int64_t groups_;
   bool last_;  ///< X and the output are [N, ..., C]
   Shape w_shape_;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 std::vector<std::int32_t> zeros_of(const Tensor* t) {

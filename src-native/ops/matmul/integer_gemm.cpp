@@ -2,7 +2,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "ops/common/packed_weight.h"
 #include "ops/matmul/integer_gemm.h"
 
 namespace infernode::ops {
@@ -16,12 +15,6 @@ using tensor::Shape;
 using tensor::Tensor;
 
 namespace {
-
-tensor::Buffer pack(const QgemmTable& table, std::size_t n, std::size_t k, const void* b, bool b_signed) {
-  tensor::Buffer packed = tensor::host_allocator().allocate(table.packed_b_bytes(n, k));
-  table.pack_b(n, k, b, b_signed, n, false, packed.data(), 0, n);
-  return packed;
-}
 
 /// `values` spread over the elements of `to`, or the one value that serves all.
 template <class T>
@@ -84,6 +77,7 @@ std::vector<float> column_scales(const Tensor& scale, const Shape& b) {
 
 void run_qgemm(KernelContext& ctx, const QgemmTable& table, const QgemmArgs& args) {
   if (args.m == 0 || args.n == 0) return;
+  check_packing(args.packed_b, table.weights.name);
   const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
   const microkernels::GemmSplit split =
       microkernels::split_grid(table.mr, table.nr, args.m, args.n, args.k, threads, {8, 8});
@@ -107,8 +101,10 @@ IntegerMatMul::IntegerMatMul(kernel::KernelInfo& info, std::size_t b_input)
   b_shape_ = b->shape();
   b_signed_ = b->dtype() == DType::Int8;
   const auto n = static_cast<std::size_t>(b_shape_[1]), k = static_cast<std::size_t>(b_shape_[0]);
-  packed_ = packed_weight(info, b_input, cat("qgemm.b.", table_.name), table_.packed_b_bytes(n, k),
-                          [&](const Tensor& weight) { return pack(table_, n, k, weight.raw(), b_signed_); });
+  packed_ = PackedWeight(info, b_input, "matrix", table_.weights.packed(n, k, nullptr), 1,
+                         [&](const Tensor& weight, std::size_t, std::byte* to) {
+                           table_.weights.pack(n, k, weight.raw(), b_signed_, n, false, to, 0, n);
+                         });
   info.release_constant(b_input);
 }
 
@@ -136,7 +132,7 @@ void IntegerMatMul::run(KernelContext& ctx, const MatMulGeometry& g, const void*
   args.out_zero = product.out_zero;
   args.output = product.output;
   args.ldc = g.n;
-  tensor::Buffer fresh;
+  PackedWeight fresh;
   std::int64_t packed_offset = -1;
   for (std::size_t i = 0; i < g.count; ++i) {
     ctx.run().check();
@@ -144,14 +140,17 @@ void IntegerMatMul::run(KernelContext& ctx, const MatMulGeometry& g, const void*
     const auto k = static_cast<std::int64_t>(std::max<std::size_t>(g.k, 1));
     args.a = static_cast<const std::byte*>(a) + a_at;
     if (packed_) {
-      args.packed_b = packed_.data();
+      args.packed_b = packed_.read(table_.weights.name);
     } else {
       const Tensor& b = ctx.input(b_input_);
       if (b_at != packed_offset) {
-        fresh = pack(table_, g.n, g.k, static_cast<const std::byte*>(b.raw()) + b_at, b.dtype() == DType::Int8);
+        fresh = PackedWeight(table_.weights.packed(g.n, g.k, nullptr), 1, [&](std::size_t, std::byte* to) {
+          table_.weights.pack(g.n, g.k, static_cast<const std::byte*>(b.raw()) + b_at, b.dtype() == DType::Int8, g.n,
+                              false, to, 0, g.n);
+        });
         packed_offset = b_at;
       }
-      args.packed_b = fresh.data();
+      args.packed_b = fresh.read(table_.weights.name);
     }
     if (product.a_zeros.size() > 1) args.a_zeros = product.a_zeros.data() + a_at / k;
     if (product.b_zeros.size() > 1) args.b_zeros = product.b_zeros.data() + b_at / k;

@@ -6,6 +6,7 @@
 
 #include "kernel/kernel.h"
 #include "microkernels/qgemm/qgemm.h"
+#include "ops/common/packed_weight.h"
 #include "ops/matmul/matmul_shapes.h"
 #include "tensor/tensor.h"
 
@@ -44,7 +45,7 @@ class IntegerMatMul {
   const microkernels::QgemmTable& table_;
   tensor::Shape b_shape_;
   bool b_signed_ = false;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 /// Values of a zero point or scale of a left-hand side of shape `a`, by row: one, [M], or [..., M, 1].

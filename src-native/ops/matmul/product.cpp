@@ -5,7 +5,6 @@
 #include "base/checked.h"
 #include "base/system.h"
 #include "microkernels/elementwise/convert.h"
-#include "ops/common/packed_weight.h"
 #include "ops/matmul/product.h"
 
 namespace infernode::ops {
@@ -108,15 +107,17 @@ PackedMatrix::PackedMatrix(kernel::KernelInfo& info, const GemmTable& table, std
   n_ = b.dim(transposed ? 0 : 1);
   k_ = b.numel() / n_;
   const auto n = static_cast<std::size_t>(n_), k = static_cast<std::size_t>(k_);
-  const std::size_t bytes = table.weights.bytes(n, k);
-  packed_ = packed_weight(info, input, cat("gemm.b.", table.weights.name, transposed ? ".t" : ""), bytes,
-                          [&](const Tensor& weight) {
-                            tensor::Buffer packed = tensor::host_allocator().allocate(bytes);
-                            pack_in_parts(info.packer(), table, weight, n, k, transposed, packed.data());
-                            return packed;
-                          });
-  b_ = table.weights.packed(n, k, packed_.data());
+  packed_ = PackedWeight(info, input, transposed ? "matrix.t" : "matrix", table.weights.packed(n, k, nullptr), 1,
+                         [&](const Tensor& weight, std::size_t, std::byte* to) {
+                           pack_in_parts(info.packer(), table, weight, n, k, transposed, to);
+                         });
+  b_ = packed_.read(table.weights.name);
   info.release_constant(input);
+}
+
+void check_packing(const GemmTable& table, const microkernels::PackedOperand& b) {
+  const bool shared = b.packing != nullptr && std::string_view(b.packing) == table.operand.name;
+  if (b && b.floats() == nullptr && !shared) check_packing(b, table.weights.name);
 }
 
 void run_gemm(kernel::KernelContext& ctx, const ProductLoops& loops, const GemmArgs& args, const GemmBatch& batch) {
@@ -128,6 +129,7 @@ void run_gemm(kernel::KernelContext& ctx, const ProductLoops& loops, const GemmA
 
 void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs& args, const GemmBatch& batch) {
   constexpr double kFlopsPerNs = 60;
+  check_packing(table, args.packed_b);
   split_work(ctx, table, args.m, args.n, args.k, batch.count, kFlopsPerNs,
              [&](std::size_t product, const microkernels::GemmRange& range, Hands& hands) {
                GemmArgs one = args;

@@ -8,6 +8,7 @@
 
 #include "kernel/kernel.h"
 #include "microkernels/gemm/gemm.h"
+#include "ops/common/packed_weight.h"
 #include "ops/matmul/methods/method.h"
 #include "tensor/tensor.h"
 
@@ -30,11 +31,11 @@ class PackedMatrix {
   explicit operator bool() const { return static_cast<bool>(packed_); }
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }
-  const microkernels::PackedB& b() const { return b_; }
+  const microkernels::PackedOperand& b() const { return b_; }
 
  private:
-  tensor::Buffer packed_;
-  microkernels::PackedB b_;
+  PackedWeight packed_;
+  microkernels::PackedOperand b_;
   std::int64_t k_ = 0, n_ = 0;
 };
 
@@ -45,6 +46,9 @@ struct GemmBatch {
   std::span<const std::int64_t> a_offsets, b_offsets;  ///< by product, in elements; empty: all 0
   std::int64_t c_stride = 0;
 };
+
+/// Throws Internal where B is packed in a form that the table's loops do not read. All of them read panels of float32.
+void check_packing(const microkernels::GemmTable& table, const microkernels::PackedOperand& b);
 
 /// Runs float32-accumulating products split over the context's threads: by the quickest method of `loops`, or by one
 /// table, in the way that the arguments name.

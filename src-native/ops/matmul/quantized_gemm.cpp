@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/convert.h"
-#include "ops/common/packed_weight.h"
 #include "ops/matmul/integer_gemm.h"
 #include "ops/quant/qlinear.h"
 
@@ -37,9 +36,8 @@ class QuantizedGemm final : public kernel::Kernel {
     const Tensor* b = info.constant(3);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0) return;
     b_shape_ = b->shape();
-    const std::size_t bytes = table_.packed_b_bytes(size(b_shape_[trans_b_ ? 0 : 1]), size(b_shape_[trans_b_ ? 1 : 0]));
-    packed_ = packed_weight(info, 3, cat("qgemm.b.", table_.name, trans_b_ ? ".t" : ""), bytes,
-                            [&](const Tensor& weight) { return pack(weight); });
+    packed_ = PackedWeight(info, 3, trans_b_ ? "matrix.t" : "matrix", operand(b_shape_), 1,
+                           [&](const Tensor& weight, std::size_t, std::byte* to) { pack(weight, to); });
     info.release_constant(3);
   }
 
@@ -59,7 +57,9 @@ class QuantizedGemm final : public kernel::Kernel {
     for (const float v : vector_of(ctx.input(5), n, "b_zero_point")) zeros.push_back(static_cast<std::int32_t>(v));
     for (float& s : scales) s *= alpha_ * qa.scale;
 
-    const tensor::Buffer fresh = packed_ ? tensor::Buffer() : pack(ctx.input(3));
+    const PackedWeight weights =
+        packed_ ? packed_
+                : PackedWeight(operand(b_shape), 1, [&](std::size_t, std::byte* to) { pack(ctx.input(3), to); });
     std::vector<std::uint8_t> turned;
     microkernels::QgemmArgs args{.m = m, .n = n, .k = k, .a = a.raw(), .lda = k, .a_signed = qa.is_signed};
     if (trans_a_) {
@@ -68,7 +68,7 @@ class QuantizedGemm final : public kernel::Kernel {
       args.a = turned.data();
     }
     args.a_zero = qa.zero;
-    args.packed_b = (packed_ ? packed_ : fresh).data();
+    args.packed_b = weights.read(table_.weights.name);
     args.b_zero = zeros[0];
     if (zeros.size() > 1) args.b_zeros = zeros.data();
     args.ldc = n;
@@ -102,11 +102,12 @@ class QuantizedGemm final : public kernel::Kernel {
   }
 
  private:
-  tensor::Buffer pack(const Tensor& b) const {
-    const std::size_t k = size(b.dim(trans_b_ ? 1 : 0)), n = size(b.dim(trans_b_ ? 0 : 1));
-    tensor::Buffer packed = tensor::host_allocator().allocate(table_.packed_b_bytes(n, k));
-    table_.pack_b(n, k, b.raw(), b.dtype() == DType::Int8, size(b.dim(1)), trans_b_, packed.data(), 0, n);
-    return packed;
+  microkernels::PackedOperand operand(const Shape& b) const {
+    return table_.weights.packed(size(b[trans_b_ ? 0 : 1]), size(b[trans_b_ ? 1 : 0]), nullptr);
+  }
+  void pack(const Tensor& b, std::byte* to) const {
+    const microkernels::PackedOperand one = operand(b.shape());
+    table_.weights.pack(one.n, one.k, b.raw(), b.dtype() == DType::Int8, size(b.dim(1)), trans_b_, to, 0, one.n);
   }
 
   static std::vector<float> vector_of(const Tensor& t, std::size_t n, const char* what) {
@@ -142,7 +143,7 @@ class QuantizedGemm final : public kernel::Kernel {
   float alpha_;
   bool trans_a_, trans_b_;
   Shape b_shape_;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 void infer_quantized_gemm(InferContext& ctx) {

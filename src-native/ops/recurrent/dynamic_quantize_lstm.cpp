@@ -31,9 +31,8 @@ class ByteWeight {
     const Tensor* w = info.constant(input);
     if (w == nullptr || w->rank() != 3 || w->numel() == 0) return;
     shape_ = w->shape();
-    const std::size_t bytes = checked_mul(table_.packed_b_bytes(size(shape_[2]), size(shape_[1])), size(shape_[0]));
-    packed_ = packed_weight(info, input, cat("qgemm.b.directions.", table_.name), bytes,
-                            [&](const Tensor& weight) { return pack(weight); });
+    packed_ = PackedWeight(info, input, "directions", operand(shape_), size(shape_[0]),
+                           [&](const Tensor& weight, std::size_t d, std::byte* to) { pack(weight, d, to); });
     info.release_constant(input);
   }
 
@@ -41,8 +40,8 @@ class ByteWeight {
 
   /// The weight of this run.
   struct Use {
-    tensor::Buffer packed;
-    std::size_t bytes, n, k;  ///< bytes: of one direction's packed matrix
+    PackedWeight packed;
+    std::size_t n, k;
     std::vector<float> scales;
     std::vector<std::int32_t> zeros;
   };
@@ -51,8 +50,9 @@ class ByteWeight {
     Use out;
     out.n = size(s[2]);
     out.k = size(s[1]);
-    out.bytes = table_.packed_b_bytes(out.n, out.k);
-    out.packed = packed_ ? packed_.slice(0, packed_.size()) : pack(ctx.input(input_));
+    out.packed = packed_ ? packed_ : PackedWeight(operand(s), size(s[0]), [&](std::size_t d, std::byte* to) {
+      pack(ctx.input(input_), d, to);
+    });
     out.scales = tensor::to_float_vector(ctx.input(scale_input_));
     for (const std::int64_t z : tensor::to_int64_vector(ctx.input(scale_input_ + 1)))
       out.zeros.push_back(static_cast<std::int32_t>(z));
@@ -77,7 +77,7 @@ class ByteWeight {
     convert.quantize_u8(x, bytes.data(), rows * w.k, range.scale, range.zero);
     microkernels::QgemmArgs args{.m = rows, .n = w.n, .k = w.k, .a = bytes.data(), .lda = w.k};
     args.a_zero = range.zero;
-    args.packed_b = w.packed.data() + d * w.bytes;
+    args.packed_b = w.packed.read(table_.weights.name, d);
     const bool by_column = w.zeros.size() >= (d + 1) * w.n, scaled = w.scales.size() >= (d + 1) * w.n;
     args.b_zero = w.zeros[by_column ? d * w.n : d];
     if (by_column) args.b_zeros = w.zeros.data() + d * w.n;
@@ -92,20 +92,20 @@ class ByteWeight {
   }
 
  private:
-  tensor::Buffer pack(const Tensor& w) const {
-    const std::size_t n = size(w.dim(2)), k = size(w.dim(1)), bytes = table_.packed_b_bytes(n, k);
-    tensor::Buffer out = tensor::host_allocator().allocate(checked_mul(bytes, size(w.dim(0))));
-    for (std::size_t d = 0; d < size(w.dim(0)); ++d) {
-      table_.pack_b(n, k, static_cast<const std::byte*>(w.raw()) + d * n * k, w.dtype() == DType::Int8, n, false,
-                    out.data() + d * bytes, 0, n);
-    }
-    return out;
+  /// One direction's matrix.
+  microkernels::PackedOperand operand(const Shape& shape) const {
+    return table_.weights.packed(size(shape[2]), size(shape[1]), nullptr);
+  }
+  void pack(const Tensor& w, std::size_t direction, std::byte* to) const {
+    const std::size_t n = size(w.dim(2)), k = size(w.dim(1));
+    table_.weights.pack(n, k, static_cast<const std::byte*>(w.raw()) + direction * n * k, w.dtype() == DType::Int8, n,
+                        false, to, 0, n);
   }
 
   std::size_t input_, scale_input_;
   const microkernels::QgemmTable& table_;
   Shape shape_;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 /// com.microsoft's DynamicQuantizeLSTM: an LSTM whose weights are 8-bit; X as a whole, and the state at each step, are

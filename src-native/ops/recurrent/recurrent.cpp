@@ -1,7 +1,6 @@
 #include <cctype>
 
 #include "base/error.h"
-#include "ops/common/packed_weight.h"
 #include "ops/matmul/product.h"
 #include "ops/recurrent/recurrent.h"
 
@@ -158,23 +157,18 @@ RecurrentWeight::RecurrentWeight(kernel::KernelInfo& info, std::size_t input, st
   if (weight == nullptr || weight->rank() != 3 || weight->numel() == 0 || !gemm_type(weight->dtype())) return;
   if (weight->dim(1) % static_cast<std::int64_t>(gates) != 0) return;
   shape_ = weight->shape();
-  const std::size_t matrix = table_.weights.bytes(n(shape_), static_cast<std::size_t>(shape_[2]));
-  packed_ = packed_weight(info, input, cat("recurrent.", table_.weights.name, ".", first_, ".", last_, ".", gates_),
-                          checked_mul(matrix, static_cast<std::size_t>(shape_[0])),
-                          [&](const Tensor& t) { return pack(t, 0, static_cast<std::size_t>(t.dim(0))); });
+  packed_ = PackedWeight(info, input, cat("recurrent.", first_, ".", last_, ".", gates_),
+                         table_.weights.packed(n(shape_), static_cast<std::size_t>(shape_[2]), nullptr),
+                         static_cast<std::size_t>(shape_[0]),
+                         [&](const Tensor& t, std::size_t direction, std::byte* to) { pack(t, direction, to); });
 }
 
-tensor::Buffer RecurrentWeight::pack(const Tensor& weight, std::size_t from, std::size_t to) const {
-  const std::size_t rows = static_cast<std::size_t>(weight.dim(1)), k = static_cast<std::size_t>(weight.dim(2));
-  const std::size_t count = n(weight.shape()), matrix = table_.weights.bytes(count, k);
-  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(matrix, to - from));
-  const std::size_t bytes = tensor::bit_size(weight.dtype()) / 8;
-  for (std::size_t d = from; d < to; ++d) {
-    const auto* first = static_cast<const std::byte*>(weight.raw()) + (d * rows + rows / gates_ * first_) * k * bytes;
-    table_.weights.pack(count, k, first, *gemm_type(weight.dtype()), k, true, packed.data() + (d - from) * matrix, 0,
-                        count);
-  }
-  return packed;
+void RecurrentWeight::pack(const Tensor& weight, std::size_t direction, std::byte* to) const {
+  const std::size_t rows = static_cast<std::size_t>(weight.dim(1)), k = static_cast<std::size_t>(weight.dim(2)),
+                    count = n(weight.shape()), bytes = tensor::bit_size(weight.dtype()) / 8;
+  const auto* first =
+      static_cast<const std::byte*>(weight.raw()) + (direction * rows + rows / gates_ * first_) * k * bytes;
+  table_.weights.pack(count, k, first, *gemm_type(weight.dtype()), k, true, to, 0, count);
 }
 
 template <>
@@ -182,10 +176,11 @@ RecurrentWeight::Matrix<float> RecurrentWeight::matrix(KernelContext& ctx, std::
   const Shape& s = shape(ctx);
   Matrix<float> m{.n = n(s), .k = static_cast<std::size_t>(s[2]), .packed = {}, .plain = nullptr, .hold = {}};
   if (packed_) {
-    m.packed = table_.weights.packed(m.n, m.k, packed_.data() + direction * table_.weights.bytes(m.n, m.k));
+    m.packed = packed_.read(table_.weights.name, direction);
   } else {
-    m.hold = pack(ctx.input(input_), direction, direction + 1);
-    m.packed = table_.weights.packed(m.n, m.k, m.hold.data());
+    m.hold = PackedWeight(table_.weights.packed(m.n, m.k, nullptr), 1,
+                          [&](std::size_t, std::byte* to) { pack(ctx.input(input_), direction, to); });
+    m.packed = m.hold.read(table_.weights.name);
   }
   return m;
 }

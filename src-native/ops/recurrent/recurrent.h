@@ -12,6 +12,7 @@
 #include "kernel/infer_context.h"
 #include "kernel/kernel.h"
 #include "microkernels/gemm/gemm.h"
+#include "ops/common/packed_weight.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -126,9 +127,9 @@ class RecurrentWeight {
   template <class T>
   struct Matrix {
     std::size_t n, k;
-    microkernels::PackedB packed;
+    microkernels::PackedOperand packed;
     const T* plain = nullptr;
-    tensor::Buffer hold;
+    PackedWeight hold;
   };
   template <class T>
   Matrix<T> matrix(kernel::KernelContext& ctx, std::size_t direction) const;
@@ -138,7 +139,7 @@ class RecurrentWeight {
   }
 
  private:
-  tensor::Buffer pack(const tensor::Tensor& weight, std::size_t from, std::size_t to) const;
+  void pack(const tensor::Tensor& weight, std::size_t direction, std::byte* to) const;
   std::size_t n(const tensor::Shape& shape) const {
     return static_cast<std::size_t>(shape[1]) / gates_ * (last_ - first_);
   }
@@ -147,7 +148,7 @@ class RecurrentWeight {
   const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
   tensor::Shape shape_;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 /// What one part of the walk over time steps has to work with: `threads` of its own, each with the table's

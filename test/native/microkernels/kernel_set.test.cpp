@@ -1,8 +1,13 @@
 // The sets: one constant for each CPU and precision, whose tables say how they multiply.
 #include "microkernels/kernel_set.h"
 
+#include <set>
+#include <string>
+
 #include "microkernels/blocked/blocked.h"
 #include "microkernels/conv/conv.h"
+#include "microkernels/winograd/blocked_winograd.h"
+#include "microkernels/winograd/winograd.h"
 #include "support.h"
 
 namespace infernode::microkernels::test {
@@ -52,18 +57,47 @@ TEST_CASE("a packed B names its form, size and shape") {
       const GemmTable& table = kernel_set(rung, precision).gemm;
       const std::uint8_t memory = 0;
       for (const GemmPacking* packing : {&table.weights, &table.operand}) {
-        const PackedB b = packing->packed(40, 64, &memory);
+        const PackedOperand b = packing->packed(40, 64, &memory);
         CHECK(b);
         CHECK(b.form == packing->form(64));
         CHECK(b.bytes == packing->bytes(40, 64));
         CHECK(b.n == 40);
         CHECK(b.k == 64);
+        CHECK(b.packing == packing->name);
         CHECK((b.floats() != nullptr) == (b.form == PackedForm::kFloats || b.form == PackedForm::kMarkedFloats));
       }
       CHECK((table.weights.form(64) == PackedForm::kBf16Pairs) == table.rounds);
     }
   });
-  CHECK_FALSE(PackedB());
+  CHECK_FALSE(PackedOperand());
+}
+
+TEST_CASE("packed weights of convolutions name their form, size, shape and packing") {
+  ConvShape s;
+  s.in_channels = 48;
+  s.out_channels = 40;
+  s.kernel_h = s.kernel_w = 3;
+  for_each_target([&](CpuRung rung) {
+    for (const Float32Precision precision : kPrecisions) {
+      const KernelSet& kernels = kernel_set(rung, precision);
+      const std::uint8_t memory = 0;
+      std::set<std::string> names;
+      for (const ConvPacking* packing :
+           {&kernels.conv.weights, &kernels.winograd.weights, &kernels.blocked_conv.weights,
+            &kernels.blocked_conv.plane_weights, &depthwise_packing()}) {
+        const PackedOperand weights = packing->packed(s, &memory);
+        CHECK(weights.form == packing->form(s));
+        CHECK(weights.bytes == packing->bytes(s));
+        CHECK(weights.n == s.out_channels);
+        CHECK(weights.k == s.depth());
+        CHECK(names.insert(weights.packing).second);
+      }
+      const BlockedConvTable& blocked = kernels.blocked_conv;
+      CHECK((blocked.plane_weights.packed(s, &memory).pairs() != nullptr) == blocked.takes_bf16);
+      CHECK((blocked.weights.packed(s, &memory).floats() == nullptr) == blocked.takes_bf16);
+      CHECK((kernels.blocked_winograd.weights->packed(s, &memory).pairs() != nullptr) == blocked.takes_bf16);
+    }
+  });
 }
 
 }  // namespace

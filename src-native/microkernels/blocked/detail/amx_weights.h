@@ -8,7 +8,7 @@
 namespace infernode::microkernels {
 namespace {
 
-constexpr std::size_t kSplitWeightFloats = 1 << 18;  // weights up to this size are split when they are packed
+constexpr std::size_t kSplitWeightBytes = 1 << 20;  // weights up to this size are split when they are packed
 
 // ---- Weights: for each panel, step and block of its channels the pieces, a tile each ----
 
@@ -16,24 +16,29 @@ template <int kPieces>
 struct WeightLayout {
   WeightLayout(const ConvShape& s, bool planar) noexcept
       : panel_bytes(2 * Steps(s, planar).count * kPieces * kTileBytes),
-        plain_floats(divide_up(kPieces > 1 ? blocked_conv_table_avx512.packed_weight_floats(s)
-                               : planar    ? blocked_conv_table_bf16_medium.packed_weight_floats(s)
-                                           : 0,
-                               std::size_t{16}) *
-                     16),
-        split(kPieces == 1 || planar || plain_floats <= kSplitWeightFloats),
-        floats(plain_floats + 16) {
-    if (split && (!planar || is_thin(s))) floats += channel_blocks(s.out_channels) * (panel_bytes / 2 / sizeof(float));
+        plain_bytes(divide_up(kPieces > 1 ? blocked_conv_table_avx512.weights.bytes(s)
+                              : planar    ? blocked_conv_table_bf16_medium.plane_weights.bytes(s)
+                                          : 0,
+                              kMarkBytes) *
+                    kMarkBytes),
+        split(kPieces == 1 || planar || plain_bytes <= kSplitWeightBytes),
+        bytes(plain_bytes + kMarkBytes) {
+    if (split && (!planar || is_thin(s))) bytes += channel_blocks(s.out_channels) * (panel_bytes / 2);
   }
   // Behind the weights of the vector loops: whether all could be split, and the tiles.
-  float* mark(float* weight) const noexcept { return weight + plain_floats; }
-  std::uint8_t* tiles(float* weight, std::size_t panel) const noexcept {
-    return reinterpret_cast<std::uint8_t*>(weight + plain_floats + 16) + panel * panel_bytes;
+  std::uint8_t* mark(void* weights) const noexcept { return static_cast<std::uint8_t*>(weights) + plain_bytes; }
+  std::uint8_t* tiles(void* weights, std::size_t panel) const noexcept {
+    return mark(weights) + kMarkBytes + panel * panel_bytes;
+  }
+  bool splits(const void* weights) const noexcept { return *mark(const_cast<void*>(weights)) != 0; }
+  const std::uint8_t* tiles(const void* weights, std::size_t panel) const noexcept {
+    return tiles(const_cast<void*>(weights), panel);
   }
 
-  std::size_t panel_bytes, plain_floats;
+  static constexpr std::size_t kMarkBytes = 64;
+  std::size_t panel_bytes, plain_bytes;
   bool split;
-  std::size_t floats;
+  std::size_t bytes;
 };
 
 // Splits steps of a panel's weights, which lie as the AVX-512 loops read them, some words of all columns at a time. A
@@ -107,9 +112,13 @@ class WeightSplit {
   RangeWatch watch_;
 };
 
-template <int kPieces>
-std::size_t packed_weight_floats(const ConvShape& s) noexcept {
-  return larger(WeightLayout<kPieces>(s, false).floats, WeightLayout<kPieces>(s, true).floats);
+template <int kPieces, bool kPlanar>
+PackedForm packed_form(const ConvShape&) noexcept {
+  return kPieces > 1 ? PackedForm::kMarkedFloats : kPlanar ? PackedForm::kBf16Pairs : PackedForm::kBf16Pieces;
+}
+template <int kPieces, bool kPlanar>
+std::size_t packed_bytes(const ConvShape& s) noexcept {
+  return WeightLayout<kPieces>(s, kPlanar).bytes;
 }
 
 // Calls fill(panel's block, step, row of words, even weights, odd weights) for all tiles' rows, in the order in which
@@ -161,36 +170,37 @@ bool pack_tiles(const ConvShape& s, bool planar, const float* weight, std::uint8
   return watch.splits();
 }
 
-template <int kPieces>
-void pack_weight(const ConvShape& s, bool planar, const float* weight, float* out) noexcept {
-  const WeightLayout<kPieces> layout(s, planar);
+template <int kPieces, bool kPlanar>
+void pack(const ConvShape& s, const float* weight, void* out) noexcept {
+  const WeightLayout<kPieces> layout(s, kPlanar);
   if constexpr (kPieces > 1) {
-    blocked_conv_table_avx512.pack_weight(s, planar, weight, out);
-  } else if (planar) {
-    blocked_conv_table_bf16_medium.pack_weight(s, planar, weight, out);
+    (kPlanar ? blocked_conv_table_avx512.plane_weights : blocked_conv_table_avx512.weights).pack(s, weight, out);
+  } else if constexpr (kPlanar) {
+    blocked_conv_table_bf16_medium.plane_weights.pack(s, weight, out);
   }
   bool splits = true;
-  if (kPieces == 1 || planar) {
-    if (!planar || is_thin(s)) splits = pack_tiles<kPieces>(s, planar, weight, layout.tiles(out, 0));
-    *layout.mark(out) = splits ? 1.0f : 0.0f;
+  if constexpr (kPieces == 1 || kPlanar) {
+    if (!kPlanar || is_thin(s)) splits = pack_tiles<kPieces>(s, kPlanar, weight, layout.tiles(out, 0));
+    *layout.mark(out) = splits ? 1 : 0;
     return;
   }
-  const std::size_t steps = Steps(s, planar).count;
+  const auto* const plain = static_cast<const float*>(out);
+  const std::size_t steps = Steps(s, kPlanar).count;
   alignas(64) std::uint8_t step_tiles[kPanelTiles * kPieces * kTileBytes];
   for (std::size_t panel = 0; panel * kPanelTiles < channel_blocks(s.out_channels); ++panel) {
     if (layout.split) {
-      WeightSplit<kPieces> split(s, out, panel, 0, steps, layout.tiles(out, panel));
+      WeightSplit<kPieces> split(s, plain, panel, 0, steps, layout.tiles(out, panel));
       split.advance(split.left());
       splits = splits && split.splits();
       continue;
     }
     for (std::size_t step = 0; step < steps; ++step) {
-      WeightSplit<kPieces> split(s, out, panel, step, 1, step_tiles);
+      WeightSplit<kPieces> split(s, plain, panel, step, 1, step_tiles);
       split.advance(split.left());
       splits = splits && split.splits();
     }
   }
-  *layout.mark(out) = splits ? 1.0f : 0.0f;
+  *layout.mark(out) = splits ? 1 : 0;
 }
 
 }  // namespace

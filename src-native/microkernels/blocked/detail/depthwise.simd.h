@@ -193,7 +193,7 @@ void depthwise_blocks(const BlockedConvArgs& args, const T* input, const T* resi
   t.high = bounds.high;
   for (std::size_t block = begin; block < end; ++block) {
     t.plane = input + block * s.in_h * s.in_w * kChannelBlock;
-    t.weight = args.packed_weight + block * s.kernel_points() * kChannelBlock;
+    t.weight = args.weights.floats() + block * s.kernel_points() * kChannelBlock;
     t.bias = args.bias ? args.bias + block * kChannelBlock : nullptr;
     for (std::size_t h = 0; h < s.out_h; ++h) {
       const std::size_t out = (block * s.positions() + h * s.out_w) * kChannelBlock;

@@ -51,16 +51,18 @@ struct WeightLayout {
   std::size_t points, depth, tiles, tile_bytes, header_bytes, bytes;
 };
 
-std::size_t packed_weight_floats(std::size_t out_channels, std::size_t in_channels, std::size_t points) noexcept {
-  if (!suits(out_channels, in_channels))
-    return conv_table_avx512.packed_weight_floats(out_channels, in_channels, points);
-  return WeightLayout(out_channels, in_channels, points).bytes / sizeof(float);
+PackedForm packed_form(const ConvShape& s) noexcept {
+  return suits(s.out_channels, s.in_channels) ? PackedForm::kBf16Pieces : PackedForm::kFloats;
 }
 
-void pack_weight(std::size_t out_channels, std::size_t in_channels, std::size_t points, const float* weight,
-                 float* out) noexcept {
-  if (!suits(out_channels, in_channels))
-    return conv_table_avx512.pack_weight(out_channels, in_channels, points, weight, out);
+std::size_t packed_bytes(const ConvShape& s) noexcept {
+  if (!suits(s.out_channels, s.in_channels)) return conv_table_avx512.weights.bytes(s);
+  return WeightLayout(s.out_channels, s.in_channels, s.kernel_points()).bytes;
+}
+
+void pack(const ConvShape& s, const float* weight, void* out) noexcept {
+  const std::size_t out_channels = s.out_channels, in_channels = s.in_channels, points = s.kernel_points();
+  if (!suits(out_channels, in_channels)) return conv_table_avx512.weights.pack(s, weight, out);
   const WeightLayout layout(out_channels, in_channels, points);
   for (std::size_t m = 0; m < out_channels; m += kTileRows) {
     const std::size_t rows = smaller(kTileRows, out_channels - m);
@@ -80,7 +82,7 @@ void pack_weight(std::size_t out_channels, std::size_t in_channels, std::size_t 
         if (!split_rows<3>(tile[0], kBlockChannels, kTileRows, kBlockChannels, to)) splits = false;
       }
     }
-    reinterpret_cast<std::uint8_t*>(out)[m / kTileRows] = splits ? 1 : 0;
+    static_cast<std::uint8_t*>(out)[m / kTileRows] = splits ? 1 : 0;
     if (splits) continue;
     auto* plain = reinterpret_cast<float*>(tiles);
     for (std::size_t i = 0; i < kTileRows * layout.depth; ++i) plain[i] = i < rows * layout.depth ? from[i] : 0.0f;

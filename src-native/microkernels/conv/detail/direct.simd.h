@@ -114,7 +114,7 @@ void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayou
     for (std::size_t q0 = 0; q0 < count; q0 += kNr) {
       const std::size_t cols = smaller(kNr, count - q0);
       const auto accumulate = kShifted.accumulate[m1 - m0 - 1][divide_up(cols, kLanes) - 1];
-      const float* weight = args.packed_weight;
+      const float* weight = args.weights.floats();
       for (std::size_t k0 = 0; k0 < depth; k0 += block, weight += s.out_channels * lda)
         accumulate(smaller(block, depth - k0), weight + m0 * lda, lda, rows + q0, offsets + k0, k0 == 0, tile);
       for (std::size_t q = q0; q < q0 + cols;) {

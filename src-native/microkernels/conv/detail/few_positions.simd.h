@@ -112,7 +112,7 @@ void few(const ConvArgs& args, const GemmTiles& tiles, const GemmRange& range, s
   alignas(64) float tile[GemmTiles::kMaxFloats];
   for (std::size_t m0 = range.m_begin; m0 < range.m_end; m0 += kDotRows) {
     const std::size_t rows = smaller(kDotRows, range.m_end - m0);
-    const float* weight = args.packed_weight + m0 * lda;
+    const float* weight = args.weights.floats() + m0 * lda;
     for (std::size_t k0 = 0; k0 < depth; k0 += block, weight += s.out_channels * lda) {
       for (std::size_t n0 = 0; n0 < positions; n0 += kDotColumns) {
         kDots.of[rows - 1][smaller(kDotColumns, positions - n0) - 1](

@@ -377,6 +377,7 @@ inline void dgemm(const DgemmArgs& g, const GemmRange& range, float* scratch) no
 }
 
 // An operand's packing: float32 numbers in pieces.
+constexpr const char* kPiecesNames[] = {"gemm.amx.pieces1", "gemm.amx.pieces2", "gemm.amx.pieces3"};
 inline PackedForm pieces_form(std::size_t) noexcept { return PackedForm::kBf16Pieces; }
 template <int kPieces>
 std::size_t pieces_bytes(std::size_t n, std::size_t k) noexcept {
@@ -410,7 +411,7 @@ constexpr GemmTable table_of(const char* name, const GemmPacking& weights,
           .rounds = false,
           .row_cost = 14,
           .weights = weights,
-          .operand = {name, 1, pieces_form, pieces_bytes<kPieces>, pack_pieces<kPieces>},
+          .operand = {kPiecesNames[kPieces - 1], 1, pieces_form, pieces_bytes<kPieces>, pack_pieces<kPieces>},
           .gemm = gemm,
           .dgemm = dgemm,
           .tiles = nullptr};

@@ -184,9 +184,7 @@ struct GemmOfPairs {
     }
   }
 
-  static const std::uint32_t* packed_words(const GemmArgs& g) noexcept {
-    return static_cast<const std::uint32_t*>(g.packed_b.data);
-  }
+  static const std::uint32_t* packed_words(const GemmArgs& g) noexcept { return g.packed_b.pairs(); }
 
   // Whether all words of the range's rows fit a PreparedA.
   static bool keeps(const GemmArgs& g, const GemmRange& range) noexcept {
@@ -270,8 +268,9 @@ struct GemmOfPairs {
     gemm_table_avx512.dgemm(g, range, scratch);
   }
 
+  // All of them pack B alike.
   static constexpr GemmTable table(const char* name, bool matrix_unit) {
-    const GemmPacking packing{name, 2, packed_form, packed_bytes, pack_b};
+    const GemmPacking packing{"gemm.bf16", 2, packed_form, packed_bytes, pack_b};
     return {.name = name,
             .mr = Kernel::kRows,
             .nr = kPairColumns,

@@ -50,9 +50,7 @@ struct Qgemm {
   static std::size_t scratch_bytes(std::size_t k) noexcept {
     return rows_at_once(k) * row_elements(k) * sizeof(Element);
   }
-  static std::size_t packed_b_bytes(std::size_t n, std::size_t k) noexcept {
-    return divide_up(n, kNr) * panel_bytes(k);
-  }
+  static std::size_t packed_bytes(std::size_t n, std::size_t k) noexcept { return divide_up(n, kNr) * panel_bytes(k); }
 
   static void pack_b(std::size_t n, std::size_t k, const void* b, bool b_signed, std::size_t ldb, bool trans_b,
                      void* out, std::size_t n_begin, std::size_t n_end) noexcept {
@@ -246,7 +244,7 @@ struct Qgemm {
       for (std::size_t r = 0; r < rows; ++r) row_sums[r] = pack_a_row(q, m0 + r, packed_a + r * lda);
       for (std::size_t n0 = range.n_begin; n0 < range.n_end; n0 += kNr) {
         const std::size_t cols = smaller(kNr, range.n_end - n0);
-        const auto* block = static_cast<const std::uint8_t*>(q.packed_b) + n0 / kNr * panel_bytes(q.k);
+        const auto* block = static_cast<const std::uint8_t*>(q.packed_b.data) + n0 / kNr * panel_bytes(q.k);
         const auto* header = reinterpret_cast<const PanelHeader*>(block);
         const auto* data = reinterpret_cast<const std::int8_t*>(block + sizeof(PanelHeader));
         for (std::size_t t = 0; t < tiles; ++t) {
@@ -258,8 +256,8 @@ struct Qgemm {
     }
   }
 
-  static constexpr QgemmTable table(const char* name) {
-    return {name, kRows, kNr, scratch_bytes, packed_b_bytes, pack_b, run};
+  static constexpr QgemmTable table(const char* name, const char* packing) {
+    return {name, kRows, kNr, scratch_bytes, {packing, packed_bytes, pack_b}, run};
   }
 };
 

@@ -13,6 +13,7 @@ namespace infernode::ops {
 namespace {
 
 using microkernels::KernelSet;
+using microkernels::PackedOperand;
 using tensor::DType;
 
 template <class T>
@@ -38,10 +39,10 @@ class Products {
     if (rounds_ || std::is_same_v<T, double> || rows_ == c_.q_len) return;
     if (even)  // in whole tiles
       rows_ = std::min(align_up(ceil_div(c_.q_len, ceil_div(c_.q_len, rows_)), loops_.tile_rows()), c_.q_len);
-    constexpr std::size_t kMost = 2 << 20;  // elements
-    packed_k_ = loops_.packed_size(c_.kv_len, c_.head);
-    packed_v_ = loops_.packed_size(c_.v_head, c_.kv_len);
-    if (packed_k_ + packed_v_ > kMost) packed_k_ = packed_v_ = 0;
+    constexpr std::size_t kMost = 8 << 20;
+    key_bytes_ = align_up(loops_.operand(c_.kv_len, c_.head).bytes, 64);
+    value_bytes_ = align_up(loops_.operand(c_.v_head, c_.kv_len).bytes, 64);
+    if (key_bytes_ + value_bytes_ > kMost) key_bytes_ = value_bytes_ = 0;
   }
 
   /// These parts, of as many rows as a block has at most; all where there are none.
@@ -52,7 +53,7 @@ class Products {
     const std::size_t scores = checked_mul(rows_, ld_);
     const std::size_t copies = rounds_ ? checked_mul(rows_ + c_.kv_len, c_.head) : 0;
     const std::size_t before = align_up(checked_mul(checked_add(scores, copies), sizeof(T)), 64);
-    const std::size_t own = checked_add(before, align_up((packed_k_ + packed_v_) * sizeof(T), 64));
+    const std::size_t own = checked_add(before, key_bytes_ + value_bytes_);
     const std::size_t stride = own + align_up(loops_.scratch_floats() * sizeof(float), 64);
     const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
     constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -68,14 +69,20 @@ class Products {
     ctx.parallel_for(count, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
       auto* const work = reinterpret_cast<T*>(memory.data() + slot * stride);
       auto* const scratch = reinterpret_cast<float*>(memory.data() + slot * stride + own);
-      auto* const packed = packed_k_ == 0 ? nullptr : reinterpret_cast<T*>(memory.data() + slot * stride + before);
+      std::byte* const packed = key_bytes_ == 0 ? nullptr : memory.data() + slot * stride + before;
+      PackedOperand keys, values;
+      if (packed != nullptr) {
+        keys = loops_.operand(c_.kv_len, c_.head, packed);
+        values = loops_.operand(c_.v_head, c_.kv_len, packed + key_bytes_);
+      }
       for (std::size_t i = begin; i < end; ++i) {
         if (i % 16 == 0) ctx.run().check();
         const AttentionPart part = part_at(i);
-        const Block b{part.batch, part.head, part.head / group, part.first, part.rows, packed};
+        const Block b{part.batch, part.head, part.head / group, part.first, part.rows, keys, values};
         if (packed != nullptr && packed_heads[slot] != b.batch * c_.kv_heads + b.kv_head) {
           packed_heads[slot] = b.batch * c_.kv_heads + b.kv_head;
-          pack(b, packed);
+          loops_.pack(keys, c_.k.at(b.batch, b.kv_head), c_.k.row, true, packed);
+          loops_.pack(values, c_.v.at(b.batch, b.kv_head), c_.v.row, false, packed + key_bytes_);
         }
         block(b, work, scratch);
       }
@@ -87,7 +94,7 @@ class Products {
 
   struct Block {
     std::size_t batch, head, kv_head, first, rows;
-    const T* packed;  ///< of the head's keys, then of its values; null: not packed
+    const PackedOperand &keys, &values;  ///< of the head, which its blocks share; maybe not packed
   };
 
   /// Each block reads keys and values anew; the matrix unit splits float32, too, and gains by more rows.
@@ -97,12 +104,6 @@ class Products {
     const std::size_t most = !tiles ? 64 : c_.causal ? 128 : kMostRows;
     const std::size_t rows = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
     return tiles && rows > 32 ? rows / 32 * 32 : rows;  // rows of two tiles
-  }
-
-  /// Blocks of rows share what is packed of a head.
-  void pack(const Block& b, T* packed) const {
-    loops_.pack(c_.kv_len, c_.head, c_.k.at(b.batch, b.kv_head), c_.k.row, true, packed);
-    loops_.pack(c_.v_head, c_.kv_len, c_.v.at(b.batch, b.kv_head), c_.v.row, false, packed + packed_k_);
   }
 
   /// Keys that some row of the block may see: those behind them need not be looked at.
@@ -124,16 +125,16 @@ class Products {
       return;
     }
     products(b, n, work, scratch);
-    const T* const values = b.packed != nullptr && loops_.takes_depth(n, c_.kv_len) ? b.packed + packed_k_ : nullptr;
+    const PackedOperand values = b.values && loops_.takes_depth(n, b.values) ? b.values : PackedOperand();
     if (open_) return open_rows(b, n, values, work, y, scratch);
     for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * ld_);
-    loops_.multiply(b.rows, c_.v_head, n, 1, work, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, c_.v_head,
-                    c_.kv_len, y, c_.y.row, scratch);
+    loops_.multiply(b.rows, c_.v_head, n, 1, work, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, y,
+                    c_.y.row, scratch);
   }
 
   /// The rest of a block whose rows are divided by the sums of their exponentials after they are multiplied by values.
-  void open_rows(const Block& b, std::size_t n, const T* values, T* scores, T* y, float* scratch) const {
-    const bool powers = values != nullptr && loops_.makes_powers();
+  void open_rows(const Block& b, std::size_t n, const PackedOperand& values, T* scores, T* y, float* scratch) const {
+    const bool powers = values && loops_.makes_powers();
     const double scale = scales_late_ ? c_.scale : 1;
     std::array<T, kMostRows> sums{};  // 0: no key counts
     for (std::size_t r = 0; r < b.rows; ++r) {
@@ -146,10 +147,10 @@ class Products {
       if (sums[r] == 0) std::fill_n(row, n, T{0});
     }
     if (powers) {
-      loops_.multiply_powers(b.rows, c_.v_head, n, scores, ld_, values, c_.v_head, c_.kv_len, y, c_.y.row, scratch);
+      loops_.multiply_powers(b.rows, c_.v_head, n, scores, ld_, values, y, c_.y.row, scratch);
     } else {
-      loops_.multiply(b.rows, c_.v_head, n, 1, scores, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
-                      c_.v_head, c_.kv_len, y, c_.y.row, scratch);
+      loops_.multiply(b.rows, c_.v_head, n, 1, scores, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, y,
+                      c_.y.row, scratch);
     }
     for (std::size_t r = 0; r < b.rows; ++r) {
       T* const row = y + r * c_.y.row;
@@ -166,8 +167,8 @@ class Products {
       T* const row_scores = scores + r * ld_;
       if (powers) loops_.widen(row_scores, n);
       loops_.scale(row_scores, n, factor);
-      loops_.multiply(1, c_.v_head, n, 1, row_scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
-                      c_.v_head, c_.kv_len, row, c_.y.row, scratch);
+      loops_.multiply(1, c_.v_head, n, 1, row_scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, row,
+                      c_.y.row, scratch);
     }
   }
 
@@ -175,8 +176,8 @@ class Products {
     const T* q = c_.q.at(b.batch, b.head, b.first);
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
-      return loops_.multiply(b.rows, n, c_.head, scales_late_ ? 1 : c_.scale, q, c_.q.row, k, c_.k.row, true, b.packed,
-                             c_.kv_len, c_.head, scores, ld_, scratch);
+      return loops_.multiply(b.rows, n, c_.head, scales_late_ ? 1 : c_.scale, q, c_.q.row, k, c_.k.row, true, b.keys,
+                             scores, ld_, scratch);
     }
     // Each operand takes the root of the scale.
     T root = static_cast<T>(std::sqrt(c_.scale));
@@ -190,7 +191,7 @@ class Products {
     };
     const T* left = scaled(q, c_.q.row, b.rows, copies);
     const T* right = scaled(k, c_.k.row, n, copies + rows_ * c_.head);
-    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, nullptr, 0, 0, scores, ld_, scratch);
+    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, PackedOperand(), scores, ld_, scratch);
     for (std::size_t r = 0; r < b.rows; ++r) loops_.round(c_.precision, scores + r * ld_, n);
   }
 
@@ -280,7 +281,7 @@ class Products {
   bool scales_late_;  ///< nothing is added to scores, so that they are scaled where exponentials are made
   std::size_t rows_;  ///< of a block
   std::size_t ld_;    ///< elements from one row of scores to the next
-  std::size_t packed_k_ = 0, packed_v_ = 0;  ///< elements of a head's packed keys and values; 0: they are not
+  std::size_t key_bytes_ = 0, value_bytes_ = 0;  ///< of a head's packed keys and values; 0: they are not
 };
 
 constexpr std::size_t kBlocks[] = {16, 32, 64};

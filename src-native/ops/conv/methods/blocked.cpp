@@ -6,7 +6,6 @@
 #include "base/checked.h"
 #include "microkernels/common/split.h"
 #include "microkernels/winograd/winograd.h"
-#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/blocked_terms.h"
 #include "ops/conv/methods/counts.h"
 
@@ -74,81 +73,49 @@ BlockedDense::BlockedDense(kernel::KernelInfo& info, const ConvSite& site, Way w
       winograd_table_(site.kernels().blocked_winograd),
       reduce_(site.kernels().reduce),
       way_(way),
-      groups_(site.groups),
-      packed_planar_(site.planes) {
+      groups_(site.groups) {
   if (site.weight == nullptr) return;
   const Shape shape = site.weight->shape();
-  const char* const form = site.planes ? ".planar" : packs_for_winograd() ? ".winograd" : "";
-  packed_ = packed_weight(info, 1, cat("blocked.", table_.name, ".g", groups_, form),
-                          checked_mul(packed_floats(shape), sizeof(float)),
-                          [&](const Tensor& weight) { return pack(weight.data<float>(), shape, packed_planar_); });
+  const ConvShape joined = joined_shape(shape);
+  packed_ =
+      PackedWeight(info, 1, "conv", packing(site.planes).packed(joined, nullptr), size(shape[0]) / joined.out_channels,
+                   [&](const Tensor& weight, std::size_t join, std::byte* to) {
+                     pack(weight.data<float>(), shape, site.planes, join, to);
+                   });
   info.release_constant(1);
 }
 
 /// Groups that are convolved as one.
 ConvShape BlockedDense::joined_shape(const Shape& shape) const {
   ConvShape s = channels_of(shape);
+  if (groups_ == 1) return s;
   const std::size_t made = s.out_channels / groups_, count = joined_groups(groups_, s.in_channels, made);
   s.out_channels = count * made;
   s.in_channels *= count;
   return s;
 }
 
-/// Of a packed group of groups; their memory is aligned.
-std::size_t BlockedDense::joined_floats(const Shape& shape) const {
-  return align_up(table_.packed_weight_floats(joined_shape(shape)), std::size_t{16});
-}
-
-std::size_t BlockedDense::packed_floats(const Shape& shape) const {
-  if (groups_ > 1) {
-    const ConvShape one = channels_of(shape);
-    return checked_mul(joined_floats(shape),
-                       groups_ / joined_groups(groups_, one.in_channels, one.out_channels / groups_));
-  }
-  return (packs_for_winograd() ? winograd_table_.packed_weight_floats
-                               : table_.packed_weight_floats)(channels_of(shape));
-}
-
-tensor::Buffer BlockedDense::pack(const float* weight, const Shape& shape, bool planar) const {
-  if (groups_ > 1) return pack_groups(weight, shape);
-  const ConvShape s = channels_of(shape);
-  const bool winograd = packs_for_winograd();
-  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(packed_floats(shape), sizeof(float)));
-  auto* const to = reinterpret_cast<float*>(packed.data());
-  if (winograd) {
-    winograd_table_.pack_weight(s, weight, to);
-  } else {
-    table_.pack_weight(s, planar, weight, to);
-  }
-  return packed;
+const microkernels::ConvPacking& BlockedDense::packing(bool planar) const {
+  return planar ? table_.plane_weights : way_ == Way::Winograd ? *winograd_table_.weights : table_.weights;
 }
 
 /// Groups that are convolved as one see nothing of each other: zeros.
-tensor::Buffer BlockedDense::pack_groups(const float* weight, const Shape& shape) const {
-  const ConvShape one = channels_of(shape);
-  const std::size_t made = one.out_channels / groups_, seen = one.in_channels, points = one.kernel_points();
-  const std::size_t count = joined_groups(groups_, seen, made);
+void BlockedDense::pack(const float* weight, const Shape& shape, bool planar, std::size_t join, std::byte* to) const {
+  if (groups_ == 1) return packing(planar).pack(channels_of(shape), weight, to);
   const ConvShape s = joined_shape(shape);
-  const std::size_t floats = joined_floats(shape);
-  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(packed_floats(shape), sizeof(float)));
-  for (std::size_t i = 0; i < groups_ / count; ++i) {
-    std::vector<float> joined(s.out_channels * s.depth(), 0.0f);
-    for (std::size_t m = 0; m < s.out_channels; ++m) {
-      std::copy_n(weight + (i * s.out_channels + m) * seen * points, seen * points,
-                  joined.data() + m * s.depth() + m / made * seen * points);
-    }
-    table_.pack_weight(s, false, joined.data(), reinterpret_cast<float*>(packed.data()) + i * floats);
+  const std::size_t made = size(shape[0]) / groups_, seen = size(shape[1]) * s.kernel_points();
+  std::vector<float> joined(s.out_channels * s.depth(), 0.0f);
+  for (std::size_t m = 0; m < s.out_channels; ++m) {
+    std::copy_n(weight + (join * s.out_channels + m) * seen, seen, joined.data() + m * s.depth() + m / made * seen);
   }
-  return packed;
+  packing(planar).pack(s, joined.data(), to);
 }
 
 void BlockedDense::run(kernel::KernelContext& ctx, const ConvProblem& p, BlockedConvArgs args, const Tensor& x,
                        const Tensor& w, const Tensor* residual, const Tensor& out) const {
-  tensor::Buffer fresh;
-  if (packed_ && packed_planar_ != args.planar)
+  const microkernels::ConvPacking& reader = packing(args.planar);
+  if (packed_ && !packed_.made_by(reader.name))
     fail(ErrorCode::ShapeMismatch, cat("BlockedConv was built for another layout than ", x.shape().to_string()));
-  if (!packed_) fresh = pack(w.data<float>(), w.shape(), args.planar);
-  args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
   if (args.planar && p.shape.in_channels > microkernels::kMostPlanes)
     fail(ErrorCode::UnsupportedOperator, cat("BlockedConv takes ", p.shape.in_channels, " channels in blocks only"));
   ConvShape shape = p.shape;
@@ -159,18 +126,25 @@ void BlockedDense::run(kernel::KernelContext& ctx, const ConvProblem& p, Blocked
   }
   if (!table_.fits(shape))
     fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
-  run_parts(ctx, p, shape, args, x, residual, out);
-  if (shape.in_channels > p.shape.in_channels) run_apart(ctx, p, shape, args, x, residual, out);
+  const std::size_t joins = size(p.out_channels) / shape.out_channels;
+  const PackedWeight weight = packed_ ? packed_
+                                      : PackedWeight(reader.packed(joined_shape(w.shape()), nullptr), joins,
+                                                     [&](std::size_t join, std::byte* to) {
+                                                       pack(w.data<float>(), w.shape(), args.planar, join, to);
+                                                     });
+  std::vector<microkernels::PackedOperand> weights(joins);
+  for (std::size_t i = 0; i < joins; ++i) weights[i] = weight.read(reader.name, i);
+  run_parts(ctx, p, shape, args, weights, x, residual, out);
+  if (shape.in_channels > p.shape.in_channels) run_apart(ctx, p, shape, args, weights, x, residual, out);
 }
 
 /// Once more where the input holds NaN or infinities, which the zeros between groups that are convolved as one would
 /// carry from one into another: each group of such a part with nothing beside it.
 void BlockedDense::run_apart(kernel::KernelContext& ctx, const ConvProblem& p, const ConvShape& shape,
-                             const BlockedConvArgs& all, const Tensor& x, const Tensor* residual,
+                             const BlockedConvArgs& all, Operands weights, const Tensor& x, const Tensor* residual,
                              const Tensor& out) const {
-  const std::size_t joins = size(p.out_channels) / shape.out_channels, parts = size(p.images) * joins;
+  const std::size_t joins = weights.size(), parts = size(p.images) * joins;
   const std::size_t count = shape.in_channels / p.shape.in_channels;
-  const std::size_t floats = align_up(table_.packed_weight_floats(shape), std::size_t{16});
   ConvProblem one = p;
   one.images = 1;
   one.out_channels = static_cast<std::int64_t>(shape.out_channels);
@@ -185,13 +159,13 @@ void BlockedDense::run_apart(kernel::KernelContext& ctx, const ConvProblem& p, c
       return part_over(t, t.buffer().slice(part * bytes, bytes));
     };
     BlockedConvArgs args = all;
-    args.packed_weight += part % joins * floats;
     if (args.bias != nullptr) args.bias += part % joins * shape.out_channels;
     const Tensor whole = of(x), alone = fresh(x), result = fresh(out),
                  z = residual != nullptr ? of(*residual) : Tensor{};
     for (std::size_t group = 0; group < count; ++group) {
       take_group(whole, alone, p.shape.in_channels, count, group, true);
-      run_parts(ctx, one, shape, args, alone, residual != nullptr ? &z : nullptr, result);
+      run_parts(ctx, one, shape, args, weights.subspan(part % joins, 1), alone, residual != nullptr ? &z : nullptr,
+                result);
       take_group(result, of(out), p.shape.out_channels, count, group, false);
     }
   }
@@ -199,16 +173,14 @@ void BlockedDense::run_apart(kernel::KernelContext& ctx, const ConvProblem& p, c
 
 /// Parts of the grid of each image, or of each of the groups that are convolved as one, in parallel.
 void BlockedDense::run_parts(kernel::KernelContext& ctx, const ConvProblem& p, const ConvShape& shape,
-                             const BlockedConvArgs& all, const Tensor& x, const Tensor* residual,
+                             const BlockedConvArgs& all, Operands weights, const Tensor& x, const Tensor* residual,
                              const Tensor& out) const {
   const bool winograd = way_ == Way::Winograd && winograd_table_.pays(shape);
   const BlockedGrid grid = (winograd ? winograd_table_.grid : table_.grid)(shape);
   const std::size_t scratch_floats = winograd ? winograd_table_.scratch_floats(shape) : table_.scratch_floats;
   const auto conv = winograd ? winograd_table_.conv : table_.conv;
-  const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads),
-                    joins = size(p.out_channels) / shape.out_channels, images = size(p.images) * joins;
-  const std::size_t group_floats =
-      joins > 1 ? align_up(table_.packed_weight_floats(shape), std::size_t{16}) : std::size_t{0};
+  const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), joins = weights.size(),
+                    images = size(p.images) * joins;
   // Each part of rows reads all weights, each part of channels the input, so that both are cut as a product's are.
   const std::size_t channels = align_up(shape.out_channels, kChannelBlock), positions = shape.positions();
   const microkernels::GemmSplit split =
@@ -230,7 +202,7 @@ void BlockedDense::run_parts(kernel::KernelContext& ctx, const ConvProblem& p, c
       const std::size_t image = i / parts, row = i % parts / by_panel, panel = i % by_panel, group = image % joins;
       BlockedConvArgs args = all;
       args.shape = shape;
-      args.packed_weight += group * group_floats;
+      args.weights = weights[group];
       if (args.bias != nullptr) args.bias += group * shape.out_channels;
       set_blocks(args, image, images, x, residual, out);
       if (std::exchange(kept[slot].rows, i / by_panel) != i / by_panel) kept[slot].input.ready = false;

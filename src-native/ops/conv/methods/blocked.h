@@ -1,7 +1,10 @@
 #pragma once
 // Convolutions between tensors whose channels lie in blocks: what their methods share.
 
+#include <span>
+
 #include "microkernels/winograd/blocked_winograd.h"
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/method.h"
 
 namespace infernode::ops {
@@ -24,26 +27,25 @@ class BlockedDense final : public BlockedRunner {
            const tensor::Tensor& out) const override;
 
  private:
+  /// By groups that are convolved as one.
+  using Operands = std::span<const microkernels::PackedOperand>;
+
+  const microkernels::ConvPacking& packing(bool planar) const;
+  void pack(const float* weight, const tensor::Shape& shape, bool planar, std::size_t join, std::byte* to) const;
   microkernels::ConvShape joined_shape(const tensor::Shape& shape) const;
-  std::size_t joined_floats(const tensor::Shape& shape) const;
-  std::size_t packed_floats(const tensor::Shape& shape) const;
-  tensor::Buffer pack(const float* weight, const tensor::Shape& shape, bool planar) const;
-  tensor::Buffer pack_groups(const float* weight, const tensor::Shape& shape) const;
   void run_parts(kernel::KernelContext& ctx, const ConvProblem& p, const microkernels::ConvShape& shape,
-                 const microkernels::BlockedConvArgs& all, const tensor::Tensor& x, const tensor::Tensor* residual,
-                 const tensor::Tensor& out) const;
+                 const microkernels::BlockedConvArgs& all, Operands weights, const tensor::Tensor& x,
+                 const tensor::Tensor* residual, const tensor::Tensor& out) const;
   void run_apart(kernel::KernelContext& ctx, const ConvProblem& p, const microkernels::ConvShape& shape,
-                 const microkernels::BlockedConvArgs& all, const tensor::Tensor& x, const tensor::Tensor* residual,
-                 const tensor::Tensor& out) const;
-  bool packs_for_winograd() const { return way_ == Way::Winograd && winograd_table_.pack_weight != nullptr; }
+                 const microkernels::BlockedConvArgs& all, Operands weights, const tensor::Tensor& x,
+                 const tensor::Tensor* residual, const tensor::Tensor& out) const;
 
   const microkernels::BlockedConvTable& table_;
   const microkernels::BlockedWinogradTable& winograd_table_;
   const microkernels::ReduceTable& reduce_;
   Way way_;
   std::size_t groups_;
-  tensor::Buffer packed_;
-  bool packed_planar_;
+  PackedWeight packed_;
 };
 
 /// Of one channel a group.
@@ -57,10 +59,9 @@ class BlockedDepthwise final : public BlockedRunner {
            const tensor::Tensor& out) const override;
 
  private:
-  static tensor::Buffer pack(const float* weight, const tensor::Shape& shape);
-
   const microkernels::BlockedConvTable& table_;
-  tensor::Buffer packed_;
+  const microkernels::ConvPacking& packing_;
+  PackedWeight packed_;
 };
 
 /// Equal parts of blocks, of float32 or bfloat16, in which some element is NaN or infinite, or whose sum is.

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/blocked.h"
 #include "ops/conv/methods/counts.h"
 
@@ -15,43 +14,37 @@ namespace {
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
-std::size_t packed_bytes(const tensor::Shape& shape) {
-  const std::size_t channels = align_up(size(shape[0]), kChannelBlock);
-  return checked_mul(checked_mul(channels, size(shape[2] * shape[3])), sizeof(float));
+/// Of all channels.
+microkernels::ConvShape weight_shape(const tensor::Shape& weight) {
+  microkernels::ConvShape s;
+  s.out_channels = size(weight[0]);
+  s.kernel_h = size(weight[2]);
+  s.kernel_w = size(weight[3]);
+  return s;
 }
 
 }  // namespace
 
 BlockedDepthwise::BlockedDepthwise(kernel::KernelInfo& info, const ConvSite& site)
-    : table_(site.kernels().blocked_conv) {
+    : table_(site.kernels().blocked_conv), packing_(microkernels::depthwise_packing()) {
   if (site.weight == nullptr) return;
-  const tensor::Shape shape = site.weight->shape();
-  packed_ = packed_weight(info, 1, cat("blocked.", table_.name, ".depthwise"), packed_bytes(shape),
-                          [&](const Tensor& weight) { return pack(weight.data<float>(), shape); });
+  const microkernels::ConvShape shape = weight_shape(site.weight->shape());
+  packed_ = PackedWeight(
+      info, 1, "conv", packing_.packed(shape, nullptr), 1,
+      [&](const Tensor& weight, std::size_t, std::byte* to) { packing_.pack(shape, weight.data<float>(), to); });
   info.release_constant(1);
-}
-
-/// [blocks][kernel points][kChannelBlock]
-tensor::Buffer BlockedDepthwise::pack(const float* weight, const tensor::Shape& shape) {
-  const std::size_t channels = size(shape[0]), points = size(shape[2] * shape[3]),
-                    all = align_up(channels, kChannelBlock);
-  tensor::Buffer packed = tensor::host_allocator().allocate(packed_bytes(shape));
-  auto* out = reinterpret_cast<float*>(packed.data());
-  for (std::size_t c = 0; c < all; ++c) {
-    for (std::size_t i = 0; i < points; ++i) {
-      out[(c / kChannelBlock * points + i) * kChannelBlock + c % kChannelBlock] =
-          c < channels ? weight[c * points + i] : 0.0f;
-    }
-  }
-  return packed;
 }
 
 void BlockedDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, BlockedConvArgs args, const Tensor& x,
                            const Tensor& w, const Tensor* residual, const Tensor& out) const {
   if (args.planar) fail(ErrorCode::UnsupportedOperator, "BlockedConv of one channel a group takes blocks only");
-  tensor::Buffer fresh;
-  if (!packed_) fresh = pack(w.data<float>(), w.shape());
-  args.packed_weight = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
+  PackedWeight fresh;
+  if (!packed_) {
+    const microkernels::ConvShape shape = weight_shape(w.shape());
+    fresh = PackedWeight(packing_.packed(shape, nullptr), 1,
+                         [&](std::size_t, std::byte* to) { packing_.pack(shape, w.data<float>(), to); });
+  }
+  args.weights = (packed_ ? packed_ : fresh).read(packing_.name);
   const std::size_t blocks = ceil_div(size(p.out_channels), kChannelBlock), images = size(p.images);
   constexpr double kFlopsPerNs = 40;
   const double cost = 2.0 * number(kChannelBlock * p.shape.positions() * p.shape.kernel_points());

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/dense.h"
 
@@ -19,33 +18,19 @@ const microkernels::ConvTable& table_of(const ConvSite& site) { return site.kern
 
 ConvDense::ConvDense(kernel::KernelInfo& info, const ConvSite& site, ConvWay way)
     : table_(table_of(site)), way_(way), groups_(site.groups) {
-  const tensor::Tensor* const w = site.weight;
-  if (w == nullptr) return;
-  const tensor::Shape shape = w->shape();
-  packed_ = packed_weight(info, 1, cat("conv.", table_.name, ".g", groups_),
-                          checked_mul(checked_mul(group_floats(shape), groups_), sizeof(float)),
-                          [&](const tensor::Tensor& weight) { return pack(weight.data<float>(), shape); });
+  if (site.weight == nullptr) return;
+  packed_ = PackedWeight(info, 1, "conv", table_.weights.packed(site.shape, nullptr), groups_,
+                         [&](const tensor::Tensor& weight, std::size_t group, std::byte* to) {
+                           pack(site.shape, weight.data<float>(), group, to);
+                         });
   info.release_constant(1);
 }
 
 ConvDense::ConvDense(const microkernels::ConvTable& table, std::int64_t groups)
     : table_(table), way_(ConvWay::kAny), groups_(size(groups)) {}
 
-/// Of a packed group of the weight.
-std::size_t ConvDense::group_floats(const tensor::Shape& shape) const {
-  return table_.packed_weight_floats(size(shape[0]) / groups_, size(shape[1]), size(shape.numel(2, shape.rank())));
-}
-
-tensor::Buffer ConvDense::pack(const float* weight, const tensor::Shape& shape) const {
-  const std::size_t out_channels = size(shape[0]) / groups_, in_channels = size(shape[1]),
-                    points = size(shape.numel(2, shape.rank())), depth = in_channels * points;
-  const std::size_t floats = group_floats(shape);
-  tensor::Buffer packed = tensor::host_allocator().allocate(checked_mul(checked_mul(floats, groups_), sizeof(float)));
-  for (std::size_t g = 0; g < groups_; ++g) {
-    table_.pack_weight(out_channels, in_channels, points, weight + g * out_channels * depth,
-                       reinterpret_cast<float*>(packed.data()) + g * floats);
-  }
-  return packed;
+void ConvDense::pack(const ConvShape& shape, const float* weight, std::size_t group, std::byte* to) const {
+  table_.weights.pack(shape, weight + group * shape.out_channels * shape.depth(), to);
 }
 
 namespace {
@@ -68,13 +53,10 @@ void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const Conv
   const std::size_t depth = p.shape.depth(), positions = p.shape.positions(), groups = size(p.groups);
   const std::size_t products = size(p.images) * groups;
   const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
-  const tensor::Buffer fresh =
-      packed_ ? tensor::Buffer()
-              : pack(o.w, tensor::Shape{p.out_channels, static_cast<std::int64_t>(p.shape.in_channels),
-                                        static_cast<std::int64_t>(p.shape.kernel_points())});
-  const auto* weights = reinterpret_cast<const float*>((packed_ ? packed_ : fresh).data());
-  const std::size_t group_floats =
-      table_.packed_weight_floats(p.shape.out_channels, p.shape.in_channels, p.shape.kernel_points());
+  const PackedWeight weights =
+      packed_ ? packed_
+              : PackedWeight(table_.weights.packed(p.shape, nullptr), groups,
+                             [&](std::size_t group, std::byte* to) { pack(p.shape, o.w, group, to); });
   const microkernels::GemmSplit split = split_of(table_, p.shape, way_, ceil_div(threads, std::min(products, threads)));
   const std::size_t stride = align_up(table_.scratch_floats * sizeof(float), 64);
   const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
@@ -90,7 +72,7 @@ void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const Conv
       const microkernels::ConvArgs args{
           .shape = p.shape,
           .input = o.x + product * in_size,
-          .packed_weight = weights + group * group_floats,
+          .weights = weights.read(table_.weights.name, group),
           .bias = o.bias == nullptr ? nullptr : o.bias + group * p.shape.out_channels,
           .residual = o.residual == nullptr ? nullptr : o.residual + product * out_size,
           .activation = activation,

@@ -2,6 +2,7 @@
 // Convolutions by the loops of microkernels/conv: dot products of few positions, shifted rows of the padded input,
 // packed columns, or images on the matrix unit. Groups are convolved one after the other.
 
+#include "ops/common/packed_weight.h"
 #include "ops/conv/methods/method.h"
 
 namespace infernode::ops {
@@ -18,13 +19,12 @@ class ConvDense final : public ConvRunner {
            const microkernels::ActivationArgs& activation) const override;
 
  private:
-  std::size_t group_floats(const tensor::Shape& shape) const;
-  tensor::Buffer pack(const float* weight, const tensor::Shape& shape) const;
+  void pack(const microkernels::ConvShape& shape, const float* weight, std::size_t group, std::byte* to) const;
 
   const microkernels::ConvTable& table_;
   microkernels::ConvWay way_;
   std::size_t groups_;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 }  // namespace infernode::ops

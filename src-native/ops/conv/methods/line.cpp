@@ -22,8 +22,7 @@ class ConvLine final : public ConvRunner {
   ConvLine(kernel::KernelInfo& info, const ConvSite& site) : kernels_(site.kernels()), table_(site.kernels().gemm) {
     const std::size_t n = site.shape.out_channels, channels = site.shape.in_channels, k = site.shape.depth(),
                       points = site.shape.kernel_w;
-    const std::size_t bytes = table_.weights.bytes(n, k);
-    packed_ = packed_weight(info, 1, cat("conv.line.", table_.weights.name), bytes, [&](const Tensor& weight) {
+    const auto pack = [&](const Tensor& weight, std::size_t, std::byte* to) {
       std::vector<float> rows(n * k);  // of a product's right side: [out_channels][points][channels]
       const float* from = weight.data<float>();
       for (std::size_t i = 0; i < n; ++i) {
@@ -31,10 +30,9 @@ class ConvLine final : public ConvRunner {
           for (std::size_t p = 0; p < points; ++p) rows[i * k + p * channels + c] = *from++;
         }
       }
-      tensor::Buffer out = tensor::host_allocator().allocate(bytes);
-      table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, out.data(), 0, n);
-      return out;
-    });
+      table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, to, 0, n);
+    };
+    packed_ = PackedWeight(info, 1, "conv.line", table_.weights.packed(n, k, nullptr), 1, pack);
     info.release_constant(1);
   }
 
@@ -52,7 +50,7 @@ class ConvLine final : public ConvRunner {
     microkernels::GemmArgs args{
         .m = positions, .n = made, .k = s.depth(), .lda = s.stride_w * channels, .epilogue = {}};
     args.a = rows;
-    args.packed_b = table_.weights.packed(made, s.depth(), packed_.data());
+    args.packed_b = packed_.read(table_.weights.name);
     args.c = rows + input;
     args.ldc = made;
     args.accumulate = o.residual != nullptr;
@@ -74,7 +72,7 @@ class ConvLine final : public ConvRunner {
  private:
   const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable& table_;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 /// Lines of their own rank only: their one axis is certain to be the last.

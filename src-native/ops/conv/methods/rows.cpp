@@ -47,27 +47,20 @@ class ConvRows final : public ConvRunner {
     const std::size_t n = size(site.weight->dim(0)), channels = site.shape.in_channels,
                       points = site.shape.kernel_points();
     const std::size_t k = by_point_ ? channels : channels * points, count = by_point_ ? points : 1;
-    point_bytes_ = align_up(table_.weights.bytes(n, k), std::size_t{64});
-    packed_k_ = k;
-    const std::size_t bytes = checked_mul(point_bytes_, count);
-    packed_ = packed_weight(info, 1, cat("conv.rows.", table_.weights.name, by_point_ ? ".points" : ""), bytes,
-                            [&](const tensor::Tensor& weight) {
-                              tensor::Buffer out = tensor::host_allocator().allocate(bytes);
-                              std::vector<float> rows(n * k);
-                              for (std::size_t i = 0; i < count; ++i) {
-                                const std::size_t first = i, taken = by_point_ ? 1 : points;
-                                for (std::size_t m = 0; m < n; ++m) {
-                                  for (std::size_t point = 0; point < taken; ++point) {
-                                    const float* from = weight.data<float>() + m * channels * points + first + point;
-                                    float* to = rows.data() + m * k + point * channels;
-                                    for (std::size_t c = 0; c < channels; ++c) to[c] = from[c * points];
-                                  }
-                                }
-                                table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true,
-                                                    out.data() + i * point_bytes_, 0, n);
-                              }
-                              return out;
-                            });
+    const auto pack = [&](const tensor::Tensor& weight, std::size_t first, std::byte* to) {
+      std::vector<float> rows(n * k);
+      const std::size_t taken = by_point_ ? 1 : points;
+      for (std::size_t m = 0; m < n; ++m) {
+        for (std::size_t point = 0; point < taken; ++point) {
+          const float* from = weight.data<float>() + m * channels * points + first + point;
+          float* row = rows.data() + m * k + point * channels;
+          for (std::size_t c = 0; c < channels; ++c) row[c] = from[c * points];
+        }
+      }
+      table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, to, 0, n);
+    };
+    packed_ = PackedWeight(info, 1, by_point_ ? "conv.rows.points" : "conv.rows", table_.weights.packed(n, k, nullptr),
+                           count, pack);
     info.release_constant(1);
   }
 
@@ -101,16 +94,15 @@ class ConvRows final : public ConvRunner {
   }
 
  private:
-  microkernels::PackedB weights(std::size_t columns, std::size_t point) const {
-    return table_.weights.packed(columns, packed_k_, packed_.data() + point * point_bytes_);
-  }
+  /// Of one kernel point, or of all.
+  microkernels::PackedOperand weights(std::size_t point) const { return packed_.read(table_.weights.name, point); }
 
   /// Of one position that sees the input as it is: images are rows.
   void run_images(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o, GemmArgs args) const {
     args.m = size(p.images);
     args.a = o.x;
     args.lda = args.k;
-    args.packed_b = weights(args.n, 0);
+    args.packed_b = weights(0);
     args.c = o.y;
     args.epilogue.residual = o.residual;
     args.epilogue.ld_residual = args.n;
@@ -127,7 +119,7 @@ class ConvRows final : public ConvRunner {
     args.c = reinterpret_cast<float*>(hold.data());
     float* const gathered = args.c + most * args.n;
     args.k = args.lda = depth;
-    args.packed_b = weights(args.n, 0);
+    args.packed_b = weights(0);
     const std::size_t pieces = ceil_div(positions, most);
     for (std::size_t i = 0; i < pieces; ++i) {
       const std::size_t begin = i * positions / pieces, end = (i + 1) * positions / pieces;
@@ -190,7 +182,7 @@ class ConvRows final : public ConvRunner {
           for (std::size_t kw = part.along[2].first; kw <= last[2]; ++kw) {
             gather_point(ctx, s, part, o.x, {kd, kh, kw}, gathered);
             args.a = gathered;
-            args.packed_b = weights(args.n, (kd * s.kernel_h + kh) * s.kernel_w + kw);
+            args.packed_b = weights((kd * s.kernel_h + kh) * s.kernel_w + kw);
             args.accumulate = !first || o.residual != nullptr;
             first = false;
             const bool done = kd == last[0] && kh == last[1] && kw == last[2];
@@ -287,8 +279,7 @@ class ConvRows final : public ConvRunner {
   const microkernels::KernelSet& kernels_;
   const GemmTable& table_;
   bool by_point_;  ///< a product for each kernel point
-  std::size_t point_bytes_ = 0, packed_k_ = 0;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 bool can_run(const ConvSite& site) { return site.weight != nullptr && site.groups == 1; }

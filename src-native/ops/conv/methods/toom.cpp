@@ -49,7 +49,7 @@ class ConvToom final : public ConvRunner {
   tensor::Buffer middle_weights(kernel::KernelContext& ctx, const Line& line) const;
   void pairs(kernel::KernelContext& ctx, const Line& line, microkernels::GemmArgs args, const float* rows,
              const float* middle, float* scratch) const;
-  const float* weights() const { return reinterpret_cast<const float*>(packed_.data()); }
+  const float* weights() const { return packed_.read(table_->weights.name).floats(); }
 
   const microkernels::KernelSet& kernels_;
   const microkernels::GemmTable* table_;
@@ -57,7 +57,7 @@ class ConvToom final : public ConvRunner {
   microkernels::BinaryLoop add_, subtract_;
   std::size_t taps_;
   std::array<float, 5> shares_{};  ///< of the taps: toom_shares
-  tensor::Buffer packed_;          ///< of the product's right side, [taps in kOrder][channels], whole
+  PackedWeight packed_;            ///< of the product's right side, [taps in kOrder][channels], whole
 };
 
 ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
@@ -71,8 +71,8 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
   add_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kAdd)];
   subtract_ = elementwise.vector_vector[static_cast<std::size_t>(microkernels::BinaryOp::kSub)];
   microkernels::toom_shares(made, channels, points, w->data<float>(), shares_.data());
-  const std::size_t k = channels * points, bytes = table_->weights.bytes(made, k);
-  packed_ = packed_weight(info, 1, cat("conv.toom.", table_->weights.name), bytes, [&](const Tensor& weight) {
+  const std::size_t k = channels * points;
+  const auto pack = [&](const Tensor& weight, std::size_t, std::byte* to) {
     std::vector<float> rows(made * k);
     const float* from = weight.data<float>();
     for (std::size_t i = 0; i < made; ++i) {
@@ -81,10 +81,9 @@ ConvToom::ConvToom(kernel::KernelInfo& info, const ConvSite& site)
           rows[i * k + place * channels + c] = from[i * k + c * points + tap_at(points, place)];
       }
     }
-    tensor::Buffer out = tensor::host_allocator().allocate(bytes);
-    table_->weights.pack(made, k, rows.data(), FloatType::kF32, k, true, out.data(), 0, made);
-    return out;
-  });
+    table_->weights.pack(made, k, rows.data(), FloatType::kF32, k, true, to, 0, made);
+  };
+  packed_ = PackedWeight(info, 1, "conv.toom", table_->weights.packed(made, k, nullptr), 1, pack);
   info.release_constant(1);
 }
 

@@ -20,13 +20,10 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 class ConvWinograd final : public ConvRunner {
  public:
   ConvWinograd(kernel::KernelInfo& info, const ConvSite& site) : table_(site.kernels().winograd) {
-    const std::size_t out_channels = site.shape.out_channels, in_channels = site.shape.in_channels;
-    const std::size_t bytes = checked_mul(table_.packed_weight_floats(out_channels, in_channels), sizeof(float));
-    packed_ = packed_weight(info, 1, cat("winograd.", table_.name), bytes, [&](const tensor::Tensor& weight) {
-      tensor::Buffer packed = tensor::host_allocator().allocate(bytes);
-      table_.pack_weight(out_channels, in_channels, weight.data<float>(), reinterpret_cast<float*>(packed.data()));
-      return packed;
-    });
+    packed_ = PackedWeight(info, 1, "conv", table_.weights.packed(site.shape, nullptr), 1,
+                           [&](const tensor::Tensor& weight, std::size_t, std::byte* to) {
+                             table_.weights.pack(site.shape, weight.data<float>(), to);
+                           });
     info.release_constant(1);
   }
 
@@ -34,7 +31,7 @@ class ConvWinograd final : public ConvRunner {
            const microkernels::ActivationArgs& activation) const override {
     const ConvShape& s = p.shape;
     const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), images = size(p.images);
-    const auto* packed = reinterpret_cast<const float*>(packed_.data());
+    const microkernels::PackedOperand weights = packed_.read(table_.weights.name);
     tensor::Buffer hold;
     float* transformed = nullptr;
     if (microkernels::winograd_pays(table_, s)) {
@@ -42,7 +39,7 @@ class ConvWinograd final : public ConvRunner {
       transformed = reinterpret_cast<float*>(hold.data());
       ctx.parallel_for(s.out_channels, static_cast<double>(s.in_channels),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
-                         table_.transform_weight(s.out_channels, s.in_channels, packed, begin, end, transformed);
+                         table_.transform_weight(weights, begin, end, transformed);
                        });
     }
     const WinogradSplit split = split_winograd(table_, s, ceil_div(threads, std::min(images, threads)));
@@ -59,7 +56,7 @@ class ConvWinograd final : public ConvRunner {
         const microkernels::ConvArgs args{
             .shape = s,
             .input = o.x + image * in_size,
-            .packed_weight = packed,
+            .weights = weights,
             .bias = o.bias,
             .residual = o.residual == nullptr ? nullptr : o.residual + image * out_size,
             .activation = activation,
@@ -72,7 +69,7 @@ class ConvWinograd final : public ConvRunner {
 
  private:
   const microkernels::WinogradTable& table_;
-  tensor::Buffer packed_;
+  PackedWeight packed_;
 };
 
 bool can_run(const ConvSite& site) {

@@ -77,9 +77,10 @@ void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar,
   REQUIRE(table.fits(s) == (s.in_d == 1));
   if (s.in_d > 1) return;
   Case c(s, s.depth(), planar, seed, bfloat16);
-  Guarded<float> packed(table.packed_weight_floats(s));
-  table.pack_weight(s, planar, c.weight.data(), packed.data());
-  c.args.packed_weight = packed.data();
+  const ConvPacking& packing = planar ? table.plane_weights : table.weights;
+  Guarded<std::uint8_t> packed(packing.bytes(s));
+  packing.pack(s, c.weight.data(), packed.data());
+  c.args.weights = packing.packed(s, packed.data());
   Scratch<float> scratch(table.scratch_floats);
   const BlockedGrid grid = table.grid(s);
   const auto run = [&](Activation kind) {
@@ -183,14 +184,17 @@ TEST_CASE("blocked conv of high precision agrees with the definition for many sh
 class Problem {
  public:
   Problem(const BlockedConvTable& table, const ConvShape& s, std::size_t seed, bool planar = false)
-      : c(s, s.depth(), planar, seed), table_(table), packed_(table.packed_weight_floats(s)) {}
+      : c(s, s.depth(), planar, seed),
+        table_(table),
+        packing_(planar ? table.plane_weights : table.weights),
+        packed_(packing_.bytes(s)) {}
 
   std::vector<float> run() {
     const ConvShape& s = c.args.shape;
     const BlockedGrid grid = table_.grid(s);
     Scratch<float> scratch(table_.scratch_floats);
-    table_.pack_weight(s, c.args.planar, c.weight.data(), packed_.data());
-    c.args.packed_weight = packed_.data();
+    packing_.pack(s, c.weight.data(), packed_.data());
+    c.args.weights = packing_.packed(s, packed_.data());
     table_.conv(c.args, {0, grid.rows, 0, grid.panels}, scratch.data());
     std::vector<float> whole(c.output.begin(), c.output.end());
     std::fill(c.output.begin(), c.output.end(), 0.0f);
@@ -210,7 +214,8 @@ class Problem {
 
  private:
   const BlockedConvTable& table_;
-  Guarded<float> packed_;
+  const ConvPacking& packing_;
+  Guarded<std::uint8_t> packed_;
 };
 
 template <typename Fn>
@@ -427,10 +432,11 @@ TEST_CASE("blocked depthwise conv agrees with the definition for many shapes") {
       CAPTURE(index);
       const std::size_t points = s.kernel_points();
       Case c(s, points, false, ++index);
-      Guarded<float> packed(channel_blocks(s.in_channels) * points * kChannelBlock);
-      const std::vector<float> blocks = to_blocks(c.weight.data(), s.in_channels, points);
-      std::copy(blocks.begin(), blocks.end(), packed.data());
-      c.args.packed_weight = packed.data();
+      ConvShape weights = s;
+      weights.in_channels = 1;
+      Guarded<std::uint8_t> packed(depthwise_packing().bytes(weights));
+      depthwise_packing().pack(weights, c.weight.data(), packed.data());
+      c.args.weights = depthwise_packing().packed(weights, packed.data());
       c.args.activation = {Activation::kClip, -1.0f, 1.0f};
       table.depthwise(c.args, 0, 1);
       table.depthwise(c.args, 1, channel_blocks(s.in_channels));

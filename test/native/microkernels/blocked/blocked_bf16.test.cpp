@@ -121,9 +121,9 @@ TEST_CASE("blocked conv takes and makes bfloat16 as it does float32") {
         if (!table.fits(s)) continue;
         CAPTURE(index);
         Problem problem(s, s.depth(), index);
-        Guarded<float> packed(table.packed_weight_floats(s));
-        table.pack_weight(s, false, problem.weight.data(), packed.data());
-        problem.args.packed_weight = packed.data();
+        Guarded<std::uint8_t> packed(table.weights.bytes(s));
+        table.weights.pack(s, problem.weight.data(), packed.data());
+        problem.args.weights = table.weights.packed(s, packed.data());
         problem.args.activation = activation_of(index);
         const BlockedGrid grid = table.grid(s);
         const unsigned kinds = 1 + index % 7;
@@ -156,13 +156,11 @@ TEST_CASE("blocked depthwise conv takes and makes bfloat16 as it does float32") 
       CAPTURE(index);
       const std::size_t points = s.kernel_points();
       Problem problem(s, points, ++index);
-      Guarded<float> packed(channel_blocks(s.in_channels) * points * kChannelBlock);
-      std::fill_n(packed.data(), packed.size(), 0.0f);
-      for (std::size_t c = 0; c < s.in_channels; ++c) {
-        for (std::size_t i = 0; i < points; ++i)
-          packed[(c / kChannelBlock * points + i) * kChannelBlock + c % kChannelBlock] = problem.weight[c * points + i];
-      }
-      problem.args.packed_weight = packed.data();
+      ConvShape weights = s;
+      weights.in_channels = 1;
+      Guarded<std::uint8_t> packed(depthwise_packing().bytes(weights));
+      depthwise_packing().pack(weights, problem.weight.data(), packed.data());
+      problem.args.weights = depthwise_packing().packed(weights, packed.data());
       problem.args.activation = activation_of(index);
       CHECK(problem.wrong(
                 7,
@@ -187,9 +185,10 @@ TEST_CASE("blocked winograd takes and makes bfloat16 as it does float32") {
       for (unsigned kinds = 1; kinds < 8; ++kinds) {
         CAPTURE(index);
         Problem problem(s, s.depth(), ++index);
-        Guarded<float> packed(table.packed_weight_floats(s)), scratch(table.scratch_floats(s));
-        table.pack_weight(s, problem.weight.data(), packed.data());
-        problem.args.packed_weight = packed.data();
+        Guarded<std::uint8_t> packed(table.weights->bytes(s));
+        Guarded<float> scratch(table.scratch_floats(s));
+        table.weights->pack(s, problem.weight.data(), packed.data());
+        problem.args.weights = table.weights->packed(s, packed.data());
         problem.args.activation = activation_of(index);
         const BlockedGrid grid = table.grid(s);
         CHECK(problem.wrong(kinds, [&](const BlockedConvArgs& args) {

@@ -11,7 +11,7 @@ void check_definition(const ConvTable& table, const ConvShape& s, std::size_t se
   const std::size_t depth = s.depth(), positions = s.positions();
   Guarded<float> input(s.in_channels * s.in_d * s.in_h * s.in_w), weight(s.out_channels * depth), bias(s.out_channels);
   Guarded<float> residual(s.out_channels * positions), output(s.out_channels * positions);
-  Guarded<float> packed(table.packed_weight_floats(s.out_channels, s.in_channels, s.kernel_points()));
+  Guarded<std::uint8_t> packed(table.weights.bytes(s));
   Random random(seed);
   random.fill(input);
   random.fill(weight);
@@ -19,12 +19,12 @@ void check_definition(const ConvTable& table, const ConvShape& s, std::size_t se
   random.fill(residual);
   if (tiny_input) input[input.size() / 2] = 1e-36f;
   if (tiny_weight) weight[weight.size() / 3] = -1e-37f;
-  table.pack_weight(s.out_channels, s.in_channels, s.kernel_points(), weight.data(), packed.data());
+  table.weights.pack(s, weight.data(), packed.data());
   Scratch<float> scratch(table.scratch_floats);
   ConvArgs args;
   args.shape = s;
   args.input = input.data();
-  args.packed_weight = packed.data();
+  args.weights = table.weights.packed(s, packed.data());
   args.bias = bias.data();
   args.residual = residual.data();
   args.activation = {Activation::kClip, -1.0f, 1.0f};
@@ -100,17 +100,17 @@ TEST_CASE("conv sums K in blocks, and gives the same bits however it is cut") {
     const ConvShape s = make_shape(120, 50, {1, 13, 14}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1);
     const std::size_t depth = s.depth(), positions = s.positions();
     std::vector<float> input(s.in_channels * s.in_h * s.in_w), weight(s.out_channels * depth);
-    std::vector<float> packed(table.packed_weight_floats(s.out_channels, s.in_channels, s.kernel_points())),
-        one(s.out_channels * positions), many(one.size());
+    std::vector<float> one(s.out_channels * positions), many(one.size());
+    Scratch<std::uint8_t> packed(table.weights.bytes(s));
     Random random(2);
     random.fill(input);
     random.fill(weight);
-    table.pack_weight(s.out_channels, s.in_channels, s.kernel_points(), weight.data(), packed.data());
+    table.weights.pack(s, weight.data(), packed.data());
     Scratch<float> scratch(table.scratch_floats);
     ConvArgs args;
     args.shape = s;
     args.input = input.data();
-    args.packed_weight = packed.data();
+    args.weights = table.weights.packed(s, packed.data());
     args.activation = {Activation::kSilu, 0, 0};
     args.output = one.data();
     table.conv(args, {0, s.out_channels, 0, positions}, scratch.data());

@@ -224,7 +224,7 @@ TEST_CASE("gemm gives the same bits where few rows are cut") {
       Scratch<float> scratch(table.scratch_floats);
       for (const bool trans_b : {false, true}) {
         table.weights.pack(n, k, b.data(), FloatType::kF32, trans_b ? k : n, trans_b, packed.data(), 0, n);
-        for (const PackedB& packed_b : {PackedB(), table.weights.packed(n, k, packed.data())}) {
+        for (const PackedOperand& packed_b : {PackedOperand(), table.weights.packed(n, k, packed.data())}) {
           std::vector<float> whole(m * n), cut(m * n);
           GemmArgs args{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .epilogue = {}};
           args.ldb = trans_b ? k : n;

@@ -60,9 +60,9 @@ void check(const QgemmTable& table, const Case& c) {
   random.fill(scales, 1e-4f, 2e-3f);
   random.fill(bias_f32, -5, 5);
 
-  Guarded<std::uint8_t> packed(table.packed_b_bytes(c.n, c.k));
+  Guarded<std::uint8_t> packed(table.weights.bytes(c.n, c.k));
   for (std::size_t n0 = 0; n0 < c.n; n0 += table.nr) {
-    table.pack_b(c.n, c.k, b.data(), c.b_signed, ldb, c.trans_b, packed.data(), n0, std::min(c.n, n0 + table.nr));
+    table.weights.pack(c.n, c.k, b.data(), c.b_signed, ldb, c.trans_b, packed.data(), n0, std::min(c.n, n0 + table.nr));
   }
   const bool wide = c.output == QgemmOutput::kS32 || c.output == QgemmOutput::kF32;
   Guarded<std::uint8_t> out(c.m * c.n * (wide ? 4 : 1));
@@ -76,7 +76,7 @@ void check(const QgemmTable& table, const Case& c) {
   args.a_signed = c.a_signed;
   args.a_zero = 7;
   args.a_zeros = c.row_zeros ? a_zeros.data() : nullptr;
-  args.packed_b = packed.data();
+  args.packed_b = table.weights.packed(c.n, c.k, packed.data());
   args.b_zero = -3;
   args.b_zeros = c.column_zeros ? b_zeros.data() : nullptr;
   args.c = out.data();
@@ -191,13 +191,13 @@ TEST_CASE("qgemm makes the zero point of NaN, the ends of infinities") {
     const std::uint8_t a[] = {1};
     std::int8_t b[kColumns];
     for (std::size_t j = 0; j < kColumns; ++j) b[j] = static_cast<std::int8_t>(static_cast<int>(j % 3) - 1);
-    Guarded<std::uint8_t> packed(table.packed_b_bytes(kColumns, 1)), out(kColumns);
+    Guarded<std::uint8_t> packed(table.weights.bytes(kColumns, 1)), out(kColumns);
     Scratch<std::uint8_t> scratch(table.scratch_bytes(1));
-    table.pack_b(kColumns, 1, b, true, kColumns, false, packed.data(), 0, kColumns);
+    table.weights.pack(kColumns, 1, b, true, kColumns, false, packed.data(), 0, kColumns);
     for (const float scale : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity}) {
       for (const QgemmOutput output : {QgemmOutput::kU8, QgemmOutput::kS8}) {
         QgemmArgs args{.m = 1, .n = kColumns, .k = 1, .a = a, .lda = 1};
-        args.packed_b = packed.data();
+        args.packed_b = table.weights.packed(kColumns, 1, packed.data());
         args.c = out.data();
         args.ldc = kColumns;
         args.output = output;

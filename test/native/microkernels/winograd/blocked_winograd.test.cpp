@@ -41,7 +41,7 @@ class Problem {
         direct_(kernel_set(way.rung == CpuRung::Amx ? CpuRung::Bf16 : way.rung, way.precision)
                     .blocked_conv),  // that it shares
         input_(channel_blocks(s.in_channels) * kChannelBlock * s.in_h * s.in_w),
-        packed_((table_.pack_weight != nullptr ? table_.packed_weight_floats : direct_.packed_weight_floats)(s)) {
+        packed_(table_.weights->bytes(s)) {
     Random random(seed);
     random.fill(planes);
     random.fill(weight);
@@ -106,11 +106,7 @@ class Problem {
 
  private:
   void prepare(Guarded<float>& output) {
-    if (table_.pack_weight != nullptr) {
-      table_.pack_weight(shape, weight.data(), packed_.data());
-    } else {
-      direct_.pack_weight(shape, false, weight.data(), packed_.data());
-    }
+    table_.weights->pack(shape, weight.data(), packed_.data());
     // What lies in the last block beyond the channels must not matter.
     std::fill_n(input_.data(), input_.size(), std::numeric_limits<float>::quiet_NaN());
     const std::size_t positions = shape.in_h * shape.in_w;
@@ -120,7 +116,7 @@ class Problem {
     args_ = {};
     args_.shape = shape;
     args_.input = input_.data();
-    args_.packed_weight = packed_.data();
+    args_.weights = table_.weights->packed(shape, packed_.data());
     args_.bias = plain ? nullptr : bias.data();
     args_.residual = plain ? nullptr : residual.data();
     args_.activation = activation;
@@ -129,7 +125,8 @@ class Problem {
 
   const BlockedWinogradTable& table_;
   const BlockedConvTable& direct_;
-  Guarded<float> input_, packed_;
+  Guarded<float> input_;
+  Guarded<std::uint8_t> packed_;
   BlockedConvArgs args_;
 };
 

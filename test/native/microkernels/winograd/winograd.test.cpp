@@ -38,7 +38,7 @@ class Problem {
         bias(s.out_channels),
         residual(s.out_channels * s.positions()),
         table_(kernel_set(rung).winograd),
-        packed_(table_.packed_weight_floats(s.out_channels, s.in_channels)) {
+        packed_(table_.weights.bytes(s)) {
     Random random(seed);
     random.fill(input);
     random.fill(weight);
@@ -48,14 +48,15 @@ class Problem {
 
   // Packs the weights and computes all blocks of the split for `workers`.
   void run(std::size_t workers, bool transformed, Guarded<float>& output) {
-    table_.pack_weight(shape.out_channels, shape.in_channels, weight.data(), packed_.data());
+    table_.weights.pack(shape, weight.data(), packed_.data());
+    const PackedOperand packed = table_.weights.packed(shape, packed_.data());
     Guarded<float> weights(table_.transformed_floats(shape.out_channels, shape.in_channels));
     const std::size_t half = shape.out_channels / 2;
     for (const auto& [begin, end] : {std::pair{std::size_t{0}, half}, {half, shape.out_channels}})
-      table_.transform_weight(shape.out_channels, shape.in_channels, packed_.data(), begin, end, weights.data());
+      table_.transform_weight(packed, begin, end, weights.data());
     const ConvArgs args{.shape = shape,
                         .input = input.data(),
-                        .packed_weight = packed_.data(),
+                        .weights = packed,
                         .bias = with_bias ? bias.data() : nullptr,
                         .residual = with_residual ? residual.data() : nullptr,
                         .activation = activation,
@@ -71,11 +72,11 @@ class Problem {
   // The same by the convolution kernel of the target.
   void run_plain(CpuRung rung, Guarded<float>& output) {
     const ConvTable& table = kernel_set(rung == CpuRung::Amx ? CpuRung::Vnni : rung).conv;
-    Guarded<float> packed(table.packed_weight_floats(shape.out_channels, shape.in_channels, shape.kernel_points()));
-    table.pack_weight(shape.out_channels, shape.in_channels, shape.kernel_points(), weight.data(), packed.data());
+    Guarded<std::uint8_t> packed(table.weights.bytes(shape));
+    table.weights.pack(shape, weight.data(), packed.data());
     const ConvArgs args{.shape = shape,
                         .input = input.data(),
-                        .packed_weight = packed.data(),
+                        .weights = table.weights.packed(shape, packed.data()),
                         .activation = {},
                         .output = output.data()};
     Scratch<float> scratch(table.scratch_floats);
@@ -101,7 +102,7 @@ class Problem {
 
  private:
   const WinogradTable& table_;
-  Guarded<float> packed_;
+  Guarded<std::uint8_t> packed_;
 };
 
 bool same(const Guarded<float>& a, const Guarded<float>& b) {

@@ -1,0 +1,65 @@
+#include "ops/common/packed_weight.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/checked.h"
+#include "base/error.h"
+
+namespace infernode::ops {
+
+using microkernels::PackedOperand;
+
+namespace {
+
+/// From one operand to the next.
+std::size_t stride_of(const PackedOperand& one) { return align_up(one.bytes, std::size_t{64}); }
+std::size_t bytes_of(const PackedOperand& one, std::size_t count) {
+  return count == 1 ? one.bytes : checked_mul(stride_of(one), count);
+}
+
+bool is_made_by(const PackedOperand& packed, std::string_view packing) {
+  return packed.packing != nullptr && packed.packing == packing;
+}
+
+}  // namespace
+
+PackedWeight::PackedWeight(const PackedOperand& one, std::size_t count, FunctionRef<void(std::size_t, std::byte*)> fill)
+    : one_(one), count_(count), memory_(tensor::host_allocator().allocate(bytes_of(one, count))) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* const to = memory_.data() + i * stride_of(one);
+    fill(i, to);
+    if (count > 1) std::fill(to + one.bytes, to + stride_of(one), std::byte{0});  // equal weights are equal bytes
+  }
+}
+
+PackedWeight::PackedWeight(kernel::KernelInfo& info, std::size_t input, std::string_view what, const PackedOperand& one,
+                           std::size_t count, FunctionRef<void(const tensor::Tensor&, std::size_t, std::byte*)> fill)
+    : one_(one), count_(count) {
+  const auto make = [&](const tensor::Tensor& weight) {
+    return PackedWeight(one, count, [&](std::size_t i, std::byte* to) { fill(weight, i, to); }).memory_;
+  };
+  const std::string key =
+      cat(what, ".", one.packing, ".", microkernels::to_string(one.form), ".", count, "x", one.n, "x", one.k);
+  memory_ = info.packer().pack(info.node(), input, key, make);
+  // One that comes from a file is taken only where it is whole: loops read all of it.
+  if (memory_.size() < bytes_of(one, count)) memory_ = make(*info.constant(input));
+}
+
+bool PackedWeight::made_by(std::string_view packing) const { return is_made_by(one_, packing); }
+
+PackedOperand PackedWeight::read(std::string_view packing, std::size_t i) const {
+  check_packing(one_, packing);
+  if (i >= count_) fail(ErrorCode::Internal, cat("operand ", i, " of ", count_, " that ", packing, " packed"));
+  PackedOperand operand = one_;
+  operand.data = memory_.data() + i * stride_of(one_);
+  return operand;
+}
+
+void check_packing(const PackedOperand& packed, std::string_view packing) {
+  if (is_made_by(packed, packing)) return;
+  fail(ErrorCode::Internal, cat("weights that ", packed.packing == nullptr ? "nothing" : packed.packing, " packed as ",
+                                microkernels::to_string(packed.form), " are read as ", packing, " packs them"));
+}
+
+}  // namespace infernode::ops
