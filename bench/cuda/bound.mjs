@@ -19,7 +19,10 @@ export async function timesOf(call, count) {
   return times;
 }
 
-/** A binding of the session's inputs and outputs to its first device; feeds are the engine's tensors. */
+/**
+ * A binding of the session's inputs and outputs to tensors on its first device, so that runs have the same addresses;
+ * feeds are the engine's tensors. Runs once to learn the outputs' shapes.
+ */
 export function bound(session, feeds) {
   const device = session.placement.some(({ provider }) => provider === 'cuda') ? 'cuda:0' : 'cpu';
   const binding = session.createIoBinding();
@@ -29,5 +32,8 @@ export function bound(session, feeds) {
     binding.bindInput(name, there);
   }
   for (const name of session.outputNames) binding.bindOutput(name, device);
+  for (const [name, { type, dims }] of Object.entries(binding.runSync())) {
+    binding.bindOutput(name, session.allocate(type, dims, device));
+  }
   return binding;
 }

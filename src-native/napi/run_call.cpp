@@ -216,10 +216,10 @@ Tensor RunCall::target_of(const Output& output) const {
 }
 
 void RunCall::write_target(const Output& output, const Value& value, std::string_view name) const {
-  const std::string expected = output.target.to_string();
-  const std::string actual = value.to_string();
   if (!value.is_tensor() || value.tensor().dtype() != output.target.dtype() ||
       !(value.tensor().shape() == output.target.shape())) {
+    const std::string expected = output.target.to_string();
+    const std::string actual = value.to_string();
     fail(ErrorCode::ShapeMismatch,
          cat("output '", name, "' is ", actual, ", which does not fit into the preallocated ", expected),
          {.output = std::string(name), .expected = expected, .actual = actual});

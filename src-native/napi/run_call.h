@@ -44,6 +44,8 @@ class RunCall {
   /// Copies feeds that overlap memory that is written into, for a run on this thread.
   void part_overlaps();
 
+  /// Begins what execute() then waits for, where that is a device's work (PreparedRun::begin). After detach().
+  void begin() { run_.begin(); }
   void execute(const kernel::CancelToken* cancel);
   /// The same for at most about that long; false where that is not enough, as if it had not been called.
   bool execute_briefly(std::chrono::microseconds most);

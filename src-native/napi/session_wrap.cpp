@@ -195,6 +195,7 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
       call->allocate_outputs();
     }
     call->detach(staging_);
+    if (expected_us && !waits) call->begin();
     run_begins();
     try {
       const bool forecast_first = !expected_us && !waits && last_result_bytes_ >= kLargeResults;

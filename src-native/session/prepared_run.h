@@ -21,6 +21,8 @@ namespace infernode::session {
 /// thread may do so.
 class PreparedRun {
  public:
+  PreparedRun(PreparedRun&&) noexcept;
+  ~PreparedRun();
   using Microseconds = std::chrono::microseconds;
 
   /// By index into Session::feeds(). Their memory may be exchanged, their types and shapes may not.
@@ -47,6 +49,9 @@ class PreparedRun {
   /// complain of.
   std::vector<ResultShape> result_shapes();
 
+  /// Begins a run whose work is a device's, if that takes the calling thread no time; execute() then waits for it. The
+  /// feeds, which stay as they are, live on; a token to cancel it comes too late.
+  void begin();
   /// Runs; results in the order of want(). Throws Error; Disposed after the session's release.
   std::vector<tensor::Value> execute(const kernel::CancelToken* cancel = nullptr);
   /// The same for a thread that must not be held up for much longer than `most` (runtime/brief/brief_run.h): nullopt
@@ -61,7 +66,10 @@ class PreparedRun {
     tensor::Tensor target;
   };
   PreparedRun(std::shared_ptr<Session> session, std::vector<tensor::Value> feeds, RunOptions options);
+  /// What a run holds while it is under way.
+  class UnderWay;
   std::optional<std::vector<tensor::Value>> run(const kernel::CancelToken* cancel, std::optional<Microseconds> most);
+  std::vector<tensor::Value> deliver(std::vector<tensor::Value> made) const;
   const runtime::Demand* demand();
   void place_outputs(std::vector<tensor::Tensor>& targets, std::vector<tensor::Device>& devices) const;
   tensor::Value deliver(tensor::Value made, const Wanted& to) const;
@@ -74,6 +82,7 @@ class PreparedRun {
   std::shared_ptr<const runtime::ShapePlan> shapes_;  ///< null where shapes like these were not seen yet
   std::shared_ptr<const runtime::Demand> demand_;     ///< null also where all outputs are wanted
   bool demand_known_ = false;
+  std::unique_ptr<UnderWay> under_way_;  ///< from begin() on
 };
 
 }  // namespace infernode::session

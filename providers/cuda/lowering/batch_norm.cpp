@@ -49,6 +49,7 @@ void lower_batch_norm(Builder& b) {
     summand[i] -= mean[i] * factor[i];
   }
   const DeviceTensor y = b.output(0, x.order);
+  if (y.numel() == 0) return;
   const std::string kernel = cat("binary_", kernel_suffix(x.dtype));
   b.launch(plan_elementwise(b.target(), {.kernel = kernel,
                                          .op = static_cast<std::uint32_t>(BinaryOp::mul),

@@ -123,6 +123,10 @@ void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transp
   if (!weights) b_data = b.input(input_b);
   Stack right = stack_of(b_data, false);
   if (b_transposed) std::swap(right.rows, right.columns);
+  if (left.columns != right.rows) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("dimension mismatch: ", left.columns, " columns of A meet ", right.rows, " rows of B"));
+  }
   const DeviceTensor out = b.output(0);
   if (out.numel() == 0) return;
   if (left.columns == 0) return sum_nothing(b, out, epilogue);

@@ -177,6 +177,17 @@ void reduce_each(Builder& b, const DeviceTensor& x, ReduceOp op) {
   if (p.outputs > 0) b.launch(plan_reduce(b.target(), x.dtype, p));
 }
 
+/// The largest or the smallest of no integers: the least or the greatest number of their type.
+void reduce_nothing(Builder& b, tensor::DType dtype, const ReduceParams& p) {
+  const bool wide = dtype == DType::Int64;
+  const std::uint64_t least = wide ? std::uint64_t{1} << 63 : std::uint64_t{1} << 31;
+  b.launch(plan_fill(b.target(), {.to = p.out,
+                                  .element_bytes = std::size_t{wide ? 8u : 4u},
+                                  .dims = Shape{p.outputs},
+                                  .to_stride = {1},
+                                  .bits = p.op == ReduceOp::max ? least : least - 1}));
+}
+
 /// Reduces one run of neighbouring axes after the other, innermost first. Means of means of equal counts are means;
 /// norms of norms are norms; but a logarithm or a square is taken once only.
 void reduce(Builder& b, ReduceOp op) {
@@ -198,7 +209,12 @@ void reduce(Builder& b, ReduceOp op) {
     p.outputs = shape.numel(0, begin) * p.inner;
     for (std::size_t d = begin; d < end; ++d) shape[d] = 1;
     p.out = axes.empty() ? b.output(0).at : b.scratch(tensor::byte_size(x.dtype, p.outputs));
-    if (p.outputs > 0) b.launch(plan_reduce(b.target(), x.dtype, p));
+    const bool nothing = p.columns == 0 && kInts.contains(x.dtype) && (now == ReduceOp::max || now == ReduceOp::min);
+    if (nothing) {
+      reduce_nothing(b, x.dtype, p);
+    } else if (p.outputs > 0) {
+      b.launch(plan_reduce(b.target(), x.dtype, p));
+    }
     from = p.out;
     if (op == ReduceOp::sum_square || op == ReduceOp::l1) now = ReduceOp::sum;
   }

@@ -102,6 +102,13 @@ std::optional<std::chrono::microseconds> time_on_caller(std::optional<double> ex
   return std::max(kLeastTime, std::chrono::microseconds(std::llround(2 * most)));
 }
 
+bool may_begin_on_caller(const ExecutionPlan& plan, const ShapePlan& shapes, const Demand* demand) {
+  constexpr double kShortSteps = 100;  // us
+  const auto on_device = [](const Step& step) { return step.provider != nullptr; };
+  return !shapes.control_flow && shapes.history_of(demand).steps_us() < kShortSteps &&
+         std::ranges::all_of(plan.steps(), on_device);
+}
+
 bool may_be_brief(const ShapePlan& shapes, bool traced) {
   return !shapes.control_flow || !(traced || shapes.data_decides);
 }

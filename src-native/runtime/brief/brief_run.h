@@ -29,6 +29,10 @@ bool is_short(std::optional<double> expected_us);
 /// inputs that a run elsewhere would have to copy first.
 std::optional<std::chrono::microseconds> time_on_caller(std::optional<double> expected_us, std::size_t copied);
 
+/// Whether the calling thread puts a run's work into devices' streams, and leaves to another one only to wait for it:
+/// the way there then costs nothing.
+bool may_begin_on_caller(const ExecutionPlan& plan, const ShapePlan& shapes, const Demand* demand);
+
 /// Whether a run may be tried as a brief one: not where it has control flow and is traced, which shows a run that is
 /// given up, or has sizes that the data decides.
 bool may_be_brief(const ShapePlan& shapes, bool traced);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace infernode::runtime {
@@ -25,6 +26,14 @@ class RunHistory {
       pause_.store(pause - 1, std::memory_order_relaxed);
     }
   }
+  /// A run whose end nobody may have waited for: it was no longer than that.
+  void ended_late(double us) { ended(mean_us() < 0 ? us : std::min(us, mean_us()), false); }
+  /// Mean of what it took to put a run's work into devices' streams; infinity before the first.
+  double steps_us() const { return steps_us_.load(std::memory_order_relaxed); }
+  void steps_ended(double us) {
+    const double mean = steps_us();
+    steps_us_.store(mean < kNever ? 0.75 * mean + 0.25 * us : us, std::memory_order_relaxed);
+  }
   void given_up() {
     const int times = std::min(given_up_.load(std::memory_order_relaxed) + 1, kMostTimes);
     given_up_.store(times, std::memory_order_relaxed);
@@ -33,7 +42,8 @@ class RunHistory {
 
  private:
   static constexpr int kMostTimes = 7;
-  std::atomic<double> mean_us_{-1};
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  std::atomic<double> mean_us_{-1}, steps_us_{kNever};
   std::atomic<int> given_up_{0}, pause_{0};
 };
 

@@ -166,8 +166,15 @@ void ExecutionPlan::find_readers() {
     if (!step.is_copy || step.output_on_device || readers_[index(step.outputs[0])].any) continue;
     const auto& outputs = graph_->outputs();
     const auto found = std::ranges::find(outputs, step.outputs[0]);
-    if (found != outputs.end()) step.only_output = static_cast<std::size_t>(found - outputs.begin());
+    if (found == outputs.end()) continue;
+    step.only_output = static_cast<std::size_t>(found - outputs.begin());
+    device_outputs_.emplace_back(step.inputs[0], *step.only_output);
   }
+}
+
+std::optional<std::size_t> ExecutionPlan::device_output(ValueId id) const {
+  const auto found = std::ranges::find(device_outputs_, id, &std::pair<ValueId, std::size_t>::first);
+  return found == device_outputs_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::shared_ptr<const Demand> ExecutionPlan::demand(const std::vector<bool>& outputs) const {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class ExecutionPlan {
   const kernel::OpSchema* schema(graph::NodeId id) const { return schemas_[static_cast<std::size_t>(id)]; }
   /// Whether only copy steps to this device read the input, so that it may be fed as a tensor there.
   bool takes_input_on(graph::ValueId input, tensor::Device device) const;
+  /// The graph's output that this value of a device becomes, where only the caller reads its copy on the host.
+  std::optional<std::size_t> device_output(graph::ValueId id) const;
   /// Host bytes of constants and of what kernels packed, those of bodies too.
   std::size_t held_bytes() const { return held_bytes_; }
   /// Bytes of the arena for the shapes that were asked for last; 0 before there were any.
@@ -87,7 +90,8 @@ class ExecutionPlan {
   std::vector<tensor::Value> constants_;
   std::size_t held_bytes_ = 0;
   std::vector<Readers> readers_;  // by ValueId
-  std::vector<bool> pinned_;      // by ValueId: never in the arena (inputs, outputs, held by control flow or sequences)
+  std::vector<std::pair<graph::ValueId, std::size_t>> device_outputs_;
+  std::vector<bool> pinned_;  // by ValueId: never in the arena (inputs, outputs, held by control flow or sequences)
 
   struct CachedShape {
     Signature signature;

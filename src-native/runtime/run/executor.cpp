@@ -120,29 +120,33 @@ std::vector<tensor::Value> collect(const Execution& execution) {
 
 }  // namespace
 
-std::vector<tensor::Value> execute(const Execution& execution) {
-  struct Clean {
-    Frame& frame;
-    ~Clean() {
-      frame.devices.abandon();
-      for (tensor::Value& value : frame.values) value = {};
-    }
-  } clean{execution.frame};
-  set_up(execution);
-  if (execution.inter_op_threads > 1 && execution.run.pool != nullptr) {
-    walk_parallel(execution);
-  } else {
-    const ArenaCharge charge(execution);
-    tensor::grow_host_buffer(execution.frame.arena, execution.shapes.arena_bytes);
-    StepRunner runner(execution, true);
-    for (std::size_t s = 0; s < execution.plan.steps().size(); ++s) {
-      if (execution.runs(s)) runner.run(s);
-      runner.free_after(s);
-    }
+Traversal::~Traversal() {
+  execution_.frame.devices.abandon();
+  for (tensor::Value& value : execution_.frame.values) value = {};
+}
+
+void Traversal::run_steps() {
+  set_up(execution_);
+  if (execution_.inter_op_threads > 1 && execution_.run.pool != nullptr) return walk_parallel(execution_);
+  const ArenaCharge charge(execution_);
+  tensor::grow_host_buffer(execution_.frame.arena, execution_.shapes.arena_bytes);
+  StepRunner runner(execution_, true);
+  for (std::size_t s = 0; s < execution_.plan.steps().size(); ++s) {
+    if (execution_.runs(s)) runner.run(s);
+    runner.free_after(s);
   }
+}
+
+std::vector<tensor::Value> Traversal::results() {
   const auto begin = kernel::ProfileSink::Clock::now();
-  if (execution.frame.devices.synchronize()) record_wait(execution.run, begin);
-  return collect(execution);
+  if (execution_.frame.devices.synchronize()) record_wait(execution_.run, begin);
+  return collect(execution_);
+}
+
+std::vector<tensor::Value> execute(const Execution& execution) {
+  Traversal traversal(execution);
+  traversal.run_steps();
+  return traversal.results();
 }
 
 }  // namespace infernode::runtime

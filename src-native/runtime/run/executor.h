@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,13 +33,37 @@ struct Execution {
     const tensor::Tensor& to = bound[output];
     return to.dtype() == dtype && to.shape() == shape && to.device().is_host() ? &to : nullptr;
   }
+  /// The same on a device, where the output is what a device's step makes.
+  const tensor::Tensor* bound_on_device(graph::ValueId made, tensor::Device device, tensor::DType dtype,
+                                        const tensor::Shape& shape) const {
+    const std::optional<std::size_t> output = plan.device_output(made);
+    if (!output || *output >= bound.size() || !bound[*output]) return nullptr;
+    const tensor::Tensor& to = bound[*output];
+    return to.dtype() == dtype && to.shape() == shape && to.device() == device ? &to : nullptr;
+  }
   bool runs(std::size_t step) const { return !shapes.skip[step] && (demand == nullptr || demand->steps[step]); }
 };
 
-/// Runs every step that is needed; returns the graph's outputs (those that are not wanted empty), which share memory
-/// with nothing of the plan, the frame or the inputs (unless they stay on a device), so that they may be written to.
-/// What steps put into devices' streams is done when it returns, and when it throws.
-/// Kernel faults get the node's name and op type; the frame is left reusable either way.
+/// An execution in two parts, which two threads may do: what steps put into devices' streams goes on in between. The
+/// frame is left reusable, with nothing in its streams, when this ends.
+class Traversal {
+ public:
+  explicit Traversal(const Execution& execution) : execution_(execution) {}
+  ~Traversal();
+  Traversal(const Traversal&) = delete;
+  Traversal& operator=(const Traversal&) = delete;
+
+  /// Runs every step that is needed. Kernel faults get the node's name and op type.
+  void run_steps();
+  /// Waits for the streams; returns the graph's outputs (those that are not wanted empty), which share memory with
+  /// nothing of the plan, the frame or the inputs (unless they stay on a device), so that they may be written to.
+  std::vector<tensor::Value> results();
+
+ private:
+  const Execution& execution_;
+};
+
+/// All of it.
 std::vector<tensor::Value> execute(const Execution& execution);
 
 }  // namespace infernode::runtime

@@ -151,7 +151,10 @@ void StepRunner::free_after(std::size_t index) {
 tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, const tensor::Shape& shape) {
   const Step& step = *step_;
   const ValueId id = step.outputs[o];
-  if (step.output_on_device) return tensor::Tensor::make(dtype, shape, step.provider->allocator());
+  if (step.output_on_device) {
+    const tensor::Tensor* bound = execution_.bound_on_device(id, step.provider->device(), dtype, shape);
+    return bound != nullptr ? *bound : tensor::Tensor::make(dtype, shape, step.provider->allocator());
+  }
   if (id == kNoValue || dtype == tensor::DType::String)
     return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
   if (step.is_copy) return allocate_for_copy(*step.provider, dtype, shape);

@@ -111,6 +111,25 @@ TEST_CASE("bound tensors on the device are read and written where they lie") {
   }
 }
 
+TEST_CASE("an output bound to a tensor of the device takes no other memory") {
+  const OnDouble undo;
+  const auto s = open(kModel, on_cuda());
+  const tensor::Device gpu = s->device("cuda");
+  constexpr std::int64_t kCount = 4000;
+  constexpr std::size_t kBytes = kCount * sizeof(float);
+  const Tensor x = s->allocate(tensor::DType::Float32, {kCount}, gpu),
+               y = s->allocate(tensor::DType::Float32, {kCount}, gpu);
+  const std::size_t before = cuda_double::state().bytes;
+  session::PreparedRun bound = s->prepare({x});
+  bound.want(0, gpu);
+  bound.write_into(0, y);
+  for (int i = 0; i < 4; ++i) CHECK(bound.execute()[0].tensor().raw() == y.raw());
+  CHECK(cuda_double::state().bytes < before + kBytes * 3 / 2);  // that between the two nodes alone
+  const Tensor host = Tensor::make(tensor::DType::Float32, {kCount});
+  s->copy(y, host);
+  CHECK(host.data<float>()[kCount - 1] == -1);
+}
+
 TEST_CASE("a session outlives a lack of memory") {
   const OnDouble undo;
   const auto s = open(kModel, on_cuda());

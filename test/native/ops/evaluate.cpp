@@ -12,6 +12,7 @@ std::vector<tensor::Value> evaluate(const std::shared_ptr<graph::Graph>& graph,
   return evaluate_here(*graph, inputs);
 }
 
+std::size_t step_of_changed_cases() { return 1; }
 double tolerance_of(const tensor::Value&, double given) { return given; }
 bool must_refuse() { return true; }
 bool errors_are_the_kernels() { return true; }

@@ -15,6 +15,8 @@ std::span<const std::size_t> first_constants();
 /// The graph's outputs. Its types are inferred.
 std::vector<tensor::Value> evaluate(const std::shared_ptr<graph::Graph>& graph,
                                     const std::vector<tensor::Value>& inputs);
+/// Of the written cases with a changed input, each so many'th runs.
+std::size_t step_of_changed_cases();
 /// What a result may be off, where the CPU's may be off by `given`.
 double tolerance_of(const tensor::Value& expected, double given);
 /// Whether the case before, which was to end in an error, must have. Kernels of a GPU cannot complain of contents.

@@ -2,6 +2,8 @@
 
 #include "session/session_test.h"
 
+#include <thread>
+
 using namespace infernode;
 using namespace infernode::test;
 
@@ -73,6 +75,23 @@ TEST_CASE("outputs of a device are written where they were asked into") {
   const auto results = prepare(*s, {Tensor::of<float>({2}, {1, 2})}, {0}, {target}).execute();
   CHECK(results[0].tensor().raw() == target.raw());
   CHECK(tensor::to_float_vector(target) == std::vector<float>{-1, -2});
+}
+
+TEST_CASE("a run that was begun is awaited by another thread, or by nobody") {
+  const auto s = open("(float[N] x) => (y) { a = Neg(x)  y = Exp(a) }", on_null());
+  const std::vector<Value> inputs{noise(DType::Float32, {1000}, 3)};
+  const auto expected = run(*s, inputs);
+  for (int i = 0; i < 40; ++i) run(*s, inputs);  // until it is known that the steps take no time
+  for (const bool awaited : {true, false, true}) {
+    session::PreparedRun begun = prepare(*s, inputs, {0});
+    begun.begin();
+    if (!awaited) continue;
+    std::vector<Value> results;
+    std::thread([&] { results = begun.execute(); }).join();
+    check_same(results, expected);
+    check_same(begun.execute(), expected);
+  }
+  check_same(run(*s, inputs), expected);
 }
 
 TEST_CASE("what fails late names its node, and the next run is none the worse") {
