@@ -43,7 +43,9 @@ class Shapes {
     for (;;) {
       const Shape2d s = any();
       constexpr double kMost = 3e8, kLeast = 2e4;
-      if (s.multiply_adds() <= kMost && s.multiply_adds() >= kLeast &&
+      const std::int64_t window = (s.kernel - 1) * s.dilation, pads = s.transform ? 0 : window / 2 * 2;
+      const bool fits = s.width + pads > window && (s.line || s.height + pads > window);
+      if (fits && s.multiply_adds() <= kMost && s.multiply_adds() >= kLeast &&
           s.height * s.width * std::max(s.in, s.out) < 8'000'000)
         return s;
     }
@@ -56,16 +58,16 @@ class Shapes {
     const std::int64_t kind = pick({0, 0, 0, 0, 0, 1, 1, 2, 3, 4});
     s.in = pick({3, 8, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 320, 512, 960});
     s.out = pick({3, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512});
-    s.kernel = pick({1, 1, 3, 3, 3, 5, 7});
+    s.kernel = pick({1, 1, 1, 2, 3, 3, 3, 3, 4, 5, 7});
     s.height = s.width = pick({1, 2, 4, 5, 7, 8, 10, 13, 14, 16, 20, 28, 32, 40, 56, 64, 80, 112});
     if (pick({0, 1, 2}) == 0) s.width = pick({4, 7, 10, 14, 20, 28, 40, 56, 80, 112});
-    s.stride = pick({1, 1, 1, 2});
-    s.dilation = s.kernel > 1 && s.stride == 1 ? pick({1, 1, 1, 1, 2, 4, 6, 12, 18}) : 1;
+    s.stride = pick({1, 1, 1, 1, 1, 2, 2, 3, 4});
+    s.dilation = s.kernel > 1 && (s.stride == 1 || pick({0, 1, 2}) == 0) ? pick({1, 1, 1, 1, 2, 4, 6, 12, 18}) : 1;
     s.groups = 1;
     if (kind == 1) {  // depthwise
       s.in = s.out = s.groups = pick({16, 32, 72, 96, 144, 240, 384, 576});
-      s.kernel = pick({3, 3, 3, 5, 5, 7, 9});
-      s.dilation = s.stride == 1 ? pick({1, 1, 2}) : 1;
+      s.kernel = pick({2, 3, 3, 3, 3, 4, 5, 5, 7, 9});
+      s.dilation = pick({1, 1, 1, 1, 2, 6});
     } else if (kind == 2) {  // groups
       s.groups = pick({2, 4, 8, 16, 32});
       s.in = s.groups * pick({1, 3, 4, 8, 12, 16, 24, 32});
@@ -194,9 +196,11 @@ std::istream& operator>>(std::istream& in, Shape2d& s) {
 
 /// Conversions to and from blocks alike: lines of so many planes of one place each.
 void measure_conversion(NetworkClock& clock, CpuRung rung, std::ostream& out) {
+  constexpr std::size_t kMostPlaces = 320'000;
   const auto move = microkernels::kernel_set(rung).transpose.bytes4;
   for (const std::size_t blocks : {1u, 2u, 6u, 20u}) {
-    for (const std::size_t plane : {49u, 196u, 400u, 784u, 3136u, 12544u}) {
+    for (const std::size_t plane : {49u, 196u, 400u, 784u, 3136u, 12544u, 51200u}) {
+      if (blocks * plane > kMostPlaces) continue;
       std::vector<std::uint32_t> x(blocks * kChannelBlock * plane, 1), y(x.size());
       NodeHost host({}, {}, rung, microkernels::Float32Precision::kHighest);
       const double taken = host.time(clock, [&](kernel::KernelContext&) {
@@ -251,7 +255,8 @@ Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
   Samples samples;
   for (const auto& m : read_measured<Shape2d>(in)) {
     if (const auto at = m.times.find(kConversion); at != m.times.end()) {
-      samples[kConversion].push_back({{1, static_cast<double>(m.shape.in * m.shape.width)}, at->second});
+      const auto elements = static_cast<double>(m.shape.in * m.shape.width);
+      samples[kConversion].push_back({ops::block_conversion_terms(elements), at->second});
       continue;
     }
     const Conv conv(m.shape, rung, precision);
@@ -269,16 +274,19 @@ Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
   for (const auto& m : read_measured<Shape2d>(in)) {
     if (m.times.contains(kConversion)) continue;
     Choice of[2] = {Choice(margin), Choice(margin)};
+    Choice of_either(margin);  // as the layout pass chooses where nothing has to be converted
     const Conv conv(m.shape, rung, precision);
     for_each_method(m.shape, conv, true, [&](ConvLayout layout, const ops::ConvChoice& choice, const ConvSite& site) {
       const auto at = m.times.find(row_name(choice, rung));
       const auto row = rates.find(row_name(choice, rung));
       if (at == m.times.end() || row == rates.end()) return;
-      of[static_cast<std::size_t>(layout)].consider(at->first,
-                                                    cost::nanoseconds(choice.method->terms(site), row->second),
-                                                    at->second, choice.method->uses_unit(choice.rung));
+      const double expected = cost::nanoseconds(choice.method->terms(site), row->second);
+      const bool unit = choice.method->uses_unit(choice.rung);
+      of[static_cast<std::size_t>(layout)].consider(at->first, expected, at->second, unit);
+      of_either.consider(at->first, expected, at->second, unit);
     });
     for (const Choice& choice : of) regrets.add(m.shape, choice);
+    regrets.add(m.shape, of_either);
   }
   return regrets.result();
 }

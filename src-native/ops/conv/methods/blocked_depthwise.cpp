@@ -72,16 +72,22 @@ bool has_own_loops(const microkernels::ConvShape& s) {
   return s.kernel_w % 2 == 1 && s.kernel_w >= 3 && s.kernel_w <= widest;
 }
 
+/// Positions that the loops make at once.
+std::size_t tile_of(const ConvSite& site) {
+  constexpr std::size_t kTile = 8, kWideTile = 14;
+  const bool many_registers = site.rung >= CpuRung::Avx512 || site.rung == CpuRung::Neon;
+  return has_own_loops(site.shape) && site.shape.dilation_w == 1 && many_registers ? kWideTile : kTile;
+}
+
 /// Blocks, multiply-adds of what is no padding, floats read, floats written, rows of the kernel at tiles of positions.
 cost::Terms terms(const ConvSite& site) {
   const microkernels::ConvShape& s = site.shape;
-  constexpr std::size_t kTile = 8;                                // positions
   const std::size_t parts = has_own_loops(s) ? s.dilation_w : 1;  // of a row
   const double channels = whole(site.groups, kChannelBlock), blocks = channels / number(kChannelBlock);
   const double rows = number(s.out_h * s.kernel_h) * seen_rows_share(s);
   return {blocks, channels * rows * number(s.out_w * s.kernel_w) * seen_columns_share(s),
           channels * number(s.in_h * s.in_w), channels * number(s.positions()),
-          blocks * rows * number(parts) * whole(ceil_div(s.out_w, parts), kTile) / number(kTile)};
+          blocks * rows * number(parts * ceil_div(ceil_div(s.out_w, parts), tile_of(site)))};
 }
 
 std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& site) {

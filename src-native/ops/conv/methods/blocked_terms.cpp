@@ -16,25 +16,32 @@ constexpr std::size_t kPointRow = 48;  // positions of a row where they all lie 
 
 /// Bands of an output, and rows of input that all of them see, those that two see twice.
 struct Bands {
-  std::size_t count;
-  double places;  ///< of the input
+  std::size_t count, rows;  ///< of the output
+  double places;            ///< of the input
 };
 
-std::size_t reach_h(const ConvShape& s) { return (s.kernel_h - 1) * s.dilation_h; }
 std::size_t reach_w(const ConvShape& s) { return (s.kernel_w - 1) * s.dilation_w; }
 std::size_t seen_width(const ConvShape& s) { return (s.out_w - 1) * s.stride_w + reach_w(s) + 1; }
+
+/// Rows of input that are laid out for so many of the output: of a dilated kernel those that its rows see.
+std::size_t lines_of(const ConvShape& s, std::size_t rows) {
+  const std::size_t of_row = (rows - 1) * s.stride_h + 1;
+  return (s.kernel_h - 1) * std::min(s.dilation_h, of_row) + of_row;
+}
 
 /// Where a row of input takes `row` of `most`.
 Bands bands(const ConvShape& s, std::size_t row, std::size_t most) {
   if (is_point(s)) {
     const std::size_t rows = ceil_div(s.positions(), kPointRow);
-    return {ceil_div(rows, std::max<std::size_t>(1, most / row)), number(s.positions())};
+    return {ceil_div(rows, std::max<std::size_t>(1, most / row)), s.out_h, number(s.positions())};
   }
-  const std::size_t strips = std::max<std::size_t>(1, ceil_div(row * (reach_h(s) + 1), most));
-  const std::size_t kept = most * strips / row,
-                    band = kept <= reach_h(s) ? 1 : (kept - reach_h(s) - 1) / s.stride_h + 1;
+  const std::size_t strips = std::max<std::size_t>(1, ceil_div(row * s.kernel_h, most)), kept = most * strips / row;
+  const std::size_t reach = (s.kernel_h - 1) * s.dilation_h, each = std::max<std::size_t>(1, kept / s.kernel_h);
+  const std::size_t dense = kept <= reach ? 1 : (kept - reach - 1) / s.stride_h + 1,
+                    apart = (std::min(each, s.dilation_h) - 1) / s.stride_h + 1;
+  const std::size_t band = std::min(s.out_h, std::max(dense, apart));
   const std::size_t count = ceil_div(s.out_h, band);
-  return {count * strips, number(s.out_h * s.stride_h + count * reach_h(s)) * number(seen_width(s))};
+  return {count * strips, band, number(count * lines_of(s, band)) * number(seen_width(s))};
 }
 
 Bands vector_bands(const ConvSite& site, const ConvShape& s) {
@@ -52,18 +59,32 @@ Bands unit_bands(const ConvSite& site, const ConvShape& s) {
   return bands(s, place_bytes * (is_point(s) ? kPointRow : seen_width(s)), kBandBytes);
 }
 
+/// Positions of a row that tiles of at most `most` compute, and how many tiles they are: a tile of fewer than four
+/// waits for its sums as long as one of four.
+struct Tiles {
+  double positions, count;
+};
+Tiles tiles_of(std::size_t width, std::size_t most) {
+  constexpr std::size_t kFewest = 4;
+  const std::size_t count = ceil_div(width, most), rows = ceil_div(width, count), last = width - (count - 1) * rows;
+  return {number((count - 1) * std::max(rows, kFewest) + std::max(last, kFewest)), number(count)};
+}
+
+/// Calls, multiply-adds, weights read by tiles, floats laid out, floats written, weights read by bands.
 cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls) {
-  constexpr std::size_t kRows = 12;
-  const std::size_t block = site.planes ? 1 : kChannelBlock, channels = align_up(s.in_channels, block);
-  const double made = whole(s.out_channels, kChannelBlock), depth = number(channels * s.kernel_points());
+  const std::size_t channels = align_up(s.in_channels, site.planes ? 1 : kChannelBlock);
+  const double made = whole(s.out_channels, kChannelBlock), depth = number(s.depth());
   const bool point = is_point(s);
-  // The loops leave out rows of the kernel in padding, and columns where it is dilated.
+  // The loops leave out channels that fill the last block, rows of the kernel in padding, and columns where it is
+  // dilated.
   const double seen = depth * seen_rows_share(s) * (s.dilation_w > 1 && s.kernel_w > 1 ? seen_columns_share(s) : 1);
   const Bands cut = vector_bands(site, s);
-  const double tiles = point ? whole(s.positions(), kRows) : number(s.out_h) * whole(s.out_w, kRows);
+  const std::size_t most = site.kernels().conv.mr, point_rows = ceil_div(s.positions(), kPointRow);
+  const Tiles tiles = tiles_of(point ? ceil_div(s.positions(), point_rows) : s.out_w, most);
+  const double rows = number(point ? point_rows : s.out_h);
   return {calls,
-          calls * made * seen * number(s.positions()),
-          calls * made * seen * tiles / number(kRows),
+          calls * made * seen * rows * tiles.positions,
+          calls * made * seen * rows * tiles.count,
           calls * number(channels) * cut.places,
           calls * made * number(s.positions()),
           calls * made * depth * number(cut.count)};
@@ -74,19 +95,20 @@ cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
   const std::size_t block = site.planes ? 1 : 2 * kChannelBlock, channels = align_up(s.in_channels, block);
   const double made = whole(s.out_channels, kChannelBlock), depth = number(channels * s.kernel_points());
   const bool point = is_point(s);
+  const Bands cut = unit_bands(site, s);
+  const double seen = depth * seen_rows_share(s, cut.rows);  // bands leave out rows of the kernel in padding
   const std::size_t positions = s.positions(), point_rows = ceil_div(positions, kPointRow),
                     width = point ? ceil_div(positions, point_rows) : s.out_w, tiles = ceil_div(width, kTile),
                     rows = ceil_div(width, tiles);
   double cycles = number((point ? point_rows : s.out_h) * tiles * std::max(rows, kFewestCycles));
   const bool runs = !point && s.stride_h == 1 && s.stride_w == 1;  // tiles may go on from row to row
   if (runs) cycles = std::min(cycles, whole(s.out_h * seen_width(s), kTile));
-  const Bands cut = unit_bands(site, s);
   return {calls,
-          calls * made * depth * cycles,
+          calls * made * seen * cycles,
           calls * number(channels) * cut.places,
           calls * made * number(positions),
           calls * made * depth * number(cut.count),
-          calls * made * depth * number(positions)};
+          calls * made * seen * number(positions)};
 }
 
 }  // namespace

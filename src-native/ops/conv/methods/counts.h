@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 
 #include "cost/model.h"
 #include "microkernels/conv/conv.h"
@@ -24,34 +25,46 @@ inline double input_floats(const microkernels::ConvShape& s) {
 }
 inline double output_floats(const microkernels::ConvShape& s) { return number(s.out_channels) * number(s.positions()); }
 
+/// Floats of a vector of the loops that are compiled for the rung.
+inline std::size_t vector_lanes(const ConvSite& site) {
+  constexpr std::size_t kLanes = 16, kShortLanes = 8;
+  return site.rung < CpuRung::Avx512 || site.rung == CpuRung::Neon ? kShortLanes : kLanes;
+}
+
 /// The same of a product whose columns are output channels: in whole vectors of them, unless they are so few that each
 /// is summed up alone.
 inline double product_adds(const ConvSite& site, double positions_and_depth) {
-  constexpr std::size_t kFew = 4, kLanes = 16, kShortLanes = 8;
-  const bool is_short = site.rung < CpuRung::Avx512 || site.rung == CpuRung::Neon;
+  constexpr std::size_t kFew = 4;
   const std::size_t made = site.shape.out_channels;
-  return (made <= kFew ? number(made) : whole(made, is_short ? kShortLanes : kLanes)) * positions_and_depth;
+  return (made <= kFew ? number(made) : whole(made, vector_lanes(site))) * positions_and_depth;
 }
 
-/// Of the pairs of an output and a kernel point along one axis, the share that sees input and not padding.
+/// Of the pairs of a band of outputs, of one if not said, and a kernel point along one axis, the share that sees input
+/// and not padding alone.
 inline double seen_share(std::size_t out, std::size_t in, std::size_t kernel, std::size_t stride, std::size_t dilation,
-                         std::ptrdiff_t pad) {
+                         std::ptrdiff_t pad, std::size_t band = 1) {
   std::size_t seen = 0;
   for (std::size_t k = 0; k < kernel; ++k) {
     const std::ptrdiff_t from = static_cast<std::ptrdiff_t>(k * dilation) - pad,
                          step = static_cast<std::ptrdiff_t>(stride), length = static_cast<std::ptrdiff_t>(in);
     const std::ptrdiff_t first = from >= 0 ? 0 : (-from + step - 1) / step,
                          end = from >= length ? 0 : (length - 1 - from) / step + 1;
-    const std::ptrdiff_t count = std::min(end, static_cast<std::ptrdiff_t>(out)) - first;
-    seen += count > 0 ? static_cast<std::size_t>(count) : 0;
+    const auto seen_end = static_cast<std::size_t>(std::min(end, static_cast<std::ptrdiff_t>(out))),
+               seen_first = static_cast<std::size_t>(first);
+    if (seen_first < seen_end) seen += (seen_end + band - 1) / band - seen_first / band;
   }
-  return number(seen) / number(out * kernel);
+  return number(seen) / number((out + band - 1) / band * kernel);
 }
-inline double seen_rows_share(const microkernels::ConvShape& s) {
-  return seen_share(s.out_h, s.in_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top);
+inline double seen_rows_share(const microkernels::ConvShape& s, std::size_t band = 1) {
+  return seen_share(s.out_h, s.in_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, band);
 }
 inline double seen_columns_share(const microkernels::ConvShape& s) {
   return seen_share(s.out_w, s.in_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left);
+}
+
+/// Of the phases that a stride parts an axis of the input into, how many the kernel sees.
+inline std::size_t phases_seen(std::size_t kernel, std::size_t stride, std::size_t dilation) {
+  return std::min(kernel, stride / std::gcd(stride, dilation));
 }
 
 /// A product that makes a channel of `made` for each tap at `places` of `channels`, and their sums by rows of `width`:

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "base/checked.h"
 #include "ops/conv/methods/counts.h"
@@ -109,10 +108,6 @@ cost::Terms few_terms(const ConvSite& site) {
   const double groups = number(site.groups);
   return {groups, groups * multiply_adds(s), groups * number(s.depth() * s.positions()),
           groups * number(s.out_channels) * number(s.depth())};
-}
-
-std::size_t phases_seen(std::size_t kernel, std::size_t stride, std::size_t dilation) {
-  return std::min(kernel, stride / std::gcd(stride, dilation));
 }
 
 /// Calls, multiply-adds along padded rows, floats of padded rows, floats written, segments of rows written and laid

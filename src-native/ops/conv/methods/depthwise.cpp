@@ -79,13 +79,18 @@ bool has_row_loops(const ConvShape& s) {
 /// Those of AVX-512 are those of the matrix unit's table.
 bool is_depthwise(const ConvSite& site) { return site.depthwise() && site.rung != CpuRung::Amx; }
 
-/// Planes, multiply-adds of whole vectors along rows, floats read and laid out, floats written, rows written.
+/// Planes, multiply-adds of whole vectors, floats laid out by phase, rows of them, rows written.
+template <bool kOfRows>
 cost::Terms terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
-  constexpr std::size_t kLanes = 16;
-  const double planes = number(site.groups * s.out_channels), rows = number(s.out_h * s.out_d);
-  return {planes, planes * rows * whole(s.out_w, kLanes) * number(s.kernel_points()), planes * input_floats(s),
-          planes * number(s.positions()), planes * rows};
+  const double planes = number(site.groups * s.out_channels), rows = planes * number(s.out_h * s.out_d);
+  const std::size_t pitch = s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w;
+  // The loops of any window go on from row to row.
+  const double width = kOfRows ? whole(s.out_w, vector_lanes(site)) : number(pitch);
+  const double laid =
+      planes * number(s.in_d) * number(s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h) *
+      number(phases_seen(s.kernel_h, s.stride_h, s.dilation_h) * phases_seen(s.kernel_w, s.stride_w, s.dilation_w));
+  return {planes, rows * width * number(s.kernel_points()), laid * number(pitch), laid, rows};
 }
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo&, const ConvSite& site) {
@@ -104,12 +109,12 @@ bool can_run(const ConvSite& site) {
 }  // namespace
 
 void register_conv_depthwise(ConvMethods& methods) {
-  methods.add({"depthwise.rows", 100, can_run<Loops::Rows, false>, terms, make});
-  methods.add({"depthwise.rows.strided", 102, can_run<Loops::Rows, true>, terms, make});
-  methods.add({"depthwise.wide", 104, can_run<Loops::WideRows, false>, terms, make});
-  methods.add({"depthwise.wide.strided", 106, can_run<Loops::WideRows, true>, terms, make});
-  methods.add({"depthwise.strided", 110, can_run<Loops::Any, true>, terms, make});
-  methods.add({"depthwise", 120, can_run<Loops::Any, false>, terms, make});
+  methods.add({"depthwise.rows", 100, can_run<Loops::Rows, false>, terms<true>, make});
+  methods.add({"depthwise.rows.strided", 102, can_run<Loops::Rows, true>, terms<true>, make});
+  methods.add({"depthwise.wide", 104, can_run<Loops::WideRows, false>, terms<true>, make});
+  methods.add({"depthwise.wide.strided", 106, can_run<Loops::WideRows, true>, terms<true>, make});
+  methods.add({"depthwise.strided", 110, can_run<Loops::Any, true>, terms<false>, make});
+  methods.add({"depthwise", 120, can_run<Loops::Any, false>, terms<false>, make});
 }
 
 }  // namespace infernode::ops

@@ -63,6 +63,16 @@ DerivedConv::DerivedConv(kernel::KernelInfo& info, ConvSite site, std::string na
   if (!runner_->reads_weight()) weight_ = {};
 }
 
+DerivedBlockedConv::DerivedBlockedConv(kernel::KernelInfo& info, ConvSite site, const std::string& name,
+                                       const tensor::Tensor& weight) {
+  site.weight = &weight;
+  const std::optional<ConvChoice> choice = quickest_conv(site, ConvLayout::Blocked);
+  if (!choice) fail(ErrorCode::Internal, "no method can run a derived convolution over blocks");
+  site.rung = choice->rung;
+  DerivedInfo derived(info, name, weight);
+  runner_ = choice->method->make_blocked(derived, site);
+}
+
 void DerivedConv::run(kernel::KernelContext& ctx, const microkernels::ConvShape& shape, std::int64_t images,
                       const float* x, const float* bias, float* y) const {
   run(ctx, shape, images, {x, nullptr, bias, nullptr, y}, {});

@@ -33,4 +33,16 @@ class DerivedConv {
   std::unique_ptr<ConvRunner> runner_;
 };
 
+/// The same over blocks of channels; the weight has four dims.
+class DerivedBlockedConv {
+ public:
+  DerivedBlockedConv(kernel::KernelInfo& info, ConvSite site, const std::string& name, const tensor::Tensor& weight);
+
+  /// What BlockedRunner has of it.
+  const BlockedRunner& runner() const { return *runner_; }
+
+ private:
+  std::unique_ptr<BlockedRunner> runner_;
+};
+
 }  // namespace infernode::ops

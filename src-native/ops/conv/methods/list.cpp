@@ -127,9 +127,14 @@ std::unique_ptr<BlockedRunner> make_blocked_conv(kernel::KernelInfo& info, ConvS
   return choice->method->make_blocked(info, site);
 }
 
+cost::Terms block_conversion_terms(double blocked_elements) {
+  constexpr double kCached = 1 << 20;
+  return {1, blocked_elements, std::max(0.0, blocked_elements - kCached)};
+}
+
 double block_conversion_time(CpuRung rung, microkernels::Float32Precision precision, double blocked_elements) {
   const cost::Row* const row = cost::find(cost::table(rung, precision), "convert");
-  return row == nullptr ? 0 : cost::nanoseconds({1, blocked_elements}, row->rates);
+  return row == nullptr ? 0 : cost::nanoseconds(block_conversion_terms(blocked_elements), row->rates);
 }
 
 }  // namespace infernode::ops

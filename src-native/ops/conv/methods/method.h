@@ -120,7 +120,9 @@ std::int64_t usual_length(const graph::Dim& dim, std::size_t axes);
 /// Of the node that the kernel is built for: nullopt also where the weight's shape is not known.
 std::optional<ConvSite> conv_site(const kernel::KernelInfo& info);
 
-/// Nanoseconds that a conversion of an image to or from blocks takes.
+/// Of a conversion of an image to or from blocks: calls, elements, those beyond what a cache holds of both.
+cost::Terms block_conversion_terms(double blocked_elements);
+/// Nanoseconds that it takes.
 double block_conversion_time(CpuRung rung, microkernels::Float32Precision precision, double blocked_elements);
 
 /// By the node's method or, where none is given, the quickest; where little is known of the node, one for any.

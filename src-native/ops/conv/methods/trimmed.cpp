@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
 
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/derived.h"
@@ -84,15 +86,53 @@ class ConvTrimmed final : public ConvRunner {
   DerivedConv conv_;
 };
 
+/// The same over blocks.
+class BlockedTrimmed final : public BlockedRunner {
+ public:
+  BlockedTrimmed(kernel::KernelInfo& info, const ConvSite& site)
+      : conv_(info, trimmed_site(site), "trimmed",
+              in_plane(trimmed_weight(site.shape, kept(site.shape), *site.weight))) {
+    info.release_constant(1);
+  }
+  bool takes_bf16() const override { return conv_.runner().takes_bf16(); }
+  bool takes_both_types() const override { return conv_.runner().takes_both_types(); }
+  void run(kernel::KernelContext& ctx, const ConvProblem& problem, microkernels::BlockedConvArgs args, const Tensor& x,
+           const Tensor&, const Tensor* residual, const Tensor& out) const override {
+    ConvProblem p = problem;
+    p.shape = args.shape = trimmed(p.shape, kept(p.shape));
+    conv_.runner().run(ctx, p, args, x, {}, residual, out);
+  }
+
+ private:
+  static Tensor in_plane(const Tensor& weight) {
+    return Tensor(weight.dtype(), Shape{weight.dim(0), weight.dim(1), weight.dim(3), weight.dim(4)}, weight.buffer());
+  }
+
+  DerivedBlockedConv conv_;
+};
+
 bool can_run(const ConvSite& site) {
   return site.weight != nullptr && site.certain && site.rung == site.cpu &&
          trimmed_site(site).shape.kernel_points() < site.shape.kernel_points();
 }
 
+bool can_run_blocks(const ConvSite& site) {
+  return can_run(site) && quickest_conv(trimmed_site(site), ConvLayout::Blocked).has_value();
+}
+
 double nanoseconds(const ConvSite& site) { return DerivedConv::nanoseconds(trimmed_site(site)); }
+
+double blocked_nanoseconds(const ConvSite& site) {
+  const std::optional<ConvChoice> choice = quickest_conv(trimmed_site(site), ConvLayout::Blocked);
+  return choice ? choice->nanoseconds : std::numeric_limits<double>::max();
+}
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
   return std::make_unique<ConvTrimmed>(info, site);
+}
+
+std::unique_ptr<BlockedRunner> make_blocked(kernel::KernelInfo& info, const ConvSite& site) {
+  return std::make_unique<BlockedTrimmed>(info, site);
 }
 
 }  // namespace
@@ -101,6 +141,9 @@ void register_conv_trimmed(ConvMethods& methods) {
   ConvMethod method{"trimmed", 10, can_run, nullptr, make};
   method.nanoseconds = nanoseconds;
   methods.add(method);
+  ConvMethod blocked{"blocked.trimmed", 125, can_run_blocks, nullptr, nullptr, make_blocked};
+  blocked.nanoseconds = blocked_nanoseconds;
+  methods.add(blocked);
 }
 
 }  // namespace infernode::ops

@@ -262,8 +262,14 @@ TEST_CASE("every method computes the convolution") {
       {18, 18, 18, {14, 40}, {3, 3}, {2, 2}, {3, 3}, {3, 3, 3, 3}, true},
       {18, 18, 18, {14, 15}, {3, 11}, {1, 1}, {1, 1}, {1, 5, 1, 5}},
       {18, 18, 18, {14, 15}, {3, 11}, {3, 3}, {1, 1}, {1, 5, 1, 5}},
+      {18, 18, 18, {30, 33}, {3, 3}, {4, 4}, {1, 1}, {1, 1, 1, 1}},  // phases that no kernel point sees
+      {18, 18, 18, {34, 29}, {3, 5}, {4, 6}, {2, 4}, {2, 8, 2, 8}, true},
+      {18, 18, 18, {31, 64}, {4, 4}, {3, 4}, {1, 12}, {1, 18, 2, 18}},
       {3, 24, 1, {17, 19}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
-      {8, 96, 8, {7, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},  // channels that make twelve
+      {24, 33, 1, {40, 41}, {3, 3}, {3, 3}, {1, 1}, {0, 0, 0, 0}},
+      {20, 40, 1, {50, 60}, {1, 1}, {3, 4}, {1, 1}, {0, 0, 0, 0}},
+      {24, 33, 1, {14, 30}, {5, 5}, {1, 2}, {6, 9}, {14, 9, 10, 9}, true},  // rows see one kernel row or three
+      {8, 96, 8, {7, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},             // channels that make twelve
       {96, 8, 4, {14, 15}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, true},
       {36, 24, 4, {13, 14}, {5, 5}, {3, 2}, {1, 1}, {2, 2, 2, 2}},
       {16, 24, 1, {13, 14}, {3, 3}, {2, 4}, {2, 2}, {2, 2, 2, 2}},
@@ -301,8 +307,8 @@ TEST_CASE("windows that would have their input laid out again for each row are l
   node.inputs = {0, 1};
   const auto has = [&](std::int64_t dilation) {
     node.attributes.set("dilations", std::vector<std::int64_t>{dilation, dilation});
-    node.attributes.set("pads", std::vector<std::int64_t>(4, dilation));
-    const Node info(node, Shape{1, 320, 76, 56}, noise({16, 320, 3, 3}), CpuRung::Avx2);
+    node.attributes.set("pads", std::vector<std::int64_t>{3 * dilation, dilation, 3 * dilation, dilation});
+    const Node info(node, Shape{1, 320, 76, 56}, noise({16, 320, 7, 3}), CpuRung::Avx2);
     const std::vector<std::string> names = method_names(*conv_site(info), ConvLayout::Blocked);
     return std::find(names.begin(), names.end(), "blocked") != names.end();
   };
