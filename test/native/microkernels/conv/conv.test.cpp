@@ -142,12 +142,22 @@ TEST_CASE("depthwise agrees with the definition for many shapes") {
     all.push_back(make_shape(1, 1, {1, 5, 3000}, {1, 5, 7}, {1, 3, 4}, {1, 1, 2}, 2, 2));
     all.push_back(make_shape(1, 1, {1, 100, 40}, {1, 70, 3}, {1, 1, 1}, {1, 1, 1}, 3, 3));  // too tall for the buffer
     all.push_back(make_shape(1, 1, {1, 40, 40}, {1, 31, 31}, {1, 1, 1}, {1, 1, 1}, 15, 15));
-    for (const std::size_t kernel : {3, 5}) {  // rows in groups of every size, whole and partial vectors, bands
+    for (const std::size_t kernel :
+         {2, 3, 5, 7, 9}) {  // rows in groups of every size, whole and partial vectors, bands
       for (const std::size_t h : {5, 6, 7, 8, 12, 13, 14, 22, 90}) {
         for (const std::size_t w : {7, 16, 17, 112})
           all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, kernel / 2, kernel / 2));
       }
       all.push_back(make_shape(1, 1, {1, 5, 5}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, 0, 3));
+    }
+    for (const std::size_t kernel : {2, 3, 4, 5, 6, 7, 9}) {  // rows that move by two, or lie apart
+      for (const std::size_t h : {9, 12, 23, 40}) {
+        for (const std::size_t w : {8, 17, 50}) {
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 3}, {1, 2, 1}, {1, 1, 2}, kernel / 2, 1));
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 2, 2}, {1, 1, 1}, kernel / 2, 2));
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 4}, {1, 1, 3}, {1, 3, 1}, 2 * kernel, 1));
+        }
+      }
     }
     std::size_t index = 0;
     for (const ConvShape& s : all) {
