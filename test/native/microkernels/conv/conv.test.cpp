@@ -265,6 +265,47 @@ TEST_CASE("sums of taps hold every product where conv read it") {
   });
 }
 
+TEST_CASE("sums of taps of all channels of a place are those of each channel") {
+  for_each_target([](CpuRung rung) {
+    std::vector<ConvShape> all = shapes(1, 1);
+    all.push_back(make_shape(1, 1, {1, 20, 22}, {1, 3, 4}, {1, 3, 4}, {1, 1, 1}, 0, 0));
+    all.push_back(make_shape(1, 1, {1, 9, 11}, {1, 5, 6}, {1, 2, 3}, {1, 1, 1}, 2, 1));
+    all.push_back(make_shape(1, 1, {1, 13, 3}, {1, 2, 2}, {1, 4, 1}, {1, 1, 1}, 0, 0));
+    std::size_t channels = 1;
+    for (const ConvShape& s : all) {
+      channels = channels % 40 + 7;
+      const std::size_t points = s.kernel_points(), positions = s.positions(), places = s.in_d * s.in_h * s.in_w;
+      Guarded<float> products(positions * points * channels), rows(places * channels), bias(channels);
+      Guarded<float> plane(positions * points), image(places), scratch(tap_sum_floats(s));
+      Random random(4);
+      random.fill(products);
+      random.fill(bias);
+      TapRowArgs args{.shape = s,
+                      .channels = channels,
+                      .products = products.data(),
+                      .bias = bias.data(),
+                      .activation = {.kind = Activation::kRelu},
+                      .rows = rows.data()};
+      kernel_set(rung).conv.sum_tap_rows(args, 0, places / 3);
+      kernel_set(rung).conv.sum_tap_rows(args, places / 3, places);
+      for (std::size_t c = 0; c < channels; ++c) {
+        for (std::size_t i = 0; i < plane.size(); ++i)
+          plane[i] = products[(i % positions * points + i / positions) * channels + c];
+        kernel_set(rung).conv.sum_taps({.shape = s,
+                                        .products = plane.data(),
+                                        .bias = bias[c],
+                                        .activation = {.kind = Activation::kRelu},
+                                        .output = image.data()},
+                                       scratch.data());
+        double most = 0;
+        for (std::size_t i = 0; i < places; ++i)
+          most = std::max(most, static_cast<double>(std::abs(image[i] - rows[i * channels + c])));
+        CHECK(most < 1e-5);
+      }
+    }
+  });
+}
+
 TEST_CASE("rows take turns") {
   for_each_target([](CpuRung rung) {
     for (const std::size_t count : {1u, 2u, 3u, 4u, 5u}) {
