@@ -36,8 +36,10 @@ template <std::size_t kCount>
 INFERNODE_SIMD void sum_rows(const float* const* found, const float* start, std::size_t channels, float* row) {
   const auto sum = [&](auto read) {
     VecF value = start ? read(start) : zero();
-    INFERNODE_UNROLL
-    for (std::size_t i = 0; i < kCount; ++i) value = value + read(found[i]);
+    if constexpr (kCount > 0) {
+      INFERNODE_UNROLL
+      for (std::size_t i = 0; i < kCount; ++i) value = value + read(found[i]);
+    }
     return value;
   };
   std::size_t c = 0;
