@@ -65,15 +65,15 @@ using KeyOf = std::conditional_t<kHasKeys<T>, std::int32_t, std::int64_t>;
 /// The key of an element that is not kByFloat: the greatest comes first, or the smallest where not `largest`.
 template <class T>
 KeyOf<T> key_of(T v, bool largest) {
-  if constexpr (kHasKeys<T>) {
-    const std::int32_t key = std::is_same_v<T, std::uint32_t>
-                                 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(v) ^ 0x80000000u)
-                                 : static_cast<std::int32_t>(v);
-    return largest ? key : ~key;
+  KeyOf<T> key;
+  if constexpr (std::is_same_v<T, std::uint32_t>) {
+    key = static_cast<std::int32_t>(v ^ 0x80000000u);
+  } else if constexpr (kHasKeys<T>) {
+    key = static_cast<std::int32_t>(v);
   } else {
-    const std::int64_t key = order_key(v);
-    return largest ? key : ~key;
+    key = order_key(v);
   }
+  return largest ? key : ~key;
 }
 
 class TopK : public Kernel {
