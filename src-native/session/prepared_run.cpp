@@ -51,6 +51,7 @@ PreparedRun::PreparedRun(std::shared_ptr<Session> session, std::vector<Value> fe
       state.logger.write(LogSeverity::Warning, "run", warning);
   }
   shapes_ = state.model.plan->find_specialised(order_feeds(state.model, feeds_));
+  on_devices_ = !state.model.plan->device_providers().empty();
 }
 
 void PreparedRun::want(std::size_t output, tensor::Device device) {
@@ -116,8 +117,9 @@ PreparedRun::PreparedRun(PreparedRun&&) noexcept = default;
 PreparedRun::~PreparedRun() = default;
 
 void PreparedRun::begin() {
+  if (!on_devices_ || !shapes_ || options_.terminate) return;
   Session::State& state = *session_->state_;
-  if (!shapes_ || options_.terminate || state.options.parallel) return;
+  if (state.options.parallel) return;
   {
     const Session::State::Running running(state);
     if (state.current_profiler() || !runtime::may_begin_on_caller(*state.model.plan, *shapes_, demand())) return;

@@ -82,6 +82,7 @@ class PreparedRun {
   std::shared_ptr<const runtime::ShapePlan> shapes_;  ///< null where shapes like these were not seen yet
   std::shared_ptr<const runtime::Demand> demand_;     ///< null also where all outputs are wanted
   bool demand_known_ = false;
+  bool on_devices_ = false;              ///< whether some steps of the plan are devices'
   std::unique_ptr<UnderWay> under_way_;  ///< from begin() on
 };
 
