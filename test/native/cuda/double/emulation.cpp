@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace infernode::cuda_double {
 
@@ -16,21 +18,27 @@ Block*& current_block() {
 
 Block& Block::current() { return *current_block(); }
 
-std::unique_ptr<Block::Fiber> Block::make_fiber(Index thread) {
+std::vector<Block::Stack> Block::stacks(std::size_t threads) {
+  std::vector<Stack> stacks(threads);
+  for (Stack& stack : stacks) stack = std::make_unique_for_overwrite<char[]>(kStack);
+  return stacks;
+}
+
+std::unique_ptr<Block::Fiber> Block::make_fiber(Index thread, const Stack& stack) {
   auto fiber = std::make_unique<Fiber>();
   fiber->thread = thread;
-  fiber->stack.resize(kStack);
   getcontext(&fiber->context);
-  fiber->context.uc_stack.ss_sp = fiber->stack.data();
+  fiber->context.uc_stack.ss_sp = stack.get();
   fiber->context.uc_stack.ss_size = kStack;
   fiber->context.uc_link = &scheduler_;
   makecontext(&fiber->context, &Block::enter, 0);
   return fiber;
 }
 
-Block::Block(Index at, Index dims, const std::function<void()>& kernel) : index(at), size(dims), kernel_(kernel) {
-  for (unsigned i = 0; i < dims.x * dims.y * dims.z; ++i) {
-    fibers_.push_back(make_fiber({i % dims.x, i / dims.x % dims.y, i / dims.x / dims.y}));
+Block::Block(Index at, Index dims, const std::function<void()>& kernel, std::span<const Stack> stacks)
+    : index(at), size(dims), kernel_(kernel) {
+  for (unsigned i = 0; i < stacks.size(); ++i) {
+    fibers_.push_back(make_fiber({i % dims.x, i / dims.x % dims.y, i / dims.x / dims.y}, stacks[i]));
   }
 }
 
@@ -88,9 +96,10 @@ void Block::barrier() {
 }
 
 void run_grid(const unsigned grid[3], const unsigned block[3], const std::function<void()>& kernel) {
+  const std::vector<Block::Stack> stacks = Block::stacks(std::size_t{block[0]} * block[1] * block[2]);
   for (unsigned z = 0; z < grid[2]; ++z) {
     for (unsigned y = 0; y < grid[1]; ++y) {
-      for (unsigned x = 0; x < grid[0]; ++x) Block({x, y, z}, {block[0], block[1], block[2]}, kernel).run();
+      for (unsigned x = 0; x < grid[0]; ++x) Block({x, y, z}, {block[0], block[1], block[2]}, kernel, stacks).run();
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -44,7 +45,10 @@ struct Index {
 /// One block while it runs.
 class Block {
  public:
-  Block(Index index, Index size, const std::function<void()>& kernel);
+  /// Memory of a thread's stack. Blocks that follow each other use the same.
+  using Stack = std::unique_ptr<char[]>;
+  static std::vector<Stack> stacks(std::size_t threads);
+  Block(Index index, Index size, const std::function<void()>& kernel, std::span<const Stack> stacks);
   void run();
   static Block& current();
   Index index, size, thread{};
@@ -55,13 +59,12 @@ class Block {
  private:
   struct Fiber {
     ucontext_t context{};
-    std::vector<char> stack;
     Index thread{};
     bool done = false;
     unsigned phase = 0;
     std::uint32_t given[2] = {};
   };
-  std::unique_ptr<Fiber> make_fiber(Index thread);
+  std::unique_ptr<Fiber> make_fiber(Index thread, const Stack& stack);
   static void enter();
   void yield();
 
