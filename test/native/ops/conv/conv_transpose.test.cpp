@@ -103,6 +103,52 @@ TEST_CASE("ConvTranspose over nothing makes what the formula says") {
                  ErrorCode::ShapeMismatch, "-1 elements");
 }
 
+TEST_CASE("ConvTranspose of axes, batches and channels of length 0 answers as onnxruntime does") {
+  const struct {
+    Shape x, w;
+    const char* attributes;
+    std::int64_t biases;  // 0: none
+    Shape y;
+  } cases[] = {
+      {{1, 2, 0}, {2, 3, 3}, "", 3, {1, 3, 2}},
+      {{1, 2, 0}, {2, 3, 3}, "strides=[2]", 3, {1, 3, 1}},
+      {{1, 2, 0}, {2, 3, 3}, "group=2", 0, {1, 6, 2}},
+      {{1, 1, 0}, {1, 1, 3}, "pads=[1,0]", 0, {1, 1, 1}},
+      {{1, 1, 0}, {1, 1, 3}, "dilations=[2]", 0, {1, 1, 4}},
+      {{1, 1, 0, 2}, {1, 1, 3, 3}, "", 0, {1, 1, 2, 4}},
+      {{1, 1, 2, 0}, {1, 1, 3, 3}, "", 0, {1, 1, 4, 2}},
+      {{1, 1, 0, 0}, {1, 1, 3, 3}, "", 0, {1, 1, 2, 2}},
+      {{1, 1, 0, 2}, {1, 1, 3, 3}, "strides=[2,2]", 0, {1, 1, 1, 5}},
+      {{2, 4, 0, 2}, {4, 2, 3, 3}, "group=2", 4, {2, 4, 2, 4}},
+      {{1, 1, 2, 2, 0}, {1, 1, 2, 2, 2}, "", 0, {1, 1, 3, 3, 1}},
+      {{1, 1, 0, 2, 2}, {1, 1, 2, 2, 2}, "", 1, {1, 1, 1, 3, 3}},  // ends its process
+      {{1, 1, 2, 0, 2}, {1, 1, 2, 2, 2}, "", 1, {1, 1, 3, 1, 3}},  // the same
+      {{0, 1, 2}, {1, 1, 3}, "", 0, {0, 1, 4}},
+      {{0, 1, 0}, {1, 1, 3}, "", 0, {0, 1, 2}},
+      {{0, 2, 3, 3}, {2, 3, 2, 2}, "", 3, {0, 3, 4, 4}},
+      {{1, 0, 2}, {0, 3, 3}, "", 0, {1, 3, 4}},
+      {{1, 0, 2}, {0, 3, 3}, "", 3, {1, 3, 4}},
+      {{2, 0, 2, 3}, {0, 2, 2, 2}, "strides=[2,2]", 2, {2, 2, 4, 6}},
+      {{1, 0, 0}, {0, 3, 3}, "", 3, {1, 3, 2}},
+      {{1, 1, 2}, {1, 0, 3}, "", 0, {1, 0, 4}},
+      {{1, 2, 2, 2}, {2, 0, 2, 2}, "", 0, {1, 0, 3, 3}},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.x.to_string());
+    CAPTURE(c.w.to_string());
+    CAPTURE(std::string(c.attributes));
+    std::vector<Value> inputs{noise(c.x), noise(c.w)};
+    if (c.biases > 0) inputs.emplace_back(iota(DType::Float32, {c.biases}, 1));
+    Tensor y = Tensor::make(DType::Float32, c.y);
+    const std::int64_t positions = c.y.numel(2, c.y.rank());
+    for (std::int64_t i = 0; i < y.numel(); ++i)
+      y.mutable_data<float>()[i] = c.biases > 0 ? static_cast<float>(i / positions % c.biases + 1) : 0.0f;
+    const char* names = c.biases > 0 ? "(X, W, B)" : "(X, W)";
+    const std::string attributes = *c.attributes == 0 ? "" : cat("<", c.attributes, ">");
+    check_op(cat(names, " => (Y) { Y = ConvTranspose", attributes, names, " }"), 22, inputs, {y});
+  }
+}
+
 TEST_CASE("ConvTranspose infers symbolic sizes and refuses what does not fit") {
   CHECK(infer_op("(float[N,3,H,W] X, float[3,8,2,2] K) => (Y) { Y = ConvTranspose<strides=[2,2]>(X, K) }", 11) ==
         "tensor(float)[N,8,2*H,2*W]");
