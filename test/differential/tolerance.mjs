@@ -48,6 +48,9 @@ function product(k, a, b, u) {
   return k * (a.most * b.error + b.most * a.error + a.error * b.error + u * a.most * b.most);
 }
 const reduced = ([x], out) => Math.max(1, count(x.dims) / Math.max(1, count(out.dims)));
+/** A sum rounds with each term it takes in, by the size it then has: at random where terms are added one after another. */
+const summed = ({ inputs, outs: [y], u }) =>
+  reduced(inputs, y) * (inputs[0].error + u * inputs[0].most) + 4 * Math.sqrt(reduced(inputs, y)) * u * y.most;
 const last = ({ dims }) => dims.at(-1) ?? 1;
 
 const matrix = ({ inputs: [a, b, c], u }) => product(Math.max(last(a), a.dims.at(-2) ?? 1), a, b, u) + (c?.error ?? 0);
@@ -118,8 +121,8 @@ const rules = {
   Conv: convolution,
   ConvTranspose: convolution,
   Det: ({ inputs: [x], u }) => 24 * last(x) * (x.error + u * x.most) * Math.max(1, x.most) ** Math.max(0, last(x) - 1),
-  ReduceSum: ({ inputs, outs: [y], u }) => reduced(inputs, y) * (inputs[0].error + u * inputs[0].most),
-  ReduceL1: ({ inputs, outs: [y], u }) => reduced(inputs, y) * (inputs[0].error + u * inputs[0].most),
+  ReduceSum: summed,
+  ReduceL1: summed,
   ReduceMean: ({ inputs: [x], u }) => x.error + 4 * u * x.most,
   ReduceL2: ({ inputs, outs: [y], u }) => Math.sqrt(reduced(inputs, y)) * (inputs[0].error + 4 * u * inputs[0].most),
   ReduceSumSquare: ({ inputs, outs: [y], u }) =>
