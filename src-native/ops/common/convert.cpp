@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/packed.h"
 #include "ops/common/convert.h"
+#include "ops/common/long_text.h"
+#include "ops/common/strided_copy.h"
 #include "tensor/dispatch.h"
 
 namespace infernode::ops {
@@ -114,10 +116,13 @@ void load_packed(DType type, const void* data, std::size_t first, std::size_t n,
   }
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\n\r");
-  return begin == std::string_view::npos ? std::string_view()
-                                         : text.substr(begin, text.find_last_not_of(" \t\n\r") - begin + 1);
+/// What stands in a text for a number, without the space around it.
+std::string_view number_text(const std::string& text, Look look) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;  // a number's digits are read at one go
+  const std::string_view trimmed = trimmed_text(text, look);
+  if (trimmed.size() > kMost)
+    fail(ErrorCode::InvalidArgument, cat("Cast: a text of ", trimmed.size(), " characters is no number"));
+  return trimmed;
 }
 
 bool same_word(std::string_view a, std::string_view lower) {
@@ -125,8 +130,8 @@ bool same_word(std::string_view a, std::string_view lower) {
                     [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
 }
 
-double parse_real(const std::string& text) {
-  std::string_view rest = trimmed(text);
+double parse_real(std::string_view text) {
+  std::string_view rest = text;
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
   double value = 0;
@@ -147,21 +152,22 @@ double parse_real(const std::string& text) {
   return negative ? -value : value;
 }
 
-void load_strings(DType target, const std::string* x, std::size_t n, Piece& piece) {
+void load_strings(DType target, const std::string* x, std::size_t n, Piece& piece, Look look) {
   const bool integers = tensor::is_integer(target) || target == DType::Bool;
   piece.kind = !integers ? Piece::Kind::kReal : target == DType::UInt64 ? Piece::Kind::kUnsigned : Piece::Kind::kSigned;
   for (std::size_t i = 0; i < n; ++i) {
+    const std::string_view said = number_text(x[i], look);
     if (!integers) {
-      piece.r[i] = parse_real(x[i]);
+      piece.r[i] = parse_real(said);
       continue;
     }
-    std::string_view text = trimmed(x[i]);
+    std::string_view text = said;
     if (text.starts_with('+')) text.remove_prefix(1);
     const char* end = text.data() + text.size();
     const auto whole = target == DType::UInt64 ? std::from_chars(text.data(), end, piece.u[i])
                                                : std::from_chars(text.data(), end, piece.i[i]);
     if (whole.ec == std::errc() && whole.ptr == end) continue;
-    const double value = parse_real(x[i]);
+    const double value = parse_real(said);
     if (target == DType::UInt64)
       piece.u[i] = real_to_integer<std::uint64_t>(value);
     else
@@ -352,11 +358,11 @@ bool convert_directly(const microkernels::ConvertTable& table, const Tensor& fro
   return done;
 }
 
-void convert_piece(const Tensor& from, const Tensor& to, std::size_t first, std::size_t n,
-                   const ConvertOptions& options) {
+void convert_piece(const kernel::RunContext& run, const Tensor& from, const Tensor& to, std::size_t first,
+                   std::size_t n, const ConvertOptions& options) {
   Piece piece;
   if (from.dtype() == DType::String) {
-    load_strings(to.dtype(), from.data<std::string>() + first, n, piece);
+    load_strings(to.dtype(), from.data<std::string>() + first, n, piece, [&] { run.check(); });
   } else if (tensor::is_sub_byte(from.dtype())) {
     load_packed(from.dtype(), from.raw(), first, n, piece);
   } else {
@@ -375,7 +381,7 @@ void convert_piece(const Tensor& from, const Tensor& to, std::size_t first, std:
 
 void convert_elements(const kernel::RunContext& run, const microkernels::ConvertTable& table, const Tensor& from,
                       const Tensor& to, const ConvertOptions& options) {
-  if (from.dtype() == to.dtype()) return tensor::copy_elements(from, to);
+  if (from.dtype() == to.dtype()) return copy_all(run, from, to);
   const auto total = static_cast<std::size_t>(from.numel());
   // The bits past the last element are zero, as in ONNX's raw data.
   if (total > 0 && tensor::is_sub_byte(to.dtype())) static_cast<std::uint8_t*>(to.mutable_raw())[to.bytes() - 1] = 0;
@@ -386,7 +392,7 @@ void convert_elements(const kernel::RunContext& run, const microkernels::Convert
                      const std::size_t first = begin * kPiece, last = std::min(end * kPiece, total);
                      if (convert_directly(table, from, to, first, last - first)) return;
                      for (std::size_t at = first; at < last; at += kPiece)
-                       convert_piece(from, to, at, std::min(kPiece, last - at), options);
+                       convert_piece(run, from, to, at, std::min(kPiece, last - at), options);
                    });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/attributes.h"
+#include "ops/common/long_text.h"
 #include "tensor/dispatch.h"
 #include "tensor/tensor.h"
 
@@ -20,33 +21,47 @@ class KeyIndex {
   /// `keep_last`: of equal keys, the last one counts instead of the first.
   explicit KeyIndex(const tensor::Tensor& keys, bool keep_last = false) : dtype_(keys.dtype()) {
     const auto count = static_cast<std::uint32_t>(keys.numel());
-    const auto put = [&](auto& map, const auto& key, std::uint32_t i) {
-      if (!map.emplace(key, i).second && keep_last) map[key] = i;
-    };
     if (dtype_ == tensor::DType::String) {
       strings_.reserve(count);
-      for (std::uint32_t i = 0; i < count; ++i) put(strings_, keys.data<std::string>()[i], i);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const auto [place, fresh] = strings_.emplace(keys.data<std::string>()[i], i);
+        if (!fresh && keep_last) *place = i;
+      }
       return;
     }
     numbers_.reserve(count);
     dispatch_numbers(dtype_, [&]<class T>(tensor::TypeTag<T>) {
-      for (std::uint32_t i = 0; i < count; ++i) put(numbers_, code(keys.data<T>()[i]), i);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const auto [place, fresh] = numbers_.try_emplace(code(keys.data<T>()[i]), i);
+        if (!fresh && keep_last) place->second = i;
+      }
     });
   }
 
   tensor::DType dtype() const { return dtype_; }
   std::size_t size() const { return strings_.size() + numbers_.size(); }
 
-  /// Calls hit(element, index of its key) or, where there is none, hit(element, -1), over all of x.
+  /// Calls hit(element, index of its key) or, where there is none, hit(element, -1), over all of x; `look` between.
   template <class F>
-  void look_up(const tensor::Tensor& x, F hit) const {
-    const auto count = static_cast<std::size_t>(x.numel());
+  void look_up(const tensor::Tensor& x, Look look, F hit) const {
+    constexpr std::size_t kElements = 1 << 15;  // between two looks
+    const auto each = [&](auto&& index_at) {
+      for (std::size_t i = 0, count = static_cast<std::size_t>(x.numel()); i < count; ++i) {
+        if (i % kElements == kElements - 1) look();
+        hit(i, index_at(i));
+      }
+    };
     if (x.dtype() == tensor::DType::String) {
-      for (std::size_t i = 0; i < count; ++i) hit(i, found(strings_, x.data<std::string>()[i]));
-      return;
+      return each([&, text = x.data<std::string>()](std::size_t i) -> std::int64_t {
+        const std::uint32_t* at = strings_.find(text[i]);
+        return at == nullptr ? -1 : static_cast<std::int64_t>(*at);
+      });
     }
     dispatch_numbers(x.dtype(), [&]<class T>(tensor::TypeTag<T>) {
-      for (std::size_t i = 0; i < count; ++i) hit(i, found(numbers_, code(x.data<T>()[i])));
+      each([&, number = x.data<T>()](std::size_t i) -> std::int64_t {
+        const auto at = numbers_.find(code(number[i]));
+        return at == numbers_.end() ? -1 : static_cast<std::int64_t>(at->second);
+      });
     });
   }
 
@@ -56,11 +71,6 @@ class KeyIndex {
   }
 
  private:
-  template <class Map, class Key>
-  static std::int64_t found(const Map& map, const Key& key) {
-    const auto at = map.find(key);
-    return at == map.end() ? -1 : static_cast<std::int64_t>(at->second);
-  }
   template <class T>
   static std::uint64_t code(T value) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -72,13 +82,13 @@ class KeyIndex {
   }
 
   tensor::DType dtype_ = tensor::DType::Undefined;
-  std::unordered_map<std::string, std::uint32_t> strings_;
+  TextMap<std::uint32_t> strings_;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
 };
 
 /// out[i] = values[index of x[i]], or the only element of `fallback`.
 void map_labels(const KeyIndex& keys, const tensor::Tensor& x, const tensor::Tensor& values,
-                const tensor::Tensor& fallback, const tensor::Tensor& out);
+                const tensor::Tensor& fallback, const tensor::Tensor& out, Look look);
 
 template <class T>
 tensor::Tensor list_tensor(const std::vector<T>& list) {

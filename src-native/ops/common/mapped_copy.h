@@ -6,6 +6,7 @@
 
 #include "kernel/run_context.h"
 #include "ops/common/arguments.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
@@ -34,15 +35,15 @@ inline std::vector<Run> runs_of(const std::vector<std::int64_t>& map) {
 
 /// One row of blocks, run by run.
 template <class T>
-void copy_row(const T* x, T* y, const std::vector<Run>& runs, std::int64_t block, const T& constant) {
+void copy_row(Mover& mover, const T* x, T* y, const std::vector<Run>& runs, std::int64_t block, const T& constant) {
   for (const Run& run : runs) {
     const std::int64_t n = run.count * block;
     if (run.source < 0) {
-      std::fill_n(y, n, constant);
+      mover.fill(y, n, constant);
     } else if (n == 1) {
-      *y = x[run.source];
+      mover.set(*y, x[run.source]);
     } else {
-      std::copy_n(x + run.source * block, n, y);
+      mover.copy(x + run.source * block, n, y);
     }
     y += n;
   }
@@ -50,11 +51,12 @@ void copy_row(const T* x, T* y, const std::vector<Run>& runs, std::int64_t block
 
 /// Rows of single elements that are mostly no runs (an image enlarged by repeating pixels).
 template <class T>
-void gather_row(const T* x, T* y, const std::vector<std::int64_t>& map, bool constants, const T& constant) {
+void gather_row(Mover& mover, const T* x, T* y, const std::vector<std::int64_t>& map, bool constants,
+                const T& constant) {
   if (constants) {
-    for (std::size_t i = 0; i < map.size(); ++i) y[i] = map[i] < 0 ? constant : x[map[i]];
+    for (std::size_t i = 0; i < map.size(); ++i) mover.set(y[i], map[i] < 0 ? constant : x[map[i]]);
   } else {
-    for (std::size_t i = 0; i < map.size(); ++i) y[i] = x[map[i]];
+    for (std::size_t i = 0; i < map.size(); ++i) mover.set(y[i], x[map[i]]);
   }
 }
 
@@ -96,6 +98,7 @@ void mapped_copy(const kernel::RunContext& run, const tensor::Tensor& in, const 
       at[d] = rest % out.dim(d);
       rest /= out.dim(d);
     }
+    Mover mover(run);
     std::int64_t previous = -2;  // source of the row before; -1 for a row of constants
     for (std::size_t r = begin; r < end; ++r) {
       std::int64_t offset = 0;
@@ -105,13 +108,13 @@ void mapped_copy(const kernel::RunContext& run, const tensor::Tensor& in, const 
       }
       T* y = to + static_cast<std::int64_t>(r) * row_size;
       if (offset < 0) {
-        std::fill_n(y, row_size, constant);
+        mover.fill(y, row_size, constant);
       } else if (offset == previous) {
-        std::copy_n(y - row_size, row_size, y);
+        mover.copy(y - row_size, row_size, y);
       } else if (gather) {
-        detail::gather_row(from + offset, y, row, constants, constant);
+        detail::gather_row(mover, from + offset, y, row, constants, constant);
       } else {
-        detail::copy_row(from + offset, y, runs, block, constant);
+        detail::copy_row(mover, from + offset, y, runs, block, constant);
       }
       previous = offset;
       for (std::size_t d = row_axis; d-- > 0;) {

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/packed.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/common/walk.h"
 
@@ -57,9 +58,18 @@ std::size_t widen(Axes& axes, std::size_t size, const void* from, const void* to
   return size;
 }
 
+void copy_texts(const RunContext& run, const std::string* from, std::int64_t from_stride, std::string* to,
+                std::int64_t to_stride, std::int64_t n) {
+  Mover mover(run);
+  for (std::int64_t i = 0; i < n; ++i) mover.set(to[i * to_stride], from[i * from_stride]);
+}
+
 template <class T>
-void copy_row(const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride, std::int64_t n) {
-  if (to_stride == 1 && from_stride == 1) {
+void copy_row([[maybe_unused]] const RunContext& run, const T* from, std::int64_t from_stride, T* to,
+              std::int64_t to_stride, std::int64_t n) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    copy_texts(run, from, from_stride, to, to_stride, n);
+  } else if (to_stride == 1 && from_stride == 1) {
     std::copy_n(from, n, to);
   } else if (to_stride == 1 && from_stride == 0) {
     std::fill_n(to, n, *from);
@@ -81,7 +91,7 @@ void copy_rows(const RunContext& run, Axes axes, const T* from, T* to) {
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        const std::int64_t first = static_cast<std::int64_t>(begin) * piece;
                        const std::int64_t last = std::min(static_cast<std::int64_t>(end) * piece, row.n);
-                       copy_row(from + first * row.from, row.from, to + first * row.to, row.to, last - first);
+                       copy_row(run, from + first * row.from, row.from, to + first * row.to, row.to, last - first);
                      });
     return;
   }
@@ -89,7 +99,7 @@ void copy_rows(const RunContext& run, Axes axes, const T* from, T* to) {
   run.parallel_for(static_cast<std::size_t>(rows), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
     Walk walk(axes.data(), axes.size(), static_cast<std::int64_t>(begin));
     for (std::size_t r = begin; r < end; ++r, walk.next()) {
-      copy_row(from + walk.from, row.from, to + walk.to, row.to, row.n);
+      copy_row(run, from + walk.from, row.from, to + walk.to, row.to, row.n);
     }
   });
 }

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/strided_copy.h"
 #include "ops/conv/window.h"
@@ -55,7 +56,9 @@ class MaxUnpool final : public kernel::Kernel {
     dispatch_elements(x.dtype(), "MaxUnpool", [&]<class T>(tensor::TypeTag<T>) {
       const T* from = elements<T>(x);
       T* to = mutable_elements<T>(target);
+      kernel::Watch watch(ctx.run());
       for (std::int64_t i = 0; i < x.numel(); ++i) {
+        watch.did(2);
         if (at[i] < 0 || at[i] >= target.numel()) {
           fail(ErrorCode::InvalidArgument, cat("MaxUnpool: index ", at[i], " lies outside ", natural.to_string()));
         }

@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <complex>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "base/checked.h"
+#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
+#include "ops/common/mover.h"
 
 namespace infernode::ops {
 namespace {
@@ -51,9 +54,9 @@ using Sum = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, tensor::Co
 
 /// Sums as numpy makes them: of bools the logical or, of strings the joined text.
 template <class T>
-void add(Sum<T>& sum, const T& v) {
+void add([[maybe_unused]] Mover& mover, Sum<T>& sum, const T& v) {
   if constexpr (std::is_same_v<T, std::string>) {
-    sum += v;
+    mover.append(sum, v);
   } else if constexpr (std::is_same_v<T, bool>) {
     sum |= static_cast<std::uint8_t>(v);
   } else {
@@ -120,10 +123,17 @@ class Col2Im : public Kernel {
       auto* to = static_cast<T*>(out.mutable_raw());
       ctx.parallel_for(static_cast<std::size_t>(dims[0] * dims[1]), 2.0 * static_cast<double>(block * blocks + plane),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
-                         std::vector<Sum<T>> image(static_cast<std::size_t>(plane));
+                         const auto count = static_cast<std::size_t>(plane);
+                         const kernel::Charge charge(ctx.run(), checked_mul(count, sizeof(Sum<T>)));
+                         const auto image = std::make_unique_for_overwrite<Sum<T>[]>(count);
+                         Mover mover(ctx.run());
                          for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) {
-                           add_blocks(from + i * block * blocks, axes, block, blocks, image);
-                           std::transform(image.begin(), image.end(), to + i * plane, finished<T>);
+                           mover.fill(image.get(), plane, Sum<T>{});
+                           add_blocks(mover, from + i * block * blocks, axes, block, blocks, image.get());
+                           for_pieces(mover, plane, [&](std::int64_t first, std::int64_t last) {
+                             std::transform(image.get() + first, image.get() + last, to + i * plane + first,
+                                            finished<T>);
+                           });
                          }
                        });
     });
@@ -157,11 +167,21 @@ class Col2Im : public Kernel {
     return axes;
   }
 
-  /// Sums one channel's [block][blocks] into its image.
+  /// Calls work(begin, end) for pieces of [0, count), with a look between two.
+  template <class Work>
+  static void for_pieces(Mover& mover, std::int64_t count, const Work& work) {
+    constexpr std::int64_t kPiece = 1 << 16;
+    for (std::int64_t first = 0; first < count; first += kPiece) {
+      const std::int64_t last = std::min(count, first + kPiece);
+      work(first, last);
+      mover.did(3.0 * static_cast<double>(last - first));
+    }
+  }
+
+  /// Adds one channel's [block][blocks] to its image.
   template <class T>
-  static void add_blocks(const T* x, const Axes& axes, std::int64_t block, std::int64_t blocks,
-                         std::vector<Sum<T>>& image) {
-    std::fill(image.begin(), image.end(), Sum<T>{});
+  static void add_blocks(Mover& mover, const T* x, const Axes& axes, std::int64_t block, std::int64_t blocks,
+                         Sum<T>* image) {
     const std::size_t last = axes.size() - 1;
     const Axis& inner = axes[last];
     Ints k(axes.size(), 0), at(axes.size(), 0);
@@ -174,12 +194,16 @@ class Col2Im : public Kernel {
           inside = inside && place >= 0 && place < axes[d].length;
           offset = offset * axes[d].length + place;
         }
+        mover.did(10);
         if (inside) {
-          Sum<T>* line = image.data() + offset * inner.length;
-          std::int64_t place = k[last] * inner.dilation - inner.pad;
-          for (std::int64_t i = 0; i < inner.count; ++i, place += inner.stride) {
-            if (place >= 0 && place < inner.length) add<T>(line[place], x[i]);
-          }
+          Sum<T>* line = image + offset * inner.length;
+          const std::int64_t start = k[last] * inner.dilation - inner.pad;
+          for_pieces(mover, inner.count, [&](std::int64_t begin, std::int64_t end) {
+            std::int64_t place = start + begin * inner.stride;
+            for (std::int64_t i = begin; i < end; ++i, place += inner.stride) {
+              if (place >= 0 && place < inner.length) add<T>(mover, line[place], x[i]);
+            }
+          });
         }
         advance(at, axes, last, [](const Axis& a) { return a.count; });
       }

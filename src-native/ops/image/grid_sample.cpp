@@ -11,6 +11,7 @@
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/image/interpolation.h"
 
@@ -220,6 +221,7 @@ class GridSample : public Kernel {
           std::vector<std::int64_t> offsets(static_cast<std::size_t>(block) * taps);
           std::vector<G> weights(static_cast<std::size_t>(block) * taps);
           std::array<bool, kBlock> inside;
+          Mover mover(ctx.run());
           for (auto b = static_cast<std::int64_t>(begin); b < static_cast<std::int64_t>(end); ++b) {
             const std::int64_t n = b / blocks, first = b % blocks * block, count = std::min(block, places - first);
             const C* at = grid.data<C>() + (n * places + first) * static_cast<std::int64_t>(spatial);
@@ -229,12 +231,13 @@ class GridSample : public Kernel {
                                    &weights[static_cast<std::size_t>(p) * taps]);
             }
             for (std::int64_t c = 0; c < channels; ++c) {
+              mover.did(static_cast<double>(count) * (1.0 + 0.5 * static_cast<double>(taps)));
               const T* from = elements<T>(x) + (n * channels + c) * plane;
               T* to = mutable_elements<T>(y) + (n * channels + c) * places + first;
               if constexpr (Moved) {
                 for (std::int64_t p = 0; p < count; ++p) {
                   const auto at = static_cast<std::size_t>(p);
-                  to[p] = inside[at] ? from[offsets[at]] : T{};
+                  mover.set(to[p], inside[at] ? from[offsets[at]] : T{});
                 }
               } else if (taps == 4) {
                 sum_places<4>(from, offsets.data(), weights.data(), inside, count, taps, to);
@@ -341,18 +344,21 @@ class AffineGrid : public Kernel {
     dims.push_back(s);
     const Tensor grid = ctx.output(0, dims);
     if (grid.numel() == 0) return;
-    tensor::dispatch_floats(theta.dtype(), "AffineGrid",
-                            [&]<class T>(TypeTag<T>) { fill(theta.data<T>(), dims, spatial, grid.mutable_data<T>()); });
+    tensor::dispatch_floats(theta.dtype(), "AffineGrid", [&]<class T>(TypeTag<T>) {
+      fill(ctx.run(), theta.data<T>(), dims, spatial, grid.mutable_data<T>());
+    });
   }
 
  private:
   template <class T>
-  void fill(const T* theta, const Shape& dims, std::size_t spatial, T* out) const {
+  void fill(const kernel::RunContext& run, const T* theta, const Shape& dims, std::size_t spatial, T* out) const {
+    kernel::Watch watch(run);
     const std::int64_t places = dims.numel(1, spatial + 1);
     std::array<double, 4> point;  // innermost axis first, then the 1 of homogeneous coordinates
     point[spatial] = 1;
     for (std::int64_t n = 0; n < dims[0]; ++n, theta += spatial * (spatial + 1)) {
       for (std::int64_t p = 0; p < places; ++p) {
+        watch.did(20);
         std::int64_t rest = p;
         for (std::size_t d = 0; d < spatial; ++d) {
           const std::int64_t length = dims[spatial - d];

@@ -28,6 +28,17 @@ void fail_image(std::string_view format, std::string_view reason) {
   fail(ErrorCode::InvalidArgument, cat("the ", format, " image cannot be decoded: ", reason));
 }
 
+std::vector<std::uint8_t> zeros(const RunContext& run, std::size_t count) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  std::vector<std::uint8_t> out;
+  out.reserve(count);
+  while (out.size() < count) {
+    run.check();
+    out.resize(std::min(count, out.size() + kPiece));
+  }
+  return out;
+}
+
 Image make_image(const RunContext& run, std::string_view format, std::uint64_t width, std::uint64_t height,
                  std::size_t channels) {
   if (width == 0 || height == 0) fail_image(format, "it has no pixels");
@@ -36,7 +47,7 @@ Image make_image(const RunContext& run, std::string_view format, std::uint64_t w
   }
   Image out{static_cast<std::size_t>(width), static_cast<std::size_t>(height), channels};
   out.charge = std::make_unique<kernel::Charge>(run, out.width * out.height * channels);
-  out.pixels.resize(out.width * out.height * channels);
+  out.pixels = zeros(run, out.width * out.height * channels);
   return out;
 }
 

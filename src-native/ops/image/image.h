@@ -29,6 +29,8 @@ struct Image {
 inline constexpr std::size_t kMaxPixels = std::size_t{1} << 27;
 
 [[noreturn]] void fail_image(std::string_view format, std::string_view reason);
+/// So many zeros, written with looks between.
+std::vector<std::uint8_t> zeros(const RunContext& run, std::size_t count);
 /// An image of these dims, black. Throws where a dim is zero or there are more than kMaxPixels.
 Image make_image(const RunContext& run, std::string_view format, std::uint64_t width, std::uint64_t height,
                  std::size_t channels);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
 #include "ops/image/image.h"
 
@@ -70,12 +72,81 @@ void narrow(Image& image, std::size_t channels, const RunContext& run) {
   image.channels = channels;
 }
 
+/// A decoder of JPEG whose inverse transforms look whether the run is to end: those of a progressive file come all
+/// together, at its end.
+class JpegDecoder {
+ public:
+  explicit JpegDecoder(const RunContext& run) : watch_(run), state_(std::make_unique<State>()) {
+    check(kJpeg, state_->decoder.initialize(sizeof state_->decoder, WUFFS_VERSION, 0));
+    state_->watch = &watch_;
+  }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+  wuffs_jpeg__decoder* operator->() const { return &state_->decoder; }
+
+  /// All scans, and then the picture of them; the library's own function makes one after each.
+  wuffs_base__status decode_frame(wuffs_base__pixel_buffer& pixels, wuffs_base__io_buffer& source, std::size_t size,
+                                  wuffs_base__slice_u8 work, const RunContext& run) const {
+    wuffs_jpeg__decoder* const self = &state_->decoder;
+    auto& state = self->private_impl;
+    state_->transform = std::exchange(state.choosy_decode_idct, transform);
+    const wuffs_base__status status = in_pieces(source, size, run, [&] {
+      return wuffs_jpeg__decoder__do_decode_frame(self, &pixels, &source, WUFFS_BASE__PIXEL_BLEND__SRC, work, nullptr);
+    });
+    if (!status.is_ok()) return status;
+    constexpr std::uint32_t kFirstProgressive = 0xC2;
+    if (state.f_sof_marker >= kFirstProgressive) wuffs_jpeg__decoder__apply_progressive_idct(self, work);
+    run.check();
+    if (state.f_num_components > 1)
+      return wuffs_jpeg__decoder__swizzle_colorful(self, &pixels, work, 0, UINT32_MAX, 0, UINT32_MAX);
+    return wuffs_jpeg__decoder__swizzle_gray(self, &pixels, work, 0, UINT32_MAX, 0, UINT32_MAX,
+                                             state.f_components_workbuf_widths[0]);
+  }
+
+ private:
+  /// What a transform finds from the decoder's address.
+  struct State {
+    wuffs_jpeg__decoder decoder;
+    kernel::Watch* watch;
+    decltype(decoder.private_impl.choosy_decode_idct) transform;  ///< the library's
+  };
+  static_assert(std::is_standard_layout_v<State>);
+
+  /// Of a block.
+  static wuffs_base__empty_struct transform(wuffs_jpeg__decoder* self, wuffs_base__slice_u8 to, std::uint64_t stride,
+                                            std::uint32_t quantizer) {
+    constexpr double kNsPerBlock = 60;
+    const auto* const state = reinterpret_cast<State*>(self);
+    state->watch->did(kNsPerBlock);
+    return state->transform(self, to, stride, quantizer);
+  }
+
+  kernel::Watch watch_;
+  std::unique_ptr<State> state_;
+};
+
+class PngDecoder {
+ public:
+  explicit PngDecoder(const RunContext&) : decoder_(wuffs_png__decoder::alloc()) {
+    if (!decoder_) fail(ErrorCode::OutOfMemory, "there is no memory for a decoder of PNG images");
+  }
+  wuffs_png__decoder* operator->() const { return decoder_.get(); }
+  wuffs_base__status decode_frame(wuffs_base__pixel_buffer& pixels, wuffs_base__io_buffer& source, std::size_t size,
+                                  wuffs_base__slice_u8 work, const RunContext& run) const {
+    return in_pieces(source, size, run, [&] {
+      return decoder_->decode_frame(&pixels, &source, WUFFS_BASE__PIXEL_BLEND__SRC, work, nullptr);
+    });
+  }
+
+ private:
+  wuffs_png__decoder::unique_ptr decoder_;
+};
+
 /// The file's picture, grey or red, green, blue, as if every pixel were opaque. `growth`: most bytes of work that a
 /// byte of the file makes.
 template <class Decoder>
 Image decode(std::string_view name, Bytes file, std::size_t growth, const RunContext& run) {
-  const auto decoder = Decoder::alloc();
-  if (!decoder) fail(ErrorCode::OutOfMemory, cat("there is no memory for a decoder of ", name, " images"));
+  const Decoder decoder(run);
   wuffs_base__io_buffer source = reader(file);
   wuffs_base__image_config config;
   check(name, decoder->decode_image_config(&config, &source));
@@ -92,13 +163,11 @@ Image decode(std::string_view name, Bytes file, std::size_t growth, const RunCon
                             : WUFFS_BASE__PIXEL_FORMAT__RGB,
                     WUFFS_BASE__PIXEL_SUBSAMPLING__NONE, width, height);
   const kernel::Charge charge(run, static_cast<std::size_t>(needed));
-  std::vector<std::uint8_t> work(static_cast<std::size_t>(needed));
+  std::vector<std::uint8_t> work = zeros(run, static_cast<std::size_t>(needed));
   wuffs_base__pixel_buffer pixels;
   check(name, pixels.set_from_slice(&config.pixcfg, slice(out.pixels)));
   source.meta.wi = source.meta.ri;
-  check(name, in_pieces(source, file.size(), run, [&] {
-          return decoder->decode_frame(&pixels, &source, WUFFS_BASE__PIXEL_BLEND__SRC, slice(work), nullptr);
-        }));
+  check(name, decoder.decode_frame(pixels, source, file.size(), slice(work), run));
   if (!opaque) narrow(out, grey ? 1 : 3, run);
   return out;
 }
@@ -124,18 +193,16 @@ std::vector<std::uint8_t> without_transparency(Bytes file) {
 
 Image decode_png(Bytes file, const RunContext& run) {
   const kernel::Charge charge(run, file.size());
-  return decode<wuffs_png__decoder>(kPng, without_transparency(file), kDeflateGrowth, run);
+  return decode<PngDecoder>(kPng, without_transparency(file), kDeflateGrowth, run);
 }
-Image decode_jpeg(Bytes file, const RunContext& run) {
-  return decode<wuffs_jpeg__decoder>(kJpeg, file, kJpegGrowth, run);
-}
+Image decode_jpeg(Bytes file, const RunContext& run) { return decode<JpegDecoder>(kJpeg, file, kJpegGrowth, run); }
 
 std::vector<std::uint8_t> zlib_decompress(const RunContext& run, Bytes stream, std::size_t size,
                                           std::string_view format) {
   if (size / kDeflateGrowth > stream.size()) fail_image(format, "its compressed data is too short for its dimensions");
   const auto decoder = wuffs_zlib__decoder::alloc();
   if (!decoder) fail(ErrorCode::OutOfMemory, cat("there is no memory for a decoder of ", format, " images"));
-  std::vector<std::uint8_t> out(size), work(static_cast<std::size_t>(decoder->workbuf_len().max_incl));
+  std::vector<std::uint8_t> out = zeros(run, size), work(static_cast<std::size_t>(decoder->workbuf_len().max_incl));
   wuffs_base__io_buffer source = reader(stream);
   wuffs_base__io_buffer sink = wuffs_base__slice_u8__writer(slice(out));
   source.meta.wi = 0;

@@ -3,6 +3,7 @@
 #include "kernel/op_registrar.h"
 #include "ops/common/binary.h"
 #include "ops/common/contents.h"
+#include "ops/common/long_text.h"
 
 namespace infernode::ops {
 namespace {
@@ -78,8 +79,13 @@ class Compare final : public Kernel {
       }
     };
     if constexpr (R == Relation::kEqual) {
+      const auto look = [&] { ctx.run().check(); };
+      const auto same = [&](const std::string& x, const std::string& y) {
+        return x.size() == y.size() && compare_texts(x, y, look) == 0;
+      };
       if (a.dtype() == tensor::DType::Bool) return loop(TypeTag<bool>{});
-      if (a.dtype() == tensor::DType::String) return loop(TypeTag<std::string>{});
+      if (a.dtype() == tensor::DType::String)
+        return binary_map(ctx.run(), plan, a.data<std::string>(), b.data<std::string>(), out, kCost, same);
     }
     tensor::dispatch_numeric(a.dtype(), "a comparison", loop);
   }

@@ -3,6 +3,7 @@
 #include "kernel/op_registrar.h"
 #include "ops/common/binary.h"
 #include "ops/common/contents.h"
+#include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
 namespace {
@@ -47,7 +48,7 @@ template <class Op>
 void accumulate(KernelContext& ctx, const FloatLoops& loops, const Tensor& out, const char* what) {
   const Shape& shape = out.shape();
   const Tensor& first = ctx.input(0);
-  if (ctx.input_count() == 1) return tensor::copy_elements(first, out);
+  if (ctx.input_count() == 1) return copy_all(ctx.run(), first, out);
   binary_numeric<Op>(ctx.run(), loops, BroadcastPlan(shape, {&first.shape(), &ctx.input(1).shape()}), first,
                      ctx.input(1), out, what);
   for (std::size_t i = 2; i < ctx.input_count(); ++i)

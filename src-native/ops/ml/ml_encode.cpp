@@ -32,7 +32,7 @@ class LabelMap : public Kernel {
     const Tensor& x = ctx.input(0);
     INFERNODE_CHECK(x.dtype() == keys_.dtype(), ErrorCode::InvalidArgument, "X is of ", tensor::name(x.dtype()),
                     ", the keys are of ", tensor::name(keys_.dtype()));
-    map_labels(keys_, x, values_, default_, ctx.output(0, values_.dtype(), x.shape()));
+    map_labels(keys_, x, values_, default_, ctx.output(0, values_.dtype(), x.shape()), [&] { ctx.run().check(); });
   }
 
  protected:
@@ -108,7 +108,8 @@ class OneHotEncoder final : public Kernel {
                       " of X is none of the categories, and zeros is 0");
       if (at >= 0) y[static_cast<std::int64_t>(i) * width + at] = 1.0f;
     };
-    keys_.look_up(tensor::is_floating(x.dtype()) ? whole(x) : x, mark);
+    keys_.look_up(
+        tensor::is_floating(x.dtype()) ? whole(x) : x, [&] { ctx.run().check(); }, mark);
   }
 
  private:

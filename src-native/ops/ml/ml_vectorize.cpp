@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/ml/ml_scores.h"
 #include "tensor/dispatch.h"
@@ -280,8 +281,10 @@ class ArrayFeatureExtractor final : public Kernel {
       const T* from = elements<T>(x);
       T* to = mutable_elements<T>(out);
       ctx.parallel_for(rows, static_cast<double>(picked), [&](std::size_t begin, std::size_t end, std::size_t) {
+        Mover mover(ctx.run());
         for (auto r = static_cast<std::int64_t>(begin); r < static_cast<std::int64_t>(end); ++r) {
-          for (std::int64_t i = 0; i < picked; ++i) to[r * picked + i] = from[r * width + index[i]];
+          mover.did(static_cast<double>(picked));
+          for (std::int64_t i = 0; i < picked; ++i) mover.set(to[r * picked + i], from[r * width + index[i]]);
         }
       });
     });

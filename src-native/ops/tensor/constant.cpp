@@ -5,6 +5,7 @@
 #include "base/packed.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
@@ -126,9 +127,10 @@ class ConstantOfShape final : public Kernel {
     dispatch_elements(out.dtype(), "ConstantOfShape", [&]<class T>(TypeTag<T>) {
       const T value = *elements<T>(value_);
       T* to = mutable_elements<T>(out);
-      ctx.parallel_for(
-          static_cast<std::size_t>(out.numel()), 0.2,
-          [&](std::size_t begin, std::size_t end, std::size_t) { std::fill(to + begin, to + end, value); });
+      ctx.parallel_for(static_cast<std::size_t>(out.numel()), 0.2,
+                       [&](std::size_t begin, std::size_t end, std::size_t) {
+                         Mover(ctx.run()).fill(to + begin, static_cast<std::int64_t>(end - begin), value);
+                       });
     });
   }
 

@@ -4,6 +4,7 @@
 
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/tensor/gather_scatter.h"
 
@@ -77,15 +78,16 @@ class Gather : public Kernel {
     }
     const double cost = 3.0 + static_cast<double>(inner) * sizeof(T) / kBytesPerNs;
     ctx.parallel_for(outer * indices.size(), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
+      Mover mover(ctx.run());
       std::size_t k = begin % indices.size();
       const T* block = from + static_cast<std::int64_t>(begin / indices.size()) * bound * inner;
       T* to = out + static_cast<std::int64_t>(begin) * inner;
       for (std::size_t i = begin; i < end; ++i, to += inner) {
         const T* source = block + checked_index(indices[k], bound, axis) * inner;
         if (inner == 1) {
-          *to = *source;
+          mover.set(*to, *source);
         } else {
-          std::copy_n(source, inner, to);
+          mover.copy(source, inner, to);
         }
         if (++k == indices.size()) {
           k = 0;
@@ -126,16 +128,18 @@ class GatherElements : public Kernel {
     if (rows.columns == 0) return;
     const double cost = 5.0 + 1.5 * static_cast<double>(rows.columns);
     ctx.parallel_for(static_cast<std::size_t>(rows.rows), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
+      Mover mover(ctx.run());
       Walk walk(rows.axes.data(), rows.axes.size(), static_cast<std::int64_t>(begin));
       for (std::size_t r = begin; r < end; ++r, walk.next()) {
+        mover.did(static_cast<double>(rows.columns));
         const T* base = data + walk.from;
         const std::int64_t* index = indices + walk.to;
         T* to = out + walk.to;
         if (rows.last_stride == 0) {
-          for (std::int64_t j = 0; j < rows.columns; ++j) to[j] = base[checked_index(index[j], bound, axis)];
+          for (std::int64_t j = 0; j < rows.columns; ++j) mover.set(to[j], base[checked_index(index[j], bound, axis)]);
         } else {
           for (std::int64_t j = 0; j < rows.columns; ++j) {
-            to[j] = base[checked_index(index[j], bound, axis) * rows.axis_stride + j];
+            mover.set(to[j], base[checked_index(index[j], bound, axis) * rows.axis_stride + j]);
           }
         }
       }
@@ -178,10 +182,11 @@ class GatherND : public Kernel {
           5.0 * static_cast<double>(tuples.depth) + static_cast<double>(tuples.slice) * sizeof(T) / kBytesPerNs;
       ctx.parallel_for(static_cast<std::size_t>(tuples.batches * tuples.rows_per_batch), cost,
                        [&](std::size_t begin, std::size_t end, std::size_t) {
+                         Mover mover(ctx.run());
                          for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) {
                            const T* batch = from + i / tuples.rows_per_batch * tuples.batch_stride;
                            const std::int64_t* tuple = index + i * static_cast<std::int64_t>(tuples.depth);
-                           std::copy_n(batch + tuples.offset(tuple), tuples.slice, to + i * tuples.slice);
+                           mover.copy(batch + tuples.offset(tuple), tuples.slice, to + i * tuples.slice);
                          }
                        });
     });

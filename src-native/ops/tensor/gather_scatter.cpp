@@ -114,15 +114,21 @@ struct Maximum {
 
 template <class T, class Op>
 ScatterLoops loops() {
-  return {[](void* to, const std::int64_t* offsets, const void* updates, std::size_t n) {
+  return {[](Mover& mover, void* to, const std::int64_t* offsets, const void* updates, std::size_t n) {
             T* out = static_cast<T*>(to);
             const T* in = static_cast<const T*>(updates);
-            for (std::size_t i = 0; i < n; ++i) out[offsets[i]] = Op::apply(out[offsets[i]], in[i]);
+            for (std::size_t i = 0; i < n; ++i) mover.set<T>(out[offsets[i]], Op::apply(out[offsets[i]], in[i]));
+            mover.did(2.0 * static_cast<double>(n));
           },
-          [](void* to, const void* updates, std::size_t n) {
+          [](Mover& mover, void* to, const void* updates, std::size_t n) {
+            constexpr std::size_t kPiece = 1 << 16;
             T* out = static_cast<T*>(to);
             const T* in = static_cast<const T*>(updates);
-            for (std::size_t i = 0; i < n; ++i) out[i] = Op::apply(out[i], in[i]);
+            for (std::size_t first = 0; first < n; first += kPiece) {
+              const std::size_t end = std::min(n, first + kPiece);
+              for (std::size_t i = first; i < end; ++i) mover.set<T>(out[i], Op::apply(out[i], in[i]));
+              mover.did(static_cast<double>(end - first));
+            }
           }};
 }
 

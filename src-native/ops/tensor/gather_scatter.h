@@ -6,6 +6,7 @@
 
 #include "base/inline_vector.h"
 #include "kernel/kernel.h"
+#include "ops/common/mover.h"
 #include "ops/common/walk.h"
 #include "tensor/tensor.h"
 
@@ -58,9 +59,9 @@ Reduction parse_reduction(std::string_view name);
 /// The two loops of the scatter operators for one element type and reduction; pointers are to elements of that type.
 struct ScatterLoops {
   /// to[offsets[i]] = to[offsets[i]] (op) updates[i]
-  void (*at)(void* to, const std::int64_t* offsets, const void* updates, std::size_t n);
+  void (*at)(Mover& mover, void* to, const std::int64_t* offsets, const void* updates, std::size_t n);
   /// to[i] = to[i] (op) updates[i]
-  void (*run)(void* to, const void* updates, std::size_t n);
+  void (*run)(Mover& mover, void* to, const void* updates, std::size_t n);
 };
 /// Throws UnsupportedOperator where the type has no such reduction.
 ScatterLoops scatter_loops(tensor::DType dtype, Reduction reduction);

@@ -3,6 +3,7 @@
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
+#include "ops/common/strided_copy.h"
 #include "ops/math/random.h"
 
 namespace infernode::ops {
@@ -51,7 +52,7 @@ class Dropout final : public Kernel {
     if (ctx.wants_output(1))
       mask = ctx.output(1, may_train_ || ctx.output_dtype(1) == DType::Bool ? DType::Bool : in.dtype(), in.shape());
     if (!drops) {
-      if (out.raw() != in.raw()) tensor::copy_elements(in, out);
+      if (out.raw() != in.raw()) copy_all(ctx.run(), in, out);
       return fill_mask(mask);
     }
     const Philox philox = philox_of(seed_);

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "tensor/dispatch.h"
 
@@ -66,13 +67,14 @@ class OneHot : public Kernel {
       T* to = mutable_elements<T>(out);
       ctx.parallel_for(
           outer, static_cast<double>(depth * inner) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
+            Mover mover(ctx.run());
             for (std::size_t o = begin; o < end; ++o) {
               T* plane = to + static_cast<std::int64_t>(o) * depth * inner;
-              std::fill_n(plane, depth * inner, off);
+              mover.fill(plane, depth * inner, off);
               for (std::int64_t i = 0; i < inner; ++i) {
                 const std::int64_t index = hot[o * static_cast<std::size_t>(inner) + static_cast<std::size_t>(i)];
                 const std::int64_t at = index < 0 ? index + depth : index;
-                if (at >= 0 && at < depth) plane[at * inner + i] = on;
+                if (at >= 0 && at < depth) mover.set(plane[at * inner + i], on);
               }
             }
           });

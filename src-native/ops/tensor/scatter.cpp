@@ -29,7 +29,7 @@ Tensor start_from_data(KernelContext& ctx) {
 Tensor apart_from(const KernelContext& ctx, const Tensor& out, const Tensor& input) {
   if (input.raw() != out.raw()) return input;
   const Tensor copy = Tensor::make(input.dtype(), input.shape(), *ctx.run().allocator);
-  tensor::copy_elements(input, copy);
+  copy_all(ctx.run(), input, copy);
   return copy;
 }
 
@@ -59,6 +59,7 @@ class ScatterElements : public Kernel {
     const double cost = 3.0 * static_cast<double>(group * rows.columns);
     ctx.parallel_for(static_cast<std::size_t>(rows.outer), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
       std::array<std::int64_t, 256> offsets;
+      Mover mover(ctx.run());
       const std::int64_t first = static_cast<std::int64_t>(begin) * group,
                          last = static_cast<std::int64_t>(end) * group;
       Walk walk(rows.axes.data(), rows.axes.size(), first);
@@ -70,7 +71,7 @@ class ScatterElements : public Kernel {
             offsets[n] =
                 walk.from + j * rows.last_stride + checked_index(index[walk.to + j], bound, axis) * rows.axis_stride;
           }
-          loops.at(to, offsets.data(), from + start * size, n);
+          loops.at(mover, to, offsets.data(), from + start * size, n);
         }
       }
     });
@@ -99,8 +100,10 @@ class ScatterND : public Kernel {
     const auto* tuple = indices.data<std::int64_t>();
     const auto* from = static_cast<const std::byte*>(updates.raw());
     auto* to = static_cast<std::byte*>(out.mutable_raw());
+    Mover mover(ctx.run());
     for (std::int64_t i = 0; i < tuples.rows_per_batch; ++i, tuple += tuples.depth, from += tuples.slice * size) {
-      loops.run(to + tuples.offset(tuple) * size, from, static_cast<std::size_t>(tuples.slice));
+      mover.did(10);
+      loops.run(mover, to + tuples.offset(tuple) * size, from, static_cast<std::size_t>(tuples.slice));
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
@@ -72,11 +73,18 @@ class NonZero : public Kernel {
   }
 
  private:
+  static constexpr std::int64_t kPiece = 1 << 16;
+
   template <class T>
   static void list(KernelContext& ctx, const Tensor& in) {
     const Shape& dims = in.shape();
     const T* x = elements<T>(in);
-    const std::int64_t count = std::count_if(x, x + in.numel(), not_zero<T>);
+    kernel::Watch watch(ctx.run());
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < in.numel(); i += kPiece) {
+      count += std::count_if(x + i, x + std::min(in.numel(), i + kPiece), not_zero<T>);
+      watch.did(kPiece);
+    }
     const Tensor out = ctx.output(0, DType::Int64, Shape{static_cast<std::int64_t>(in.rank()), count});
     auto* to = out.mutable_data<std::int64_t>();
     if (count == 0 || in.rank() == 0) return;  // a scalar has no coordinates
@@ -85,6 +93,7 @@ class NonZero : public Kernel {
     std::int64_t found = 0;
     for (std::int64_t row = 0; row < in.numel() / dims[last]; ++row, x += dims[last]) {
       for (std::int64_t j = 0; j < dims[last]; ++j) {
+        watch.did(1);
         if (!not_zero(x[j])) continue;
         for (std::size_t d = 0; d < last; ++d) to[static_cast<std::int64_t>(d) * count + found] = at[d];
         to[static_cast<std::int64_t>(last) * count + found++] = j;
@@ -120,7 +129,9 @@ class Compress : public Kernel {
     Shape dims = axis_ ? in.shape() : Shape{in.numel()};
     const std::int64_t bound = dims[axis];
     std::vector<std::int64_t> kept;
+    kernel::Watch watch(ctx.run());
     for (std::size_t i = 0; i < mask.size(); ++i) {
+      watch.did(1);
       if (!mask[i]) continue;
       INFERNODE_CHECK(static_cast<std::int64_t>(i) < bound, ErrorCode::InvalidArgument,
                       "the condition selects element ", i, " of an axis with ", bound);
@@ -133,8 +144,9 @@ class Compress : public Kernel {
     dispatch_elements(in.dtype(), "Compress", [&]<class T>(TypeTag<T>) {
       const T* from = elements<T>(in);
       T* to = mutable_elements<T>(out);
+      Mover mover(ctx.run());
       for (std::int64_t o = 0; o < outer; ++o, from += bound * inner) {
-        for (const std::int64_t i : kept) to = std::copy_n(from + i * inner, inner, to);
+        for (const std::int64_t i : kept) to = mover.copy(from + i * inner, inner, to);
       }
     });
   }

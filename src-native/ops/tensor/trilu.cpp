@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernel/op_registrar.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
@@ -31,6 +32,7 @@ class Trilu final : public Kernel {
       T* to = mutable_elements<T>(out);
       ctx.parallel_for(static_cast<std::size_t>(in.numel() / columns), static_cast<double>(columns),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
+                         Mover mover(ctx.run());
                          for (std::size_t row = begin; row < end; ++row) {
                            // Columns below `split` lie under diagonal k (upper), or on it and below (lower).
                            const std::int64_t split = std::clamp<std::int64_t>(
@@ -38,11 +40,9 @@ class Trilu final : public Kernel {
                            const T* x = from + static_cast<std::int64_t>(row) * columns;
                            T* y = to + static_cast<std::int64_t>(row) * columns;
                            if (upper_) {
-                             std::fill(y, y + split, T{});
-                             std::copy(x + split, x + columns, y + split);
+                             mover.copy(x + split, columns - split, mover.fill(y, split, T{}));
                            } else {
-                             std::copy(x, x + split, y);
-                             std::fill(y + split, y + columns, T{});
+                             mover.fill(mover.copy(x, split, y), columns - split, T{});
                            }
                          }
                        });

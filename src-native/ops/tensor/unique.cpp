@@ -9,6 +9,7 @@
 #include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
@@ -77,8 +78,8 @@ std::vector<std::int64_t> order_keys(const Tensor& in) {
   return keys;
 }
 
-int compare(std::int64_t a, std::int64_t b) { return static_cast<int>(a > b) - static_cast<int>(a < b); }
-int compare(const std::string& a, const std::string& b) { return a.compare(b); }
+int compare(std::int64_t a, std::int64_t b, Look) { return static_cast<int>(a > b) - static_cast<int>(a < b); }
+int compare(const std::string& a, const std::string& b, Look look) { return compare_texts(a, b, look); }
 
 class Unique : public Kernel {
   static constexpr double kNsPerComparison = 10;
@@ -112,12 +113,13 @@ class Unique : public Kernel {
     const bool alike = outer == 0 || inner == 0;
     // Item i is the slice at i of the axis: outer x inner elements.
     kernel::Watch watch(ctx.run());
+    const auto look = [&] { ctx.run().check(); };
     const auto order_of = [&](std::int64_t a, std::int64_t b) {
       for (std::int64_t o = 0; o < outer; ++o) {
         for (std::int64_t k = 0; k < parts; ++k) {
           watch.did(kNsPerComparison);
           const T* at = x + o * count * parts + k;
-          if (const int c = compare(at[a * parts], at[b * parts]); c != 0) return c;
+          if (const int c = compare(at[a * parts], at[b * parts], look); c != 0) return c;
         }
       }
       return 0;
@@ -155,9 +157,10 @@ class Unique : public Kernel {
     dispatch_elements(in.dtype(), "Unique", [&]<class E>(TypeTag<E>) {
       const E* from = elements<E>(in);
       E* to = mutable_elements<E>(y);
+      Mover mover(ctx.run());
       for (std::int64_t o = 0; o < outer && in.numel() > 0; ++o) {
         for (const std::int64_t g : listed)
-          to = std::copy_n(from + (o * count + firsts[static_cast<std::size_t>(g)]) * inner, inner, to);
+          to = mover.copy(from + (o * count + firsts[static_cast<std::size_t>(g)]) * inner, inner, to);
       }
     });
     const auto write = [&](std::size_t output, std::int64_t size, auto&& value) {

@@ -4,6 +4,7 @@
 #include "microkernels/elementwise/elementwise.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/contents.h"
+#include "ops/common/mover.h"
 #include "ops/common/repeated_row.h"
 #include "ops/common/strided_copy.h"
 
@@ -88,12 +89,20 @@ class Where final : public Kernel {
     }
     plan.for_each_run(run, kCost, [&](std::size_t o, const std::size_t* in, std::size_t n) {
       const T *x = a + in[1], *y = b + in[2];
-      if (!plan.still(0)) return loop(c + in[0], x, plan.still(1), y, plan.still(2), to + o, n);
+      Mover mover(run);
+      if (!plan.still(0)) {
+        if constexpr (std::is_trivially_copyable_v<T>)
+          return loop(c + in[0], x, plan.still(1), y, plan.still(2), to + o, n);
+        const std::size_t step_x = plan.still(1) ? 0 : 1, step_y = plan.still(2) ? 0 : 1;
+        for (std::size_t i = 0; i < n; ++i) mover.set(to[o + i], c[in[0] + i] != 0 ? x[i * step_x] : y[i * step_y]);
+        return;
+      }
       const bool first = c[in[0]] != 0;
+      const auto count = static_cast<std::int64_t>(n);
       if (plan.still(first ? 1 : 2)) {
-        std::fill_n(to + o, n, first ? *x : *y);
+        mover.fill(to + o, count, first ? *x : *y);
       } else {
-        std::copy_n(first ? x : y, n, to + o);
+        mover.copy(first ? x : y, count, to + o);
       }
     });
   }

@@ -158,11 +158,13 @@ void Regex::build_table() {
   accepts_ = std::move(accepts);
 }
 
-bool Regex::full_match(std::string_view text, FunctionRef<void()> check) const {
-  if (!has_table()) return simulate(text, check);
+bool Regex::full_match(std::string_view text, Look look) const {
+  if (!has_table()) return simulate(text, look);
   const std::size_t classes = class_begins_.size();
   std::size_t state = 0;
+  TextWatch watch(look);
   for (std::size_t at = 0; at < text.size();) {
+    watch.at(at);
     const auto byte = static_cast<unsigned char>(text[at]);
     std::size_t kind;
     if (byte < 0x80) {
@@ -179,7 +181,7 @@ bool Regex::full_match(std::string_view text, FunctionRef<void()> check) const {
   return accepts_[state] != 0;
 }
 
-bool Regex::simulate(std::string_view text, FunctionRef<void()> check) const {
+bool Regex::simulate(std::string_view text, Look look) const {
   StateSet now(program_.code.size()), next(program_.code.size());
   std::vector<std::uint32_t> stack;
   std::size_t at = 0, work = 0;
@@ -204,7 +206,7 @@ bool Regex::simulate(std::string_view text, FunctionRef<void()> check) const {
     if (now.list().empty()) return false;
     work += now.list().size();
     if (work > kCheckEvery) {
-      check();
+      look();
       work = 0;
     }
   }

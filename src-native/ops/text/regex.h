@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/function_ref.h"
 #include "ops/text/unicode.h"
 
 namespace infernode::ops::text {
@@ -41,9 +40,8 @@ RegexProgram compile_regex(std::string_view pattern);
 class Regex {
  public:
   explicit Regex(std::string_view pattern);
-  /// Whether the whole text matches. `check` is called now and then during long work and may throw. Bytes that are no
-  /// UTF-8 match nothing.
-  bool full_match(std::string_view text, FunctionRef<void()> check) const;
+  /// Whether the whole text matches. Bytes that are no UTF-8 match nothing.
+  bool full_match(std::string_view text, Look look) const;
   /// Whether the table of subsets could be made.
   bool has_table() const { return !table_.empty(); }
 
@@ -54,7 +52,7 @@ class Regex {
   };
 
   void close(std::uint32_t first, const Around& around, StateSet& set, std::vector<std::uint32_t>& stack) const;
-  bool simulate(std::string_view text, FunctionRef<void()> check) const;
+  bool simulate(std::string_view text, Look look) const;
   void build_table();
   std::size_t class_of(char32_t c) const;
 

@@ -15,10 +15,10 @@ class RegexFullMatch final : public kernel::Kernel {
     const Tensor& in = ctx.input(0);
     bool* out = ctx.output(0, tensor::DType::Bool, in.shape()).mutable_data<bool>();
     const std::string* x = in.data<std::string>();
-    const auto check = [&] { ctx.run().check(); };
+    const auto look = [&] { ctx.run().check(); };
     ctx.parallel_for(static_cast<std::size_t>(in.numel()), regex_.has_table() ? 100 : 2000,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       for (std::size_t i = begin; i < end; ++i) out[i] = regex_.full_match(x[i], check);
+                       for (std::size_t i = begin; i < end; ++i) out[i] = regex_.full_match(x[i], look);
                      });
   }
 

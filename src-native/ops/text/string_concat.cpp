@@ -1,5 +1,6 @@
 #include "kernel/op_registrar.h"
 #include "ops/common/broadcast.h"
+#include "ops/common/long_text.h"
 
 namespace infernode::ops {
 namespace {
@@ -12,11 +13,14 @@ class StringConcat final : public kernel::Kernel {
     const tensor::Shape shape = tensor::broadcast(a.shape(), b.shape());
     const tensor::Tensor out = ctx.output(0, shape);
     const BroadcastPlan plan(shape, {&a.shape(), &b.shape()});
+    const auto look = [&] { ctx.run().check(); };
     binary_map(ctx.run(), plan, a.data<std::string>(), b.data<std::string>(), out.mutable_data<std::string>(), 50,
-               [](const std::string& x, const std::string& y) {
+               [&](const std::string& x, const std::string& y) {
                  std::string joined;
                  joined.reserve(x.size() + y.size());
-                 return joined.append(x).append(y);
+                 append_text(joined, x, look);
+                 append_text(joined, y, look);
+                 return joined;
                });
   }
 };

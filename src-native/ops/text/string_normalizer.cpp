@@ -1,6 +1,6 @@
-#include <unordered_set>
-
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
+#include "ops/common/long_text.h"
 #include "ops/text/unicode.h"
 
 namespace infernode::ops {
@@ -43,7 +43,7 @@ class StringNormalizer final : public Kernel {
       INFERNODE_CHECK(action == "NONE", ErrorCode::InvalidModel,
                       "case_change_action must be LOWER, UPPER or NONE, got \"", action, "\"");
     for (std::string& word : info.attributes().get_strings("stopwords")) {
-      stop_words_.insert(case_sensitive_ ? std::move(word) : text::map_characters(word, text::fold_case));
+      stop_words_.emplace(case_sensitive_ ? std::move(word) : text::map_characters(word, text::fold_case, [] {}), {});
     }
   }
 
@@ -51,28 +51,39 @@ class StringNormalizer final : public Kernel {
     const Tensor& in = ctx.input(0);
     INFERNODE_CHECK(in.rank() == 1 || (in.rank() == 2 && in.dim(0) == 1), ErrorCode::ShapeMismatch,
                     "the input must be [C] or [1,C], got ", in.shape().dims());
+    const auto look = [&] { ctx.run().check(); };
+    kernel::Watch watch(ctx.run());
     std::vector<const std::string*> kept;
     for (const std::string& s : in.span<std::string>()) {
-      if (!is_stop_word(s)) kept.push_back(&s);
+      watch.did(100);
+      if (!is_stop_word(s, look)) kept.push_back(&s);
     }
     const std::int64_t count = kept.empty() ? 1 : static_cast<std::int64_t>(kept.size());
     const Tensor out = ctx.output(0, in.rank() == 2 ? Shape{1, count} : Shape{count});
     std::string* y = out.mutable_data<std::string>();
     if (kept.empty()) *y = std::string();
     ctx.parallel_for(kept.size(), 100, [&](std::size_t begin, std::size_t end, std::size_t) {
-      for (std::size_t i = begin; i < end; ++i) y[i] = map_ ? text::map_characters(*kept[i], map_) : *kept[i];
+      for (std::size_t i = begin; i < end; ++i) {
+        if (map_ != nullptr) {
+          y[i] = text::map_characters(*kept[i], map_, look);
+        } else {
+          assign_text(y[i], *kept[i], look);
+        }
+      }
     });
   }
 
  private:
-  bool is_stop_word(const std::string& s) const {
-    if (stop_words_.empty()) return false;
-    return stop_words_.contains(case_sensitive_ ? s : text::map_characters(s, text::fold_case));
+  bool is_stop_word(const std::string& s, Look look) const {
+    if (stop_words_.size() == 0) return false;
+    if (case_sensitive_) return stop_words_.find(s) != nullptr;
+    return stop_words_.find(text::map_characters(s, text::fold_case, look)) != nullptr;
   }
 
   bool case_sensitive_;
   char32_t (*map_)(char32_t) = nullptr;
-  std::unordered_set<std::string> stop_words_;
+  struct Nothing {};
+  TextMap<Nothing> stop_words_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
+#include "ops/common/long_text.h"
 #include "ops/text/unicode.h"
 
 namespace infernode::ops {
@@ -40,13 +42,14 @@ class StringSplit final : public Kernel {
   void run(KernelContext& ctx) const override {
     const Tensor& in = ctx.input(0);
     const auto strings = in.span<std::string>();
+    const auto look = [&] { ctx.run().check(); };
     std::vector<std::vector<std::string_view>> pieces(strings.size());
     ctx.parallel_for(strings.size(), 200, [&](std::size_t begin, std::size_t end, std::size_t) {
       for (std::size_t i = begin; i < end; ++i) {
         if (delimiter_.empty())
-          split_at_whitespace(strings[i], pieces[i]);
+          split_at_whitespace(strings[i], pieces[i], look);
         else
-          split_at_delimiter(strings[i], pieces[i]);
+          split_at_delimiter(strings[i], pieces[i], look);
       }
     });
     std::size_t longest = 0;
@@ -55,9 +58,13 @@ class StringSplit final : public Kernel {
     Shape dims = in.shape();
     dims.push_back(static_cast<std::int64_t>(longest));
     std::string* out = ctx.output(0, DType::String, dims).mutable_data<std::string>();
+    kernel::Watch watch(ctx.run());
     for (const auto& p : pieces) {
-      std::fill(std::copy(p.begin(), p.end(), out), out + longest, std::string());
-      out += longest;
+      for (std::size_t i = 0; i < longest; ++i, ++out) {
+        watch.did(20);
+        out->clear();
+        if (i < p.size()) append_text(*out, p[i], look);
+      }
     }
     if (!ctx.wants_output(1)) return;
     auto* counts = ctx.output(1, DType::Int64, in.shape()).mutable_data<std::int64_t>();
@@ -65,17 +72,22 @@ class StringSplit final : public Kernel {
   }
 
  private:
-  void split_at_delimiter(std::string_view text, std::vector<std::string_view>& out) const {
-    for (std::size_t found; out.size() < max_splits_ && (found = text.find(delimiter_)) != text.npos;) {
+  void split_at_delimiter(std::string_view text, std::vector<std::string_view>& out, Look look) const {
+    TextWatch watch(look);
+    const std::string_view all = text;
+    for (std::size_t found; out.size() < max_splits_ && (found = find_text(text, delimiter_, look)) != text.npos;) {
       out.push_back(text.substr(0, found));
       text.remove_prefix(found + delimiter_.size());
+      watch.at(all.size() - text.size());
     }
     out.push_back(text);
   }
 
-  void split_at_whitespace(std::string_view text, std::vector<std::string_view>& out) const {
+  void split_at_whitespace(std::string_view text, std::vector<std::string_view>& out, Look look) const {
     std::size_t begin = text.npos, solid_end = 0;  // of the piece being read; the end of what is no whitespace
+    TextWatch watch(look);
     for (std::size_t at = 0; at < text.size();) {
+      watch.at(at);
       const std::size_t here = at;
       const bool space = text::is_space(text::next_code_point(text, at));
       if (!space) {

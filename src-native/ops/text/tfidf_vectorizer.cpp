@@ -3,6 +3,8 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
+#include "ops/common/long_text.h"
 #include "ops/ml/ml_scores.h"
 
 namespace infernode::ops {
@@ -66,9 +68,11 @@ class TfIdfVectorizer final : public Kernel {
                     "exactly one of pool_strings and pool_int64s must be given");
     std::vector<std::uint32_t> pool;
     if (strings_) {
-      for (const std::string& s : a.get_strings("pool_strings")) pool.push_back(number(string_tokens_, s));
+      for (const std::string& s : a.get_strings("pool_strings"))
+        pool.push_back(*string_tokens_.emplace(s, checked_cast<std::uint32_t>(string_tokens_.size())).first);
     } else {
-      for (const std::int64_t v : a.get_ints("pool_int64s")) pool.push_back(number(int_tokens_, v));
+      for (const std::int64_t v : a.get_ints("pool_int64s"))
+        pool.push_back(int_tokens_.try_emplace(v, checked_cast<std::uint32_t>(int_tokens_.size())).first->second);
     }
     build_tree(pool, a.get_ints("ngram_counts"));
   }
@@ -89,7 +93,7 @@ class TfIdfVectorizer final : public Kernel {
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        std::vector<std::uint32_t> tokens(length);
                        for (std::size_t row = begin; row < end; ++row) {
-                         read_tokens(in, row * length, tokens);
+                         read_tokens(ctx.run(), in, row * length, tokens);
                          std::fill_n(y + row * columns, columns, 0.0f);
                          count_row(ctx.run(), tokens, y + row * columns);
                        }
@@ -99,10 +103,6 @@ class TfIdfVectorizer final : public Kernel {
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  template <class Map, class Key>
-  static std::uint32_t number(Map& map, const Key& key) {
-    return map.try_emplace(key, checked_cast<std::uint32_t>(map.size())).first->second;
-  }
   static std::uint64_t edge(std::uint32_t node, std::uint32_t token) {
     return static_cast<std::uint64_t>(node) << 32 | token;
   }
@@ -139,19 +139,29 @@ class TfIdfVectorizer final : public Kernel {
     gram_at_[node] = gram;
   }
 
-  void read_tokens(const Tensor& in, std::size_t first, std::vector<std::uint32_t>& tokens) const {
-    const auto look_up = [&](const auto& map, const auto* x) {
+  void read_tokens(const kernel::RunContext& run, const Tensor& in, std::size_t first,
+                   std::vector<std::uint32_t>& tokens) const {
+    kernel::Watch watch(run);
+    const auto read = [&](auto&& number_at) {
       for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const auto found = map.find(x[first + i]);
-        tokens[i] = found == map.end() ? kNone : found->second;
+        watch.did(50);
+        tokens[i] = number_at(first + i);
       }
     };
-    if (strings_)
-      look_up(string_tokens_, in.data<std::string>());
-    else if (in.dtype() == DType::Int32)
-      look_up(int_tokens_, in.data<std::int32_t>());
-    else
-      look_up(int_tokens_, in.data<std::int64_t>());
+    const auto number_of = [&](std::int64_t value) {
+      const auto found = int_tokens_.find(value);
+      return found == int_tokens_.end() ? kNone : found->second;
+    };
+    if (strings_) {
+      read([x = in.data<std::string>(), this](std::size_t i) {
+        const std::uint32_t* found = string_tokens_.find(x[i]);
+        return found == nullptr ? kNone : *found;
+      });
+    } else if (in.dtype() == DType::Int32) {
+      read([&, x = in.data<std::int32_t>()](std::size_t i) { return number_of(x[i]); });
+    } else {
+      read([&, x = in.data<std::int64_t>()](std::size_t i) { return number_of(x[i]); });
+    }
   }
 
   void found_gram(std::uint32_t gram, float* row) const {
@@ -172,21 +182,23 @@ class TfIdfVectorizer final : public Kernel {
 
   void count_row(const kernel::RunContext& run, const std::vector<std::uint32_t>& tokens, float* row) const {
     const std::size_t length = tokens.size();
+    kernel::Watch watch(run);
     // More skips than tokens reach no second token.
     const std::size_t strides =
         static_cast<std::size_t>(std::min<std::int64_t>(max_skips_, static_cast<std::int64_t>(length))) + 1;
     for (std::size_t stride = 1; stride <= strides; ++stride) {
-      run.check();
       // 1-grams know no skips: they count once.
       const std::int64_t shortest = stride == 1 ? min_length_ : std::max<std::int64_t>(min_length_, 2);
       if (shortest > max_length_) break;
       for (std::size_t start = 0; start < length; ++start) {
         std::uint32_t node = 0;
         std::size_t at = start;
+        watch.did(20);
         for (std::int64_t n = 1; n <= max_length_ && at < length; ++n, at += stride) {
           if (tokens[at] == kNone) break;
           const auto next = edges_.find(edge(node, tokens[at]));
           if (next == edges_.end()) break;
+          watch.did(20);
           node = next->second;
           if (n >= shortest && gram_at_[node] != kNone) found_gram(gram_at_[node], row);
         }
@@ -199,7 +211,7 @@ class TfIdfVectorizer final : public Kernel {
   std::vector<float> weights_;
   Weighting weighting_ = Weighting::kTf;
   bool strings_ = false;
-  std::unordered_map<std::string, std::uint32_t> string_tokens_;
+  TextMap<std::uint32_t> string_tokens_;
   std::unordered_map<std::int64_t, std::uint32_t> int_tokens_;
   std::vector<std::uint32_t> gram_at_{kNone};  ///< by node: the n-gram of the pool that ends there
   std::unordered_map<std::uint64_t, std::uint32_t> edges_;

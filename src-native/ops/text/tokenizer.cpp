@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/text/regex.h"
 
 namespace infernode::ops {
@@ -30,15 +31,20 @@ class Finder {
   explicit Finder(std::string_view pattern) : program_(text::compile_regex(pattern)) {}
 
   /// The first occurrence that is not empty and begins at `from` or later.
-  std::optional<Piece> find(std::string_view subject, std::size_t from, FunctionRef<void()> check) const {
+  std::optional<Piece> find(std::string_view subject, std::size_t from, Look look) const {
     constexpr std::size_t kNowhere = SIZE_MAX;
     std::optional<Piece> best;
     // Where the earliest walk that stands at an instruction began.
     std::vector<std::size_t> now(program_.code.size(), kNowhere), next(now);
     std::vector<std::uint32_t> stack;
     std::optional<char32_t> before = last_before(subject, from);
+    std::size_t work = 0;
     for (std::size_t at = from;;) {
-      check();
+      work += program_.code.size();
+      if (work > kTextPiece) {
+        look();
+        work = 0;
+      }
       std::size_t end = at;
       std::optional<char32_t> c;
       if (at < subject.size()) c = text::next_code_point(subject, end);
@@ -162,11 +168,13 @@ class Tokenizer final : public Kernel {
     INFERNODE_CHECK(x.rank() == 1 || x.rank() == 2, ErrorCode::InvalidArgument, "Tokenizer: X is ", x.to_string(),
                     ", but must have one or two dims");
     const std::span<const std::string> texts = x.span<std::string>();
-    const auto check = [&] { ctx.run().check(); };
+    const auto look = [&] { ctx.run().check(); };
+    kernel::Watch watch(ctx.run());
     std::vector<std::vector<Piece>> tokens;
     std::size_t width = 0;
     for (const std::string& subject : texts) {
-      tokens.push_back(cut(subject, check));
+      watch.did(100);
+      tokens.push_back(cut(subject, look));
       width = std::max(width, tokens.back().size());
     }
     if (width > 0 && mark_) width += 2;
@@ -179,40 +187,54 @@ class Tokenizer final : public Kernel {
       std::string* const row = to + i * width;
       std::size_t at = 0;
       if (mark_) row[at++] = "\x02";
-      for (const Piece& piece : tokens[i]) row[at++] = texts[i].substr(piece.begin, piece.end - piece.begin);
+      for (const Piece& piece : tokens[i]) {
+        watch.did(20);
+        const std::string_view token = std::string_view(texts[i]).substr(piece.begin, piece.end - piece.begin);
+        row[at].clear();
+        append_text(row[at++], token, look);
+      }
       if (mark_) row[at++] = "\x03";
-      std::fill(row + at, row + width, pad_);
+      for (; at < width; ++at) {
+        watch.did(20);
+        row[at] = pad_;
+      }
     }
   }
 
  private:
-  std::vector<Piece> cut(std::string_view subject, FunctionRef<void()> check) const {
+  std::vector<Piece> cut(std::string_view subject, Look look) const {
     std::vector<Piece> pieces;
+    TextWatch watch(look);
     if (by_character_) {
       for (std::size_t at = 0; at < subject.size();) {
+        watch.at(at);
         const std::size_t begin = at;
         text::next_code_point(subject, at);
         pieces.push_back({begin, at});
       }
     } else if (token_) {
-      for (auto found = token_->find(subject, 0, check); found; found = token_->find(subject, found->end, check)) {
+      for (auto found = token_->find(subject, 0, look); found; found = token_->find(subject, found->end, look)) {
+        watch.at(found->end);
         pieces.push_back(*found);
       }
     } else {
       pieces.push_back({0, subject.size()});
-      for (const Finder& separator : separators_) pieces = split(subject, pieces, separator, check);
+      for (const Finder& separator : separators_) pieces = split(subject, pieces, separator, look);
     }
-    std::erase_if(pieces, [&](const Piece& piece) { return !long_enough(subject, piece); });
+    std::erase_if(pieces, [&](const Piece& piece) { return !long_enough(subject, piece, look); });
     return pieces;
   }
 
   static std::vector<Piece> split(std::string_view subject, const std::vector<Piece>& pieces, const Finder& separator,
-                                  FunctionRef<void()> check) {
+                                  Look look) {
     std::vector<Piece> out;
+    TextWatch watch(look);
     for (const Piece& piece : pieces) {
+      watch.at(piece.begin);
       const std::string_view part = subject.substr(piece.begin, piece.end - piece.begin);
       std::size_t from = 0;
-      for (auto found = separator.find(part, 0, check); found; found = separator.find(part, from, check)) {
+      for (auto found = separator.find(part, 0, look); found; found = separator.find(part, from, look)) {
+        watch.at(piece.begin + from);
         out.push_back({piece.begin + from, piece.begin + found->begin});
         from = found->end;
       }
@@ -221,9 +243,11 @@ class Tokenizer final : public Kernel {
     return out;
   }
 
-  bool long_enough(std::string_view subject, const Piece& piece) const {
+  bool long_enough(std::string_view subject, const Piece& piece, Look look) const {
     std::int64_t characters = 0;
+    TextWatch watch(look);
     for (std::size_t at = piece.begin; at < piece.end && characters < least_; ++characters) {
+      watch.at(at - piece.begin);
       text::next_code_point(subject, at);
     }
     return characters >= least_;

@@ -92,10 +92,12 @@ bool is_space(char32_t c) {
          c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-std::string map_characters(std::string_view text, char32_t (*map)(char32_t)) {
+std::string map_characters(std::string_view text, char32_t (*map)(char32_t), Look look) {
   std::string out;
   out.reserve(text.size());
+  TextWatch watch(look);
   for (std::size_t at = 0; at < text.size();) {
+    watch.at(at);
     const std::size_t begin = at;
     const char32_t c = next_code_point(text, at);
     if (c == kInvalid) fail(ErrorCode::InvalidArgument, cat("a string is no valid UTF-8 at byte ", begin));

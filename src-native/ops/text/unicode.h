@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/common/long_text.h"
+
 namespace infernode::ops::text {
 
 inline constexpr char32_t kMaxCodePoint = 0x10FFFF;
@@ -28,7 +30,7 @@ inline char32_t fold_case(char32_t c) { return to_lower(to_upper(c)); }
 bool is_space(char32_t c);
 
 /// Maps every character. Throws InvalidArgument naming the byte where `text` is no UTF-8.
-std::string map_characters(std::string_view text, char32_t (*map)(char32_t));
+std::string map_characters(std::string_view text, char32_t (*map)(char32_t), Look look);
 
 struct CodeRange {
   char32_t first, last;  ///< both included

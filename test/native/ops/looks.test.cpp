@@ -25,6 +25,14 @@ struct LongOp {
 std::vector<Value> values(std::initializer_list<Tensor> tensors) { return {tensors.begin(), tensors.end()}; }
 Tensor square(DType type, std::int64_t n) { return iota(type, {n, n}, 1, 0); }
 
+/// Steps of one long text: its characters, at up to 30 ns each.
+constexpr double kTextStep = 1 << 18;
+constexpr std::size_t kLength = std::size_t{1} << 22;
+constexpr double kCharacters = kLength;
+Tensor one_text(char c = 'a') { return str({1}, {std::string(kLength, c)}); }
+std::vector<Value> long_text(char c = 'a') { return {one_text(c)}; }
+std::vector<Value> two_long_texts() { return {one_text(), one_text()}; }
+
 const LongOp kLongOps[] = {
     {"(float[n,k] A, float[m,k] B) => (float[n,m] C) { C = com.microsoft.CDist(A, B) }", 17,
      [] {
@@ -153,6 +161,118 @@ const LongOp kLongOps[] = {
      },
      8000.0 * 8000 / 2, kSlow / 8},
     {"(float[n] X) => (float[m] Y) { Y = Unique(X) }", 17, [] { return values({noise({1000000})}); }, 1e6 * 20, kSlow},
+    {"(float[1,k,l] X, int64[2] I, int64[2] B) => (float[1,1,h,w] Y) { Y = Col2Im(X, I, B) }", 18,
+     [] {
+       return values({noise({1, 9, 1998 * 1998}), i64({2}, {2000, 2000}), i64({2}, {3, 3})});
+     },
+     9 * 1998.0 * 1998, kSlow / 8},
+    {"(float[1,k,l] X, int64[1] I, int64[1] B) => (float[1,1,w] Y) { Y = Col2Im(X, I, B) }", 18,
+     [] {
+       return values({noise({1, 2, 7999999}), i64({1}, {8000000}), i64({1}, {2})});
+     },
+     2 * 7999999.0, kSlow / 8},
+    {"(float[1,c,h,w] X, float[1,1,1,2] G) => (float[1,c,1,1] Y) { Y = GridSample<mode=\"cubic\">(X, G) }", 16,
+     [] {
+       return values({noise({1, 1000000, 2, 2}), f32({1, 1, 1, 2}, {0, 0})});
+     },
+     16e6, kSlow / 4},
+    {"(float[1,2,3] T, int64[4] S) => (float[1,h,w,2] G) { G = AffineGrid(T, S) }", 20,
+     [] {
+       return values({f32({1, 2, 3}, {1, 0, 0, 0, 1, 0}), i64({4}, {1, 1, 2000, 1000})});
+     },
+     2e6, kSlow / 32},
+    {"(float[n] D, int64[m,1] I, float[m] U) => (float[n] Y) { Y = ScatterND(D, I, U) }", 18,
+     [] {
+       return values({noise({1000000}), iota(DType::Int64, {1000000, 1}, 0, 0), noise({1000000})});
+     },
+     1e6, kSlow / 64},
+    {"(bool[n] X) => (int64[1,m] Y) { Y = NonZero(X) }", 13,
+     [] { return values({iota(DType::Bool, {8000000}, 0, 0)}); }, 8e6, kSlow / 8},
+    {"(float[n] X, bool[n] C) => (float[m] Y) { Y = Compress(X, C) }", 11,
+     [] {
+       return values({noise({8000000}), iota(DType::Bool, {8000000}, 0, 0)});
+     },
+     8e6, kSlow / 8},
+    {"(string[n] X) => (string[n] Y) { Y = StringNormalizer<case_change_action=\"LOWER\">(X) }", 10,
+     [] { return long_text('A'); }, kCharacters, kTextStep},
+    {"(string[n] X) => (string[m] Y) { Y = StringNormalizer<stopwords=[\"a\"]>(X) }", 10, [] { return long_text(); },
+     2 * kCharacters, kTextStep},
+    {"(string[n] X) => (string[n,m] Y, int64[n] Z) { Y, Z = StringSplit(X) }", 20, [] { return long_text(); },
+     2 * kCharacters, kTextStep},
+    {"(string[n] X) => (string[n,m] Y, int64[n] Z) { Y, Z = StringSplit<delimiter=\"aab\">(X) }", 20,
+     [] { return long_text(); }, 2 * kCharacters, kTextStep},
+    {"(string[n] X, string[n] Y) => (string[n] Z) { Z = StringConcat(X, Y) }", 20, two_long_texts, 2 * kCharacters,
+     kTextStep},
+    {"(string[n] X) => (bool[n] Y) { Y = RegexFullMatch<pattern=\"[a-z]*\">(X) }", 20, [] { return long_text(); },
+     kCharacters, kTextStep},
+    {"(string[n] X) => (bool[n] Y) { Y = RegexFullMatch<pattern=\"(?:\\\\b|a)*\">(X) }", 20, [] { return long_text(); },
+     kCharacters, kTextStep},
+    {"(string[n] X) => (string[n,m] Y) { Y = com.microsoft.Tokenizer<mark=0, pad_value=\"\", mincharnum=1, "
+     "tokenexp=\"a+\">(X) }",
+     20, [] { return long_text(); }, 2 * kCharacters, kTextStep},
+    {"(string[n] X) => (string[n,m] Y) { Y = com.microsoft.Tokenizer<mark=0, pad_value=\"\", mincharnum=5000000, "
+     "separators=[\"b\"]>(X) }",
+     20, [] { return long_text(); }, 2 * kCharacters, kTextStep},
+    {"(string[n] X, string[n] Y) => (bool[n] Z) { Z = Equal(X, Y) }", 19, two_long_texts, kCharacters, kTextStep},
+    {"(string[n] X) => (string[m] Y) { Y = Unique(X) }", 11,
+     [] {
+       return values({str({2}, {std::string(kLength, 'a'), std::string(kLength, 'a')})});
+     },
+     2 * kCharacters, kTextStep},
+    {"(string[n] X, string[n] Y) => (string[m] Z) { Z = Concat<axis=0>(X, Y) }", 13, two_long_texts, 2 * kCharacters,
+     kTextStep},
+    {"(string[n] X, int64[1] I) => (string[m] Y) { Y = Gather(X, I) }", 13,
+     [] {
+       return values({one_text(), i64({1}, {0})});
+     },
+     kCharacters, kTextStep},
+    {"(string[n] X, int64[1] I) => (string[m] Y) { Y = GatherElements(X, I) }", 13,
+     [] {
+       return values({one_text(), i64({1}, {0})});
+     },
+     kCharacters, kTextStep},
+    {"(string[n] X, int64[1] I, string[n] U) => (string[n] Y) { Y = ScatterElements(X, I, U) }", 18,
+     [] {
+       return values({one_text(), i64({1}, {0}), one_text('b')});
+     },
+     2 * kCharacters, kTextStep},
+    {"(bool[n] C, string[n] X, string[n] Y) => (string[n] Z) { Z = Where(C, X, Y) }", 16,
+     [] {
+       return values({iota(DType::Bool, {1}, 1, 0), one_text(), one_text('b')});
+     },
+     kCharacters, kTextStep},
+    {"(string[n] X, int64[2] P, string V) => (string[m] Y) { Y = Pad(X, P, V) }", 18,
+     [] {
+       return values({one_text(), i64({2}, {1, 0}), str({}, {std::string(kLength, 'b')})});
+     },
+     2 * kCharacters, kTextStep},
+    {"(string[n] X, int64[2] S) => (string[m] Y) { Y = Expand(X, S) }", 13,
+     [] {
+       return values({one_text(), i64({2}, {2, 1})});
+     },
+     2 * kCharacters, kTextStep},
+    {"(string[n] X, bool[n] C) => (string[m] Y) { Y = Compress(X, C) }", 11,
+     [] {
+       return values({one_text(), iota(DType::Bool, {1}, 1, 0)});
+     },
+     kCharacters, kTextStep},
+    {"(int64[n] I, int64 D, string[2] V) => (string[n,d] Y) { Y = OneHot(I, D, V) }", 11,
+     [] {
+       return values({i64({1}, {0}), i64({}, {2}), str({2}, {std::string(kLength, 'a'), std::string(kLength, 'b')})});
+     },
+     3 * kCharacters, kTextStep},
+    {"(string[1,k,l] X, int64[1] I, int64[1] B) => (string[1,1,w] Y) { Y = Col2Im(X, I, B) }", 18,
+     [] {
+       return values({str({1, 1, 1}, {std::string(kLength, 'a')}), i64({1}, {1}), i64({1}, {1})});
+     },
+     kCharacters, kTextStep},
+    {"(string[1,1,1,1] X, float[1,1,1,2] G) => (string[1,1,1,1] Y) { Y = GridSample<mode=\"nearest\">(X, G) }", 16,
+     [] {
+       return values({str({1, 1, 1, 1}, {std::string(kLength, 'a')}), f32({1, 1, 1, 2}, {0, 0})});
+     },
+     kCharacters, kTextStep},
+    {"(string[n] X) => (float[n] Y) { Y = Cast<to=1>(X) }", 13,
+     [] { return values({str({1}, {"1" + std::string(kLength, ' ')})}); }, kCharacters, kTextStep},
     {"(float[n,n] X) => (float D) { D = Det(X) }", 17,
      [] {
        return values({noise({600, 600})});
@@ -169,7 +289,7 @@ const LongOp kLongOps[] = {
 
 TEST_CASE("cancellation, timeout and worker.terminate() reach into every kernel") {
   for (const LongOp& op : kLongOps) {
-    CAPTURE(op.text);
+    CAPTURE(std::string(op.text));
     const std::vector<Value> inputs = op.inputs();
     const std::size_t looks = looks_of(op.text, op.opset, inputs);
     CHECK(static_cast<double>(looks) >= std::ceil(op.steps / op.between));

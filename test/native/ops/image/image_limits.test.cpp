@@ -1,6 +1,9 @@
 // Image decoders hear that their run is to end, and what they hold counts against its memoryLimit.
+#include <algorithm>
 #include <array>
 
+#include "kernel/profile.h"
+#include "ops/image/image.h"
 #include "ops/limits.h"
 
 using namespace infernode;
@@ -56,6 +59,19 @@ File tiff() {
   return file;
 }
 
+/// One scan of a progressive JPEG, grey all over: its blocks are a bit each.
+File progressive_jpeg() {
+  File file{0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};
+  file.resize(file.size() + 64, 1);
+  file.insert(file.end(), {0xff, 0xc2, 0, 11, 8, kSide >> 8, kSide & 0xff, kSide >> 8, kSide & 0xff, 1, 1, 0x11, 0});
+  file.insert(file.end(), {0xff, 0xc4, 0, 20, 0, 1});  // one code: no difference
+  file.resize(file.size() + 16, 0);
+  file.insert(file.end(), {0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0});
+  file.resize(file.size() + kPixels / 64 / 8, 0);
+  file.insert(file.end(), {0xff, 0xd9});
+  return file;
+}
+
 constexpr const char* kDecoder = "(uint8[N] X) => (uint8[H,W,1] Y) { Y = ImageDecoder<pixel_format=\"Grayscale\">(X) }";
 
 }  // namespace
@@ -73,4 +89,19 @@ TEST_CASE("image decoders hear the end of a run within 20 ms and count their buf
   check("bytes", pnm('5'));
   check("BMP", bmp());
   check("TIFF", tiff());
+}
+
+TEST_CASE("a progressive JPEG becomes pixels within looks, too") {
+  // Its bytes in pieces; pixels, and samples and coefficients of two bytes, zeroed; then one transform a block.
+  constexpr std::size_t kPieces = 8, kZeroed = 4 * kPixels >> 20, kTransforms = 4;
+  const File file = progressive_jpeg();
+  kernel::LoopProfile profile;
+  kernel::RunContext run;
+  run.loops = &profile;
+  const ops::image::Image image = ops::image::decode_image(file, run);
+  CHECK(image.channels == 1);
+  CHECK(image.width * image.height == kPixels);
+  CHECK(std::ranges::all_of(image.pixels, [](std::uint8_t v) { return v == 128; }));
+  CHECK(profile.looks() >= kPieces + kZeroed + kTransforms);
+  CHECK(profile.looks() < 2 * (kPieces + kZeroed + kTransforms));
 }
