@@ -1,8 +1,10 @@
 #include "providers/cuda/kernels/products/product.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "base/half.h"
 #include "providers/cuda/kernels/params/gemv.h"
 #include "providers/cuda/kernels/products/tensor_map.h"
 #include "providers/cuda/kernels/shared_request.h"
@@ -134,7 +136,12 @@ Launch plan_gemv(const Product& p, const ProductChoice& c) {
   q.norm_scale = p.norm.scale;
   q.norm_bias = p.norm.bias;
   q.norm_epsilon = p.norm.epsilon;
+  q.per_k = 1.0f / static_cast<float>(p.k);
   q.norm_no_mean = p.norm.no_mean;
+  const float up = p.norm.largest > 1 ? std::exp2(std::ceil(std::log2(p.norm.largest))) : 1;
+  const std::uint32_t down = p.a.type == Element::f16 ? Float16(1 / up).bits : BFloat16(1 / up).bits;
+  q.norm_down = down << 16 | down;
+  q.norm_up = up;
   return launch_of((p.norm ? "gemv_norm_" : "gemv_") + kind_name(p), grid_of(p, c),
                    static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c), q);
 }
@@ -194,7 +201,7 @@ std::size_t product_shared(const Product& p, const ProductChoice& c) {
     case ProductKernel::mma:
       return static_cast<std::size_t>(std::max(c.stages * stage, tile));
     case ProductKernel::gemv: {
-      const std::int64_t rows = p.norm ? p.k * 4 + p.m * (p.k * 2 + 16) : 0;
+      const std::int64_t rows = p.norm ? c.kw * kGemvNormFloats * std::int64_t{4} : 0;
       const auto used = static_cast<std::size_t>(std::int64_t{c.stages} * c.kw * kGemvWarpBytes + rows);
       // Blocks that hold some memory spread over the SMs, and leave room for the next kernels' only.
       return tiles(p, c) * batches(p) <= 264 ? std::max<std::size_t>(used, 40 * 1024) : used;

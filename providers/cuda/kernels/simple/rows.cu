@@ -210,7 +210,7 @@ __device__ __forceinline__ void reduce(const ReduceParams& p) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) sum = join(p.op, sum, __shfl_xor_sync(~0u, sum, step));
   if (p.op == ReduceOp::log_sum_exp) {
-    const float most = sum;
+    const float most = isinf(sum) ? 0.0f : sum;
     sum = 0;
     for (std::int64_t i = lane; i < p.columns; i += 32) sum += expf(to_float(in[i * p.inner]) - most);
     sum = most + logf(warp_sum(sum));
