@@ -127,6 +127,7 @@ __device__ __forceinline__ void gemv(const GemvParams& p) {
       if (constant != nullptr && k < p.k) x[i] = load16(constant + k * 2);
     }
   }
+  bring_near(p);
   wait_for_previous();
   output.load_residual(p);
   float sums[2][4] = {};
