@@ -26,19 +26,19 @@ __device__ __forceinline__ float warp_largest(float x) {
 template <class T>
 __device__ __forceinline__ void pool(const PoolParams& p) {
   const std::int64_t thread = blockIdx.x * std::int64_t{256} + threadIdx.x;
-  wait_for_previous();
-  let_next_start();
-  if (thread >= p.threads) return;
   const std::int64_t pixel = thread / p.packs;
   const int channel = static_cast<int>(thread % p.packs) * kPack;
   const int x = static_cast<int>(pixel % p.out_w), y = static_cast<int>(pixel / p.out_w % p.out_h);
   const std::int64_t image = pixel / p.out_w / p.out_h * p.in_h * p.in_w;
   const int top = y * p.stride_h - p.pad_h, left = x * p.stride_w - p.pad_w;
+  const Taps rows(top, p.kernel_h, p.dilation_h, p.in_h), columns(left, p.kernel_w, p.dilation_w, p.in_w);
+  bring_near(p);
+  wait_and_let_next_start();
+  if (thread >= p.threads) return;
   float sum[kPack];
 #pragma unroll
   for (int j = 0; j < kPack; ++j) sum[j] = p.average ? 0.0f : -INFINITY;
   int inside = 0;
-  const Taps rows(top, p.kernel_h, p.dilation_h, p.in_h), columns(left, p.kernel_w, p.dilation_w, p.in_w);
   for (int i = rows.begin; i < rows.end; ++i) {
     const int row = top + i * p.dilation_h;
     for (int j = columns.begin; j < columns.end; ++j) {
@@ -71,8 +71,8 @@ __device__ __forceinline__ void global_pool(const GlobalPoolParams& p) {
   __shared__ float parts[8][kPack];
   const int channel = blockIdx.x * kPack;
   const T* in = reinterpret_cast<const T*>(p.in) + blockIdx.y * std::int64_t{p.pixels} * p.in_pitch + channel;
-  wait_for_previous();
-  let_next_start();
+  bring_near(p);
+  wait_and_let_next_start();
   float sum[kPack];
 #pragma unroll
   for (int j = 0; j < kPack; ++j) sum[j] = p.average ? 0.0f : -INFINITY;
