@@ -67,6 +67,15 @@ __device__ __forceinline__ std::uint32_t in_cluster(std::uint32_t address, int r
   return address;
 }
 
+/// The number at the same place of shared memory in another block of the cluster.
+__device__ __forceinline__ float load_from_block(const float* own, int rank) {
+  float r = *own;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(r) : "r"(in_cluster(shared_address(own), rank)) : "memory");
+#endif
+  return r;
+}
+
 /// From shared memory of this block, or `far` of another one of the cluster.
 __device__ __forceinline__ float2 load_shared2(std::uint32_t address, bool far) {
   float2 r;

@@ -18,8 +18,8 @@ struct NormalizeParams {
   std::int32_t no_mean;           ///< root-mean-square normalization
   std::int32_t columns_constant;  ///< scale and bias are constants: read before the wait for the kernel before
   float epsilon;
-  float per_column;    ///< 1 / columns
-  std::int32_t warps;  ///< that share a row: 1 or 4
+  float per_column = 0;    ///< 1 / columns
+  std::int32_t warps = 1;  ///< that share a row: 1 or 4
 };
 
 /// Softmax over the middle one of [outer][columns][inner] numbers. Grid: x blocks of 4 warps, a row for each warp.

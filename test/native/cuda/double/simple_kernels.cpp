@@ -15,8 +15,8 @@
 #include "providers/cuda/kernels/simple/cast.cu"
 #include "providers/cuda/kernels/simple/pool.cu"
 #undef KERNEL
+#include "providers/cuda/kernels/simple/normalize.cu"
 #include "providers/cuda/kernels/simple/rows.cu"
-#undef KERNEL
 
 namespace infernode::cuda_double {
 
