@@ -66,7 +66,7 @@ class Shapes {
     s.groups = 1;
     if (kind == 1) {  // depthwise
       s.in = s.out = s.groups = pick({16, 32, 72, 96, 144, 240, 384, 576});
-      s.kernel = pick({2, 3, 3, 3, 3, 4, 5, 5, 7, 9});
+      s.kernel = pick({2, 3, 3, 3, 3, 4, 5, 5, 7, 9, 11});
       s.dilation = pick({1, 1, 1, 1, 2, 6});
     } else if (kind == 2) {  // groups
       s.groups = pick({2, 4, 8, 16, 32});

@@ -67,6 +67,17 @@ INFERNODE_SIMD F load_stride2(const float* p) {
   const __m256 mixed = _mm256_shuffle_ps(low, high, 0xd8 /* 0 2 1 3 */);
   return {_mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xd8))};
 }
+INFERNODE_SIMD F load_stride3(const float* p) {
+  __m256 mixed = _mm256_loadu_ps(p);                              // 0, 3, 6 in their lanes
+  mixed = _mm256_blend_ps(mixed, _mm256_loadu_ps(p + 7), 0x24);   // 9, 12 in lanes 2, 5
+  mixed = _mm256_blend_ps(mixed, _mm256_loadu_ps(p + 14), 0x92);  // 15, 18, 21 in lanes 1, 4, 7
+  return {_mm256_permutevar8x32_ps(mixed, _mm256_setr_epi32(0, 3, 6, 2, 5, 1, 4, 7))};
+}
+INFERNODE_SIMD F load_stride4(const float* p) {
+  const __m256 low = _mm256_blend_ps(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 7), 0x22);         // 0 8 . . 4 12 . .
+  const __m256 high = _mm256_blend_ps(_mm256_loadu_ps(p + 14), _mm256_loadu_ps(p + 21), 0x88);  // . . 16 24 . . 20 28
+  return {_mm256_permutevar8x32_ps(_mm256_blend_ps(low, high, 0xcc), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))};
+}
 INFERNODE_SIMD I load_u8(const std::uint8_t* p) {
   return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))};
 }

@@ -46,6 +46,21 @@ INFERNODE_SIMD F load_stride2(const float* p) {
   const __m512i index = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   return {_mm512_permutex2var_ps(_mm512_loadu_ps(p), index, _mm512_maskz_loadu_ps(0x7fff, p + 16))};
 }
+// Elements 0, 3, 6, ...; touches 3 * kLanes - 2 elements.
+INFERNODE_SIMD F load_stride3(const float* p) {
+  __m512 mixed = _mm512_loadu_ps(p);  // element 3 * i lies in lane 3 * i % 16
+  mixed = _mm512_mask_loadu_ps(mixed, 0x4924, p + 16);
+  mixed = _mm512_mask_loadu_ps(mixed, 0x2492, p + 32);
+  return {_mm512_permutexvar_ps(_mm512_setr_epi32(0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14, 1, 4, 7, 10, 13), mixed)};
+}
+// Elements 0, 4, 8, ...; touches 4 * kLanes - 3 elements.
+INFERNODE_SIMD F load_stride4(const float* p) {
+  __m512 mixed = _mm512_loadu_ps(p);  // elements 16 * j + 4 * i lie in lanes j + 4 * i
+  mixed = _mm512_mask_loadu_ps(mixed, 0x2222, p + 15);
+  mixed = _mm512_mask_loadu_ps(mixed, 0x4444, p + 30);
+  mixed = _mm512_mask_loadu_ps(mixed, 0x8888, p + 45);
+  return {_mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), mixed)};
+}
 INFERNODE_SIMD I load_u8(const std::uint8_t* p) {
   return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }

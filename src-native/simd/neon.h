@@ -61,6 +61,15 @@ INFERNODE_SIMD F load_stride2(const float* p) {
   return {vcombine_f32(vget_low_f32(vuzp1q_f32(vld1q_f32(p), vld1q_f32(p))),
                        vget_low_f32(vuzp2q_f32(vld1q_f32(p + 3), vld1q_f32(p + 3))))};
 }
+template <int kStride>
+INFERNODE_SIMD F load_apart(const float* p) {
+  float32x4_t v = vld1q_dup_f32(p);
+  v = vld1q_lane_f32(p + kStride, v, 1);
+  v = vld1q_lane_f32(p + 2 * kStride, v, 2);
+  return {vld1q_lane_f32(p + 3 * kStride, v, 3)};
+}
+INFERNODE_SIMD F load_stride3(const float* p) { return load_apart<3>(p); }
+INFERNODE_SIMD F load_stride4(const float* p) { return load_apart<4>(p); }
 INFERNODE_SIMD std::uint32_t load_word(const void* p) {
   std::uint32_t u;
   __builtin_memcpy(&u, p, sizeof u);

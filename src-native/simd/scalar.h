@@ -52,6 +52,8 @@ INFERNODE_SIMD void store(T* p, Vec<T> a) {
   store_partial(p, a, kLanes);
 }
 INFERNODE_SIMD F load_stride2(const float* p) { INFERNODE_EACH(F, v, p[2 * i]); }
+INFERNODE_SIMD F load_stride3(const float* p) { INFERNODE_EACH(F, v, p[3 * i]); }
+INFERNODE_SIMD F load_stride4(const float* p) { INFERNODE_EACH(F, v, p[4 * i]); }
 INFERNODE_SIMD I load_u8(const std::uint8_t* p) { INFERNODE_EACH(I, v, p[i]); }
 INFERNODE_SIMD I load_s8(const std::int8_t* p) { INFERNODE_EACH(I, v, p[i]); }
 INFERNODE_SIMD I load_u16(const std::uint16_t* p) { INFERNODE_EACH(I, v, p[i]); }

@@ -6,7 +6,7 @@
 //
 // Vec<float> and Vec<std::int32_t> hold kLanes elements; Mask holds one truth value per lane.
 //   memory    load store load_partial store_partial (n <= kLanes elements; others read as 0 and are not touched)
-//             load_stride2 load_f16 store_f16 load_bf16 store_bf16
+//             load_stride2 load_stride3 load_stride4 load_f16 store_f16 load_bf16 store_bf16
 //             load_u8 load_s8 load_u16 store_u8 store_s8 (saturating) store_u16 (low bits)
 //   make      zero set iota
 //   float     + - * / fma(a,b,c)=a*b+c  fnma(a,b,c)=c-a*b  min max abs neg sqrt floor ceil round_even copysign
@@ -17,7 +17,8 @@
 //   convert   to_int (round to nearest even) to_float
 //   reduce    reduce_add reduce_max reduce_min
 //   8 bit     load_s8_pairs dot_pairs (products of 16-bit pairs)
-//   other     zip_low zip_high (a0 b0 a1 b1 ...); transpose4 (a 4 x 4 block in memory); Vec<double>: set load store fma
+//   other     in_register (a itself, which compilers may else read from memory for each use)
+//             zip_low zip_high (a0 b0 a1 b1 ...); transpose4 (a 4 x 4 block in memory); Vec<double>: set load store fma
 //   over kDoubleLanes elements
 
 #if !defined(INFERNODE_TARGET)
@@ -69,6 +70,16 @@ using VecI = Vec<std::int32_t>;
 using VecD = Vec<double>;
 inline constexpr std::size_t kDoubleLanes = sizeof(VecD) / sizeof(double);
 
+INFERNODE_SIMD VecF in_register(VecF a) {
+#if INFERNODE_SIMD_ID == 1 || INFERNODE_SIMD_ID == 2
+  __asm__("" : "+x"(a.v));
+#elif INFERNODE_SIMD_ID == 3
+  __asm__("" : "+v"(a.v));
+#elif INFERNODE_SIMD_ID == 4
+  __asm__("" : "+w"(a.v));
+#endif
+  return a;
+}
 INFERNODE_SIMD VecF operator-(VecF a) { return as_float(as_int(a) ^ set(static_cast<std::int32_t>(0x80000000u))); }
 INFERNODE_SIMD VecF abs(VecF a) { return as_float(as_int(a) & set(std::int32_t{0x7fffffff})); }
 INFERNODE_SIMD VecF copysign(VecF magnitude, VecF sign) {

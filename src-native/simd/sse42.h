@@ -69,6 +69,13 @@ INFERNODE_SIMD void store_partial(std::int32_t* p, I a, std::size_t n) {
 INFERNODE_SIMD F load_stride2(const float* p) {
   return {_mm_shuffle_ps(_mm_loadu_ps(p), _mm_loadu_ps(p + 3), 0xd8 /* 0 2 | 4 6 */)};
 }
+INFERNODE_SIMD F load_stride3(const float* p) {
+  return {_mm_shuffle_ps(_mm_loadu_ps(p), _mm_loadu_ps(p + 6), 0xcc /* 0 3 | 6 9 */)};
+}
+INFERNODE_SIMD F load_stride4(const float* p) {
+  const __m128 low = _mm_unpacklo_ps(_mm_load_ss(p), _mm_load_ss(p + 4));
+  return {_mm_movelh_ps(low, _mm_unpacklo_ps(_mm_load_ss(p + 8), _mm_load_ss(p + 12)))};
+}
 INFERNODE_SIMD __m128i load_word(const void* p) {
   std::int32_t word;
   __builtin_memcpy(&word, p, sizeof word);

@@ -1,11 +1,15 @@
-import { deflateSync } from 'node:zlib';
+import { createRequire } from 'node:module';
 
 import type { ImageLike } from './image-types.js';
+
+// Loaded by the first image: it takes longer than the rest of the package.
+const load = createRequire(__filename);
 
 const signature = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
 /** A PNG of RGBA pixels. */
 export function encodePng({ data, width, height }: ImageLike): Uint8Array {
+  const { deflateSync } = load('node:zlib') as typeof import('node:zlib');
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);

@@ -33,27 +33,47 @@ INFERNODE_SIMD void fill_zero(float* out, std::size_t n) {
   for (; n >= kLanes; n -= kLanes, out += kLanes) store(out, zero());
   if (n) store_partial(out, zero(), n);
 }
+// Elements 0, kStride, 2 * kStride, ...
+template <std::size_t kStride>
+INFERNODE_SIMD VecF load_apart(const float* x) {
+  if constexpr (kStride == 1) return load(x);
+  if constexpr (kStride == 2) return load_stride2(x);
+  if constexpr (kStride == 3) return load_stride3(x);
+  if constexpr (kStride == 4) return load_stride4(x);
+}
+// out[i] = x[i * kStride]; what lies before `end` may be read.
+template <std::size_t kStride>
+INFERNODE_SIMD void copy_apart(const float* x, std::size_t n, float* out, const float* end) {
+  const bool long_enough = n >= kLanes;
+  for (; n >= kLanes; n -= kLanes, x += kStride * kLanes, out += kLanes) store(out, load_apart<kStride>(x));
+  if (n == 0) return;
+  if constexpr (kStride == 1) {
+    store_partial(out, load_partial(x, n), n);
+  } else if (long_enough) {  // the last vector once more, ending with the last element
+    store(out + n - kLanes, load_apart<kStride>(x + kStride * n - kStride * kLanes));
+  } else if (n > kStride * kLanes / 8 && end != nullptr && static_cast<std::size_t>(end - x) > kStride * (kLanes - 1)) {
+    store_partial(out, load_apart<kStride>(x), n);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) out[i] = x[i * kStride];
+  }
+}
+// A function of its own, so that what it needs in registers does not take them from its callers.
+template <std::size_t kStride>
+[[gnu::noinline]] void copy_long_apart(const float* x, std::size_t n, float* out, const float* end) noexcept {
+  copy_apart<kStride>(x, n, out, end);
+}
 // out[i] = x[i * stride]; what lies before `end` may be read.
 INFERNODE_SIMD void copy_strided(const float* x, std::size_t stride, std::size_t n, float* out,
                                  const float* end = nullptr) {
-  if (stride == 1) {
-    for (; n >= kLanes; n -= kLanes, x += kLanes, out += kLanes) store(out, load(x));
-    if (n) store_partial(out, load_partial(x, n), n);
-    return;
+  if (stride == 1) return copy_apart<1>(x, n, out, end);
+  if (stride == 2) return copy_apart<2>(x, n, out, end);
+  if (n < kLanes || stride > 4) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = x[i * stride];
+  } else if (stride == 3) {
+    copy_long_apart<3>(x, n, out, end);
+  } else {
+    copy_long_apart<4>(x, n, out, end);
   }
-  if (stride == 2) {
-    const bool long_enough = n >= kLanes;
-    for (; n >= kLanes; n -= kLanes, x += 2 * kLanes, out += kLanes) store(out, load_stride2(x));
-    if (long_enough && n > 0) {  // the last vector once more, ending with the last element
-      store(out + n - kLanes, load_stride2(x + 2 * n - 2 * kLanes));
-      return;
-    }
-    if (n > 2 && end != nullptr && static_cast<std::size_t>(end - x) >= 2 * kLanes) {
-      store_partial(out, load_stride2(x), n);
-      return;
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i) out[i] = x[i * stride];
 }
 // What of n places start, start + stride, ... lies in a row: places [first, end).
 struct RowPart {
@@ -76,6 +96,42 @@ INFERNODE_SIMD void copy_part(const float* row, const RowPart& part, std::size_t
                  out + part.first, input_end);
   }
   if (n > part.end) fill_zero(out + part.end, n - part.end);
+}
+// The same of so many rows, of the input `step` floats apart and of out `pitch`.
+struct PartRows {
+  const float* row;
+  RowPart part;
+  std::size_t step, rows, n;
+  float* out;
+  std::size_t pitch;
+  const float* input_end;
+};
+template <std::size_t kStride>
+[[gnu::noinline]] void copy_part_rows_apart(const PartRows& p) noexcept {
+  const std::ptrdiff_t start = p.part.start + static_cast<std::ptrdiff_t>(p.part.first * kStride);
+  for (std::size_t r = 0; r < p.rows; ++r) {
+    const float* const row = p.row + r * p.step;
+    float* const out = p.out + r * p.pitch;
+    if (p.part.first > 0) fill_zero(out, p.part.first);
+    if (p.part.end > p.part.first)
+      copy_apart<kStride>(row + start, p.part.end - p.part.first, out + p.part.first, p.input_end);
+    if (p.n > p.part.end) fill_zero(out + p.part.end, p.n - p.part.end);
+  }
+}
+[[maybe_unused]] void copy_part_rows(const PartRows& p, std::size_t stride) noexcept {
+  switch (stride) {
+    case 1:
+      return copy_part_rows_apart<1>(p);
+    case 2:
+      return copy_part_rows_apart<2>(p);
+    case 3:
+      return copy_part_rows_apart<3>(p);
+    case 4:
+      return copy_part_rows_apart<4>(p);
+    default:
+      for (std::size_t r = 0; r < p.rows; ++r)
+        copy_part(p.row + r * p.step, p.part, stride, p.n, p.out + r * p.pitch, p.input_end);
+  }
 }
 // out[i] = row[start + i * stride], zero where that is outside of [0, width); what lies before `input_end` may
 // be read.

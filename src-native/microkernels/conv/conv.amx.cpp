@@ -253,6 +253,9 @@ bool runs(ConvWay way, const ConvShape& s) noexcept {
 
 void depthwise(const DepthwiseArgs& args) noexcept { conv_table_avx512.depthwise(args); }
 void sum_taps(const TapSumArgs& args, float* scratch) noexcept { conv_table_avx512.sum_taps(args, scratch); }
+void sum_tap_rows(const TapRowArgs& args, std::size_t begin, std::size_t end) noexcept {
+  conv_table_avx512.sum_tap_rows(args, begin, end);
+}
 void interleave(const float* rows, std::size_t ld, std::size_t count, std::size_t n, float* out) noexcept {
   conv_table_avx512.interleave(rows, ld, count, n, out);
 }
@@ -260,8 +263,9 @@ void interleave(const float* rows, std::size_t ld, std::size_t count, std::size_
 // All of them pack weights alike.
 template <int kPieces>
 constexpr ConvTable kTable{
-    "amx", 2 * kTileRows, kPanelColumns, kScratchFloats, {"conv.amx", packed_form, packed_bytes, pack},
-    runs,  conv<kPieces>, depthwise,     sum_taps,       interleave};
+    "amx",     2 * kTileRows, kPanelColumns, kScratchFloats, {"conv.amx", packed_form, packed_bytes, pack},
+    runs,      conv<kPieces>, depthwise,     sum_taps,       sum_tap_rows,
+    interleave};
 
 }  // namespace
 

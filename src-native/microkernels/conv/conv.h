@@ -80,6 +80,15 @@ struct TapSumArgs {
   ActivationArgs activation;
   float* output = nullptr;  // [in_d][in_h][in_w]
 };
+// The same of all channels of a place together, places [begin, end) of the image.
+struct TapRowArgs {
+  ConvShape shape;  // as above
+  std::size_t channels = 1;
+  const float* products = nullptr;  // [out_d][out_h][out_w][kernel points][channels]
+  const float* bias = nullptr;      // [channels], or null
+  ActivationArgs activation;
+  float* rows = nullptr;  // [in_d][in_h][in_w][channels]
+};
 // Of the scratch that sums of taps take.
 constexpr std::size_t tap_sum_floats(const ConvShape& shape) noexcept { return shape.in_w + shape.stride_w; }
 
@@ -95,6 +104,7 @@ struct ConvTable {
   // Consecutive channels of a depthwise convolution, all of their output planes.
   void (*depthwise)(const DepthwiseArgs& args) noexcept;
   void (*sum_taps)(const TapSumArgs& args, float* scratch) noexcept;
+  void (*sum_tap_rows)(const TapRowArgs& args, std::size_t begin, std::size_t end) noexcept;
   // out[i * count + r] = rows[r * ld + i], n elements in all.
   void (*interleave)(const float* rows, std::size_t ld, std::size_t count, std::size_t n, float* out) noexcept;
 };

@@ -8,6 +8,7 @@
 #include "microkernels/conv/detail/depthwise.simd.h"
 #include "microkernels/conv/detail/direct.simd.h"
 #include "microkernels/conv/detail/few_positions.simd.h"
+#include "microkernels/conv/detail/tap_rows.simd.h"
 #include "microkernels/conv/detail/tap_sums.simd.h"
 
 namespace infernode::microkernels {
@@ -103,6 +104,7 @@ INFERNODE_TABLE(ConvTable, conv) = {INFERNODE_TARGET_NAME(INFERNODE_TARGET),
                                     conv,
                                     depthwise,
                                     sum_taps,
+                                    sum_tap_rows,
                                     interleave};
 
 }  // namespace infernode::microkernels

@@ -131,6 +131,10 @@ INFERNODE_SIMD VecF reduce_columns(const PoolShape& s, const float* line, std::s
     return reduce_taps<Op, kTaps>(line, s.dilation_w, s.kernel_w, [](const float* p) { return load(p); });
   if (s.stride_w == 2)
     return reduce_taps<Op, kTaps>(line, s.dilation_w, s.kernel_w, [](const float* p) { return load_stride2(p); });
+  if (s.stride_w == 3)
+    return reduce_taps<Op, kTaps>(line, s.dilation_w, s.kernel_w, [](const float* p) { return load_stride3(p); });
+  if (s.stride_w == 4)
+    return reduce_taps<Op, kTaps>(line, s.dilation_w, s.kernel_w, [](const float* p) { return load_stride4(p); });
   float lanes[kLanes];
   store(lanes, set(Op::kNeutral));
   for (std::size_t i = 0; i < n; ++i) {

@@ -130,6 +130,21 @@ Tensor product_weight(const ConvShape& s, std::size_t groups, const float* w) {
   return out;
 }
 
+/// [groups, kernel points * M, C] of the same.
+Tensor row_weight(const ConvShape& s, std::size_t groups, const float* w) {
+  const std::size_t seen = s.out_channels, made = s.in_channels, points = s.kernel_points();
+  Tensor out = Tensor::make(tensor::DType::Float32,
+                            Shape{static_cast<std::int64_t>(groups), static_cast<std::int64_t>(points * made),
+                                  static_cast<std::int64_t>(seen)},
+                            tensor::host_allocator());
+  float* to = out.mutable_data<float>();
+  for (std::size_t group = 0; group < groups; ++group)
+    for (std::size_t point = 0; point < points; ++point)
+      for (std::size_t m = 0; m < made; ++m)
+        for (std::size_t c = 0; c < seen; ++c) *to++ = w[((group * seen + c) * made + m) * points + point];
+  return out;
+}
+
 ConvShape product_shape(const ConvShape& s) {
   ConvShape to;
   to.in_channels = s.out_channels;
@@ -200,7 +215,11 @@ TransposedConv::TransposedConv(kernel::KernelInfo& info, ConvSite site, const Co
   const Axes axes = axes_of(usual);
   std::string form = cat("transposed.g", groups_);
   for (const Axis& axis : axes) form += cat(".", axis.kernel, ".", axis.stride, ".", axis.dilation);
-  if (is_apart(axes) || product_time(site, usual) <= phases_time(site, usual)) {
+  const double by_phases = is_apart(axes) ? std::numeric_limits<double>::max() : phases_time(site, usual);
+  const double by_products = product_time(site, usual);
+  if (TapRows::nanoseconds(site, usual) < std::min(by_phases, by_products)) {
+    rows_ = std::make_unique<TapRows>(info, site, form + ".rows", row_weight(usual, groups_, w));
+  } else if (by_products <= by_phases) {
     site.shape = product_shape(usual);
     products_ = std::make_unique<DerivedConv>(info, site, form, product_weight(usual, groups_, w));
   } else {
@@ -219,6 +238,7 @@ void TransposedConv::run(kernel::KernelContext& ctx, const ConvShape& s, std::in
                          const float* bias, float* y) const {
   const std::size_t seen = groups_ * s.out_channels * s.positions(),
                     made = groups_ * s.in_channels * s.in_d * s.in_h * s.in_w;
+  if (rows_ != nullptr) return rows_->run(ctx, s, static_cast<std::size_t>(images), x, bias, {}, y);
   if (phases_.size() == 1) {
     const Axes axes = axes_of(s);
     const ConvShape whole = shape_of(s, phase_of(axes[0], 0), phase_of(axes[1], 0), phase_of(axes[2], 0));

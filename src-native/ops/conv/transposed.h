@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/conv/methods/derived.h"
+#include "ops/conv/methods/tap_rows.h"
 
 namespace infernode::ops {
 
@@ -14,9 +15,10 @@ void sum_products(kernel::KernelContext& ctx, const microkernels::ConvTable& tab
                   const microkernels::ConvShape& shape, std::size_t channels, const float* products, const float* bias,
                   float* y);
 
-/// A transposed convolution of a constant weight [groups * C, M, ...], in the quicker of two ways:
+/// A transposed convolution of a constant weight [groups * C, M, ...], in the quickest of three ways:
 /// - by phases: output positions that lie a stride apart are a convolution of stride 1 by every so many taps;
-/// - by products: a convolution of one point makes a channel for each tap, and these are summed up.
+/// - by products: a convolution of one point makes a channel for each tap, and these are summed up;
+/// - by rows: the same with the channels of a place beside each other.
 class TransposedConv {
  public:
   /// `usual` is the forward convolution from y to x of one group at usual sizes; `site` says the rest of it.
@@ -32,7 +34,8 @@ class TransposedConv {
 
   const microkernels::ConvTable& table_;
   std::size_t groups_;
-  std::unique_ptr<DerivedConv> products_;             ///< null: by phases
+  std::unique_ptr<TapRows> rows_;                     ///< null: in another way
+  std::unique_ptr<DerivedConv> products_;             ///< null: by phases or rows
   std::vector<std::unique_ptr<DerivedConv>> phases_;  ///< null: of no taps
 };
 

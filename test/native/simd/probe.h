@@ -76,6 +76,8 @@ struct Probe {
   void (*copy_partial)(const float* x, float* out, std::size_t n);
   void (*copy_partial_int)(const std::int32_t* x, std::int32_t* out, std::size_t n);
   void (*load_stride2)(const float* x, float* out);
+  void (*load_stride3)(const float* x, float* out);
+  void (*load_stride4)(const float* x, float* out);
   void (*load_narrow)(const std::uint8_t* bytes, const std::uint16_t* words, std::int32_t* u8, std::int32_t* s8,
                       std::int32_t* u16, std::int32_t* pairs);
   void (*store_narrow)(const std::int32_t* x, std::uint8_t* u8, std::int8_t* s8, std::uint16_t* u16);

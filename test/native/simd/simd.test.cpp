@@ -243,12 +243,14 @@ TEST_CASE("partial loads and stores touch exactly n elements") {
   });
 }
 
-TEST_CASE("loads of every second element and transposes of 4 x 4") {
+TEST_CASE("loads of every second, third or fourth element and transposes of 4 x 4") {
   for_each_probe([](const Probe& probe) {
-    std::vector<float> x(2 * probe.lanes - 1), out(probe.lanes);
-    for (std::size_t j = 0; j < x.size(); ++j) x[j] = static_cast<float>(j);
-    probe.load_stride2(x.data(), out.data());
-    for (std::size_t j = 0; j < probe.lanes; ++j) CHECK(out[j] == static_cast<float>(2 * j));
+    for (std::size_t stride = 2; stride <= 4; ++stride) {
+      std::vector<float> x(stride * (probe.lanes - 1) + 1), out(probe.lanes);
+      for (std::size_t j = 0; j < x.size(); ++j) x[j] = static_cast<float>(j);
+      (stride == 2 ? probe.load_stride2 : stride == 3 ? probe.load_stride3 : probe.load_stride4)(x.data(), out.data());
+      for (std::size_t j = 0; j < probe.lanes; ++j) CHECK(out[j] == static_cast<float>(stride * j));
+    }
     float square[4][5], turned[4][6] = {};
     for (int r = 0; r < 4; ++r) {
       for (int c = 0; c < 5; ++c) square[r][c] = static_cast<float>(10 * r + c);

@@ -261,10 +261,15 @@ void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h
   const VecF low = set(bounds.low), high = set(bounds.high);
   for (std::size_t plane = 0; plane < args.planes; ++plane) {
     for (const PhaseCopy* copy = copies; copy != copies + phases; ++copy) {
-      const float* from = args.input + plane * in_size + copy->from;
-      float* to = data + copy->to;
-      for (std::size_t r = 0; r < copy->rows; ++r, from += copy->from_step, to += layout.pitch)
-        copy_strided(from, s.stride_w, copy->length, to, args.input + args.planes * in_size);
+      copy_part_rows({args.input + plane * in_size + copy->from,
+                      {0, 0, copy->length},
+                      copy->from_step,
+                      copy->rows,
+                      copy->length,
+                      data + copy->to,
+                      layout.pitch,
+                      args.input + args.planes * in_size},
+                     s.stride_w);
     }
     const float* weight = args.weight + plane * count;
     const VecF bias = set(args.biases ? args.biases[plane] : args.bias);
@@ -272,7 +277,14 @@ void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h
     float* out = args.output + offset;
     const float* residual = args.residual ? args.residual + offset : nullptr;
     if (rows) {
-      rows({data, layout.pitch, layout.phase_floats, weight, bias, low, high, residual, out, s.out_h, s.out_w});
+      // Output rows that lie a dilation apart see the same rows.
+      const std::size_t parts = s.dilation_h;
+      for (std::size_t part = 0; part < smaller(parts, s.out_h); ++part) {
+        const std::size_t first = part * s.out_w;
+        rows({data + part * layout.pitch, parts * layout.pitch, layout.phases_w.count * layout.phase_floats, taps,
+              s.kernel_w, weight, bias, low, high, residual ? residual + first : nullptr, out + first,
+              divide_up(s.out_h - part, parts), s.out_w, parts * s.out_w});
+      }
     } else {
       flat_outputs(layout, data, taps, weight, count, bias, flat);
       for (std::size_t h = 0; h < s.out_h; ++h) {

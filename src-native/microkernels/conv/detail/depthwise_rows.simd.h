@@ -3,9 +3,9 @@
 #include "microkernels/common/simd_file.h"
 #include "microkernels/conv/conv.h"
 
-// Depthwise convolutions of square windows of 3 to 9 and strides of 1 and 2: some rows of outputs are summed at once,
-// as the rows of input that they share are then read once. Unaligned reads, not products, are what such a loop waits
-// for.
+// Depthwise convolutions of windows of 2 to 9 rows that move by 1 or 2 of them: some rows of outputs are summed at
+// once, as the rows of input that they share are then read once. Unaligned reads, not products, are what such a loop
+// waits for.
 namespace infernode::microkernels {
 namespace {
 
@@ -20,55 +20,58 @@ INFERNODE_SIMD void finish_outputs(VecF sum, std::size_t n, VecF low, VecF high,
   }
 }
 
+// With the weights of a column of the kernel and a row of input they fit the registers of every target.
+constexpr std::size_t kRowsAtOnce = 7, kFewRowsAtOnce = 4;
+
+// Rows of outputs, `out_step` floats apart. Row i of the kernel sees row i / stride of phase i % stride of the input's
+// rows, counted from the output's own.
 struct DepthwisePlane {
-  const float* data;  // zero-padded rows, `pitch` apart, with kLanes floats to spare behind the last
-  std::size_t pitch;
-  std::size_t phase;  // floats between planes of a phase of the width; the height's are strides of them apart
+  const float* data;         // zero-padded rows of a phase, `pitch` apart, with kLanes floats to spare behind the last
+  std::size_t pitch, phase;  // floats from a phase of the rows to the next
+  const std::size_t* columns;  // floats from the first place to what each column of the kernel sees
+  std::size_t column_count;
   const float* weight;
   VecF bias, low, high;
   const float* residual;
   float* out;
-  std::size_t out_h, out_w;
+  std::size_t out_h, out_w, out_step;
 };
 
-constexpr std::size_t kRowsAtOnce = 7, kFewRowsAtOnce = 4;
-
-// Adds the taps (i, j) with i % kStride = kPhase.
+// Adds what rows i of the kernel with i % kStride = kPhase see in one column.
 template <std::size_t kKernel, std::size_t kStride, std::size_t kRows, std::size_t kPhase>
-INFERNODE_SIMD void add_rows_of_phase(const DepthwisePlane& p, std::size_t h, std::size_t at,
-                                      const VecF (&weight)[kKernel * kKernel], VecF (&sum)[kRows]) noexcept {
+INFERNODE_SIMD void add_rows_of_phase(const float* column, std::size_t pitch, const VecF (&weight)[kKernel],
+                                      VecF (&sum)[kRows]) noexcept {
   INFERNODE_UNROLL
   for (std::size_t y = 0; y < kRows + (kKernel - 1 - kPhase) / kStride; ++y) {
-    const float* row = p.data + kPhase * kStride * p.phase + (h + y) * p.pitch + at;
+    const VecF x = in_register(load(column + y * pitch));
     INFERNODE_UNROLL
-    for (std::size_t j = 0; j < kKernel; ++j) {
-      const VecF x = load(row + j % kStride * p.phase + j / kStride);
-      INFERNODE_UNROLL
-      for (std::size_t r = 0; r < kRows; ++r) {
-        if (y >= r && kPhase + kStride * (y - r) < kKernel)
-          sum[r] = fma(x, weight[(kPhase + kStride * (y - r)) * kKernel + j], sum[r]);
-      }
+    for (std::size_t r = 0; r < kRows; ++r) {
+      if (y >= r && kPhase + kStride * (y - r) < kKernel) sum[r] = fma(x, weight[kPhase + kStride * (y - r)], sum[r]);
     }
   }
 }
 
-// Output rows [h, h + kRows). Tap (i, j) reads phase (i % kStride, j % kStride) of the input.
+// Output rows [h, h + kRows), by a column of the kernel after the other, so that its weights stay in registers.
 template <std::size_t kKernel, std::size_t kStride, std::size_t kRows>
 void depthwise_rows(const DepthwisePlane& p, std::size_t h) noexcept {
-  VecF weight[kKernel * kKernel];
-  INFERNODE_UNROLL
-  for (std::size_t i = 0; i < kKernel * kKernel; ++i) weight[i] = set(p.weight[i]);
+  static_assert(kStride <= 2);
   for (std::size_t at = 0; at < p.out_w; at += kLanes) {
     VecF sum[kRows];
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) sum[r] = p.bias;
-    add_rows_of_phase<kKernel, kStride, kRows, 0>(p, h, at, weight, sum);
-    if constexpr (kStride == 2) add_rows_of_phase<kKernel, kStride, kRows, 1>(p, h, at, weight, sum);
-    static_assert(kStride <= 2);
+    const float* const from = p.data + h * p.pitch + at;
+    for (std::size_t j = 0; j < p.column_count; ++j) {
+      VecF weight[kKernel];
+      INFERNODE_UNROLL
+      for (std::size_t i = 0; i < kKernel; ++i) weight[i] = set(p.weight[i * p.column_count + j]);
+      add_rows_of_phase<kKernel, kStride, kRows, 0>(from + p.columns[j], p.pitch, weight, sum);
+      if constexpr (kStride == 2)
+        add_rows_of_phase<kKernel, kStride, kRows, 1>(from + p.columns[j] + p.phase, p.pitch, weight, sum);
+    }
     const std::size_t n = smaller(kLanes, p.out_w - at);
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
-      const std::size_t to = (h + r) * p.out_w + at;
+      const std::size_t to = (h + r) * p.out_step + at;
       finish_outputs(sum[r], n, p.low, p.high, p.residual ? p.residual + to : nullptr, p.out + to);
     }
   }
@@ -84,7 +87,7 @@ void depthwise_some_rows(const DepthwisePlane& p, std::size_t h, std::size_t row
 
 template <std::size_t kKernel, std::size_t kStride>
 void depthwise_all_rows(const DepthwisePlane& p) noexcept {
-  constexpr std::size_t kMost = kKernel <= 5 && kStride == 1 ? kRowsAtOnce : kFewRowsAtOnce;
+  constexpr std::size_t kMost = kKernel <= 7 ? kRowsAtOnce : kFewRowsAtOnce;
   const std::size_t groups = divide_up(p.out_h, kMost);
   for (std::size_t g = 0; g < groups; ++g) {
     const std::size_t from = g * p.out_h / groups, to = (g + 1) * p.out_h / groups;
@@ -95,18 +98,27 @@ void depthwise_all_rows(const DepthwisePlane& p) noexcept {
 using DepthwiseRows = void (*)(const DepthwisePlane&) noexcept;
 template <std::size_t kStride>
 DepthwiseRows depthwise_rows_of(std::size_t kernel) noexcept {
-  return kernel == 3   ? depthwise_all_rows<3, kStride>
-         : kernel == 5 ? depthwise_all_rows<5, kStride>
-         : kernel == 7 ? depthwise_all_rows<7, kStride>
-         : kernel == 9 ? depthwise_all_rows<9, kStride>
-                       : nullptr;
+  switch (kernel) {
+    case 2:
+      return depthwise_all_rows<2, kStride>;
+    case 3:
+      return depthwise_all_rows<3, kStride>;
+    case 4:
+      return depthwise_all_rows<4, kStride>;
+    case 5:
+      return depthwise_all_rows<5, kStride>;
+    case 7:
+      return depthwise_all_rows<7, kStride>;
+    case 9:
+      return depthwise_all_rows<9, kStride>;
+    default:
+      return nullptr;
+  }
 }
 // Null where the shape is of another kind.
 DepthwiseRows depthwise_rows_of(const ConvShape& s) noexcept {
-  if (s.stride_h != s.stride_w || s.dilation_h != 1 || s.dilation_w != 1 || s.kernel_h != s.kernel_w) return nullptr;
-  return s.stride_h == 1   ? depthwise_rows_of<1>(s.kernel_h)
-         : s.stride_h == 2 ? depthwise_rows_of<2>(s.kernel_h)
-                           : nullptr;
+  if (s.stride_h == 1) return depthwise_rows_of<1>(s.kernel_h);
+  return s.stride_h == 2 && s.kernel_h > 2 && s.dilation_h == 1 ? depthwise_rows_of<2>(s.kernel_h) : nullptr;
 }
 
 }  // namespace

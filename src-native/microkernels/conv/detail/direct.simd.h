@@ -75,23 +75,25 @@ void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayou
   const std::size_t pitch = layout.pitch, in_rows = h1 - h0 + layout.reach, plane = in_rows * pitch;
   const std::size_t phases = layout.phases_h * layout.phases_w, depth = s.depth(), positions = s.positions();
   const float* const end = args.input + s.in_channels * s.in_h * s.in_w;
-  const auto height = static_cast<std::ptrdiff_t>(s.in_h);
   for (std::size_t phase = 0; phase < phases; ++phase) {
     const std::size_t phase_h = phase / layout.phases_w * s.dilation_h % s.stride_h,
                       phase_w = phase % layout.phases_w * s.dilation_w % s.stride_w;
-    const RowPart part =
+    const RowPart columns =
         part_in_row(static_cast<std::ptrdiff_t>(s.in_w), static_cast<std::ptrdiff_t>(phase_w) - s.pad_left,
                     static_cast<std::ptrdiff_t>(s.stride_w), pitch);
+    const RowPart lines = part_in_row(static_cast<std::ptrdiff_t>(s.in_h),
+                                      static_cast<std::ptrdiff_t>(h0 * s.stride_h + phase_h) - s.pad_top,
+                                      static_cast<std::ptrdiff_t>(s.stride_h), in_rows);
+    const auto first_row =
+        static_cast<std::size_t>(lines.start + static_cast<std::ptrdiff_t>(lines.first * s.stride_h));
     for (std::size_t c = 0; c < s.in_channels; ++c) {
-      float* to = rows + (c * phases + phase) * plane;
-      auto h = static_cast<std::ptrdiff_t>(h0 * s.stride_h + phase_h) - s.pad_top;
-      for (std::size_t r = 0; r < in_rows; ++r, to += pitch, h += static_cast<std::ptrdiff_t>(s.stride_h)) {
-        if (h < 0 || h >= height) {
-          fill_zero(to, pitch);
-        } else {
-          copy_part(args.input + (c * s.in_h + static_cast<std::size_t>(h)) * s.in_w, part, s.stride_w, pitch, to, end);
-        }
-      }
+      float* const to = rows + (c * phases + phase) * plane;
+      fill_zero(to, lines.first * pitch);
+      if (lines.end > lines.first)
+        copy_part_rows({args.input + (c * s.in_h + first_row) * s.in_w, columns, s.stride_h * s.in_w,
+                        lines.end - lines.first, pitch, to + lines.first * pitch, pitch, end},
+                       s.stride_w);
+      fill_zero(to + lines.end * pitch, (in_rows - lines.end) * pitch);
     }
   }
   fill_zero(rows + s.in_channels * phases * plane, kDirectSlack);

@@ -73,8 +73,10 @@ namespace {
 bool is_strided(const ConvShape& s) { return s.stride_h != 1 || s.stride_w != 1; }
 /// The loops of depthwise_rows.simd.h.
 bool has_row_loops(const ConvShape& s) {
-  return s.stride_h == s.stride_w && s.stride_h <= 2 && s.kernel_d == 1 && s.in_d == 1 && s.dilation_h == 1 &&
-         s.dilation_w == 1 && s.kernel_h == s.kernel_w && s.kernel_h % 2 == 1 && s.kernel_h >= 3 && s.kernel_h <= 9;
+  constexpr std::size_t kMostRows = 9;
+  const bool moves = s.stride_h == 1 || (s.stride_h == 2 && s.dilation_h == 1);
+  return moves && s.kernel_d == 1 && s.in_d == 1 && s.kernel_h > s.stride_h && s.kernel_h <= kMostRows &&
+         s.kernel_h != 6 && s.kernel_h != 8;
 }
 /// Those of AVX-512 are those of the matrix unit's table.
 bool is_depthwise(const ConvSite& site) { return site.depthwise() && site.rung != CpuRung::Amx; }
@@ -102,7 +104,7 @@ template <Loops kLoops, bool kStrided>
 bool can_run(const ConvSite& site) {
   constexpr std::size_t kWide = 7;
   const ConvShape& s = site.shape;
-  const Loops loops = !has_row_loops(s) ? Loops::Any : s.kernel_w < kWide ? Loops::Rows : Loops::WideRows;
+  const Loops loops = !has_row_loops(s) ? Loops::Any : s.kernel_h < kWide ? Loops::Rows : Loops::WideRows;
   return is_depthwise(site) && loops == kLoops && is_strided(s) == kStrided;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "base/checked.h"
@@ -48,16 +49,21 @@ class ConvRows final : public ConvRunner {
                       points = site.shape.kernel_points();
     const std::size_t k = by_point_ ? channels : channels * points, count = by_point_ ? points : 1;
     const auto pack = [&](const tensor::Tensor& weight, std::size_t first, std::byte* to) {
-      std::vector<float> rows(n * k);
+      const float* const kernel = weight.data<float>() + first;
+      const auto put = [&](const float* rows) {
+        table_.weights.pack(n, k, rows, microkernels::FloatType::kF32, k, true, to, 0, n);
+      };
+      if (points == 1) return put(kernel);
+      const auto rows = std::make_unique_for_overwrite<float[]>(n * k);
       const std::size_t taken = by_point_ ? 1 : points;
       for (std::size_t m = 0; m < n; ++m) {
         for (std::size_t point = 0; point < taken; ++point) {
-          const float* from = weight.data<float>() + m * channels * points + first + point;
-          float* row = rows.data() + m * k + point * channels;
+          const float* from = kernel + m * channels * points + point;
+          float* row = rows.get() + m * k + point * channels;
           for (std::size_t c = 0; c < channels; ++c) row[c] = from[c * points];
         }
       }
-      table_.weights.pack(n, k, rows.data(), microkernels::FloatType::kF32, k, true, to, 0, n);
+      put(rows.get());
     };
     packed_ = PackedWeight(info, 1, by_point_ ? "conv.rows.points" : "conv.rows", table_.weights.packed(n, k, nullptr),
                            count, pack);

@@ -4,6 +4,7 @@
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/derived.h"
 #include "ops/conv/methods/method.h"
+#include "ops/conv/methods/tap_rows.h"
 
 // Convolutions of stride 1 of few output channels: a convolution of one point makes a channel for each tap, from the
 // input as it lies, and these are shifted and summed up.
@@ -22,21 +23,6 @@ ConvShape product_shape(const ConvShape& s) {
   to.in_channels = s.in_channels;
   to.out_channels = s.out_channels * s.kernel_points();
   to.in_d = to.out_d = s.in_d, to.in_h = to.out_h = s.in_h, to.in_w = to.out_w = s.in_w;
-  return to;
-}
-
-/// The convolution from outputs to inputs, whose taps are in the other order.
-ConvShape backwards(const ConvShape& s) {
-  ConvShape to = s;
-  const auto pad = [](std::size_t kernel, std::size_t dilation, std::ptrdiff_t before) {
-    return static_cast<std::ptrdiff_t>((kernel - 1) * dilation) - before;
-  };
-  to.in_channels = to.out_channels = 1;
-  to.in_d = s.out_d, to.in_h = s.out_h, to.in_w = s.out_w;
-  to.out_d = s.in_d, to.out_h = s.in_h, to.out_w = s.in_w;
-  to.pad_front = pad(s.kernel_d, s.dilation_d, s.pad_front);
-  to.pad_top = pad(s.kernel_h, s.dilation_h, s.pad_top);
-  to.pad_left = pad(s.kernel_w, s.dilation_w, s.pad_left);
   return to;
 }
 
@@ -70,7 +56,8 @@ class ConvTaps final : public ConvRunner {
   void run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
            const microkernels::ActivationArgs& activation) const override {
     const ConvShape& s = p.shape;
-    const ConvShape back = backwards(s);
+    ConvShape back = backwards(s);
+    back.in_channels = back.out_channels = 1;
     const auto channels = static_cast<std::size_t>(p.out_channels);
     const std::size_t places = back.positions(), points = s.kernel_points(), positions = s.positions(),
                       threads = std::max<std::size_t>(1, ctx.run().max_threads),

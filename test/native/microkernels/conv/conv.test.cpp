@@ -142,12 +142,22 @@ TEST_CASE("depthwise agrees with the definition for many shapes") {
     all.push_back(make_shape(1, 1, {1, 5, 3000}, {1, 5, 7}, {1, 3, 4}, {1, 1, 2}, 2, 2));
     all.push_back(make_shape(1, 1, {1, 100, 40}, {1, 70, 3}, {1, 1, 1}, {1, 1, 1}, 3, 3));  // too tall for the buffer
     all.push_back(make_shape(1, 1, {1, 40, 40}, {1, 31, 31}, {1, 1, 1}, {1, 1, 1}, 15, 15));
-    for (const std::size_t kernel : {3, 5}) {  // rows in groups of every size, whole and partial vectors, bands
+    for (const std::size_t kernel :
+         {2, 3, 5, 7, 9}) {  // rows in groups of every size, whole and partial vectors, bands
       for (const std::size_t h : {5, 6, 7, 8, 12, 13, 14, 22, 90}) {
         for (const std::size_t w : {7, 16, 17, 112})
           all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, kernel / 2, kernel / 2));
       }
       all.push_back(make_shape(1, 1, {1, 5, 5}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, 0, 3));
+    }
+    for (const std::size_t kernel : {2, 3, 4, 5, 6, 7, 9}) {  // rows that move by two, or lie apart
+      for (const std::size_t h : {9, 12, 23, 40}) {
+        for (const std::size_t w : {8, 17, 50}) {
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 3}, {1, 2, 1}, {1, 1, 2}, kernel / 2, 1));
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 2, 2}, {1, 1, 1}, kernel / 2, 2));
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 4}, {1, 1, 3}, {1, 3, 1}, 2 * kernel, 1));
+        }
+      }
     }
     std::size_t index = 0;
     for (const ConvShape& s : all) {
@@ -250,6 +260,47 @@ TEST_CASE("sums of taps hold every product where conv read it") {
           for (std::size_t p = 0; p < positions; ++p)
             sum += static_cast<double>(products[k * positions + p] * input_at(s, probe.data(), 0, k, p));
         CHECK(std::abs(std::max(0.0, sum) - static_cast<double>(image[i])) < 1e-5);
+      }
+    }
+  });
+}
+
+TEST_CASE("sums of taps of all channels of a place are those of each channel") {
+  for_each_target([](CpuRung rung) {
+    std::vector<ConvShape> all = shapes(1, 1);
+    all.push_back(make_shape(1, 1, {1, 20, 22}, {1, 3, 4}, {1, 3, 4}, {1, 1, 1}, 0, 0));
+    all.push_back(make_shape(1, 1, {1, 9, 11}, {1, 5, 6}, {1, 2, 3}, {1, 1, 1}, 2, 1));
+    all.push_back(make_shape(1, 1, {1, 13, 3}, {1, 2, 2}, {1, 4, 1}, {1, 1, 1}, 0, 0));
+    std::size_t channels = 1;
+    for (const ConvShape& s : all) {
+      channels = channels % 40 + 7;
+      const std::size_t points = s.kernel_points(), positions = s.positions(), places = s.in_d * s.in_h * s.in_w;
+      Guarded<float> products(positions * points * channels), rows(places * channels), bias(channels);
+      Guarded<float> plane(positions * points), image(places), scratch(tap_sum_floats(s));
+      Random random(4);
+      random.fill(products);
+      random.fill(bias);
+      TapRowArgs args{.shape = s,
+                      .channels = channels,
+                      .products = products.data(),
+                      .bias = bias.data(),
+                      .activation = {.kind = Activation::kRelu},
+                      .rows = rows.data()};
+      kernel_set(rung).conv.sum_tap_rows(args, 0, places / 3);
+      kernel_set(rung).conv.sum_tap_rows(args, places / 3, places);
+      for (std::size_t c = 0; c < channels; ++c) {
+        for (std::size_t i = 0; i < plane.size(); ++i)
+          plane[i] = products[(i % positions * points + i / positions) * channels + c];
+        kernel_set(rung).conv.sum_taps({.shape = s,
+                                        .products = plane.data(),
+                                        .bias = bias[c],
+                                        .activation = {.kind = Activation::kRelu},
+                                        .output = image.data()},
+                                       scratch.data());
+        double most = 0;
+        for (std::size_t i = 0; i < places; ++i)
+          most = std::max(most, static_cast<double>(std::abs(image[i] - rows[i * channels + c])));
+        CHECK(most < 1e-5);
       }
     }
   });

@@ -20,9 +20,8 @@ class Probe final : public kernel::Kernel {
 };
 
 kernel::Registry with_probe() {
-  kernel::Registry out;
+  kernel::Registry out = registry();
   kernel::OpRegistrar registrar(out);
-  ops::register_all(registrar);
   registrar.op("Probe", "test").version(1, "X:T -> Y:T; T = all").infer(kernel::infer_same_as_first).kernel<Probe>();
   return out;
 }

@@ -15,9 +15,8 @@ class Fails final : public kernel::Kernel {
 };
 
 kernel::Registry with_fails() {
-  kernel::Registry out;
+  kernel::Registry out = registry();
   kernel::OpRegistrar registrar(out);
-  ops::register_all(registrar);
   const std::string_view signature = "X:T -> Y:T; T = all";
   registrar.op("Fails", "test").version(1, signature).infer(kernel::infer_same_as_first).kernel<Fails>();
   registrar.op("Lacks", "test").version(1, signature).infer(kernel::infer_same_as_first);

@@ -40,9 +40,8 @@ class Choice final : public kernel::Kernel {
 };
 
 kernel::Registry with_choice() {
-  kernel::Registry out;
+  kernel::Registry out = registry();
   kernel::OpRegistrar registrar(out);
-  ops::register_all(registrar);
   registrar.op("Choice", "test")
       .version(1, "X:T -> Y:T; T = float")
       .infer(kernel::infer_same_as_first)
