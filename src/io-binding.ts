@@ -8,6 +8,11 @@ import type { NativeSessionHandler } from './session-handler.js';
 import { describe } from './tensor/tensor-data.js';
 import type { InferenceValue } from './tensor/tensor-types.js';
 
+interface BoundArguments {
+  readonly feeds: Record<string, InferenceValue>;
+  readonly fetches: Record<string, OutputTarget> | undefined;
+}
+
 /**
  * Inputs and outputs fixed for many runs of a session. Tensors in the engine's memory (`session.allocate()`, outputs
  * bound to a device) are used where they are; a tensor in JavaScript's memory is read, or written, at each run.
@@ -16,6 +21,8 @@ export class IoBinding {
   readonly #handler: NativeSessionHandler;
   readonly #inputs = new Map<string, InferenceValue>();
   readonly #targets = new Map<string, OutputTarget>();
+  /** What runs take of both; absent until the next run where something was bound since. */
+  #arguments: BoundArguments | undefined;
   #outputs: Common.ReturnType = {};
 
   /** @internal */
@@ -36,6 +43,7 @@ export class IoBinding {
   bindInput(name: string, value: InferenceValue): this {
     checkName(name, [...this.#handler.inputNames, ...this.#handler.overridableInputNames], 'input');
     this.#inputs.set(name, value);
+    this.#arguments = undefined;
     return this;
   }
 
@@ -50,17 +58,20 @@ export class IoBinding {
       throw typeError(`An output is bound to a Tensor or a device name, got ${describe(target)}.`, { output: name });
     }
     this.#targets.set(name, typeof target === 'string' ? new DevicePlacement(target) : target);
+    this.#arguments = undefined;
     return this;
   }
 
   /** Forgets bound inputs. */
   clearInputs(): void {
     this.#inputs.clear();
+    this.#arguments = undefined;
   }
 
   /** Forgets bound outputs and the results of the last run. */
   clearOutputs(): void {
     this.#targets.clear();
+    this.#arguments = undefined;
     this.#outputs = {};
   }
 
@@ -80,18 +91,24 @@ export class IoBinding {
    * what `InferenceSession.run` rejects with.
    */
   async run(options?: RunOptions): Promise<Common.ReturnType> {
-    this.#outputs = await this.#handler.run(Object.fromEntries(this.#inputs), this.#fetches(), options);
+    const { feeds, fetches } = this.#bound();
+    this.#outputs = await this.#handler.run(feeds, fetches, options);
     return this.#outputs;
   }
 
   /** `run` on the calling thread. Throws what `run` rejects with. */
   runSync(options?: RunOptions): Common.ReturnType {
-    this.#outputs = this.#handler.runSync(Object.fromEntries(this.#inputs), this.#fetches(), options);
+    const { feeds, fetches } = this.#bound();
+    this.#outputs = this.#handler.runSync(feeds, fetches, options);
     return this.#outputs;
   }
 
-  #fetches(): Record<string, OutputTarget> | undefined {
-    return this.#targets.size === 0 ? undefined : Object.fromEntries(this.#targets);
+  #bound(): BoundArguments {
+    this.#arguments ??= {
+      feeds: Object.fromEntries(this.#inputs),
+      fetches: this.#targets.size === 0 ? undefined : Object.fromEntries(this.#targets),
+    };
+    return this.#arguments;
   }
 }
 

@@ -54,7 +54,7 @@ Matrix random_matrix(Random& r, Arena& arena, Element type, std::int64_t rows, c
 /// Rows of A are normalized where a kernel can do that.
 void random_norm(Random& r, Device& device, Arena& arena, GemmProblem& g, ReferenceGemm& ref) {
   g.norm = {arena.random(r, g.a.type, g.k, 1, 1), r.chance(70) ? arena.random(r, g.a.type, g.k) : 0, 1e-5f,
-            r.chance(30)};
+            r.chance(30), 2};
   if (!can_normalize_rows(device.target(), g)) return void(g.norm = {});
   ref.norm_scale = g.norm.scale, ref.norm_bias = g.norm.bias;
   ref.norm_epsilon = g.norm.epsilon, ref.norm_no_mean = g.norm.no_mean;
@@ -128,8 +128,8 @@ bool check_gemm(Device& device, Arena& arena, int problems, std::uint32_t seed) 
       }
       poison(device, o);
       device.launch(plan_gemm(device.target(), g, c));
-      // Sums in another order may round a normalized element the other way.
-      const double turned = !g.norm ? 0 : type == Element::f16 ? 1e-4 : 1e-3;
+      // The reference rounds normalized elements, the kernel scaled ones.
+      const double turned = !g.norm ? 0 : type == Element::f16 ? 4e-4 : 3e-3;
       tally.add(compare(device, o), turned + allowed(type, out, static_cast<int>(g.precision)), group_of(g, c),
                 describe(g, c));
     }

@@ -28,7 +28,7 @@ import type { WireWriter } from './wire.js';
 export type RawValue =
   | { kind: 'none' }
   | { kind: 'tensor'; type: ElementType; dims: number[]; storage: TensorStorage }
-  | { kind: 'handle'; type: ElementType; dims: readonly number[]; handle: NativeTensor }
+  | { kind: 'handle'; handle: NativeTensor }
   | { kind: 'sequence'; items: RawValue[] }
   | { kind: 'map'; keys: RawTensor; values: RawTensor };
 type RawTensor = Extract<RawValue, { kind: 'tensor' }>;
@@ -113,17 +113,15 @@ function readTensor(
   info: NativeValueInfo,
   role: Role,
 ): GivenTensor | Extract<RawValue, { kind: 'handle' }> {
+  const handle = typeof value === 'object' && value !== null ? EngineTensor.handleOf(value) : undefined;
+  // The addon knows its type and dims.
+  if (handle !== undefined && (value as EngineTensor).location !== 'none') return { kind: 'handle', handle };
   const what = `${role} '${info.name}'`;
   const fields = { [role]: info.name };
   if (typeof value !== 'object' || value === null) {
     throw typeError(`${what}: Tensor must be an object, got ${describe(value)}.`, fields);
   }
-  const handle = EngineTensor.handleOf(value);
-  if (handle !== undefined) {
-    if ((value as EngineTensor).location === 'none') throw disposed(what, fields);
-    const type = elementTypeOfCode(handle.elementType) as ElementType;
-    return { kind: 'handle', type, dims: handle.dims, handle };
-  }
+  if (handle !== undefined) throw disposed(what, fields);
   const tensor = value as { dims?: unknown; type?: unknown; location?: unknown; data?: unknown };
   const givenDims = tensor.dims;
   if (!Array.isArray(givenDims)) {

@@ -55,6 +55,7 @@ export function decode(
 /** Writes a result into memory that the engine cannot write. */
 function copyInto(target: RawTarget, value: Tensor, name: string): void {
   const { raw, copy } = target;
+  if (raw.kind === 'handle') return; // the engine's own
   if (value.type !== raw.type.name || value.dims.join() !== raw.dims.join()) {
     const expected = `${raw.type.name}[${raw.dims.join(',')}]`;
     const actual = `${value.type}[${value.dims.join(',')}]`;

@@ -110,13 +110,12 @@ void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std
   }
 }
 
-/// Shared memory to ask for. Blocks that have an SM each, and let the next kernel start at once, would pile up on a
-/// few.
+/// Shared memory to ask for. Few blocks that let the next kernel start at once would pile up on some SMs: two of them
+/// share one, and leave the next kernel's room.
 std::size_t shared_to_ask(const Target& target, const AttentionProblem& a, const AttentionChoice& c, const Dim3& grid) {
-  constexpr std::size_t kTwoOfThem = 113 * 1024;
+  constexpr std::size_t kTwoOfThem = 90 * 1024;
   const std::size_t used = shared_of(a, c);
-  const bool spread =
-      target.sm >= 90 && c.kernel != AttentionKernel::few && std::int64_t{grid.x} * grid.y * grid.z <= target.sm_count;
+  const bool spread = target.sm >= 90 && std::int64_t{grid.x} * grid.y * grid.z <= 2 * target.sm_count;
   return spread && kTwoOfThem <= target.shared_per_block ? std::max(used, kTwoOfThem) : used;
 }
 

@@ -1,5 +1,4 @@
 #include "providers/cuda/kernels/device/epilogue.cuh"
-#include "providers/cuda/kernels/device/pieces.cuh"
 #include "providers/cuda/kernels/params/pack.h"
 
 namespace infernode::cuda {
@@ -7,13 +6,15 @@ namespace {
 
 __device__ __forceinline__ void store_packed(const PackParams& p, std::int64_t at, float v) {
   if (p.pieces > 1) {
-    std::uint32_t piece[3];
-    split_pair<3>(make_float2(v, 0.f), piece);
+    // Infinities and NaN are whole in the first piece; numbers beyond the largest of bfloat16 are cut off there.
+    const bool finite = fabsf(v) < INFINITY;
 #pragma unroll
     for (int i = 0; i < 3; i++) {
-      if (i < p.pieces) {
-        reinterpret_cast<std::uint16_t*>(p.out)[at + i * p.out_plane] = static_cast<std::uint16_t>(piece[i]);
-      }
+      if (i >= p.pieces) break;
+      std::uint32_t piece = pack_bf16(v, 0.f);
+      if (finite && !(fabsf(unpack_bf16(piece).x) < INFINITY)) piece -= 1;
+      reinterpret_cast<std::uint16_t*>(p.out)[at + i * p.out_plane] = static_cast<std::uint16_t>(piece);
+      v = finite ? v - unpack_bf16(piece).x : 0.f;
     }
   } else {
     store_element(p.out, p.out_type, at, v);

@@ -50,7 +50,22 @@ bool can_concat(const NodeView& node) {
   }
   return is_movable(node.input_dtype(0));
 }
+/// The only input that has elements, if there is one.
+std::optional<std::size_t> only_part(Builder& b) {
+  std::optional<std::size_t> only;
+  for (std::size_t i = 0; i < b.input_count(); ++i) {
+    if (b.input_shape(i).numel() == 0) continue;
+    if (only) return std::nullopt;
+    only = i;
+  }
+  return only;
+}
+
 void lower_concat(Builder& b) {
+  if (const auto only = only_part(b)) {
+    const DeviceTensor x = b.input_strided(*only);
+    return x.strides.empty() ? b.view(0, x) : b.strided_view(0, x, x.at, x.strides);
+  }
   const DeviceTensor y = b.output(0);
   const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 1), y.shape.rank());
   const std::vector<std::int64_t> to = vector_of(y.shape.strides());

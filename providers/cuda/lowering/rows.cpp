@@ -3,6 +3,7 @@
 #include "providers/cuda/kernels/simple/rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "providers/cuda/kernels/simple/elementwise.h"
@@ -76,7 +77,11 @@ void normalize(Builder& b, bool no_mean, float epsilon) {
   constexpr std::int64_t kFewRows = 8;
   if (p.rows > kFewRows || !p.columns_constant || b.input_dtype(1) != x.dtype) return b.launch(std::move(launch));
   // Products of few rows do it on the way.
-  const RowNorm norm{b.input(1).at, b.input(2).at, epsilon, no_mean};
+  float largest = 0;
+  for (const float scale : tensor::to_float_vector(*b.known(1))) largest = std::max(largest, std::abs(scale));
+  constexpr float kMostScale = 16384;  // its reciprocal is a normal number of 16 bits
+  if (!(largest <= kMostScale)) return b.launch(std::move(launch));
+  const RowNorm norm{b.input(1).at, b.input(2).at, epsilon, no_mean, largest};
   b.defer(0, {.launches = {std::move(launch)}, .reads = {x}, .norm = norm});
 }
 void lower_layer_norm(Builder& b) { normalize(b, false, b.attributes().get_float("epsilon", 1e-5f)); }

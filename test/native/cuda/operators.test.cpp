@@ -66,6 +66,15 @@ TEST_CASE("elements move") {
               {numbers({2, 3})});
 }
 
+TEST_CASE("elements that stay in order are not moved") {
+  const OnDouble undo;
+  const std::vector<Value> inputs{numbers({2, 0}), numbers({2, 3}, 2)};
+  const char* text = "(float[2,0] x, float[2,3] z) => (y, n) { y = Concat<axis=1>(x, z)  n = Neg(y) }";
+  same_as_cpu(text, inputs);
+  same_as_cpu("(float[3,0] x, float[2,3] z) => (y, n) { t = Transpose(z)  y = Concat<axis=1>(x, t)  n = Neg(y) }",
+              {numbers({3, 0}), inputs[1]});
+}
+
 TEST_CASE("views of views need no copies") {
   const OnDouble undo;
   const char* text =
@@ -90,7 +99,8 @@ TEST_CASE("rows are normalized, reduced and summed up") {
   for (const char* op : {"ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceSumSquare"}) {
     same_as_cpu(cat("(float[2,3,4,5] x) => (y) { y = ", op, "<axes=[0,2]>(x) }"), {numbers({2, 3, 4, 5})}, 1e-4);
   }
-  for (const std::int64_t columns : {768, 1100}) {  // in registers, and read again
+  // In the registers of a warp, of a block, and read again.
+  for (const std::int64_t columns : {200, 256, 264, 768, 770, 1024, 1032, 1100}) {
     const std::string c = cat(columns);
     same_as_cpu(cat("(float[3,", c, "] x, float[", c, "] s, float[", c,
                     "] b) => (y) { y = LayerNormalization<epsilon=0.01>(x, s, b) }"),
@@ -190,6 +200,13 @@ TEST_CASE("attention joins the keys of a decoder's cache") {
 
 TEST_CASE("images are pooled with channels last") {
   const OnDouble undo;
+  const char* pooled = "(float16[2,3,5,7] x) => (y) { y = MaxPool<kernel_shape=[2,3]>(x) }";
+  same_as_cpu(pooled, {numbers<Float16>({2, 3, 5, 7})});
+  CHECK(has(kernels_of(pooled, {numbers<Float16>({2, 3, 5, 7})}), "pixels_2 "));
+  for (const std::int64_t channels : {1, 7, 8, 9}) {
+    same_as_cpu(cat("(float[2,", channels, ",5,3] x) => (y) { y = MaxPool<kernel_shape=[2,2]>(x) }"),
+                {numbers({2, channels, 5, 3})});
+  }
   same_as_cpu("(float[2,3,6,5] x) => (y) { y = MaxPool<kernel_shape=[3,2], strides=[2,1], pads=[1,0,1,1]>(x) }",
               {numbers({2, 3, 6, 5})});
   same_as_cpu(

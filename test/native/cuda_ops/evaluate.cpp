@@ -61,8 +61,9 @@ std::shared_ptr<Session> open(session::ModelSource source) {
   static const auto engine = session::Engine::create(2);
   session::SessionOptions options;
   options.level = passes::Level::Disabled;
-  // Shapes of 2^33 elements shall be refused, also where a GPU has room for them: copies of their results take minutes.
+  // Shapes of 2^33 elements shall be refused, also where there is room for them: to fill their results takes minutes.
   options.providers = {{"cuda", {{"gpu_mem_limit", "1073741824"}}}};
+  options.memory_limit = std::size_t{1} << 30;
   options.provider_fallback = false;
   options.log_severity = LogSeverity::Error;
   auto session = Session::create(engine, std::move(source), options);

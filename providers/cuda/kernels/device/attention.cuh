@@ -71,24 +71,27 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
   const int blocks = max(0, (at.last - at.first + T::kKeys - 1) / T::kKeys);
   AttentionRows<T> rows;
   rows.clear();
+  Bias<T> bias(p, at, row, lane);
+  const QueryCopies<T> queries(p, at);
+  bring_near(p);
   wait_for_previous();
-  copy_queries<T>(q, p, at);
+  queries.copy(q);
+  // Warps that share queries begin with the keys while the values are on their way.
+  constexpr bool kApart = T::kWarpsK > 1;
   // The first turns only fill stages.
 #pragma unroll 1
   for (int block = 1 - T::kStages; block < blocks; block++) {
     const int first = at.first + block * T::kKeys;
-    Bias<T> bias;
     if (block >= 0) {
-      if (p.bias && p.bias_type != Element::f32) bias.load(p, at, row, first + key, lane);
-      copies_wait<T::kStages - 2>();
+      copies_wait<kApart ? 2 * T::kStages - 3 : T::kStages - 2>();
       __syncthreads();
     }
     const int ahead = block + T::kStages - 1;
-    if (ahead < blocks) {
-      k.copy(stage(ahead), ahead, at.last - at.first - ahead * T::kKeys);
-      v.copy(stage(ahead) + T::kBytesKV, ahead, at.last - at.first - ahead * T::kKeys);
-    }
+    if (ahead < blocks) k.copy(stage(ahead), ahead, at.last - at.first - ahead * T::kKeys);
+    if (kApart) copies_commit();
+    if (ahead < blocks) v.copy(stage(ahead) + T::kBytesKV, ahead, at.last - at.first - ahead * T::kKeys);
     copies_commit();
+    if (block == -1) bias.load(p, at.first + key, at.last, lane);
     if (block < 0) continue;
     const std::uint32_t from = stage(block);
     // Whole: every row of the tile sees every key of the block.
@@ -97,11 +100,15 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
     float s[T::kMI][T::kKeysWarp / 8][4];
     score<T>(s, q, from, row, key, lane);
     if (p.bias) {
-#pragma unroll
-      for (int i = 0; i < T::kMI; i++) bias.add(s[i], i, p.scale_log2e, p, at, row, first + key, lane);
+      bias.add(s, p, first + key, at.last, lane);
+      if (block + 1 < blocks) bias.load(p, first + T::kKeys + key, at.last, lane);
     }
     if (!whole) mask<T>(s, p, at, row, first + key, lane);
     weigh<T>(s, rows, p.bias ? 1.f : p.scale_log2e);
+    if constexpr (kApart) {
+      copies_wait<2 * T::kStages - 2>();
+      __syncthreads();
+    }
     add_values<T>(s, rows, from + T::kBytesKV, key, lane);
   }
   copies_wait<0>();

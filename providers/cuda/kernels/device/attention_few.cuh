@@ -7,6 +7,8 @@
 // As many stages as fit are under way at once, those that the caller gave before the wait for the kernel before.
 namespace infernode::cuda {
 
+inline constexpr int kNoKey = 1 << 30;  ///< no row sees it
+
 /// What a warp knows of its two rows, lane / 4 and eight more.
 template <class T>
 struct FewState {
@@ -50,39 +52,44 @@ struct FewState {
     }
   }
 
-  /// Sixteen keys of a stage; `key` is the lane's first one, `row` that of the warp's. `halves`: how many of the lane's
-  /// rows there may be.
-  __device__ __forceinline__ void take(const FewProducts<T>& products, std::uint32_t q, std::uint32_t kv, int row,
-                                       int key, const std::uint32_t (&add)[2][4], float scale, int halves, int lane) {
-    float s[2][4] = {};
-    products.score(s, q, kv, row, lane);
+  /// The scores of sixteen keys as exponents of two; those that a row does not see are -infinity. `key` is the lane's
+  /// first one. `halves`: how many of the lane's rows there may be.
+  __device__ __forceinline__ void mask(float (&s)[2][4], int key, const std::uint32_t (&add)[2][4], float scale,
+                                       int halves) const {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       if (half >= halves) break;
-      float top = most[half];
       const int below = key - low[half], seen = high[half] - low[half];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         float& x = s[i >> 1][half * 2 + (i & 1)];
         x = fmaf(x, scale, fmaxf(__uint_as_float(add[half][i]) * kLog2E, kMaskedScore));
         if (static_cast<unsigned>(below + (i >> 1) * 8 + (i & 1)) >= static_cast<unsigned>(seen)) x = -INFINITY;
-        top = fmaxf(top, x);
       }
+    }
+  }
+
+  /// Makes weights of the scores, and brings what there is to the same largest score.
+  template <int N>
+  __device__ __forceinline__ void weigh(float (&s)[N][2][4], int halves) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      if (half >= halves) break;
+      float top = most[half];
+      const auto each_score = [&](const auto& f) {
+#pragma unroll
+        for (int i = 0; i < N * 4; i++) f(s[i >> 2][i >> 1 & 1][half * 2 + (i & 1)]);
+      };
+      each_score([&](float& x) { top = fmaxf(top, x); });
       top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
       top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
       const float base = top == -INFINITY ? 0.f : top, shrink = fast_exp2(most[half] - base);
       most[half] = top;
       weight[half] *= shrink;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        float& x = s[i >> 1][half * 2 + (i & 1)];
-        x = fast_exp2(x - base);
-        weight[half] += x;
-      }
+      each_score([&](float& x) { x = fast_exp2(x - base), weight[half] += x; });
 #pragma unroll
       for (int j = 0; j < T::kD / 8; j++) out[j][half * 2] *= shrink, out[j][half * 2 + 1] *= shrink;
     }
-    products.add_values(out, s, kv + T::kBytesKV, row, lane);
   }
 
   /// Lays the rows that there are into shared memory: of a warp kRows rows, then its rows' states.
@@ -169,6 +176,61 @@ __device__ __forceinline__ void finish_few(const FewState<T>& state, const Atten
   if (mine) store_row(v, p, at, at.tile + row, column, merged.x, merged.y);
 }
 
+/// The masks of a warp's keys, which are on their way while the step before is computed. Steps whose keys are all in
+/// shared memory are taken two at a time: one alone waits for its own results.
+template <class T>
+struct FewMasks {
+  static constexpr int kGroup = T::kPieces > 1 ? 1 : 2;
+  const int key, steps, turn;  ///< the lane's first key of step 0; all steps; those taken at a time
+  std::uint32_t add[kGroup][2][4] = {};
+
+  __device__ __forceinline__ FewMasks(int first, int all)
+      : key(first), steps(all), turn(all <= T::kStages ? kGroup : 1) {}
+
+  __device__ __forceinline__ bool exists(int step, int g) const { return g < turn && step + g < steps; }
+
+  __device__ __forceinline__ void load(const AttentionParams& p, const FewState<T>& state, int step) {
+    if (!p.bias) return;
+#pragma unroll
+    for (int g = 0; g < kGroup; g++) {
+      if (!exists(step, g)) break;
+      const int at = key + (step + g) * T::kKeys;
+      if (p.bias_type == Element::f32) {
+        state.load_bias(add[g], 4, at, load4_if);
+      } else {
+        state.load_bias(add[g], 2, at, load2_if);
+      }
+    }
+  }
+};
+
+/// The keys of a step, or of two.
+template <class T>
+__device__ __forceinline__ void take_step(FewState<T>& state, const FewProducts<T>& products, FewMasks<T>& masks,
+                                          const AttentionParams& p, std::uint32_t q, std::uint32_t stages, int step,
+                                          int halves) {
+  constexpr int kGroup = FewMasks<T>::kGroup;
+  const int lane = threadIdx.x & 31, row = (threadIdx.x >> 5) * T::kKeysWarp;
+  const auto kv = [&](int g) { return stages + (step + g) % T::kStages * (2 * T::kBytesKV); };
+  float s[kGroup][2][4] = {};
+#pragma unroll
+  for (int g = 0; g < kGroup; g++) {
+    if (masks.exists(step, g)) products.score(s[g], q, kv(g), row, lane);
+  }
+#pragma unroll
+  for (int g = 0; g < kGroup; g++) {
+    if (p.bias) state.to_floats(masks.add[g], p.bias_type);
+    const int key = masks.exists(step, g) ? masks.key + (step + g) * T::kKeys : kNoKey;
+    state.mask(s[g], key, masks.add[g], p.scale_log2e, halves);
+  }
+  masks.load(p, state, step + masks.turn);
+  state.weigh(s, halves);
+#pragma unroll
+  for (int g = 0; g < kGroup; g++) {
+    if (masks.exists(step, g)) products.add_values(state.out, s[g], kv(g) + T::kBytesKV, row, lane);
+  }
+}
+
 template <class T>
 __device__ __forceinline__ void attention_few(const AttentionParams& p) {
   INFERNODE_DYNAMIC_SHARED(raw);
@@ -188,22 +250,16 @@ __device__ __forceinline__ void attention_few(const AttentionParams& p) {
   state.begin(p, at, lane);
   if (p.past_given) keys.copy_past(at.first, ahead);
   if (steps > 0 && steps <= T::kStages && all > at.last) keys.clear(at.last, all);
+  bring_near(p);
   wait_for_previous();
   queries.copy(q, keys.row);
   if (!p.past_given) keys.copy_past(at.first, ahead);
   keys.copy_new(at.first, ahead);
   copies_commit();
+  FewMasks<T> masks(at.first + warp * T::kKeysWarp + (lane & 3) * 2, steps);
+  masks.load(p, state, 0);
 #pragma unroll 1
-  for (int step = 0; step < steps; step++) {
-    const int row = warp * T::kKeysWarp, key = at.first + step * T::kKeys + row + (lane & 3) * 2;
-    std::uint32_t add[2][4] = {};
-    if (p.bias) {
-      if (p.bias_type == Element::f32) {
-        state.load_bias(add, 4, key, load4_if);
-      } else {
-        state.load_bias(add, 2, key, load2_if);
-      }
-    }
+  for (int step = 0; step < steps; step += masks.turn) {
     if (step == 0) {
       copies_wait<0>();
       __syncthreads();
@@ -212,8 +268,7 @@ __device__ __forceinline__ void attention_few(const AttentionParams& p) {
       copies_wait<T::kStages - 1>();
       __syncthreads();
     }
-    if (p.bias) state.to_floats(add, p.bias_type);
-    state.take(products, q, stages + step % T::kStages * (2 * T::kBytesKV), row, key, add, p.scale_log2e, halves, lane);
+    take_step<T>(state, products, masks, p, q, stages, step, halves);
     if (steps <= T::kStages) continue;
     __syncthreads();
     const int next = at.first + (step + T::kStages) * T::kKeys;

@@ -68,18 +68,34 @@ struct KeyCopies {
   }
 };
 
+/// The thread's 16 bytes of some queries.
 template <class T>
-__device__ __forceinline__ void copy_queries(std::uint32_t to, const AttentionParams& p, const AttentionPlace& at) {
-  const char* base = reinterpret_cast<const char*>(p.q) + (at.batch * p.q_at.batch + at.head * p.q_at.head) * 2;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < T::kRows * T::kD / 8; i += T::kThreads) {
-    const int chunk = i % (T::kD / 8), r = i / (T::kD / 8), row = at.tile + r, query = query_of(p, row);
-    const bool valid = query < p.queries && chunk * 8 < p.d;
-    copy16(to + (chunk >> 3) * T::kRows * 128 + swizzled(r, chunk & 7),
-           valid ? base + (query * p.q_at.row + (row - query * p.group) * p.q_at.head + chunk * 8) * 2 : base,
-           valid ? min(16, (p.d - chunk * 8) * 2) : 0);
+struct QueryCopies {
+  static constexpr int kCopies = T::kRows * T::kD / 8 / T::kThreads;
+  static_assert(T::kRows * T::kD / 8 % T::kThreads == 0);
+  const char* from[kCopies];
+  int bytes[kCopies];
+
+  static __device__ __forceinline__ int chunk(int i) { return (threadIdx.x + i * T::kThreads) % (T::kD / 8); }
+  static __device__ __forceinline__ int row(int i) { return (threadIdx.x + i * T::kThreads) / (T::kD / 8); }
+
+  __device__ __forceinline__ QueryCopies(const AttentionParams& p, const AttentionPlace& at) {
+#pragma unroll
+    for (int i = 0; i < kCopies; i++) {
+      const int r = at.tile + row(i), query = query_of(p, r);
+      const std::int64_t first =
+          at.batch * p.q_at.batch + (at.head + r - query * p.group) * p.q_at.head + query * p.q_at.row + chunk(i) * 8;
+      bytes[i] = query < p.queries ? max(0, min(16, (p.d - chunk(i) * 8) * 2)) : 0;
+      from[i] = reinterpret_cast<const char*>(p.q) + (bytes[i] ? first * 2 : 0);
+    }
   }
-}
+  __device__ __forceinline__ void copy(std::uint32_t to) const {
+#pragma unroll
+    for (int i = 0; i < kCopies; i++) {
+      copy16(to + (chunk(i) >> 3) * T::kRows * 128 + swizzled(row(i), chunk(i) & 7), from[i], bytes[i]);
+    }
+  }
+};
 
 /// Scores of the warp's rows and its keys of a stage.
 template <class T>
@@ -113,58 +129,69 @@ __device__ __forceinline__ void score(float (&s)[T::kMI][T::kKeysWarp / 8][4], s
 }
 
 /// The additive masks of a warp's rows for its keys of a stage, two neighbours a word, in the order of the scores.
-/// Those of 16 bits are loaded before the scores are made, those of 32 bits when they are added.
+/// Those of 16 bits are loaded a stage ahead, those of 32 bits when they are added.
 template <class T>
 struct Bias {
   std::uint32_t w[T::kMI][2][T::kKeysWarp / 8];
+  std::int64_t from[T::kMI][2];  ///< where the masks of the lane's rows begin; -1: the row does not exist
 
-  /// Where a row's masks begin; false: the row does not exist.
-  static __device__ __forceinline__ bool find(const AttentionParams& p, const AttentionPlace& at, int row,
-                                              std::int64_t& from) {
-    const int query = query_of(p, at.tile + row), head = at.head + at.tile + row - query * p.group;
-    from = at.batch * p.bias_at.batch + head * p.bias_at.head + query * p.bias_at.row;
-    return query < p.queries;
-  }
-
-  __device__ __forceinline__ void load(const AttentionParams& p, const AttentionPlace& at, int row, int key, int lane) {
+  __device__ __forceinline__ Bias(const AttentionParams& p, const AttentionPlace& at, int row, int lane) {
+    if (!p.bias) return;
 #pragma unroll
     for (int i = 0; i < T::kMI; i++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
-        std::int64_t from;
-        const bool exists = find(p, at, row + i * 16 + (lane >> 2) + half * 8, from);
-        const int first = key + (lane & 3) * 2;
-        const char* base = reinterpret_cast<const char*>(p.bias) + (from + first) * 2;
+        const int r = at.tile + row + i * 16 + (lane >> 2) + half * 8, query = query_of(p, r);
+        const int head = at.head + r - query * p.group;
+        from[i][half] = at.batch * p.bias_at.batch + head * p.bias_at.head + query * p.bias_at.row;
+        if (query >= p.queries) from[i][half] = -1;
+      }
+    }
+  }
+
+  /// `key`: the first of the warp's keys; `last` ends those that there are.
+  __device__ __forceinline__ void load(const AttentionParams& p, int key, int last, int lane) {
+    if (!p.bias || p.bias_type == Element::f32) return;
+    const int first = key + (lane & 3) * 2;
+#pragma unroll
+    for (int i = 0; i < T::kMI; i++) {
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const char* base = reinterpret_cast<const char*>(p.bias) + (from[i][half] + first) * 2;
+        const int there = from[i][half] < 0 ? 0 : last - first;
 #pragma unroll
         for (int j = 0; j < T::kKeysWarp / 8; j++) {
-          const int left = exists ? at.last - first - j * 8 : 0;
           if (p.bias_pairs) {
-            w[i][half][j] = load4_if(base + j * 16, left > 0);
+            w[i][half][j] = load4_if(base + j * 16, there > j * 8);
           } else {
-            w[i][half][j] = load2_if(base + j * 16, left > 0) | load2_if(base + j * 16 + 2, left > 1) << 16;
+            w[i][half][j] = load2_if(base + j * 16, there > j * 8) | load2_if(base + j * 16 + 2, there > j * 8 + 1)
+                                                                         << 16;
           }
         }
       }
     }
   }
 
-  /// Scales the scores of a tile of rows and adds its masks.
-  __device__ __forceinline__ void add(float (&s)[T::kKeysWarp / 8][4], int i, float scale, const AttentionParams& p,
-                                      const AttentionPlace& at, int row, int key, int lane) const {
+  /// Scales the scores and adds the masks.
+  __device__ __forceinline__ void add(float (&s)[T::kMI][T::kKeysWarp / 8][4], const AttentionParams& p, int key,
+                                      int last, int lane) const {
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-      std::int64_t from;
-      const bool exists = find(p, at, row + i * 16 + (lane >> 2) + half * 8, from);
+    for (int i = 0; i < T::kMI; i++) {
 #pragma unroll
-      for (int j = 0; j < T::kKeysWarp / 8; j++) {
-        float2 v = p.bias_type == Element::f16 ? unpack_f16(w[i][half][j]) : unpack_bf16(w[i][half][j]);
-        if (p.bias_type == Element::f32) {
-          const int k = key + j * 8 + (lane & 3) * 2;
-          v.x = exists && k < at.last ? load_element(p.bias, Element::f32, from + k) : 0.f;
-          v.y = exists && k + 1 < at.last ? load_element(p.bias, Element::f32, from + k + 1) : 0.f;
+      for (int half = 0; half < 2; half++) {
+#pragma unroll
+        for (int j = 0; j < T::kKeysWarp / 8; j++) {
+          float2 v = p.bias_type == Element::f16 ? unpack_f16(w[i][half][j]) : unpack_bf16(w[i][half][j]);
+          if (p.bias_type == Element::f32) {
+            const int k = key + j * 8 + (lane & 3) * 2;
+            const std::int64_t at = from[i][half] + k;
+            v.x = from[i][half] >= 0 && k < last ? load_element(p.bias, Element::f32, at) : 0.f;
+            v.y = from[i][half] >= 0 && k + 1 < last ? load_element(p.bias, Element::f32, at + 1) : 0.f;
+          }
+          float* const x = &s[i][j][half * 2];
+          x[0] = fmaf(x[0], p.scale_log2e, fmaxf(v.x * kLog2E, kMaskedScore));
+          x[1] = fmaf(x[1], p.scale_log2e, fmaxf(v.y * kLog2E, kMaskedScore));
         }
-        s[j][half * 2] = fmaf(s[j][half * 2], scale, fmaxf(v.x * kLog2E, kMaskedScore));
-        s[j][half * 2 + 1] = fmaf(s[j][half * 2 + 1], scale, fmaxf(v.y * kLog2E, kMaskedScore));
       }
     }
   }

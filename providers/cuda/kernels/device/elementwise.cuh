@@ -46,10 +46,10 @@ __device__ __forceinline__ Pack<T, kPack> load_pack(const ElementwiseParams& p, 
 template <class In, class Out, int kInputs, int kPack, class F>
 __device__ __forceinline__ void for_each_element(const ElementwiseParams& p, const F& f) {
   const std::int64_t thread = blockIdx.x * std::int64_t{256} + threadIdx.x;
-  wait_for_previous();
-  let_next_start();
-  if (thread >= p.threads) return;
   const Place<kInputs> place(p, thread);
+  bring_near(p);
+  wait_and_let_next_start();
+  if (thread >= p.threads) return;
   Pack<In, kPack> in[kInputs];
 #pragma unroll
   for (int i = 0; i < kInputs; ++i) in[i] = load_pack<In, kPack>(p, i, place.in[i]);

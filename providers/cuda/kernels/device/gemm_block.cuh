@@ -3,8 +3,9 @@
 #include "providers/cuda/kernels/device/gemm_tma.cuh"
 #include "providers/cuda/kernels/device/split_wgmma.cuh"
 
-// One block, one tile. A warp of its own fetches: weights before the wait for the kernel before, as far ahead as stages
-// reach. BM / 64 warpgroups share the rows and KW the K of every stage; blocks of a cluster share K.
+// One block, one tile. Two warps of its own fetch: one the weights, before the wait for the kernel before and as far
+// ahead as stages reach, one the rest. BM / 64 warpgroups share the rows and KW the K of every stage; blocks of a
+// cluster share K.
 namespace infernode::cuda {
 
 /// Where a warp reads: the current stage and the phase of its barrier.
@@ -24,24 +25,14 @@ struct Ring {
   }
 };
 
-/// The producer: one thread.
-template <class C>
-__device__ __forceinline__ void fill_stages(C& copies, const GemmTmaParams& p, std::uint32_t empty) {
-  const int count = copies.at.count, ahead = min(p.stages, count);
-  copies.begin();
-  if (!p.b_constant) wait_for_previous();
+/// Calls load(step, stage) for each step of K as soon as its stage is empty.
+template <class F>
+__device__ __forceinline__ void fill_stages(const GemmTmaParams& p, std::uint32_t empty, int count, const F& load) {
+  int stage = 0, phase = 1;  // a barrier's phase before its first has ended
 #pragma unroll 1
-  for (int i = 0; i < ahead; i++) copies.load_b(i, i);
-  wait_for_previous();
-  std::uint32_t barrier = copies.full, to = copies.a;
-#pragma unroll 1
-  for (int i = 0; i < ahead; i++, barrier += 8, to += C::kA) copies.load_a(barrier, to);
-  int stage = 0, phase = 0;
-#pragma unroll 1
-  for (int i = ahead; i < count; i++) {
-    barrier_wait(empty + stage * 8, phase);
-    copies.load_b(i, stage);
-    copies.load_a(stage);
+  for (int i = 0; i < count; i++) {
+    if (i >= p.stages) barrier_wait(empty + stage * 8, phase);
+    load(i, stage);
     if (++stage == p.stages) stage = 0, phase ^= 1;
   }
 }
@@ -131,19 +122,40 @@ __device__ __forceinline__ void run_split(float (&sums)[BN / 2], Ring ring, int 
 /// Barriers of a block: full[i], empty[i], then that of the exchange.
 inline constexpr int kMostStages = 16;
 
+/// By a warp, each of whose lanes has a stage.
 template <int kConsumers>
 __device__ __forceinline__ void init_barriers(const GemmTmaParams& p, std::uint32_t full, int exchange_bytes) {
-  prefetch_map(&p.a);
-  prefetch_map(&p.b);
-#pragma unroll 1
-  for (int i = 0; i < p.stages; i++) {
-    barrier_init(full + i * 8, 1);
-    barrier_init(full + (kMostStages + i) * 8, kConsumers / 32);
-  }
+  static_assert(kMostStages < 32);
+  const int lane = threadIdx.x & 31;
   const std::uint32_t exchange = full + 2 * kMostStages * 8;
-  barrier_init(exchange, 1);
+  if (lane < p.stages) {
+    barrier_init(full + lane * 8, 1);
+    barrier_init(full + (kMostStages + lane) * 8, kConsumers / 32);
+  }
+  if (lane == kMostStages) {
+    prefetch_map(&p.a);
+    prefetch_map(&p.b);
+    barrier_init(exchange, 1);
+  }
   barriers_initialised();
-  if (exchange_bytes > 0) barrier_expect(exchange, exchange_bytes);
+  if (lane == kMostStages && exchange_bytes > 0) barrier_expect(exchange, exchange_bytes);
+}
+
+/// The warps behind the consumers.
+template <class C>
+__device__ __forceinline__ void produce(C& copies, const GemmTmaParams& p, std::uint32_t empty, int warp) {
+  if ((threadIdx.x & 31) == 0) {
+    copies.begin();
+    if (warp == 0) {
+      if (!p.b_constant) wait_for_previous();
+      fill_stages(p, empty, copies.at.count, [&](int step, int stage) { copies.load_b(step, stage); });
+    } else {
+      copies.find_pixel();
+      wait_for_previous();
+      fill_stages(p, empty, copies.at.count, [&](int, int stage) { copies.load_a(stage); });
+    }
+  }
+  __syncwarp();
 }
 
 /// E: what is known of the epilogue. `late`: bias and residual are read after the products, to keep registers for two
@@ -163,15 +175,17 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   const float* received = reinterpret_cast<const float*>(reinterpret_cast<const char*>(staged) + p.receive_offset);
   C copies{p, at, base, base + p.stages * C::kA, full};
   let_next_start();
-  if (thread == kConsumers) init_barriers<kConsumers>(p, full, (blocks - 1) * (BM >> p.log_split) * H::kPitch * 4);
+  if (warp == kConsumers / 32) {
+    init_barriers<kConsumers>(p, full, (blocks - 1) * (BM >> p.log_split) * H::kPitch * 4);
+  }
   __syncthreads();
   if (blocks > 1) cluster_arrive();
-  if (thread >= kConsumers) {
-    if (thread == kConsumers) fill_stages(copies, p, empty);
-    __syncwarp();
+  if (warp >= kConsumers / 32) {
+    produce(copies, p, empty, warp - kConsumers / 32);
     if (blocks > 1) cluster_wait(), cluster_arrive(), cluster_wait();
     return;
   }
+  bring_near(p.e);
   const H mine(thread);
   const int column = at.n0 + mine.column, count = min(8, p.n - column);
   const int row = at.m0 + (at.part * BM >> p.log_split) + mine.row;
@@ -180,8 +194,6 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   const auto read_epilogue = [&] {
     if (late || !(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
     columns.template load<E>(p.e, column, count, at.batch0);
-    touch(p.e.activation), touch(p.e.out_row), touch(p.e.out_batch[1]), touch(p.e.residual_batch[1]);
-    touch(p.receive_offset);
     if (p.e.residual) wait_for_previous();
     const EpilogueBatch batch(p.e, at.batch0, at.batch1);
 #pragma unroll
@@ -206,7 +218,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   if constexpr (late) read_epilogue();
   consumers_meet<kConsumers>();
   if (blocks > 1) exchange<BM, BN, KW>(p, staged, received, exchanged, at.part);
-  finish_tile<E, BM, BN, KW>(p, staged, received, at, columns, residual);
+  finish_tile<E, pieces, BM, BN, KW>(p, staged, received, at, columns, residual);
   if (blocks > 1) cluster_wait();
 }
 
@@ -215,7 +227,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
 /// gemm_block_<name>_<rows>x<columns>x<warpgroups that share K>, with `_whole` behind it those of WholeEpilogue;
 /// `BLOCKS` of them are to fit an SM. TYPE: of the outputs of those.
 #define GEMM_BLOCK_OF(SUFFIX, EPILOGUE, NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)                            \
-  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + 32, BLOCKS)                                  \
+  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + infernode::cuda::kProducers, BLOCKS)         \
       gemm_block_##NAME##_##BM##x##BN##x##KW##SUFFIX(const __grid_constant__ infernode::cuda::GemmTmaParams p) { \
     using namespace infernode::cuda;                                                                             \
     gemm_block<EPILOGUE, TensorKind::KIND, PIECES, BM, BN, KW, LATE>(p);                                         \

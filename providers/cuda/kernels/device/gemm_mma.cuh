@@ -1,8 +1,8 @@
 #pragma once
 
 #include "providers/cuda/kernels/device/epilogue.cuh"
+#include "providers/cuda/kernels/device/exact_sum.cuh"
 #include "providers/cuda/kernels/device/mma.cuh"
-#include "providers/cuda/kernels/device/rows.cuh"
 #include "providers/cuda/kernels/device/split_mma.cuh"
 #include "providers/cuda/kernels/params/gemm.h"
 
@@ -111,10 +111,21 @@ __device__ __forceinline__ void mma_stage(float (&sums)[T::kWarpM / 16][T::kWarp
   }
 }
 
-/// Finishes the tile's sums, which lie in shared memory, or stores them as a part of K.
+__device__ __forceinline__ FloatOperands float_operands(const GemmMmaParams& p) {
+  return {p.a,
+          p.b,
+          p.a_row,
+          p.b_row,
+          {p.a_batch[0], p.a_batch[1]},
+          {p.b_batch[0], p.b_batch[1]},
+          static_cast<std::int32_t>(p.b_plane),
+          p.k};
+}
+
+/// Finishes the tile's sums of steps [first, last) of K, which lie in shared memory, or stores them as a part of K.
 template <class T>
-__device__ __forceinline__ void mma_finish(const GemmMmaParams& p, const float* staged, int m0, int n0, int batch0,
-                                           int batch1) {
+__device__ __forceinline__ void mma_finish(const GemmMmaParams& p, float* staged, int m0, int n0, int batch0,
+                                           int batch1, int first, int last) {
   constexpr int kChunks = T::kN / 8;
   static_assert(T::kThreads % kChunks == 0);
   const int c = threadIdx.x % kChunks * 8, column = n0 + c, count = min(8, p.n - column);
@@ -125,7 +136,13 @@ __device__ __forceinline__ void mma_finish(const GemmMmaParams& p, const float* 
   const int pitch = (p.n + 7) / 8 * 8;
 #pragma unroll 1
   for (int r = threadIdx.x / kChunks; r < T::kM && m0 + r < p.m; r += T::kThreads / kChunks) {
-    const float4* s = reinterpret_cast<const float4*>(staged + r * T::kPitch + c);
+    float* const own = staged + r * T::kPitch + c;
+    if constexpr (T::kPieces > 1) {
+      const FloatOperands floats = float_operands(p);
+      ExactSum<T::kPieces>(floats, p.conv, p.m, batch0, batch1)
+          .mend(own, m0 + r, column, count, first * T::kStep, last * T::kStep);
+    }
+    const float4* s = reinterpret_cast<const float4*>(own);
     if (p.partial) {
       const std::int64_t part = std::int64_t{blockIdx.z} * gridDim.y + blockIdx.y;
       float4* to =
@@ -159,6 +176,7 @@ __device__ __forceinline__ void gemm_mma(const GemmMmaParams& p) {
   for (int s = 0; s < T::kStages - 1; s++) {
     if (first + s < last) copies.load_b(base + s * kStage + T::kBytesA, first + s);
   }
+  bring_near(p.e);
   wait_for_previous();
 #pragma unroll 1
   for (int s = 0; s < T::kStages - 1; s++) {
@@ -198,7 +216,7 @@ __device__ __forceinline__ void gemm_mma(const GemmMmaParams& p) {
     }
   }
   __syncthreads();
-  mma_finish<T>(p, staged, m0, n0, batch0, batch1);
+  mma_finish<T>(p, staged, m0, n0, batch0, batch1, first, last);
 }
 
 }  // namespace infernode::cuda

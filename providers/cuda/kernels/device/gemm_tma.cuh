@@ -1,6 +1,7 @@
 #pragma once
 
 #include "providers/cuda/kernels/device/epilogue.cuh"
+#include "providers/cuda/kernels/device/exact_sum.cuh"
 #include "providers/cuda/kernels/device/tma.cuh"
 #include "providers/cuda/kernels/device/wgmma.cuh"
 
@@ -35,7 +36,7 @@ struct Place {
   }
 };
 
-/// The copies of a block's stages, issued by one thread, those of A in order.
+/// The copies of a block's stages: those of A, in order, and those of B are issued by a thread each.
 template <class S, int BM, int BN, int pieces>
 struct Copies {
   static constexpr int kA = BM * 128 * S::kBoxes, kB = BN * 128 * pieces;
@@ -54,6 +55,10 @@ struct Copies {
     b0 = at.batch0 * p.b_batch[0], b1 = at.batch1 * p.b_batch[1];
     // Registers of their own: parameters are read while there is time.
     asm volatile("" : "+r"(a), "+r"(b), "+r"(full), "+r"(a0), "+r"(a1), "+r"(b0), "+r"(b1), "+r"(k));
+  }
+
+  /// The same for A alone.
+  __device__ __forceinline__ void find_pixel() {
     if (!p.conv.taps) return;
     const int image = p.conv.out_h * p.conv.out_w;
     n = at.m0 / image;
@@ -77,9 +82,8 @@ struct Copies {
     }
   }
 
-  __device__ __forceinline__ void load_a(int stage) { load_a(full + stage * 8, a + stage * kA); }
-
-  __device__ __forceinline__ void load_a(std::uint32_t barrier, std::uint32_t to) {
+  __device__ __forceinline__ void load_a(int stage) {
+    const std::uint32_t barrier = full + stage * 8, to = a + stage * kA;
     if (p.conv.taps) {
       const int channel = k + at.batch0 * p.conv.channels;
 #pragma unroll
@@ -117,6 +121,17 @@ __device__ __forceinline__ void add8(float (&v)[8], const float* from) {
   v[0] += a.x, v[1] += a.y, v[2] += a.z, v[3] += a.w, v[4] += b.x, v[5] += b.y, v[6] += b.z, v[7] += b.w;
 }
 
+__device__ __forceinline__ void store8(const float (&v)[8], float* to) {
+  reinterpret_cast<float4*>(to)[0] = make_float4(v[0], v[1], v[2], v[3]);
+  reinterpret_cast<float4*>(to)[1] = make_float4(v[4], v[5], v[6], v[7]);
+}
+
+__device__ __forceinline__ void load8(float (&v)[8], const float* from) {
+#pragma unroll
+  for (int i = 0; i < 8; i++) v[i] = 0;
+  add8(v, from);
+}
+
 /// How a block of BM x BN sums, held KW times in parts, is handed to threads: eight columns each, the same in every
 /// row.
 template <int BM, int BN, int KW>
@@ -128,7 +143,7 @@ struct Handout {
   __device__ __forceinline__ bool active() const { return row < kRows; }
 };
 
-/// All threads but those of the producer's warp meet.
+/// All threads but the producers meet.
 template <int kThreads>
 __device__ __forceinline__ void consumers_meet() {
   asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
@@ -148,8 +163,7 @@ __device__ __forceinline__ void exchange(const GemmTmaParams& p, float* staged, 
       float v[8] = {};
 #pragma unroll
       for (int q = 0; q < KW; q++) add8(v, to + q * BM * H::kPitch);
-      reinterpret_cast<float4*>(to)[0] = make_float4(v[0], v[1], v[2], v[3]);
-      reinterpret_cast<float4*>(to)[1] = make_float4(v[4], v[5], v[6], v[7]);
+      store8(v, to);
     }
   }
   fence_async();
@@ -199,7 +213,7 @@ __device__ __forceinline__ void store_narrow(const EpilogueParams& e, const floa
 }
 
 /// Adds parts, finishes and stores this block's rows of the tile. `residual` is that of the thread's first two rows.
-template <class E, int BM, int BN, int KW>
+template <class E, int pieces, int BM, int BN, int KW>
 __device__ __forceinline__ void finish_tile(const GemmTmaParams& p, float* staged, const float* received,
                                             const Place& at, const Columns& columns, Raw8 (&residual)[2]) {
   using H = Handout<BM, BN, KW>;
@@ -228,12 +242,16 @@ __device__ __forceinline__ void finish_tile(const GemmTmaParams& p, float* stage
 #pragma unroll
         for (int i = 1; i < KW; i++) add8(v, s + i * BM * H::kPitch);
       }
+      if constexpr (pieces > 1) {
+        store8(v, s);
+        ExactSum<pieces>(p.floats, p.conv, p.m, at.batch0, at.batch1).mend(s, m, column, count, 0, p.floats.k);
+        load8(v, s);
+      }
       apply8<E>(v, p.e, columns, now);
       if (wide) {
         store8<E>(v, p.e.out, E::type(p.e.out_type), batch.out + m * p.e.out_row + column, count, true);
       } else {
-        reinterpret_cast<float4*>(s)[0] = make_float4(v[0], v[1], v[2], v[3]);
-        reinterpret_cast<float4*>(s)[1] = make_float4(v[4], v[5], v[6], v[7]);
+        store8(v, s);
       }
     }
   }

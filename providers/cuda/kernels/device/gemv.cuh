@@ -2,7 +2,7 @@
 
 #include "providers/cuda/kernels/device/epilogue.cuh"
 #include "providers/cuda/kernels/device/mma.cuh"
-#include "providers/cuda/kernels/device/normalized_rows.cuh"
+#include "providers/cuda/kernels/device/row_norm.cuh"
 #include "providers/cuda/kernels/params/gemv.h"
 
 // A few rows against many: B as the first operand of mma.sync, sixteen of its rows a block, A's rows as the second. A
@@ -38,12 +38,17 @@ struct GemvOutput {
   }
 
   /// Adds what each warp has: kGemvRows rows of kGemvMost + 1 floats, kGemvWarpBytes apart.
+  template <bool kNormalize>
   __device__ __forceinline__ void store(const GemvParams& p, const char* parts, int warps) const {
     if (!exists) return;
-    const char* at = parts + ((threadIdx.x & 15) * (kGemvMost + 1) + m) * 4;
+    const char* row = parts + (threadIdx.x & 15) * (kGemvMost + 1) * 4;
     float sum = 0;
+    if constexpr (kNormalize) {
+      sum = normalized_sum(p, row, parts + warps * kGemvWarpBytes, warps, m);
+    } else {
 #pragma unroll 8
-    for (int i = 0; i < warps; i++) sum += *reinterpret_cast<const float*>(at + i * kGemvWarpBytes);
+      for (int i = 0; i < warps; i++) sum += *reinterpret_cast<const float*>(row + i * kGemvWarpBytes + m * 4);
+    }
     finish1(sum, p.e, batch, bias, scale, residual, m, n);
   }
 };
@@ -84,7 +89,7 @@ struct GemvSlice {
   }
 };
 
-/// kNormalize: one round.
+/// kNormalize: one round, in one stage.
 template <MmaKind kind, bool kNormalize>
 __device__ __forceinline__ void gemv(const GemvParams& p) {
   INFERNODE_DYNAMIC_SHARED(raw);
@@ -104,42 +109,50 @@ __device__ __forceinline__ void gemv(const GemvParams& p) {
                         warps * 64 * kGemvAhead / 2,
                         warps * kGemvWarpBytes};
   let_next_start();
-  [[maybe_unused]] const NormalizedRows<kind> rows(p, raw + warps * kGemvWarpBytes);
-  if constexpr (kNormalize) rows.fetch_columns();
   if (!p.b_constant) wait_for_previous();
 #pragma unroll 1
-  for (int i = 0; i < p.stages; i++) {
+  for (int i = 0; i < (kNormalize ? 1 : p.stages); i++) {
     slice.fetch(i, i);
     copies_commit();
   }
   GemvOutput output(p, n0, batch0, batch1);
   output.load_columns(p, batch0);
+  uint4 x[kGemvAhead];
+  [[maybe_unused]] const char* const constant = kNormalize ? norm_row(p, g) : nullptr;
   if constexpr (kNormalize) {
-    copies_wait<1>();
-    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kGemvAhead; i++) {
+      const int k = slice.at(0, i);
+      x[i] = make_uint4(0, 0, 0, 0);
+      if (constant != nullptr && k < p.k) x[i] = load16(constant + k * 2);
+    }
   }
+  bring_near(p);
   wait_for_previous();
   output.load_residual(p);
-  if constexpr (kNormalize) {
-    rows.normalize(batch0 * p.a_batch[0] + batch1 * p.a_batch[1]);
-    __syncthreads();
-  }
   float sums[2][4] = {};
   int stage = 0;
-  uint4 x[kGemvAhead];
   const auto load_x = [&](int round) {
 #pragma unroll
     for (int i = 0; i < kGemvAhead; i++) {
       const int k = slice.at(round, i);
-      x[i] = make_uint4(0, 0, 0, 0);
-      if (g >= p.m || k >= p.k) continue;
-      x[i] = kNormalize ? rows.of(g, k) : load16(a + k * 2);
+      if (!kNormalize) x[i] = make_uint4(0, 0, 0, 0);
+      if (g < p.m && k < p.k) x[i] = load16(a + k * 2);
     }
   };
   load_x(0);
+  if constexpr (kNormalize) {
+    RowSums<kind> rows;
+#pragma unroll
+    for (int i = 0; i < kGemvAhead; i++) {
+      rows.add(g < p.m ? x[i] : make_uint4(0, 0, 0, 0));
+      x[i] = times_scale<kind>(p, x[i], g < p.m);
+    }
+    rows.store(reinterpret_cast<float*>(raw + warps * kGemvWarpBytes) + warp * kGemvNormFloats);
+  }
 #pragma unroll 1
   for (int round = 0; round * slice.turn < p.k; round++) {
-    if (p.stages > 1) {
+    if (!kNormalize && p.stages > 1) {
       copies_wait<1>();
     } else {
       copies_wait<0>();
@@ -149,7 +162,7 @@ __device__ __forceinline__ void gemv(const GemvParams& p) {
     for (int i = 0; i < kGemvAhead; i++) now[i] = x[i];
     if (!kNormalize && (round + 1) * slice.turn < p.k) load_x(round + 1);
     slice.template multiply<kind>(sums, now, stage);
-    if ((round + p.stages) * slice.turn < p.k) slice.fetch(round + p.stages, stage);
+    if (!kNormalize && (round + p.stages) * slice.turn < p.k) slice.fetch(round + p.stages, stage);
     copies_commit();
     if (++stage == p.stages) stage = 0;
   }
@@ -161,7 +174,7 @@ __device__ __forceinline__ void gemv(const GemvParams& p) {
     part[(g + (i >> 1) * 8) * (kGemvMost + 1) + (lane & 3) * 2 + (i & 1)] = sums[0][i] + sums[1][i];
   }
   __syncthreads();
-  output.store(p, raw, warps);
+  output.template store<kNormalize>(p, raw, warps);
 }
 
 }  // namespace infernode::cuda

@@ -30,6 +30,28 @@ __device__ __forceinline__ void let_next_start() {
 #endif
 }
 
+/// What kernels of simple arithmetic do once they know their places: they wait. Where their blocks are few, the next
+/// kernel's blocks come meanwhile; many of both would pile up on some of the processors.
+__device__ __forceinline__ void wait_and_let_next_start() {
+  constexpr unsigned kFewBlocks = 128;
+  const bool few = gridDim.x * gridDim.y * gridDim.z <= kFewBlocks;
+  if (few) let_next_start();
+  wait_for_previous();
+  if (!few) let_next_start();
+}
+
+/// Brings a parameter struct, or a part of it, near: constant memory that a kernel first reads behind its wait is far.
+template <class P>
+__device__ __forceinline__ void bring_near(const P& p) {
+  constexpr int kLine = 64, kLines = sizeof(P) / kLine;
+  constexpr unsigned kUnlikely = 0x9e3779b9;
+  const auto* words = reinterpret_cast<const std::uint32_t*>(&p);
+  std::uint32_t all = words[sizeof(P) / 4 - 1];
+#pragma unroll
+  for (int i = 0; i < kLines; i++) all ^= words[i * (kLine / 4)];
+  asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, %1; @q nanosleep.u32 0; }" ::"r"(all), "n"(kUnlikely));
+}
+
 /// All threads of a cluster; what they wrote to shared memory is visible to all.
 __device__ __forceinline__ void clusters_meet() {
 #if __CUDA_ARCH__ >= 900
@@ -43,6 +65,15 @@ __device__ __forceinline__ std::uint32_t in_cluster(std::uint32_t address, int r
   asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(address) : "r"(rank));
 #endif
   return address;
+}
+
+/// The number at the same place of shared memory in another block of the cluster.
+__device__ __forceinline__ float load_from_block(const float* own, int rank) {
+  float r = *own;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(r) : "r"(in_cluster(shared_address(own), rank)) : "memory");
+#endif
+  return r;
 }
 
 /// From shared memory of this block, or `far` of another one of the cluster.
@@ -78,12 +109,6 @@ __device__ __forceinline__ float4 load_shared4(std::uint32_t address, bool far) 
                : "r"(address)
                : "memory");
   return r;
-}
-
-/// Brings a parameter's part of constant memory near, while there is time for it.
-template <class T>
-__device__ __forceinline__ void touch(T v) {
-  asm volatile("" ::"r"(static_cast<std::uint32_t>(v)));
 }
 
 __device__ __forceinline__ float fast_reciprocal(float x) {

@@ -27,6 +27,15 @@ struct ConvParams {
   float per_channels, per_kernel_w, per_kernel_h;  ///< 1 / channels_padded, 1 / kernel_w, 1 / kernel_h
 };
 
+/// What a split product reads: float32 A and bfloat16 pieces of B, in elements.
+struct FloatOperands {
+  std::uint64_t a, b;
+  std::int64_t a_row, b_row, a_batch[2], b_batch[2];  ///< a convolution's A has no rows
+  std::int32_t b_plane, k;                            ///< k: of a row of B
+};
+
+inline constexpr int kProducers = 64;  ///< threads of a block that fetch, behind the others
+
 /// Hopper: TMA and wgmma. Grid: x tiles of columns, y of rows, or the other way round; z batch times parts of K; those
 /// are a cluster.
 struct GemmTmaParams {
@@ -43,6 +52,7 @@ struct GemmTmaParams {
   std::int32_t rows_first;              ///< x of the grid are tiles of rows
   std::int32_t b_constant;              ///< B is fetched before the wait for the kernel before
   ConvParams conv;                      ///< taps 0: A is a matrix
+  FloatOperands floats;                 ///< of split products
 };
 
 /// Every GPU: mma.sync, or plain arithmetic. Grid: x tiles (columns fastest), y batch, z parts of K.

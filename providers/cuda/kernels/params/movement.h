@@ -19,7 +19,7 @@ struct CopyPart {
 
 /// Copies of one element size that do not read what another one writes. Grid: x blocks of 256 elements of the largest,
 /// y parts.
-inline constexpr int kCopyParts = 4;
+inline constexpr int kCopyParts = 8;
 struct CopyParams {
   CopyPart part[kCopyParts];
 };
@@ -30,6 +30,16 @@ struct TransposeParams {
   std::int32_t rows, columns;
   std::int64_t from_row, to_row;      ///< elements between rows
   std::int64_t from_batch, to_batch;  ///< elements
+};
+
+inline constexpr int kPixelChannels = 8;
+
+/// Images of up to kPixelChannels channels in planes, with channels last: kPixelChannels a pixel, zeros behind those
+/// that there are. Elements of 2 or 4 bytes. Grid: x blocks of 256 pixels.
+struct PixelsParams {
+  std::uint64_t from, to;
+  std::uint32_t pixels, plane;  ///< of all images, of one
+  std::int32_t channels;
 };
 
 /// to[o][k][i] = from[o][index[k]][i], rows of `inner` elements of 1, 2, 4, 8 or 16 bytes. Negative indices count from

@@ -18,12 +18,14 @@ struct PoolParams {
   std::int32_t pad_end_h, pad_end_w;
 };
 
-/// The mean (or the largest) of each image's pixels. Grid: x packs of 8 channels, y images; block 256.
+/// The mean (or the largest) of each image's pixels. Grid: x packs of 8 channels, y images, z parts of the pixels,
+/// which are a cluster; block 256.
 struct GlobalPoolParams {
   std::uint64_t in, out;
   std::int64_t in_pitch, out_pitch;
   std::int32_t pixels, channels;
   std::int32_t average;
+  std::int32_t parts;
 };
 
 }  // namespace infernode::cuda

@@ -4,7 +4,10 @@
 
 namespace infernode::cuda {
 
-/// Rows of `columns` numbers that lie side by side, `rows` of them. Grid: x blocks of 4 warps, a row for each warp.
+inline constexpr int kNormalizedInWarp = 256;  ///< columns at most that a warp holds in registers
+
+/// Rows of `columns` numbers that lie side by side, `rows` of them. Grid: x blocks of 4 warps, a row for each warp or
+/// for all of them.
 struct NormalizeParams {
   std::uint64_t in, out;
   std::uint64_t residual;     ///< of in's type: added first; 0: none
@@ -15,6 +18,8 @@ struct NormalizeParams {
   std::int32_t no_mean;           ///< root-mean-square normalization
   std::int32_t columns_constant;  ///< scale and bias are constants: read before the wait for the kernel before
   float epsilon;
+  float per_column = 0;    ///< 1 / columns
+  std::int32_t warps = 1;  ///< that share a row: 1 or 4
 };
 
 /// Softmax over the middle one of [outer][columns][inner] numbers. Grid: x blocks of 4 warps, a row for each warp.

@@ -1,8 +1,10 @@
 #include "providers/cuda/kernels/products/product.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "base/half.h"
 #include "providers/cuda/kernels/params/gemv.h"
 #include "providers/cuda/kernels/products/tensor_map.h"
 #include "providers/cuda/kernels/shared_request.h"
@@ -49,6 +51,16 @@ ConvParams stepped(const Product& p) {
   return conv;
 }
 
+FloatOperands float_operands(const Product& p) {
+  FloatOperands f{};
+  f.a = p.a.address, f.b = p.b.address;
+  f.a_row = p.a.row, f.b_row = p.b.row;
+  for (int i = 0; i < 2; i++) f.a_batch[i] = p.a.batch[i], f.b_batch[i] = p.b.batch[i];
+  f.b_plane = static_cast<std::int32_t>(p.b.plane);
+  f.k = static_cast<std::int32_t>(p.k);
+  return f;
+}
+
 Launch plan_block(const Target& target, const Product& p, const ProductChoice& c) {
   GemmTmaParams q{};
   if (p.conv.taps) {
@@ -76,6 +88,7 @@ Launch plan_block(const Target& target, const Product& p, const ProductChoice& c
   q.receive_offset = static_cast<std::int32_t>(ceil_div(std::max(c.stages * stage, sums), 128) * 128);
   q.batch_inner = p.batch[1] == 1 ? 1 << 30 : static_cast<std::int32_t>(p.batch[0]);
   q.b_constant = p.b_constant;
+  if (p.b.pieces > 1) q.floats = float_operands(p);
   Dim3 grid{static_cast<std::uint32_t>(q.n_tiles), static_cast<std::uint32_t>(ceil_div(p.m, c.bm)),
             static_cast<std::uint32_t>(batches(p) * c.split)};
   // Weights that the cache cannot hold are read once: by all tiles of rows together.
@@ -83,8 +96,9 @@ Launch plan_block(const Target& target, const Product& p, const ProductChoice& c
   q.rows_first = weight_bytes > target.l2_bytes / 2 && q.n_tiles <= 65535;
   if (q.rows_first) std::swap(grid.x, grid.y);
   const std::string epilogue = p.n % 8 == 0 && is_whole(q.e, p.a.type) ? "_whole" : "";
-  Launch launch = launch_of("gemm_block_" + kind_name(p) + "_" + tile_name(c) + "x" + std::to_string(c.kw) + epilogue,
-                            grid, static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + 32), product_shared(p, c), q);
+  Launch launch =
+      launch_of("gemm_block_" + kind_name(p) + "_" + tile_name(c) + "x" + std::to_string(c.kw) + epilogue, grid,
+                static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + kProducers), product_shared(p, c), q);
   if (c.split > 1) launch.cluster.z = static_cast<std::uint32_t>(c.split);
   return launch;
 }
@@ -114,7 +128,15 @@ GemmMmaParams mma_params(const Product& p, const ProductChoice& c) {
   return q;
 }
 
-Launch plan_gemv(const Product& p, const ProductChoice& c) {
+/// Shared memory to ask for. On Hopper blocks that hold some spread over the SMs, and leave room for the next kernels'
+/// only.
+std::size_t gemv_shared(const Target& target, const Product& p, const ProductChoice& c) {
+  constexpr std::size_t kThreeOfThem = 72 * 1024;
+  const std::size_t used = product_shared(p, c);
+  return target.sm >= 90 && tiles(p, c) * batches(p) <= 2 * target.sm_count ? std::max(used, kThreeOfThem) : used;
+}
+
+Launch plan_gemv(const Target& target, const Product& p, const ProductChoice& c) {
   GemvParams q{};
   q.a = p.a.address;
   q.b = p.b.address;
@@ -134,9 +156,14 @@ Launch plan_gemv(const Product& p, const ProductChoice& c) {
   q.norm_scale = p.norm.scale;
   q.norm_bias = p.norm.bias;
   q.norm_epsilon = p.norm.epsilon;
+  q.per_k = 1.0f / static_cast<float>(p.k);
   q.norm_no_mean = p.norm.no_mean;
+  const float up = p.norm.largest > 1 ? std::exp2(std::ceil(std::log2(p.norm.largest))) : 1;
+  const std::uint32_t down = p.a.type == Element::f16 ? Float16(1 / up).bits : BFloat16(1 / up).bits;
+  q.norm_down = down << 16 | down;
+  q.norm_up = up;
   return launch_of((p.norm ? "gemv_norm_" : "gemv_") + kind_name(p), grid_of(p, c),
-                   static_cast<std::uint32_t>(c.kw * 32), product_shared(p, c), q);
+                   static_cast<std::uint32_t>(c.kw * 32), gemv_shared(target, p, c), q);
 }
 
 Launch plan_reduce(const Product& p, const ProductChoice& c, DevicePtr partial) {
@@ -194,10 +221,8 @@ std::size_t product_shared(const Product& p, const ProductChoice& c) {
     case ProductKernel::mma:
       return static_cast<std::size_t>(std::max(c.stages * stage, tile));
     case ProductKernel::gemv: {
-      const std::int64_t rows = p.norm ? p.k * 4 + p.m * (p.k * 2 + 16) : 0;
-      const auto used = static_cast<std::size_t>(std::int64_t{c.stages} * c.kw * kGemvWarpBytes + rows);
-      // Blocks that hold some memory spread over the SMs, and leave room for the next kernels' only.
-      return tiles(p, c) * batches(p) <= 264 ? std::max<std::size_t>(used, 40 * 1024) : used;
+      const std::int64_t rows = p.norm ? c.kw * kGemvNormFloats * std::int64_t{4} : 0;
+      return static_cast<std::size_t>(std::int64_t{c.stages} * c.kw * kGemvWarpBytes + rows);
     }
     case ProductKernel::simt:
       break;
@@ -224,7 +249,7 @@ void plan_product(const Target& target, const Product& p, const ProductChoice& c
     return;
   }
   if (c.kernel == ProductKernel::gemv) {
-    launches.push_back(plan_gemv(p, c));
+    launches.push_back(plan_gemv(target, p, c));
     return;
   }
   GemmMmaParams q = mma_params(p, c);

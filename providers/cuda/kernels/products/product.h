@@ -23,6 +23,7 @@ struct RowNorm {
   DevicePtr scale = 0, bias = 0;  ///< constants of A's type, [k]; scale 0: rows stay as they are; bias 0: none
   float epsilon = 0;
   bool no_mean = false;
+  float largest = 1;  ///< magnitude among the scales
   explicit operator bool() const { return scale != 0; }
 };
 

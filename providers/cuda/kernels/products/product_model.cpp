@@ -78,12 +78,13 @@ void add_blocks(const Target& target, const Product& p, std::vector<ProductChoic
 
 /// Few rows: warps enough to have all of K in flight.
 void add_gemv(const Target& target, const Product& p, std::vector<ProductChoice>& choices) {
-  // Every block normalizes the rows: a kernel of its own does it once.
+  // Every block finds out about the rows: a kernel of its own does it once.
   if (p.norm && ceil_div(p.n, 16) * p.batch[0] * p.batch[1] > 4 * target.sm_count) return;
+  if (p.norm && p.m > kGemvMostNormalizedRows) return;
   if (p.m > 8 || p.conv.taps || p.a.type == Element::f32 || p.a.type != p.b.type || p.k % 8) return;
   for (int warps : {4, 8, 16}) {
     const std::int64_t rounds = ceil_div(p.k, std::int64_t{warps} * kGemvWarpK);
-    if (p.norm && (rounds > 1 || p.k > kGemvMostNormalized)) continue;
+    if (p.norm && (rounds > 1 || warps > 8)) continue;
     for (int stages = rounds > 1 ? 2 : 1; stages > 0; stages--) {
       const ProductChoice c{ProductKernel::gemv, 8, 16, warps, stages, 1, 0};
       if (product_shared(p, c) + 1024 > target.shared_per_block) continue;

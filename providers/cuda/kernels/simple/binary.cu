@@ -135,10 +135,10 @@ __device__ __forceinline__ void compare_ints(const ElementwiseParams& p) {
 template <class T, int kPack>
 __device__ __forceinline__ void where(const ElementwiseParams& p) {
   const std::int64_t thread = blockIdx.x * std::int64_t{256} + threadIdx.x;
-  wait_for_previous();
-  let_next_start();
-  if (thread >= p.threads) return;
   const Place<3> place(p, thread);
+  bring_near(p);
+  wait_and_let_next_start();
+  if (thread >= p.threads) return;
   const auto condition = load_pack<std::uint8_t, kPack>(p, 0, place.in[0]);
   const auto x = load_pack<T, kPack>(p, 1, place.in[1]), y = load_pack<T, kPack>(p, 2, place.in[2]);
   Pack<T, kPack> out;

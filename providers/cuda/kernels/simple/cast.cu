@@ -123,8 +123,8 @@ __device__ void store(const CastParams& p, std::int64_t i, const Any& x) {
 
 extern "C" __global__ void __launch_bounds__(256) cast(const __grid_constant__ CastParams p) {
   const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
-  wait_for_previous();
-  let_next_start();
+  bring_near(p);
+  wait_and_let_next_start();
   if (i < p.count) store(p, i, load(p, i));
 }
 

@@ -158,7 +158,28 @@ std::vector<Launch> plan_fill(const Target&, const StridedFill& fill) {
   return {copy_launch({&part, 1}, fill.element_bytes)};
 }
 
+namespace {
+
+/// Whether a thread can write a pixel.
+bool are_pixels(const DeviceTensor& from, const DeviceTensor& to) {
+  return from.order == Order::Plain && from.strides.empty() && to.order == Order::ChannelsLast &&
+         to.pitch == kPixelChannels && (to.element_bytes() == 2 || to.element_bytes() == 4) && to.at % 16 == 0 &&
+         to.pixels() > 0 && to.pixels() <= INT32_MAX;
+}
+
+Launch pixels_launch(const DeviceTensor& from, const DeviceTensor& to) {
+  const PixelsParams p{.from = from.at,
+                       .to = to.at,
+                       .pixels = static_cast<std::uint32_t>(to.pixels()),
+                       .plane = static_cast<std::uint32_t>(to.shape.numel(2, to.shape.rank())),
+                       .channels = static_cast<std::int32_t>(to.shape[1])};
+  return launch_of(cat("pixels_", to.element_bytes()), {blocks(p.pixels, 256)}, {256}, param_bytes(p));
+}
+
+}  // namespace
+
 std::vector<Launch> plan_reorder(const Target& target, const DeviceTensor& from, const DeviceTensor& to) {
+  if (are_pixels(from, to)) return {pixels_launch(from, to)};
   std::vector<Launch> launches = plan_strided_copy(target, {.from = from.at,
                                                             .to = to.at,
                                                             .element_bytes = from.element_bytes(),

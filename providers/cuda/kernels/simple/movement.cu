@@ -18,9 +18,6 @@ template <class T>
 __device__ __forceinline__ void copy(const CopyParams& all) {
   const CopyPart& p = all.part[blockIdx.y];
   const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
-  wait_for_previous();
-  let_next_start();
-  if (i >= p.count) return;
   std::int64_t rest = i, from = 0, to = 0;
 #pragma unroll
   for (int d = kCopyRank - 1; d >= 0; --d) {
@@ -37,8 +34,11 @@ __device__ __forceinline__ void copy(const CopyParams& all) {
     from += index * p.from_stride[d];
     to += index * p.to_stride[d];
   }
+  const std::uint64_t source = p.from, fill = p.fill;
+  wait_and_let_next_start();
+  if (i >= p.count) return;
   T* const out = reinterpret_cast<T*>(p.to) + to;
-  *out = p.from == 0 ? element_of<T>(p.fill) : reinterpret_cast<const T*>(p.from)[from];
+  *out = source == 0 ? element_of<T>(fill) : reinterpret_cast<const T*>(source)[from];
 }
 
 template <class T>
@@ -48,8 +48,7 @@ __device__ __forceinline__ void transpose(const TransposeParams& p) {
   const int row = blockIdx.x / across * 32, column = blockIdx.x % across * 32;
   const T* const from = reinterpret_cast<const T*>(p.from) + blockIdx.z * p.from_batch;
   T* const to = reinterpret_cast<T*>(p.to) + blockIdx.z * p.to_batch;
-  wait_for_previous();
-  let_next_start();
+  wait_and_let_next_start();
 #pragma unroll
   for (int i = threadIdx.y; i < 32; i += 8) {
     const int r = row + i, c = column + threadIdx.x;
@@ -64,13 +63,27 @@ __device__ __forceinline__ void transpose(const TransposeParams& p) {
 }
 
 template <class T>
+__device__ __forceinline__ void pixels(const PixelsParams& p) {
+  const std::uint32_t i = blockIdx.x * 256 + threadIdx.x, image = i / p.plane;
+  const T* const from = reinterpret_cast<const T*>(p.from) + image * std::int64_t{p.channels} * p.plane + i % p.plane;
+  wait_and_let_next_start();
+  if (i >= p.pixels) return;
+  struct alignas(16) {
+    T of[kPixelChannels];
+  } pixel;
+#pragma unroll
+  for (int c = 0; c < kPixelChannels; ++c) pixel.of[c] = c < p.channels ? from[c * std::int64_t{p.plane}] : T{0};
+  *reinterpret_cast<decltype(pixel)*>(reinterpret_cast<T*>(p.to) + std::int64_t{i} * kPixelChannels) = pixel;
+}
+
+template <class T>
 __device__ __forceinline__ void gather(const GatherParams& p) {
   const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
-  wait_for_previous();
-  let_next_start();
-  if (i >= p.count) return;
   const std::int64_t row = i / p.inner, inner = i - row * p.inner;
   const std::int64_t outer = row / p.indices, k = row - outer * p.indices;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
   std::int64_t index = p.index_is_64 ? reinterpret_cast<const std::int64_t*>(p.index)[k]
                                      : reinterpret_cast<const std::int32_t*>(p.index)[k];
   if (index < 0) index += p.axis;
@@ -91,6 +104,13 @@ MOVEMENT(2, std::uint16_t)
 MOVEMENT(4, std::uint32_t)
 MOVEMENT(8, std::uint64_t)
 MOVEMENT(16, uint4)
+
+#define PIXELS(bytes, type)                                                                                  \
+  extern "C" __global__ void __launch_bounds__(256) pixels_##bytes(const __grid_constant__ PixelsParams p) { \
+    pixels<type>(p);                                                                                         \
+  }
+PIXELS(2, std::uint16_t)
+PIXELS(4, std::uint32_t)
 
 #define TRANSPOSE(bytes, type)                                                                                     \
   extern "C" __global__ void __launch_bounds__(256) transpose_##bytes(const __grid_constant__ TransposeParams p) { \

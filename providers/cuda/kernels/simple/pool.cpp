@@ -13,6 +13,17 @@ std::uint32_t blocks(std::int64_t threads) {
   if (n > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", threads, " threads are too many for one launch"));
   return static_cast<std::uint32_t>(n);
 }
+
+/// Into how many parts the pixels of an image go, so that many processors read large images.
+std::uint32_t parts_of(const Target& target, std::int64_t images_and_packs, std::int64_t pixels) {
+  constexpr std::int64_t kFewPixels = 1024;
+  std::uint32_t parts = 1;
+  while (target.sm >= 90 && parts < 8 && pixels >= kFewPixels * parts &&
+         images_and_packs * parts * 2 <= 2 * target.sm_count) {
+    parts *= 2;
+  }
+  return parts;
+}
 }  // namespace
 
 Launch plan_pool(const Target&, const DeviceTensor& in, const DeviceTensor& out, PoolParams p) {
@@ -35,21 +46,23 @@ Launch plan_pool(const Target&, const DeviceTensor& in, const DeviceTensor& out,
           .params = param_bytes(p)};
 }
 
-Launch plan_global_pool(const Target&, const DeviceTensor& in, const DeviceTensor& out, bool average) {
+Launch plan_global_pool(const Target& target, const DeviceTensor& in, const DeviceTensor& out, bool average) {
+  const std::int64_t packs = (in.shape[1] + kPack - 1) / kPack, pixels = in.pixels() / in.shape[0];
+  const std::uint32_t parts = parts_of(target, packs * in.shape[0], pixels);
   const GlobalPoolParams p{.in = in.at,
                            .out = out.at,
                            .in_pitch = in.pitch,
                            .out_pitch = out.order == Order::ChannelsLast ? out.pitch : in.shape[1],
-                           .pixels = static_cast<std::int32_t>(in.pixels() / in.shape[0]),
+                           .pixels = static_cast<std::int32_t>(pixels),
                            .channels = static_cast<std::int32_t>(in.shape[1]),
-                           .average = average};
-  return {
-      .kernel = cat("global_pool_", kernel_suffix(in.dtype)),
-      .grid = {static_cast<std::uint32_t>((in.shape[1] + kPack - 1) / kPack), static_cast<std::uint32_t>(in.shape[0])},
-      .block = {256},
-      .cluster = {},
-      .programmatic = true,
-      .params = param_bytes(p)};
+                           .average = average,
+                           .parts = static_cast<std::int32_t>(parts)};
+  return {.kernel = cat("global_pool_", kernel_suffix(in.dtype)),
+          .grid = {static_cast<std::uint32_t>(packs), static_cast<std::uint32_t>(in.shape[0]), parts},
+          .block = {256},
+          .cluster = {1, 1, parts},
+          .programmatic = true,
+          .params = param_bytes(p)};
 }
 
 }  // namespace infernode::cuda

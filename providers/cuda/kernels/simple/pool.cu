@@ -26,19 +26,19 @@ __device__ __forceinline__ float warp_largest(float x) {
 template <class T>
 __device__ __forceinline__ void pool(const PoolParams& p) {
   const std::int64_t thread = blockIdx.x * std::int64_t{256} + threadIdx.x;
-  wait_for_previous();
-  let_next_start();
-  if (thread >= p.threads) return;
   const std::int64_t pixel = thread / p.packs;
   const int channel = static_cast<int>(thread % p.packs) * kPack;
   const int x = static_cast<int>(pixel % p.out_w), y = static_cast<int>(pixel / p.out_w % p.out_h);
   const std::int64_t image = pixel / p.out_w / p.out_h * p.in_h * p.in_w;
   const int top = y * p.stride_h - p.pad_h, left = x * p.stride_w - p.pad_w;
+  const Taps rows(top, p.kernel_h, p.dilation_h, p.in_h), columns(left, p.kernel_w, p.dilation_w, p.in_w);
+  bring_near(p);
+  wait_and_let_next_start();
+  if (thread >= p.threads) return;
   float sum[kPack];
 #pragma unroll
   for (int j = 0; j < kPack; ++j) sum[j] = p.average ? 0.0f : -INFINITY;
   int inside = 0;
-  const Taps rows(top, p.kernel_h, p.dilation_h, p.in_h), columns(left, p.kernel_w, p.dilation_w, p.in_w);
   for (int i = rows.begin; i < rows.end; ++i) {
     const int row = top + i * p.dilation_h;
     for (int j = columns.begin; j < columns.end; ++j) {
@@ -66,36 +66,60 @@ __device__ __forceinline__ void pool(const PoolParams& p) {
   *reinterpret_cast<Pack<T, kPack>*>(reinterpret_cast<T*>(p.out) + pixel * p.out_pitch + channel) = out;
 }
 
+/// Joins what the blocks of a cluster, which are those along z, have of a channel; the first one has all then.
+template <class F>
+__device__ __forceinline__ void join_in_cluster(float& total, int parts, const F& join) {
+  __shared__ float totals[kPack];
+  const int thread = threadIdx.x;
+  if (thread < kPack) totals[thread] = total;
+  clusters_meet();
+  if (blockIdx.z == 0 && thread < kPack) {
+    for (int i = 1; i < parts; ++i) total = join(total, load_from_block(&totals[thread], i));
+  }
+  clusters_meet();  // nobody leaves while it is read
+}
+
 template <class T>
 __device__ __forceinline__ void global_pool(const GlobalPoolParams& p) {
+  constexpr int kAhead = 4;  // pixels of a thread that are on their way at once
+  using Word = Pack<T, kPack>;
   __shared__ float parts[8][kPack];
-  const int channel = blockIdx.x * kPack;
+  const int thread = threadIdx.x, channel = blockIdx.x * kPack;
+  const int share = (p.pixels + p.parts - 1) / p.parts, begin = blockIdx.z * share;
+  const int end = min(p.pixels, begin + share);
   const T* in = reinterpret_cast<const T*>(p.in) + blockIdx.y * std::int64_t{p.pixels} * p.in_pitch + channel;
-  wait_for_previous();
-  let_next_start();
+  const auto join = [&](float x, float y) { return p.average ? x + y : larger(x, y); };
+  bring_near(p);
+  wait_and_let_next_start();
   float sum[kPack];
 #pragma unroll
   for (int j = 0; j < kPack; ++j) sum[j] = p.average ? 0.0f : -INFINITY;
-  for (int i = threadIdx.x; i < p.pixels; i += 256) {
-    const auto all = *reinterpret_cast<const Pack<T, kPack>*>(in + i * p.in_pitch);
+#pragma unroll 1
+  for (int first = begin + thread; first < end; first += 256 * kAhead) {
+    Word all[kAhead];
 #pragma unroll
-    for (int j = 0; j < kPack; ++j)
-      sum[j] = p.average ? sum[j] + to_float(all.of[j]) : larger(to_float(all.of[j]), sum[j]);
+    for (int i = 0; i < kAhead; ++i) {
+      if (first + i * 256 < end) all[i] = *reinterpret_cast<const Word*>(in + (first + i * 256) * p.in_pitch);
+    }
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) {
+      if (first + i * 256 >= end) break;
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) sum[j] = join(to_float(all[i].of[j]), sum[j]);
+    }
   }
 #pragma unroll
   for (int j = 0; j < kPack; ++j) {
     sum[j] = p.average ? warp_sum(sum[j]) : warp_largest(sum[j]);
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32][j] = sum[j];
+    if (thread % 32 == 0) parts[thread / 32][j] = sum[j];
   }
   __syncthreads();
-  if (threadIdx.x >= kPack || channel + static_cast<int>(threadIdx.x) >= p.channels) return;
-  float total = parts[0][threadIdx.x];
-  for (int w = 1; w < 8; ++w) {
-    const float other = parts[w][threadIdx.x];
-    total = p.average ? total + other : larger(total, other);
-  }
+  float total = thread < kPack ? parts[0][thread] : 0.0f;
+  for (int w = 1; w < 8 && thread < kPack; ++w) total = join(total, parts[w][thread]);
+  if (p.parts > 1) join_in_cluster(total, p.parts, join);
+  if (blockIdx.z > 0 || thread >= kPack || channel + thread >= p.channels) return;
   T* out = reinterpret_cast<T*>(p.out) + blockIdx.y * p.out_pitch + channel;
-  out[threadIdx.x] = from_float<T>(p.average ? total / p.pixels : total);
+  out[thread] = from_float<T>(p.average ? total / p.pixels : total);
 }
 
 #define KERNEL(type, suffix)                                                                                           \

@@ -7,9 +7,11 @@ namespace infernode::cuda {
 
 namespace {
 
+constexpr int kWarps = 4;  ///< of a block
+
+/// A row for each warp.
 template <class P>
 Launch row_launch(std::string kernel, std::int64_t rows, const P& params) {
-  constexpr std::int64_t kWarps = 4;
   const std::int64_t blocks = (rows + kWarps - 1) / kWarps;
   if (blocks > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", rows, " rows are too many for one launch"));
   return {.kernel = std::move(kernel),
@@ -22,8 +24,12 @@ Launch row_launch(std::string kernel, std::int64_t rows, const P& params) {
 
 }  // namespace
 
-Launch plan_normalize(const Target&, tensor::DType dtype, const NormalizeParams& p) {
-  return row_launch(cat("normalize_", kernel_suffix(dtype)), p.rows, p);
+Launch plan_normalize(const Target&, tensor::DType dtype, NormalizeParams p) {
+  p.per_column = 1.0f / static_cast<float>(p.columns);
+  const std::size_t pack = 16 * 8 / tensor::bit_size(dtype);
+  const bool in_registers = p.columns % pack == 0 && p.columns <= kWarps * kNormalizedInWarp;
+  p.warps = in_registers && p.columns > kNormalizedInWarp ? kWarps : 1;
+  return row_launch(cat("normalize_", kernel_suffix(dtype)), p.warps == 1 ? p.rows : p.rows * kWarps, p);
 }
 
 Launch plan_softmax(const Target&, tensor::DType dtype, const SoftmaxParams& p) {

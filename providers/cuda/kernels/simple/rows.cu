@@ -1,157 +1,18 @@
-#include "providers/cuda/kernels/device/number.cuh"
-#include "providers/cuda/kernels/device/ptx.cuh"
-#include "providers/cuda/kernels/params/rows.h"
+#include "providers/cuda/kernels/device/warp_rows.cuh"
 
 #include <type_traits>
 
-// A warp for each row: normalizations, softmax, reductions.
+// Softmax, reductions and running sums.
 namespace infernode::cuda {
-
-constexpr int kWarps = 4;
-
-__device__ __forceinline__ std::int64_t row_of_warp() { return blockIdx.x * std::int64_t{kWarps} + threadIdx.x / 32; }
-
-/// Which columns a lane has: packs of 16 bytes of T, every 32nd. Rows of up to kMost columns stay in registers; longer
-/// ones are read again.
-template <class T>
-struct Lanes {
-  static constexpr int kPack = 16 / sizeof(T), kMost = 1024, kPacks = kMost / (kPack * 32);
-  using Numbers = float[kPacks][kPack];
-};
-
-/// A row and, if there is one, the row that is added to it; their sum is stored where somebody wants it.
-template <class T>
-__device__ __forceinline__ void load_row(typename Lanes<T>::Numbers& x, const NormalizeParams& p, std::int64_t row,
-                                         int packs) {
-  constexpr int kPack = Lanes<T>::kPack, kPacks = Lanes<T>::kPacks;
-  const int lane = threadIdx.x % 32;
-  const auto* in = reinterpret_cast<const Pack<T, kPack>*>(p.in) + row * packs;
-  const auto* residual = reinterpret_cast<const Pack<T, kPack>*>(p.residual) + row * packs;
-  auto* sum = reinterpret_cast<Pack<T, kPack>*>(p.sum) + row * packs;
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    const int at = i * 32 + lane;
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) x[i][j] = 0;
-    if (at >= packs) continue;
-    const Pack<T, kPack> own = in[at];
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) x[i][j] = to_float(own.of[j]);
-  }
-  if (p.residual == 0) return;
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    const int at = i * 32 + lane;
-    if (at >= packs) continue;
-    const Pack<T, kPack> other = residual[at];
-    Pack<T, kPack> both;
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) x[i][j] += to_float(other.of[j]), both.of[j] = from_float<T>(x[i][j]);
-    if (p.sum != 0) sum[at] = both;
-  }
-}
-
-/// Numbers of the lane's columns; `none` where there are none.
-template <class T>
-__device__ __forceinline__ void load_columns(typename Lanes<T>::Numbers& to, std::uint64_t from, float none,
-                                             int packs) {
-  constexpr int kPack = Lanes<T>::kPack, kPacks = Lanes<T>::kPacks;
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    const int at = i * 32 + threadIdx.x % 32;
-#pragma unroll
-    for (int j = 0; j < kPack; j += 4) {
-      float4 v = {none, none, none, none};
-      if (from != 0 && at < packs) v = reinterpret_cast<const float4*>(from)[at * (kPack / 4) + j / 4];
-      to[i][j] = v.x, to[i][j + 1] = v.y, to[i][j + 2] = v.z, to[i][j + 3] = v.w;
-    }
-  }
-}
-
-template <class T>
-__device__ __forceinline__ void normalize_in_registers(const NormalizeParams& p, std::int64_t row) {
-  constexpr int kPack = Lanes<T>::kPack, kPacks = Lanes<T>::kPacks;
-  const int lane = threadIdx.x % 32, packs = p.columns / kPack;
-  typename Lanes<T>::Numbers x, scale, bias;
-  if (!p.columns_constant) wait_for_previous();
-  load_columns<T>(scale, p.scale, 1, packs);
-  load_columns<T>(bias, p.bias, 0, packs);
-  wait_for_previous();
-  load_row<T>(x, p, row, packs);
-  float mean = 0;
-  if (!p.no_mean) {
-#pragma unroll
-    for (int i = 0; i < kPacks; ++i) {
-#pragma unroll
-      for (int j = 0; j < kPack; ++j) mean += x[i][j];
-    }
-    mean = warp_sum(mean) / p.columns;
-  }
-  float squares = 0;
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    if (i * 32 + lane >= packs) continue;
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) squares += (x[i][j] - mean) * (x[i][j] - mean);
-  }
-  const float factor = 1.0f / sqrtf(warp_sum(squares) / p.columns + p.epsilon);
-  auto* out = reinterpret_cast<Pack<T, kPack>*>(p.out) + row * packs;
-#pragma unroll
-  for (int i = 0; i < kPacks; ++i) {
-    const int at = i * 32 + lane;
-    if (at >= packs) continue;
-    Pack<T, kPack> y;
-#pragma unroll
-    for (int j = 0; j < kPack; ++j) y.of[j] = from_float<T>((x[i][j] - mean) * factor * scale[i][j] + bias[i][j]);
-    out[at] = y;
-  }
-}
-
-template <class T>
-__device__ __forceinline__ void normalize_any(const NormalizeParams& p, std::int64_t row) {
-  const int lane = threadIdx.x % 32;
-  const T* in = reinterpret_cast<const T*>(p.in) + row * p.columns;
-  const T* residual = reinterpret_cast<const T*>(p.residual) + row * p.columns;
-  T* sum = reinterpret_cast<T*>(p.sum) + row * p.columns;
-  T* out = reinterpret_cast<T*>(p.out) + row * p.columns;
-  const auto* scale = reinterpret_cast<const float*>(p.scale);
-  const auto* bias = reinterpret_cast<const float*>(p.bias);
-  const auto at = [&](int i) { return to_float(in[i]) + (p.residual != 0 ? to_float(residual[i]) : 0.0f); };
-  float mean = 0, squares = 0;
-  if (!p.no_mean) {
-    for (int i = lane; i < p.columns; i += 32) mean += at(i);
-    mean = warp_sum(mean) / p.columns;
-  }
-  for (int i = lane; i < p.columns; i += 32) squares += (at(i) - mean) * (at(i) - mean);
-  const float factor = 1.0f / sqrtf(warp_sum(squares) / p.columns + p.epsilon);
-  for (int i = lane; i < p.columns; i += 32) {
-    const float x = at(i);
-    if (p.sum != 0) sum[i] = from_float<T>(x);
-    out[i] = from_float<T>((x - mean) * factor * (p.scale != 0 ? scale[i] : 1.0f) + (p.bias != 0 ? bias[i] : 0.0f));
-  }
-}
-
-template <class T>
-__device__ __forceinline__ void normalize(const NormalizeParams& p) {
-  let_next_start();
-  const std::int64_t row = row_of_warp();
-  if (row >= p.rows) return;
-  if (p.columns % Lanes<T>::kPack == 0 && p.columns <= Lanes<T>::kMost) {
-    normalize_in_registers<T>(p, row);
-  } else {
-    wait_for_previous();
-    normalize_any<T>(p, row);
-  }
-}
 
 template <class T>
 __device__ __forceinline__ void softmax(const SoftmaxParams& p) {
-  wait_for_previous();
-  let_next_start();
   const std::int64_t row = row_of_warp();
-  if (row >= p.rows) return;
   const int lane = threadIdx.x % 32;
   const std::int64_t start = row / p.inner * p.columns * p.inner + row % p.inner;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (row >= p.rows) return;
   const T* in = reinterpret_cast<const T*>(p.in) + start;
   T* out = reinterpret_cast<T*>(p.out) + start;
   float most = -INFINITY;
@@ -199,18 +60,18 @@ __device__ __forceinline__ float join(ReduceOp op, float a, float b) {
 
 template <class T>
 __device__ __forceinline__ void reduce(const ReduceParams& p) {
-  wait_for_previous();
-  let_next_start();
   const std::int64_t output = row_of_warp();
-  if (output >= p.outputs) return;
   const int lane = threadIdx.x % 32;
   const T* in = reinterpret_cast<const T*>(p.in) + output / p.inner * p.columns * p.inner + output % p.inner;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (output >= p.outputs) return;
   float sum = start_of(p.op);
   for (std::int64_t i = lane; i < p.columns; i += 32) sum = take(p.op, sum, to_float(in[i * p.inner]));
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) sum = join(p.op, sum, __shfl_xor_sync(~0u, sum, step));
   if (p.op == ReduceOp::log_sum_exp) {
-    const float most = sum;
+    const float most = isinf(sum) ? 0.0f : sum;
     sum = 0;
     for (std::int64_t i = lane; i < p.columns; i += 32) sum += expf(to_float(in[i * p.inner]) - most);
     sum = most + logf(warp_sum(sum));
@@ -224,8 +85,8 @@ __device__ __forceinline__ void reduce(const ReduceParams& p) {
 /// Sums, products and extremes of integers.
 template <class T>
 __device__ __forceinline__ void reduce_ints(const ReduceParams& p) {
-  wait_for_previous();
-  let_next_start();
+  bring_near(p);
+  wait_and_let_next_start();
   const std::int64_t output = row_of_warp();
   if (output >= p.outputs || threadIdx.x % 32 != 0) return;
   const T* in = reinterpret_cast<const T*>(p.in) + output / p.inner * p.columns * p.inner + output % p.inner;
@@ -311,8 +172,8 @@ __device__ __forceinline__ void scan_row(const ScanParams& p, std::int64_t row) 
 /// The sums of floats are float32, those of integers integers.
 template <class T, class Sum>
 __device__ __forceinline__ void scan_as(const ScanParams& p) {
-  wait_for_previous();
-  let_next_start();
+  bring_near(p);
+  wait_and_let_next_start();
   if (p.inner == 1) {
     if (row_of_warp() < p.rows) scan_row<T, Sum>(p, row_of_warp());
     return;
@@ -338,25 +199,18 @@ __device__ __forceinline__ void scan_ints(const ScanParams& p) {
   scan_as<T, T>(p);
 }
 
-#define KERNEL(name, function, type, params)                                                         \
-  extern "C" __global__ void __launch_bounds__(kWarps * 32) name(const __grid_constant__ params p) { \
-    function<type>(p);                                                                               \
-  }
-KERNEL(normalize_f32, normalize, float, NormalizeParams)
-KERNEL(normalize_f16, normalize, __half, NormalizeParams)
-KERNEL(normalize_bf16, normalize, __nv_bfloat16, NormalizeParams)
-KERNEL(softmax_f32, softmax, float, SoftmaxParams)
-KERNEL(softmax_f16, softmax, __half, SoftmaxParams)
-KERNEL(softmax_bf16, softmax, __nv_bfloat16, SoftmaxParams)
-KERNEL(reduce_f32, reduce, float, ReduceParams)
-KERNEL(reduce_f16, reduce, __half, ReduceParams)
-KERNEL(reduce_bf16, reduce, __nv_bfloat16, ReduceParams)
-KERNEL(scan_f32, scan, float, ScanParams)
-KERNEL(scan_f16, scan, __half, ScanParams)
-KERNEL(scan_bf16, scan, __nv_bfloat16, ScanParams)
-KERNEL(scan_i64, scan_ints, long long, ScanParams)
-KERNEL(scan_i32, scan_ints, int, ScanParams)
-KERNEL(reduce_i64, reduce_ints, long long, ReduceParams)
-KERNEL(reduce_i32, reduce_ints, int, ReduceParams)
+ROW_KERNEL(softmax_f32, softmax, float, SoftmaxParams)
+ROW_KERNEL(softmax_f16, softmax, __half, SoftmaxParams)
+ROW_KERNEL(softmax_bf16, softmax, __nv_bfloat16, SoftmaxParams)
+ROW_KERNEL(reduce_f32, reduce, float, ReduceParams)
+ROW_KERNEL(reduce_f16, reduce, __half, ReduceParams)
+ROW_KERNEL(reduce_bf16, reduce, __nv_bfloat16, ReduceParams)
+ROW_KERNEL(scan_f32, scan, float, ScanParams)
+ROW_KERNEL(scan_f16, scan, __half, ScanParams)
+ROW_KERNEL(scan_bf16, scan, __nv_bfloat16, ScanParams)
+ROW_KERNEL(scan_i64, scan_ints, long long, ScanParams)
+ROW_KERNEL(scan_i32, scan_ints, int, ScanParams)
+ROW_KERNEL(reduce_i64, reduce_ints, long long, ReduceParams)
+ROW_KERNEL(reduce_i32, reduce_ints, int, ReduceParams)
 
 }  // namespace infernode::cuda

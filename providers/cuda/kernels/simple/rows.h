@@ -7,7 +7,7 @@
 namespace infernode::cuda {
 
 /// Kernels with a warp for each row; `dtype` is float32, float16 or bfloat16 (reductions: int64 and int32, too).
-Launch plan_normalize(const Target& target, tensor::DType dtype, const NormalizeParams& problem);
+Launch plan_normalize(const Target& target, tensor::DType dtype, NormalizeParams problem);
 Launch plan_softmax(const Target& target, tensor::DType dtype, const SoftmaxParams& problem);
 Launch plan_reduce(const Target& target, tensor::DType dtype, const ReduceParams& problem);
 /// Any type that has a kernel suffix, but bool.

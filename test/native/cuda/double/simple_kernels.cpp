@@ -6,6 +6,7 @@
 
 #include "providers/cuda/kernels/simple/movement.cu"
 #undef MOVEMENT
+#undef PIXELS
 #undef TRANSPOSE
 #include "providers/cuda/kernels/simple/unary.cu"
 #undef KERNEL
@@ -14,8 +15,8 @@
 #include "providers/cuda/kernels/simple/cast.cu"
 #include "providers/cuda/kernels/simple/pool.cu"
 #undef KERNEL
+#include "providers/cuda/kernels/simple/normalize.cu"
 #include "providers/cuda/kernels/simple/rows.cu"
-#undef KERNEL
 
 namespace infernode::cuda_double {
 
@@ -29,6 +30,8 @@ void add_movement(Table& table) {
   ADD_SIZE(4)
   ADD_SIZE(8)
   ADD_SIZE(16)
+  ADD(pixels_2, PixelsParams)
+  ADD(pixels_4, PixelsParams)
   ADD(transpose_1, TransposeParams)
   ADD(transpose_2, TransposeParams)
   ADD(transpose_4, TransposeParams) ADD(transpose_8, TransposeParams) ADD(cast, CastParams)
