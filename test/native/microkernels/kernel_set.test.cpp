@@ -72,6 +72,41 @@ TEST_CASE("a packed B names its form, size and shape") {
   CHECK_FALSE(PackedOperand());
 }
 
+TEST_CASE("packings of convolutions look at channels and the window's extent only") {
+  for_each_target([](CpuRung rung) {
+    for (const Float32Precision precision : kPrecisions) {
+      const KernelSet& kernels = kernel_set(rung, precision);
+      for (const std::size_t channels : {std::size_t{3}, std::size_t{48}}) {
+        ConvShape s, other;
+        s.in_channels = channels;
+        s.out_channels = 40;
+        s.kernel_h = s.kernel_w = 3;
+        other = s;
+        other.stride_h = other.stride_w = other.dilation_h = other.dilation_w = 2;
+        other.in_h = other.in_w = 30;
+        other.out_h = other.out_w = 13;
+        const std::vector<float> weight(s.out_channels * s.depth(), 0.5f);
+        for (const ConvPacking* packing :
+             {&kernels.conv.weights, &kernels.winograd.weights, &kernels.blocked_conv.weights,
+              &kernels.blocked_conv.plane_weights, kernels.blocked_winograd.weights, &depthwise_packing()}) {
+          if (packing == &kernels.blocked_conv.plane_weights && channels > kMostPlanes) continue;
+          CAPTURE(std::string(packing->name));
+          REQUIRE(packing->bytes(other) == packing->bytes(s));
+          CHECK(packing->form(other) == packing->form(s));
+          // Whole cache lines, so that they begin at one and end at what may not be read.
+          const std::size_t bytes = (packing->bytes(s) + 63) / 64 * 64;
+          Guarded<std::uint8_t> made(bytes), like(bytes);
+          std::fill(made.begin(), made.end(), std::uint8_t{0});
+          std::fill(like.begin(), like.end(), std::uint8_t{0});
+          packing->pack(s, weight.data(), made.data());
+          packing->pack(other, weight.data(), like.data());
+          CHECK(std::equal(made.begin(), made.end(), like.begin()));
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("packed weights of convolutions name their form, size, shape and packing") {
   ConvShape s;
   s.in_channels = 48;

@@ -43,10 +43,10 @@ struct Steps {
   std::size_t points, count;
 };
 
+// Whether weights of an input of planes are packed as tiles.
+bool packs_planes(const ConvShape& s) noexcept { return s.in_channels <= kMostPlanes && s.kernel_h * s.kernel_w > 1; }
 // Whether the input's planes are read as such.
-bool is_thin(const ConvShape& s) noexcept {
-  return s.in_channels <= kMostPlanes && s.dilation_w == 1 && s.kernel_h * s.kernel_w > 1;
-}
+bool is_thin(const ConvShape& s) noexcept { return packs_planes(s) && s.dilation_w == 1; }
 
 // What does not depend on the range.
 struct Plan {

@@ -23,7 +23,7 @@ struct WeightLayout {
                     kMarkBytes),
         split(kPieces == 1 || planar || plain_bytes <= kSplitWeightBytes),
         bytes(plain_bytes + kMarkBytes) {
-    if (split && (!planar || is_thin(s))) bytes += channel_blocks(s.out_channels) * (panel_bytes / 2);
+    if (split && (!planar || packs_planes(s))) bytes += channel_blocks(s.out_channels) * (panel_bytes / 2);
   }
   // Behind the weights of the vector loops: whether all could be split, and the tiles.
   std::uint8_t* mark(void* weights) const noexcept { return static_cast<std::uint8_t*>(weights) + plain_bytes; }
@@ -180,7 +180,7 @@ void pack(const ConvShape& s, const float* weight, void* out) noexcept {
   }
   bool splits = true;
   if constexpr (kPieces == 1 || kPlanar) {
-    if (!kPlanar || is_thin(s)) splits = pack_tiles<kPieces>(s, kPlanar, weight, layout.tiles(out, 0));
+    if (!kPlanar || packs_planes(s)) splits = pack_tiles<kPieces>(s, kPlanar, weight, layout.tiles(out, 0));
     *layout.mark(out) = splits ? 1 : 0;
     return;
   }
