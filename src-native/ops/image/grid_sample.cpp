@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <complex>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -179,11 +180,9 @@ class GridSample : public Kernel {
     INFERNODE_CHECK(x.numel() > 0, ErrorCode::ShapeMismatch, "an input of shape ", x.shape().dims(),
                     " has nothing to sample");
     tensor::dispatch_floats(grid.dtype(), "GridSample's grid", [&]<class C>(TypeTag<C>) {
-      if (mode_ == Mode::Nearest) {
-        dispatch_elements(x.dtype(), "GridSample", [&]<class T>(TypeTag<T>) { sample<T, C, true>(ctx, x, grid, y); });
-      } else {
-        dispatch_weighable(x.dtype(), [&]<class T>(TypeTag<T>) { sample<T, C, false>(ctx, x, grid, y); });
-      }
+      sample_any<tensor::ComputeTypeOf<C>>(ctx, x, grid, y, [](const Tensor& from, std::int64_t first, auto to) {
+        for (std::size_t i = 0; i < to.size(); ++i) to[i] = widen(from.data<C>()[first + static_cast<std::int64_t>(i)]);
+      });
     });
   }
 
@@ -192,10 +191,23 @@ class GridSample : public Kernel {
   static constexpr std::size_t kTaps = 64 << 8;  ///< as many taps are held, or those of one place
   static constexpr std::size_t kMostTaps = 1 << 20;  ///< of one place
 
+  /// Reads coordinates of the grid from number `first` on: what the loops below are compiled for is G alone.
+  template <class G>
+  using ReadGrid = void (*)(const Tensor& grid, std::int64_t first, std::span<G> to);
+
+  template <class G>
+  void sample_any(KernelContext& ctx, const Tensor& x, const Tensor& grid, const Tensor& y, ReadGrid<G> read) const {
+    if (mode_ == Mode::Nearest) {
+      dispatch_elements(x.dtype(), "GridSample",
+                        [&]<class T>(TypeTag<T>) { sample<T, G, true>(ctx, x, grid, y, read); });
+    } else {
+      dispatch_weighable(x.dtype(), [&]<class T>(TypeTag<T>) { sample<T, G, false>(ctx, x, grid, y, read); });
+    }
+  }
+
   /// Moved: one element is moved to each place, whatever its type.
-  template <class T, class C, bool Moved>
-  void sample(KernelContext& ctx, const Tensor& x, const Tensor& grid, const Tensor& y) const {
-    using G = tensor::ComputeTypeOf<C>;
+  template <class T, class G, bool Moved>
+  void sample(KernelContext& ctx, const Tensor& x, const Tensor& grid, const Tensor& y, ReadGrid<G> read) const {
     const std::size_t spatial = x.rank() - 2;
     std::vector<Axis<G>> axes(spatial);
     const Shape strides = x.shape().strides();
@@ -220,15 +232,18 @@ class GridSample : public Kernel {
         static_cast<std::size_t>(x.dim(0) * blocks), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
           std::vector<std::int64_t> offsets(static_cast<std::size_t>(block) * taps);
           std::vector<G> weights(static_cast<std::size_t>(block) * taps);
+          std::vector<G> coordinates(static_cast<std::size_t>(block) * spatial);
           std::array<bool, kBlock> inside;
           Mover mover(ctx.run());
           for (auto b = static_cast<std::int64_t>(begin); b < static_cast<std::int64_t>(end); ++b) {
             const std::int64_t n = b / blocks, first = b % blocks * block, count = std::min(block, places - first);
-            const C* at = grid.data<C>() + (n * places + first) * static_cast<std::int64_t>(spatial);
+            read(grid, (n * places + first) * static_cast<std::int64_t>(spatial),
+                 std::span(coordinates).first(static_cast<std::size_t>(count) * spatial));
+            const G* at = coordinates.data();
             for (std::int64_t p = 0; p < count; ++p, at += spatial) {
               inside[static_cast<std::size_t>(p)] =
-                  place_taps<C, G>(at, axes, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
-                                   &weights[static_cast<std::size_t>(p) * taps]);
+                  place_taps<G>(at, axes, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
+                                &weights[static_cast<std::size_t>(p) * taps]);
             }
             for (std::int64_t c = 0; c < channels; ++c) {
               mover.did(static_cast<double>(count) * (1.0 + 0.5 * static_cast<double>(taps)));
@@ -273,8 +288,8 @@ class GridSample : public Kernel {
 
   /// Offsets and weights for one place, and whether any part of it is inside; `at` holds its coordinates, the innermost
   /// axis first.
-  template <class C, class G>
-  bool place_taps(const C* at, const std::vector<Axis<G>>& axes, std::size_t per_axis, std::int64_t* offsets,
+  template <class G>
+  bool place_taps(const G* at, const std::vector<Axis<G>>& axes, std::size_t per_axis, std::int64_t* offsets,
                   G* weights) const {
     const std::size_t spatial = axes.size();
     std::size_t count = 1;
@@ -283,7 +298,7 @@ class GridSample : public Kernel {
     weights[0] = 1;
     for (std::size_t d = 0; d < spatial; ++d) {
       const Axis<G>& axis = axes[d];
-      const G n = widen(at[spatial - 1 - d]), length = static_cast<G>(axis.length);
+      const G n = at[spatial - 1 - d], length = static_cast<G>(axis.length);
       G place = align_corners_ ? (n + 1) / 2 * (length - 1) : ((n + 1) * length - 1) / 2;
       if (mode_ == Mode::Nearest) place = std::nearbyint(place);
       const AxisTaps<G> taps = axis_taps(axis, axis.settle(place), mode_);
