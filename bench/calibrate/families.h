@@ -18,6 +18,7 @@ using Samples = std::map<std::string, std::vector<cost::Sample>>;
 /// How much slower than the quickest the methods are that a table chooses.
 struct Regret {
   double mean = 1, worst = 1;  ///< geometric mean
+  double in_all = 1;           ///< the time of all of them beside that of all the quickest
   std::size_t count = 0;
   std::string worst_shape;
   /// Beside the methods that would be chosen without those of the matrix unit: of how many one was, how many are slower

@@ -96,8 +96,9 @@ std::string commands_of(const char* times) {
 }
 
 void report(const bench::Regret& regret) {
-  std::printf("chooses methods %.3f times slower than the quickest (geometric mean of %zu), worst %.2f: %s\n",
-              regret.mean, regret.count, regret.worst, regret.worst_shape.c_str());
+  std::printf(
+      "chooses methods %.3f times slower than the quickest (geometric mean of %zu), %.3f in all, worst %.2f: %s\n",
+      regret.mean, regret.count, regret.in_all, regret.worst, regret.worst_shape.c_str());
   if (regret.units > 0)
     std::printf(
         "of which %zu of the matrix unit; %zu are slower by more than a tenth than with vectors, which take %.3f "

@@ -76,6 +76,8 @@ class Regrets {
     if (choice.taken == 0) return;  // nothing to choose
     const double times = choice.taken / choice.best;
     logs_ += std::log(times);
+    chosen_ += choice.taken;
+    best_ += choice.best;
     ++regret_.count;
     if (choice.unit) ++regret_.units;
     if (choice.vectors_taken > 0) {
@@ -91,6 +93,7 @@ class Regrets {
   }
   Regret result() const {
     Regret all = regret_;
+    if (best_ > 0) all.in_all = chosen_ / best_;
     if (taken_ > 0) all.gain = vectors_taken_ / taken_;
     all.mean = std::exp(logs_ / static_cast<double>(std::max<std::size_t>(1, all.count)));
     return all;
@@ -98,7 +101,7 @@ class Regrets {
 
  private:
   Regret regret_;
-  double logs_ = 0, taken_ = 0, vectors_taken_ = 0;
+  double logs_ = 0, chosen_ = 0, best_ = 0, taken_ = 0, vectors_taken_ = 0;
 };
 
 }  // namespace infernode::bench

@@ -19,6 +19,10 @@ class NetworkClock {
   /// not count; after a second of only such ones they do.
   double nanoseconds(FunctionRef<void()> call);
 
+  /// From now on so much memory is used between calls that their operands come from far away, as those of a conversion
+  /// do: what one node wrote, and where another one wrote before.
+  void pass_over_memory();
+
  private:
   /// A product of fixed size, by the loops of one rung.
   class Work {
@@ -37,7 +41,8 @@ class NetworkClock {
 
   Work other_;
   std::optional<Work> unit_;
-  double quickest_ = 1e18;  ///< nanoseconds of unit_
+  std::vector<float> memory_;  ///< that is passed over
+  double quickest_ = 1e18;     ///< nanoseconds of unit_
 };
 
 }  // namespace infernode::bench
