@@ -13,7 +13,7 @@
 namespace infernode::cost {
 
 /// How often a call does what each of the method's rates is for; those it has no use for are 0.
-using Terms = std::array<double, 6>;
+using Terms = std::array<double, 8>;
 
 /// One method on one kind of CPU.
 struct Row {

@@ -143,8 +143,8 @@ TEST_CASE("a mean over the batch, too, reads no blocks") {
 
 TEST_CASE("residuals and joined channels stay in blocks, other readers get their order") {
   const std::string joined = cat("(float[1,64,20,20] x) => (y, n) <", weight("d", {64, 1, 3, 3}, 2), ", ",
-                                 weight("q", {64, 64, 1, 1}, 5), ", ", weight("w", {64, 128, 1, 1}, 6),
-                                 "> { t = Conv<group = 64, pads = [1,1,1,1]>(x, d)  u = Conv(t, q) "
+                                 weight("q", {64, 64, 3, 3}, 5), ", ", weight("w", {64, 128, 1, 1}, 6),
+                                 "> { t = Conv<group = 64, pads = [1,1,1,1]>(x, d)  u = Conv<pads = [1,1,1,1]>(t, q) "
                                  "v = Add(u, t)  c = Concat<axis = -3>(t, v)  y = Conv(c, w) "
                                  "n = Transpose<perm = [0,2,3,1]>(v) }");
   const std::string made = blocked(joined);

@@ -261,12 +261,12 @@ cost::Terms group_terms(const ConvSite& site) {
   return blocked_terms(site, joined_shape(site), number(site.groups / groups_in_blocks(site)));
 }
 
-/// Calls, multiply-adds of tiles, inputs of tiles, floats written, weights transformed.
+/// Calls, multiply-adds of tiles, inputs of tiles, floats written, weights transformed, floats from far away.
 cost::Terms winograd_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const double tiles = whole(s.out_h, 2) / 2 * whole(s.out_w, 2) / 2, made = whole(s.out_channels, kChannelBlock),
                seen = whole(s.in_channels, kChannelBlock);
-  return {1, 16 * made * seen * tiles, 16 * seen * tiles, made * number(s.positions()), made * seen};
+  return {1, 16 * made * seen * tiles, 16 * seen * tiles, made * number(s.positions()), made * seen, far_floats(site)};
 }
 
 template <BlockedDense::Way kWay>

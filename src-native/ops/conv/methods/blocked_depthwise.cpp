@@ -79,15 +79,19 @@ std::size_t tile_of(const ConvSite& site) {
   return has_own_loops(site.shape) && site.shape.dilation_w == 1 && many_registers ? kWideTile : kTile;
 }
 
-/// Blocks, multiply-adds of what is no padding, floats read, floats written, rows of the kernel at tiles of positions.
+/// Blocks, multiply-adds of what is no padding, floats read, floats written, rows of the kernel at tiles of positions,
+/// floats from far away.
 cost::Terms terms(const ConvSite& site) {
   const microkernels::ConvShape& s = site.shape;
   const std::size_t parts = has_own_loops(s) ? s.dilation_w : 1;  // of a row
   const double channels = whole(site.groups, kChannelBlock), blocks = channels / number(kChannelBlock);
   const double rows = number(s.out_h * s.kernel_h) * seen_rows_share(s);
-  return {blocks, channels * rows * number(s.out_w * s.kernel_w) * seen_columns_share(s),
-          channels * number(s.in_h * s.in_w), channels * number(s.positions()),
-          blocks * rows * number(parts * ceil_div(ceil_div(s.out_w, parts), tile_of(site)))};
+  return {blocks,
+          channels * rows * number(s.out_w * s.kernel_w) * seen_columns_share(s),
+          channels * number(s.in_h * s.in_w),
+          channels * number(s.positions()),
+          blocks * rows * number(parts * ceil_div(ceil_div(s.out_w, parts), tile_of(site))),
+          far_floats(site)};
 }
 
 std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& site) {

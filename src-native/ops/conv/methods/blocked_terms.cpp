@@ -70,7 +70,19 @@ Tiles tiles_of(std::size_t width, std::size_t most) {
   return {number((count - 1) * std::max(rows, kFewest) + std::max(last, kFewest)), number(count)};
 }
 
-/// Calls, multiply-adds, weights read by tiles, floats laid out, floats written, weights read by bands.
+/// Whether the input is read where it lies.
+bool reads_in_place(const ConvShape& s) {
+  if (is_point(s)) return s.stride_h == 1 && s.stride_w == 1 && s.out_h == s.in_h && s.out_w == s.in_w;
+  return s.pad_top == 0 && s.pad_left == 0 && seen_width(s) <= s.in_w &&
+         (s.out_h - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h < s.in_h;
+}
+
+/// Of the weights that a panel of channels reads, the share that no cache of one core keeps from row to row.
+double far_share(double panel_floats) {
+  constexpr double kNear = 98304;
+  return std::max(0.0, 1 - kNear / panel_floats);
+}
+
 cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls) {
   const std::size_t channels = align_up(s.in_channels, site.planes ? 1 : kChannelBlock);
   const double made = whole(s.out_channels, kChannelBlock), depth = number(s.depth());
@@ -81,13 +93,15 @@ cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls)
   const Bands cut = vector_bands(site, s);
   const std::size_t most = site.kernels().conv.mr, point_rows = ceil_div(s.positions(), kPointRow);
   const Tiles tiles = tiles_of(point ? ceil_div(s.positions(), point_rows) : s.out_w, most);
-  const double rows = number(point ? point_rows : s.out_h);
+  const double rows = number(point ? point_rows : s.out_h), tile_weights = calls * made * seen * rows * tiles.count;
   return {calls,
           calls * made * seen * rows * tiles.positions,
-          calls * made * seen * rows * tiles.count,
-          calls * number(channels) * cut.places,
+          tile_weights,
+          reads_in_place(s) ? 0 : calls * number(channels) * cut.places,
           calls * made * number(s.positions()),
-          calls * made * depth * number(cut.count)};
+          calls * made * depth * number(cut.count),
+          far_floats(site),
+          tile_weights * far_share(number(site.kernels().conv.nr) * depth)};
 }
 
 cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
@@ -108,7 +122,8 @@ cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
           calls * number(channels) * cut.places,
           calls * made * number(positions),
           calls * made * depth * number(cut.count),
-          calls * made * seen * number(positions)};
+          calls * made * seen * number(positions),
+          far_floats(site)};
 }
 
 }  // namespace

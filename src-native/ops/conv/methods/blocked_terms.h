@@ -14,9 +14,9 @@ bool is_point(const microkernels::ConvShape& s);
 double times_laid(const ConvSite& site, const microkernels::ConvShape& s);
 
 /// Of `calls` convolutions of this shape. By vectors: calls, multiply-adds of whole blocks, reads of weights by tiles
-/// of positions, floats of the input that bands see, floats written, weights that bands read. On the matrix unit:
-/// calls, cycles of products of tiles, floats of the input that bands see, floats written, weights that bands read,
-/// multiply-adds.
+/// of positions, floats laid out for bands, floats written, weights that bands read, floats from far away, and of the
+/// weights that tiles read those that do not stay near. On the matrix unit: calls, cycles of products of tiles, floats
+/// of the input that bands see, floats written, weights that bands read, multiply-adds, floats from far away.
 cost::Terms blocked_terms(const ConvSite& site, const microkernels::ConvShape& s, double calls);
 
 }  // namespace infernode::ops

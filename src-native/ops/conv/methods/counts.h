@@ -25,6 +25,22 @@ inline double input_floats(const microkernels::ConvShape& s) {
 }
 inline double output_floats(const microkernels::ConvShape& s) { return number(s.out_channels) * number(s.positions()); }
 
+/// The input, the output and, where there is one, the residual, that rows of products are turned from and to.
+inline double turned_floats(const ConvSite& site) {
+  return input_floats(site.shape) + output_floats(site.shape) * (site.residual ? 2 : 1);
+}
+
+/// Of so many floats those beyond what a cache of one core keeps, about: they come from far away.
+inline double far_floats(double floats) {
+  constexpr double kNear = 1 << 19;
+  return std::max(0.0, floats - kNear);
+}
+/// Of the input and output of all groups of an image.
+inline double far_floats(const ConvSite& site) {
+  const double groups = number(site.groups);
+  return far_floats(groups * input_floats(site.shape)) + far_floats(groups * output_floats(site.shape));
+}
+
 /// Floats of a vector of the loops that are compiled for the rung.
 inline std::size_t vector_lanes(const ConvSite& site) {
   constexpr std::size_t kLanes = 16, kShortLanes = 8;

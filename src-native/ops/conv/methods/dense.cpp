@@ -110,27 +110,30 @@ cost::Terms few_terms(const ConvSite& site) {
           groups * number(s.out_channels) * number(s.depth())};
 }
 
-/// Calls, multiply-adds along padded rows, floats of padded rows, floats written, segments of rows written and laid
-/// out, rows laid out of places that lie apart.
+/// Calls, multiply-adds along padded rows, floats of padded rows, segments of rows written and laid out, places passed
+/// over between those that are laid out, weights read, padded rows from far away.
 cost::Terms direct_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const std::size_t nr = table_of(site).nr;
   const std::size_t pitch = s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w,
                     reach = (s.kernel_h - 1) * s.dilation_h / s.stride_h;
-  const double groups = number(site.groups), places = whole((s.out_h - 1) * pitch + s.out_w, nr);
+  const std::size_t places = (s.out_h - 1) * pitch + s.out_w;
+  const double groups = number(site.groups), panels = number(ceil_div(places, nr));
   const double rows =
       groups * number(s.in_channels * (s.out_h + reach) * phases_seen(s.kernel_h, s.stride_h, s.dilation_h) *
                       phases_seen(s.kernel_w, s.stride_w, s.dilation_w));
   const double laid = rows * number(pitch);
   return {groups,
-          groups * number(s.out_channels) * number(s.depth()) * places,
+          groups * number(s.out_channels) * number(s.depth()) * whole(places, vector_lanes(site)),
           laid,
-          groups * output_floats(s),
-          groups * number(s.out_channels) * (number(s.out_h) + places / number(nr)) + rows,
-          s.stride_w > 1 ? rows : 0};
+          groups * number(s.out_channels) * (number(s.out_h) + panels) + rows,
+          laid * number(s.stride_w - 1),
+          groups * number(s.out_channels) * number(s.depth()) * panels,
+          far_floats(laid)};
 }
 
-/// Calls, multiply-adds, packed floats, runs of them, floats written once a block of k, packed floats that lie apart.
+/// Calls, multiply-adds, packed floats, runs of them, floats written once a block of k, places of rows of which only
+/// some are packed, weights read, floats from far away.
 cost::Terms columns_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const std::size_t nr = table_of(site).nr, positions = s.positions();
@@ -138,17 +141,19 @@ cost::Terms columns_terms(const ConvSite& site) {
   const double groups = number(site.groups), filled = whole(positions, nr), depth = number(s.depth());
   const bool plain = s.kernel_points() == 1 && s.stride_d == 1 && s.stride_h == 1 && s.stride_w == 1;
   const bool in_place = plain && s.out_channels <= 2 * table_of(site).mr;
-  const double runs = plain ? filled / number(nr) : number(s.out_h * s.out_d) + filled / number(nr);
-  const double packed = in_place ? 0 : groups * depth * filled;
+  const double rows = number(s.out_h * s.out_d), panels = filled / number(nr);
+  const double runs = in_place ? 0 : plain ? panels : rows + panels;
   return {groups,
-          groups * number(s.out_channels) * depth * filled,
-          packed,
+          groups * number(s.out_channels) * depth * whole(positions, vector_lanes(site)),
+          in_place ? 0 : groups * depth * filled,
           groups * depth * runs,
           groups * output_floats(s) * whole(s.depth(), kBlock) / number(kBlock),
-          s.stride_w > 1 ? packed : 0};
+          s.stride_w > 1 ? groups * depth / number(s.kernel_w) * rows * number(s.in_w) : 0,
+          groups * number(s.out_channels) * depth * panels,
+          far_floats(site)};
 }
 
-/// Calls, multiply-adds of whole tiles, words split, floats written.
+/// Calls, multiply-adds of whole tiles, words split, floats written, floats from far away.
 cost::Terms unit_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   constexpr std::size_t kTile = 32;
@@ -159,7 +164,8 @@ cost::Terms unit_terms(const ConvSite& site) {
   const double groups = number(site.groups), channels = whole(s.in_channels, kTile);
   const double places = whole((s.out_h - 1) * width + s.out_w, kTile) * number(s.out_d);
   return {groups, groups * whole(s.out_channels, kTile) * channels * number(s.kernel_points()) * places,
-          groups * images * channels * number((s.out_h + reach_h) * width), groups * output_floats(s)};
+          groups * images * channels * number((s.out_h + reach_h) * width), groups * output_floats(s),
+          far_floats(site)};
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ bool has_row_loops(const ConvShape& s) {
 /// Those of AVX-512 are those of the matrix unit's table.
 bool is_depthwise(const ConvSite& site) { return site.depthwise() && site.rung != CpuRung::Amx; }
 
-/// Planes, multiply-adds of whole vectors, floats laid out by phase, rows of them, rows written.
+/// Planes, multiply-adds of whole vectors, floats laid out by phase, rows of them, rows written, floats
+/// from far away.
 template <bool kOfRows>
 cost::Terms terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
@@ -92,7 +93,7 @@ cost::Terms terms(const ConvSite& site) {
   const double laid =
       planes * number(s.in_d) * number(s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h) *
       number(phases_seen(s.kernel_h, s.stride_h, s.dilation_h) * phases_seen(s.kernel_w, s.stride_w, s.dilation_w));
-  return {planes, rows * width * number(s.kernel_points()), laid * number(pitch), laid, rows};
+  return {planes, rows * width * number(s.kernel_points()), laid * number(pitch), laid, rows, far_floats(site)};
 }
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo&, const ConvSite& site) {

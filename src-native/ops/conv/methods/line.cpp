@@ -82,11 +82,11 @@ bool can_run(const ConvSite& site) {
   return !pieces && site.weight != nullptr && site.groups == 1 && site.axes == 1 && site.shape.dilation_w == 1;
 }
 
-/// Calls, multiply-adds, floats turned, weights read.
+/// Calls, multiply-adds, floats turned, weights read, floats from far away.
 cost::Terms terms(const ConvSite& site) {
   const microkernels::ConvShape& s = site.shape;
-  return {1, product_adds(site, number(s.depth() * s.positions())), input_floats(s) + output_floats(s),
-          number(s.out_channels) * number(s.depth())};
+  return {1, product_adds(site, number(s.depth() * s.positions())), turned_floats(site),
+          number(s.out_channels) * number(s.depth()), far_floats(site)};
 }
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {

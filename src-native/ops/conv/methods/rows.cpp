@@ -296,29 +296,37 @@ bool can_run_points(const ConvSite& site) {
          (site.shape.in_channels >= kLeastChannels || TapRanges(site.shape).parted());
 }
 
-/// Products, multiply-adds, floats turned, floats gathered, runs gathered, weights read.
+/// Products, multiply-adds, floats turned, floats gathered (twice those that do not stay near), runs gathered, weights
+/// read, sums written, floats from far away.
 cost::Terms terms(const ConvSite& site) {
+  constexpr std::size_t kRows = 192, kBlock = 256;  // of a product that weights are read for at a time, of k; about
   const ConvShape& s = site.shape;
   const double gathered = sees_input_as_it_is(s) ? 0 : number(s.depth() * s.positions());
-  const double pieces = std::ceil(number(s.positions()) / number(rows_at_a_time(std::max(s.depth(), s.out_channels))));
+  const std::size_t most = std::min(s.positions(), rows_at_a_time(std::max(s.depth(), s.out_channels)));
+  const double pieces = number(ceil_div(s.positions(), most));
   return {pieces,
           product_adds(site, number(s.depth() * s.positions())),
-          input_floats(s) + output_floats(s),
-          gathered,
+          turned_floats(site),
+          gathered + far_floats(gathered),
           gathered / number(s.in_channels),
-          pieces * number(s.out_channels) * number(s.depth())};
+          pieces * number(ceil_div(most, kRows)) * number(s.out_channels) * number(s.depth()),
+          output_floats(s) * number(ceil_div(s.depth(), kBlock)),
+          far_floats(site)};
 }
-/// Products, multiply-adds, floats turned, floats gathered and summed up, runs gathered, weights read.
+/// Products, multiply-adds, floats turned, floats gathered, runs gathered, weights read, sums read and written, floats
+/// from far away.
 cost::Terms point_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const TapRanges ranges(s);
   const double seen = ranges.seen(), products = ranges.products(), made = number(s.out_channels);
   return {products,
           product_adds(site, number(s.in_channels) * seen),
-          input_floats(s) + output_floats(s),
-          number(s.in_channels) * seen + 2 * made * seen,
+          turned_floats(site),
+          number(s.in_channels) * seen,
           seen / number(s.out_w),
-          products * made * number(s.in_channels)};
+          products * made * number(s.in_channels),
+          made * seen,
+          far_floats(site)};
 }
 
 template <bool kByPoint>
