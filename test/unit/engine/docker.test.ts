@@ -26,8 +26,8 @@ const manifest = JSON.parse(read('package.json')) as { engines: { node: string }
 
 const relu = oneNode(
   'Relu',
-  [{ name: 'x', type: 'float32', dims: ['n'] }],
-  [{ name: 'y', type: 'float32', dims: ['n'] }],
+  [{ name: 'x', type: 'float32', shape: ['n'] }],
+  [{ name: 'y', type: 'float32', shape: ['n'] }],
 );
 const folder = mkdtempSync(join(tmpdir(), 'infernode-docker-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -89,6 +89,21 @@ struct GemvSlice {
   }
 };
 
+/// What this lane reads of B, whose rows from n0 on are the block's; `raw` is the block's shared memory.
+__device__ __forceinline__ GemvSlice gemv_slice(const GemvParams& p, const char* b, char* raw, int n0) {
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5, g = lane >> 2;
+  char* const own = raw + warp * kGemvWarpBytes + lane * 16;
+  return {b + min(n0 + g, p.n - 1) * p.b_row * 2,
+          b + min(n0 + g + 8, p.n - 1) * p.b_row * 2,
+          own,
+          shared_address(own),
+          warp * 64 + (lane & 3) * 8,
+          warps * 64,
+          p.k,
+          warps * 64 * kGemvAhead / 2,
+          warps * kGemvWarpBytes};
+}
+
 /// kNormalize: one round, in one stage.
 template <MmaKind kind, bool kNormalize>
 __device__ __forceinline__ void gemv(const GemvParams& p) {
@@ -98,16 +113,7 @@ __device__ __forceinline__ void gemv(const GemvParams& p) {
   const char* a = reinterpret_cast<const char*>(p.a) +
                   (batch0 * p.a_batch[0] + batch1 * p.a_batch[1] + min(g, p.m - 1) * p.a_row) * 2;
   const char* b = reinterpret_cast<const char*>(p.b) + (batch0 * p.b_batch[0] + batch1 * p.b_batch[1]) * 2;
-  char* const own = raw + warp * kGemvWarpBytes + lane * 16;
-  const GemvSlice slice{b + min(n0 + g, p.n - 1) * p.b_row * 2,
-                        b + min(n0 + g + 8, p.n - 1) * p.b_row * 2,
-                        own,
-                        shared_address(own),
-                        warp * 64 + (lane & 3) * 8,
-                        warps * 64,
-                        p.k,
-                        warps * 64 * kGemvAhead / 2,
-                        warps * kGemvWarpBytes};
+  const GemvSlice slice = gemv_slice(p, b, raw, n0);
   let_next_start();
   if (!p.b_constant) wait_for_previous();
 #pragma unroll 1

@@ -12,6 +12,7 @@ namespace {
 
 using microkernels::DftArgs;
 
+constexpr std::size_t kSparse = 16;  // where one element of so many is not zero, the weights are read
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 
 const float* signal_of(const DftArgs& args, std::size_t frame) { return args.signal + frame * args.step; }
@@ -28,25 +29,42 @@ double scale_of(const float* x, std::span<const double> window) {
 }  // namespace
 
 DftExactFrames::DftExactFrames(std::vector<double> window, std::span<const float> weight)
-    : window_(std::move(window)), zero_(weight.size()), negative_(weight.size()) {
-  for (std::size_t i = 0; i < weight.size(); ++i) {
-    zero_[i] = weight[i] == 0;
-    negative_[i] = weight[i] < 0;
-  }
-}
+    : window_(std::move(window)), weight_(weight.begin(), weight.end()) {}
 
 void DftExactFrames::transform(const DftArgs& args, std::size_t first, std::size_t count,
                                tensor::Allocator& allocator) const {
-  std::vector<std::size_t> finite;
+  std::vector<std::size_t> many, places;
   for (std::size_t frame = first; frame < first + count; ++frame) {
     const float* x = signal_of(args, frame);
-    if (std::all_of(x, x + args.length, [](float v) { return std::isfinite(v); })) {
-      finite.push_back(frame);
-    } else {
+    if (!std::all_of(x, x + args.length, [](float v) { return std::isfinite(v); })) {
       take_limits(args, frame);
+      continue;
+    }
+    places.clear();
+    for (std::size_t n = 0; n < args.length; ++n) {
+      if (x[n] != 0) places.push_back(n);
+    }
+    if (places.size() * kSparse > args.length) {
+      many.push_back(frame);
+    } else {
+      sum_few(args, frame, places);
     }
   }
-  if (!finite.empty()) sum(args, finite, allocator);
+  if (!many.empty()) sum(args, many, allocator);
+}
+
+/// By the weights themselves: where they are all but zero, one large element makes their rounding the whole answer.
+void DftExactFrames::sum_few(const DftArgs& args, std::size_t frame, std::span<const std::size_t> places) const {
+  const float* x = signal_of(args, frame);
+  const float* row = weight_.data();
+  for (float* out : {args.real, args.imag}) {
+    if (out == nullptr) continue;
+    for (std::size_t k = 0; k < args.bins; ++k, row += args.length) {
+      double total = 0;
+      for (const std::size_t n : places) total += static_cast<double>(x[n]) * static_cast<double>(row[n]);
+      out[k * args.frames + frame] = static_cast<float>(total);
+    }
+  }
 }
 
 /// Two real frames are one complex one: the real part and the imaginary part.
@@ -98,9 +116,9 @@ void DftExactFrames::take_limits(const DftArgs& args, std::size_t frame) const {
 float DftExactFrames::limit(std::size_t row, std::span<const std::size_t> places, const float* signal) const {
   bool above = false, below = false;
   for (const std::size_t n : places) {
-    const std::size_t at = row * window_.size() + n;
-    if (zero_[at]) return kNaN;
-    (negative_[at] == (signal[n] > 0) ? below : above) = true;
+    const float weight = weight_[row * window_.size() + n];
+    if (weight == 0) return kNaN;
+    ((weight < 0) == (signal[n] > 0) ? below : above) = true;
     if (above && below) return kNaN;
   }
   return above ? kInfinity : -kInfinity;
