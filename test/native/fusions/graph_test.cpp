@@ -3,19 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-namespace infernode::ops {
-void register_all(kernel::OpRegistrar& registrar);
-}
+#include "all_operators.h"
 
 namespace infernode::test {
 
 const kernel::Registry& registry() {
-  static const kernel::Registry all = [] {
-    kernel::Registry out;
-    kernel::OpRegistrar registrar(out);
-    ops::register_all(registrar);
-    return out;
-  }();
+  static const kernel::Registry all = all_operators();
   return all;
 }
 

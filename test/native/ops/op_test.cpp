@@ -5,20 +5,16 @@
 #include <map>
 #include <optional>
 
+#include "all_operators.h"
 #include "base/packed.h"
 #include "base/thread_pool.h"
 #include "graph/text.h"
 #include "graph/verifier.h"
 #include "kernel/inference.h"
-#include "kernel/op_registrar.h"
 #include "kernel/profile.h"
 #include "ops/evaluate.h"
 #include "ops/limits.h"
 #include "tensor/dispatch.h"
-
-namespace infernode::ops {
-void register_all(kernel::OpRegistrar& registry);
-}
 
 namespace infernode::test {
 namespace {
@@ -249,12 +245,7 @@ std::vector<Value> evaluate_here(const Graph& graph, const std::vector<Value>& i
 }
 
 const kernel::Registry& registry() {
-  static const kernel::Registry all = [] {
-    kernel::Registry out;
-    kernel::OpRegistrar registrar(out);
-    ops::register_all(registrar);
-    return out;
-  }();
+  static const kernel::Registry all = all_operators();
   return all;
 }
 

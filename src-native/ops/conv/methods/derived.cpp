@@ -45,32 +45,40 @@ class DerivedInfo final : public kernel::KernelInfo {
   Packer packer_;
 };
 
-}  // namespace
-
-double DerivedConv::nanoseconds(const ConvSite& site) {
-  const std::optional<ConvChoice> choice = quickest_conv(site, ConvLayout::Planar);
+double expected(const ConvSite& site, ConvLayout layout) {
+  const std::optional<ConvChoice> choice = quickest_conv(site, layout);
   return choice ? choice->nanoseconds : std::numeric_limits<double>::max();
 }
+
+/// The method for a site, which becomes one of the method's rung.
+const ConvMethod& choose(ConvSite& site, ConvLayout layout) {
+  const std::optional<ConvChoice> choice = quickest_conv(site, layout);
+  if (!choice) fail(ErrorCode::Internal, "no method can run a derived convolution");
+  site.rung = choice->rung;
+  return *choice->method;
+}
+
+}  // namespace
+
+double DerivedConv::nanoseconds(const ConvSite& site) { return expected(site, ConvLayout::Planar); }
+
+double DerivedBlockedConv::nanoseconds(const ConvSite& site) { return expected(site, ConvLayout::Blocked); }
 
 DerivedConv::DerivedConv(kernel::KernelInfo& info, ConvSite site, std::string name, tensor::Tensor weight)
     : groups_(static_cast<std::int64_t>(site.groups)), weight_(std::move(weight)) {
   site.weight = &weight_;
-  const std::optional<ConvChoice> choice = quickest_conv(site, ConvLayout::Planar);
-  if (!choice) fail(ErrorCode::Internal, "no method can run a derived convolution");
-  site.rung = choice->rung;
+  const ConvMethod& method = choose(site, ConvLayout::Planar);
   DerivedInfo derived(info, name, weight_);
-  runner_ = choice->method->make(derived, site);
+  runner_ = method.make(derived, site);
   if (!runner_->reads_weight()) weight_ = {};
 }
 
 DerivedBlockedConv::DerivedBlockedConv(kernel::KernelInfo& info, ConvSite site, const std::string& name,
                                        const tensor::Tensor& weight) {
   site.weight = &weight;
-  const std::optional<ConvChoice> choice = quickest_conv(site, ConvLayout::Blocked);
-  if (!choice) fail(ErrorCode::Internal, "no method can run a derived convolution over blocks");
-  site.rung = choice->rung;
+  const ConvMethod& method = choose(site, ConvLayout::Blocked);
   DerivedInfo derived(info, name, weight);
-  runner_ = choice->method->make_blocked(derived, site);
+  runner_ = method.make_blocked(derived, site);
 }
 
 void DerivedConv::run(kernel::KernelContext& ctx, const microkernels::ConvShape& shape, std::int64_t images,

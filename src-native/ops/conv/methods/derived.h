@@ -41,6 +41,8 @@ class DerivedBlockedConv {
   /// What BlockedRunner has of it.
   const BlockedRunner& runner() const { return *runner_; }
 
+  static double nanoseconds(const ConvSite& site);
+
  private:
   std::unique_ptr<BlockedRunner> runner_;
 };

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 
 #include "ops/conv/methods/counts.h"
@@ -122,10 +121,7 @@ bool can_run_blocks(const ConvSite& site) {
 
 double nanoseconds(const ConvSite& site) { return DerivedConv::nanoseconds(trimmed_site(site)); }
 
-double blocked_nanoseconds(const ConvSite& site) {
-  const std::optional<ConvChoice> choice = quickest_conv(trimmed_site(site), ConvLayout::Blocked);
-  return choice ? choice->nanoseconds : std::numeric_limits<double>::max();
-}
+double blocked_nanoseconds(const ConvSite& site) { return DerivedBlockedConv::nanoseconds(trimmed_site(site)); }
 
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site) {
   return std::make_unique<ConvTrimmed>(info, site);
