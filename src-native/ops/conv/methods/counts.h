@@ -83,6 +83,15 @@ inline std::size_t phases_seen(std::size_t kernel, std::size_t stride, std::size
   return std::min(kernel, stride / std::gcd(stride, dilation));
 }
 
+/// Of a plane that is laid out by phases, its rows and the places of each.
+inline std::size_t phase_rows(const microkernels::ConvShape& s) {
+  return (s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h) * phases_seen(s.kernel_h, s.stride_h, s.dilation_h) *
+         phases_seen(s.kernel_w, s.stride_w, s.dilation_w);
+}
+inline std::size_t phase_pitch(const microkernels::ConvShape& s) {
+  return s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w;
+}
+
 /// A product that makes a channel of `made` for each tap at `places` of `channels`, and their sums by rows of `width`:
 /// calls, multiply-adds, inputs, products, rows of them.
 inline cost::Terms tap_terms(std::size_t groups, std::size_t channels, std::size_t made, std::size_t places,

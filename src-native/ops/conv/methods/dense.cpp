@@ -114,14 +114,9 @@ cost::Terms few_terms(const ConvSite& site) {
 /// over between those that are laid out, weights read, padded rows from far away.
 cost::Terms direct_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
-  const std::size_t nr = table_of(site).nr;
-  const std::size_t pitch = s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w,
-                    reach = (s.kernel_h - 1) * s.dilation_h / s.stride_h;
-  const std::size_t places = (s.out_h - 1) * pitch + s.out_w;
+  const std::size_t nr = table_of(site).nr, pitch = phase_pitch(s), places = (s.out_h - 1) * pitch + s.out_w;
   const double groups = number(site.groups), panels = number(ceil_div(places, nr));
-  const double rows =
-      groups * number(s.in_channels * (s.out_h + reach) * phases_seen(s.kernel_h, s.stride_h, s.dilation_h) *
-                      phases_seen(s.kernel_w, s.stride_w, s.dilation_w));
+  const double rows = groups * number(s.in_channels * phase_rows(s));
   const double laid = rows * number(pitch);
   return {groups,
           groups * number(s.out_channels) * number(s.depth()) * whole(places, vector_lanes(site)),

@@ -87,12 +87,10 @@ template <bool kOfRows>
 cost::Terms terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const double planes = number(site.groups * s.out_channels), rows = planes * number(s.out_h * s.out_d);
-  const std::size_t pitch = s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w;
+  const std::size_t pitch = phase_pitch(s);
   // The loops of any window go on from row to row.
   const double width = kOfRows ? whole(s.out_w, vector_lanes(site)) : number(pitch);
-  const double laid =
-      planes * number(s.in_d) * number(s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h) *
-      number(phases_seen(s.kernel_h, s.stride_h, s.dilation_h) * phases_seen(s.kernel_w, s.stride_w, s.dilation_w));
+  const double laid = planes * number(s.in_d) * number(phase_rows(s));
   return {planes, rows * width * number(s.kernel_points()), laid * number(pitch), laid, rows, far_floats(site)};
 }
 
