@@ -1,14 +1,12 @@
-import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 
 import { fromNative, InferenceError, isNativeError } from './errors.js';
+import { load } from './load.js';
 import type { NativeAddon } from './native.js';
 import { missingBinary } from './missing-binary.js';
 import { onlyBinary } from './start-up/only-binary.js';
 
 let addon: NativeAddon | undefined;
-
-const load = createRequire(__filename);
 
 /**
  * The addon of this platform, loaded once: build/Release (made by `npm run build`), prebuilds/, or a file beside a

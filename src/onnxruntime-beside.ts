@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-const load = createRequire(__filename);
+import { load } from './load.js';
 
 /**
  * Whether onnxruntime-node itself is installed beside the onnxruntime-common that this package uses: then the two share

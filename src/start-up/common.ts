@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 import type * as Common from 'onnxruntime-common';
+
+import { load } from '../load.js';
 
 /*
  * What the bundle has for onnxruntime-common: the values that this package takes from it, out of the files that define
@@ -24,7 +25,6 @@ type Used = Pick<
 >;
 
 const files = ['backend-impl.js', 'env-impl.js', 'tensor-impl.js', 'trace.js', 'inference-session-impl.js'];
-const load = createRequire(__filename);
 
 function used(): Used {
   const name = 'onnxruntime-common';
