@@ -277,13 +277,13 @@ void Environment::deliver_log() {
 }
 
 void Environment::drain() {
-  deliver_log();
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
     woken_ = false;
     count = done_count_;  // those that come meanwhile have asked for a turn of their own
   }
+  deliver_log();  // after the count: a job that ends meanwhile has said things that this would miss
   for (; count > 0; --count) {
     const std::shared_ptr<Job> job = take_done();
     if (!job) return;  // the environment was closed by what a callback did

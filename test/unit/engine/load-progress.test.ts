@@ -27,6 +27,20 @@ describe("a load's progress", () => {
     await session.release();
   });
 
+  it('is heard to its end however quick the load is', async () => {
+    const bytes = slow(50);
+    for (let i = 0; i < 200; i++) {
+      const heard: any[] = [];
+      const session = await InferenceSession.create(bytes, { onProgress: (progress: any) => heard.push(progress) });
+      expect(heard.slice(-2).map(({ phase, loaded }) => ({ phase, loaded }))).toEqual([
+        { phase: 'build', loaded: 50 },
+        { phase: 'ready', loaded: bytes.length },
+      ]);
+      expect(heard.length).toBe(53);
+      await session.release();
+    }
+  });
+
   it('ends where the load fails, and a listener that throws does not end it', async () => {
     const phases: string[] = [];
     const failure = await failureOf(() =>
