@@ -39,6 +39,9 @@ INFERNODE_SIMD F load_partial(const float* p, std::size_t n) { return {_mm256_ma
 INFERNODE_SIMD I load_partial(const std::int32_t* p, std::size_t n) {
   return {_mm256_maskload_epi32(p, first_lanes(n))};
 }
+INFERNODE_SIMD F load_where(const float* p, Mask lanes) {
+  return {_mm256_maskload_ps(p, _mm256_castps_si256(lanes.m))};
+}
 // In halves: masked stores are microcoded on several CPUs.
 INFERNODE_SIMD void store_partial(float* p, F a, std::size_t n) {
   __m128 part = _mm256_castps256_ps128(a.v);
@@ -77,6 +80,29 @@ INFERNODE_SIMD F load_stride4(const float* p) {
   const __m256 low = _mm256_blend_ps(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 7), 0x22);         // 0 8 . . 4 12 . .
   const __m256 high = _mm256_blend_ps(_mm256_loadu_ps(p + 14), _mm256_loadu_ps(p + 21), 0x88);  // . . 16 24 . . 20 28
   return {_mm256_permutevar8x32_ps(_mm256_blend_ps(low, high, 0xcc), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))};
+}
+INFERNODE_SIMD F next_lanes(F a, F b) {
+  return {_mm256_permutevar8x32_ps(_mm256_blend_ps(a.v, b.v, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0))};
+}
+INFERNODE_SIMD void part2(F (&v)[2]) {
+  const auto order = [](__m256 mixed) {
+    return F{_mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xd8))};
+  };
+  const F first = order(_mm256_shuffle_ps(v[0].v, v[1].v, 0x88));
+  v[1] = order(_mm256_shuffle_ps(v[0].v, v[1].v, 0xdd));
+  v[0] = first;
+}
+// Lane l of vector j is element 8 * j + l: those of a part lie in different lanes.
+template <int kSecond, int kThird>
+INFERNODE_SIMD F one_of_part3(const F (&v)[3], __m256i order) {
+  const __m256 mixed = _mm256_blend_ps(_mm256_blend_ps(v[0].v, v[1].v, kSecond), v[2].v, kThird);
+  return {_mm256_permutevar8x32_ps(mixed, order)};
+}
+INFERNODE_SIMD void part3(F (&v)[3]) {
+  const F parts[] = {one_of_part3<0x92, 0x24>(v, _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5)),
+                     one_of_part3<0x24, 0x49>(v, _mm256_setr_epi32(1, 4, 7, 2, 5, 0, 3, 6)),
+                     one_of_part3<0x49, 0x92>(v, _mm256_setr_epi32(2, 5, 0, 3, 6, 1, 4, 7))};
+  for (std::size_t i = 0; i < 3; ++i) v[i] = parts[i];
 }
 INFERNODE_SIMD I load_u8(const std::uint8_t* p) {
   return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))};

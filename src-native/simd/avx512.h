@@ -37,6 +37,7 @@ INFERNODE_SIMD F load_partial(const float* p, std::size_t n) { return {_mm512_ma
 INFERNODE_SIMD I load_partial(const std::int32_t* p, std::size_t n) {
   return {_mm512_maskz_loadu_epi32(first_lanes(n), p)};
 }
+INFERNODE_SIMD F load_where(const float* p, Mask lanes) { return {_mm512_maskz_loadu_ps(lanes.m, p)}; }
 INFERNODE_SIMD void store_partial(float* p, F a, std::size_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), a.v); }
 INFERNODE_SIMD void store_partial(std::int32_t* p, I a, std::size_t n) {
   _mm512_mask_storeu_epi32(p, first_lanes(n), a.v);
@@ -60,6 +61,26 @@ INFERNODE_SIMD F load_stride4(const float* p) {
   mixed = _mm512_mask_loadu_ps(mixed, 0x4444, p + 30);
   mixed = _mm512_mask_loadu_ps(mixed, 0x8888, p + 45);
   return {_mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), mixed)};
+}
+INFERNODE_SIMD F next_lanes(F a, F b) {
+  return {_mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(b.v), _mm512_castps_si512(a.v), 1))};
+}
+INFERNODE_SIMD void part2(F (&v)[2]) {
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const __m512 first = _mm512_permutex2var_ps(v[0].v, even, v[1].v);
+  v[1].v = _mm512_permutex2var_ps(v[0].v, _mm512_add_epi32(even, _mm512_set1_epi32(1)), v[1].v);
+  v[0].v = first;
+}
+INFERNODE_SIMD void part3(F (&v)[3]) {
+  // Lane l of vector j is element 16 * j + l: those of a part lie in different lanes.
+  const auto part = [&](__mmask16 second, __mmask16 third, __m512i order) {
+    const __m512 mixed = _mm512_mask_blend_ps(third, _mm512_mask_blend_ps(second, v[0].v, v[1].v), v[2].v);
+    return F{_mm512_permutexvar_ps(order, mixed)};
+  };
+  const __m512i order = _mm512_setr_epi32(0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14, 1, 4, 7, 10, 13);
+  const F parts[] = {part(0x4924, 0x2492, order), part(0x9249, 0x4924, _mm512_add_epi32(order, _mm512_set1_epi32(1))),
+                     part(0x2492, 0x9249, _mm512_add_epi32(order, _mm512_set1_epi32(2)))};
+  for (std::size_t i = 0; i < 3; ++i) v[i] = parts[i];
 }
 INFERNODE_SIMD I load_u8(const std::uint8_t* p) {
   return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};

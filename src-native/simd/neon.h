@@ -45,6 +45,14 @@ INFERNODE_SIMD F load_partial(const float* p, std::size_t n) {
 INFERNODE_SIMD I load_partial(const std::int32_t* p, std::size_t n) {
   return {vreinterpretq_s32_f32(load_partial(reinterpret_cast<const float*>(p), n).v)};
 }
+INFERNODE_SIMD F load_where(const float* p, Mask lanes) {
+  float32x4_t v = vdupq_n_f32(0.0f);
+  if (vgetq_lane_u32(lanes.m, 0)) v = vld1q_lane_f32(p, v, 0);
+  if (vgetq_lane_u32(lanes.m, 1)) v = vld1q_lane_f32(p + 1, v, 1);
+  if (vgetq_lane_u32(lanes.m, 2)) v = vld1q_lane_f32(p + 2, v, 2);
+  if (vgetq_lane_u32(lanes.m, 3)) v = vld1q_lane_f32(p + 3, v, 3);
+  return {v};
+}
 INFERNODE_SIMD void store_partial(float* p, F a, std::size_t n) {
   if (n >= 4) {
     vst1q_f32(p, a.v);
@@ -70,6 +78,18 @@ INFERNODE_SIMD F load_apart(const float* p) {
 }
 INFERNODE_SIMD F load_stride3(const float* p) { return load_apart<3>(p); }
 INFERNODE_SIMD F load_stride4(const float* p) { return load_apart<4>(p); }
+INFERNODE_SIMD F next_lanes(F a, F b) { return {vextq_f32(a.v, b.v, 1)}; }
+INFERNODE_SIMD void part2(F (&v)[2]) {
+  const float32x4_t first = vuzp1q_f32(v[0].v, v[1].v);
+  v[1].v = vuzp2q_f32(v[0].v, v[1].v);
+  v[0].v = first;
+}
+INFERNODE_SIMD void part3(F (&v)[3]) {
+  float all[12];
+  for (std::size_t i = 0; i < 3; ++i) vst1q_f32(all + 4 * i, v[i].v);
+  const float32x4x3_t parts = vld3q_f32(all);
+  for (std::size_t i = 0; i < 3; ++i) v[i].v = parts.val[i];
+}
 INFERNODE_SIMD std::uint32_t load_word(const void* p) {
   std::uint32_t u;
   __builtin_memcpy(&u, p, sizeof u);

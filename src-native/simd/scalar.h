@@ -43,6 +43,7 @@ template <typename T>
 INFERNODE_SIMD Vec<T> load(const T* p) {
   return load_partial(p, kLanes);
 }
+INFERNODE_SIMD F load_where(const float* p, Mask lanes) { INFERNODE_EACH(F, v, lanes.m[i] ? p[i] : 0.0f); }
 template <typename T>
 INFERNODE_SIMD void store_partial(T* p, Vec<T> a, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) p[i] = a.v[i];
@@ -54,6 +55,15 @@ INFERNODE_SIMD void store(T* p, Vec<T> a) {
 INFERNODE_SIMD F load_stride2(const float* p) { INFERNODE_EACH(F, v, p[2 * i]); }
 INFERNODE_SIMD F load_stride3(const float* p) { INFERNODE_EACH(F, v, p[3 * i]); }
 INFERNODE_SIMD F load_stride4(const float* p) { INFERNODE_EACH(F, v, p[4 * i]); }
+INFERNODE_SIMD F next_lanes(F a, F b) { INFERNODE_EACH(F, v, i + 1 < kLanes ? a.v[i + 1] : b.v[0]); }
+template <std::size_t kParts>
+INFERNODE_SIMD void part(F (&v)[kParts]) {
+  F parts[kParts];
+  for (std::size_t i = 0; i < kParts * kLanes; ++i) parts[i % kParts].v[i / kParts] = v[i / kLanes].v[i % kLanes];
+  for (std::size_t i = 0; i < kParts; ++i) v[i] = parts[i];
+}
+INFERNODE_SIMD void part2(F (&v)[2]) { part(v); }
+INFERNODE_SIMD void part3(F (&v)[3]) { part(v); }
 INFERNODE_SIMD I load_u8(const std::uint8_t* p) { INFERNODE_EACH(I, v, p[i]); }
 INFERNODE_SIMD I load_s8(const std::int8_t* p) { INFERNODE_EACH(I, v, p[i]); }
 INFERNODE_SIMD I load_u16(const std::uint16_t* p) { INFERNODE_EACH(I, v, p[i]); }

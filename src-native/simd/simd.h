@@ -6,6 +6,7 @@
 //
 // Vec<float> and Vec<std::int32_t> hold kLanes elements; Mask holds one truth value per lane.
 //   memory    load store load_partial store_partial (n <= kLanes elements; others read as 0 and are not touched)
+//             load_where (lanes of a mask; others read as 0 and are not touched)
 //             load_stride2 load_stride3 load_stride4 load_f16 store_f16 load_bf16 store_bf16
 //             load_u8 load_s8 load_u16 store_u8 store_s8 (saturating) store_u16 (low bits)
 //   make      zero set iota
@@ -14,11 +15,14 @@
 //   int       + - * min max shift_left<n> shift_right<n> (logical) shift_right_arithmetic<n>
 //   bits      & | ^ andnot(a,b)=~a&b  as_int as_float
 //   compare   < <= > >= == is_nan -> Mask; & | ~ on masks; select(mask, yes, no); any all
+//             lanes_between(from, to)
 //   convert   to_int (round to nearest even) to_float
 //   reduce    reduce_add reduce_max reduce_min
 //   8 bit     load_s8_pairs dot_pairs (products of 16-bit pairs)
 //   other     in_register (a itself, which compilers may else read from memory for each use)
-//             zip_low zip_high (a0 b0 a1 b1 ...); transpose4 (a 4 x 4 block in memory); Vec<double>: set load store fma
+//             zip_low zip_high (a0 b0 a1 b1 ...); next_lanes (lanes 1, 2, ... of a, lane 0 of b)
+//             part2 part3 part4 (of n vectors, one after the other, vector i becomes
+//             elements i, i + n, i + 2n ...); transpose4 (a 4 x 4 block in memory); Vec<double>: set load store fma
 //   over kDoubleLanes elements
 
 #if !defined(INFERNODE_TARGET)
@@ -90,6 +94,23 @@ INFERNODE_SIMD Mask is_nan(VecF a) { return ~(a == a); }
 INFERNODE_SIMD VecF min_nan(VecF a, VecF b) { return select(is_nan(a), a, min(a, b)); }
 INFERNODE_SIMD VecF max_nan(VecF a, VecF b) { return select(is_nan(a), a, max(a, b)); }
 INFERNODE_SIMD VecF clamp(VecF x, VecF low, VecF high) { return min(high, max(low, x)); }
+
+INFERNODE_SIMD Mask lanes_between(std::ptrdiff_t from, std::ptrdiff_t to) {
+  const VecF lane = to_float(iota());
+  return (lane >= set(static_cast<float>(from))) & (lane < set(static_cast<float>(to)));
+}
+INFERNODE_SIMD void part4(VecF (&v)[4]) {
+  VecF first[] = {v[0], v[1]}, second[] = {v[2], v[3]};
+  part2(first);
+  part2(second);
+  VecF even[] = {first[0], second[0]}, odd[] = {first[1], second[1]};
+  part2(even);
+  part2(odd);
+  v[0] = even[0];
+  v[1] = odd[0];
+  v[2] = even[1];
+  v[3] = odd[1];
+}
 
 INFERNODE_SIMD VecF load_bf16(const std::uint16_t* p) { return as_float(shift_left<16>(load_u16(p))); }
 // Rounds to nearest even; a NaN keeps its sign and becomes quiet.

@@ -50,6 +50,12 @@ INFERNODE_SIMD F load_partial(const float* p, std::size_t n) {
 INFERNODE_SIMD I load_partial(const std::int32_t* p, std::size_t n) {
   return {_mm_castps_si128(load_partial(reinterpret_cast<const float*>(p), n).v)};
 }
+INFERNODE_SIMD F load_where(const float* p, Mask lanes) {
+  const int bits = _mm_movemask_ps(lanes.m);
+  if (bits == 0xf) return load(p);
+  const auto lane = [&](int i) { return bits >> i & 1 ? p[i] : 0.0f; };
+  return {_mm_setr_ps(lane(0), lane(1), lane(2), lane(3))};
+}
 INFERNODE_SIMD void store_partial(float* p, F a, std::size_t n) {
   __m128 part = a.v;
   if (n & 4) {
@@ -75,6 +81,26 @@ INFERNODE_SIMD F load_stride3(const float* p) {
 INFERNODE_SIMD F load_stride4(const float* p) {
   const __m128 low = _mm_unpacklo_ps(_mm_load_ss(p), _mm_load_ss(p + 4));
   return {_mm_movelh_ps(low, _mm_unpacklo_ps(_mm_load_ss(p + 8), _mm_load_ss(p + 12)))};
+}
+INFERNODE_SIMD F next_lanes(F a, F b) {
+  const __m128 mixed = _mm_blend_ps(a.v, b.v, 1);
+  return {_mm_shuffle_ps(mixed, mixed, 0x39 /* 1 2 3 0 */)};
+}
+INFERNODE_SIMD void part2(F (&v)[2]) {
+  const __m128 first = _mm_shuffle_ps(v[0].v, v[1].v, 0x88);
+  v[1].v = _mm_shuffle_ps(v[0].v, v[1].v, 0xdd);
+  v[0].v = first;
+}
+// Lane l of vector j is element 4 * j + l: those of a part lie in different lanes.
+template <int kSecond, int kThird, int kOrder>
+INFERNODE_SIMD F one_of_part3(const F (&v)[3]) {
+  const __m128 mixed = _mm_blend_ps(_mm_blend_ps(v[0].v, v[1].v, kSecond), v[2].v, kThird);
+  return {_mm_shuffle_ps(mixed, mixed, kOrder)};
+}
+INFERNODE_SIMD void part3(F (&v)[3]) {
+  const F parts[] = {one_of_part3<4, 2, 0x6c /* 0 3 2 1 */>(v), one_of_part3<9, 4, 0xb1 /* 1 0 3 2 */>(v),
+                     one_of_part3<2, 9, 0xc6 /* 2 1 0 3 */>(v)};
+  for (std::size_t i = 0; i < 3; ++i) v[i] = parts[i];
 }
 INFERNODE_SIMD __m128i load_word(const void* p) {
   std::int32_t word;

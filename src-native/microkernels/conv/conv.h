@@ -70,6 +70,18 @@ struct DepthwiseArgs {
   const float* biases = nullptr;  // [planes]; overrides bias
 };
 
+// Whether depthwise loops of vectors of `lanes` floats read rows where they lie and part them by phase in registers.
+// That pays where a window is hardly wider than its stride; with short vectors, each column beyond it costs more.
+constexpr bool parts_in_registers(std::size_t stride_w, std::size_t kernel_w, std::size_t lanes) noexcept {
+  const std::size_t fewer = lanes >= 16 ? 0 : lanes == 8 ? 2 : 3;
+  return stride_w >= 2 && stride_w <= 4 && kernel_w + 1 >= stride_w && kernel_w + fewer <= 2 * stride_w + 1 &&
+         kernel_w >= 2 && kernel_w <= 7 && kernel_w != 6;
+}
+constexpr bool parts_in_registers(const ConvShape& s, std::size_t lanes) noexcept {
+  return s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.dilation_w == 1 &&
+         parts_in_registers(s.stride_w, s.kernel_w, lanes);
+}
+
 // One channel of a transposed convolution, or of a convolution of stride 1 read backwards.
 struct TapSumArgs {
   ConvShape shape;  // of the forward convolution from `output` to places of `products`

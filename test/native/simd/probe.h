@@ -85,6 +85,10 @@ struct Probe {
                  float* f32, float* bf32);
   void (*transpose4)(const float* x, std::size_t ld_x, float* y, std::size_t ld_y);
   void (*zip)(const float* a, const float* b, float* out);  // two vectors
+  // out = lanes [from, to) of x; of lanes 1, 2, ... of a and lane 0 of b; of `parts` vectors parted.
+  void (*load_between)(const float* x, std::ptrdiff_t from, std::ptrdiff_t to, float* out);
+  void (*next)(const float* a, const float* b, float* out);
+  void (*part)(const float* x, std::size_t parts, float* out);
 };
 
 extern const Probe probe_scalar;

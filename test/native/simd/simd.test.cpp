@@ -274,6 +274,32 @@ TEST_CASE("zips take elements of two vectors in turn") {
   });
 }
 
+TEST_CASE("vectors are parted, go on by a lane, and load the lanes of a mask") {
+  for_each_probe([](const Probe& probe) {
+    const std::size_t n = probe.lanes;
+    std::vector<float> x(4 * n), out(4 * n);
+    for (std::size_t j = 0; j < x.size(); ++j) x[j] = static_cast<float>(j + 1);
+    for (std::size_t parts = 2; parts <= 4; ++parts) {
+      probe.part(x.data(), parts, out.data());
+      for (std::size_t j = 0; j < parts * n; ++j) CHECK(out[j] == x[j % n * parts + j / n]);
+    }
+    probe.next(x.data(), x.data() + 2 * n, out.data());
+    for (std::size_t j = 0; j < n; ++j) CHECK(out[j] == (j + 1 < n ? x[j + 1] : x[2 * n]));
+    for (std::ptrdiff_t from = -3; from <= static_cast<std::ptrdiff_t>(n); ++from) {
+      for (std::ptrdiff_t to = from; to <= static_cast<std::ptrdiff_t>(n) + 2; ++to) {
+        // Lanes outside lie in no memory of the test's.
+        const std::size_t first = static_cast<std::size_t>(std::max<std::ptrdiff_t>(from, 0)),
+                          last = static_cast<std::size_t>(
+                              std::clamp<std::ptrdiff_t>(to, 0, static_cast<std::ptrdiff_t>(n)));
+        std::vector<float> part(x.begin() + static_cast<std::ptrdiff_t>(first),
+                                x.begin() + static_cast<std::ptrdiff_t>(std::max(first, last)));
+        probe.load_between(part.data() - first, from, to, out.data());
+        for (std::size_t j = 0; j < n; ++j) CHECK(out[j] == (j >= first && j < last ? x[j] : 0.0f));
+      }
+    }
+  });
+}
+
 TEST_CASE("narrow integers widen, and narrowing saturates") {
   for_each_probe([](const Probe& probe) {
     const std::size_t n = probe.lanes;

@@ -17,30 +17,14 @@ constexpr std::size_t kMostPoints = 1024;                      // of a kernel
 // coordinate j * stride + phase - pad.
 struct Axis {
   Axis() = default;
-  Axis(std::size_t kernel, std::size_t stride, std::size_t dilation) noexcept : stride(stride), dilation(dilation) {
-    for (std::size_t i = 0; i < kernel && i < stride; ++i) images += first(i) ? 1 : 0;
-    most = (kernel - 1) * dilation / stride;
+  Axis(std::size_t kernel, std::size_t stride, std::size_t dilation) noexcept
+      : stride(stride), dilation(dilation), images(1), most((kernel - 1) * dilation / stride) {
+    while (images < kernel && phase(images) != 0) ++images;
   }
   std::size_t phase(std::size_t i) const noexcept { return i * dilation % stride; }
   std::size_t shift(std::size_t i) const noexcept { return i * dilation / stride; }
-  // Whether no smaller index reads the same image.
-  bool first(std::size_t i) const noexcept {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (phase(j) == phase(i)) return false;
-    }
-    return true;
-  }
-  // Images are numbered by the first index that reads them.
-  std::size_t image(std::size_t i) const noexcept {
-    std::size_t number = 0;
-    for (std::size_t j = 0; phase(j) != phase(i); ++j) number += first(j) ? 1 : 0;
-    return number;
-  }
-  std::size_t phase_of_image(std::size_t number) const noexcept {
-    std::size_t i = 0;
-    while (!first(i) || number-- > 0) ++i;
-    return phase(i);
-  }
+  // Phases repeat: indices below `images` see one each, and number it.
+  std::size_t image(std::size_t i) const noexcept { return i % images; }
 
   std::size_t stride = 1, dilation = 1, images = 0, most = 0;  // most: the largest shift
 };
@@ -148,8 +132,8 @@ class ImageSplit {
     const std::size_t iw = image_ % plan_->w.images, ih = image_ / plan_->w.images % plan_->h.images;
     const std::size_t kd = image_ / plan_->w.images / plan_->h.images;
     const auto z = static_cast<std::ptrdiff_t>(part_.slice * s.stride_d + kd * s.dilation_d) - s.pad_front;
-    y_ = static_cast<std::ptrdiff_t>(plan_->h.phase_of_image(ih)) - s.pad_top;
-    x_ = static_cast<std::ptrdiff_t>(plan_->w.phase_of_image(iw)) - s.pad_left;
+    y_ = static_cast<std::ptrdiff_t>(plan_->h.phase(ih)) - s.pad_top;
+    x_ = static_cast<std::ptrdiff_t>(plan_->w.phase(iw)) - s.pad_left;
     const std::size_t channel = part_.block_begin * kBlockChannels + 2 * pair_;
     const bool inside = z >= 0 && z < static_cast<std::ptrdiff_t>(s.in_d);
     channels_ = !inside || channel >= s.in_channels ? 0 : smaller(s.in_channels - channel, std::size_t{2});

@@ -4,6 +4,7 @@
 #include "microkernels/common/columns.simd.h"
 #include "microkernels/common/simd_file.h"
 #include "microkernels/conv/conv.h"
+#include "microkernels/conv/detail/depthwise_apart.simd.h"
 #include "microkernels/conv/detail/depthwise_rows.simd.h"
 
 // Convolutions of one channel each, in three ways: planes that fit the first-level cache lie there zero-padded and
@@ -317,6 +318,10 @@ void depthwise_plane(const DepthwiseArgs& args) noexcept {
 
 void depthwise(const DepthwiseArgs& args) noexcept {
   const ConvShape& s = args.shape;
+  if (const ApartPlane plane = apart_plane_of(s)) {
+    for (std::size_t i = 0; i < args.planes; ++i) plane(args, i);
+    return;
+  }
   // Bands of rows that lie flat in the first-level cache.
   ConvShape band = s;
   while (band.out_h > 1 && !FlatLayout(band).fits(band)) band.out_h = (band.out_h + 1) / 2;

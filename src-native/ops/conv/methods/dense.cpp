@@ -148,19 +148,25 @@ cost::Terms columns_terms(const ConvSite& site) {
           far_floats(site)};
 }
 
-/// Calls, multiply-adds of whole tiles, words split, floats written, floats from far away.
+/// Calls, multiply-adds of whole tiles, words split in whole vectors, floats written, floats from far away, words of
+/// rows of longer strides that are read one by one.
 cost::Terms unit_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
-  constexpr std::size_t kTile = 32;
-  const std::size_t reach_w = (s.kernel_w - 1) * s.dilation_w / s.stride_w,
-                    reach_h = (s.kernel_h - 1) * s.dilation_h / s.stride_h, width = s.out_w + reach_w;
-  const double images =
-      number(s.kernel_d * std::min(s.stride_h, s.kernel_h) * std::min(s.stride_w, s.kernel_w)) * number(s.out_d);
-  const double groups = number(site.groups), channels = whole(s.in_channels, kTile);
+  constexpr std::size_t kTile = 32, kVector = 16, kMostStride = 2;
+  const std::size_t width = phase_pitch(s), rows = s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h;
+  const double phases =
+      number(phases_seen(s.kernel_h, s.stride_h, s.dilation_h) * phases_seen(s.kernel_w, s.stride_w, s.dilation_w));
+  const double groups = number(site.groups), channels = whole(s.in_channels, kTile),
+               planes = groups * channels * phases * number(s.kernel_d * s.out_d);
   const double places = whole((s.out_h - 1) * width + s.out_w, kTile) * number(s.out_d);
-  return {groups, groups * whole(s.out_channels, kTile) * channels * number(s.kernel_points()) * places,
-          groups * images * channels * number((s.out_h + reach_h) * width), groups * output_floats(s),
-          far_floats(site)};
+  const std::size_t input_rows = std::min(rows, ceil_div(s.in_h, s.stride_h)),
+                    input_width = std::min(width, ceil_div(s.in_w, s.stride_w));
+  return {groups,
+          groups * whole(s.out_channels, kTile) * channels * number(s.kernel_points()) * places,
+          planes * number(rows) * whole(width, kVector),
+          groups * output_floats(s),
+          far_floats(site),
+          s.stride_w > kMostStride ? planes * number(input_rows) * whole(input_width, kVector) : 0};
 }
 
 }  // namespace

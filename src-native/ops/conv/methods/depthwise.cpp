@@ -94,16 +94,33 @@ cost::Terms terms(const ConvSite& site) {
   return {planes, rows * width * number(s.kernel_points()), laid * number(pitch), laid, rows, far_floats(site)};
 }
 
+bool is_apart(const ConvSite& site) { return microkernels::parts_in_registers(site.shape, vector_lanes(site)); }
+
+/// Planes, multiply-adds of whole vectors, floats read, vectors written, floats from far away. Rows of the input that
+/// two rows of outputs see are read once for both.
+cost::Terms apart_terms(const ConvSite& site) {
+  const ConvShape& s = site.shape;
+  const double planes = number(site.groups * s.out_channels), width = whole(s.out_w, vector_lanes(site)),
+               outputs = planes * number(s.out_h) * width;
+  const double rows =
+      s.dilation_h == 1 && s.kernel_h > s.stride_h ? number(s.kernel_h + s.stride_h) / 2 : number(s.kernel_h);
+  return {planes, outputs * number(s.kernel_points()), outputs * rows * number(s.stride_w),
+          outputs / number(vector_lanes(site)), far_floats(site)};
+}
+
 std::unique_ptr<ConvRunner> make(kernel::KernelInfo&, const ConvSite& site) {
   return std::make_unique<ConvDepthwise>(site.kernels().conv);
 }
 
-enum class Loops : std::uint8_t { Any, Rows, WideRows };
+enum class Loops : std::uint8_t { Any, Rows, WideRows, Apart };
 template <Loops kLoops, bool kStrided>
 bool can_run(const ConvSite& site) {
   constexpr std::size_t kWide = 7;
   const ConvShape& s = site.shape;
-  const Loops loops = !has_row_loops(s) ? Loops::Any : s.kernel_h < kWide ? Loops::Rows : Loops::WideRows;
+  const Loops loops = is_apart(site)       ? Loops::Apart
+                      : !has_row_loops(s)  ? Loops::Any
+                      : s.kernel_h < kWide ? Loops::Rows
+                                           : Loops::WideRows;
   return is_depthwise(site) && loops == kLoops && is_strided(s) == kStrided;
 }
 
@@ -114,6 +131,7 @@ void register_conv_depthwise(ConvMethods& methods) {
   methods.add({"depthwise.rows.strided", 102, can_run<Loops::Rows, true>, terms<true>, make});
   methods.add({"depthwise.wide", 104, can_run<Loops::WideRows, false>, terms<true>, make});
   methods.add({"depthwise.wide.strided", 106, can_run<Loops::WideRows, true>, terms<true>, make});
+  methods.add({"depthwise.apart", 108, can_run<Loops::Apart, true>, apart_terms, make});
   methods.add({"depthwise.strided", 110, can_run<Loops::Any, true>, terms<false>, make});
   methods.add({"depthwise", 120, can_run<Loops::Any, false>, terms<false>, make});
 }

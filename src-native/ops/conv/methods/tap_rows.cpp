@@ -66,7 +66,8 @@ bool TapRows::can_run(const ConvShape& s) {
          number(image_size(s)) * number(s.in_channels) < number(kMostFloats);
 }
 
-/// Calls, multiply-adds of whole vectors of products, floats turned, products, places of the image, their taps.
+/// Calls, multiply-adds of whole vectors of products, floats turned, products, places of the image, their taps,
+/// products from far away.
 cost::Terms TapRows::terms(const ConvSite& site, const ConvShape& s) {
   const double groups = number(site.groups), positions = number(s.positions()), points = number(s.kernel_points()),
                places = number(image_size(s)), made = number(s.in_channels);
@@ -75,7 +76,8 @@ cost::Terms TapRows::terms(const ConvSite& site, const ConvShape& s) {
           groups * (number(s.out_channels) * positions + made * places),
           groups * positions * points * made,
           groups * places,
-          groups * positions * points};
+          groups * positions * points,
+          groups * far_floats(positions * points * made)};
 }
 
 double TapRows::nanoseconds(const ConvSite& site, const ConvShape& s) {

@@ -159,6 +159,16 @@ TEST_CASE("depthwise agrees with the definition for many shapes") {
         }
       }
     }
+    for (const std::size_t stride : {2, 3, 4}) {  // rows that are read where they lie
+      for (const std::size_t kernel : {2, 3, 4, 5, 7}) {
+        for (const std::size_t w : {7, 19, 33, 64, 133, 144}) {
+          for (const std::size_t pad : {0, 1, 3}) {
+            all.push_back(make_shape(1, 1, {1, 21, w}, {1, kernel, kernel}, {1, stride, stride}, {1, 1, 1}, pad, pad));
+            all.push_back(make_shape(1, 1, {1, 9, w}, {1, 3, kernel}, {1, 1, stride}, {1, 2, 1}, 2, pad));
+          }
+        }
+      }
+    }
     std::size_t index = 0;
     for (const ConvShape& s : all) {
       CAPTURE(index);
