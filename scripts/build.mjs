@@ -37,10 +37,10 @@ export async function buildNative({ tests = false } = {}) {
 const wrapper = `export * from './index.cjs';\nexport { default } from './index.cjs';\n`;
 const wrapperTypes = `export * from './index.js';\nimport * as infernode from './index.js';\nexport default infernode;\n`;
 
-// onnxruntime-common declares itself once for each module system, and each declaration lacks the same element types.
+// onnxruntime-common declares itself once for each module system, and each declaration lacks the same settings and types.
 function augmentation() {
   const [text] = /^declare module [^]*?^}\n/m.exec(readFileSync(at('dist', 'tensor', 'tensor-types.d.ts'), 'utf8'));
-  return text;
+  return `import type { LogMessage } from './index.js';\n${text}`;
 }
 
 /** In the bundle, onnxruntime-common is what src/start-up/common.ts takes of it. */

@@ -8,7 +8,7 @@ registerBackends();
 installImages();
 warmUp();
 
-export { createBatcher, type Batcher, type BatcherRunOptions } from './batching/batcher.js';
+export { createBatcher, type Batcher, type BatcherRunOptions, type TypedBatcher } from './batching/batcher.js';
 export type { BatcherOptions, PaddingRule } from './batching/batcher-options.js';
 export { listDevices, listSupportedBackends, type DeviceInfo } from './providers.js';
 export { EngineTensor } from './tensor/engine-tensor.js';
