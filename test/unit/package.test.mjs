@@ -167,12 +167,13 @@ describe('types', () => {
       const options: InferenceSession.SessionOptions = { executionProviders: ['cpu'], graphOptimizationLevel: 'all' };
       const session: InferenceSession = await InferenceSession.create('model.onnx', options);
       const x: TypedTensor<'float32'> = new Tensor('float32', new Float32Array(1), [1]);
+      const half: TypedTensor<'float16'> = new Tensor('float16', new Float16Array(2), [2]);
       const results: Record<string, OnnxValue> = await session.run({ x });
       const make: TensorConstructor = Tensor;
       const e: Env = env;
       // @ts-expect-error a number is no path
       await InferenceSession.create(1);
-      return [listSupportedBackends().length, Object.keys(results).length, make.length, e.logLevel ? 1 : 0];
+      return [listSupportedBackends().length, Object.keys(results).length, make.length, e.logLevel ? 1 : 0, half.size];
     }`;
 
   // The declarations themselves are checked once: it takes long.
@@ -187,7 +188,7 @@ describe('types', () => {
     async (module, moduleResolution, file, skipLibCheck) => {
       const compilerOptions = {
         target: 'es2022',
-        lib: ['es2022', 'dom', 'esnext.disposable'],
+        lib: ['es2022', 'dom', 'esnext.disposable', 'esnext.float16'],
         module,
         moduleResolution,
         strict: true,
@@ -220,6 +221,10 @@ describe('installation', () => {
   it('needs two packages at run time', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual(['node-gyp-build', 'onnxruntime-common']);
   });
+
+  it('takes any later version of them, so that no release of theirs has to come first', () => {
+    for (const range of Object.values(manifest.dependencies)) expect(range).toMatch(/^\^\d+\.\d+\.\d+$/);
+  });
 });
 
 describe.runIf(process.platform === 'linux')('the addon', () => {
@@ -240,6 +245,12 @@ describe.runIf(process.platform === 'linux')('the addon', () => {
       ),
     ).toEqual([]);
     expect(names.filter((name) => /^(socket|connect|send|getaddrinfo)/.test(name))).toEqual([]); // no network
+  });
+
+  it('binds no thread to a processor, and hands JavaScript no memory that is not its own', async () => {
+    const { stdout: symbols } = await start('nm', ['-D', '--undefined-only', file()]);
+    expect(symbols).toContain('sched_getaffinity'); // it reads what it may use
+    expect(symbols).not.toMatch(/setaffinity|napi_create_external|node_api_create_external/); // the latter fail in Electron
   });
 
   it('links against the C library alone', async () => {
