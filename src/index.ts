@@ -1,7 +1,7 @@
 import './start-up/early-load.js';
 
 import { registerBackends } from './backend.js';
-import { installImages } from './image/install.js';
+import { installImages } from './tensor/image-methods.js';
 import { warmUp } from './start-up/warm-up.js';
 
 registerBackends();
