@@ -1,11 +1,13 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
-import { InferenceError } from '../errors.js';
+import { InferenceError, typeError } from '../errors.js';
+import { promiseHint } from '../hints.js';
 import type { InferenceSession, TypedInferenceSession } from '../inference-session.js';
 import type { Checked, FeedsOf, ModelTypes, OutputsOf } from '../model-types.js';
 import { parseRunOptions } from '../options/run-options.js';
 import type { ValueMap } from '../run/outputs.js';
 import { NativeSessionHandler } from '../session-handler.js';
+import { describe } from '../tensor/tensor-data.js';
 import { longestTimer, onAbort, throwIfAborted } from '../run/jobs.js';
 import { parseBatcherOptions, type BatcherOptions, type ParsedBatcherOptions } from './batcher-options.js';
 import { BatchShape, type Given } from './batch-shape.js';
@@ -56,6 +58,12 @@ export class Batcher {
 
   /** @internal */
   constructor(session: InferenceSession, options: BatcherOptions) {
+    if (typeof session !== 'object' || (session as unknown) === null || !('handler' in session)) {
+      const hint = promiseHint(session);
+      throw typeError(
+        `createBatcher takes a session, as InferenceSession.create gives it, got ${describe(session)}.${hint}`,
+      );
+    }
     this.#session = session;
     this.#options = parseBatcherOptions(options);
     const { handler } = session;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { InferenceError, typeError } from '../errors.js';
+import { isBlob } from '../model-source.js';
 import { bytesOf, describe, typedArrayName } from '../tensor/tensor-data.js';
 
 /** Rows of 8-bit pixels, each of `channels` values: gray, gray and alpha, RGB or RGBA. */
@@ -31,9 +32,10 @@ export async function readPixels(source: unknown, size: { width?: unknown; heigh
     const kind = typedArrayName(data);
     if (kind === 'Uint8Array' || kind === 'Uint8ClampedArray') return pixelsOf(bytesOf(data), width, height);
   }
-  throw typeError(
-    `An image is pixels ({ data, width, height }), a path, a URL or a file's bytes, got ${describe(source)}.`,
-  );
+  if (typeof source === 'object' && source !== null && isBlob(source))
+    return decoded(new Uint8Array(await source.arrayBuffer()));
+  const what = "pixels ({ data, width, height }), a path, a URL, or a file's bytes or Blob";
+  throw typeError(`An image is ${what}, got ${describe(source)}.`);
 }
 
 function pixelsOf(data: Uint8Array, width: unknown, height: unknown): Pixels {

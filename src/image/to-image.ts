@@ -1,9 +1,10 @@
 import type { Tensor as CommonTensor } from 'onnxruntime-common';
 
 import { InferenceError } from '../errors.js';
-import { OptionReader } from '../options/option-reader.js';
+import { StrictReader } from '../options/strict-reader.js';
+import { readNorm } from './norm.js';
 import { encodePng } from './png.js';
-import type { ImageLike, PerChannel, ToImageOptions } from './image-types.js';
+import type { ImageLike, ToImageOptions } from './image-types.js';
 
 const orders = { RGB: [0, 1, 2], RGBA: [0, 1, 2], BGR: [2, 1, 0], RBG: [0, 2, 1] } as const;
 
@@ -12,9 +13,11 @@ const orders = { RGB: [0, 1, 2], RGBA: [0, 1, 2], BGR: [2, 1, 0], RBG: [0, 2, 1]
  * TypeError for wrong options.
  */
 export function toImageData(tensor: CommonTensor, options: ToImageOptions = {}): ImageLike & { colorSpace: 'srgb' } {
-  const reader = new OptionReader(options, 'image options');
+  const reader = new StrictReader(options, 'image options', 'ToImageOptions');
   const layout = reader.oneOf('tensorLayout', ['NCHW', 'NHWC'] as const, 'NCHW');
+  const { means, biases } = readNorm(reader, tensor.type === 'uint8' ? 1 : 255);
   const order = orders[reader.oneOf('format', ['RGB', 'RGBA', 'BGR', 'RBG'] as const, 'RGB')];
+  reader.close();
   const [batch = 0, ...rest] = tensor.dims.length === 3 ? [1, ...tensor.dims] : tensor.dims;
   const [channels = 0, height = 0, width = 0] = layout === 'NCHW' ? rest : [rest[2], rest[0], rest[1]];
   if (rest.length !== 3 || batch !== 1 || ![1, 3, 4].includes(channels)) {
@@ -23,15 +26,10 @@ export function toImageData(tensor: CommonTensor, options: ToImageOptions = {}):
   }
   const values = tensor.data as ArrayLike<number>;
   const area = width * height;
-  const norm = options.norm ?? {};
-  const usual = tensor.type === 'uint8' ? 1 : 255;
-  const of = (value: PerChannel | undefined, color: number, other: number): number =>
-    typeof value === 'number' ? value : (value?.[color] ?? other);
   const data = new Uint8ClampedArray(4 * area);
   for (let color = 0; color < 4; color++) {
     const channel = color === 3 ? 3 : channels === 1 ? 0 : order.indexOf(color as 0 | 1 | 2);
-    const mean = of(norm.mean, color, usual);
-    const bias = of(norm.bias, color, 0);
+    const [mean, bias] = [means[color] as number, biases[color] as number];
     for (let i = 0; i < area; i++) {
       const value =
         channel < channels ? values[layout === 'NCHW' ? channel * area + i : i * channels + channel] : undefined;
