@@ -19,6 +19,7 @@ import { createHandlerSync } from './load-model.js';
 import { parseModelArguments, parseModelArgumentsSync } from './model-arguments.js';
 import { isModelStream, readModel, type ModelStream } from './model-source.js';
 import type { NativeMetadata, NativePlacement } from './native.js';
+import { withTimeout } from './options/load-timeout.js';
 import type { RunOptions as InfernodeRunOptions } from './options/run-options.js';
 import type { SessionOptions as InfernodeSessionOptions } from './options/session-options.js';
 import type { ProfileSummary } from './profile-summary.js';
@@ -85,8 +86,10 @@ export class InferenceSession implements CommonSession {
     TRACE_FUNC_BEGIN();
     TRACE_EVENT_BEGIN('InferenceSession.create');
     const { source, options } = parseModelArguments(args);
-    const bytes = isModelStream(source) ? await readModel(source, options) : source;
-    const session = makeSession(await resolveHandler(bytes, options));
+    const session = await withTimeout(options, async (bounded) => {
+      const bytes = isModelStream(source) ? await readModel(source, bounded) : source;
+      return makeSession(await resolveHandler(bytes, bounded));
+    });
     TRACE_EVENT_END('InferenceSession.create');
     TRACE_FUNC_END();
     return session;

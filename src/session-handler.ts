@@ -8,14 +8,11 @@ import { flushLog, forget } from './options/log-listeners.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
-import { completion, runError, throwIfAborted } from './run/jobs.js';
+import { completion, longestTimer, runError, throwIfAborted } from './run/jobs.js';
 import { decode, type OutputTarget, type ValueMap } from './run/outputs.js';
 import { RunEncoder } from './run/run-encoder.js';
 import { elementTypeOfCode, type ElementType } from './tensor/element-types.js';
 import { EngineTensor } from './tensor/engine-tensor.js';
-
-/** Milliseconds beyond which Node.js's timers end at once. */
-const longestTimer = 2 ** 31 - 1;
 
 /** A session of this engine, as the backend table of onnxruntime-common sees it. */
 export class NativeSessionHandler implements InferenceSessionHandler {

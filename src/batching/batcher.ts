@@ -5,7 +5,7 @@ import type { InferenceSession } from '../inference-session.js';
 import { parseRunOptions } from '../options/run-options.js';
 import type { ValueMap } from '../run/outputs.js';
 import { NativeSessionHandler } from '../session-handler.js';
-import { onAbort, throwIfAborted } from '../run/jobs.js';
+import { longestTimer, onAbort, throwIfAborted } from '../run/jobs.js';
 import { parseBatcherOptions, type BatcherOptions, type ParsedBatcherOptions } from './batcher-options.js';
 import { BatchShape, type Given } from './batch-shape.js';
 import { join, split } from './join.js';
@@ -96,7 +96,7 @@ export class Batcher {
         const message = `The call took longer than its timeout of ${timeout} ms.`;
         call.end(new InferenceError('ABORTED', message, undefined, { timedOut: true }));
       };
-      const timer = timeout > 0 ? setTimeout(late, timeout) : undefined;
+      const timer = timeout > 0 && timeout <= longestTimer ? setTimeout(late, timeout) : undefined;
       const call: Call = {
         given,
         arrived: performance.now(),

@@ -30,7 +30,8 @@ function snippetsOf(page: string): Snippet[] {
       /^(?: model=(\w+))?(?: given=([\w,]+))?(?: not run: (.+))?$/.exec(info!) ?? expect.fail(`${page}: '${info}'`);
     const own = /^\/\/ (\w+\.mjs)\n/.exec(text!)?.[1];
     const folder = `${basename(page, '.md')}-${model}`;
-    return { name: `${page}, ${i + 1}`, folder, file: own ?? `${i + 1}.m${language}`, language: language!, given, text: text!, notRun }; // prettier-ignore
+    const end = language === 'ts' ? 'mts' : given !== '' || /^(?:import|export) /m.test(text!) ? 'mjs' : 'cjs';
+    return { name: `${page}, ${i + 1}`, folder, file: own ?? `${i + 1}.${end}`, language: language!, given, text: text!, notRun }; // prettier-ignore
   });
 }
 
@@ -101,7 +102,8 @@ beforeAll(async () => {
     writeFileSync(join(place, 'given.onnx'), models['image']!());
     writeFileSync(join(place, 'model.onnx'), models[snippet.folder.split('-').at(-1)!]!());
     const head = snippet.given === '' ? '' : `import { ${snippet.given} } from './given.mjs';`;
-    writeFileSync(pathOf(snippet), `${head}${snippet.text}export {};\n`);
+    const end = snippet.file.endsWith('.cjs') ? '' : 'export {};\n'; // or TypeScript takes it for a script
+    writeFileSync(pathOf(snippet), head + snippet.text + end);
   }
   const command = join(projectRoot, 'dist', 'infernode.cjs');
   await run(process.execPath, [command, 'types', 'model.onnx'], { cwd: join(root, 'types-pixels') });
