@@ -1,28 +1,36 @@
 // Writes docs/api.md from the declarations of the package, which `npm run build -- --ts` makes in dist/.
 //
 // usage: node scripts/api.mjs
-import { readFileSync, writeFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import ts from 'typescript';
-import { at, isMain, root, runMain } from './lib/project.mjs';
+import { at, isMain, runMain } from './lib/project.mjs';
 
 const oneLine = (text) => text.replaceAll(/\s+/g, ' ').trim();
 const textOf = (node) => oneLine(node.getText().replaceAll(/\/\*\*[^]*?\*\//g, '')).replace(/;$/, '');
 const docOf = (symbol, checker) => oneLine(ts.displayPartsToString(symbol?.getDocumentationComment(checker)));
 
-/** What stands for a user before and behind a signature is left out. */
-const signatureOf = (node) => textOf(node).replace(/^export /, '').replace(/^declare /, ''); // prettier-ignore
+const signatureOf = (node) => textOf(node).replace(/^(?:export |declare )+/, '');
+
+/** What an interface or class declares, or the interface that an alias is another name of. */
+function declaredMembers(declaration, checker) {
+  if (!ts.isTypeAliasDeclaration(declaration)) return declaration.members ?? [];
+  const { symbol } = checker.getTypeAtLocation(declaration.type);
+  const meant = ts.isTypeReferenceNode(declaration.type)
+    ? symbol?.declarations?.find(ts.isInterfaceDeclaration)
+    : undefined;
+  return meant?.members ?? [];
+}
 
 /** Members in the order of the source, overloads together: each its signatures and its meaning. */
 function membersOf(declaration, checker) {
   const found = new Map();
-  for (const member of declaration.members ?? []) {
+  for (const member of declaredMembers(declaration, checker)) {
     const flags = ts.getCombinedModifierFlags(member);
-    if (flags & ts.ModifierFlags.Private || ts.isSemicolonClassElement?.(member)) continue;
+    if (flags & ts.ModifierFlags.Private) continue;
     const isStatic = (flags & ts.ModifierFlags.Static) !== 0;
-    const name = member.name?.getText() ?? (ts.isConstructSignatureDeclaration(member) ? 'new' : member.kind === ts.SyntaxKind.CallSignature ? '()' : 'constructor'); // prettier-ignore
+    const name = member.name?.getText() ?? ts.SyntaxKind[member.kind];
     if (name.startsWith('#')) continue;
-    const key = `${isStatic}${name}`;
+    const key = `${isStatic} ${name}`;
     const entry = found.get(key) ?? { signatures: [], docs: new Set() };
     entry.signatures.push(textOf(member));
     for (const each of member.jsDoc ?? []) entry.docs.add(oneLine(ts.getTextOfJSDocComment(each.comment) ?? ''));
@@ -40,12 +48,11 @@ function section(name, symbol, checker) {
   const doc = docOf(symbol, checker);
   if (doc !== '') lines.push(doc, '');
   for (const declaration of symbol.declarations) {
-    if (ts.isFunctionDeclaration(declaration)) lines.push('```ts', signatureOf(declaration), '```', '');
-    else if (ts.isTypeAliasDeclaration(declaration)) lines.push('```ts', signatureOf(declaration), '```', '');
-    else if (ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration)) {
-      const members = membersOf(declaration, checker);
-      if (members.length > 0) lines.push(...members, '');
-    }
+    const members = membersOf(declaration, checker);
+    const isAlias = ts.isTypeAliasDeclaration(declaration);
+    if (isAlias && members.length === 0) lines.push(`\`${signatureOf(declaration)}\``, '');
+    else if (ts.isFunctionDeclaration(declaration)) lines.push(`\`${signatureOf(declaration)}\``, '');
+    else if (members.length > 0) lines.push(...members, '');
   }
   return lines;
 }

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { apiPage } from '../../scripts/api.mjs';
 import { at, root } from '../../scripts/lib/project.mjs';
 
 const below = readdirSync(at('docs'), { recursive: true }).filter((name) => name.endsWith('.md'));
@@ -31,6 +32,10 @@ it('every page is found from the README', () => {
     }
   }
   expect(pages.filter((page) => !seen.has(page))).toEqual([]);
+});
+
+it('docs/api.md is what `npm run docs:api` writes', () => {
+  expect(readFileSync(at('docs', 'api.md'), 'utf8') === apiPage(), 'run `npm run docs:api`').toBe(true);
 });
 
 describe('docs/errors.md', () => {
