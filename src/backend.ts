@@ -1,11 +1,6 @@
-import {
-  env,
-  InferenceSession as CommonSession,
-  registerBackend,
-  type Backend,
-  type InferenceSessionHandler,
-} from 'onnxruntime-common';
+import { env, registerBackend, type Backend, type InferenceSessionHandler } from 'onnxruntime-common';
 
+import { createByTable } from './create-by-table.js';
 import { InferenceError } from './errors.js';
 import { createHandler, requestedProviders } from './load-model.js';
 import { loadNative } from './load-native.js';
@@ -86,11 +81,7 @@ export async function resolveHandler(
   if (isShadowed(requested)) return createHandler(own.source, own.options);
   const given = options.providerFallback === false ? { ...own.options, [requestedProviders]: requested } : own.options;
   try {
-    const session =
-      typeof own.source === 'string'
-        ? await CommonSession.create(own.source, given)
-        : await CommonSession.create(own.source, given);
-    return (session as unknown as { handler: InferenceSessionHandler }).handler;
+    return await createByTable(own.source, given);
   } catch (error) {
     if (!(error instanceof Error) || error instanceof InferenceError) throw error;
     if (!error.message.startsWith('no available backend found')) throw error;

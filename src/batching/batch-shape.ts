@@ -1,8 +1,8 @@
 import { InferenceError, rangeError, typeError } from '../errors.js';
 import { nameHint } from '../hints.js';
 import type { NativeValueInfo } from '../native.js';
-import { checkValue, readValue } from '../run/feeds.js';
-import { feedOf, missingInput } from '../run/missing-input.js';
+import { checkValue, feedOf, readValue } from '../run/feeds.js';
+import { missingInput } from '../run/missing-input.js';
 import { elementTypeOfCode, type ElementType } from '../tensor/element-types.js';
 import type { TensorStorage } from '../tensor/tensor-data.js';
 import type { ParsedBatcherOptions } from './batcher-options.js';

@@ -1,7 +1,8 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
 import { InferenceError } from '../errors.js';
-import type { InferenceSession } from '../inference-session.js';
+import type { InferenceSession, TypedInferenceSession } from '../inference-session.js';
+import type { Checked, FeedsOf, ModelTypes, OutputsOf } from '../model-types.js';
 import { parseRunOptions } from '../options/run-options.js';
 import type { ValueMap } from '../run/outputs.js';
 import { NativeSessionHandler } from '../session-handler.js';
@@ -240,10 +241,23 @@ export class Batcher {
   }
 }
 
+/** A batcher of a session with a model's types: it checks feeds and results as the session does. */
+export interface TypedBatcher<M extends ModelTypes, N extends keyof M['outputs'] = keyof M['outputs']> extends Omit<
+  Batcher,
+  'run'
+> {
+  run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: BatcherRunOptions): Promise<Pick<OutputsOf<M>, N>>;
+}
+
 /**
  * Joins concurrent calls of a model whose inputs and outputs have a free axis for them. Throws TypeError and RangeError
  * for wrong options, and INVALID_ARGUMENT for a model that cannot be batched.
  */
-export function createBatcher(session: InferenceSession, options: BatcherOptions = {}): Batcher {
-  return new Batcher(session, options);
+export function createBatcher(session: InferenceSession, options?: BatcherOptions): Batcher;
+export function createBatcher<M extends ModelTypes, const N extends keyof M['outputs'] = keyof M['outputs']>(
+  session: TypedInferenceSession<M>,
+  options?: BatcherOptions & { outputs?: readonly (N & string)[] },
+): TypedBatcher<M, N>;
+export function createBatcher(session: unknown, options: BatcherOptions = {}): Batcher {
+  return new Batcher(session as InferenceSession, options);
 }

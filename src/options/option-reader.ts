@@ -54,7 +54,7 @@ export class OptionReader {
   /** A path, of which Node.js expands nothing. */
   path(key: string, fallback: string): string {
     const value = this.string(key, fallback);
-    const hint = homeOptionHint(value);
+    const hint = value.startsWith('~') ? homeOptionHint(value) : '';
     if (hint !== '') throw typeError(`Invalid ${this.what}: '${key}' begins with '~'. ${hint}`, { actual: value });
     return value;
   }

@@ -1,4 +1,5 @@
 import type { FromImageOptions, ImageSource } from '../image/image-types.js';
+import type { LogMessage } from '../options/log-message.js';
 import type { Tensor, TensorConstructor as CommonTensorConstructor, TypedTensor } from 'onnxruntime-common';
 
 // Settings of the process, and the element types that ONNX has and onnxruntime-common lacks. Packed types (6, 4 and 2
@@ -10,6 +11,13 @@ declare module 'onnxruntime-common' {
      * each `create`. Default: two for each processor.
      */
     maxConcurrentRuns?: number;
+    /** Hears the messages of sessions made later that have no `onLog` of their own, in the place of stderr. */
+    onLog?: ((message: LogMessage) => void) | undefined;
+    /**
+     * Whether tensors made later have `data` as an enumerable property of their own, as those of onnxruntime 1.14 had.
+     * Default: false.
+     */
+    ownTensorData?: boolean;
   }
   namespace Tensor {
     interface DataTypeMap {

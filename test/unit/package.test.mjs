@@ -59,6 +59,18 @@ describe('entries', () => {
   });
 });
 
+it('require() reads what many programs do without when they call it', async () => {
+  const read = await runConsumer(
+    'later.cjs',
+    `const later = require('node:path').join(require.resolve('infernode'), '../later.cjs');
+    const { createBatcher, Tensor } = require('infernode');
+    const read = [later in require.cache];
+    try { createBatcher(0); } catch (error) { read.push(later in require.cache, error.code); }
+    Tensor.fromImage(0).catch((error) => console.log(JSON.stringify([...read, error.code])));`,
+  );
+  expect(read).toEqual([false, true, 'INVALID_ARGUMENT', 'INVALID_ARGUMENT']);
+});
+
 describe('onnxruntime-common', () => {
   it('has the same classes and tables for whoever requires it', async () => {
     const [same, index] = await runConsumer(
