@@ -140,8 +140,8 @@ export class InferenceSession implements CommonSession {
    * Computes outputs. Inputs are read during the call: what happens to them afterwards has no effect. `fetches` names
    * the outputs that are wanted, or gives tensors that they are written into (the same objects come back), or null for
    * those the engine shall make. All outputs are computed without it. Rejects with TypeError and RangeError for
-   * arguments and values that no model takes, and with InferenceError: INVALID_ARGUMENT for an input that is missing,
-   * SHAPE_MISMATCH for a type or shape that this model does not take, ABORTED by `signal`, `timeout` or `terminate`,
+   * arguments and values that no model takes, and with InferenceError: INVALID_ARGUMENT for an input that is missing or of
+   * another type, SHAPE_MISMATCH for dims that this model does not take, ABORTED by `signal`, `timeout` or `terminate`,
    * OUT_OF_MEMORY, DISPOSED.
    */
   run(feeds: ValueMap | IoBinding, options?: InferenceSession.RunOptions): Promise<Results>;

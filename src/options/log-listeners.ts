@@ -1,6 +1,6 @@
 import { env } from 'onnxruntime-common';
 
-import { typeError } from '../errors.js';
+import { throwApart, typeError } from '../errors.js';
 import { loadNative } from '../load-native.js';
 import { describe } from '../tensor/tensor-data.js';
 import type { LogListener } from './log-message.js';
@@ -37,9 +37,7 @@ export function say(to: Hear | undefined, severity: number, category: string, me
   try {
     to?.(severity, category, message);
   } catch (error) {
-    queueMicrotask(() => {
-      throw error; // the listener's own fault, not the run's
-    });
+    throwApart(error);
   }
 }
 

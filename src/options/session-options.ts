@@ -5,7 +5,7 @@ import type { InferenceSession as Common } from 'onnxruntime-common';
 import { rangeError, typeError } from '../errors.js';
 import type { NativeSessionOptions } from '../native.js';
 import { readSimpleSessionOptions, runOptionKeys, sessionOptionKeys, type OwnSessionOptions } from './generated.js';
-import type { LoadProgress } from './load-progress.js';
+import { progressListener, type LoadProgress } from './load-progress.js';
 import type { LogListener } from './log-message.js';
 import { hearBy, processLevel } from './log-listeners.js';
 import { warnMisspelt } from './option-names.js';
@@ -62,7 +62,7 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
     blobs,
     signal: reader.signal(),
     onLog,
-    onProgress: reader.callback('onProgress'),
+    onProgress: progressListener(reader),
   };
 }
 

@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { at, bin, root } from '../../scripts/lib/project.mjs';
 import { available } from '../fixtures/available.js';
-import { oneNode } from '../fixtures/onnx-writer.js';
 
 // Not the synchronous form: a blocked worker cannot report to vitest.
 const start = promisify(execFile);
@@ -92,16 +91,6 @@ describe('onnxruntime-common', () => {
 
 describe('the README', () => {
   const readme = readFileSync(at('README.md'), 'utf8');
-
-  it('has an example that runs', async () => {
-    const [, example] = /```js\n([^]*?)```/.exec(readme);
-    const dims = [1, 3, 224, 224];
-    const picture = (name) => [{ name, type: 'float32', shape: dims }];
-    writeFileSync(join(consumer, 'model.onnx'), oneNode('Relu', picture('in'), picture('out')));
-    writeFileSync(join(consumer, 'example.mjs'), example);
-    const { stdout } = await start(process.execPath, ['example.mjs'], { cwd: consumer });
-    expect(stdout).toMatch(/name: 'in'[^]*name: 'out'[^]*Float32Array\(150528\)/);
-  });
 
   it('names a model of fetch-models --list that fits its ten lines', async (context) => {
     const script = at('scripts', 'fetch-models.mjs');
