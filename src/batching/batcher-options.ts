@@ -1,5 +1,6 @@
 import { typeError } from '../errors.js';
 import { OptionReader } from '../options/option-reader.js';
+import { longestTimer } from '../run/jobs.js';
 import { describe } from '../tensor/tensor-data.js';
 
 /** How sequences of different lengths become one batch. */
@@ -7,7 +8,7 @@ export interface PaddingRule {
   /** The axis along which lengths differ. */
   readonly axis: number;
   /** What the rest is filled with: 0, false or '' by default; of float16 and bfloat16 the bits. */
-  readonly value?: number | bigint | string;
+  readonly value?: number | bigint | boolean | string;
 }
 
 /** Options of `createBatcher`. */
@@ -53,12 +54,12 @@ export function parseBatcherOptions(options: unknown): ParsedBatcherOptions {
   const reader = new OptionReader(options, 'batcher options');
   return {
     maxBatch: Math.max(1, reader.integer('maxBatch', 32)),
-    maxDelayMs: reader.integer('maxDelayMs', 2),
+    maxDelayMs: reader.integer('maxDelayMs', 2, longestTimer),
     axis: reader.integer('axis', 0, 63),
-    maxQueue: reader.integer('maxQueue', 1000),
+    maxQueue: Math.max(1, reader.integer('maxQueue', 1000)),
     maxConcurrent: Math.max(1, reader.integer('maxConcurrent', 1)),
     padding: rules(reader, 'padding'),
-    unpadding: rules(reader, 'unpadding'),
+    unpadding: cuts(reader),
     shared: names(reader, 'shared') ?? [],
     outputs: names(reader, 'outputs'),
   };
@@ -77,6 +78,14 @@ function rules<T extends { axis: number }>(reader: OptionReader, key: string): M
       return [name, { ...(rule as T) }];
     }),
   );
+}
+
+function cuts(reader: OptionReader): Map<string, { axis: number; input: string }> {
+  const all = rules<{ axis: number; input: string }>(reader, 'unpadding');
+  for (const [name, { input }] of all) {
+    if (typeof input !== 'string') reader.wrong(`unpadding.${name}.input`, 'the name of an input', input);
+  }
+  return all;
 }
 
 function names(reader: OptionReader, key: string): readonly string[] | undefined {

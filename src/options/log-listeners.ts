@@ -1,6 +1,6 @@
 import { env } from 'onnxruntime-common';
 
-import { typeError } from '../errors.js';
+import { throwApart, typeError } from '../errors.js';
 import { loadNative } from '../load-native.js';
 import { describe } from '../tensor/tensor-data.js';
 import type { LogListener } from './log-message.js';
@@ -57,8 +57,6 @@ function hear(key: number, severity: number, category: string, message: string):
   try {
     listeners.get(key)?.(severity, category, message);
   } catch (error) {
-    queueMicrotask(() => {
-      throw error; // the listener's own fault, not the run's
-    });
+    throwApart(error);
   }
 }

@@ -5,7 +5,7 @@ import { env, type InferenceSession as Common } from 'onnxruntime-common';
 import { rangeError, typeError } from '../errors.js';
 import type { NativeSessionOptions } from '../native.js';
 import { readSimpleSessionOptions, runOptionKeys, sessionOptionKeys, type OwnSessionOptions } from './generated.js';
-import type { LoadProgress } from './load-progress.js';
+import { progressListener, type LoadProgress } from './load-progress.js';
 import type { LogListener } from './log-message.js';
 import { warnMisspelt } from './option-names.js';
 import { OptionReader } from './option-reader.js';
@@ -60,7 +60,7 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
     blobs,
     signal: reader.signal(),
     onLog: reader.callback('onLog'),
-    onProgress: reader.callback('onProgress'),
+    onProgress: progressListener(reader),
   };
 }
 
