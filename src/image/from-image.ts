@@ -1,10 +1,13 @@
 import type { ImageFormat, TypedTensor } from 'onnxruntime-common';
 
-import { fromNative, InferenceError, rangeError, typeError } from '../errors.js';
+import { callNative, fromNative, InferenceError, rangeError, typeError } from '../errors.js';
 import { loadNative } from '../load-native.js';
+import type { Completion } from '../native.js';
 import type { OptionReader } from '../options/option-reader.js';
 import { StrictReader } from '../options/strict-reader.js';
+import { completion, throwIfAborted } from '../run/jobs.js';
 import { Tensor } from '../tensor/tensor.js';
+import { group, imageOptions } from './image-options.js';
 import { readPixels, type Pixels } from './image-source.js';
 import type { FromImageOptions, ImageSource } from './image-types.js';
 import { readNorm } from './norm.js';
@@ -20,14 +23,13 @@ const opaque = 4;
 
 /**
  * A tensor of a picture, or of several of one size as a batch. The engine crops, resizes and normalises in one pass on a
- * thread of its own. Rejects with TypeError and RangeError for wrong options, INVALID_ARGUMENT where pixels and sizes do
- * not fit, and IO for a picture that cannot be decoded.
+ * thread of its own; pixels are read at the call. Rejects with TypeError and RangeError for wrong options,
+ * INVALID_ARGUMENT where pixels and sizes do not fit, IO for a picture that cannot be decoded, and ABORTED by `signal`.
  */
 export async function fromImage(
   source: ImageSource | readonly ImageSource[],
   options: FromImageOptions = {},
 ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>> {
-  if (typeof options !== 'object' || (options as unknown) === null) throw typeError("'options' must be an object.");
   if (!Array.isArray(source)) return fromOne(source as ImageSource, options);
   if (source.length === 0) throw typeError('A batch needs one image at least.');
   return batchOf(await Promise.all(source.map((each: ImageSource) => fromOne(each, options))));
@@ -52,14 +54,18 @@ async function fromOne(
   source: ImageSource,
   options: FromImageOptions,
 ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>> {
-  const reader = new StrictReader(options, 'image options', 'FromImageOptions');
+  const reader = imageOptions(options, 'FromImageOptions');
+  const signal = reader.signal();
+  throwIfAborted({ signal });
   const format = reader.oneOf('format', formatNames, 'RGB');
   const tensorFormat = reader.oneOf('tensorFormat', formatNames, 'RGB');
   const layout = reader.oneOf('tensorLayout', ['NCHW', 'NHWC'] as const, 'NCHW');
   const dataType = reader.oneOf('dataType', ['float32', 'uint8'] as const, 'float32');
   const method = reader.oneOf('method', ['bilinear', 'nearest'] as const, 'bilinear');
   const { factors, shifts } = readNorm(reader, dataType === 'uint8' ? 1 : 255);
-  const pixels = await readPixels(source, { width: reader.get('width'), height: reader.get('height') });
+  const read = readPixels(source, { width: reader.get('width'), height: reader.get('height') });
+  const pixels = read instanceof Promise ? await read : read;
+  throwIfAborted({ signal });
   const { part, width, height } = readSizes(reader, pixels);
   reader.close();
   const colors = formats[tensorFormat];
@@ -72,17 +78,20 @@ async function fromOne(
     ...padded(colors.map((color) => shifts[color] as number)),
     ...[method === 'nearest', layout === 'NCHW', dataType === 'uint8'].map(Number),
   );
-  const buffer = await new Promise<ArrayBuffer>((resolve, reject) => {
-    loadNative().prepareImage(pixels.data, how, (error, result) => {
-      if (error === undefined) resolve(result as ArrayBuffer);
-      else reject(error as unknown as Error);
-    });
-  }).catch((error: unknown) => {
-    throw fromNative(error);
-  });
+  const buffer = await prepared(pixels.data, how, signal);
   const dims = layout === 'NCHW' ? [1, colors.length, height, width] : [1, height, width, colors.length];
   if (dataType === 'uint8') return new Tensor('uint8', new Uint8Array(buffer), dims);
   return new Tensor('float32', new Float32Array(buffer), dims);
+}
+
+/** The elements of the result; `pixels` are read during the call. */
+function prepared(pixels: Uint8Array, how: Float64Array, signal: AbortSignal | undefined): Promise<ArrayBuffer> {
+  let settle: Completion<ArrayBuffer> | undefined;
+  const job = callNative(() => loadNative().prepareImage(pixels, how, (error, result) => settle?.(error, result)));
+  const result = completion<ArrayBuffer>(job, signal, (callback) => (settle = callback));
+  return result.catch((error: unknown) => {
+    throw fromNative(error, signal?.aborted ? { cause: signal.reason } : undefined);
+  });
 }
 
 const padded = (numbers: readonly number[]): readonly number[] => [...numbers, 0, 0, 0].slice(0, 4);
@@ -95,8 +104,8 @@ function channelOf(color: number, channels: number, format: readonly number[]): 
 
 /** The part that is taken: left, top, width and height; and the size of the result. */
 function readSizes(reader: OptionReader, pixels: Pixels): { part: number[]; width: number; height: number } {
-  const crop = (reader.get('crop') ?? { x: 0, y: 0, width: pixels.width, height: pixels.height }) as object;
-  const cropReader = new StrictReader(crop, "image options' crop", 'FromImageOptions.crop');
+  const crop = group(reader, 'crop') ?? { x: 0, y: 0, width: pixels.width, height: pixels.height };
+  const cropReader = new StrictReader(crop, "image options' crop", 'crop');
   let [left, top] = [cropReader.integer('x', 0), cropReader.integer('y', 0)];
   let [partWidth, partHeight] = [cropReader.integer('width', 0), cropReader.integer('height', 0)];
   cropReader.close();

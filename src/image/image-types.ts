@@ -15,6 +15,8 @@ export type PerChannel = number | readonly number[];
 
 /** How `Tensor.fromImage` makes a tensor of a picture: crop, then resize, then normalise. */
 export interface FromImageOptions {
+  /** Ends it: it rejects with ABORTED. */
+  signal?: AbortSignal;
   /** Sizes of bare pixels. */
   width?: number;
   height?: number;

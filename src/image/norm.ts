@@ -1,6 +1,7 @@
 import { typeError } from '../errors.js';
 import type { OptionReader } from '../options/option-reader.js';
 import { StrictReader } from '../options/strict-reader.js';
+import { divisors, group, perChannel } from './image-options.js';
 
 /** How pixels become values, by red, green, blue and alpha: value = pixel * factor + shift = (pixel + bias) / mean. */
 export interface Norm {
@@ -10,46 +11,33 @@ export interface Norm {
   biases: readonly number[];
 }
 
-/** Reads `norm` or `normalize`; `usual` is the mean without them. Throws TypeError for both, and for no numbers. */
+/** Reads `norm` or `normalize`; `usual` is the mean without them. Throws TypeError for both, and what numbers throw. */
 export function readNorm(reader: OptionReader, usual: number): Norm {
-  const normalize = pair(reader, 'normalize');
-  const norm = pair(reader, 'norm');
-  if (normalize !== undefined) {
-    if (norm !== undefined) throw typeError("Invalid image options: 'norm' and 'normalize' exclude each other.");
-    const std = perChannel(normalize, 'std', 1);
-    const mean = perChannel(normalize, 'mean', 0);
-    normalize.close();
-    return {
-      factors: std.map((each) => 1 / (255 * each)),
-      shifts: mean.map((each, i) => -each / (std[i] as number)),
-      means: std.map((each) => 255 * each),
-      biases: mean.map((each) => -255 * each),
-    };
-  }
-  const means = perChannel(norm, 'mean', usual);
-  const biases = perChannel(norm, 'bias', 0);
-  norm?.close();
+  const normalize = group(reader, 'normalize');
+  const norm = group(reader, 'norm');
+  if (normalize === undefined) return scaled(reader, norm ?? {}, usual);
+  if (norm !== undefined) throw typeError("Invalid image options: 'norm' and 'normalize' exclude each other.");
+  const given = new StrictReader(normalize, 'image options', 'normalize');
+  const std = divisors(reader, 'normalize.std', given.get('std'), 1);
+  const mean = perChannel(reader, 'normalize.mean', given.get('mean'), 0);
+  given.close();
+  return {
+    factors: std.map((each) => 1 / (255 * each)),
+    shifts: mean.map((each, i) => -each / (std[i] as number)),
+    means: std.map((each) => 255 * each),
+    biases: mean.map((each) => -255 * each),
+  };
+}
+
+function scaled(reader: OptionReader, norm: object, usual: number): Norm {
+  const given = new StrictReader(norm, 'image options', 'norm');
+  const means = divisors(reader, 'norm.mean', given.get('mean'), usual);
+  const biases = perChannel(reader, 'norm.bias', given.get('bias'), 0);
+  given.close();
   return {
     factors: means.map((each) => 1 / each),
     shifts: biases.map((each, i) => each / (means[i] as number)),
     means,
     biases,
   };
-}
-
-function pair(reader: OptionReader, key: string): StrictReader | undefined {
-  const value = reader.get(key);
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== 'object') reader.wrong(key, 'an object', value);
-  return new StrictReader(value, `image options' ${key}`, key);
-}
-
-function perChannel(reader: OptionReader | undefined, key: string, usual: number): number[] {
-  const value = reader?.get(key);
-  if (reader === undefined || value === undefined) return [usual, usual, usual, usual];
-  if (typeof value === 'number') return [value, value, value, value];
-  if (!Array.isArray(value) || value.length < 3 || !value.every((each) => typeof each === 'number')) {
-    reader.wrong(key, 'a number, or an array of 3 or 4', value);
-  }
-  return [...(value as number[]), usual].slice(0, 4);
 }

@@ -142,6 +142,10 @@ describe.runIf(ours)('session.warmUp(shapes)', () => {
 
   it('says what is missing or not there', async () => {
     expect(await failureOf(() => session.warmUp())).toMatchObject({ code: 'INVALID_ARGUMENT', input: 'x' });
+    for (const n of [2 ** 31, 2 ** 45]) {
+      const failure = await failureOf(() => session.warmUp({ x: [n, 2 ** 6] }));
+      expect(failure).toMatchObject({ code: 'OUT_OF_MEMORY', input: 'x' });
+    }
     expect((await failureOf(() => session.warmUp({}))).message).toBe("input 'x': 'shapes' does not tell its dim 'n': give { 'x': [dims] }."); // prettier-ignore
     const error = await failureOf(() => session.warmUp({ m: 3 }));
     expect(error).toBeInstanceOf(RangeError);
