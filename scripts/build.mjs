@@ -4,6 +4,7 @@
 //   --native, --ts   only that part
 //   --tests          the native tests as well
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { bundle, bundleCommand } from './lib/bundle.mjs';
 import { cmakeBuild, mustNode } from './lib/live.mjs';
 import { at, bin, filesBelow, fingerprint, isMain, root, runMain, say, unlessDone } from './lib/project.mjs';
 import { hasDoctest, setup } from './setup.mjs';
@@ -37,68 +38,10 @@ export async function buildNative({ tests = false } = {}) {
 const wrapper = `export * from './index.cjs';\nexport { default } from './index.cjs';\n`;
 const wrapperTypes = `export * from './index.js';\nimport * as infernode from './index.js';\nexport default infernode;\n`;
 
-// onnxruntime-common declares itself once for each module system, and each declaration lacks the same element types.
+// onnxruntime-common declares itself once for each module system, and each declaration lacks the same settings and types.
 function augmentation() {
   const [text] = /^declare module [^]*?^}\n/m.exec(readFileSync(at('dist', 'tensor', 'tensor-types.d.ts'), 'utf8'));
-  return text;
-}
-
-/** In the bundle, onnxruntime-common is what src/start-up/common.ts takes of it. */
-export const common = {
-  name: 'onnxruntime-common',
-  setup(build) {
-    const path = at('src', 'start-up', 'common.ts');
-    build.onResolve({ filter: /^onnxruntime-common$/ }, ({ importer }) => (importer === path ? null : { path }));
-  },
-};
-
-/** Says what to do where a bundler put the file into an ES module: what follows needs CommonJS. */
-const bundled = `if (typeof __filename === 'undefined')
-  throw Object.assign(new Error("infernode was bundled into an ES module, where it cannot find its binary: have it left out of the bundle (esbuild --external:infernode; docs/bundlers.md has the others)."), { code: 'NO_BINARY' });`;
-
-/** Writes src/ as one file, which is what `require` loads. */
-export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
-  const { build } = await import('esbuild');
-  await build({
-    absWorkingDir: root,
-    entryPoints: ['src/index.ts'],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'cjs',
-    packages: 'external',
-    sourcemap: true,
-    banner: { js: `'use strict';\n${bundled}` },
-    plugins,
-    logLevel: 'warning',
-  });
-}
-
-/** The package itself, which the command requires rather than holds. */
-const ownPackage = {
-  name: 'own package',
-  setup(build) {
-    build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: './index.cjs', external: true }));
-  },
-};
-
-/** Writes the command `infernode`. */
-async function bundleCommand() {
-  const { build } = await import('esbuild');
-  await build({
-    absWorkingDir: root,
-    entryPoints: ['src/cli/main.ts'],
-    outfile: 'dist/infernode.cjs',
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'cjs',
-    packages: 'external',
-    banner: { js: '#!/usr/bin/env node' },
-    plugins: [ownPackage],
-    logLevel: 'warning',
-  });
+  return `import type { LogMessage } from './index.js';\n${text}`;
 }
 
 export async function buildTypeScript() {
@@ -108,6 +51,7 @@ export async function buildTypeScript() {
     at('tsconfig.build.json'),
     at('package-lock.json'),
     at('scripts', 'build.mjs'),
+    at('scripts', 'lib', 'bundle.mjs'),
   ];
   await unlessDone(at('dist', '.built'), fingerprint(inputs), async () => {
     say('building the TypeScript layer');

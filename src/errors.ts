@@ -36,7 +36,8 @@ export interface ErrorFields {
 /**
  * Thrown for everything but wrong arguments, which are TypeError or RangeError with the same `code` and fields. Its
  * `name` is 'Error', as clients of onnxruntime-node expect, but where something was aborted: 'TimeoutError' by the option
- * `timeout`, 'AbortError' by all else. Test `code` or `instanceof`.
+ * `timeout` or by a signal that ends by time (`AbortSignal.timeout`), 'AbortError' by all else. Test `code` or
+ * `instanceof`.
  */
 export class InferenceError extends Error implements ErrorFields {
   /** What went wrong. */
@@ -58,10 +59,15 @@ export class InferenceError extends Error implements ErrorFields {
   ) {
     super(message, options);
     this.code = code;
-    const name = options?.timedOut ? 'TimeoutError' : 'AbortError';
-    if (code === 'ABORTED') Object.defineProperty(this, 'name', { value: name, configurable: true });
+    if (code === 'ABORTED') Object.defineProperty(this, 'name', { value: nameOfAbort(options), configurable: true });
     assignFields(this, fields);
   }
+}
+
+/** What `fetch` names its errors by: whether time was what ended it. */
+function nameOfAbort(options: { cause?: unknown; timedOut?: boolean } = {}): 'TimeoutError' | 'AbortError' {
+  const { cause, timedOut = cause instanceof Error && cause.name === 'TimeoutError' } = options;
+  return timedOut ? 'TimeoutError' : 'AbortError';
 }
 
 /** A wrong argument: TypeError with `code` INVALID_ARGUMENT unless another applies. */
@@ -112,4 +118,11 @@ function assignFields<E extends Error>(error: E, fields: ErrorFields | undefined
     if (value !== undefined) Object.defineProperty(error, name, { value, enumerable: true, configurable: true });
   }
   return error;
+}
+
+/** Throws what a listener threw where nothing of this package runs: it is the program's own, and ends no call. */
+export function throwApart(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
 }

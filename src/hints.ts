@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 
 import { elementTypes, type ElementType } from './tensor/element-types.js';
-import { nearestName } from './options/option-names.js';
+import { nearestName } from './options/nearest-name.js';
 import { describe } from './tensor/tensor-data.js';
 
 // What to do about it, as a sentence that follows an error's message: empty where there is nothing to say.
@@ -55,8 +55,9 @@ export function shownPath(path: string): string {
 }
 
 /** About a path that is written to, which would become a folder named ~. */
-export const homeOptionHint = (path: string): string =>
-  isHomePath(path) ? `${homeHint} A folder of that name is './${path}'.` : '';
+export function homeOptionHint(path: string): string {
+  return isHomePath(path) ? `${homeHint} A folder of that name is './${path}'.` : '';
+}
 
 /** About a path that could not be opened. */
 export function pathHint(path: string): string {

@@ -1,14 +1,14 @@
 import './start-up/early-load.js';
 
 import { registerBackends } from './backend.js';
-import { installImages } from './image/install.js';
+import { installImages } from './tensor/image-methods.js';
 import { warmUp } from './start-up/warm-up.js';
 
 registerBackends();
 installImages();
 warmUp();
 
-export { createBatcher, type Batcher, type BatcherRunOptions } from './batching/batcher.js';
+export { createBatcher, type Batcher, type BatcherRunOptions, type TypedBatcher } from './batching/batcher.js';
 export type { BatcherOptions, PaddingRule } from './batching/batcher-options.js';
 export { listDevices, listSupportedBackends, type DeviceInfo } from './providers.js';
 export { EngineTensor } from './tensor/engine-tensor.js';

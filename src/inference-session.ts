@@ -17,11 +17,13 @@ import { warmFeeds, type WarmUpShapes } from './inspect/warm-feeds.js';
 import { IoBinding } from './io-binding.js';
 import { createHandlerSync } from './load-model.js';
 import { parseModelArguments, parseModelArgumentsSync } from './model-arguments.js';
-import { isModelStream, readModel, type ModelStream } from './model-source.js';
+import { isModelStream, type ModelStream } from './model-source.js';
 import type { NativeMetadata, NativePlacement } from './native.js';
+import { withTimeout } from './options/load-timeout.js';
 import type { RunOptions as InfernodeRunOptions } from './options/run-options.js';
 import type { SessionOptions as InfernodeSessionOptions } from './options/session-options.js';
 import type { ProfileSummary } from './profile-summary.js';
+import { readModel } from './read-model.js';
 import { runForeign } from './run/foreign-run.js';
 import type { ValueMap } from './run/outputs.js';
 import { checkOptions, parseRunArguments } from './run/run-arguments.js';
@@ -85,8 +87,10 @@ export class InferenceSession implements CommonSession {
     TRACE_FUNC_BEGIN();
     TRACE_EVENT_BEGIN('InferenceSession.create');
     const { source, options } = parseModelArguments(args);
-    const bytes = isModelStream(source) ? await readModel(source, options) : source;
-    const session = makeSession(await resolveHandler(bytes, options));
+    const session = await withTimeout(options, async (bounded) => {
+      const bytes = isModelStream(source) ? await readModel(source, bounded) : source;
+      return makeSession(await resolveHandler(bytes, bounded));
+    });
     TRACE_EVENT_END('InferenceSession.create');
     TRACE_FUNC_END();
     return session;
@@ -136,8 +140,8 @@ export class InferenceSession implements CommonSession {
    * Computes outputs. Inputs are read during the call: what happens to them afterwards has no effect. `fetches` names
    * the outputs that are wanted, or gives tensors that they are written into (the same objects come back), or null for
    * those the engine shall make. All outputs are computed without it. Rejects with TypeError and RangeError for
-   * arguments and values that no model takes, and with InferenceError: INVALID_ARGUMENT for an input that is missing,
-   * SHAPE_MISMATCH for a type or shape that this model does not take, ABORTED by `signal`, `timeout` or `terminate`,
+   * arguments and values that no model takes, and with InferenceError: INVALID_ARGUMENT for an input that is missing or of
+   * another type, SHAPE_MISMATCH for dims that this model does not take, ABORTED by `signal`, `timeout` or `terminate`,
    * OUT_OF_MEMORY, DISPOSED.
    */
   run(feeds: ValueMap | IoBinding, options?: InferenceSession.RunOptions): Promise<Results>;

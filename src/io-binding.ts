@@ -1,7 +1,7 @@
 import type { Tensor, InferenceSession as Common } from 'onnxruntime-common';
 
 import { InferenceError, rangeError, typeError } from './errors.js';
-import { nearestName } from './options/option-names.js';
+import { nearestName } from './options/nearest-name.js';
 import type { RunOptions } from './options/run-options.js';
 import { DevicePlacement, type OutputTarget } from './run/outputs.js';
 import type { NativeSessionHandler } from './session-handler.js';

@@ -1,23 +1,13 @@
-import { fileURLToPath } from 'node:url';
-
-import { InferenceError, typeError } from './errors.js';
-import { describe, isTypedArray, bytesOf } from './tensor/tensor-data.js';
-import type { LoadProgress } from './options/load-progress.js';
-import { OptionReader } from './options/option-reader.js';
+import { pathOfFileUrl } from './file-url.js';
+import { isTypedArray } from './tensor/tensor-data.js';
 
 /** What a model can be read from, beside a path and bytes. */
 export type ModelStream = URL | Blob | Response | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** A path where `model` is a URL of one, in text or not; otherwise `model`. Throws TypeError for one of another host. */
 export function pathOfUrl(model: unknown): unknown {
-  const isFile =
-    model instanceof URL ? model.protocol === 'file:' : typeof model === 'string' && /^file:\/\//i.test(model);
-  if (!isFile) return model;
-  try {
-    return fileURLToPath(model as URL | string);
-  } catch (error) {
-    throw typeError(`Unexpected argument[0]: the URL is of no file here. ${(error as Error).message}`);
-  }
+  if (typeof model === 'string') return model.slice(0, 7).toLowerCase() === 'file://' ? pathOfFileUrl(model) : model;
+  return model instanceof URL && model.protocol === 'file:' ? pathOfFileUrl(model) : model;
 }
 
 /** Whether the model can be read from it. */
@@ -26,93 +16,11 @@ export function isModelStream(model: unknown): model is ModelStream {
   return model instanceof URL || isBlob(model) || isResponse(model) || isReadable(model);
 }
 
-/**
- * The model's bytes. A URL is fetched. Rejects with IO where that fails or the stream does, with ABORTED by the option
- * `signal`, and with TypeError for a stream of anything but bytes.
- */
-export async function readModel(model: ModelStream, options: object): Promise<Uint8Array> {
-  const reader = new OptionReader(options, 'session options');
-  const signal = reader.signal();
-  const report = reader.callback<(progress: LoadProgress) => void>('onProgress');
-  const path = model instanceof URL ? shownUrl(model) : isResponse(model) && model.url ? shownUrl(new URL(model.url)) : undefined; // prettier-ignore
-  try {
-    signal?.throwIfAborted();
-    const { stream, total } = await open(model, signal);
-    const chunks = new Chunks(total);
-    for await (const chunk of stream) {
-      signal?.throwIfAborted();
-      if (!isTypedArray(chunk)) throw typeError(`The model's stream must give bytes, got ${describe(chunk)}.`);
-      chunks.add(bytesOf(chunk));
-      report?.({ phase: 'read', loaded: chunks.length, total });
-    }
-    return chunks.bytes();
-  } catch (error) {
-    if (signal?.aborted) {
-      throw new InferenceError('ABORTED', 'The load was aborted.', undefined, { cause: signal.reason });
-    }
-    if (error instanceof InferenceError || (error instanceof Error && 'code' in error && error.code === 'INVALID_ARGUMENT')) throw error; // prettier-ignore
-    const reason = error instanceof Error ? error.message : String(error);
-    const from = path === undefined ? 'its stream' : path;
-    throw new InferenceError('IO', `Load model from ${from} failed: ${reason}`, path === undefined ? {} : { path }, {
-      cause: error,
-    });
-  }
-}
-
-interface Source {
-  stream: AsyncIterable<Uint8Array>;
-  total: number | undefined;
-}
-
-async function open(model: ModelStream, signal: AbortSignal | undefined): Promise<Source> {
-  if (model instanceof URL) return open(await fetch(model, { signal: signal ?? null }), signal);
-  if (isResponse(model)) {
-    if (!model.ok) throw new Error(`the server answered ${model.status} ${model.statusText}`.trimEnd() + '.');
-    const length = model.headers.has('content-encoding') ? null : model.headers.get('content-length');
-    const total = length === null || !/^\d+$/.test(length) ? undefined : Number(length);
-    return { stream: (model.body ?? []) as unknown as AsyncIterable<Uint8Array>, total };
-  }
-  if (isBlob(model)) return { stream: model.stream() as unknown as AsyncIterable<Uint8Array>, total: model.size };
-  return { stream: model as AsyncIterable<Uint8Array>, total: undefined };
-}
-
-/** Bytes as they arrive: in one place where their number is known. */
-class Chunks {
-  length = 0;
-  readonly #parts: Uint8Array[] = [];
-  #whole: Uint8Array | undefined;
-
-  constructor(total: number | undefined) {
-    if (total === undefined) return;
-    try {
-      this.#whole = new Uint8Array(total);
-    } catch {
-      throw new InferenceError('OUT_OF_MEMORY', `A model of ${total} bytes does not fit into memory.`);
-    }
-  }
-
-  add(chunk: Uint8Array): void {
-    if (this.#whole !== undefined && this.length + chunk.length > this.#whole.length) {
-      this.#parts.push(this.#whole.subarray(0, this.length)); // more than was said
-      this.#whole = undefined;
-    }
-    if (this.#whole === undefined) this.#parts.push(chunk.slice());
-    else this.#whole.set(chunk, this.length);
-    this.length += chunk.length;
-  }
-
-  bytes(): Uint8Array {
-    return this.#whole?.subarray(0, this.length) ?? Buffer.concat(this.#parts);
-  }
-}
-
-/** Without a name and a password, which messages are not to have. */
-function shownUrl({ protocol, host, pathname }: URL): string {
-  return protocol === 'data:' ? 'a data: URL' : `${protocol}//${host}${pathname}`;
-}
-
 const has = (value: object, key: string): boolean => typeof (value as Record<string, unknown>)[key] === 'function';
-const isBlob = (value: object): value is Blob => has(value, 'stream') && has(value, 'arrayBuffer') && 'size' in value;
-const isResponse = (value: object): value is Response =>
+/** Whether it is a Blob, of whatever realm. */
+export const isBlob = (value: object): value is Blob =>
+  has(value, 'stream') && has(value, 'arrayBuffer') && 'size' in value;
+/** Whether it is a Response, of whatever realm. */
+export const isResponse = (value: object): value is Response =>
   'body' in value && 'ok' in value && 'headers' in value && has(value, 'arrayBuffer');
 const isReadable = (value: object): boolean => Symbol.asyncIterator in value;

@@ -8,14 +8,11 @@ import { flushLog, forget } from './options/log-listeners.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
-import { completion, runError, throwIfAborted } from './run/jobs.js';
+import { completion, longestTimer, runError, throwIfAborted } from './run/jobs.js';
 import { decode, type OutputTarget, type ValueMap } from './run/outputs.js';
 import { RunEncoder } from './run/run-encoder.js';
 import { elementTypeOfCode, type ElementType } from './tensor/element-types.js';
 import { EngineTensor } from './tensor/engine-tensor.js';
-
-/** Milliseconds beyond which Node.js's timers end at once. */
-const longestTimer = 2 ** 31 - 1;
 
 /** A session of this engine, as the backend table of onnxruntime-common sees it. */
 export class NativeSessionHandler implements InferenceSessionHandler {
@@ -81,7 +78,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     options?: Common.RunOptions,
   ): Promise<SessionHandler.ReturnType> {
     this.#ensureOpen();
-    const parsed = parseRunOptions(options);
+    const parsed = parseRunOptions(options, this.#logKey);
     throwIfAborted(parsed);
     const { wire, requested } = this.#encoder.encode(feeds, fetches);
     let settle: Completion<Wire> | undefined;
@@ -117,7 +114,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     options?: RunOptions,
   ): SessionHandler.ReturnType {
     this.#ensureOpen();
-    const parsed = parseRunOptions(options);
+    const parsed = parseRunOptions(options, this.#logKey);
     throwIfAborted(parsed);
     const { wire, requested } = this.#encoder.encode(feeds, fetches);
     try {

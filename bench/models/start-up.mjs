@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { bundle, common } from '../../scripts/build.mjs';
+import { bundle, common } from '../../scripts/lib/bundle.mjs';
 import { at, root, runMain } from '../../scripts/lib/project.mjs';
 import { addModel } from '../architectures/add.mjs';
 import { median } from './statistics.mjs';

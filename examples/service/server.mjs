@@ -1,21 +1,28 @@
 // An HTTP service over a model: POST /run with JSON { input: { dims, data } } answers JSON of the outputs.
 //
-// usage: node server.mjs model.onnx [--port 8080] [--timeout 1000]
+// usage: node server.mjs model.onnx [--port 8080] [--timeout 1000] [--max-batch 8] [--max-queue 100]
 //
-// 504 where the model takes too long, 499 (in the log alone: nobody is left to read it) where the client has gone, 503 where too many
-// wait, 400 for feeds that do not fit.
+// README.md has the statuses, and how to choose the numbers.
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
 import { createBatcher, InferenceError, InferenceSession, Tensor } from 'infernode';
 
 const mostBytes = 64e6;
 
+/** What is wrong with a request, by its status. */
+class Refusal extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
 /** The status of an answer that failed. */
 export function statusOf(error) {
+  if (error instanceof Refusal) return error.status;
   if (error.name === 'TimeoutError') return 504;
   if (error.name === 'AbortError') return 499;
   if (error.code === 'QUEUE_FULL' || error.code === 'OUT_OF_MEMORY' || error.code === 'DISPOSED') return 503;
-  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError) return 400;
   return error.code === 'INVALID_ARGUMENT' || error.code === 'SHAPE_MISMATCH' ? 400 : 500;
 }
 
@@ -24,23 +31,59 @@ async function readJson(request) {
   let length = 0;
   for await (const chunk of request) {
     length += chunk.length;
-    if (length > mostBytes) throw new RangeError(`more than ${mostBytes} bytes`);
+    if (length > mostBytes) throw new Refusal(413, `more than ${mostBytes} bytes`);
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString());
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch (error) {
+    throw new Refusal(400, `the body is no JSON: ${error.message}`);
+  }
 }
 
-const arrays = { float32: Float32Array, float64: Float64Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
+const arrays = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  bool: Uint8Array,
+};
+
+/** What a client sent for an input, as an array that a tensor of its type takes. */
+function dataOf(name, type, data) {
+  const element = type === 'string' ? 'string' : type === 'bool' ? 'boolean' : 'number';
+  const fits = (value) => typeof value === element || (type === 'bool' && (value === 0 || value === 1));
+  if (!Array.isArray(data)) throw new Refusal(400, `input '${name}' needs 'data', an array of ${element}s`);
+  const wrong = data.findIndex((value) => !fits(value));
+  if (wrong >= 0) throw new Refusal(400, `data[${wrong}] of input '${name}' is no ${element}`);
+  return arrays[type] === undefined ? data : arrays[type].from(data);
+}
 
 /** Tensors of what a client sent, by the types of the model's inputs. */
 function feedsOf(session, body) {
+  const names = session.inputNames.join(', ');
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new Refusal(400, `the body must be an object of the inputs: ${names}`);
+  const stray = Object.keys(body).find((name) => !session.inputNames.includes(name));
+  if (stray !== undefined) throw new Refusal(400, `the model has no input '${stray}'; it has ${names}`);
   const entries = session.inputMetadata.map(({ name, type }) => {
-    const given = body?.[name];
-    if (typeof given !== 'object' || given === null) throw new TypeError(`input '${name}' is missing`);
-    const data = arrays[type] === undefined ? given.data : arrays[type].from(given.data);
-    return [name, new Tensor(type, data, given.dims)];
+    const given = body[name];
+    if (typeof given !== 'object' || given === null) throw new Refusal(400, `input '${name}' is missing`);
+    const { dims, data } = given;
+    if (!Array.isArray(dims)) throw new Refusal(400, `input '${name}' needs 'dims', an array of numbers`);
+    return [name, new Tensor(type, dataOf(name, type, data), dims)];
   });
   return Object.fromEntries(entries);
+}
+
+/** Throws for what is no call of the model. */
+function checkCall({ method, url }) {
+  if (url.split('?')[0] !== '/run') throw new Refusal(404, 'there is POST /run alone');
+  if (method !== 'POST') throw new Refusal(405, `POST /run, not ${method}`);
 }
 
 const jsonOf = (results) =>
@@ -64,7 +107,7 @@ export function makeServer({ session, run, timeout, log = () => undefined }) {
     let status = 200;
     let text;
     try {
-      if (request.method !== 'POST' || request.url !== '/run') throw new TypeError('POST /run');
+      checkCall(request);
       const feeds = feedsOf(session, await readJson(request));
       text = jsonOf(await run(feeds, { signal: gone.signal, timeout }));
     } catch (error) {
@@ -74,33 +117,66 @@ export function makeServer({ session, run, timeout, log = () => undefined }) {
       if (status === 500) console.error(error);
     }
     log(status);
-    if (!response.destroyed) response.writeHead(status, { 'content-type': 'application/json' }).end(text);
+    if (response.destroyed) return;
+    if (status === 405) response.setHeader('allow', 'POST');
+    if (!request.complete) response.setHeader('connection', 'close'); // what is left of the body is not read
+    response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   });
 }
 
-/** What answers calls: runs of many at once where the model has rows for them, else each by itself. */
-export function runnerOf(session) {
+/**
+ * What answers calls: runs of many at once where the model has rows for them, else each by itself. Either refuses a call
+ * where `maxQueue` wait.
+ */
+export function runnerOf(session, { maxBatch, maxQueue }) {
+  let batcher;
   try {
-    const batcher = createBatcher(session);
-    return (feeds, options) => batcher.run(feeds, options);
-  } catch {
-    return (feeds, options) => session.run(feeds, options);
+    batcher = createBatcher(session, { maxBatch, maxQueue });
+  } catch (error) {
+    if (error.code !== 'INVALID_ARGUMENT' || !(error instanceof InferenceError)) throw error; // wrong numbers
+    console.log(error.message);
   }
+  if (batcher !== undefined) return (feeds, options) => batcher.run(feeds, options);
+  let pending = 0;
+  return async (feeds, options) => {
+    if (pending >= maxQueue) throw new Refusal(503, `${pending} calls wait already`);
+    pending++;
+    try {
+      return await session.run(feeds, options);
+    } finally {
+      pending--;
+    }
+  };
+}
+
+/** Numbers of the command line. */
+function numbersOf(values) {
+  const entries = Object.entries(values).map(([name, text]) => {
+    const number = Number(text);
+    if (!Number.isInteger(number) || number < 0) throw new Error(`--${name} takes a whole number, not '${text}'`);
+    return [name, number];
+  });
+  return Object.fromEntries(entries);
 }
 
 if (process.argv[1]?.endsWith('server.mjs')) {
+  const option = (value) => ({ type: 'string', default: String(value) });
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { port: { type: 'string', default: '8080' }, timeout: { type: 'string', default: '1000' } },
+    options: { port: option(8080), timeout: option(1000), 'max-batch': option(8), 'max-queue': option(100) },
   });
-  if (positionals.length !== 1) throw new Error('usage: node server.mjs model.onnx [--port 8080] [--timeout 1000]');
+  if (positionals.length !== 1) {
+    console.error('usage: node server.mjs model.onnx [--port 8080] [--timeout 1000] [--max-batch 8] [--max-queue 100]');
+    process.exit(2);
+  }
+  const { port, timeout, 'max-batch': maxBatch, 'max-queue': maxQueue } = numbersOf(values);
   const session = await InferenceSession.create(positionals[0]);
   const server = makeServer({
     session,
-    run: runnerOf(session),
-    timeout: Number(values.timeout),
+    run: runnerOf(session, { maxBatch, maxQueue }),
+    timeout,
     log: (status) => console.log(`${new Date().toISOString()} ${status}`),
   });
-  server.listen(Number(values.port), () => console.log(`listening on port ${server.address().port}`));
+  server.listen(port, () => console.log(`listening on port ${server.address().port}`));
   process.once('SIGTERM', () => server.close(() => session.release()));
 }

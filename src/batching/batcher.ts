@@ -1,11 +1,15 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
-import { InferenceError } from '../errors.js';
-import type { InferenceSession } from '../inference-session.js';
+import { InferenceError, typeError } from '../errors.js';
+import { promiseHint } from '../hints.js';
+import type { InferenceSession, TypedInferenceSession } from '../inference-session.js';
+import type { Checked, FeedsOf, ModelTypes, OutputsOf } from '../model-types.js';
 import { parseRunOptions } from '../options/run-options.js';
 import type { ValueMap } from '../run/outputs.js';
 import { NativeSessionHandler } from '../session-handler.js';
-import { onAbort, throwIfAborted } from '../run/jobs.js';
+import { describe } from '../tensor/tensor-data.js';
+import { longestTimer, onAbort, throwIfAborted } from '../run/jobs.js';
+import { checkFeeds, checkOptions } from '../run/run-arguments.js';
 import { parseBatcherOptions, type BatcherOptions, type ParsedBatcherOptions } from './batcher-options.js';
 import { BatchShape, type Given } from './batch-shape.js';
 import { join, split } from './join.js';
@@ -55,6 +59,9 @@ export class Batcher {
 
   /** @internal */
   constructor(session: InferenceSession, options: BatcherOptions) {
+    if (typeof session !== 'object' || (session as unknown) === null || !('handler' in session)) {
+      throw typeError(`A batcher is made for a session, got ${describe(session)}.${promiseHint(session)}`);
+    }
     this.#session = session;
     this.#options = parseBatcherOptions(options);
     const { handler } = session;
@@ -78,9 +85,10 @@ export class Batcher {
    * The outputs for these feeds. Rejects with what `session.run` rejects with, and with QUEUE_FULL where `maxQueue`
    * calls wait, ABORTED by `signal` and `timeout`, and DISPOSED after `close`.
    */
-  async run(feeds: ValueMap, options: BatcherRunOptions = {}): Promise<Common.ReturnType> {
+  async run(feeds: ValueMap, options?: BatcherRunOptions): Promise<Common.ReturnType> {
     if (this.#closed) throw new InferenceError('DISPOSED', 'The batcher is closed.');
-    const parsed = parseRunOptions(options);
+    checkFeeds(feeds, this.#session.inputNames);
+    const parsed = parseRunOptions(checkOptions(options));
     throwIfAborted(parsed);
     if (this.#waiting >= this.#options.maxQueue) {
       throw new InferenceError('QUEUE_FULL', `${this.#waiting} calls wait already, as many as 'maxQueue' lets.`);
@@ -96,7 +104,7 @@ export class Batcher {
         const message = `The call took longer than its timeout of ${timeout} ms.`;
         call.end(new InferenceError('ABORTED', message, undefined, { timedOut: true }));
       };
-      const timer = timeout > 0 ? setTimeout(late, timeout) : undefined;
+      const timer = timeout > 0 && timeout <= longestTimer ? setTimeout(late, timeout) : undefined;
       const call: Call = {
         given,
         arrived: performance.now(),
@@ -117,15 +125,17 @@ export class Batcher {
     });
   }
 
-  /** Resolves when fewer than `maxQueue` calls wait: who awaits it before each call is slowed down, not refused. */
+  /** Resolves when fewer than `maxQueue` calls wait, or at `close`: who awaits it before each call is slowed down, not refused. */
   async ready(): Promise<void> {
-    while (this.#waiting >= this.#options.maxQueue) await new Promise<void>((resolve) => this.#wakers.push(resolve));
+    while (!this.#closed && this.#waiting >= this.#options.maxQueue)
+      await new Promise<void>((resolve) => this.#wakers.push(resolve));
   }
 
   /** Refuses later calls; resolves when those that were made are answered. The session stays as it is. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#schedule();
+    this.#wake();
     while (this.#waiting + this.#running > 0) await new Promise<void>((resolve) => this.#wakers.push(resolve));
   }
 
@@ -240,10 +250,23 @@ export class Batcher {
   }
 }
 
+/** A batcher of a session with a model's types: it checks feeds and results as the session does. */
+export interface TypedBatcher<M extends ModelTypes, N extends keyof M['outputs'] = keyof M['outputs']> extends Omit<
+  Batcher,
+  'run'
+> {
+  run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: BatcherRunOptions): Promise<Pick<OutputsOf<M>, N>>;
+}
+
 /**
  * Joins concurrent calls of a model whose inputs and outputs have a free axis for them. Throws TypeError and RangeError
  * for wrong options, and INVALID_ARGUMENT for a model that cannot be batched.
  */
-export function createBatcher(session: InferenceSession, options: BatcherOptions = {}): Batcher {
-  return new Batcher(session, options);
+export function createBatcher(session: InferenceSession, options?: BatcherOptions): Batcher;
+export function createBatcher<M extends ModelTypes, const N extends keyof M['outputs'] = keyof M['outputs']>(
+  session: TypedInferenceSession<M>,
+  options?: BatcherOptions & { outputs?: readonly (N & string)[] },
+): TypedBatcher<M, N>;
+export function createBatcher(session: unknown, options: BatcherOptions = {}): Batcher {
+  return new Batcher(session as InferenceSession, options);
 }

@@ -30,6 +30,7 @@ export const sessionOptionKeys: readonly string[] = [
   'modelCacheDir',
   'tuning',
   'signal',
+  'timeout',
   'onLog',
   'onProgress',
 ];
@@ -71,8 +72,17 @@ export interface OwnSessionOptions {
    * 'off'. Throws TypeError.
    */
   tuning?: 'off' | 'measure';
-  /** Ends the load: the promise rejects with ABORTED and the signal's reason as cause. Throws TypeError. */
+  /**
+   * Ends the load: the promise rejects with ABORTED and the signal's reason as cause, by the name of TimeoutError where
+   * time ended it (`AbortSignal.timeout`) and else of AbortError. Throws TypeError.
+   */
   signal?: AbortSignal;
+  /**
+   * Milliseconds after which `create` gives up, fetching the model included: it rejects with ABORTED by the name of
+   * TimeoutError. Runs have a `timeout` of their own. `createSync` does not look at it. 0: no limit. Default: 0. Throws
+   * TypeError; RangeError outside 0 to 2147483647.
+   */
+  timeout?: number;
   /**
    * Hears the session's messages from `logSeverityLevel` on, in the place of stderr: `{ severity, category, message,
    * logId }`, on the thread that made the session, soon after they were said. `env.onLog` by default. It is kept until
@@ -82,8 +92,8 @@ export interface OwnSessionOptions {
   /**
    * Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive, 'prepare' when
    * the engine begins, 'optimize' when it has read the model, 'build' while kernels are made and weights packed,
-   * 'ready' when the session is made; `loaded` and `total` count bytes, and nodes in 'build'. Of `create` alone. Throws
-   * TypeError.
+   * 'ready' when the session is made; `loaded` and `total` count bytes, and nodes in 'build'. What it throws ends no
+   * load: it is an uncaught exception of the program. Of `create` alone. Throws TypeError.
    */
   onProgress?: (progress: LoadProgress) => void;
 }
@@ -147,7 +157,8 @@ export const runOptionKeys: readonly string[] = [
 export interface OwnRunOptions {
   /**
    * Ends the run within milliseconds, also within one node; the promise rejects with code ABORTED and the reason as
-   * cause. Throws TypeError.
+   * cause, by the name of TimeoutError where time ended it (`AbortSignal.timeout`) and else of AbortError. Throws
+   * TypeError.
    */
   signal?: AbortSignal;
   /**
@@ -183,21 +194,21 @@ export interface CudaExecutionProviderOption {
   gpuMemLimit?: number;
   /**
    * Whether blocks of memory grow to powers of two, so that more requests fit the same ones. Default:
-   * ''kSameAsRequested''. Throws TypeError.
+   * 'kSameAsRequested'. Throws TypeError.
    */
   arenaExtendStrategy?: 'kNextPowerOfTwo' | 'kSameAsRequested';
   /**
    * Runs of shapes that repeat are captured and replayed. Without it each run launches its kernels one by one. Default:
-   * 'true'. Throws TypeError.
+   * true. Throws TypeError.
    */
   enableCudaGraph?: boolean;
   /**
    * Writes to the log (at `info`) which kernels a repeated run launches and how long each takes alone. Slows that run
-   * down. Default: 'false'. Throws TypeError.
+   * down. Default: false. Throws TypeError.
    */
   kernelTimes?: boolean;
   /**
-   * float32 products round what they multiply to TF32, as with `float32MatmulPrecision: 'medium'`. Default: 'false'.
+   * float32 products round what they multiply to TF32, as with `float32MatmulPrecision: 'medium'`. Default: false.
    * Throws TypeError.
    */
   useTf32?: boolean;
@@ -211,6 +222,16 @@ export interface NullExecutionProviderOption {
   /** A reason with which it refuses to start. Throws TypeError. */
   unavailable?: string;
 }
+
+/** By provider, the options that it has. */
+export const providerOptionKeys: Readonly<Record<string, readonly string[]>> = {
+  cpu: ['useArena'],
+  cuda: ['deviceId', 'gpuMemLimit', 'arenaExtendStrategy', 'enableCudaGraph', 'kernelTimes', 'useTf32'],
+  null: ['ops', 'unavailable'],
+};
+
+/** Every setting of `env` that this package reads. */
+export const envKeys: readonly string[] = ['logLevel', 'onLog', 'ownTensorData', 'maxConcurrentRuns'];
 
 /** Options of providers that onnxruntime-common does not declare. */
 export type OwnProviderOption = CudaExecutionProviderOption | NullExecutionProviderOption;

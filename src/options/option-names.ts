@@ -1,77 +1,57 @@
-const warned = new Set<string>();
+import { hearBy, processLevel, processListener, say, type Hear } from './log-listeners.js';
+import type { LogListener } from './log-message.js';
+import { nearestOption } from './nearest-name.js';
+
+/** Where a warning goes: what a session's listener is called by, and the least severity that is said. */
+export interface WarningLog {
+  hear?: Hear | undefined;
+  level?: number | undefined;
+}
+
+/** The log that session options ask for, whatever they hold. */
+export function logOf(options: { onLog?: unknown; logId?: unknown; logSeverityLevel?: unknown }): WarningLog {
+  const { onLog, logId, logSeverityLevel } = options;
+  return {
+    hear: typeof onLog === 'function' ? hearBy(onLog as LogListener, String(logId ?? '')) : undefined,
+    level: typeof logSeverityLevel === 'number' ? logSeverityLevel : undefined,
+  };
+}
+
+const warning = 2;
+/** By who heard of them. */
+const warned = new WeakMap<object, Set<string>>();
 
 /**
- * Warns once per process about a key that is not known but close to one that is ('intraOpNumThread'). Other unknown
- * keys are fine: clients pass one object to several libraries.
+ * Warns once about a key that is not known but close to one that is ('intraOpNumThread'). Other unknown keys are fine:
+ * clients pass one object to several libraries.
  */
 export function warnMisspelt(
   keys: readonly string[],
   known: readonly string[],
   alsoKnown: readonly string[],
   what: string,
+  log?: WarningLog,
 ): void {
   for (const key of keys) {
     if (known.includes(key) || alsoKnown.includes(key)) continue;
     const nearest = nearestOption(key, known);
     if (nearest === undefined) continue;
-    warnOnce(key, `${what} has no key '${key}', which is ignored. Did you mean '${nearest}'?`);
+    warnOnce(key, `${what} has no key '${key}', which is ignored. Did you mean '${nearest}'?`, log);
   }
 }
 
-/** Warns of a name that is ignored, once per process and name. */
-export function warnOnce(name: string, message: string): void {
-  if (warned.has(name)) return;
-  warned.add(name);
-  process.emitWarning(message, { type: 'InfernodeWarning', code: 'INFERNODE_UNKNOWN_OPTION' });
-}
-
-/** The option that was meant: the same but for case and underscores, or with words left out, or nearly the same. */
-function nearestOption(key: string, known: readonly string[]): string | undefined {
-  const plain = (name: string): string => name.replaceAll('_', '').toLowerCase();
-  const text = plain(key);
-  const covers = (long: string, short: string): boolean =>
-    short.length >= 6 && long.length - short.length <= 10 && long.includes(short);
-  return (
-    known.find((name) => plain(name) === text) ??
-    nearestName(text, known) ??
-    known.find((name) => covers(plain(name), text) || (plain(name).length >= 6 && text.endsWith(plain(name))))
-  );
-}
-
-/** The name closest to `name`, if it is close enough to be what was meant. */
-export function nearestName(name: string, names: readonly string[]): string | undefined {
-  let best: string | undefined;
-  let bestDistance = Math.min(3, Math.ceil(name.length / 3) + 1);
-  for (const candidate of names) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase(), bestDistance);
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
-
-/** Levenshtein distance with adjacent swaps counted as one; `limit` or more is reported as `limit`. */
-function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) >= limit) return limit;
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let cost = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (same ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        cost = Math.min(cost, at(beforeLast, j - 2) + 1);
-      row.push(cost);
-    }
-    beforeLast = last;
-    last = row;
-  }
-  return Math.min(limit, at(last, b.length));
-}
-
-function at(row: readonly number[], index: number): number {
-  return row[index] ?? Infinity;
+/**
+ * Warns of a name that is ignored, each listener once: that of `log`, else `env.onLog`, else Node.js's warnings. Not
+ * where the log's level, by default `env.logLevel`, asks for errors alone.
+ */
+export function warnOnce(name: string, message: string, log: WarningLog = {}): void {
+  if ((log.level ?? processLevel()) > warning) return;
+  const listener = processListener();
+  const listeners = log.hear ?? listener ?? process;
+  const names = warned.get(listeners) ?? new Set();
+  if (names.has(name)) return;
+  warned.set(listeners, names.add(name));
+  const hear = log.hear ?? (listener && hearBy(listener, ''));
+  if (hear !== undefined) say(hear, warning, 'options', message);
+  else process.emitWarning(message, { type: 'InfernodeWarning', code: 'INFERNODE_UNKNOWN_OPTION' });
 }

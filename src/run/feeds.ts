@@ -24,6 +24,11 @@ import type { WireWriter } from './wire.js';
  * touch nothing of theirs but the internal slots of typed arrays.
  */
 
+/** The value given for an input; what every object inherits ('constructor', '__proto__', ...) is none. */
+export function feedOf(feeds: Readonly<Record<string, unknown>>, name: string): unknown {
+  return name in Object.prototype && !Object.hasOwn(feeds, name) ? undefined : feeds[name];
+}
+
 /** A value whose every property has been read. */
 export type RawValue =
   | { kind: 'none' }

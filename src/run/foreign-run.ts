@@ -6,7 +6,8 @@ import {
 } from 'onnxruntime-common';
 
 import type { RunOptions } from '../options/run-options.js';
-import { feedOf, missingInput } from './missing-input.js';
+import { feedOf } from './feeds.js';
+import { missingInput } from './missing-input.js';
 import type { ValueMap } from './outputs.js';
 import type { RunArguments } from './run-arguments.js';
 

@@ -1,7 +1,10 @@
-import { fromNative, InferenceError } from '../errors.js';
+import { fromNative, InferenceError, isNativeError } from '../errors.js';
 import { loadNative } from '../load-native.js';
 import type { Completion } from '../native.js';
 import type { ParsedRunOptions } from '../options/run-options.js';
+
+/** Milliseconds beyond which Node.js's timers end at once. */
+export const longestTimer = 2 ** 31 - 1;
 
 /**
  * The result of a job of the addon, whose callback goes to `connect`. An abort of `signal` cancels the job; the promise
@@ -57,7 +60,10 @@ export function onAbort(signal: AbortSignal, call: () => void): () => void {
 /** The error that the user sees of a run's: where it was ended, by its signal, or else by its timeout. */
 export function runError(error: unknown, { native, signal }: ParsedRunOptions): unknown {
   if (signal?.aborted) return fromNative(error, { cause: signal.reason });
-  return fromNative(error, { timedOut: (native?.timeout ?? 0) > 0 });
+  const timeout = native?.timeout ?? 0;
+  if (timeout === 0 || !isNativeError(error)) return fromNative(error);
+  const message = error.message.replace('its timeout', `its timeout of ${timeout} ms`);
+  return fromNative({ ...error, message }, { timedOut: true });
 }
 
 /** Throws ABORTED with the signal's reason as cause. */

@@ -2,12 +2,8 @@ import { types } from 'node:util';
 
 import { InferenceError } from '../errors.js';
 import { listed } from '../hints.js';
-import { nearestName } from '../options/option-names.js';
-
-/** The value given for an input; what every object inherits ('constructor', '__proto__', ...) is none. */
-export function feedOf(feeds: Readonly<Record<string, unknown>>, name: string): unknown {
-  return name in Object.prototype && !Object.hasOwn(feeds, name) ? undefined : feeds[name];
-}
+import { nearestName } from '../options/nearest-name.js';
+import { feedOf } from './feeds.js';
 
 /** About the first input that has no value: it is named in the error, and so are the others. */
 export function missingInput(

@@ -1,6 +1,6 @@
 import { Placement, type NativeValueInfo } from '../native.js';
-import { checkValue, readTarget, readValue, writeValue, type RawValue } from './feeds.js';
-import { feedOf, missingInput } from './missing-input.js';
+import { checkValue, feedOf, readTarget, readValue, writeValue, type RawValue } from './feeds.js';
+import { missingInput } from './missing-input.js';
 import { DevicePlacement, type OutputTarget, type RequestedOutput } from './outputs.js';
 import { WireWriter } from './wire.js';
 

@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type * as Common from 'onnxruntime-common';
 
 import { load } from '../load.js';
+import { commonFolder } from './common-folder.js';
 
 /*
  * What the bundle has for onnxruntime-common: the values that this package takes from it, out of the files that define
@@ -14,7 +14,6 @@ import { load } from '../load.js';
 type Used = Pick<
   typeof Common,
   | 'env'
-  | 'InferenceSession'
   | 'registerBackend'
   | 'Tensor'
   | 'TRACE'
@@ -22,42 +21,39 @@ type Used = Pick<
   | 'TRACE_EVENT_END'
   | 'TRACE_FUNC_BEGIN'
   | 'TRACE_FUNC_END'
->;
+> & { resolveBackendAndExecutionProviders?: ResolveBackend };
 
-const files = ['backend-impl.js', 'env-impl.js', 'tensor-impl.js', 'trace.js', 'inference-session-impl.js'];
+type ResolveBackend = (
+  options: Common.InferenceSession.SessionOptions,
+) => Promise<readonly [Common.Backend, Common.InferenceSession.SessionOptions]>;
+
+const files = ['backend-impl.js', 'env-impl.js', 'tensor-impl.js', 'trace.js'];
 
 function used(): Used {
-  const name = 'onnxruntime-common';
-  // The first folder that has it, as Node.js does, but for reading what the package exports: that takes a millisecond.
-  const folder = load.resolve.paths(name)?.find((path) => existsSync(join(path, name))) ?? '';
+  const folder = join(commonFolder ?? '', 'onnxruntime-common', 'dist', 'cjs');
   try {
-    const modules = files.map((file) => load(join(folder, name, 'dist', 'cjs', file)) as object);
+    const modules = files.map((file) => load(join(folder, file)) as object);
     const found: Partial<Used> = Object.assign({}, ...modules);
-    const { env, InferenceSession, registerBackend, Tensor, TRACE_FUNC_END } = found;
-    if (env && InferenceSession && registerBackend && Tensor && TRACE_FUNC_END) return found as Used;
+    const { env, registerBackend, Tensor, TRACE_FUNC_END } = found;
+    if (env && registerBackend && Tensor && TRACE_FUNC_END) return found as Used;
   } catch {
     // a version that has other files
   }
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- the form that collectors of dependencies look for
-  return require('onnxruntime-common') as Used;
+  return index();
 }
 
+function index(): typeof Common {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- the form that collectors of dependencies look for
+  return require('onnxruntime-common') as typeof Common;
+}
+
+const parts = used();
+
 // Names of their own: in a bundle two of one name would give this package's classes a digit, which stacks show.
-const {
-  env,
-  InferenceSession: CommonSession,
-  registerBackend,
-  Tensor: CommonTensor,
-  TRACE,
-  TRACE_EVENT_BEGIN,
-  TRACE_EVENT_END,
-  TRACE_FUNC_BEGIN,
-  TRACE_FUNC_END,
-} = used();
+const { env, registerBackend, Tensor: CommonTensor, TRACE, TRACE_EVENT_BEGIN, TRACE_EVENT_END, TRACE_FUNC_BEGIN, TRACE_FUNC_END } = parts; // prettier-ignore
 
 export {
   env,
-  CommonSession as InferenceSession,
   registerBackend,
   CommonTensor as Tensor,
   TRACE,
@@ -66,3 +62,21 @@ export {
   TRACE_FUNC_BEGIN,
   TRACE_FUNC_END,
 };
+
+/**
+ * In the bundle, that of ../create-by-table.ts: onnxruntime-common's own session is read only where its table does not
+ * answer without it.
+ */
+export async function createByTable(
+  source: string | Uint8Array,
+  options: Common.InferenceSession.SessionOptions,
+): Promise<Common.InferenceSessionHandler> {
+  const { resolveBackendAndExecutionProviders: resolve } = parts;
+  if (resolve !== undefined) {
+    const [backend, accepted] = await resolve(options);
+    return backend.createInferenceSessionHandler(source, accepted);
+  }
+  const { InferenceSession } = index();
+  const create = InferenceSession.create as (model: typeof source, given: typeof options) => Promise<unknown>;
+  return ((await create(source, options)) as { handler: Common.InferenceSessionHandler }).handler;
+}

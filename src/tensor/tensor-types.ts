@@ -1,4 +1,5 @@
 import type { FromImageOptions, ImageSource } from '../image/image-types.js';
+import type { LogMessage } from '../options/log-message.js';
 import type { Tensor, TensorConstructor as CommonTensorConstructor, TypedTensor } from 'onnxruntime-common';
 
 // Settings of the process, and the element types that ONNX has and onnxruntime-common lacks. Packed types (6, 4 and 2
@@ -10,6 +11,17 @@ declare module 'onnxruntime-common' {
      * each `create`. Default: two for each processor.
      */
     maxConcurrentRuns?: number;
+    /** Hears the messages of sessions made later that have no `onLog` of their own, in the place of stderr. */
+    onLog?: ((message: LogMessage) => void) | undefined;
+    /**
+     * Whether tensors made later have `data` as an enumerable property of their own, as those of onnxruntime 1.14 had.
+     * Default: false.
+     */
+    ownTensorData?: boolean;
+  }
+  interface OptionsNormalizationParameters {
+    /** In the place of `norm`: pixels are normalised as (pixel / 255 - mean) / std, or were, in `toImageData`. */
+    normalize?: { readonly mean: number | readonly number[]; readonly std: number | readonly number[] };
   }
   namespace Tensor {
     interface DataTypeMap {
@@ -52,16 +64,19 @@ export interface Float16ArrayLike extends ArrayBufferView {
   readonly [Symbol.toStringTag]: 'Float16Array';
 }
 
+/** A picture, or several that become a batch. */
+type Images = ImageSource | readonly ImageSource[];
+
 /** `Tensor.fromImage` as this package has it. */
 export interface FromImage {
-  (source: ImageSource, options: FromImageOptions & { dataType: 'uint8' }): Promise<TypedTensor<'uint8'>>;
-  (source: ImageSource, options?: FromImageOptions & { dataType?: 'float32' }): Promise<TypedTensor<'float32'>>;
+  (source: Images, options: FromImageOptions & { dataType: 'uint8' }): Promise<TypedTensor<'uint8'>>;
+  (source: Images, options?: FromImageOptions & { dataType?: 'float32' }): Promise<TypedTensor<'float32'>>;
 }
 
 /** The Tensor class of onnxruntime-common, constructed from more: every ONNX type, other realms' arrays. */
 export interface TensorConstructor extends CommonTensorConstructor {
   /**
-   * A tensor of a picture: of pixels, or of a file by `sharp` where that is installed; cropped, resized and normalised
+   * A tensor of a picture, or of several: of pixels, or of files by `sharp` where that is installed; cropped, resized and normalised
    * by the engine. Rejects with TypeError and RangeError for wrong options, INVALID_ARGUMENT and IO.
    */
   readonly fromImage: FromImage & CommonTensorConstructor['fromImage'];

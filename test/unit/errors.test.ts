@@ -10,7 +10,10 @@ describe('errors', () => {
   });
 
   it('of an abort have the name that the platform uses', () => {
-    expect(new InferenceError('ABORTED', 'over').name).toBe('AbortError');
+    const nameFor = (cause: unknown) => new InferenceError('ABORTED', 'over', undefined, { cause }).name;
+    for (const cause of [undefined, null, 'enough', new Error('enough')]) expect(nameFor(cause)).toBe('AbortError');
+    expect(nameFor(new DOMException('late', 'TimeoutError'))).toBe('TimeoutError');
+    expect(new InferenceError('ABORTED', 'over', undefined, { timedOut: true }).name).toBe('TimeoutError');
   });
 
   it('of wrong arguments are TypeError and RangeError with a code', () => {

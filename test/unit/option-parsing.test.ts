@@ -1,7 +1,8 @@
 import { env } from 'onnxruntime-common';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { runOptionKeys, sessionOptionKeys } from '../../src/options/generated.js';
-import { nearestName, warnMisspelt } from '../../src/options/option-names.js';
+import { nearestName } from '../../src/options/nearest-name.js';
+import { warnMisspelt } from '../../src/options/option-names.js';
 import { parseRunOptions } from '../../src/options/run-options.js';
 import { parseSessionOptions } from '../../src/options/session-options.js';
 

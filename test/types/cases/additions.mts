@@ -1,4 +1,4 @@
-import { createBatcher, InferenceSession, Tensor } from 'infernode';
+import { createBatcher, env, InferenceSession, Tensor } from 'infernode';
 import type { LoadProgress, LogMessage, SessionGraph, TypedTensor } from 'infernode';
 
 // Sources, progress and messages.
@@ -12,10 +12,18 @@ await InferenceSession.create('model.onnx', { onLog: 'stderr' }); // error TS276
 InferenceSession.createSync(new URL('file:///model.onnx'));
 InferenceSession.createSync(new Blob([])); // error TS2769
 
+// Settings of the process.
+env.onLog = (message) => void `${message.severity} ${message.category}`;
+env.onLog = undefined;
+env.onLog = 3; // error TS2322
+env.ownTensorData = true;
+env.ownTensorData = 'yes'; // error TS2322
+env.maxConcurrentRuns = 4;
+
 // Batching.
 await using batcher = createBatcher(session, { maxBatch: 8, padding: { ids: { axis: 1, value: 0 } } });
 const { y } = await batcher.run({ ids: new Tensor('int64', [1n], [1, 1]) }, { timeout: 5 });
-createBatcher(session, { maxBatch: '8' }); // error TS2322
+createBatcher(session, { maxBatch: '8' }); // error TS2769
 
 // Introspection.
 await session.warmUp({ ids: [1, 8] }, { batch: 4 });
@@ -30,4 +38,7 @@ const image = { data: new Uint8ClampedArray(4), width: 1, height: 1 };
 const floats: TypedTensor<'float32'> = await Tensor.fromImage(image, { resizedWidth: 2, fit: 'cover' });
 const small: TypedTensor<'uint8'> = await Tensor.fromImage('photo.jpg', { dataType: 'uint8' });
 await Tensor.fromImage(image, { tensorFormat: 'CMYK' }); // error TS2769
+const batch: TypedTensor<'uint8'> = await Tensor.fromImage([image, 'photo.jpg', new Blob([])], { dataType: 'uint8' });
+batch.toImageData({ normalize: { mean: [0.5, 0.5, 0.5], std: 0.5 } });
+batch.toImageData({ normalize: { mean: '0.5', std: 0.5 } }); // error TS2322
 void [y, names, bytes, text, floats, small];

@@ -46,6 +46,17 @@ void some.words; // error TS2339
 await session.run(feeds, ['logit']); // error TS2769
 const sync = InferenceSession.createSync<Bert>('model.onnx').runSync(feeds, ['words'], { timeout: 5 });
 
+// A batcher has the types of its session.
+const batcher = createBatcher(session, { maxBatch: 8 });
+const answer = await batcher.run(feeds, { timeout: 5 });
+void answer.logits.dims[1].toFixed();
+void answer.logit; // error TS2551
+await batcher.run({ ...feeds, input_ids: free }); // error TS2322
+await batcher.run({ input_ids, pixels }); // error TS2345
+const logitsAlone = createBatcher(session, { outputs: ['logits'], padding: { input_ids: { axis: 1 } } });
+void (await logitsAlone.run(feeds)).words; // error TS2339
+createBatcher(session, { outputs: ['logit'] }); // error TS2769
+
 // Dims that are no tuple leave tensors as they were.
 let tensor = new Tensor('float32', new Float32Array(6), [1, 6]);
 tensor = new Tensor('float32', new Float32Array(6), [2, 3, 1]);

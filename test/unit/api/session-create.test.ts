@@ -5,7 +5,7 @@ import vm from 'node:vm';
 import { afterAll, describe, expect, it } from 'vitest';
 import { expectFailure, floats, ort, ours } from '../../fixtures/engine.js';
 import { add, identity } from '../../fixtures/models.js';
-import { model, node } from '../../fixtures/onnx-writer.js';
+import { model, node, oneNode } from '../../fixtures/onnx-writer.js';
 
 const { InferenceSession } = ort;
 const bytes = add();
@@ -127,6 +127,15 @@ describe('names and metadata', () => {
     expect(session.config).toEqual({ kept: true });
     await session.release();
     expect(session.inputNames).toEqual(['a', 'b']);
+  });
+
+  it.runIf(ours)('have what the file says of itself', async () => {
+    const info = { name: 'x', type: 'float32', shape: [2] } as const;
+    const properties = { names: "{0: 'person'}", stride: '32' };
+    const spec = { producer: 'a converter', properties, opset: 18 };
+    const session = await InferenceSession.create(oneNode('Neg', [info], [{ ...info, name: 'y' }], { model: spec }));
+    expect(session.metadata).toMatchObject({ producerName: 'a converter', custom: properties });
+    await session.release();
   });
 
   it.each<[string, any, any]>([

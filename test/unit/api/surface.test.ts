@@ -134,6 +134,22 @@ describe('registered backends', () => {
     expect(handler.dispose).toHaveBeenCalledOnce();
   });
 
+  it('start once, however many sessions ask at a time, and are not asked again where they failed', async () => {
+    const createInferenceSessionHandler = vi.fn(async () => ({ inputNames: [], outputNames: [] }) as any);
+    let started = 0;
+    const slow = { init: async () => void (await new Promise(setImmediate), started++), createInferenceSessionHandler };
+    ort.registerBackend('slow', slow, 10);
+    const create = (name: string): Promise<any> => ort.InferenceSession.create(bytes, { executionProviders: [name] });
+    await Promise.all([create('slow'), create('slow'), create('slow')]);
+    expect(started).toBe(1);
+    expect(createInferenceSessionHandler).toHaveBeenCalledTimes(3);
+
+    const failing = { init: vi.fn(() => Promise.reject(new Error('out of order'))), createInferenceSessionHandler };
+    ort.registerBackend('failing', failing, 10);
+    for (let i = 0; i < 2; i++) await expectFailure(() => create('failing'), { message: /out of order/ });
+    expect(failing.init).toHaveBeenCalledOnce();
+  });
+
   it('that cannot start say why', async () => {
     const backend = {
       init: async () => {

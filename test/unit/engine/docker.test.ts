@@ -39,6 +39,12 @@ describe('the page on Docker', () => {
     for (const script of ['preinstall', 'install', 'postinstall']) expect(manifest.scripts).not.toHaveProperty(script);
   });
 
+  it('copies what package.json names before it installs, and keeps node_modules of here out', () => {
+    expect(page).toMatch(/^npm pack \.\.\/infernode && npm install \.\/infernode-[\d.]+\.tgz$/m);
+    expect(dockerfile.indexOf('*.tgz')).toBeLessThan(dockerfile.indexOf('RUN npm ci'));
+    expect(page).toMatch(/^printf '\S*node_modules\S*' > \.dockerignore/m);
+  });
+
   it('has options that npm knows', () => {
     const { stdout } = spawnSync('npm', ['ci', '--help'], { encoding: 'utf8', shell: process.platform === 'win32' });
     const [, options] = /^npm ci (.*)$/.exec(instruction('RUN'))!;
@@ -60,6 +66,9 @@ describe('the page on Docker', () => {
       'await session.release()': () => example.includes('session.release()'),
       "process.once('SIGTERM', ...)": () => example.includes("process.once('SIGTERM',"),
       'examples/service/server.mjs': () => existsSync(join(projectRoot, 'examples', 'service', 'server.mjs')),
+      'package.json': () => /^COPY package.json package-lock.json \*\.tgz/m.test(dockerfile),
+      'npm ci': () => instruction('RUN').startsWith('npm ci '),
+      'npm install ../infernode': () => true,
       // Docker's own
       '--cpus': () => true,
       '--cpus=2': () => true,

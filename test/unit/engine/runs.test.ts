@@ -67,11 +67,16 @@ describe('an abort', () => {
 
   it('by time ends it too, on the calling thread as well', async () => {
     const x = square(300);
-    const late = await failureOf(() => session.run({ x }, { signal: AbortSignal.timeout(5) }));
-    expect(late).toMatchObject({ name: 'AbortError', code: 'ABORTED', cause: { name: 'TimeoutError' } });
+    const client = new AbortController();
+    for (const signal of [AbortSignal.timeout(5), AbortSignal.any([client.signal, AbortSignal.timeout(5)])]) {
+      const late = await failureOf(() => session.run({ x }, { signal }));
+      expect(late).toMatchObject({ name: 'TimeoutError', code: 'ABORTED', cause: { name: 'TimeoutError' } });
+      const before = await failureOf(() => session.run({ x }, { signal }));
+      expect(before).toMatchObject({ name: 'TimeoutError', code: 'ABORTED' });
+    }
     for (const run of ['run', 'runSync']) {
       const error = await expectFailure(() => session[run]({ x }, { timeout: 5 }), {
-        message: 'the run took longer than its timeout',
+        message: 'the run took longer than its timeout of 5 ms',
         code: 'ABORTED',
       });
       expect(error.name).toBe('TimeoutError');
@@ -92,6 +97,22 @@ describe('an abort', () => {
     const loading = failureOf(() => InferenceSession.create(slow(5000), { signal: controller.signal }));
     controller.abort();
     expect(await loading).toMatchObject({ code: 'ABORTED', name: 'AbortError' });
+  });
+
+  it('by its timeout ends a load', async () => {
+    const late = await failureOf(() => InferenceSession.create(slow(20_000), { timeout: 2 }));
+    expect(late).toMatchObject({ code: 'ABORTED', name: 'TimeoutError' });
+    expect(late.message).toBe('The load took longer than its timeout of 2 ms.');
+    const controller = new AbortController();
+    const options = { timeout: 60_000, signal: controller.signal };
+    const loading = failureOf(() => InferenceSession.create(slow(20_000), options));
+    controller.abort('enough');
+    expect(await loading).toMatchObject({ code: 'ABORTED', name: 'AbortError', cause: 'enough' });
+    await (await InferenceSession.create(slow(1), { timeout: 60_000 })).release();
+    for (const timeout of [-1, 0.5, 2 ** 31]) {
+      expect(await failureOf(() => InferenceSession.create(slow(1), { timeout }))).toBeInstanceOf(RangeError);
+    }
+    expect(await failureOf(() => InferenceSession.create(slow(1), { timeout: '5' }))).toBeInstanceOf(TypeError);
   });
 
   it('ends a load that has begun, wherever it is', async () => {

@@ -18,7 +18,11 @@ beforeAll(async () => {
   symlinkSync(projectRoot, join(folder, 'node_modules', 'infernode'), 'junction');
   copyFileSync(join(projectRoot, 'examples', 'service', 'server.mjs'), join(folder, 'server.mjs'));
   writeFileSync(join(folder, 'model.onnx'), rounds(false));
-  server = spawn(process.execPath, ['server.mjs', 'model.onnx', '--port', '0', '--timeout', '300'], { cwd: folder });
+  server = spawn(
+    process.execPath,
+    ['server.mjs', 'model.onnx', '--port', '0', '--timeout', '300', '--max-queue', '4'],
+    { cwd: folder },
+  );
   server.stdout!.on('data', (text) => (said += text));
   await vi.waitFor(() => expect(said).toMatch(/port \d+/), { timeout: 20_000 });
   url = `http://127.0.0.1:${/port (\d+)/.exec(said)![1]}/run`;
@@ -52,13 +56,30 @@ describe.runIf(ours)('the HTTP service example', () => {
   });
 
   it('refuses what does not fit', async () => {
-    for (const body of [
-      '{',
-      '{}',
-      JSON.stringify({ n: { dims: [], data: [1] }, x: { dims: [2, 2], data: [1, 2, 3, 4] } }),
-    ]) {
-      expect((await post(body)).status).toBe(400);
+    const n = { dims: [], data: [1] };
+    const bodies: [body: unknown, message: RegExp][] = [
+      [{}, /input 'n' is missing/],
+      [[], /an object of the inputs: n, x/],
+      [{ n, x: { dims: [2, 2], data: [1, 2, 3, 4] } }, /invalid (rank|dimensions)/i],
+      [{ n, x: { dims: [2] } }, /'x' needs 'data'/],
+      [{ n, x: { data: [1, 2] } }, /'x' needs 'dims'/],
+      [{ n, x: { dims: [2], data: [1, 'two'] } }, /data\[1\] of input 'x' is no number/],
+      [{ n, x: { dims: [2], data: [1, 2, 3] } }, /data length/],
+      [{ n, X: { dims: [2], data: [1, 2] } }, /no input 'X'/],
+    ];
+    for (const [body, message] of [['{', /no JSON/] as const, ...bodies]) {
+      const response = await post(typeof body === 'string' ? body : JSON.stringify(body));
+      expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([400, expect.stringMatching(message)]); // prettier-ignore
     }
-    expect((await fetch(url)).status).toBe(400);
+    const other = await fetch(url);
+    expect([other.status, other.headers.get('allow')]).toEqual([405, 'POST']);
+    expect((await fetch(url.replace('run', 'health'))).status).toBe(404);
+  });
+
+  it('answers 503 at once where --max-queue calls wait', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => post(feeds(endless)).then(({ status }) => status)),
+    );
+    expect(answers.sort()).toEqual([503, 503, 504, 504, 504, 504]);
   });
 });

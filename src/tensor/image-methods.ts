@@ -1,9 +1,9 @@
 import { Tensor as CommonTensor } from 'onnxruntime-common';
 
-import { Tensor } from '../tensor/tensor.js';
-import { fromImage } from './from-image.js';
-import type { ToImageOptions } from './image-types.js';
-import { toDataURL, toImageData } from './to-image.js';
+import { Tensor } from './tensor.js';
+import { fromImage } from '../image/from-image.js';
+import type { ToImageOptions } from '../image/image-types.js';
+import { toDataURL, toImageData } from '../image/to-image.js';
 
 /**
  * Gives tensors what onnxruntime-common's cannot do in Node.js, for want of a canvas: `Tensor.fromImage`, `toImageData`

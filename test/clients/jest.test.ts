@@ -1,0 +1,44 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { projectRoot } from '../../scripts/lib/engine.mjs';
+import { run } from '../../scripts/lib/run.mjs';
+import { available } from '../fixtures/available.js';
+import { ours } from '../fixtures/engine.js';
+import { matmul } from '../fixtures/models.js';
+import { installClients } from './install.js';
+
+/** jest gives each file of tests classes and modules of its own, and loads addons once for all. */
+const tests = `
+  const { InferenceSession, Tensor } = require(${JSON.stringify(projectRoot)});
+  const bytes = Buffer.from('${Buffer.from(matmul()).toString('base64')}', 'base64');
+  const square = () => new Tensor('float32', new Float32Array(4).fill(1), [2, 2]);
+  test('a model from bytes', async () => {
+    for (const given of [bytes, new Uint8Array(bytes)]) {
+      const session = await InferenceSession.create(given);
+      const { c } = await session.run({ a: square(), b: square() });
+      expect(c.data).toEqual(new Float32Array(4).fill(2));
+      expect(c.dims).toEqual([2, 2]);
+      await expect(session.run({})).rejects.toThrow(/missing/);
+      await session.release();
+    }
+  });
+  test('on the calling thread', () => {
+    expect(InferenceSession.createSync(bytes).runSync({ a: square(), b: square() }).c.data[3]).toBe(2);
+  });`;
+
+it.runIf(ours)('files of tests of jest load it, one after another and in workers', async (context) => {
+  const folder = await available(context, 'jest', () => installClients({ jest: '30.5.2' }));
+  const place = join(folder, 'tests');
+  mkdirSync(place, { recursive: true });
+  const files = ['one', 'two', 'three'].map((name) => join(place, `${name}.test.js`));
+  for (const file of files) writeFileSync(file, tests);
+  const jest = join(folder, 'node_modules', 'jest', 'bin', 'jest.js');
+  for (const how of ['--runInBand', '--maxWorkers=2']) {
+    const report = join(place, 'report.json');
+    await run(process.execPath, [jest, how, '--json', `--outputFile=${report}`], { cwd: folder });
+    const result = JSON.parse(readFileSync(report, 'utf8'));
+    expect(result).toMatchObject({ numPassedTests: 6, numFailedTests: 0, success: true });
+    rmSync(report);
+  }
+});

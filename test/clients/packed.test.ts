@@ -1,0 +1,121 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { available } from '../fixtures/available.js';
+import { ours } from '../fixtures/engine.js';
+import { matmul } from '../fixtures/models.js';
+import { installClients } from './install.js';
+import { packAll } from './packed.js';
+
+// What a user does with the archives that npm would fetch, on a machine with Node.js and npm alone, where every way to
+// the network is a dead end.
+const MB = 2 ** 20;
+const folder = mkdtempSync(join(tmpdir(), 'infernode-packed-'));
+const nowhere = 'http://127.0.0.1:9';
+let archives: Record<string, string>;
+let env: NodeJS.ProcessEnv;
+beforeAll(async () => {
+  if (!ours) return;
+  archives = await packAll(folder);
+  const programs = join(folder, 'bin');
+  mkdirSync(programs);
+  symlinkSync(process.execPath, join(programs, 'node'));
+  const npm = ['../lib/node_modules/npm', 'node_modules/npm', '../share/nodejs/npm'].map((path) =>
+    join(dirname(realpathSync(process.execPath)), path, 'bin', 'npm-cli.js'),
+  );
+  symlinkSync(npm.find((path) => existsSync(path))!, join(programs, 'npm'));
+  const proxies = { HTTP_PROXY: nowhere, HTTPS_PROXY: nowhere, http_proxy: nowhere, https_proxy: nowhere };
+  env = {
+    ...proxies,
+    PATH: programs,
+    HOME: join(folder, 'home'),
+    npm_config_registry: nowhere,
+    npm_config_fetch_retries: '0',
+    npm_config_loglevel: 'error', // newer npm warns of onnxruntime-common's own `prepare`, which only its authors run
+    YARN_ENABLE_TELEMETRY: '0',
+    YARN_ENABLE_NETWORK: '0',
+    YARN_ENABLE_GLOBAL_CACHE: '0',
+    MODEL: Buffer.from(matmul()).toString('base64'),
+  };
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function start(cwd: string, program: string, ...args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd, env, encoding: 'utf8' });
+  expect({ status, stderr }, stdout).toEqual({ status: 0, stderr: '' });
+  return stdout;
+}
+
+const body = `
+  const session = await InferenceSession.create(Buffer.from(process.env.MODEL, 'base64'));
+  const square = new Tensor('float32', new Float32Array(4).fill(1), [2, 2]);
+  const { c } = await session.run({ a: square, b: square });
+  console.log('answer', c.data[0], listSupportedBackends()[0].name, typeof createBatcher);
+  await session.release();`;
+const names = 'InferenceSession, Tensor, listSupportedBackends, createBatcher';
+const answer = 'answer 2 cpu function\n';
+
+/** A folder with programs, and a package.json in which every dependency is an archive. */
+function project(name: string, manifest: (files: Record<string, string>) => object): string {
+  const place = join(folder, name);
+  mkdirSync(place);
+  const files = Object.fromEntries(Object.entries(archives).map(([key, path]) => [key, `file:${path}`]));
+  writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, name, ...manifest(files) }));
+  writeFileSync(join(place, 'program.cjs'), `const { ${names} } = require('infernode'); (async () => {${body}})();`);
+  writeFileSync(join(place, 'program.mjs'), `import { ${names} } from 'infernode';${body}`);
+  return place;
+}
+
+const sizeOf = (path: string): number =>
+  lstatSync(path).isDirectory()
+    ? readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
+    : lstatSync(path).size;
+
+describe.runIf(ours)('the packed package', () => {
+  it('installs by npm without network, scripts, compiler or Python, and runs', () => {
+    const place = project('by-npm', (dependencies) => ({ dependencies }));
+    start(place, 'npm', 'install', '--no-audit', '--no-fund', '--no-update-notifier');
+    const { packages } = JSON.parse(readFileSync(join(place, 'package-lock.json'), 'utf8'));
+    expect(Object.keys(packages).sort()).toEqual(['', ...Object.keys(archives).map((name) => `node_modules/${name}`).sort()]); // prettier-ignore
+    for (const [name, entry] of Object.entries<any>(packages)) expect(entry.hasInstallScript, name).toBeUndefined();
+    for (const program of ['program.cjs', 'program.mjs']) expect(start(place, 'node', program)).toBe(answer);
+    expect(start(place, 'node', join('node_modules', '.bin', 'infernode'), '--help')).toMatch(/infernode types/);
+  });
+
+  it('takes less than 20 MB with the binary of one platform', () => {
+    const place = join(folder, 'by-npm', 'node_modules');
+    expect(sizeOf(join(place, 'infernode')) + sizeOf(join(place, 'node-gyp-build'))).toBeLessThan(20 * MB);
+    const binaries = readdirSync(place, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(node|so.*|dylib|dll)$/.test(name)); // prettier-ignore
+    expect(binaries).toEqual([join('infernode', 'prebuilds', `${process.platform}-${process.arch}`, 'infernode.node')]);
+  });
+
+  it('names no platform that it refuses, so that no install fails where there is no binary', () => {
+    const manifest = JSON.parse(readFileSync(join(folder, 'by-npm', 'node_modules', 'infernode', 'package.json'), 'utf8'));
+    expect(manifest).not.toHaveProperty('os');
+    expect(manifest).not.toHaveProperty('cpu');
+    expect(manifest).not.toHaveProperty('libc');
+  });
+});
+
+describe.runIf(ours)('another package manager', () => {
+  const tools = () => installClients({ pnpm: '9.15.9', '@yarnpkg/cli-dist': '4.9.1' });
+
+  it('pnpm, whose packages see nothing but their own dependencies, installs it', async (context) => {
+    const pnpm = join(await available(context, 'pnpm', tools), 'node_modules', 'pnpm', 'bin', 'pnpm.cjs');
+    const place = project('by-pnpm', ({ infernode, ...overrides }) => ({ dependencies: { infernode }, pnpm: { overrides } })); // prettier-ignore
+    start(place, 'node', pnpm, 'install', '--offline', '--store-dir', join(folder, 'store'));
+    expect(readdirSync(join(place, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['infernode']);
+    for (const program of ['program.cjs', 'program.mjs']) expect(start(place, 'node', program)).toBe(answer);
+  });
+
+  it("Yarn's Plug'n'Play installs it", async (context) => {
+    const yarn = join(await available(context, 'Yarn', tools), 'node_modules', '@yarnpkg', 'cli-dist', 'bin', 'yarn.js');
+    const place = project('by-yarn', ({ infernode, ...resolutions }) => ({ dependencies: { infernode }, resolutions }));
+    writeFileSync(join(place, 'yarn.lock'), '');
+    start(place, 'node', yarn, 'install');
+    expect(existsSync(join(place, 'node_modules'))).toBe(false);
+    for (const program of ['program.cjs', 'program.mjs']) expect(start(place, 'node', yarn, 'node', program)).toBe(answer);
+  });
+});

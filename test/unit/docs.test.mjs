@@ -1,0 +1,52 @@
+// What the pages of docs/ say of each other and of the sources.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { apiPage } from '../../scripts/api.mjs';
+import { at, root } from '../../scripts/lib/project.mjs';
+
+const below = readdirSync(at('docs'), { recursive: true }).filter((name) => name.endsWith('.md'));
+const pages = ['README.md', 'CONTRIBUTING.md', ...below.map((name) => join('docs', name))];
+const textOf = (page) => readFileSync(at(page), 'utf8').replaceAll(/^```[^]*?^```$/gm, '');
+
+/** A heading's place as GitHub names it. */
+const anchor = (heading) => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-'); // prettier-ignore
+const anchorsOf = (path) => [...readFileSync(path, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => anchor(heading)); // prettier-ignore
+
+it.each(pages)('the links of %s lead to files and headings that are there', (page) => {
+  for (const [, link] of textOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+    if (/^https?:/.test(link)) continue;
+    const [path, place] = link.split('#');
+    const file = path === '' ? at(page) : join(dirname(at(page)), path);
+    expect(existsSync(file), `${page}: ${link}`).toBe(true);
+    if (place !== undefined) expect(anchorsOf(file), `${page}: ${link}`).toContain(place);
+  }
+});
+
+it('every page is found from the README', () => {
+  const seen = new Set(['README.md']);
+  for (const page of seen) {
+    for (const [, link] of textOf(page).matchAll(/\]\(([^)#\s]+\.md)[^)]*\)/g)) {
+      const file = relative(root, join(dirname(at(page)), link));
+      if (existsSync(at(file))) seen.add(file);
+    }
+  }
+  expect(pages.filter((page) => !seen.has(page))).toEqual([]);
+});
+
+it('docs/api.md is what `npm run docs:api` writes', () => {
+  expect(readFileSync(at('docs', 'api.md'), 'utf8') === apiPage(), 'run `npm run docs:api`').toBe(true);
+});
+
+describe('docs/errors.md', () => {
+  const [, union] = /export type ErrorCode =([^;]*);/.exec(readFileSync(at('src', 'errors.ts'), 'utf8'));
+  const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code]) => code);
+  const page = readFileSync(at('docs', 'errors.md'), 'utf8');
+
+  it('explains every code that there is, and no other', () => {
+    const explained = [...page.matchAll(/^## (.*)$/gm)].map(([, code]) => code);
+    expect(explained.sort()).toEqual([...codes].sort());
+    const listed = [...page.matchAll(/^\| \[`(\w+)`\]/gm)].map(([, code]) => code);
+    expect(listed.sort()).toEqual([...codes].sort());
+  });
+});
