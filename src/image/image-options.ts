@@ -1,13 +1,14 @@
 import { rangeError, typeError } from '../errors.js';
-import { OptionReader } from '../options/option-reader.js';
+import type { OptionReader } from '../options/option-reader.js';
+import { StrictReader } from '../options/strict-reader.js';
 import { describe } from '../tensor/tensor-data.js';
 
-/** Reads the options of a picture. Throws TypeError for what are none. */
-export function imageOptions(options: unknown): OptionReader {
+/** Reads the options of a picture, which `title` names. Throws TypeError for what are none. */
+export function imageOptions(options: unknown, title: string): StrictReader {
   if (typeof options !== 'object' || options === null) {
     throw typeError(`'options' must be an object, got ${describe(options)}.`);
   }
-  return new OptionReader(options, 'image options');
+  return new StrictReader(options, 'image options', title);
 }
 
 /** An option that is an object of several. */

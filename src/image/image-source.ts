@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { InferenceError, typeError } from '../errors.js';
 import { pathOfFileUrl } from '../file-url.js';
 import { shownPath } from '../hints.js';
+import { isBlob } from '../model-source.js';
 import { bytesOf, describe, show, typedArrayName } from '../tensor/tensor-data.js';
 
 /** Rows of 8-bit pixels, each of `channels` values: gray, gray and alpha, RGB or RGBA. */
@@ -37,9 +38,11 @@ export function readPixels(
     const kind = typedArrayName(data);
     if (kind === 'Uint8Array' || kind === 'Uint8ClampedArray') return pixelsOf(bytesOf(data), width, height);
   }
-  throw typeError(
-    `An image is pixels ({ data, width, height }), a path, a URL or a file's bytes, got ${describe(source)}.`,
-  );
+  if (typeof source === 'object' && source !== null && isBlob(source)) {
+    return source.arrayBuffer().then((buffer) => decoded(new Uint8Array(buffer)));
+  }
+  const what = "pixels ({ data, width, height }), a path, a URL, or a file's bytes or Blob";
+  throw typeError(`An image is ${what}, got ${describe(source)}.`);
 }
 
 function pixelsOf(data: Uint8Array, width: unknown, height: unknown): Pixels {

@@ -2,7 +2,8 @@ import type { Tensor as CommonTensor } from 'onnxruntime-common';
 
 import { InferenceError } from '../errors.js';
 import { elementTypeOfName } from '../tensor/element-types.js';
-import { group, imageOptions, perChannel } from './image-options.js';
+import { imageOptions } from './image-options.js';
+import { readNorm } from './norm.js';
 import { encodePng } from './png.js';
 import type { ImageLike, ToImageOptions } from './image-types.js';
 
@@ -13,9 +14,11 @@ const orders = { RGB: [0, 1, 2], RGBA: [0, 1, 2], BGR: [2, 1, 0], RBG: [0, 2, 1]
  * and for types without numbers, TypeError and RangeError for wrong options.
  */
 export function toImageData(tensor: CommonTensor, options: ToImageOptions = {}): ImageLike & { colorSpace: 'srgb' } {
-  const reader = imageOptions(options);
+  const reader = imageOptions(options, 'ToImageOptions');
+  const { means, biases } = readNorm(reader, tensor.type === 'uint8' ? 1 : 255);
   const layout = reader.oneOf('tensorLayout', ['NCHW', 'NHWC'] as const, 'NCHW');
   const order = orders[reader.oneOf('format', ['RGB', 'RGBA', 'BGR', 'RBG'] as const, 'RGB')];
+  reader.close();
   const [batch = 0, ...rest] = tensor.dims.length === 3 ? [1, ...tensor.dims] : tensor.dims;
   const [channels = 0, height = 0, width = 0] = layout === 'NCHW' ? rest : [rest[2], rest[0], rest[1]];
   if (rest.length !== 3 || batch !== 1 || ![1, 3, 4].includes(channels)) {
@@ -24,9 +27,6 @@ export function toImageData(tensor: CommonTensor, options: ToImageOptions = {}):
   }
   const values = numbersOf(tensor);
   const area = width * height;
-  const norm = group(reader, 'norm') ?? {};
-  const means = perChannel(reader, 'norm.mean', norm['mean'], tensor.type === 'uint8' ? 1 : 255);
-  const biases = perChannel(reader, 'norm.bias', norm['bias'], 0);
   const data = new Uint8ClampedArray(4 * area);
   for (let color = 0; color < 4; color++) {
     const channel = color === 3 ? 3 : channels === 1 ? 0 : order.indexOf(color as 0 | 1 | 2);

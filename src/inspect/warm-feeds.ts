@@ -18,15 +18,32 @@ export function warmFeeds(inputs: readonly NativeValueInfo[], shapes: WarmUpShap
   if (typeof shapes !== 'object' || (shapes as unknown) === null) {
     throw typeError(`'shapes' must be an object of dims by input name, got ${describe(shapes)}.`);
   }
+  if (Array.isArray(shapes)) {
+    throw typeError("'shapes' is an array: give each set of shapes as an argument, session.warmUp({ ... }, { ... }).");
+  }
   const required = inputs.filter(({ overridable }) => !overridable);
   const symbols = required.flatMap(({ shape }) => shape?.filter((dim) => typeof dim === 'string') ?? []);
-  const known = [...required.map(({ name }) => name), ...symbols.filter((symbol) => symbol !== '')];
+  const known = [...new Set([...required.map(({ name }) => name), ...symbols.filter((symbol) => symbol !== '')])];
   for (const name of Object.keys(shapes)) {
     if (!known.includes(name)) {
       throw rangeError(`There is no input and no free dim '${name}'.${nameHint(name, known, 'inputs and dims')}`);
     }
   }
-  return Object.fromEntries(required.map((info) => [info.name, zeros(info, dimsOf(info, shapes))]));
+  const sizes = { ...sizesOf(required, shapes), ...shapes };
+  return Object.fromEntries(required.map((info) => [info.name, zeros(info, dimsOf(info, sizes))]));
+}
+
+/** The sizes of free dims, as the dims of inputs tell them that have these. */
+function sizesOf(inputs: readonly NativeValueInfo[], shapes: WarmUpShapes): Record<string, number> {
+  const sizes: Record<string, number> = {};
+  for (const { name, shape } of inputs) {
+    const given = Object.hasOwn(shapes, name) ? shapes[name] : undefined;
+    if (typeof given !== 'object') continue;
+    shape?.forEach((dim, i) => {
+      if (typeof dim === 'string' && dim !== '' && given[i] !== undefined) sizes[dim] ??= given[i];
+    });
+  }
+  return sizes;
 }
 
 function dimsOf({ name, shape }: NativeValueInfo, shapes: WarmUpShapes): readonly number[] {

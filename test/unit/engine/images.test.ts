@@ -103,6 +103,20 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     [(1 - 0.485) / 0.229, -0.456 / 0.224, (0.2 - 0.406) / 0.225].forEach((value, i) => expect(normal.data[i]).toBeCloseTo(value, 5)); // prettier-ignore
   });
 
+  it('makes a batch of several', async () => {
+    const pictures = [picture(4, 2), { data: new Uint8Array(24).fill(9), width: 4, height: 2 }];
+    const batch = await Tensor.fromImage(pictures, { dataType: 'uint8' });
+    expect([batch.type, batch.dims]).toEqual(['uint8', [2, 3, 2, 4]]);
+    const apart = await Promise.all(pictures.map((each) => Tensor.fromImage(each, { dataType: 'uint8' })));
+    expect([...batch.data]).toEqual(apart.flatMap(({ data }) => [...data]));
+    const sizes = { resizedWidth: 2, resizedHeight: 2, tensorLayout: 'NHWC' } as const;
+    expect((await Tensor.fromImage([picture(4, 2), picture(3, 5)], sizes)).dims).toEqual([2, 2, 2, 3]);
+    const apartInSize = await failureOf(() => Tensor.fromImage([picture(4, 2), picture(3, 5)]));
+    expect(apartInSize).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/^Image 1 becomes \[1,3,5,3\], the first one \[1,3,2,4\]\. .*resizedWidth/) }); // prettier-ignore
+    expect(await failureOf(() => Tensor.fromImage([]))).toBeInstanceOf(TypeError);
+    expect(await failureOf(() => Tensor.fromImage([1, 2] as any))).toBeInstanceOf(TypeError);
+  });
+
   it('refuses what is no picture', async () => {
     const of = (source: any, options?: any) => failureOf(() => Tensor.fromImage(source, options));
     for (const source of [5, null, {}, { data: [1], width: 1, height: 1 }, new Float32Array(3)]) {
@@ -115,6 +129,8 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     });
     expect(await of(picture(2, 2), { tensorFormat: 'CMYK' })).toBeInstanceOf(TypeError);
     expect(await of(picture(2, 2), { norm: { mean: ['1'] } })).toBeInstanceOf(TypeError);
+    expect(await of(picture(2, 2), { norm: {}, normalize: { mean: 0, std: 1 } })).toBeInstanceOf(TypeError);
+    expect(await of(picture(2, 2), { normalize: 'imagenet' })).toBeInstanceOf(TypeError);
     expect(await of(new URL('https://localhost/x.png'))).toBeInstanceOf(TypeError);
   });
 
@@ -129,6 +145,9 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     }
     const { width, height } = PNG.sync.read(readFileSync(path));
     expect(outcome.dims).toEqual([1, height, width, 3]);
+    const blob = new Blob([readFileSync(path)]);
+    const same = await Tensor.fromImage(blob, { dataType: 'uint8', tensorLayout: 'NHWC' });
+    expect([...same.data]).toEqual([...outcome.data]);
   });
 });
 
@@ -227,5 +246,9 @@ describe.runIf(ours)('a tensor as a picture', () => {
     const image = picture(5, 3);
     const back = (await Tensor.fromImage(image, { tensorFormat: 'RGBA' })).toImageData();
     expect([...back.data]).toEqual([...image.data]);
+    const normalize = { mean: [0.485, 0.456, 0.406, 0], std: [0.229, 0.224, 0.225, 1] };
+    const normal = await Tensor.fromImage(image, { tensorFormat: 'RGBA', normalize });
+    expect([...normal.toImageData({ normalize }).data]).toEqual([...image.data]);
+    expect(() => normal.toImageData({ normalize, norm: { mean: 1 } })).toThrow(/exclude each other/);
   });
 });
