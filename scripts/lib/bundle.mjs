@@ -14,6 +14,7 @@ const atFirstUse = [
   'image/',
   'inspect/',
   'options/nearest-name.ts',
+  'options/strict-reader.ts',
   'profile-summary.ts',
   'read-model.ts',
   'run/foreign-run.ts',

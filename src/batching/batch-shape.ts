@@ -1,6 +1,7 @@
 import { InferenceError, rangeError, typeError } from '../errors.js';
 import { nameHint } from '../hints.js';
 import type { NativeValueInfo } from '../native.js';
+import { warnOnce } from '../options/option-names.js';
 import { checkValue, feedOf, readValue } from '../run/feeds.js';
 import { missingInput } from '../run/missing-input.js';
 import { arrayLength, elementTypeOfCode, type ElementType } from '../tensor/element-types.js';
@@ -53,6 +54,7 @@ export class BatchShape {
     for (const info of outputs) this.#checkAxis(info, unpadding.get(info.name), 'unpadding');
     for (const info of inputs) if (!shared.includes(info.name) && !info.overridable) this.#checkRows(info, 'input');
     for (const info of outputs) if (options.outputs?.includes(info.name) ?? true) this.#checkRows(info, 'output');
+    for (const [name, rule] of padding) this.#warnOfUnpadded(name, rule.axis);
     this.cuts = new Map(outputs.map((info) => [info.name, this.#cutsOf(info)]));
   }
 
@@ -165,6 +167,19 @@ export class BatchShape {
     throw new InferenceError('INVALID_ARGUMENT', `Calls cannot be joined: ${role} '${name}' ${what}.${hint}`, {
       [role]: name,
     });
+  }
+
+  /** Warns of inputs that have an axis by the name of one that is padded, and are not padded themselves. */
+  #warnOfUnpadded(name: string, axis: number): void {
+    const { padding, shared } = this.options;
+    const symbol = this.#inputs.find((info) => info.name === name)?.shape?.[axis];
+    if (typeof symbol !== 'string' || symbol === '') return;
+    for (const other of this.#inputs) {
+      const same = other.shape?.indexOf(symbol) ?? -1;
+      if (same < 0 || other.overridable || padding.has(other.name) || shared.includes(other.name)) continue;
+      const message = `'padding' has input '${name}' and lacks '${other.name}', whose axis ${same} is '${symbol}' too: calls of other lengths are not joined.`;
+      warnOnce(`padding.${other.name}`, `${message} Add { '${other.name}': { axis: ${same} } }.`);
+    }
   }
 
   #cutsOf({ name, shape }: NativeValueInfo): { axis: number; input: string }[] {

@@ -1,5 +1,6 @@
 import { typeError } from '../errors.js';
-import { OptionReader } from '../options/option-reader.js';
+import type { OptionReader } from '../options/option-reader.js';
+import { StrictReader } from '../options/strict-reader.js';
 import { longestTimer } from '../run/jobs.js';
 import { describe } from '../tensor/tensor-data.js';
 
@@ -51,18 +52,21 @@ export interface ParsedBatcherOptions {
 /** Checks and reads every option once. Throws TypeError and RangeError. */
 export function parseBatcherOptions(options: unknown): ParsedBatcherOptions {
   if (typeof options !== 'object' || options === null) throw typeError("'options' must be an object.");
-  const reader = new OptionReader(options, 'batcher options');
-  return {
-    maxBatch: Math.max(1, reader.integer('maxBatch', 32)),
+  const reader = new StrictReader(options, 'batcher options', 'BatcherOptions');
+  const most = 2 ** 32 - 1;
+  const parsed = {
+    maxBatch: reader.integer('maxBatch', 32, most, 1),
     maxDelayMs: reader.integer('maxDelayMs', 2, longestTimer),
     axis: reader.integer('axis', 0, 63),
-    maxQueue: Math.max(1, reader.integer('maxQueue', 1000)),
-    maxConcurrent: Math.max(1, reader.integer('maxConcurrent', 1)),
-    padding: rules(reader, 'padding'),
+    maxQueue: reader.integer('maxQueue', 1000, most, 1),
+    maxConcurrent: reader.integer('maxConcurrent', 1, most, 1),
+    padding: rules<PaddingRule>(reader, 'padding'),
     unpadding: cuts(reader),
     shared: names(reader, 'shared') ?? [],
     outputs: names(reader, 'outputs'),
   };
+  reader.close();
+  return parsed;
 }
 
 function rules<T extends { axis: number }>(reader: OptionReader, key: string): Map<string, T> {

@@ -223,5 +223,15 @@ export interface NullExecutionProviderOption {
   unavailable?: string;
 }
 
+/** By provider, the options that it has. */
+export const providerOptionKeys: Readonly<Record<string, readonly string[]>> = {
+  cpu: ['useArena'],
+  cuda: ['deviceId', 'gpuMemLimit', 'arenaExtendStrategy', 'enableCudaGraph', 'kernelTimes', 'useTf32'],
+  null: ['ops', 'unavailable'],
+};
+
+/** Every setting of `env` that this package reads. */
+export const envKeys: readonly string[] = ['logLevel', 'onLog', 'ownTensorData', 'maxConcurrentRuns'];
+
 /** Options of providers that onnxruntime-common does not declare. */
 export type OwnProviderOption = CudaExecutionProviderOption | NullExecutionProviderOption;

@@ -121,6 +121,19 @@ describe.runIf(ours)('createBatcher', () => {
     expect(apart.stats.runs).toBe(2);
   });
 
+  it('says which input was forgotten in the padding', async () => {
+    const heard: string[] = [];
+    const { env } = ort as typeof Infernode;
+    env.onLog = ({ message }) => heard.push(message);
+    const shape = ['batch', 'length'];
+    const two = await InferenceSession.create(oneNode('Add', [info('ids', 'float32', shape), info('types', 'float32', shape)], [info('y', 'float32', shape)])); // prettier-ignore
+    createBatcher(two, { padding: { ids: { axis: 1 }, types: { axis: 1 } } });
+    expect(heard).toEqual([]);
+    createBatcher(two, { padding: { ids: { axis: 1 } } });
+    delete env.onLog;
+    expect(heard).toEqual([expect.stringMatching(/lacks 'types', whose axis 1 is 'length' too: .* Add \{ 'types': \{ axis: 1 \} \}\.$/)]); // prettier-ignore
+  });
+
   describe('has back-pressure and a queue limit', () => {
     it('that refuses one call too many, and tells when there is room', async () => {
       const batcher = createBatcher(session, { maxQueue: 2, maxBatch: 2, maxDelayMs: 30 });
@@ -167,7 +180,12 @@ describe.runIf(ours)('createBatcher', () => {
   it('refuses a model that has no rows to join, and wrong options', async () => {
     const fixed = await InferenceSession.create(oneNode('Neg', [info('x', 'float32', [1, 3])], [info('y', 'float32', [1, 3])])); // prettier-ignore
     expect(() => createBatcher(fixed)).toThrow(/input 'x' has a fixed size of 1 along axis 0/);
-    expect(() => createBatcher(session, { maxBatch: -1 })).toThrow(RangeError);
+    for (const key of ['maxBatch', 'maxQueue', 'maxConcurrent'])
+      for (const value of [-1, 0]) expect(() => createBatcher(session, { [key]: value })).toThrow(RangeError);
+    for (const wrong of [undefined, null, 'model.onnx', {}] as any[])
+      expect(() => createBatcher(wrong)).toThrow(/^A batcher is made for a session, got /);
+    expect(() => createBatcher(Promise.resolve(session) as any)).toThrow(/await it first/);
+    for (const axis of [0, 5]) expect(() => createBatcher(table, { padding: { ids: { axis } } })).toThrow(RangeError);
     expect(() => createBatcher(session, { maxBatch: 'all' as any })).toThrow(TypeError);
     expect(() => createBatcher(session, { padding: { z: { axis: 1 } } })).toThrow(/There is no input 'z'/);
     expect(() => createBatcher(session, { outputs: ['z'] })).toThrow(/There is no output 'z'/);
@@ -238,7 +256,7 @@ describe.runIf(ours)('createBatcher', () => {
   });
 
   it('waits for room until it is closed', async () => {
-    const batcher = createBatcher(session, { maxQueue: 0, maxDelayMs: 60_000 });
+    const batcher = createBatcher(session, { maxQueue: 1, maxDelayMs: 60_000 });
     const first = batcher.run({ x: three(1, 2, 3) });
     const ready = batcher.ready();
     await batcher.close();
