@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 
 import { InferenceSession } from '../index.js';
 import type { NativeSessionHandler } from '../session-handler.js';
-import { interfaceName, modelTypes } from './model-types.js';
+import { interfaceName, isInterfaceName, modelTypes } from './model-types.js';
 
 const usage = `usage: infernode types MODEL [--out FILE] [--name NAME]
 
@@ -26,7 +26,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 2;
   }
   const name = values.name ?? interfaceName(path);
-  if (!/^[A-Za-z_$][\w$]*$/.test(name)) throw new Error(`'${name}' is no name of an interface`);
+  if (!isInterfaceName(name)) throw new Error(`'${name}' is no name of an interface`);
   const session = await InferenceSession.create(path, { graphOptimizationLevel: 'disabled', logSeverityLevel: 3 });
   const { inputs, outputs } = (session.handler as NativeSessionHandler).native;
   const text = modelTypes(name, path.replace(/^.*[/\\]/, ''), inputs, outputs);

@@ -59,6 +59,28 @@ export interface MyBertV2 {
     expect(out).toBe(expected.replace('MyBertV2', 'Mine'));
   });
 
+  it('writes what TypeScript takes, whatever the names', () => {
+    const written = (name: string, ...args: string[]): string => {
+      const odd = join(folder, name);
+      writeFileSync(odd, bytes);
+      return execFileSync(process.execPath, [command, 'types', odd, '--out', '-', ...args], { encoding: 'utf8' });
+    };
+    expect(written('ModelTensor.onnx')).toContain('export interface ModelModelTensor {');
+    if (process.platform !== 'win32') expect(written('a\u2028`b.onnx')).toContain('`infernode types a  b.onnx`');
+    const twice = model({
+      nodes: [node('Neg', ['x'], ['y'])],
+      inputs: [info('x', 'float32', [1])],
+      outputs: [info('y', 'float32', [1]), info('y', 'float32', [1])],
+    });
+    const path = join(folder, 'twice.onnx');
+    writeFileSync(path, twice);
+    const text = execFileSync(process.execPath, [command, 'types', path, '--out', '-'], { encoding: 'utf8' });
+    expect(text.match(/ y:/g)).toHaveLength(1);
+    for (const name of ['class', 'string', 'any', 'ModelValue']) {
+      expect(spawnSync(process.execPath, [command, 'types', path, '--name', name]).status, name).toBe(1);
+    }
+  });
+
   it('says what is wrong', () => {
     const failing = (...args: string[]) => spawnSync(process.execPath, [command, ...args], { encoding: 'utf8' });
     expect(failing('types', join(folder, 'none.onnx'))).toMatchObject({ status: 1, stderr: expect.stringMatching(/^infernode: .*File doesn't exist/) }); // prettier-ignore
