@@ -61,10 +61,14 @@ export function homeOptionHint(path: string): string {
 
 /** About a path that could not be opened. */
 export function pathHint(path: string): string {
+  if (path.length > mostOfPath && /^[0-9a-f]+$/i.test(path)) {
+    return " It looks like hex: give the bytes, Buffer.from(text, 'hex').";
+  }
+  if (path.includes('\0')) return " It looks like a file's content: read it without an encoding, or give its path.";
   if (isBase64(path)) {
     return " It looks like base64: give the bytes, Buffer.from(text, 'base64').";
   }
-  if (/^https?:/i.test(path)) return ' It is a URL: give new URL(text), which is fetched.';
+  if (/^(https?|data|blob):/i.test(path)) return ' It is a URL: give new URL(text), which is fetched.';
   if (isHomePath(path)) return ` ${homeHint}`;
   return '';
 }
