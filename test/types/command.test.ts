@@ -53,10 +53,16 @@ export interface MyBertV2 {
 
   it("writes a .d.ts of a model's inputs and outputs", () => {
     writeFileSync(path, bytes);
-    execFileSync(process.execPath, [command, 'types', path]);
+    const { stderr } = spawnSync(process.execPath, [command, 'types', path], { encoding: 'utf8' });
+    expect(stderr).toBe(`wrote ${join(folder, 'my-bert v2.d.ts')}\n`);
     expect(readFileSync(join(folder, 'my-bert v2.d.ts'), 'utf8')).toBe(expected);
     const out = execFileSync(process.execPath, [command, 'types', path, '--out', '-', '--name', 'Mine'], { encoding: 'utf8' }); // prettier-ignore
     expect(out).toBe(expected.replace('MyBertV2', 'Mine'));
+  });
+
+  it('tells its version', () => {
+    const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+    expect(execFileSync(process.execPath, [command, '--version'], { encoding: 'utf8' })).toBe(`${version}\n`);
   });
 
   it('writes what TypeScript takes, whatever the names', () => {
