@@ -162,11 +162,17 @@ bool is_apart(const Axes& axes) {
                      [](const Axis& axis) { return (axis.kernel - 1) * axis.dilation < axis.stride; });
 }
 
-/// The method "taps" does the same.
+/// Of products that no cache keeps: they are written and read once more than conversions move what they convert.
+double far_product_time(const ConvSite& site, double products) {
+  const cost::Row* const row = cost::find(cost::table(site.cpu, site.precision), "convert");
+  return row == nullptr ? 0 : cost::nanoseconds({0, 0, 2 * far_floats(products)}, row->rates);
+}
+/// The method "taps" does the same where products stay near.
 double product_time(const ConvSite& site, const ConvShape& s) {
   const cost::Row* const row = cost::find(cost::table(site.cpu, site.precision), "taps");
   if (row == nullptr) return std::numeric_limits<double>::max();
   return cost::nanoseconds(tap_terms(site.groups, s.out_channels, s.depth(), s.positions(), s.out_w), row->rates) +
+         far_product_time(site, number(site.groups * s.depth()) * number(s.positions())) +
          (s.stride_w == 1 ? 0 : move_time(site, number(site.groups) * input_floats(s)));
 }
 double phases_time(ConvSite site, const ConvShape& s) {

@@ -93,12 +93,11 @@ inline std::size_t phase_pitch(const microkernels::ConvShape& s) {
 }
 
 /// A product that makes a channel of `made` for each tap at `places` of `channels`, and their sums by rows of `width`:
-/// calls, multiply-adds, inputs, products, rows of them, products from far away.
+/// calls, multiply-adds, inputs, products, rows of them.
 inline cost::Terms tap_terms(std::size_t groups, std::size_t channels, std::size_t made, std::size_t places,
                              std::size_t width) {
   const double inputs = number(groups * channels) * number(places), products = number(groups * made) * number(places);
-  return {number(groups), products * number(channels), inputs,
-          products,       products / number(width),    far_floats(products)};
+  return {number(groups), products * number(channels), inputs, products, products / number(width)};
 }
 
 /// A 3x3 window of stride 1 in a plane.
