@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 
+import type { NativeError } from './errors.js';
 import { elementTypes, type ElementType } from './tensor/element-types.js';
 import { nearestName } from './options/nearest-name.js';
 import { describe } from './tensor/tensor-data.js';
@@ -96,6 +97,16 @@ export function dataHint(type: ElementType | undefined, data: unknown): string {
   if (!numbers.includes(given)) return ` Got ${given}.`;
   const convert = type.array.startsWith('Big') ? '(data, BigInt)' : '(data)';
   return ` Got ${given}: ${type.array}.from${convert} converts it.`;
+}
+
+/** About a feed that the model does not take: its whole shape, or its type by the name that a tensor has. */
+export function feedHint({ message, expected = '', actual = '' }: NativeError): string {
+  if (message.startsWith('Got invalid dimensions')) return ` ${actual} was given for ${expected}.`;
+  if (!message.includes('Unexpected input data type')) return '';
+  const nameOf = (text: string): string | undefined =>
+    elementTypes.find(({ onnxName }) => text === `tensor(${onnxName})`)?.name;
+  const [given, wanted] = [nameOf(actual), nameOf(expected)];
+  return given === undefined || wanted === undefined ? '' : ` A '${given}' tensor was given for '${wanted}'.`;
 }
 
 /** Names in quotes: the first twenty, and how many follow. */
