@@ -127,9 +127,14 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     }
   }
 
-  /** Lets runs that have begun finish, then returns all memory. Rejects with DISPOSED if that was asked for before. */
+  /** Writes the profile's trace, if there is one; lets runs that have begun finish, then returns all memory. Rejects with DISPOSED if that was asked for before. */
   async dispose(): Promise<void> {
     this.#ensureOpen();
+    try {
+      this.#native.endProfiling();
+    } catch {
+      // what the memory for it lacks, the release may give back
+    }
     this.#released = true;
     await new Promise<void>((resolve, reject) => {
       try {

@@ -533,6 +533,12 @@ describe('profiles', () => {
     expect(session.endProfiling()).toBeUndefined();
   });
 
+  it('end with the session', async () => {
+    session.startProfiling();
+    await session.release();
+    expect(native.profile).toBeUndefined();
+  });
+
   it('count the nodes of bodies once', () => {
     session.startProfiling();
     const node = (opType: string, ts: number, dur: number, tid = 1) =>
