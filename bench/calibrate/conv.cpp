@@ -69,7 +69,7 @@ class Shapes {
       s.kernel = pick({2, 3, 3, 3, 3, 4, 5, 5, 7, 9, 11});
       s.dilation = pick({1, 1, 1, 1, 2, 6});
       s.stride = pick({1, 1, 1, 2, 2, 3, 4});  // each has loops of its own
-    } else if (kind == 2) {  // groups
+    } else if (kind == 2) {                    // groups
       s.groups = pick({2, 4, 8, 16, 32});
       s.in = s.groups * pick({1, 3, 4, 8, 12, 16, 24, 32});
       s.out = pick({0, 1}) == 0 ? s.in : s.groups * pick({1, 2, 4, 8, 12, 16, 24, 36});
