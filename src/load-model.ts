@@ -68,7 +68,7 @@ export async function createHandler(
   } finally {
     forget(progressKey);
   }
-  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey);
+  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, native.enableProfiling);
   warnStrayLocations(handler, options);
   onProgress?.({ phase: 'ready', loaded, total });
   return handler;
@@ -90,7 +90,7 @@ export function createHandlerSync(source: ModelSource, given: SessionOptions = {
   try {
     const session = loadNative().createSessionSync(source, { ...native, logKey });
     flushLog();
-    const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey);
+    const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, native.enableProfiling);
     warnStrayLocations(handler, options);
     return handler;
   } catch (error) {
