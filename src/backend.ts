@@ -7,7 +7,7 @@ import { loadNative } from './load-native.js';
 import { withOwnBytes } from './model-arguments.js';
 import { parseProviders } from './options/provider-options.js';
 import type { SessionOptions } from './options/session-options.js';
-import { browserOnly, unknownProviderHint } from './providers.js';
+import { browserOnly, meantProvider, unknownProviderHint, withoutMisspelt } from './providers.js';
 import { onnxruntimeBeside } from './onnxruntime-beside.js';
 import { version } from './version.js';
 
@@ -68,6 +68,14 @@ function isShadowed(requested: readonly string[]): boolean {
 }
 
 /**
+ * Whether a name is nearly that of a provider, and nobody else's. It is this engine's from then on: the table tells a
+ * name's owner by nothing but a refusal, and drops names without one with a line on the console.
+ */
+function isMisspelt(name: string): boolean {
+  return !entered.has(name) && meantProvider(name) !== undefined && enter(name, -1);
+}
+
+/**
  * What makes and runs the session: goes through onnxruntime-common's table, where others may have registered backends.
  * Throws PROVIDER_UNAVAILABLE where no provider that was asked for is there, and what the load throws.
  */
@@ -77,7 +85,7 @@ export async function resolveHandler(
 ): Promise<InferenceSessionHandler> {
   const { executionProviders } = options;
   const requested = executionProviders === undefined ? [] : parseProviders(executionProviders).map(({ name }) => name);
-  const own = withOwnBytes(source, options); // the table, and Blobs, are read before the bytes are
+  const own = withOwnBytes(source, withoutMisspelt(options, isMisspelt)); // the table, and Blobs, are read before the bytes are
   if (isShadowed(requested)) return createHandler(own.source, own.options);
   const given = options.providerFallback === false ? { ...own.options, [requestedProviders]: requested } : own.options;
   try {

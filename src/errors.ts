@@ -119,3 +119,10 @@ function assignFields<E extends Error>(error: E, fields: ErrorFields | undefined
   }
   return error;
 }
+
+/** Throws what a listener threw where nothing of this package runs: it is the program's own, and ends no call. */
+export function throwApart(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}

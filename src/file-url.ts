@@ -7,6 +7,6 @@ export function pathOfFileUrl(url: URL | string): string {
   try {
     return fileURLToPath(url);
   } catch (error) {
-    throw typeError(`Unexpected argument[0]: the URL is of no file here. ${(error as Error).message}`);
+    throw typeError(`The URL is of no file here. ${(error as Error).message}`);
   }
 }

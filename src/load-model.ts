@@ -6,9 +6,11 @@ import { loadNative } from './load-native.js';
 import { giveBack } from './model-arguments.js';
 import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
 import { applyConcurrentRuns } from './options/concurrent-runs.js';
+import { providerOptionKeys } from './options/generated.js';
 import { flushLog, forget, listen, listenToProgress, processListener } from './options/log-listeners.js';
-import { bufferBytes, parseSessionOptions } from './options/session-options.js';
-import { unknownProvider, unknownProviderHint } from './providers.js';
+import { nearestOption } from './options/nearest-name.js';
+import { bufferBytes, parseSessionOptions, type SessionOptions } from './options/session-options.js';
+import { meantProvider, unknownProvider, unknownProviderHint, withoutMisspelt } from './providers.js';
 import { completion, throwIfAborted } from './run/jobs.js';
 import { NativeSessionHandler } from './session-handler.js';
 
@@ -71,7 +73,8 @@ export async function createHandler(
 }
 
 /** Loads a model on the calling thread. */
-export function createHandlerSync(source: ModelSource, options: Common.SessionOptions = {}): NativeSessionHandler {
+export function createHandlerSync(source: ModelSource, given: SessionOptions = {}): NativeSessionHandler {
+  const options = withoutMisspelt(given, (name) => meantProvider(name) !== undefined);
   const { native, blobs, signal, preferredOutputLocation, onLog } = parseSessionOptions(options);
   applyConcurrentRuns();
   throwIfAborted({ signal });
@@ -93,6 +96,13 @@ export function createHandlerSync(source: ModelSource, options: Common.SessionOp
   }
 }
 
+/** About an option that a provider does not have: the nearest that it has. */
+function providerOptionHint(message: string): string {
+  const [, provider = '', key = ''] = /^provider '(\w+)' has no option '(\w+)'$/.exec(message) ?? [];
+  const nearest = nearestOption(key, providerOptionKeys[provider] ?? []);
+  return nearest === undefined ? '' : `. Did you mean '${nearest}'?`;
+}
+
 /** A load's failure with what to do about it, where this layer knows that. */
 function explain(error: unknown, source: ModelSource, options: NativeSessionOptions): unknown {
   if (!isNativeError(error)) return error;
@@ -109,6 +119,8 @@ function explain(error: unknown, source: ModelSource, options: NativeSessionOpti
       const hint = unknownProviderHint(options.providers.map(({ name }) => name));
       return error.message.endsWith(unknownProvider) ? { ...error, message: error.message + hint } : error;
     }
+    case 'INVALID_ARGUMENT':
+      return { ...error, message: error.message + providerOptionHint(error.message) };
     default:
       return error;
   }

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
 import { fromNative, InferenceError, isNativeError } from './errors.js';
 import { load } from './load.js';
@@ -10,14 +10,15 @@ let addon: NativeAddon | undefined;
 
 /**
  * The addon of this platform, loaded once: build/Release (made by `npm run build`), prebuilds/, or a file beside a
- * bundle. The environment variable INFERNODE_PREBUILD names another folder that has one of these. Throws NO_BINARY.
+ * bundle. The environment variable INFERNODE_PREBUILD names another folder that has one of these, INFERNODE_BINARY the file
+ * itself. Throws NO_BINARY.
  */
 export function loadNative(): NativeAddon {
   if (addon !== undefined) return addon;
-  const given = process.env['INFERNODE_PREBUILD'];
+  const { INFERNODE_BINARY: file, INFERNODE_PREBUILD: given } = process.env;
   const root = given ?? dirname(__dirname); // the parent of src/ and of dist/
   try {
-    const binary = onlyBinary(given);
+    const binary = file ? resolve(file) : onlyBinary(given);
     addon = (
       binary === undefined ? (load('node-gyp-build') as (root: string) => unknown)(root) : load(binary)
     ) as NativeAddon;

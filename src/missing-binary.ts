@@ -14,6 +14,9 @@ function advice(root: string, cause: unknown): string {
       ? ' Node.js was started with --no-addons, and infernode is one: start it without.'
       : ' Node.js was started with --permission: add --allow-addons.';
   }
+  const file = process.env['INFERNODE_BINARY'];
+  if (file)
+    return ` INFERNODE_BINARY names '${file}', which does not load: have it name an infernode.node, or unset it.`;
   if (isBundled(root)) {
     return (
       ' It looks as if it were bundled, and the binary were left behind: have it left out of the bundle (esbuild' +

@@ -78,7 +78,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     options?: Common.RunOptions,
   ): Promise<SessionHandler.ReturnType> {
     this.#ensureOpen();
-    const parsed = parseRunOptions(options);
+    const parsed = parseRunOptions(options, this.#logKey);
     throwIfAborted(parsed);
     const { wire, requested } = this.#encoder.encode(feeds, fetches);
     let settle: Completion<Wire> | undefined;
@@ -114,7 +114,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     options?: RunOptions,
   ): SessionHandler.ReturnType {
     this.#ensureOpen();
-    const parsed = parseRunOptions(options);
+    const parsed = parseRunOptions(options, this.#logKey);
     throwIfAborted(parsed);
     const { wire, requested } = this.#encoder.encode(feeds, fetches);
     try {

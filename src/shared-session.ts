@@ -23,7 +23,9 @@ export function shareSession(handler: NativeSessionHandler): SharedSession {
 /** The session of a handle, for this thread. Throws TypeError for what is no handle, INVALID_ARGUMENT, DISPOSED. */
 export function openSharedSession(handle: unknown): NativeSessionHandler {
   if (!isHandle(handle)) {
-    throw typeError(`A shared session is opened by what session.share() gave, got ${describe(handle)}.`);
+    const isSession = typeof handle === 'object' && handle !== null && 'share' in handle;
+    const got = isSession ? 'a session: call share() on it' : describe(handle);
+    throw typeError(`A shared session is opened by what session.share() gave, got ${got}.`);
   }
   const native = callNative(() => loadNative().openSharedSession(handle.id));
   return new NativeSessionHandler(native, handle.preferredOutputLocation);

@@ -14,6 +14,7 @@ const atFirstUse = [
   'image/',
   'inspect/',
   'options/nearest-name.ts',
+  'options/strict-reader.ts',
   'profile-summary.ts',
   'read-model.ts',
   'run/foreign-run.ts',
@@ -130,11 +131,10 @@ export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
     ...options,
     stdin: { contents: functions.join('\n'), resolveDir: root },
     outfile: join(dirname(outfile), 'later.cjs'),
-    format: 'iife',
-    globalName: 'later',
+    format: 'cjs', // any other hides `require` from bundlers
     sourcemap: true,
-    banner: { js: `'use strict';\nmodule.exports = (parts) => {` },
-    footer: { js: 'return later;\n};' },
+    banner: { js: `'use strict';\nmodule.exports = (parts) => {\nconst module = {};` },
+    footer: { js: 'return module.exports;\n};' },
     plugins: [partsOfMain(names)],
   });
   await build({

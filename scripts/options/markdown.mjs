@@ -40,7 +40,7 @@ export function markdown(schema) {
 
 Written by \`node scripts/options.mjs\` from \`${schemaPath}\`, whose rules stand in \`scripts/options/schema.mjs\`. (+) marks what onnxruntime-node does
 not have. All errors have a \`code\`: INVALID_ARGUMENT where none is named. A key that is not known is ignored; one that is nearly that of an
-option gives one warning. A value of \`undefined\` counts as not given.
+option gives one warning: to \`onLog\` or \`env.onLog\`, else as a warning of Node.js, and not where errors alone are logged. A value of \`undefined\` counts as not given.
 
 ## Of a session
 

@@ -59,6 +59,9 @@ function half(what, options) {
   `;
 }
 
+const keysOf = (providers) =>
+  Object.fromEntries(Object.entries(providers).map(([name, { options }]) => [name, options.map((each) => each.name)]));
+
 /** The text of the file. */
 export async function typescript(schema) {
   const providers = Object.entries(schema.providers).flatMap(([name, { doc, options }]) => {
@@ -81,6 +84,12 @@ ${ours.map(member).join('\n')} }
     ${half('session', schema.session)}
     ${half('run', schema.run)}
     ${providers.join('\n')}
+
+    /** By provider, the options that it has. */
+    export const providerOptionKeys: Readonly<Record<string, readonly string[]>> = ${quoted(keysOf(schema.providers))};
+
+    /** Every setting of \`env\` that this package reads. */
+    export const envKeys: readonly string[] = ${quoted(schema.env.map(({ name }) => name))};
 
     /** Options of providers that onnxruntime-common does not declare. */
     export type OwnProviderOption = ${union};`;

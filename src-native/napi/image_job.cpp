@@ -61,32 +61,29 @@ class ImageJob final : public Job {
     how_.top = 0;  // of the rows that were copied
     how_.height = how_.part_height;
     loops_ = &Environment::of(env).engine()->kernels(microkernels::Float32Precision::kHighest).elementwise;
+    const std::size_t size = bytes_ ? elements_ : elements_ * sizeof(float);
+    result_ = Napi::Persistent(Napi::Object(env, make_array_buffer(env, size, data_)));
   }
 
  private:
   void execute() override {
+    kernel::RunContext run;
+    run.cancel = &cancel();
     if (bytes_) {
-      small_.resize(elements_);
-      ops::prepare_image<std::uint8_t>(how_, pixels_, small_, *loops_);
+      ops::prepare_image<std::uint8_t>(how_, pixels_, {static_cast<std::uint8_t*>(data_), elements_}, *loops_, run);
     } else {
-      floats_.resize(elements_);
-      ops::prepare_image<float>(how_, pixels_, floats_, *loops_);
+      ops::prepare_image<float>(how_, pixels_, {static_cast<float*>(data_), elements_}, *loops_, run);
     }
   }
-  Napi::Value result(Napi::Env env) override {
-    const std::size_t size = bytes_ ? elements_ : elements_ * sizeof(float);
-    void* data = nullptr;
-    const napi_value buffer = make_array_buffer(env, size, data);
-    std::memcpy(data, bytes_ ? static_cast<const void*>(small_.data()) : floats_.data(), size);
-    return {env, buffer};
-  }
+  Napi::Value result(Napi::Env) override { return result_.Value(); }
 
   bool bytes_ = false;  ///< else floats
   ImagePreparation how_;
   std::size_t elements_ = 0;
   const microkernels::ElementwiseTable* loops_ = nullptr;
-  std::vector<std::uint8_t> pixels_, small_;
-  std::vector<float> floats_;
+  std::vector<std::uint8_t> pixels_;
+  Napi::ObjectReference result_;  ///< the ArrayBuffer whose bytes data_ are; JavaScript has it when the job is over
+  void* data_ = nullptr;
 };
 
 }  // namespace

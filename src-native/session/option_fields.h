@@ -95,8 +95,8 @@ struct SessionOptions {
   LogSink log_sink{};
   /// onProgress: Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive,
   /// 'prepare' when the engine begins, 'optimize' when it has read the model, 'build' while kernels are made and
-  /// weights packed, 'ready' when the session is made; `loaded` and `total` count bytes, and nodes in 'build'. Of
-  /// `create` alone.
+  /// weights packed, 'ready' when the session is made; `loaded` and `total` count bytes, and nodes in 'build'. What it
+  /// throws ends no load: it is an uncaught exception of the program. Of `create` alone.
   ProgressSink progress{};
 };
 

@@ -1,11 +1,14 @@
 import { InferenceError, rangeError, typeError } from '../errors.js';
 import { nameHint } from '../hints.js';
 import type { NativeValueInfo } from '../native.js';
+import { warnOnce } from '../options/option-names.js';
 import { checkValue, feedOf, readValue } from '../run/feeds.js';
 import { missingInput } from '../run/missing-input.js';
-import { elementTypeOfCode, type ElementType } from '../tensor/element-types.js';
-import type { TensorStorage } from '../tensor/tensor-data.js';
-import type { ParsedBatcherOptions } from './batcher-options.js';
+import { arrayLength, elementTypeOfCode, type ElementType } from '../tensor/element-types.js';
+import { sizeOf } from '../tensor/tensor.js';
+import { show, type TensorStorage } from '../tensor/tensor-data.js';
+import type { PaddingRule, ParsedBatcherOptions } from './batcher-options.js';
+import { canFill } from './fill.js';
 
 /** One input of a call: its own copy of the elements. */
 export interface Piece {
@@ -47,8 +50,11 @@ export class BatchShape {
     const outputNames = outputs.map(({ name }) => name);
     for (const name of [...unpadding.keys(), ...(options.outputs ?? [])]) checkName(name, outputNames, 'output');
     for (const { input } of unpadding.values()) checkName(input, [...padding.keys()], 'padded input');
+    for (const info of inputs) this.#checkPadding(info, padding.get(info.name));
+    for (const info of outputs) this.#checkAxis(info, unpadding.get(info.name), 'unpadding');
     for (const info of inputs) if (!shared.includes(info.name) && !info.overridable) this.#checkRows(info, 'input');
     for (const info of outputs) if (options.outputs?.includes(info.name) ?? true) this.#checkRows(info, 'output');
+    for (const [name, rule] of padding) this.#warnOfUnpadded(name, rule.axis);
     this.cuts = new Map(outputs.map((info) => [info.name, this.#cutsOf(info)]));
   }
 
@@ -104,8 +110,6 @@ export class BatchShape {
         actual: type.name,
       });
     }
-    if (type.bits > 0 && type.bits < 8)
-      throw typeError(`input '${name}': packed ${type.name} tensors cannot be joined.`, { input: name });
     const fits = info.shape?.every((dim, i) => typeof dim === 'string' || dim === dims[i]) ?? true;
     if (!fits || (info.shape !== null && info.shape.length !== dims.length) || dims.length <= this.options.axis) {
       const expected = `[${info.shape?.map((dim) => dim || '?').join() ?? `more than ${this.options.axis} dims`}]`;
@@ -113,7 +117,7 @@ export class BatchShape {
       const message = `Got invalid dimensions for input: ${name}: ${actual} for ${expected}.`;
       throw new InferenceError('SHAPE_MISMATCH', message, { input: name, expected, actual });
     }
-    return { type, dims, data: storage.slice() };
+    return { type, dims, data: storage.slice(0, arrayLength(type, sizeOf(dims))) };
   }
 
   #numberOf(value: unknown): number {
@@ -123,22 +127,59 @@ export class BatchShape {
     return number;
   }
 
-  #checkRows({ name, kind, optional, shape }: NativeValueInfo, role: 'input' | 'output'): void {
+  /** Throws RangeError for an axis that the value does not have, or along which calls are joined. */
+  #checkAxis({ name, shape }: NativeValueInfo, rule: { axis: number } | undefined, what: string): void {
+    if (rule === undefined) return;
+    const wrong =
+      rule.axis === this.options.axis
+        ? 'is the one along which calls are joined'
+        : shape !== null && rule.axis >= shape.length
+          ? `is none of ${shape.length} dims`
+          : undefined;
+    if (wrong !== undefined) throw rangeError(`Invalid batcher options: '${what}.${name}.axis' ${rule.axis} ${wrong}.`);
+  }
+
+  #checkPadding(info: NativeValueInfo, rule: PaddingRule | undefined): void {
+    this.#checkAxis(info, rule, 'padding');
+    const type = elementTypeOfCode(info.elementType);
+    if (rule?.value === undefined || type === undefined) return;
+    const plain = ['number', 'bigint', 'boolean', 'string'].includes(typeof rule.value);
+    if (plain && canFill(type, rule.value)) return;
+    throw rangeError(`Invalid batcher options: 'padding.${info.name}.value' is no ${type.name}: ${show(rule.value)}.`);
+  }
+
+  #checkRows({ name, kind, optional, elementType, shape }: NativeValueInfo, role: 'input' | 'output'): void {
     const { axis } = this.options;
+    const type = elementTypeOfCode(elementType);
     const rows = shape?.[axis];
     const what =
       kind !== 'tensor' || optional
         ? 'is no tensor'
-        : shape !== null && shape.length <= axis
-          ? `has no axis ${axis}`
-          : typeof rows === 'number'
-            ? `has a fixed size of ${rows} along axis ${axis}`
-            : undefined;
+        : type !== undefined && type.bits > 0 && type.bits < 8
+          ? `is packed ${type.name}`
+          : shape !== null && shape.length <= axis
+            ? `has no axis ${axis}`
+            : typeof rows === 'number'
+              ? `has a fixed size of ${rows} along axis ${axis}`
+              : undefined;
     if (what === undefined) return;
     const hint = role === 'input' ? " Name it in 'shared' if all calls give one." : " Name others in 'outputs'.";
     throw new InferenceError('INVALID_ARGUMENT', `Calls cannot be joined: ${role} '${name}' ${what}.${hint}`, {
       [role]: name,
     });
+  }
+
+  /** Warns of inputs that have an axis by the name of one that is padded, and are not padded themselves. */
+  #warnOfUnpadded(name: string, axis: number): void {
+    const { padding, shared } = this.options;
+    const symbol = this.#inputs.find((info) => info.name === name)?.shape?.[axis];
+    if (typeof symbol !== 'string' || symbol === '') return;
+    for (const other of this.#inputs) {
+      const same = other.shape?.indexOf(symbol) ?? -1;
+      if (same < 0 || other.overridable || padding.has(other.name) || shared.includes(other.name)) continue;
+      const message = `'padding' has input '${name}' and lacks '${other.name}', whose axis ${same} is '${symbol}' too: calls of other lengths are not joined.`;
+      warnOnce(`padding.${other.name}`, `${message} Add { '${other.name}': { axis: ${same} } }.`);
+    }
   }
 
   #cutsOf({ name, shape }: NativeValueInfo): { axis: number; input: string }[] {

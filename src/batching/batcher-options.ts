@@ -1,5 +1,7 @@
 import { typeError } from '../errors.js';
-import { OptionReader } from '../options/option-reader.js';
+import type { OptionReader } from '../options/option-reader.js';
+import { StrictReader } from '../options/strict-reader.js';
+import { longestTimer } from '../run/jobs.js';
 import { describe } from '../tensor/tensor-data.js';
 
 /** How sequences of different lengths become one batch. */
@@ -7,7 +9,7 @@ export interface PaddingRule {
   /** The axis along which lengths differ. */
   readonly axis: number;
   /** What the rest is filled with: 0, false or '' by default; of float16 and bfloat16 the bits. */
-  readonly value?: number | bigint | string;
+  readonly value?: number | bigint | boolean | string;
 }
 
 /** Options of `createBatcher`. */
@@ -50,18 +52,21 @@ export interface ParsedBatcherOptions {
 /** Checks and reads every option once. Throws TypeError and RangeError. */
 export function parseBatcherOptions(options: unknown): ParsedBatcherOptions {
   if (typeof options !== 'object' || options === null) throw typeError("'options' must be an object.");
-  const reader = new OptionReader(options, 'batcher options');
-  return {
-    maxBatch: Math.max(1, reader.integer('maxBatch', 32)),
-    maxDelayMs: reader.integer('maxDelayMs', 2),
+  const reader = new StrictReader(options, 'batcher options', 'BatcherOptions');
+  const most = 2 ** 32 - 1;
+  const parsed = {
+    maxBatch: reader.integer('maxBatch', 32, most, 1),
+    maxDelayMs: reader.integer('maxDelayMs', 2, longestTimer),
     axis: reader.integer('axis', 0, 63),
-    maxQueue: reader.integer('maxQueue', 1000),
-    maxConcurrent: Math.max(1, reader.integer('maxConcurrent', 1)),
-    padding: rules(reader, 'padding'),
-    unpadding: rules(reader, 'unpadding'),
+    maxQueue: reader.integer('maxQueue', 1000, most, 1),
+    maxConcurrent: reader.integer('maxConcurrent', 1, most, 1),
+    padding: rules<PaddingRule>(reader, 'padding'),
+    unpadding: cuts(reader),
     shared: names(reader, 'shared') ?? [],
     outputs: names(reader, 'outputs'),
   };
+  reader.close();
+  return parsed;
 }
 
 function rules<T extends { axis: number }>(reader: OptionReader, key: string): Map<string, T> {
@@ -77,6 +82,14 @@ function rules<T extends { axis: number }>(reader: OptionReader, key: string): M
       return [name, { ...(rule as T) }];
     }),
   );
+}
+
+function cuts(reader: OptionReader): Map<string, { axis: number; input: string }> {
+  const all = rules<{ axis: number; input: string }>(reader, 'unpadding');
+  for (const [name, { input }] of all) {
+    if (typeof input !== 'string') reader.wrong(`unpadding.${name}.input`, 'the name of an input', input);
+  }
+  return all;
 }
 
 function names(reader: OptionReader, key: string): readonly string[] | undefined {

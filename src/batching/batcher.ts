@@ -1,12 +1,15 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
-import { InferenceError } from '../errors.js';
+import { InferenceError, typeError } from '../errors.js';
+import { promiseHint } from '../hints.js';
 import type { InferenceSession, TypedInferenceSession } from '../inference-session.js';
 import type { Checked, FeedsOf, ModelTypes, OutputsOf } from '../model-types.js';
 import { parseRunOptions } from '../options/run-options.js';
 import type { ValueMap } from '../run/outputs.js';
 import { NativeSessionHandler } from '../session-handler.js';
+import { describe } from '../tensor/tensor-data.js';
 import { longestTimer, onAbort, throwIfAborted } from '../run/jobs.js';
+import { checkFeeds, checkOptions } from '../run/run-arguments.js';
 import { parseBatcherOptions, type BatcherOptions, type ParsedBatcherOptions } from './batcher-options.js';
 import { BatchShape, type Given } from './batch-shape.js';
 import { join, split } from './join.js';
@@ -56,6 +59,9 @@ export class Batcher {
 
   /** @internal */
   constructor(session: InferenceSession, options: BatcherOptions) {
+    if (typeof session !== 'object' || (session as unknown) === null || !('handler' in session)) {
+      throw typeError(`A batcher is made for a session, got ${describe(session)}.${promiseHint(session)}`);
+    }
     this.#session = session;
     this.#options = parseBatcherOptions(options);
     const { handler } = session;
@@ -79,9 +85,10 @@ export class Batcher {
    * The outputs for these feeds. Rejects with what `session.run` rejects with, and with QUEUE_FULL where `maxQueue`
    * calls wait, ABORTED by `signal` and `timeout`, and DISPOSED after `close`.
    */
-  async run(feeds: ValueMap, options: BatcherRunOptions = {}): Promise<Common.ReturnType> {
+  async run(feeds: ValueMap, options?: BatcherRunOptions): Promise<Common.ReturnType> {
     if (this.#closed) throw new InferenceError('DISPOSED', 'The batcher is closed.');
-    const parsed = parseRunOptions(options);
+    checkFeeds(feeds, this.#session.inputNames);
+    const parsed = parseRunOptions(checkOptions(options));
     throwIfAborted(parsed);
     if (this.#waiting >= this.#options.maxQueue) {
       throw new InferenceError('QUEUE_FULL', `${this.#waiting} calls wait already, as many as 'maxQueue' lets.`);
@@ -118,15 +125,17 @@ export class Batcher {
     });
   }
 
-  /** Resolves when fewer than `maxQueue` calls wait: who awaits it before each call is slowed down, not refused. */
+  /** Resolves when fewer than `maxQueue` calls wait, or at `close`: who awaits it before each call is slowed down, not refused. */
   async ready(): Promise<void> {
-    while (this.#waiting >= this.#options.maxQueue) await new Promise<void>((resolve) => this.#wakers.push(resolve));
+    while (!this.#closed && this.#waiting >= this.#options.maxQueue)
+      await new Promise<void>((resolve) => this.#wakers.push(resolve));
   }
 
   /** Refuses later calls; resolves when those that were made are answered. The session stays as it is. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#schedule();
+    this.#wake();
     while (this.#waiting + this.#running > 0) await new Promise<void>((resolve) => this.#wakers.push(resolve));
   }
 

@@ -3,23 +3,23 @@ import type { Tensor as CommonTensor } from 'onnxruntime-common';
 import { InferenceError } from '../errors.js';
 import { arrayLength, elementTypeOfName, type ElementType } from '../tensor/element-types.js';
 import { Tensor } from '../tensor/tensor.js';
-import { bitsOf, wrapBuffer, type TensorStorage, type TypedArray } from '../tensor/tensor-data.js';
+import { bitsOf, type TypedArray } from '../tensor/tensor-data.js';
 import type { BatchShape, Given, Piece } from './batch-shape.js';
 import type { ParsedBatcherOptions, PaddingRule } from './batcher-options.js';
 import { copyBlock } from './blocks.js';
+import { filled } from './fill.js';
 
 type Feeds = Record<string, CommonTensor>;
 
 /** The feeds of one run of all calls, joined along the axis, sequences padded to the longest. */
 export function join(calls: readonly Given[], { axis, padding }: ParsedBatcherOptions): Feeds {
   const [first] = calls as [Given];
-  const feeds = Object.fromEntries(first.shared) as Feeds;
-  for (const [name, { type }] of first.pieces) {
+  const feeds = [...first.pieces].map(([name, { type }]) => {
     const pieces = calls.map((call) => call.pieces.get(name) as Piece);
     const [only] = pieces as [Piece];
-    feeds[name] = pieces.length === 1 ? tensorOf(only) : tensorOf(joined(pieces, type, axis, padding.get(name)));
-  }
-  return feeds;
+    return [name, tensorOf(pieces.length === 1 ? only : joined(pieces, type, axis, padding.get(name)))] as const;
+  });
+  return Object.fromEntries([...first.shared, ...feeds]) as Feeds;
 }
 
 function joined(pieces: readonly Piece[], type: ElementType, axis: number, rule: PaddingRule | undefined): Piece {
@@ -45,7 +45,7 @@ export function split(
   { axis, padding }: ParsedBatcherOptions,
 ): Feeds[] {
   const rows = sum(calls.map((call) => call.rows));
-  const answers = calls.map((): Feeds => ({}));
+  const answers = calls.map((): [name: string, value: CommonTensor][] => []);
   for (const [name, value] of Object.entries(results)) {
     const whole = value as CommonTensor;
     if (whole.dims[axis] !== rows) {
@@ -68,25 +68,12 @@ export function split(
       const data = filled(type, dims, undefined);
       const to = { data, dims, start: dims.map(() => 0) };
       copyBlock({ data: storage, dims: whole.dims, start }, to, dims, arrayLength(type, 1));
-      (answers[i] as Feeds)[name] = tensorOf({ type, dims, data });
+      answers[i]?.push([name, tensorOf({ type, dims, data })]);
       row += call.rows;
     });
   }
-  return answers;
+  return answers.map((values) => Object.fromEntries(values)); // by which '__proto__' is a name like any other
 }
 
-function filled(type: ElementType, dims: readonly number[], value: PaddingRule['value']): TensorStorage {
-  const length = arrayLength(type, product(dims));
-  if (type.array === 'Array') return new Array<string>(length).fill(String(value ?? ''));
-  const array = wrapBuffer(type.array, new ArrayBuffer(arrayLength(type, product(dims)) * bytesPer(type)));
-  if (value !== undefined && value !== 0) {
-    const wide = type.array.startsWith('Big');
-    (array as TypedArray & { fill(value: unknown): void }).fill(wide ? BigInt(value) : Number(value));
-  }
-  return array;
-}
-
-const bytesPer = (type: ElementType): number => type.bits / 8 / arrayLength(type, 1);
 const tensorOf = ({ type, dims, data }: Piece): CommonTensor => new Tensor(type.name as 'float32', data as never, dims);
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
-const product = (numbers: readonly number[]): number => numbers.reduce((a, b) => a * b, 1);

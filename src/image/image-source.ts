@@ -1,10 +1,13 @@
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 
 import { InferenceError, typeError } from '../errors.js';
-import { bytesOf, describe, typedArrayName } from '../tensor/tensor-data.js';
+import { pathOfFileUrl } from '../file-url.js';
+import { shownPath } from '../hints.js';
+import { isBlob } from '../model-source.js';
+import { bytesOf, describe, show, typedArrayName } from '../tensor/tensor-data.js';
 
 /** Rows of 8-bit pixels, each of `channels` values: gray, gray and alpha, RGB or RGBA. */
 export interface Pixels {
@@ -15,31 +18,39 @@ export interface Pixels {
 }
 
 /**
- * The pixels of a source; `size` is that of bare ones. Rejects with TypeError for what is no picture, with
- * INVALID_ARGUMENT where pixels and sizes do not fit, and with IO where a picture cannot be decoded or `sharp` is not
- * installed.
+ * The pixels of a source, or a promise of them where it is a picture to be decoded; `size` is that of bare ones. Throws
+ * TypeError for what is no picture and INVALID_ARGUMENT where pixels and sizes do not fit; rejects with IO where a picture
+ * cannot be decoded or `sharp` is not installed.
  */
-export async function readPixels(source: unknown, size: { width?: unknown; height?: unknown }): Promise<Pixels> {
+export function readPixels(
+  source: unknown,
+  size: { readonly width?: unknown; readonly height?: unknown },
+): Pixels | Promise<Pixels> {
   if (typeof source === 'string' || source instanceof URL) return decoded(pictureOf(source));
   const name = typedArrayName(source);
   if (name === 'Uint8Array' || name === 'Uint8ClampedArray') {
     const bytes = bytesOf(source);
-    return size.width === undefined ? decoded(bytes) : pixelsOf(bytes, size.width, size.height);
+    const isPicture = size.width === undefined && size.height === undefined;
+    return isPicture ? decoded(bytes) : pixelsOf(bytes, size.width, size.height);
   }
   if (typeof source === 'object' && source !== null) {
     const { data, width, height } = source as { data?: unknown; width?: unknown; height?: unknown };
     const kind = typedArrayName(data);
     if (kind === 'Uint8Array' || kind === 'Uint8ClampedArray') return pixelsOf(bytesOf(data), width, height);
   }
-  throw typeError(
-    `An image is pixels ({ data, width, height }), a path, a URL or a file's bytes, got ${describe(source)}.`,
-  );
+  if (typeof source === 'object' && source !== null && isBlob(source)) {
+    return source.arrayBuffer().then((buffer) => decoded(new Uint8Array(buffer)));
+  }
+  const what = "pixels ({ data, width, height }), a path, a URL, or a file's bytes or Blob";
+  throw typeError(`An image is ${what}, got ${describe(source)}.`);
 }
 
 function pixelsOf(data: Uint8Array, width: unknown, height: unknown): Pixels {
   for (const [name, side] of Object.entries({ width, height })) {
     if (!Number.isSafeInteger(side) || (side as number) < 1) {
-      throw typeError(`An image's ${name} must be a whole number from 1 on, got ${String(side)}.`);
+      throw typeError(
+        `An image's ${name} must be a whole number from 1 on, got ${typeof side === 'number' ? show(side) : describe(side)}.`,
+      );
     }
   }
   const area = (width as number) * (height as number);
@@ -53,11 +64,21 @@ function pixelsOf(data: Uint8Array, width: unknown, height: unknown): Pixels {
 
 function pictureOf(source: string | URL): string | Uint8Array {
   const text = String(source);
-  const data = /^data:[^,]*;base64,/i.exec(text);
-  if (data !== null) return Buffer.from(text.slice(data[0].length), 'base64');
-  if (/^file:/i.test(text)) return fileURLToPath(text);
+  const data = /^data:[^,]*,/i.exec(text);
+  if (data !== null) {
+    const rest = text.slice(data[0].length);
+    const isBase64 = /;\s*base64\s*,$/i.test(data[0]);
+    return isBase64 ? Buffer.from(rest, 'base64') : Buffer.from(bytesIn(rest), 'latin1');
+  }
+  if (/^file:/i.test(text)) return pathOfFileUrl(text);
   if (/^https?:/i.test(text)) throw typeError('An image is not fetched: give its bytes, or { data, width, height }.');
   return text;
+}
+
+/** The bytes of a URL's text, by characters up to 255. */
+function bytesIn(text: string): string {
+  const bytes = Buffer.from(text).toString('latin1');
+  return bytes.replace(/%([0-9a-f]{2})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
 }
 
 /** What this package asks of sharp. */
@@ -103,8 +124,10 @@ async function decoded(picture: string | Uint8Array): Promise<Pixels> {
       .toBuffer({ resolveWithObject: true });
     return { data, width: info.width, height: info.height, channels: info.channels };
   } catch (cause) {
-    const path = typeof picture === 'string' ? picture : undefined;
-    const message = `The picture${path === undefined ? '' : ` ${path}`} cannot be decoded: ${(cause as Error).message}`;
+    const path = typeof picture === 'string' ? shownPath(picture) : undefined;
+    const { message: reason } = cause as Error;
+    const shown = typeof picture === 'string' ? reason.replaceAll(picture, () => path as string) : reason;
+    const message = `The picture${path === undefined ? '' : ` ${path}`} cannot be decoded: ${shown}`;
     throw new InferenceError('IO', message, path === undefined ? {} : { path }, { cause });
   }
 }

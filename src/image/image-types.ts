@@ -7,14 +7,16 @@ export interface ImageLike {
   readonly height: number;
 }
 
-/** Pixels, or a picture: its file, its URL or its bytes, which `sharp` decodes. */
-export type ImageSource = ImageLike | Uint8Array | Uint8ClampedArray | string | URL;
+/** Pixels, or a picture: its file, its URL, its bytes or a Blob of them, which `sharp` decodes. */
+export type ImageSource = ImageLike | Uint8Array | Uint8ClampedArray | Blob | string | URL;
 
 /** A number for all channels, or one for each of red, green, blue and alpha. */
 export type PerChannel = number | readonly number[];
 
 /** How `Tensor.fromImage` makes a tensor of a picture: crop, then resize, then normalise. */
 export interface FromImageOptions {
+  /** Ends it: it rejects with ABORTED. */
+  signal?: AbortSignal;
   /** Sizes of bare pixels. */
   width?: number;
   height?: number;
@@ -49,4 +51,6 @@ export interface ToImageOptions {
   format?: 'RGB' | 'RGBA' | 'BGR' | 'RBG';
   /** value * mean - bias. Default: mean 255 and bias 0; of uint8 mean 1. */
   norm?: { readonly mean?: PerChannel; readonly bias?: PerChannel };
+  /** In the place of `norm`: (value * std + mean) * 255, which takes back what `fromImage` did by the same numbers. */
+  normalize?: { readonly mean: PerChannel; readonly std: PerChannel };
 }

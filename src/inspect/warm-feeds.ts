@@ -3,9 +3,9 @@ import type { Tensor as CommonTensor } from 'onnxruntime-common';
 import { InferenceError, rangeError, typeError } from '../errors.js';
 import { nameHint } from '../hints.js';
 import type { NativeValueInfo } from '../native.js';
-import { arrayLength, elementTypeOfCode } from '../tensor/element-types.js';
+import { arrayLength, elementTypeOfCode, type ElementType } from '../tensor/element-types.js';
 import { ExtendedTensor, sizeOf, Tensor } from '../tensor/tensor.js';
-import { describe, wrapBuffer } from '../tensor/tensor-data.js';
+import { describe, wrapBuffer, type TensorStorage } from '../tensor/tensor-data.js';
 
 /** Dims by the input's name, or a size by the name of a free dim. */
 export type WarmUpShapes = Readonly<Record<string, readonly number[] | number>>;
@@ -18,15 +18,32 @@ export function warmFeeds(inputs: readonly NativeValueInfo[], shapes: WarmUpShap
   if (typeof shapes !== 'object' || (shapes as unknown) === null) {
     throw typeError(`'shapes' must be an object of dims by input name, got ${describe(shapes)}.`);
   }
+  if (Array.isArray(shapes)) {
+    throw typeError("'shapes' is an array: give each set of shapes as an argument, session.warmUp({ ... }, { ... }).");
+  }
   const required = inputs.filter(({ overridable }) => !overridable);
   const symbols = required.flatMap(({ shape }) => shape?.filter((dim) => typeof dim === 'string') ?? []);
-  const known = [...required.map(({ name }) => name), ...symbols.filter((symbol) => symbol !== '')];
+  const known = [...new Set([...required.map(({ name }) => name), ...symbols.filter((symbol) => symbol !== '')])];
   for (const name of Object.keys(shapes)) {
     if (!known.includes(name)) {
       throw rangeError(`There is no input and no free dim '${name}'.${nameHint(name, known, 'inputs and dims')}`);
     }
   }
-  return Object.fromEntries(required.map((info) => [info.name, zeros(info, dimsOf(info, shapes))]));
+  const sizes = { ...sizesOf(required, shapes), ...shapes };
+  return Object.fromEntries(required.map((info) => [info.name, zeros(info, dimsOf(info, sizes))]));
+}
+
+/** The sizes of free dims, as the dims of inputs tell them that have these. */
+function sizesOf(inputs: readonly NativeValueInfo[], shapes: WarmUpShapes): Record<string, number> {
+  const sizes: Record<string, number> = {};
+  for (const { name, shape } of inputs) {
+    const given = Object.hasOwn(shapes, name) ? shapes[name] : undefined;
+    if (typeof given !== 'object') continue;
+    shape?.forEach((dim, i) => {
+      if (typeof dim === 'string' && dim !== '' && given[i] !== undefined) sizes[dim] ??= given[i];
+    });
+  }
+  return sizes;
 }
 
 function dimsOf({ name, shape }: NativeValueInfo, shapes: WarmUpShapes): readonly number[] {
@@ -54,8 +71,22 @@ function zeros({ name, kind, optional, elementType }: NativeValueInfo, dims: rea
     });
   }
   const length = arrayLength(type, sizeOf(dims));
-  if (type.array === 'Array') return new Tensor('string', new Array<string>(length).fill(''), dims);
-  const bytesPer = type.bits < 8 ? 1 : type.bits / 8 / type.perElement;
-  const data = wrapBuffer(type.array, new ArrayBuffer(length * bytesPer));
+  const data = zerosOf(type, length);
+  if (data === undefined) {
+    const message = `input '${name}': ${length} elements of ${type.name} do not fit into memory.`;
+    throw new InferenceError('OUT_OF_MEMORY', message, { input: name });
+  }
+  if (type.array === 'Array') return new Tensor('string', data as string[], dims);
   return type.common ? new Tensor(type.name as 'float32', data as never, dims) : new ExtendedTensor(type, data, dims);
+}
+
+/** undefined where there is no memory for them. */
+function zerosOf(type: ElementType, length: number): TensorStorage | undefined {
+  const bytesPer = type.bits < 8 ? 1 : type.bits / 8 / type.perElement;
+  try {
+    if (type.array === 'Array') return new Array<string>(length).fill('');
+    return wrapBuffer(type.array, new ArrayBuffer(length * bytesPer));
+  } catch {
+    return undefined;
+  }
 }

@@ -92,8 +92,8 @@ export interface OwnSessionOptions {
   /**
    * Hears how far the load is: `phase` is 'read' while bytes of a URL, Blob, Response or stream arrive, 'prepare' when
    * the engine begins, 'optimize' when it has read the model, 'build' while kernels are made and weights packed,
-   * 'ready' when the session is made; `loaded` and `total` count bytes, and nodes in 'build'. Of `create` alone. Throws
-   * TypeError.
+   * 'ready' when the session is made; `loaded` and `total` count bytes, and nodes in 'build'. What it throws ends no
+   * load: it is an uncaught exception of the program. Of `create` alone. Throws TypeError.
    */
   onProgress?: (progress: LoadProgress) => void;
 }
@@ -222,6 +222,16 @@ export interface NullExecutionProviderOption {
   /** A reason with which it refuses to start. Throws TypeError. */
   unavailable?: string;
 }
+
+/** By provider, the options that it has. */
+export const providerOptionKeys: Readonly<Record<string, readonly string[]>> = {
+  cpu: ['useArena'],
+  cuda: ['deviceId', 'gpuMemLimit', 'arenaExtendStrategy', 'enableCudaGraph', 'kernelTimes', 'useTf32'],
+  null: ['ops', 'unavailable'],
+};
+
+/** Every setting of `env` that this package reads. */
+export const envKeys: readonly string[] = ['logLevel', 'onLog', 'ownTensorData', 'maxConcurrentRuns'];
 
 /** Options of providers that onnxruntime-common does not declare. */
 export type OwnProviderOption = CudaExecutionProviderOption | NullExecutionProviderOption;

@@ -1,3 +1,6 @@
+import { throwApart } from '../errors.js';
+import type { OptionReader } from './option-reader.js';
+
 /** How far a load is, as the option `onProgress` hears it. */
 export interface LoadProgress {
   /**
@@ -9,4 +12,17 @@ export interface LoadProgress {
   readonly loaded: number;
   /** Bytes of the whole model, where its source says so; in 'build' nodes of the graph. */
   readonly total: number | undefined;
+}
+
+/** The option `onProgress`; what it throws ends no load. */
+export function progressListener(reader: OptionReader): ((progress: LoadProgress) => void) | undefined {
+  const listener = reader.callback<(progress: LoadProgress) => void>('onProgress');
+  if (listener === undefined) return undefined;
+  return (progress) => {
+    try {
+      listener(progress);
+    } catch (error) {
+      throwApart(error);
+    }
+  };
 }

@@ -1,30 +1,55 @@
 import { env } from 'onnxruntime-common';
 
-import { typeError } from '../errors.js';
+import { throwApart, typeError } from '../errors.js';
 import { loadNative } from '../load-native.js';
 import { describe } from '../tensor/tensor-data.js';
 import type { LogListener } from './log-message.js';
 
 const severities = ['verbose', 'info', 'warning', 'error', 'fatal'] as const;
-type Hear = (severity: number, category: string, message: string) => void;
+/** Calls a listener. */
+export type Hear = (severity: number, category: string, message: string) => void;
 const listeners = new Map<number, Hear>();
 let lastKey = 0;
 const forgotten = new FinalizationRegistry<number>((key) => listeners.delete(key));
 
 /** The listener of a session without one of its own: `env.onLog`. Throws TypeError where it is no function. */
 export function processListener(): LogListener | undefined {
-  const value = (env as unknown as Record<string, unknown>)['onLog'];
+  const value: unknown = env.onLog;
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'function') throw typeError(`env.onLog must be a function, got ${describe(value)}.`);
   return value as LogListener;
 }
 
+/** The least severity that `env.logLevel` lets through, as `logSeverityLevel` counts. */
+export function processLevel(): number {
+  return severities.indexOf(env.logLevel ?? 'warning');
+}
+
+/** What calls `listener` with the messages of the session `logId`. */
+export function hearBy(listener: LogListener, logId: string): Hear {
+  return (severity, category, message) => {
+    listener({ severity: severities[severity] ?? 'fatal', category, message, logId });
+  };
+}
+
+/** Calls a listener. What it throws is an uncaught exception of its own. */
+export function say(to: Hear | undefined, severity: number, category: string, message: string): void {
+  try {
+    to?.(severity, category, message);
+  } catch (error) {
+    throwApart(error);
+  }
+}
+
+/** What calls the listener of a key; undefined where that has none. */
+export function listenerOf(key: number): Hear | undefined {
+  return listeners.get(key);
+}
+
 /** A number by which the addon names a listener; 0 where there is none: then messages go to stderr. */
 export function listen(listener: LogListener | undefined, logId: string): number {
   if (listener === undefined) return 0;
-  return listenTo((severity, category, message) => {
-    listener({ severity: severities[severity] ?? 'fatal', category, message, logId });
-  });
+  return listenTo(hearBy(listener, logId));
 }
 
 /** The same of a load's progress: its phase, and how much of how much is done. */
@@ -54,11 +79,5 @@ export function flushLog(): void {
 }
 
 function hear(key: number, severity: number, category: string, message: string): void {
-  try {
-    listeners.get(key)?.(severity, category, message);
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error; // the listener's own fault, not the run's
-    });
-  }
+  say(listeners.get(key), severity, category, message);
 }

@@ -25,12 +25,12 @@ export class OptionReader {
     return Object.hasOwn(this.options, key) ? (this.options as Record<string, unknown>)[key] : undefined;
   }
 
-  integer(key: string, fallback: number, max = 2 ** 32 - 1): number {
+  integer(key: string, fallback: number, max = 2 ** 32 - 1, min = 0): number {
     const value = this.get(key);
     if (value === undefined) return fallback;
     if (typeof value !== 'number') this.wrong(key, 'a number', value);
-    if (!Number.isInteger(value) || value < 0 || value > max) {
-      throw rangeError(`Invalid ${this.what}: '${key}' must be an integer in [0, ${max}], got ${value}.`);
+    if (!Number.isInteger(value) || value < min || value > max) {
+      throw rangeError(`Invalid ${this.what}: '${key}' must be an integer in [${min}, ${max}], got ${value}.`);
     }
     return value;
   }

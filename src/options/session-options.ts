@@ -1,12 +1,13 @@
 import { types } from 'node:util';
 
-import { env, type InferenceSession as Common } from 'onnxruntime-common';
+import type { InferenceSession as Common } from 'onnxruntime-common';
 
 import { rangeError, typeError } from '../errors.js';
 import type { NativeSessionOptions } from '../native.js';
 import { readSimpleSessionOptions, runOptionKeys, sessionOptionKeys, type OwnSessionOptions } from './generated.js';
-import type { LoadProgress } from './load-progress.js';
+import { progressListener, type LoadProgress } from './load-progress.js';
 import type { LogListener } from './log-message.js';
+import { hearBy, processLevel } from './log-listeners.js';
 import { warnMisspelt } from './option-names.js';
 import { OptionReader } from './option-reader.js';
 import { parseProviders, type ProviderOption } from './provider-options.js';
@@ -17,7 +18,6 @@ export interface SessionOptions extends Common.SessionOptions, OwnSessionOptions
   executionProviders?: readonly (ProviderOption | Common.ExecutionProviderConfig)[];
 }
 
-const logLevels = ['verbose', 'info', 'warning', 'error', 'fatal'];
 const locations = ['cpu', 'cpu-pinned', 'texture', 'gpu-buffer', 'ml-tensor'] as const;
 export type OutputLocation = (typeof locations)[number];
 
@@ -34,7 +34,6 @@ export interface ParsedSessionOptions {
 
 /** Checks and reads every option once. Throws TypeError and RangeError as onnxruntime-node does. */
 export function parseSessionOptions(options: object): ParsedSessionOptions {
-  warnMisspelt(Object.keys(options), sessionOptionKeys, runOptionKeys, 'SessionOptions');
   const reader = new OptionReader(options, 'session options');
 
   const simple = readSimpleSessionOptions(reader);
@@ -49,18 +48,21 @@ export function parseSessionOptions(options: object): ParsedSessionOptions {
     ...simple,
     providers: providers === undefined ? [] : parseProviders(providers),
     profileFilePrefix: enableProfiling ? reader.path('profileFilePrefix', '') : '',
-    logSeverityLevel: reader.integer('logSeverityLevel', logLevels.indexOf(env.logLevel ?? 'warning'), 4),
+    logSeverityLevel: reader.integer('logSeverityLevel', processLevel(), 4),
     freeDimensionOverrides: parseDimensions(reader),
     externalData: parseExternalData(reader, blobs),
     config: reader.config(),
   };
+  const onLog = reader.callback<LogListener>('onLog');
+  const log = { hear: onLog && hearBy(onLog, native.logId), level: native.logSeverityLevel };
+  warnMisspelt(Object.keys(options), sessionOptionKeys, runOptionKeys, 'SessionOptions', log);
   return {
     native,
     preferredOutputLocation: parseLocation(reader),
     blobs,
     signal: reader.signal(),
-    onLog: reader.callback('onLog'),
-    onProgress: reader.callback('onProgress'),
+    onLog,
+    onProgress: progressListener(reader),
   };
 }
 

@@ -23,12 +23,7 @@ interface Names {
  */
 export function parseRunArguments(session: Names, feeds: unknown, arg1: unknown, arg2: unknown): RunArguments {
   const { inputNames, outputNames } = session;
-  if (typeof feeds !== 'object' || feeds === null || isTensor(feeds) || Array.isArray(feeds)) {
-    const hint = isTensor(feeds) ? ` It is a Tensor: give { '${inputNames[0]}': tensor }.` : '';
-    throw typeError(
-      `'feeds' must be an object that use input names as keys and OnnxValue as corresponding values, got ${describe(feeds)}.${hint}`,
-    );
-  }
+  checkFeeds(feeds, inputNames);
   if (arg1 === undefined) return { fetches: undefined, options: checkOptions(arg2) };
   if (typeof arg1 !== 'object') throw typeError("Unexpected argument[1]: must be 'fetches' or 'options'.");
   if (arg1 === null) throw typeError('Unexpected argument[1]: cannot be null.');
@@ -47,6 +42,15 @@ export function parseRunArguments(session: Names, feeds: unknown, arg1: unknown,
   warnStrays(given, outputNames);
   if (fetches.length === 0) return { fetches: undefined, options: given };
   return { fetches: Object.fromEntries(fetches), options: checkOptions(arg2) };
+}
+
+/** Throws TypeError for what is no object of feeds by input name. */
+export function checkFeeds(feeds: unknown, inputNames: readonly string[]): void {
+  if (typeof feeds === 'object' && feeds !== null && !isTensor(feeds) && !Array.isArray(feeds)) return;
+  const hint = isTensor(feeds) ? ` It is a Tensor: give { '${inputNames[0]}': tensor }.` : '';
+  throw typeError(
+    `'feeds' must be an object that use input names as keys and OnnxValue as corresponding values, got ${describe(feeds)}.${hint}`,
+  );
 }
 
 function fetchesOfNames(names: readonly unknown[], outputNames: readonly string[]): Record<string, null> {

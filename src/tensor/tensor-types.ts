@@ -19,6 +19,10 @@ declare module 'onnxruntime-common' {
      */
     ownTensorData?: boolean;
   }
+  interface OptionsNormalizationParameters {
+    /** In the place of `norm`: pixels are normalised as (pixel / 255 - mean) / std, or were, in `toImageData`. */
+    normalize?: { readonly mean: number | readonly number[]; readonly std: number | readonly number[] };
+  }
   namespace Tensor {
     interface DataTypeMap {
       bfloat16: Uint16Array;
@@ -60,16 +64,19 @@ export interface Float16ArrayLike extends ArrayBufferView {
   readonly [Symbol.toStringTag]: 'Float16Array';
 }
 
+/** A picture, or several that become a batch. */
+type Images = ImageSource | readonly ImageSource[];
+
 /** `Tensor.fromImage` as this package has it. */
 export interface FromImage {
-  (source: ImageSource, options: FromImageOptions & { dataType: 'uint8' }): Promise<TypedTensor<'uint8'>>;
-  (source: ImageSource, options?: FromImageOptions & { dataType?: 'float32' }): Promise<TypedTensor<'float32'>>;
+  (source: Images, options: FromImageOptions & { dataType: 'uint8' }): Promise<TypedTensor<'uint8'>>;
+  (source: Images, options?: FromImageOptions & { dataType?: 'float32' }): Promise<TypedTensor<'float32'>>;
 }
 
 /** The Tensor class of onnxruntime-common, constructed from more: every ONNX type, other realms' arrays. */
 export interface TensorConstructor extends CommonTensorConstructor {
   /**
-   * A tensor of a picture: of pixels, or of a file by `sharp` where that is installed; cropped, resized and normalised
+   * A tensor of a picture, or of several: of pixels, or of files by `sharp` where that is installed; cropped, resized and normalised
    * by the engine. Rejects with TypeError and RangeError for wrong options, INVALID_ARGUMENT and IO.
    */
   readonly fromImage: FromImage & CommonTensorConstructor['fromImage'];

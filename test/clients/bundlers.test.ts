@@ -33,14 +33,17 @@ beforeAll(() => {
     const square = () => new Tensor('float32', new Float32Array(4).fill(1), [2, 2]);
     InferenceSession.create(bytes)
       .then((session) => session.run({ a: square(), b: square() }))
-      .then(({ c }) => console.log('answer', c.data[0], typeof createBatcher, env.logLevel),
+      .then(async ({ c }) => {
+        const { size } = await Tensor.fromImage({ data: new Uint8Array(12), width: 2, height: 2 }); // loads what is loaded later
+        console.log('answer', c.data[0], typeof createBatcher, env.logLevel, size);
+      }).catch(
         ({ code, message }) => console.log(code, message));`;
   writeFileSync(source('program.cjs'), `const { ${names} } = require('infernode');${body}`);
   writeFileSync(source('program.mjs'), `import { ${names} } from 'infernode';${body}`);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const start = (path: string): Promise<string> => run(process.execPath, [path], { cwd: dirname(path) });
-const answer = 'answer 2 function warning\n';
+const answer = 'answer 2 function warning 12\n';
 
 /** webpack from its command line would be a package more. */
 async function webpack(place: string, config: object): Promise<void> {

@@ -61,6 +61,9 @@ answers.normalised = distance(
 const turned = await sharp(PICTURE).withMetadata({ orientation: 6 }).png().toBuffer();
 answers.turned = distance(await Tensor.fromImage(turned, bytes), await rgb(sharp(PICTURE).rotate(90)));
 
+const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="1"><rect width="2" height="1" fill="red"/></svg>';
+answers.text = [...(await Tensor.fromImage(`data:image/svg+xml,${encodeURIComponent(svg)}`, bytes)).data];
+
 const failure = (source) => Tensor.fromImage(source).then(
   () => 'none',
   ({ code, message, path }) => ({ code, message, path }),

@@ -19,6 +19,7 @@ it.runIf(ours)('Tensor.fromImage reads files through sharp, and resizes as sharp
   const exact = (height: number, width: number) => ({ dims: [1, height, width, 3], alike: true, largest: 0, mean: 0 });
   for (const name of ['path', 'URL', 'Buffer', 'data URL', '16 bits', 'alpha'])
     expect(made[name], name).toEqual(exact(960, 760));
+  expect(made.text).toEqual([255, 0, 0, 255, 0, 0]);
   expect(made.turned).toEqual(exact(760, 960));
   for (const name of ['resized', 'covered', 'cropped', 'normalised']) {
     const dims = name === 'covered' ? [1, 240, 380, 3] : [1, 200, 224, 3];

@@ -9,11 +9,12 @@ let server: Server;
 let base: string;
 
 beforeAll(async () => {
-  server = createServer(({ url }, response) => {
+  server = createServer(({ url, headers }, response) => {
     if (url === '/model.onnx') response.writeHead(200, { 'content-length': bytes.length }).end(bytes);
     else if (url === '/endless') response.writeHead(200).write(bytes);
     else if (url === '/cut')
       response.writeHead(200, { 'content-length': 2 * bytes.length }).write(bytes, () => response.destroy()); // prettier-ignore
+    else if (url === '/private' && headers.authorization === `Basic ${btoa('user:se:cret')}`) response.end(bytes);
     else response.writeHead(404).end('no');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -68,7 +69,40 @@ describe('a model from', () => {
   });
 });
 
+it('a URL may have a name and a password', async () => {
+  const url = new URL('/private', base);
+  url.username = 'user';
+  url.password = 'se:cret';
+  await InferenceSession.create(url);
+  expect(Buffer.compare(read() as Uint8Array, bytes)).toBe(0);
+  url.pathname = '/none';
+  const error = await failureOf(() => InferenceSession.create(url));
+  expect(error).toMatchObject({ code: 'IO', message: expect.stringMatching(/failed: the server answered 404/) });
+  expect(error.message).not.toMatch(/user|cret/);
+});
+
+it.each<[string, () => any]>([
+  ['a ReadableStream', () => new ReadableStream({})],
+  ['a Response', () => new Response(new ReadableStream({}))],
+  ['an iterable', () => (async function* () { await new Promise(() => undefined); yield bytes; })()], // prettier-ignore
+])('a signal ends the wait for %s that gives nothing', async (_, model) => {
+  const controller = new AbortController();
+  const failure = failureOf(() => InferenceSession.create(model(), { signal: controller.signal }));
+  await new Promise(setImmediate);
+  controller.abort(new Error('enough'));
+  expect(await failure).toMatchObject({ code: 'ABORTED', cause: controller.signal.reason });
+});
+
 describe('a model that cannot be read', () => {
+  it('says why a connection failed', async () => {
+    const closed = createServer();
+    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+    const { port } = closed.address() as { port: number };
+    await new Promise((resolve) => closed.close(resolve));
+    const error = await failureOf(() => InferenceSession.create(new URL(`http://127.0.0.1:${port}/m.onnx`)));
+    expect(error).toMatchObject({ code: 'IO', message: expect.stringMatching(/failed: fetch failed: .*ECONNREFUSED/) });
+  });
+
   it.each([
     [
       'is not there',

@@ -29,14 +29,14 @@ double MaskedAttention::scale(std::size_t head) const {
   return scale_ ? static_cast<double>(*scale_) : 1 / std::sqrt(static_cast<double>(head));
 }
 
-std::vector<float> MaskedAttention::bias(KernelContext& ctx, const Tensor* mask, const Tensor* added,
-                                         AttentionCall<float>& call) const {
-  if (mask == nullptr && added == nullptr) return {};
+kernel::CountedVector<float> MaskedAttention::bias(KernelContext& ctx, const Tensor* mask, const Tensor* added,
+                                                   AttentionCall<float>& call) const {
+  if (mask == nullptr && added == nullptr) return kernel::CountedVector<float>(ctx.run());
   const std::size_t b = call.batch, t = call.kv_len;
   const bool by_head = added != nullptr && added->rank() == 4 && added->dim(1) != 1;
   const bool by_row = added != nullptr || (mask != nullptr && mask->rank() >= 3);
   const std::size_t heads = by_head ? call.q_heads : 1, rows = by_row ? call.q_len : 1;
-  std::vector<float> out(checked_mul(checked_mul(b * heads, rows), t), 0.0f);
+  kernel::CountedVector<float> out(checked_mul(checked_mul(b * heads, rows), t), 0.0f, ctx.run());
   call.mask = {out.data(), heads * rows * t, by_head ? rows * t : 0, by_row ? t : 0};
   call.mask_columns = t;
   if (mask != nullptr) add_mask(*mask, call, heads, rows, out.data());

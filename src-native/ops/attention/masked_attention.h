@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
+#include "kernel/counted.h"
 #include "kernel/kernel.h"
 #include "ops/attention/attention_core.h"
 
@@ -20,8 +20,8 @@ class MaskedAttention : public kernel::Kernel {
   /// The bias on the scores that a mask of integers and an attention bias make together: [batch, heads or 1, q_len or
   /// 1, kv_len]. Masks: [batch] lengths, [2 * batch] ends and starts, [3 * batch + 2] lengths and starts, [batch,
   /// kv_len] or [batch, q_len, kv_len] zeros and ones, [batch, 1, most, most] zeros and ones by position.
-  std::vector<float> bias(kernel::KernelContext& ctx, const tensor::Tensor* mask, const tensor::Tensor* added,
-                          AttentionCall<float>& call) const;
+  kernel::CountedVector<float> bias(kernel::KernelContext& ctx, const tensor::Tensor* mask, const tensor::Tensor* added,
+                                    AttentionCall<float>& call) const;
 
   const microkernels::KernelSet& kernels_;
   std::int64_t heads_;

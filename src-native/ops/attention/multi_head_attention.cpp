@@ -168,7 +168,7 @@ class MultiHeadAttention final : public MaskedAttention {
     call.scale = scale(q.head);
     call.causal = causal_;
     call.offsets.assign(q.batch, static_cast<std::int64_t>(before));
-    const std::vector<float> added =
+    const kernel::CountedVector<float> added =
         MaskedAttention::bias(ctx, ctx.optional_input(in_.mask), ctx.optional_input(in_.added), call);
     const Tensor scores =
         ctx.wants_output(3)

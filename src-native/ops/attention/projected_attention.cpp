@@ -93,7 +93,8 @@ class ProjectedAttention : public MaskedAttention {
     call.scale = scale(call.head);
     call.causal = causal_;
     call.offsets.assign(call.batch, static_cast<std::int64_t>(call.kv_len - call.q_len));
-    const std::vector<float> added = bias(ctx, ctx.optional_input(in_.mask), ctx.optional_input(in_.added), call);
+    const kernel::CountedVector<float> added =
+        bias(ctx, ctx.optional_input(in_.mask), ctx.optional_input(in_.added), call);
     const RealOutput<float> out(ctx, kernels_, y);
     call.y = Heads<float>::bsnh(out.data(), heads, call.q_len, call.v_head);
     run_attention(ctx, kernels_, call);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/watch.h"
 
 namespace infernode::ops {
 
@@ -111,7 +112,7 @@ std::size_t checked_elements(const ImagePreparation& how, std::size_t pixel_byte
 
 template <class T>
 void prepare_image(const ImagePreparation& how, std::span<const std::uint8_t> pixels, std::span<T> out,
-                   const microkernels::ElementwiseTable& loops) {
+                   const microkernels::ElementwiseTable& loops, const kernel::RunContext& run) {
   using microkernels::BinaryOp, microkernels::UnaryOp;
   const auto times = loops.vector_scalar[static_cast<std::size_t>(BinaryOp::kMul)];
   const auto plus = loops.vector_vector[static_cast<std::size_t>(BinaryOp::kAdd)];
@@ -121,18 +122,24 @@ void prepare_image(const ImagePreparation& how, std::span<const std::uint8_t> pi
   std::vector<float> scaled(rows.most * stride);  // row y of the part at y % rows.most
   std::vector<float> sum(stride), share(stride);
   std::size_t next = 0;  // row of the part that has not been scaled yet
+  kernel::Watch watch(run);
+  constexpr double kNsPerElement = 3;
+  const double row_ns = kNsPerElement * static_cast<double>(stride);
+  const double scaled_ns = row_ns * static_cast<double>(columns.most);
   const std::size_t plane = how.to_width * how.to_height;
   for (std::size_t y = 0; y < how.to_height; ++y) {
     const std::size_t end = rows.first[y] + rows.count[y];
     for (next = std::max(next, rows.first[y]); next < end; ++next) {
       const std::uint8_t* row = pixels.data() + (how.top + next) * how.width * how.channels;
       scale_row(how, columns, row, &scaled[next % rows.most * stride]);
+      watch.did(scaled_ns);
     }
     for (std::size_t j = 0; j < rows.count[y]; ++j) {
       const float* row = &scaled[(rows.first[y] + j) % rows.most * stride];
       times(row, &rows.weights[y * rows.most + j], j == 0 ? sum.data() : share.data(), stride);
       if (j > 0) plus(sum.data(), share.data(), sum.data(), stride);
     }
+    watch.did(row_ns * static_cast<double>(1 + rows.count[y]));
     for (std::size_t c = 0; c < how.to_channels; ++c) {
       float* row = &sum[c * how.to_width];
       loops[UnaryOp::kAffine](row, row, how.to_width, how.factor[c], how.shift[c]);
@@ -143,8 +150,9 @@ void prepare_image(const ImagePreparation& how, std::span<const std::uint8_t> pi
 }
 
 template void prepare_image<float>(const ImagePreparation&, std::span<const std::uint8_t>, std::span<float>,
-                                   const microkernels::ElementwiseTable&);
+                                   const microkernels::ElementwiseTable&, const kernel::RunContext&);
 template void prepare_image<std::uint8_t>(const ImagePreparation&, std::span<const std::uint8_t>,
-                                          std::span<std::uint8_t>, const microkernels::ElementwiseTable&);
+                                          std::span<std::uint8_t>, const microkernels::ElementwiseTable&,
+                                          const kernel::RunContext&);
 
 }  // namespace infernode::ops

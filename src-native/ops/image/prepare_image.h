@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernel/run_context.h"
 #include "microkernels/elementwise/elementwise.h"
 
 namespace infernode::ops {
@@ -30,9 +31,9 @@ struct ImagePreparation {
 std::size_t checked_elements(const ImagePreparation& how, std::size_t pixel_bytes);
 
 /// Writes them: of float, or of std::uint8_t (rounded and saturated). Reads each pixel of the part once; `loops` are
-/// those of this CPU. `how` has been checked.
+/// those of this CPU. `how` has been checked. Throws Aborted where `run` is cancelled.
 template <class T>
 void prepare_image(const ImagePreparation& how, std::span<const std::uint8_t> pixels, std::span<T> out,
-                   const microkernels::ElementwiseTable& loops);
+                   const microkernels::ElementwiseTable& loops, const kernel::RunContext& run);
 
 }  // namespace infernode::ops

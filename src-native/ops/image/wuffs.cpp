@@ -2,10 +2,12 @@
 // touched and no number overflows. What memory it needs is held against the size of the file first.
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "ops/image/image.h"
 
@@ -60,6 +62,15 @@ wuffs_base__slice_u8 slice(std::vector<std::uint8_t>& bytes) {
   return wuffs_base__make_slice_u8(bytes.data(), bytes.size());
 }
 
+/// Writes so many bytes, with looks between.
+void fill(std::uint8_t* to, std::size_t count, std::uint8_t value, const RunContext& run) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  for (std::size_t i = 0; i < count; i += kPiece) {
+    run.check();
+    std::fill_n(to + i, std::min(kPiece, count - i), value);
+  }
+}
+
 /// Keeps the first `channels` bytes of each pixel.
 void narrow(Image& image, std::size_t channels, const RunContext& run) {
   kernel::Watch watch(run);
@@ -90,20 +101,80 @@ class JpegDecoder {
     wuffs_jpeg__decoder* const self = &state_->decoder;
     auto& state = self->private_impl;
     state_->transform = std::exchange(state.choosy_decode_idct, transform);
-    const wuffs_base__status status = in_pieces(source, size, run, [&] {
+    const auto decode = [&] {
       return wuffs_jpeg__decoder__do_decode_frame(self, &pixels, &source, WUFFS_BASE__PIXEL_BLEND__SRC, work, nullptr);
-    });
+    };
+    // Before the first byte it fills all samples with grey, and all coefficients with zeros, which they are: not in one
+    // go.
+    const auto offsets = std::to_array(state.f_components_workbuf_offsets);
+    std::ranges::fill(state.f_components_workbuf_offsets, 0);
+    wuffs_base__status status = decode();
+    std::ranges::copy(offsets, state.f_components_workbuf_offsets);
+    if (status.repr != wuffs_base__suspension__short_read) return status;
+    fill(work.ptr, static_cast<std::size_t>(offsets[4]), std::uint8_t{128}, run);
+    status = in_pieces(source, size, run, decode);
     if (!status.is_ok()) return status;
     constexpr std::uint32_t kFirstProgressive = 0xC2;
     if (state.f_sof_marker >= kFirstProgressive) wuffs_jpeg__decoder__apply_progressive_idct(self, work);
     run.check();
-    if (state.f_num_components > 1)
-      return wuffs_jpeg__decoder__swizzle_colorful(self, &pixels, work, 0, UINT32_MAX, 0, UINT32_MAX);
-    return wuffs_jpeg__decoder__swizzle_gray(self, &pixels, work, 0, UINT32_MAX, 0, UINT32_MAX,
-                                             state.f_components_workbuf_widths[0]);
+    return state.f_num_components > 1 ? to_colors(pixels, work, run) : to_gray(pixels, work, run);
   }
 
  private:
+  /// Rows of a step between two looks: 2 to 3 ms of colors, and a multiple of every subsampling.
+  static std::uint32_t rows_of_step(std::uint32_t width) {
+    constexpr std::uint32_t kPixels = std::uint32_t{1} << 18, kRows = 12;
+    return kRows * std::max(std::uint32_t{1}, kPixels / width / kRows);
+  }
+
+  wuffs_base__status to_gray(wuffs_base__pixel_buffer& pixels, wuffs_base__slice_u8 work, const RunContext& run) const {
+    const auto& state = state_->decoder.private_impl;
+    const std::uint32_t rows = rows_of_step(state.f_width), stride = state.f_components_workbuf_widths[0];
+    for (std::uint32_t top = 0; top < state.f_height; top += rows) {
+      run.check();
+      const wuffs_base__slice_u8 samples = wuffs_base__slice_u8__subslice_i(work, std::uint64_t{top} * stride);
+      const wuffs_base__status status =
+          wuffs_jpeg__decoder__swizzle_gray(&state_->decoder, &pixels, samples, 0, UINT32_MAX, top, top + rows, stride);
+      if (!status.is_ok()) return status;
+    }
+    return wuffs_base__make_status(nullptr);
+  }
+
+  /// The library makes a whole picture in one call. Here each step is a picture of its own, of the samples from its
+  /// first row on. Where colors have fewer samples than brightness, a row needs those of the rows beside it, and a
+  /// picture's first and last row do without: steps overlap by two rows, of which the one before has the first right,
+  /// and the one after the second. Leaves the decoder with the samples of the last step.
+  wuffs_base__status to_colors(wuffs_base__pixel_buffer& pixels, wuffs_base__slice_u8 work,
+                               const RunContext& run) const {
+    constexpr std::uint32_t kOverlap = 2;
+    auto& state = state_->decoder.private_impl;
+    const std::uint32_t height = state.f_height, rows = rows_of_step(state.f_width);
+    const wuffs_base__table_u8 all = wuffs_base__pixel_buffer__plane(&pixels, 0);
+    const std::uint32_t tallest = *std::ranges::max_element(state.f_components_v);
+    std::vector<std::uint8_t> first(all.width);
+    for (std::uint32_t top = 0;; top += rows) {
+      run.check();
+      const std::uint32_t bottom = std::min(height, top + rows + kOverlap);
+      std::uint8_t* const at = all.ptr + top * all.stride;
+      wuffs_base__pixel_config config = pixels.pixcfg;
+      config.set(config.pixel_format().repr, WUFFS_BASE__PIXEL_SUBSAMPLING__NONE, state.f_width, bottom - top);
+      wuffs_base__pixel_buffer step;
+      wuffs_base__status status =
+          step.set_from_slice(&config, wuffs_base__make_slice_u8(at, (bottom - top) * all.stride));
+      if (!status.is_ok()) return status;
+      std::copy_n(at, first.size(), first.data());
+      status = wuffs_jpeg__decoder__swizzle_colorful(&state_->decoder, &step, work, 0, UINT32_MAX, 0, bottom - top);
+      if (!status.is_ok()) return status;
+      if (top > 0) std::ranges::copy(first, at);
+      if (bottom == height) return status;
+      for (std::size_t i = 0; i < state.f_num_components; ++i) {
+        const std::uint32_t passed = rows / (tallest / state.f_components_v[i]);
+        state.f_components_workbuf_offsets[i] += std::uint64_t{passed} * state.f_components_workbuf_widths[i];
+        state.f_components_workbuf_heights[i] -= std::min(passed, state.f_components_workbuf_heights[i]);
+      }
+    }
+  }
+
   /// What a transform finds from the decoder's address.
   struct State {
     wuffs_jpeg__decoder decoder;

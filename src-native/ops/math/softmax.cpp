@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
@@ -94,7 +95,7 @@ class SoftmaxKernel final : public kernel::Kernel {
   static void steps16(KernelContext& ctx, const Axis& axis, const Softmax16& softmax, const float* x, float* y) {
     ctx.parallel_for(axis.outer * axis.inner, static_cast<double>(axis.n) * 4,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       std::vector<float> row(axis.n);
+                       kernel::CountedVector<float> row(axis.n, ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
                          for (std::size_t k = 0; k < axis.n; ++k) row[k] = x[at + k * axis.inner];

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/stack.h"
@@ -149,7 +150,10 @@ class SplitToSequence final : public Kernel {
     constexpr std::int64_t kMostEmpty = 1 << 20;
     INFERNODE_CHECK(dim <= std::max(in.numel(), kMostEmpty), ErrorCode::OutOfMemory,
                     "SplitToSequence: too many tensors without elements: ", in.to_string());
-    for (const std::int64_t length : lengths(split, dim)) {
+    const std::vector<std::int64_t> sizes = lengths(split, dim);
+    const kernel::Charge items(ctx.run(), checked_mul(sizes.size(), sizeof(Value)));
+    out.items.reserve(sizes.size());
+    for (const std::int64_t length : sizes) {
       out.items.emplace_back(part_of(ctx, in, axis, at, length, split == nullptr && !keep_));
       at += length;
     }

@@ -1,3 +1,4 @@
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "ops/common/long_text.h"
@@ -53,7 +54,7 @@ class StringNormalizer final : public Kernel {
                     "the input must be [C] or [1,C], got ", in.shape().dims());
     const auto look = [&] { ctx.run().check(); };
     kernel::Watch watch(ctx.run());
-    std::vector<const std::string*> kept;
+    kernel::CountedVector<const std::string*> kept(ctx.run());
     for (const std::string& s : in.span<std::string>()) {
       watch.did(100);
       if (!is_stop_word(s, look)) kept.push_back(&s);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "ops/common/long_text.h"
@@ -11,6 +12,7 @@ namespace {
 
 using graph::Dim;
 using graph::SymShape;
+using kernel::CountedVector;
 using kernel::InferContext;
 using kernel::Kernel;
 using kernel::KernelContext;
@@ -43,7 +45,7 @@ class StringSplit final : public Kernel {
     const Tensor& in = ctx.input(0);
     const auto strings = in.span<std::string>();
     const auto look = [&] { ctx.run().check(); };
-    std::vector<std::vector<std::string_view>> pieces(strings.size());
+    CountedVector<Pieces> pieces(strings.size(), Pieces(ctx.run()), ctx.run());
     ctx.parallel_for(strings.size(), 200, [&](std::size_t begin, std::size_t end, std::size_t) {
       for (std::size_t i = begin; i < end; ++i) {
         if (delimiter_.empty())
@@ -72,7 +74,9 @@ class StringSplit final : public Kernel {
   }
 
  private:
-  void split_at_delimiter(std::string_view text, std::vector<std::string_view>& out, Look look) const {
+  using Pieces = CountedVector<std::string_view>;
+
+  void split_at_delimiter(std::string_view text, Pieces& out, Look look) const {
     TextWatch watch(look);
     const std::string_view all = text;
     for (std::size_t found; out.size() < max_splits_ && (found = find_text(text, delimiter_, look)) != text.npos;) {
@@ -83,7 +87,7 @@ class StringSplit final : public Kernel {
     out.push_back(text);
   }
 
-  void split_at_whitespace(std::string_view text, std::vector<std::string_view>& out, Look look) const {
+  void split_at_whitespace(std::string_view text, Pieces& out, Look look) const {
     std::size_t begin = text.npos, solid_end = 0;  // of the piece being read; the end of what is no whitespace
     TextWatch watch(look);
     for (std::size_t at = 0; at < text.size();) {

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 
 #include "base/checked.h"
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "ops/common/long_text.h"
@@ -91,7 +93,7 @@ class TfIdfVectorizer final : public Kernel {
     ctx.parallel_for(batch ? static_cast<std::size_t>(in.dim(0)) : 1,
                      50.0 * static_cast<double>(length) + static_cast<double>(columns),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       std::vector<std::uint32_t> tokens(length);
+                       kernel::CountedVector<std::uint32_t> tokens(length, ctx.run());
                        for (std::size_t row = begin; row < end; ++row) {
                          read_tokens(ctx.run(), in, row * length, tokens);
                          std::fill_n(y + row * columns, columns, 0.0f);
@@ -140,7 +142,7 @@ class TfIdfVectorizer final : public Kernel {
   }
 
   void read_tokens(const kernel::RunContext& run, const Tensor& in, std::size_t first,
-                   std::vector<std::uint32_t>& tokens) const {
+                   std::span<std::uint32_t> tokens) const {
     kernel::Watch watch(run);
     const auto read = [&](auto&& number_at) {
       for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -180,7 +182,7 @@ class TfIdfVectorizer final : public Kernel {
     }
   }
 
-  void count_row(const kernel::RunContext& run, const std::vector<std::uint32_t>& tokens, float* row) const {
+  void count_row(const kernel::RunContext& run, std::span<const std::uint32_t> tokens, float* row) const {
     const std::size_t length = tokens.size();
     kernel::Watch watch(run);
     // More skips than tokens reach no second token.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "ops/text/regex.h"
@@ -11,10 +12,12 @@
 namespace infernode::ops {
 namespace {
 
+using kernel::CountedVector;
 using kernel::InferContext;
 using kernel::Kernel;
 using kernel::KernelContext;
 using kernel::KernelInfo;
+using kernel::RunContext;
 using tensor::DType;
 using tensor::Shape;
 using tensor::Tensor;
@@ -170,11 +173,11 @@ class Tokenizer final : public Kernel {
     const std::span<const std::string> texts = x.span<std::string>();
     const auto look = [&] { ctx.run().check(); };
     kernel::Watch watch(ctx.run());
-    std::vector<std::vector<Piece>> tokens;
+    CountedVector<Pieces> tokens(ctx.run());
     std::size_t width = 0;
     for (const std::string& subject : texts) {
       watch.did(100);
-      tokens.push_back(cut(subject, look));
+      tokens.push_back(cut(ctx.run(), subject, look));
       width = std::max(width, tokens.back().size());
     }
     if (width > 0 && mark_) width += 2;
@@ -202,8 +205,10 @@ class Tokenizer final : public Kernel {
   }
 
  private:
-  std::vector<Piece> cut(std::string_view subject, Look look) const {
-    std::vector<Piece> pieces;
+  using Pieces = CountedVector<Piece>;
+
+  Pieces cut(const RunContext& run, std::string_view subject, Look look) const {
+    Pieces pieces(run);
     TextWatch watch(look);
     if (by_character_) {
       for (std::size_t at = 0; at < subject.size();) {
@@ -225,9 +230,8 @@ class Tokenizer final : public Kernel {
     return pieces;
   }
 
-  static std::vector<Piece> split(std::string_view subject, const std::vector<Piece>& pieces, const Finder& separator,
-                                  Look look) {
-    std::vector<Piece> out;
+  static Pieces split(std::string_view subject, const Pieces& pieces, const Finder& separator, Look look) {
+    Pieces out(pieces.get_allocator());
     TextWatch watch(look);
     for (const Piece& piece : pieces) {
       watch.at(piece.begin);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/reals.h"
 
@@ -74,7 +75,7 @@ class Loss final : public kernel::Kernel {
       if ((t < 0 || t >= classes) && t != ignored_)
         fail(ErrorCode::InvalidArgument, cat(kName, ": target ", t, " is none of ", classes, " classes"));
     }
-    std::vector<T> losses(targets.size());
+    kernel::CountedVector<T> losses(targets.size(), ctx.run());
     ctx.parallel_for(n == 0 ? 0 : targets.size(), Softmax ? static_cast<double>(n) * 10 : 5,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {

@@ -25,3 +25,30 @@ TEST_CASE("containers of kernels count against memoryLimit before they are fille
                       11, {Tensor::make(DType::Float32, {1, kBoxes, 4}), noise({1, 1, kBoxes}), i64({}, {kBoxes})},
                       kMegabyte);
 }
+
+TEST_CASE("containers of kernels that grow count against memoryLimit as they do") {
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+  const std::string text(1 << 20, 'a');
+  std::string spaced;
+  for (std::size_t i = 0; i < text.size() / 2; ++i) spaced += "a ";
+  // Pieces of 16 bytes each, half a million or a million of them.
+  check_beyond_budget("(string[n] X) => (string[n,k] Y, int64[n] N) { Y, N = StringSplit(X) }", 20,
+                      {str({1}, {spaced})}, 6 * kMegabyte);
+  check_beyond_budget("(string[n] X) => (string[n,k] Y, int64[n] N) { Y, N = StringSplit<delimiter=\" \">(X) }", 20,
+                      {str({1}, {spaced})}, 6 * kMegabyte);
+  for (const char* how : {"separators=[\"\"]", "separators=[\" \"]", "tokenexp=\"a\""}) {
+    check_beyond_budget(cat("(string[n] X) => (string[n,k] Y) { Y = com.microsoft.Tokenizer<mark=0, mincharnum=1, ",
+                            "pad_value=\"\", ", how, ">(X) }"),
+                        17, {str({1}, {spaced})}, 6 * kMegabyte);
+  }
+  check_beyond_budget("(string[n] X) => (string[m] Y) { Y = StringNormalizer(X) }", 17,
+                      {Tensor::make(DType::String, {100000})}, kMegabyte / 2);
+  check_beyond_budget(
+      "(int64[n] X) => (float[1] Y) { Y = TfIdfVectorizer<max_gram_length=1, max_skip_count=0, "
+      "min_gram_length=1, mode=\"TF\", ngram_counts=[0], ngram_indexes=[0], pool_int64s=[1]>(X) }",
+      17, {Tensor::make(DType::Int64, {1000000})}, 3 * kMegabyte);
+  check_beyond_budget("(float[n] X) => (seq(float[m]) Y) { Y = SplitToSequence(X) }", 17, {noise({100000})},
+                      kMegabyte / 2);
+  check_beyond_budget("(float16[n] X) => (float16[n] Y) { Y = Softmax(X) }", 17,
+                      {Tensor::make(DType::Float16, {1000000})}, 3 * kMegabyte);
+}

@@ -38,4 +38,7 @@ const image = { data: new Uint8ClampedArray(4), width: 1, height: 1 };
 const floats: TypedTensor<'float32'> = await Tensor.fromImage(image, { resizedWidth: 2, fit: 'cover' });
 const small: TypedTensor<'uint8'> = await Tensor.fromImage('photo.jpg', { dataType: 'uint8' });
 await Tensor.fromImage(image, { tensorFormat: 'CMYK' }); // error TS2769
+const batch: TypedTensor<'uint8'> = await Tensor.fromImage([image, 'photo.jpg', new Blob([])], { dataType: 'uint8' });
+batch.toImageData({ normalize: { mean: [0.5, 0.5, 0.5], std: 0.5 } });
+batch.toImageData({ normalize: { mean: '0.5', std: 0.5 } }); // error TS2322
 void [y, names, bytes, text, floats, small];

@@ -121,6 +121,19 @@ describe.runIf(ours)('createBatcher', () => {
     expect(apart.stats.runs).toBe(2);
   });
 
+  it('says which input was forgotten in the padding', async () => {
+    const heard: string[] = [];
+    const { env } = ort as typeof Infernode;
+    env.onLog = ({ message }) => heard.push(message);
+    const shape = ['batch', 'length'];
+    const two = await InferenceSession.create(oneNode('Add', [info('ids', 'float32', shape), info('types', 'float32', shape)], [info('y', 'float32', shape)])); // prettier-ignore
+    createBatcher(two, { padding: { ids: { axis: 1 }, types: { axis: 1 } } });
+    expect(heard).toEqual([]);
+    createBatcher(two, { padding: { ids: { axis: 1 } } });
+    delete env.onLog;
+    expect(heard).toEqual([expect.stringMatching(/lacks 'types', whose axis 1 is 'length' too: .* Add \{ 'types': \{ axis: 1 \} \}\.$/)]); // prettier-ignore
+  });
+
   describe('has back-pressure and a queue limit', () => {
     it('that refuses one call too many, and tells when there is room', async () => {
       const batcher = createBatcher(session, { maxQueue: 2, maxBatch: 2, maxDelayMs: 30 });
@@ -167,7 +180,12 @@ describe.runIf(ours)('createBatcher', () => {
   it('refuses a model that has no rows to join, and wrong options', async () => {
     const fixed = await InferenceSession.create(oneNode('Neg', [info('x', 'float32', [1, 3])], [info('y', 'float32', [1, 3])])); // prettier-ignore
     expect(() => createBatcher(fixed)).toThrow(/input 'x' has a fixed size of 1 along axis 0/);
-    expect(() => createBatcher(session, { maxBatch: -1 })).toThrow(RangeError);
+    for (const key of ['maxBatch', 'maxQueue', 'maxConcurrent'])
+      for (const value of [-1, 0]) expect(() => createBatcher(session, { [key]: value })).toThrow(RangeError);
+    for (const wrong of [undefined, null, 'model.onnx', {}] as any[])
+      expect(() => createBatcher(wrong)).toThrow(/^A batcher is made for a session, got /);
+    expect(() => createBatcher(Promise.resolve(session) as any)).toThrow(/await it first/);
+    for (const axis of [0, 5]) expect(() => createBatcher(table, { padding: { ids: { axis } } })).toThrow(RangeError);
     expect(() => createBatcher(session, { maxBatch: 'all' as any })).toThrow(TypeError);
     expect(() => createBatcher(session, { padding: { z: { axis: 1 } } })).toThrow(/There is no input 'z'/);
     expect(() => createBatcher(session, { outputs: ['z'] })).toThrow(/There is no output 'z'/);
@@ -181,6 +199,90 @@ describe.runIf(ours)('createBatcher', () => {
     const answers = await Promise.all([batcher.run({ x, s }), batcher.run({ x, s }), batcher.run({ x, s: other })]);
     expect(answers.map(({ y }: any) => y.data[0])).toEqual([2, 2, 3]);
     expect(batcher.stats.runs).toBe(2);
+  });
+
+  it('refuses what cannot be joined or cut, with a code', async () => {
+    const packed = await InferenceSession.create(
+      model({
+        nodes: [node('Cast', ['x'], ['y'], { attributes: { to: 22n } })],
+        inputs: [info('x', 'float32', ['n', 3])],
+        outputs: [info('y', 'int4', ['n', 3])],
+        opset: 21,
+      }),
+    );
+    expect(await failureOf(async () => createBatcher(packed))).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining("output 'y' is packed int4"),
+    });
+    const wrong: [given: any, options: any][] = [
+      [undefined, {}],
+      [Promise.resolve(session), {}],
+      [table, { unpadding: { y: { axis: 1 } } }],
+    ];
+    for (const [given, options] of wrong) {
+      const failure = await failureOf(async () => createBatcher(given, options));
+      expect(failure).toMatchObject({ name: 'TypeError', code: 'INVALID_ARGUMENT' });
+    }
+    const batcher = createBatcher(session) as any;
+    for (const args of [[undefined], [{ x: three(1, 2, 3) }, null], [{ x: three(1, 2, 3) }, ['y']]]) {
+      const failure = await failureOf(() => batcher.run(...args));
+      expect(failure).toMatchObject({ name: 'TypeError', code: 'INVALID_ARGUMENT' });
+    }
+  });
+
+  it('refuses rules that cannot be right', async () => {
+    const padding = { ids: { axis: 1 } };
+    const wrong = [
+      { padding: { ids: { axis: 0 } } },
+      { padding: { ids: { axis: 2 } } },
+      { padding: { ids: { axis: 1, value: 1.5 } } },
+      { padding: { ids: { axis: 1, value: 'abc' } } },
+      { padding: { ids: { axis: 1, value: 2n ** 64n } } },
+      { padding, unpadding: { y: { axis: 0, input: 'ids' } } },
+      { padding, unpadding: { y: { axis: 3, input: 'ids' } } },
+      { maxDelayMs: 2 ** 31 },
+    ];
+    for (const options of wrong) {
+      const failure = await failureOf(async () => createBatcher(table, options));
+      expect(
+        failure,
+        JSON.stringify(options, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
+      ).toMatchObject({
+        name: 'RangeError',
+        code: 'INVALID_ARGUMENT',
+      });
+    }
+    createBatcher(table, { padding: { ids: { axis: 1, value: 9n } } });
+  });
+
+  it('waits for room until it is closed', async () => {
+    const batcher = createBatcher(session, { maxQueue: 1, maxDelayMs: 60_000 });
+    const first = batcher.run({ x: three(1, 2, 3) });
+    const ready = batcher.ready();
+    await batcher.close();
+    await Promise.all([first, ready]);
+  });
+
+  it('takes feeds whose data goes on, alone and joined', async () => {
+    const batcher = createBatcher(session);
+    const x: any = { type: 'float32', dims: [1, 3], data: Float32Array.of(1, 2, 3, 4), location: 'cpu' };
+    for (const count of [1, 2]) {
+      const answers = await Promise.all(Array.from({ length: count }, () => batcher.run({ x })));
+      for (const answer of answers) expect([...(answer as any).y.data]).toEqual([-1, -2, -3]);
+    }
+  });
+
+  it('takes any name', async () => {
+    const odd = await InferenceSession.create(
+      oneNode('Neg', [info('__proto__', 'float32', ['n'])], [info('constructor', 'float32', ['n'])]),
+    );
+    const feeds = Object.fromEntries([['__proto__', floats([1], [1])]]);
+    const answer = (await createBatcher(odd).run(feeds)) as any;
+    expect(Object.keys(answer)).toEqual(['constructor']);
+    const other = await InferenceSession.create(
+      oneNode('Neg', [info('x', 'float32', ['n'])], [info('__proto__', 'float32', ['n'])]),
+    );
+    expect(Object.keys(await createBatcher(other).run({ x: floats([1], [1]) }))).toEqual(['__proto__']);
   });
 });
 

@@ -103,6 +103,20 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     [(1 - 0.485) / 0.229, -0.456 / 0.224, (0.2 - 0.406) / 0.225].forEach((value, i) => expect(normal.data[i]).toBeCloseTo(value, 5)); // prettier-ignore
   });
 
+  it('makes a batch of several', async () => {
+    const pictures = [picture(4, 2), { data: new Uint8Array(24).fill(9), width: 4, height: 2 }];
+    const batch = await Tensor.fromImage(pictures, { dataType: 'uint8' });
+    expect([batch.type, batch.dims]).toEqual(['uint8', [2, 3, 2, 4]]);
+    const apart = await Promise.all(pictures.map((each) => Tensor.fromImage(each, { dataType: 'uint8' })));
+    expect([...batch.data]).toEqual(apart.flatMap(({ data }) => [...data]));
+    const sizes = { resizedWidth: 2, resizedHeight: 2, tensorLayout: 'NHWC' } as const;
+    expect((await Tensor.fromImage([picture(4, 2), picture(3, 5)], sizes)).dims).toEqual([2, 2, 2, 3]);
+    const apartInSize = await failureOf(() => Tensor.fromImage([picture(4, 2), picture(3, 5)]));
+    expect(apartInSize).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/^Image 1 becomes \[1,3,5,3\], the first one \[1,3,2,4\]\. .*resizedWidth/) }); // prettier-ignore
+    expect(await failureOf(() => Tensor.fromImage([]))).toBeInstanceOf(TypeError);
+    expect(await failureOf(() => Tensor.fromImage([1, 2] as any))).toBeInstanceOf(TypeError);
+  });
+
   it('refuses what is no picture', async () => {
     const of = (source: any, options?: any) => failureOf(() => Tensor.fromImage(source, options));
     for (const source of [5, null, {}, { data: [1], width: 1, height: 1 }, new Float32Array(3)]) {
@@ -115,6 +129,8 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     });
     expect(await of(picture(2, 2), { tensorFormat: 'CMYK' })).toBeInstanceOf(TypeError);
     expect(await of(picture(2, 2), { norm: { mean: ['1'] } })).toBeInstanceOf(TypeError);
+    expect(await of(picture(2, 2), { norm: {}, normalize: { mean: 0, std: 1 } })).toBeInstanceOf(TypeError);
+    expect(await of(picture(2, 2), { normalize: 'imagenet' })).toBeInstanceOf(TypeError);
     expect(await of(new URL('https://localhost/x.png'))).toBeInstanceOf(TypeError);
   });
 
@@ -129,10 +145,82 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     }
     const { width, height } = PNG.sync.read(readFileSync(path));
     expect(outcome.dims).toEqual([1, height, width, 3]);
+    const blob = new Blob([readFileSync(path)]);
+    const same = await Tensor.fromImage(blob, { dataType: 'uint8', tensorLayout: 'NHWC' });
+    expect([...same.data]).toEqual([...outcome.data]);
+  });
+});
+
+describe.runIf(ours)('Tensor.fromImage, too', () => {
+  const pixel = { data: Uint8Array.of(1, 2, 3, 4), width: 1, height: 1 };
+
+  it('reads pixels at the call', async () => {
+    const frame = { ...pixel, data: new Uint8Array(4).fill(7) };
+    const made = Tensor.fromImage(frame, { dataType: 'uint8' });
+    frame.data.fill(9);
+    expect([...(await made).data]).toEqual([7, 7, 7]);
+    const other = Tensor.fromImage(frame, { dataType: 'uint8' });
+    structuredClone(frame.data.buffer, { transfer: [frame.data.buffer] });
+    expect([...(await other).data]).toEqual([9, 9, 9]);
+  });
+
+  it('is ended by a signal', async () => {
+    const controller = new AbortController();
+    const large = picture(3000, 3000);
+    const made = failureOf(() => Tensor.fromImage(large, { resizedWidth: 6000, resizedHeight: 6000, signal: controller.signal })); // prettier-ignore
+    controller.abort();
+    expect(await made).toMatchObject({ code: 'ABORTED', name: 'AbortError', cause: controller.signal.reason });
+    expect(await failureOf(() => Tensor.fromImage(pixel, { signal: controller.signal }))).toMatchObject({
+      code: 'ABORTED',
+    });
+  });
+
+  it.each<[string, any, string]>([
+    ['null', null, 'TypeError'],
+    ['a mean of 0', { norm: { mean: 0 } }, 'RangeError'],
+    ['a mean of NaN', { norm: { mean: [1, NaN, 1] } }, 'RangeError'],
+    ['a deviation of 0', { normalize: { mean: 0, std: 0 } }, 'RangeError'],
+    ['a number for norm', { norm: 5 }, 'TypeError'],
+    ['a text for normalize', { normalize: 'imagenet' }, 'TypeError'],
+    ['a number for crop', { crop: 5 }, 'TypeError'],
+  ])('refuses %s among its options', async (_, options, name) => {
+    expect(await failureOf(() => Tensor.fromImage(pixel, options))).toMatchObject({ name, code: 'INVALID_ARGUMENT' });
+  });
+
+  it('says what is wrong of a source, but not all of it', async () => {
+    const bare = await failureOf(() => Tensor.fromImage(pixel.data, { height: 1 }));
+    expect(bare).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('width') });
+    const text = await failureOf(() => Tensor.fromImage({ ...pixel, width: '1' } as any));
+    expect(text.message).toMatch(/from 1 on, got string/);
+    const url = await failureOf(() => Tensor.fromImage(new URL('file://host/x.png')));
+    if (process.platform !== 'win32') expect(url).toMatchObject({ name: 'TypeError', code: 'INVALID_ARGUMENT' });
+    const long = await failureOf(() => Tensor.fromImage('A'.repeat(300_000)));
+    expect(long.message.length).toBeLessThan(1000);
   });
 });
 
 describe.runIf(ours)('a tensor as a picture', () => {
+  it('has the values of its type, or is refused', () => {
+    const dims = [1, 3, 1, 1];
+    const pixels = (type: any, data: any, options?: any) => [...tensor(type, data, dims).toImageData(options).data];
+    expect(pixels('float16', Uint16Array.of(0, 0x3800, 0x3c00))).toEqual([0, 128, 255, 255]);
+    expect(pixels('bfloat16', Uint16Array.of(0, 0x3f00, 0x3f80))).toEqual([0, 128, 255, 255]);
+    expect(pixels('int64', BigInt64Array.of(1n, 2n, 3n), { norm: { mean: 1 } })).toEqual([1, 2, 3, 255]);
+    const refused: [type: any, data: any][] = [
+      ['string', ['a', 'b', 'c']],
+      ['int4', Uint8Array.of(0x21, 3)],
+      ['complex64', new Float32Array(6)],
+      ['float8e5m2', new Uint8Array(3)],
+    ];
+    for (const [type, data] of refused) expect(() => pixels(type, data), type).toThrow(/makes no picture/);
+    expect(() => pixels('float32', new Float32Array(3), null)).toThrow(/'options' must be an object/);
+    expect(() => pixels('float32', new Float32Array(3), { norm: { mean: 'x' } })).toThrow(
+      /'norm.mean' must be a number/,
+    );
+    expect(() => pixels('float32', new Float32Array(3), { norm: { mean: NaN } })).toThrow(/must be finite/);
+    expect(() => tensor('float32', new Float32Array(0), [1, 3, 0, 0]).toDataURL()).toThrow(/without pixels/);
+  });
+
   const pixels = [0, 1, 0.2, 0.4, 1, 0]; // two pixels, channel by channel
 
   it('toImageData gives RGBA', () => {
@@ -158,5 +246,9 @@ describe.runIf(ours)('a tensor as a picture', () => {
     const image = picture(5, 3);
     const back = (await Tensor.fromImage(image, { tensorFormat: 'RGBA' })).toImageData();
     expect([...back.data]).toEqual([...image.data]);
+    const normalize = { mean: [0.485, 0.456, 0.406, 0], std: [0.229, 0.224, 0.225, 1] };
+    const normal = await Tensor.fromImage(image, { tensorFormat: 'RGBA', normalize });
+    expect([...normal.toImageData({ normalize }).data]).toEqual([...image.data]);
+    expect(() => normal.toImageData({ normalize, norm: { mean: 1 } })).toThrow(/exclude each other/);
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { failureOf, floats, ort, ours } from '../../fixtures/engine.js';
-import { model, node, type TensorInfo } from '../../fixtures/onnx-writer.js';
+import { model, node, oneNode, type TensorInfo } from '../../fixtures/onnx-writer.js';
 
 const { InferenceSession } = ort;
 const info = (name: string, type: TensorInfo['type'], shape: TensorInfo['shape']): TensorInfo => ({
@@ -119,6 +119,21 @@ describe.runIf(ours)('session.warmUp(shapes)', () => {
     expect(summary.runs).toBe(2);
   });
 
+  it('takes the sizes of free dims from the dims of one input', async () => {
+    const info = (name: string): any => ({ name, type: 'float32', shape: ['batch', 'length'] });
+    const two = await InferenceSession.create(oneNode('Add', [info('ids'), info('mask')], [info('y')]));
+    await two.warmUp({ ids: [1, 8] });
+    const error = await failureOf(() => two.warmUp({ idz: [1, 8] }));
+    expect(error.message).toMatch(/'idz'\. Did you mean 'ids'\?$/);
+    expect((await failureOf(() => two.warmUp({ tokens: 8 }))).message).toMatch(
+      / are 'ids', 'mask', 'batch', 'length'\.$/,
+    );
+    expect((await failureOf(() => two.warmUp([{ ids: [1, 8] }] as any))).message).toMatch(
+      /each set of shapes as an argument/,
+    );
+    await two.release();
+  });
+
   it('needs no shapes where none are free', async () => {
     const fixed = await InferenceSession.create(bytes, { freeDimensionOverrides: { n: 3 } });
     await fixed.warmUp();
@@ -127,6 +142,10 @@ describe.runIf(ours)('session.warmUp(shapes)', () => {
 
   it('says what is missing or not there', async () => {
     expect(await failureOf(() => session.warmUp())).toMatchObject({ code: 'INVALID_ARGUMENT', input: 'x' });
+    for (const n of [2 ** 31, 2 ** 45]) {
+      const failure = await failureOf(() => session.warmUp({ x: [n, 2 ** 6] }));
+      expect(failure).toMatchObject({ code: 'OUT_OF_MEMORY', input: 'x' });
+    }
     expect((await failureOf(() => session.warmUp({}))).message).toBe("input 'x': 'shapes' does not tell its dim 'n': give { 'x': [dims] }."); // prettier-ignore
     const error = await failureOf(() => session.warmUp({ m: 3 }));
     expect(error).toBeInstanceOf(RangeError);

@@ -37,7 +37,7 @@ const program = (load: string): string => `
 /** What a program says, run in the project. */
 function run(name: string, text: string, options: readonly string[] = [], env: NodeJS.ProcessEnv = {}): any {
   writeFileSync(join(folder, name), text);
-  const { INFERNODE_PREBUILD: _, ...rest } = process.env;
+  const { INFERNODE_BINARY: _, INFERNODE_PREBUILD: __, ...rest } = process.env;
   const { stdout, stderr } = spawnSync(process.execPath, [...options, name], { cwd: folder, encoding: 'utf8', env: { ...rest, ...env } }); // prettier-ignore
   expect(stdout, stderr).not.toBe('');
   return JSON.parse(stdout);
@@ -63,6 +63,17 @@ describe.runIf(ours)('where no binary loads', () => {
     const { created } = run('program.cjs', required, [], { INFERNODE_PREBUILD: projectRoot });
     expect(created).toBe(true);
   });
+
+  it('INFERNODE_BINARY names the file itself, by any name, or the error says that it does not load', () => {
+    cpSync(join(projectRoot, 'build', 'Release', 'infernode.node'), join(folder, 'engine.bin.node'));
+    const started = (path: string) => run('program.cjs', required, [], { INFERNODE_BINARY: path }).created;
+    expect(started('engine.bin.node')).toBe(true); // from the working folder
+    expect(started(join(folder, 'engine.bin.node'))).toBe(true);
+    expect(started('nowhere.node')).toMatchObject({
+      code: 'NO_BINARY',
+      message: expect.stringMatching(/INFERNODE_BINARY names 'nowhere\.node', which does not load:/),
+    });
+  });
 });
 
 describe.runIf(ours)('a program that may not load addons', () => {
@@ -75,12 +86,17 @@ describe.runIf(ours)('a program that may not load addons', () => {
     });
   });
 
+  const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission'; // prettier-ignore
   it('is told of --allow-addons', () => {
-    const permission = process.allowedNodeEnvironmentFlags.has('--permission') ? '--permission' : '--experimental-permission'; // prettier-ignore
     expect(run('program.cjs', text, [permission, '--allow-fs-read=*']).created).toMatchObject({
       code: 'NO_BINARY',
       message: expect.stringMatching(/started with --permission: add --allow-addons\./),
     });
+  });
+
+  it('may, with that, read no more than the package, and works', () => {
+    const places = [folder, projectRoot].map((place) => `--allow-fs-read=${place}/`);
+    expect(run('program.cjs', text, [permission, '--allow-addons', ...places]).created).toBe(true);
   });
 });
 

@@ -92,8 +92,10 @@ TEST_CASE("image decoders hear the end of a run within 20 ms and count their buf
 }
 
 TEST_CASE("a progressive JPEG becomes pixels within looks, too") {
-  // Its bytes in pieces; pixels, and samples and coefficients of two bytes, zeroed; then one transform a block.
-  constexpr std::size_t kPieces = 8, kZeroed = 4 * kPixels >> 20, kTransforms = 4;
+  // Its bytes in pieces; pixels, and samples and coefficients of two bytes, zeroed; samples filled; one transform a
+  // block; then pixels in steps.
+  constexpr std::size_t kPieces = 8, kZeroed = 4 * kPixels >> 20, kFilled = kPixels >> 20, kTransforms = 4;
+  constexpr std::size_t kSteps = kPixels >> 18, kLooks = kPieces + kZeroed + kFilled + kTransforms + kSteps;
   const File file = progressive_jpeg();
   kernel::LoopProfile profile;
   kernel::RunContext run;
@@ -102,6 +104,63 @@ TEST_CASE("a progressive JPEG becomes pixels within looks, too") {
   CHECK(image.channels == 1);
   CHECK(image.width * image.height == kPixels);
   CHECK(std::ranges::all_of(image.pixels, [](std::uint8_t v) { return v == 128; }));
-  CHECK(profile.looks() >= kPieces + kZeroed + kTransforms);
-  CHECK(profile.looks() < 2 * (kPieces + kZeroed + kTransforms));
+  CHECK(profile.looks() >= kLooks);
+  CHECK(profile.looks() < 2 * kLooks);
+}
+
+namespace {
+
+/// A baseline JPEG of blocks that are all alike: brightness grey, colors (of one sample to 2 x 2 pixels) a wave along
+/// the rows of a block.
+File waves(std::uint32_t width, std::uint32_t height) {
+  File file{0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};
+  file.resize(file.size() + 64, 16);
+  const auto u16 = [](std::uint32_t v) {
+    return std::array{static_cast<std::uint8_t>(v >> 8), static_cast<std::uint8_t>(v)};
+  };
+  const auto [h1, h0] = u16(height);
+  const auto [w1, w0] = u16(width);
+  file.insert(file.end(), {0xff, 0xc0, 0, 17, 8, h1, h0, w1, w0, 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0});
+  file.insert(file.end(), {0xff, 0xc4, 0, 20, 0, 1});  // differences of the mean: 0 is none
+  file.resize(file.size() + 16, 0);
+  file.insert(file.end(), {0xff, 0xc4, 0, 21, 0x10, 1, 1});  // the rest: 0 is the end, 10 the second one, of 3 bits
+  file.resize(file.size() + 14, 0);
+  file.insert(file.end(), {0x00, 0x13});
+  file.insert(file.end(), {0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0});
+  std::uint32_t bits = 0, count = 0;
+  const auto write = [&](std::uint32_t value, std::uint32_t size) {
+    for (std::uint32_t i = size; i-- > 0;) {
+      bits = bits << 1 | (value >> i & 1);
+      if (++count % 8 == 0) file.push_back(static_cast<std::uint8_t>(bits));
+    }
+  };
+  for (std::size_t mcu = 0; mcu < std::size_t{(width + 15) / 16} * ((height + 15) / 16); ++mcu) {
+    write(0, 8);                                                  // four blocks: no difference, the end
+    for (int color = 0; color < 2; ++color) write(0b0101110, 7);  // no difference, 10, 7 times 16, the end
+  }
+  write(0x7f, (8 - count % 8) % 8);
+  file.insert(file.end(), {0xff, 0xd9});
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("the colors of a JPEG are the same whatever the step that makes them") {
+  constexpr std::size_t kPeriod = 16;
+  for (const auto [width, height] : {std::array{1000u, 2001u}, std::array{601u, 1500u}, std::array{64u, 9000u}}) {
+    CAPTURE(height);
+    const ops::image::Image image = ops::image::decode_image(waves(width, height), {});
+    REQUIRE(image.pixels.size() == std::size_t{3} * width * height);
+    const std::size_t row = std::size_t{3} * width;
+    CHECK_FALSE(std::equal(image.pixels.begin(), image.pixels.begin() + 1, image.pixels.begin() + row * 8));
+    for (std::size_t y = 1; y + kPeriod + 1 < height; ++y) {
+      const auto at = image.pixels.begin() + static_cast<std::ptrdiff_t>(y * row);
+      REQUIRE(std::equal(at, at + static_cast<std::ptrdiff_t>(row), at + static_cast<std::ptrdiff_t>(kPeriod * row)));
+    }
+    kernel::LoopProfile profile;
+    kernel::RunContext run;
+    run.loops = &profile;
+    ops::image::decode_image(waves(width, height), run);
+    CHECK(profile.looks() >= image.pixels.size() / 3 >> 18);
+  }
 }
