@@ -323,12 +323,12 @@ describe.runIf(ours)('a run that asks for too much', () => {
         outputs: [info('y', 'float32', undefined)],
         initializers: [{ name: 's', type: 'int64', dims: [2], data: BigInt64Array.of(BigInt(rows), 3000n) }],
       });
-    const x = new Tensor('float32', Float32Array.of(1), [1]);
+    const one = tensor('float32', [1], [1]);
     const limited = await create(grow(3000), { memoryLimit: 5_000_000 });
-    expect(await failureOf(() => limited.run({ x }))).toMatchObject({ code: 'OUT_OF_MEMORY', node: 'grow' });
+    expect(await failureOf(() => limited.run({ x: one }))).toMatchObject({ code: 'OUT_OF_MEMORY', node: 'grow' });
     await limited.release();
     const huge = await create(grow(2 ** 40));
-    const error = await failureOf(() => huge.run({ x }));
+    const error = await failureOf(() => huge.run({ x: one }));
     expect(error).toMatchObject({ code: 'OUT_OF_MEMORY', node: 'grow' });
     await huge.release();
   });
