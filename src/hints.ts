@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 
+import type { NativeError } from './errors.js';
 import { elementTypes, type ElementType } from './tensor/element-types.js';
 import { nearestName } from './options/nearest-name.js';
 import { describe } from './tensor/tensor-data.js';
@@ -61,10 +62,14 @@ export function homeOptionHint(path: string): string {
 
 /** About a path that could not be opened. */
 export function pathHint(path: string): string {
+  if (path.length > mostOfPath && /^[0-9a-f]+$/i.test(path)) {
+    return " It looks like hex: give the bytes, Buffer.from(text, 'hex').";
+  }
+  if (path.includes('\0')) return " It looks like a file's content: read it without an encoding, or give its path.";
   if (isBase64(path)) {
     return " It looks like base64: give the bytes, Buffer.from(text, 'base64').";
   }
-  if (/^https?:/i.test(path)) return ' It is a URL: give new URL(text), which is fetched.';
+  if (/^(https?|data|blob):/i.test(path)) return ' It is a URL: give new URL(text), which is fetched.';
   if (isHomePath(path)) return ` ${homeHint}`;
   return '';
 }
@@ -92,6 +97,16 @@ export function dataHint(type: ElementType | undefined, data: unknown): string {
   if (!numbers.includes(given)) return ` Got ${given}.`;
   const convert = type.array.startsWith('Big') ? '(data, BigInt)' : '(data)';
   return ` Got ${given}: ${type.array}.from${convert} converts it.`;
+}
+
+/** About a feed that the model does not take: its whole shape, or its type by the name that a tensor has. */
+export function feedHint({ message, expected = '', actual = '' }: NativeError): string {
+  if (message.startsWith('Got invalid dimensions')) return ` ${actual} was given for ${expected}.`;
+  if (!message.includes('Unexpected input data type')) return '';
+  const nameOf = (text: string): string | undefined =>
+    elementTypes.find(({ onnxName }) => text === `tensor(${onnxName})`)?.name;
+  const [given, wanted] = [nameOf(actual), nameOf(expected)];
+  return given === undefined || wanted === undefined ? '' : ` A '${given}' tensor was given for '${wanted}'.`;
 }
 
 /** Names in quotes: the first twenty, and how many follow. */

@@ -319,7 +319,10 @@ export class InferenceSession implements CommonSession {
   }
 }
 
-/** A session whose feeds and results are checked against a model's types. It is an InferenceSession like any other. */
+/**
+ * A session whose feeds and results are checked against a model's types. `untyped` is the same one for functions that take
+ * an InferenceSession, and for bindings.
+ */
 export interface TypedInferenceSession<M extends ModelTypes> extends Omit<InferenceSession, 'run' | 'runSync'> {
   run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): Promise<OutputsOf<M>>;
   run<F extends FeedsOf<M>, const N extends keyof M['outputs']>(

@@ -38,10 +38,13 @@ export class IoBinding {
 
   /**
    * Binds a value to an input or an overridable initializer; runs read it. Throws TypeError for a name that is no
-   * string and RangeError for one that the model lacks.
+   * string or what is no value, and RangeError for one that the model lacks.
    */
   bindInput(name: string, value: InferenceValue): this {
     checkName(name, [...this.#handler.inputNames, ...this.#handler.overridableInputNames], 'input');
+    if (typeof value !== 'object') {
+      throw typeError(`An input is bound to a value of the model's, got ${describe(value)}.`, { input: name });
+    }
     this.#inputs.set(name, value);
     this.#arguments = undefined;
     return this;

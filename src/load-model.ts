@@ -120,6 +120,9 @@ function explain(error: unknown, source: ModelSource, options: NativeSessionOpti
       return error.message.endsWith(unknownProvider) ? { ...error, message: error.message + hint } : error;
     }
     case 'INVALID_ARGUMENT':
+      if (typeof source === 'string' && source.includes('\0')) {
+        return { ...error, message: `${error.message}.${pathHint(source)}` };
+      }
       return { ...error, message: error.message + providerOptionHint(error.message) };
     default:
       return error;

@@ -14,10 +14,11 @@ export async function readModel(model: ModelStream, options: object): Promise<Ui
   const signal = reader.signal();
   const report = progressListener(reader);
   const path = model instanceof URL ? shownUrl(model) : isResponse(model) && model.url ? shownUrl(new URL(model.url)) : undefined; // prettier-ignore
+  let chunks: Chunks | undefined;
   try {
     signal?.throwIfAborted();
     const { stream, total } = await open(model, signal);
-    const chunks = new Chunks(total);
+    chunks = new Chunks(total);
     for await (const chunk of untilAbort(stream, signal)) {
       if (!isTypedArray(chunk)) throw typeError(`The model's stream must give bytes, got ${describe(chunk)}.`);
       chunks.add(bytesOf(chunk));
@@ -30,14 +31,8 @@ export async function readModel(model: ModelStream, options: object): Promise<Ui
     }
     if (error instanceof InferenceError || (error instanceof Error && 'code' in error && error.code === 'INVALID_ARGUMENT')) throw error; // prettier-ignore
     const from = path === undefined ? 'its stream' : path;
-    throw new InferenceError(
-      'IO',
-      `Load model from ${from} failed: ${reasonOf(error)}`,
-      path === undefined ? {} : { path },
-      {
-        cause: error,
-      },
-    );
+    const message = `Load model from ${from} failed: ${reasonOf(error)}${chunks?.arrived() ?? ''}`;
+    throw new InferenceError('IO', message, path === undefined ? {} : { path }, { cause: error });
   }
 }
 
@@ -105,13 +100,18 @@ class Chunks {
   readonly #parts: Uint8Array[] = [];
   #whole: Uint8Array | undefined;
 
-  constructor(total: number | undefined) {
+  constructor(private readonly total: number | undefined) {
     if (total === undefined) return;
     try {
       this.#whole = new Uint8Array(total);
     } catch {
       throw new InferenceError('OUT_OF_MEMORY', `A model of ${total} bytes does not fit into memory.`);
     }
+  }
+
+  /** How many of how many have arrived, for a message. */
+  arrived(): string {
+    return this.total === undefined ? '' : ` (${this.length} of ${this.total} bytes had arrived)`;
   }
 
   add(chunk: Uint8Array): void {

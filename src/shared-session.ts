@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+
 import { callNative, typeError } from './errors.js';
 import { loadNative } from './load-native.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
@@ -34,5 +36,5 @@ export function openSharedSession(handle: unknown): NativeSessionHandler {
 function isHandle(value: unknown): value is SharedSession {
   if (typeof value !== 'object' || value === null) return false;
   const { kind, id, preferredOutputLocation: place } = value as Partial<Record<keyof SharedSession, unknown>>;
-  return kind === 'infernode.session' && typeof id === 'string' && (typeof place === 'string' || place instanceof Map);
+  return kind === 'infernode.session' && typeof id === 'string' && (typeof place === 'string' || types.isMap(place));
 }

@@ -71,9 +71,9 @@ class Shapes {
     } else if (kind == 2) {  // groups
       s.groups = pick({2, 4, 8, 16, 32});
       s.in = s.groups * pick({1, 3, 4, 8, 12, 16, 24, 32});
-      s.out = pick({0, 1}) == 0 ? s.in : s.groups * pick({4, 8, 12, 16, 24, 36});
+      s.out = pick({0, 1}) == 0 ? s.in : s.groups * pick({1, 2, 4, 8, 12, 16, 24, 36});
       s.kernel = pick({1, 3, 3, 3, 5});
-      s.dilation = 1;
+      s.dilation = pick({1, 1, 1, 2});
     } else if (kind == 3) {  // lines
       s.line = true;
       s.in = pick({1, 16, 64, 80, 128, 256, 512});

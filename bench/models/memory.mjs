@@ -27,6 +27,7 @@ const options = {
   workload: { type: 'string', default: 'rnn_tagger' },
   peer: { type: 'boolean', default: false },
   child: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
 };
 const { values } = parseArgs({ options });
 

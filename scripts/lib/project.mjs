@@ -1,6 +1,6 @@
 // Where the project is, and steps that are skipped while nothing they depend on has changed.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -68,5 +68,6 @@ export function helpWasAsked() {
   return true;
 }
 
-/** Whether a module is the script that node was started with. */
-export const isMain = (url) => process.argv[1] !== undefined && fileURLToPath(url) === process.argv[1];
+/** Whether a module is the script that node was started with, by way of a link too. */
+export const isMain = (url) =>
+  process.argv[1] !== undefined && existsSync(process.argv[1]) && fileURLToPath(url) === realpathSync(process.argv[1]);

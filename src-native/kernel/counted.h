@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/system.h"
 #include "kernel/charge.h"
 
 namespace infernode::kernel {
@@ -25,7 +26,9 @@ class CountedAllocator {
     const std::size_t bytes = checked_mul(count, sizeof(T));
     take_memory(budget_, bytes);
     try {
-      return std::allocator<T>().allocate(count);
+      T* const memory = std::allocator<T>().allocate(count);
+      if (bytes >= 2 * kHugePage) prefer_huge_pages(memory, bytes);  // an abort waits for their return
+      return memory;
     } catch (...) {
       give_memory(budget_, bytes);
       throw;

@@ -34,7 +34,8 @@ std::shared_ptr<Session> SharedSessions::find(std::string_view text) {
   if (!text.starts_with("infernode:")) fail(ErrorCode::InvalidArgument, "This is no handle of a shared session.");
   if (!text.starts_with(process_)) {
     fail(ErrorCode::InvalidArgument,
-         "This handle is of another process: threads of one process can share a session, processes cannot. Create a "
+         "This handle is of another process or another copy of the package: threads of one process can share a "
+         "session, processes cannot. Create a "
          "session from the model's file there; the file's memory is shared.");
   }
   std::uint64_t number = 0;

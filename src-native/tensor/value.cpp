@@ -5,8 +5,9 @@
 namespace infernode::tensor {
 namespace {
 
+/// What kind a value has, the model says: where its bodies give others than they declare, nobody else can know.
 [[noreturn]] void fail_kind(const Value& value, const char* wanted) {
-  fail(ErrorCode::Internal, cat("a ", wanted, " was expected where the value is ", value.to_string()));
+  fail(ErrorCode::InvalidModel, cat("a ", wanted, " was expected where the value is ", value.to_string()));
 }
 
 }  // namespace

@@ -66,7 +66,10 @@ export class Batcher {
     this.#options = parseBatcherOptions(options);
     const { handler } = session;
     if (!(handler instanceof NativeSessionHandler)) {
-      throw new InferenceError('INVALID_ARGUMENT', 'A session of another backend cannot be batched.');
+      throw new InferenceError(
+        'INVALID_ARGUMENT',
+        'A session of another backend, or of another copy of this package, cannot be batched.',
+      );
     }
     this.#shape = new BatchShape(handler.native.inputs, handler.native.outputs, this.#options);
   }

@@ -1,6 +1,14 @@
 import type { NativeValueInfo } from '../native.js';
 import { elementTypeOfCode } from '../tensor/element-types.js';
 
+const keywords =
+  'any as async await bigint boolean break case catch class const continue debugger default delete do else enum export extends false finally for function if implements import in instanceof interface let never new null number object package private protected public return static string super switch symbol this throw true try type typeof undefined unknown var void while with yield'; // prettier-ignore
+/** Names that TypeScript has taken, or the declarations themselves. */
+const taken = new Set([...keywords.split(' '), 'ModelTensor', 'ModelValue']);
+
+/** Whether an interface may have the name. */
+export const isInterfaceName = (name: string): boolean => /^[A-Za-z_$][\w$]*$/.test(name) && !taken.has(name);
+
 /** The declarations of a model's inputs and outputs: one interface of `name`. `source` is what the first line names. */
 export function modelTypes(
   name: string,
@@ -12,7 +20,7 @@ export function modelTypes(
   const optional = inputs.filter(({ overridable }) => overridable);
   const body = [member('inputs', required), member('optionalInputs', optional), member('outputs', outputs)].join('\n');
   const imports = ['ModelTensor', 'ModelValue'].filter((type) => body.includes(`: ${type}`)).join(', ');
-  const head = `// Written by \`infernode types ${source.replace(/[\r\n`]/g, ' ')}\`: do not edit.\n`;
+  const head = `// Written by \`infernode types ${source.replace(/[\r\n\u2028\u2029`]/g, ' ')}\`: do not edit.\n`;
   const import_ = imports === '' ? '' : `import type { ${imports} } from 'infernode';\n\n`;
   return `${head}${import_}export interface ${name} {\n${body}\n}\n`;
 }
@@ -22,12 +30,13 @@ export function interfaceName(path: string): string {
   const stem = path.replace(/^.*[/\\]/, '').replace(/\.(onnx|ort)$/i, '');
   const words = stem.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
-  return /^[A-Za-z]/.test(name) ? name : `Model${name}`;
+  return isInterfaceName(name) ? name : `Model${name}`;
 }
 
 function member(key: string, values: readonly NativeValueInfo[]): string {
   if (values.length === 0) return `  ${key}: {};`;
-  return [`  ${key}: {`, ...values.map((info) => `    ${property(info.name)}: ${typeOf(info)};`), '  };'].join('\n');
+  const lines = values.map((info) => `    ${property(info.name)}: ${typeOf(info)};`);
+  return [`  ${key}: {`, ...new Set(lines), '  };'].join('\n'); // a model may give an output twice
 }
 
 const property = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name));

@@ -92,6 +92,11 @@ export function readTarget(value: unknown, info: NativeValueInfo): RawTarget {
     );
   }
   const storage = data as TypedArray | string[];
+  if (Array.isArray(storage) && Object.isFrozen(storage)) {
+    throw typeError(`output '${info.name}': the data of a preallocated tensor must not be frozen.`, {
+      output: info.name,
+    });
+  }
   if (Array.isArray(storage)) return { raw: { kind: 'tensor', type, dims, storage }, copy: storage };
   return {
     raw: { kind: 'tensor', type, dims, storage: bitsOf(type, storage) },

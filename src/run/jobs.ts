@@ -1,4 +1,5 @@
 import { fromNative, InferenceError, isNativeError } from '../errors.js';
+import { feedHint } from '../hints.js';
 import { loadNative } from '../load-native.js';
 import type { Completion } from '../native.js';
 import type { ParsedRunOptions } from '../options/run-options.js';
@@ -58,7 +59,9 @@ export function onAbort(signal: AbortSignal, call: () => void): () => void {
 }
 
 /** The error that the user sees of a run's: where it was ended, by its signal, or else by its timeout. */
-export function runError(error: unknown, { native, signal }: ParsedRunOptions): unknown {
+export function runError(given: unknown, { native, signal }: ParsedRunOptions): unknown {
+  const refused = isNativeError(given) && (given.code === 'SHAPE_MISMATCH' || given.code === 'INVALID_ARGUMENT');
+  const error = refused ? { ...given, message: given.message + feedHint(given) } : given;
   if (signal?.aborted) return fromNative(error, { cause: signal.reason });
   const timeout = native?.timeout ?? 0;
   if (timeout === 0 || !isNativeError(error)) return fromNative(error);

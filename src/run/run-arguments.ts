@@ -1,7 +1,7 @@
 import { Tensor as CommonTensor, type Tensor } from 'onnxruntime-common';
 
 import { rangeError, typeError } from '../errors.js';
-import { nameHint } from '../hints.js';
+import { nameHint, shownPath } from '../hints.js';
 import { warnOnce } from '../options/option-names.js';
 import type { RunOptions } from '../options/run-options.js';
 import { describe } from '../tensor/tensor-data.js';
@@ -25,7 +25,10 @@ export function parseRunArguments(session: Names, feeds: unknown, arg1: unknown,
   const { inputNames, outputNames } = session;
   checkFeeds(feeds, inputNames);
   if (arg1 === undefined) return { fetches: undefined, options: checkOptions(arg2) };
-  if (typeof arg1 !== 'object') throw typeError("Unexpected argument[1]: must be 'fetches' or 'options'.");
+  if (typeof arg1 !== 'object') {
+    const hint = typeof arg1 === 'string' ? ` Give the names of outputs in an array: ['${shownPath(arg1)}'].` : '';
+    throw typeError(`Unexpected argument[1]: must be 'fetches' or 'options'.${hint}`);
+  }
   if (arg1 === null) throw typeError('Unexpected argument[1]: cannot be null.');
   if (isTensor(arg1)) throw typeError("'fetches' cannot be a Tensor");
   if (Array.isArray(arg1)) {

@@ -87,6 +87,8 @@ export interface TensorConstructor extends CommonTensorConstructor {
     dims: number extends D['length'] ? never : D,
   ): TypedTensor<T> & { readonly dims: D };
   new (type: 'float16', data: Float16ArrayLike, dims?: readonly number[]): TypedTensor<'float16'>;
+  /** Two to a byte, the first in the low bits. */
+  new (type: 'int4', data: Uint8Array, dims?: readonly number[]): TypedTensor<'int4'>;
   new <T extends 'int64' | 'uint64'>(
     type: T,
     data: Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array,

@@ -109,6 +109,9 @@ function makeConstructor(): TensorConstructor {
 
 /** What onnxruntime-common throws has no code, and does not say what to do. */
 function explained(error: unknown, arg0: unknown, arg1: unknown): unknown {
+  if (arg0 === undefined || arg0 === null) {
+    return typeError("A tensor is made of a type, data and dims: new Tensor('float32', data, dims).");
+  }
   if (error instanceof Error && !('code' in error) && Object.isExtensible(error)) {
     Object.assign(error, {
       code: 'INVALID_ARGUMENT',
@@ -122,6 +125,10 @@ function argumentHint(message: string, arg0: unknown, arg1: unknown): string {
   if (message.startsWith('Unsupported tensor type')) return typeNameHint(String(arg0));
   if (message.includes('data must be type of')) {
     return dataHint(elementTypeOfName(arg0), arg1);
+  }
+  const data = Array.isArray(arg0) ? (arg0 as unknown[]) : arg1;
+  if (Array.isArray(data) && Array.isArray(data[0])) {
+    return " The data is nested: give it flat, new Tensor('float32', data.flat(Infinity), dims).";
   }
   if (message === 'Invalid element type of data array: number.') {
     return " Name the type first: new Tensor('float32', data, dims).";

@@ -3,9 +3,11 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { projectRoot } from '../../scripts/lib/engine.mjs';
 import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';
 import { matmul } from '../fixtures/models.js';
+import { oneNode } from '../fixtures/onnx-writer.js';
 import { installClients } from './install.js';
 import { packAll } from './packed.js';
 
@@ -82,6 +84,15 @@ describe.runIf(ours)('the packed package', () => {
     for (const [name, entry] of Object.entries<any>(packages)) expect(entry.hasInstallScript, name).toBeUndefined();
     for (const program of ['program.cjs', 'program.mjs']) expect(start(place, 'node', program)).toBe(answer);
     expect(start(place, 'node', join('node_modules', '.bin', 'infernode'), '--help')).toMatch(/infernode types/);
+  });
+
+  it("runs the README's ten lines", () => {
+    const place = join(folder, 'by-npm');
+    const [, lines] = /```js\n([^]*?)```/.exec(readFileSync(join(projectRoot, 'README.md'), 'utf8'))!;
+    const picture = (name: string) => ({ name, type: 'float32', shape: [1, 3, 224, 224] }) as const;
+    writeFileSync(join(place, 'model.onnx'), oneNode('Relu', [picture('in')], [picture('out')]));
+    writeFileSync(join(place, 'ten.mjs'), lines!);
+    expect(start(place, 'node', 'ten.mjs')).toMatch(/name: 'in'[^]*name: 'out'[^]*Float32Array\(150528\)/);
   });
 
   it('takes less than 20 MB with the binary of one platform', () => {

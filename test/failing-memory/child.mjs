@@ -4,7 +4,7 @@
 // usage: child.mjs SHIM MODELS PLAN       (PLAN: JSON, see sweep.mjs)
 import { readFileSync, writeSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { loadEngine } from '../../scripts/lib/engine.mjs';
+import { engineName, loadEngine } from '../../scripts/lib/engine.mjs';
 
 const [shim, models, planText] = process.argv.slice(2);
 const plan = JSON.parse(planText);
@@ -31,9 +31,12 @@ const plain = (value) =>
   Array.isArray(value) ? value.map(plain) : { type: value.type, dims: [...value.dims], data: value.data };
 const answerOf = (results) => Object.fromEntries(Object.entries(results).map(([name, value]) => [name, plain(value)]));
 
+/** Errors of onnxruntime-node have no codes. */
+const uncoded = (reason) =>
+  engineName() === 'peer' && reason instanceof Error ? 'an error' : `without a code: ${reason?.stack ?? reason}`;
+
 /** What a call without an answer came to: 'right' or the code of its error. */
-const plainOutcomeOf = ({ status, reason }) =>
-  status === 'fulfilled' ? 'right' : (reason?.code ?? `without a code: ${reason?.stack ?? reason}`);
+const plainOutcomeOf = ({ status, reason }) => (status === 'fulfilled' ? 'right' : (reason?.code ?? uncoded(reason)));
 
 /** What a run came to: 'right', 'wrong', or the code of its error. */
 const outcomeOf = ({ status, value, reason }, expected) => {

@@ -1,6 +1,7 @@
 // Lets requests for memory and threads fail, those of the addon and of its threads and nobody else's: preloaded into a
-// process (LD_PRELOAD), it stands before malloc and its kin, mmap and pthread_create; the same library is the addon by
-// which that process's JavaScript says which request fails. For glibc.
+// process (LD_PRELOAD), it stands before malloc and its kin, operator new, mmap and pthread_create; the same library is
+// the addon by which that process's JavaScript says which request fails. FAILING_LIBRARY: how the name of another
+// library begins whose requests are meant. For glibc.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <node_api.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,6 +18,7 @@
 
 #include <array>
 #include <atomic>
+#include <new>
 
 extern "C" {
 void* __libc_malloc(size_t);
@@ -40,10 +43,12 @@ std::atomic<int64_t> first{0}, counted{0}, failed{0};
 int note_library(dl_phdr_info* info, size_t, void*) {
   const char* const slash = strrchr(info->dlpi_name, '/');
   const char* const name = slash != nullptr ? slash + 1 : info->dlpi_name;
-  Range* const range = strcmp(name, "infernode.node") == 0 ? &addon
-                       : strncmp(name, "libc.so", 7) == 0  ? &c_library
-                       : strncmp(name, "ld-linux", 8) == 0 ? &loader
-                                                           : nullptr;
+  const char* const given = getenv("FAILING_LIBRARY");
+  const char* const meant = given != nullptr ? given : "infernode.node";
+  Range* const range = strncmp(name, meant, strlen(meant)) == 0 ? &addon
+                       : strncmp(name, "libc.so", 7) == 0       ? &c_library
+                       : strncmp(name, "ld-linux", 8) == 0      ? &loader
+                                                                : nullptr;
   if (range == nullptr) return 0;
   uintptr_t begin = UINTPTR_MAX, end = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -114,6 +119,36 @@ napi_value failures(napi_env env, napi_callback_info) { return number(env, faile
 }  // namespace
 
 #define EXPORTED __attribute__((visibility("default")))
+
+namespace {
+
+/// For operator new; null where there is none.
+void* take(bool failing, size_t size, size_t alignment) {
+  if (failing) return nullptr;
+  return alignment == 0 ? __libc_malloc(size) : __libc_memalign(alignment, size);
+}
+
+void* or_throw(void* block) {
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+}  // namespace
+
+// The addon has its own operator new, which asks malloc.
+EXPORTED void* operator new(size_t size) { return or_throw(take(FAILS(), size, 0)); }
+EXPORTED void* operator new[](size_t size) { return or_throw(take(FAILS(), size, 0)); }
+EXPORTED void* operator new(size_t size, const std::nothrow_t&) noexcept { return take(FAILS(), size, 0); }
+EXPORTED void* operator new[](size_t size, const std::nothrow_t&) noexcept { return take(FAILS(), size, 0); }
+EXPORTED void* operator new(size_t size, std::align_val_t alignment) {
+  return or_throw(take(FAILS(), size, static_cast<size_t>(alignment)));
+}
+EXPORTED void operator delete(void* block) noexcept { free(block); }
+EXPORTED void operator delete[](void* block) noexcept { free(block); }
+EXPORTED void operator delete(void* block, size_t) noexcept { free(block); }
+EXPORTED void operator delete[](void* block, size_t) noexcept { free(block); }
+EXPORTED void operator delete(void* block, std::align_val_t) noexcept { free(block); }
+EXPORTED void operator delete(void* block, size_t, std::align_val_t) noexcept { free(block); }
 
 extern "C" {
 

@@ -2,11 +2,12 @@
 // loaded, run, aborted and released: each case must end with right answers or errors, in a process that ends by itself
 // with no promise left open. Prints the cases by outcome; for Linux with glibc.
 //
-// usage: npm run failing-memory [-- --model NAME] [--step N] [--cold N] [--build FOLDER]
+// usage: npm run failing-memory [-- --model NAME] [--step N] [--cold N] [--build FOLDER] [--peer]
 //   --model    that model of models.ts alone
 //   --step     plays every Nth request (1), from one that differs from model to model
 //   --cold     as --step for cases that load the addon as well, each in a process of its own (200)
 //   --build    CMake's folder (build), which builds what is preloaded
+//   --peer     the same with onnxruntime-node and the requests of its library, whose errors have no codes; async alone
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -46,7 +47,7 @@ export async function prepare(folder = at('build')) {
 function play({ shim, models }, plan) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [at('test/failing-memory/child.mjs'), shim, models, JSON.stringify(plan)], {
-      env: { ...process.env, LD_PRELOAD: shim },
+      env: { ...process.env, LD_PRELOAD: shim, ...(plan.peer && peerEnvironment) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
@@ -75,8 +76,10 @@ function play({ shim, models }, plan) {
   });
 }
 
-/** What a call may come to while memory fails. */
-const acceptable = new Set(['right', 'OUT_OF_MEMORY', 'ABORTED']);
+const peerEnvironment = { INFERNODE_ENGINE: 'peer', FAILING_LIBRARY: 'libonnxruntime.so' };
+
+/** What a call may come to while memory fails; 'an error' where the engine has no codes. */
+const acceptable = new Set(['right', 'OUT_OF_MEMORY', 'ABORTED', 'an error']);
 
 /** Adds up what cases came to. */
 export class Tally {
@@ -151,10 +154,12 @@ async function main() {
       step: { type: 'string', default: '1' },
       cold: { type: 'string', default: '200' },
       build: { type: 'string', default: at('build') },
+      peer: { type: 'boolean', default: false },
     },
   });
   if (!supported) return say('not run: it needs Linux with glibc');
   const tools = await prepare(values.build);
+  const { peer } = values;
   const step = Number(values.step);
   const faults = [];
   const show = (name, tally) => {
@@ -167,20 +172,20 @@ async function main() {
   };
   for (const [turn, model] of tools.names.entries()) {
     if (values.model !== undefined && values.model !== model) continue;
-    for (const how of hows) {
+    for (const how of peer ? ['async'] : hows) {
       for (const all of [false, true]) {
         const tally = new Tally();
-        await whole(tools, { model, how, all }, step, 1 + (turn % step), tally);
+        await whole(tools, { model, how, all, peer }, step, 1 + (turn % step), tally);
         show(`${model}, ${how}, ${all ? 'all from n' : 'only n'}`, tally);
       }
     }
   }
   const model = values.model ?? tools.names[0];
-  const most = await requestsOf(tools, { model, how: 'async', cold: true });
+  const most = await requestsOf(tools, { model, how: 'async', cold: true, peer });
   for (const all of [false, true]) {
     const tally = new Tally();
     for (let number = 1; number <= most; number += Number(values.cold)) {
-      const plan = { model, how: 'async', all, cold: true, numbers: [number] };
+      const plan = { model, how: 'async', all, cold: true, numbers: [number], peer };
       tally.add(plan, await play(tools, plan));
     }
     show(`start, ${all ? 'all from n' : 'only n'}`, tally);

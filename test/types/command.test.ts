@@ -53,10 +53,38 @@ export interface MyBertV2 {
 
   it("writes a .d.ts of a model's inputs and outputs", () => {
     writeFileSync(path, bytes);
-    execFileSync(process.execPath, [command, 'types', path]);
+    const { stderr } = spawnSync(process.execPath, [command, 'types', path], { encoding: 'utf8' });
+    expect(stderr).toBe(`wrote ${join(folder, 'my-bert v2.d.ts')}\n`);
     expect(readFileSync(join(folder, 'my-bert v2.d.ts'), 'utf8')).toBe(expected);
     const out = execFileSync(process.execPath, [command, 'types', path, '--out', '-', '--name', 'Mine'], { encoding: 'utf8' }); // prettier-ignore
     expect(out).toBe(expected.replace('MyBertV2', 'Mine'));
+  });
+
+  it('tells its version', () => {
+    const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+    expect(execFileSync(process.execPath, [command, '--version'], { encoding: 'utf8' })).toBe(`${version}\n`);
+  });
+
+  it('writes what TypeScript takes, whatever the names', () => {
+    const written = (name: string, ...args: string[]): string => {
+      const odd = join(folder, name);
+      writeFileSync(odd, bytes);
+      return execFileSync(process.execPath, [command, 'types', odd, '--out', '-', ...args], { encoding: 'utf8' });
+    };
+    expect(written('ModelTensor.onnx')).toContain('export interface ModelModelTensor {');
+    if (process.platform !== 'win32') expect(written('a\u2028`b.onnx')).toContain('`infernode types a  b.onnx`');
+    const twice = model({
+      nodes: [node('Neg', ['x'], ['y'])],
+      inputs: [info('x', 'float32', [1])],
+      outputs: [info('y', 'float32', [1]), info('y', 'float32', [1])],
+    });
+    const path = join(folder, 'twice.onnx');
+    writeFileSync(path, twice);
+    const text = execFileSync(process.execPath, [command, 'types', path, '--out', '-'], { encoding: 'utf8' });
+    expect(text.match(/ y:/g)).toHaveLength(1);
+    for (const name of ['class', 'string', 'any', 'ModelValue']) {
+      expect(spawnSync(process.execPath, [command, 'types', path, '--name', name]).status, name).toBe(1);
+    }
   });
 
   it('says what is wrong', () => {

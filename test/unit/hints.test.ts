@@ -21,6 +21,7 @@ describe('what to do is said', () => {
 
   it.each([
     ['https://localhost/model.onnx', ' It is a URL: give new URL(text), which is fetched.'],
+    ['data:text/plain,a', ' It is a URL: give new URL(text), which is fetched.'],
     ['~/model.onnx', ' The shell expands ~, Node.js does not: give os.homedir() and the rest.'],
     ['model.onnx', ''],
   ])('of the path %s that cannot be opened', async (path, hint) => {
@@ -32,6 +33,7 @@ describe('what to do is said', () => {
 
   it.each([
     ['base64', 'CAg6'.repeat(5000), " It looks like base64: give the bytes, Buffer.from(text, 'base64')."],
+    ['hex', '08a0'.repeat(5000), " It looks like hex: give the bytes, Buffer.from(text, 'hex')."],
     ['text', 'ir_version: 8 '.repeat(1000), ''],
   ])('of a model passed as %s, which is cut short', async (_, text, hint) => {
     addon.failure = { code: 'IO', message: `Load model from ${text} failed: Load model ${text} failed.`, path: text };
@@ -41,6 +43,37 @@ describe('what to do is said', () => {
       message: `Load model from ${shown} failed: Load model ${shown} failed.${hint}`,
       path: shown,
     });
+  });
+
+  it("of a file's content for its path", async () => {
+    addon.failure = { code: 'INVALID_ARGUMENT', message: 'the path holds a null character' };
+    const message = 'the path holds a null character. It looks like a file\'s content: read it without an encoding, or give its path.'; // prettier-ignore
+    expect(await messageOf(() => InferenceSession.create('\b\u0000onnx'))).toBe(message);
+  });
+
+  it('of a name where names are wanted', async () => {
+    expect(await messageOf(() => session.run({ x: floats(1) }, 'y'))).toMatch(/'options'\. Give the names of outputs in an array: \['y'\]\.$/); // prettier-ignore
+  });
+
+  it.each<[string, unknown[], RegExp]>([
+    ['no arguments', [], /^A tensor is made of a type, data and dims: new Tensor\('float32', data, dims\)\.$/],
+    ['null', [null], /^A tensor is made of a type/],
+    [
+      'nested data',
+      [
+        'float32',
+        [
+          [1, 2],
+          [3, 4],
+        ],
+        [2, 2],
+      ],
+      /length\(2\)\. The data is nested: give it flat, .*data\.flat\(Infinity\)/,
+    ],
+    ['nested integers', ['int64', [[1, 2]], [1, 2]], /The data is nested/],
+    ['nested data without a type', [[[1, 2]]], /The data is nested/],
+  ])('of a tensor of %s', (_, args, message) => {
+    expect(() => new (Tensor as any)(...args)).toThrow(message);
   });
 
   it.each(['modelCacheDir', 'optimizedModelFilePath', 'profileFilePrefix'])('of ~ in %s', async (key) => {

@@ -127,6 +127,18 @@ describe('a model that cannot be read', () => {
     expect(await loading).toMatchObject({ code: 'ABORTED', name: 'AbortError', cause: 'enough' });
   });
 
+  it('tells how much had arrived of what was announced', async () => {
+    const stream = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(Uint8Array.of(1, 2));
+        controller.error(new Error('the line is dead'));
+      },
+    });
+    const announced = new Response(stream, { headers: { 'content-length': '5' } });
+    const { message } = await failureOf(() => InferenceSession.create(announced));
+    expect(message).toMatch(/^Load model from its stream failed: the line is dead \([02] of 5 bytes had arrived\)$/);
+  });
+
   it('because its stream fails or has no bytes says so', async () => {
     const failing = async function* (): AsyncGenerator<Uint8Array> {
       yield bytes;

@@ -1,6 +1,6 @@
 // `npm pack` of a clone: the package has the binary that was built, or there is none.
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -22,6 +22,12 @@ it('a clone that was not built is not packed, and it says what to do', async () 
   write('dist/index.cjs', '');
   await expect(pack()).rejects.toThrow(/needs \S+infernode\.node: run `npm run build`/);
   expect(readdirSync(clone).filter((name) => name.endsWith('.tgz'))).toEqual([]);
+});
+
+it('a script that is named by way of a link runs', async () => {
+  symlinkSync(at('scripts'), join(clone, 'linked'), 'junction');
+  const { stdout } = await promisify(execFile)(process.execPath, [join(clone, 'linked', 'fetch-models.mjs'), '--list']);
+  expect(stdout).toMatch(/^ocr .*group/);
 });
 
 it('the package of a clone that was built has the binary of this platform', async () => {

@@ -300,6 +300,9 @@ describe('results', () => {
     expect(strings.data).toEqual(['a', 'b']);
     const short = await failureOf(() => session.run({ x: floats(1) }, { y: new Tensor('string', ['']) }));
     expect(short).toMatchObject({ code: 'SHAPE_MISMATCH', output: 'y', expected: 'string[1]', actual: 'string[2]' });
+    const frozen = { type: 'string', dims: [2], location: 'cpu', data: Object.freeze(['', '']) };
+    const refused = await failureOf(() => session.run({ x: floats(1) }, { y: frozen }));
+    expect(refused).toMatchObject({ name: 'TypeError', code: 'INVALID_ARGUMENT', output: 'y' });
   });
 
   it('are not written into data of another kind', async () => {
@@ -501,6 +504,8 @@ describe('IoBinding', () => {
   it('checks names and targets', () => {
     const binding: any = session.createIoBinding();
     expect(() => binding.bindInput('xx', floats(1))).toThrow(/no input 'xx'. Did you mean 'x'/);
+    for (const value of [5, 'x', undefined] as any[])
+      expect(() => binding.bindInput('x', value)).toThrow(/bound to a value of the model's, got/);
     expect(() => binding.bindOutput('nothing like it')).toThrow(RangeError);
     expect(() => binding.bindOutput('y', 5)).toThrow(TypeError);
     expect(() => binding.bindOutput('y', null)).toThrow(TypeError);

@@ -28,6 +28,9 @@ struct BlockedConvArgs {
   ConvShape shape;               // without depth; of a depthwise convolution in_channels = out_channels
   const float* input = nullptr;  // blocked; planar [in_channels][in_h][in_w] where `planar` says so
   bool planar = false;
+  // Planar, too, but put into blocks when it is laid out, and with their weights: for windows of more than one point
+  // and tables of float32.
+  bool turned = false;
   PackedOperand weights = {};       // of a depthwise convolution by depthwise_packing()
   const float* bias = nullptr;      // for every channel of the output's blocks
   const float* residual = nullptr;  // like output, added before the activation; must not alias output

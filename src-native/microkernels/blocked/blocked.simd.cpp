@@ -2,8 +2,8 @@
 
 #include "microkernels/blocked/detail/depthwise.simd.h"
 #include "microkernels/blocked/detail/kernel_points.h"
-#include "microkernels/common/activate.simd.h"
-#include "microkernels/common/columns.simd.h"
+#include "microkernels/blocked/detail/lay_out.simd.h"
+#include "microkernels/blocked/detail/tiles.simd.h"
 #include "microkernels/common/register_tile.simd.h"
 #include "microkernels/common/simd_file.h"
 #include "microkernels/common/tiles.h"
@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t kScratchFloats = 98304;  // padded rows of input: they fit a second-level cache
 constexpr std::size_t kGroupFloats = 65536;    // of input that panels of channels pass over at a time
 constexpr std::size_t kFlatRow = 4 * kMr;      // positions of a row where rows may be cut anywhere
-constexpr std::size_t kLine = 16;              // floats that are fetched at a time
 
 static_assert(kChannelBlock % kLanes == 0 && (kNr % kChannelBlock == 0 || kChannelBlock % kNr == 0));
 
@@ -51,9 +50,9 @@ std::size_t row_length(const ConvShape& s) noexcept {
 }
 
 // Columns of the output that are worked on at a time: all of them where scratch holds the rows of input they need.
-std::size_t strip_width(const ConvShape& s) noexcept {
+std::size_t strip_width(const ConvShape& s, bool copies) noexcept {
   const std::size_t most = kScratchFloats / (SeenLines(s, 1).count * input_floats(s)), kernel = seen_columns(s, 1);
-  if (is_inside(s) || seen_width(s) <= most) return s.out_w;
+  if (!copies || seen_width(s) <= most) return s.out_w;
   return divide_up(s.out_w, divide_up(s.out_w, (most - kernel) / s.stride_w + 1));
 }
 
@@ -96,192 +95,6 @@ void pack(const ConvShape& s, const float* weight, void* to) noexcept {
 
 // ---- Dense ----
 
-// Some positions of a row by a panel of channels. The input is read in runs: for each block of channels and each row
-// and column of the kernel, `length` consecutive floats from the position's place on. Rows and columns of which no
-// position sees any input are left out.
-struct Tile {
-  const float* x;                                    // of the first row and column
-  std::size_t step;                                  // floats between positions
-  std::size_t blocks, block_step, group;             // blocks are summed up in groups, and these then
-  std::size_t rows, row_step, columns, column_step;  // of the kernel
-  KernelBlock block, last;                           // each block but the last, the last
-  const float* weight;
-  const float* bias;      // of the panel's channels, or null
-  const float* residual;  // like y, or null
-  float* y;               // the first position's first channel, in its block
-  std::size_t plane;      // floats between the output's blocks
-  float low, high;
-  const ActivationArgs* activation;  // null: the bounds are all of it
-  // What later tiles read, fetched while this one computes: lines from `ahead` on with each block, and the input of
-  // the next tile of its row.
-  const float* ahead;
-  std::size_t ahead_lines;
-  bool ahead_rows;
-};
-
-// kStep: t.step where it is known, so that no register need hold a row's place.
-template <std::size_t kRows, std::size_t kVectors, std::size_t kStep = 0>
-void blocked_tile(const Tile& t) noexcept {
-  VecF sum[kRows][kVectors];
-  alignas(64) float before[kRows * kVectors * kLanes];  // sums of earlier groups
-  const float *w = t.weight, *from = t.x;
-  const float* ahead = t.ahead;
-  const std::size_t step = kStep > 0 ? kStep : t.step;
-  for (std::size_t b = 0; b < t.blocks;) {
-    const bool first = b == 0;
-    const std::size_t end = smaller(b + t.group, t.blocks);
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) {
-      INFERNODE_UNROLL
-      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
-    }
-    for (; b < end; ++b, from += t.block_step) {
-      const KernelBlock& block = b + 1 == t.blocks ? t.last : t.block;
-      const std::size_t length = block.length;
-      for (std::size_t i = 0; i < t.ahead_lines; ++i, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
-      for (std::size_t r = 0; t.ahead_rows && r < kRows; ++r) __builtin_prefetch(from + (kRows + r) * step, 0, 3);
-      const float* const next = w + block.weights;
-      w += block.lead;
-      for (std::size_t h = 0; h < t.rows; ++h, w += block.row_gap) {
-        for (std::size_t c = 0; c < t.columns; ++c) {
-          const float* x = from + h * t.row_step + c * t.column_step;
-          for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * kLanes) {
-            VecF row[kVectors];
-            INFERNODE_UNROLL
-            for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(w + v * kLanes);
-            INFERNODE_UNROLL
-            for (std::size_t r = 0; r < kRows; ++r) {
-              const VecF at = set(x[r * step]);
-              INFERNODE_UNROLL
-              for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(at, row[v], sum[r][v]);
-            }
-          }
-        }
-      }
-      w = next;
-    }
-    if (first && b == t.blocks) break;
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) {
-      INFERNODE_UNROLL
-      for (std::size_t v = 0; v < kVectors; ++v) {
-        float* const at = before + (r * kVectors + v) * kLanes;
-        if (!first) sum[r][v] = sum[r][v] + load(at);
-        if (b < t.blocks) store(at, sum[r][v]);
-      }
-    }
-  }
-  const VecF low = set(t.low), high = set(t.high);
-  INFERNODE_UNROLL
-  for (std::size_t v = 0; v < kVectors; ++v) {
-    const std::size_t place = v * kLanes / kChannelBlock * t.plane + v * kLanes % kChannelBlock;
-    const VecF bias = t.bias ? load(t.bias + v * kLanes) : zero();
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) {
-      VecF value = sum[r][v] + bias;
-      if (t.residual) value = value + load(t.residual + place + r * kChannelBlock);
-      store(t.y + place + r * kChannelBlock, clamp(value, low, high));
-    }
-  }
-  if (!t.activation) return;
-  if constexpr (kNr % kChannelBlock == 0) {
-    for (std::size_t i = 0; i < kVectors * kLanes / kChannelBlock; ++i)
-      activate_row(*t.activation, t.y + i * t.plane, kRows * kChannelBlock);
-  } else {
-    for (std::size_t r = 0; r < kRows; ++r) activate_row(*t.activation, t.y + r * kChannelBlock, kVectors * kLanes);
-  }
-}
-
-// A panel of one vector has twice the rows where positions lie beside each other, so that there are as many sums to
-// work on and fewer reads of weights.
-constexpr std::size_t kNarrowMr = kNv == 2 && kLanes == kChannelBlock ? 2 * kMr : kMr;
-
-using TileFunction = void (*)(const Tile& tile) noexcept;
-struct BlockedTiles {
-  TileFunction sum[kMr][kNv];
-  TileFunction narrow[kNarrowMr];
-};
-template <std::size_t kRows>
-constexpr void fill_narrow(BlockedTiles& tiles) {
-  if constexpr (kRows > 0) {
-    tiles.narrow[kRows - 1] = blocked_tile<kRows, 1, kChannelBlock>;
-    fill_narrow<kRows - 1>(tiles);
-  }
-}
-constexpr BlockedTiles make_tiles() {
-  BlockedTiles tiles{};
-  fill_by_size(tiles.sum, []<std::size_t kRows, std::size_t kVectors>() { return blocked_tile<kRows, kVectors>; });
-  fill_narrow<kNarrowMr>(tiles);
-  return tiles;
-}
-constexpr BlockedTiles kBlockedTiles = make_tiles();
-
-// Lines of input from row h0 on, of each `pitch` places from w0 on, zero where there is no input: blocks of `channels`
-// floats a place.
-void pad_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, const SeenLines& lines, std::ptrdiff_t w0,
-              std::size_t pitch, std::size_t blocks, std::size_t channels, float* out) noexcept {
-  const ConvShape& s = args.shape;
-  const auto floats = static_cast<std::ptrdiff_t>(channels);
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const float* plane = args.input + b * s.in_h * s.in_w * channels;
-    for (std::size_t line = 0; line < lines.count; ++line, out += pitch * channels) {
-      const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(lines.row(line));
-      if (h < 0 || h >= static_cast<std::ptrdiff_t>(s.in_h)) {
-        fill_zero(out, pitch * channels);
-      } else {
-        copy_padded(plane + static_cast<std::size_t>(h) * s.in_w * channels,
-                    static_cast<std::ptrdiff_t>(s.in_w) * floats, w0 * floats, 1, pitch * channels, out);
-      }
-    }
-  }
-}
-
-// What a kernel of one point sees at positions [begin, end), in the same form.
-void gather_positions(const BlockedConvArgs& args, std::size_t begin, std::size_t end, std::size_t blocks,
-                      std::size_t channels, float* out) noexcept {
-  const ConvShape& s = args.shape;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const float* plane = args.input + b * s.in_h * s.in_w * channels;
-    for (std::size_t at = begin; at < end; ++at, out += channels) {
-      const float* from = plane + (at / s.out_w * s.stride_h * s.in_w + at % s.out_w * s.stride_w) * channels;
-      if (channels == 1) {
-        *out = *from;
-      } else {
-        INFERNODE_UNROLL
-        for (std::size_t i = 0; i < kChannelBlock; i += kLanes) store(out + i, load(from + i));
-      }
-    }
-  }
-}
-
-// The tile computes `count` positions and moves on to those that follow.
-void compute_tile(const Panel& panel, std::size_t count, Tile& t) noexcept {
-  (panel.narrow ? kBlockedTiles.narrow[count - 1] : kBlockedTiles.sum[count - 1][panel.cols / kLanes - 1])(t);
-  t.x += count * t.step;
-  t.y += count * kChannelBlock;
-  if (t.residual) t.residual += count * kChannelBlock;
-  t.ahead += t.ahead_lines * t.blocks * kLine;
-}
-
-// Positions [begin, end) of an output row, from t.x to t.y.
-void conv_row(const Panel& panel, std::size_t begin, std::size_t end, Tile& t) noexcept {
-  const std::size_t most = tile_rows(end - begin, panel.narrow ? kNarrowMr : kMr);
-  for (; begin < end; begin += most) compute_tile(panel, smaller(most, end - begin), t);
-}
-
-// The same of a dilated kernel whose columns see padding; the first position sees the input from `x` on.
-void conv_dilated_row(const ConvShape& s, const Panel& panel, const Reach& rows, std::size_t begin, std::size_t end,
-                      const float* x, Tile& t) noexcept {
-  const std::size_t most = tile_rows(end - begin, panel.narrow ? kNarrowMr : kMr);
-  while (begin < end) {
-    const Piece piece = piece_of_row(s, begin, end, most);
-    take_points(panel, rows, piece.columns, x, t);
-    compute_tile(panel, piece.end - begin, t);
-    x += (piece.end - begin) * t.step;
-    begin = piece.end;
-  }
-}
-
 // Rows [r0, r1) of the grid and columns [c0, c1) of them, whose input lies from `base` on.
 struct Band {
   const float* base;
@@ -290,7 +103,73 @@ struct Band {
   std::size_t width;  // of rows of the grid
   bool shortened;     // some rows see only some rows of the kernel,
   bool parted;        // some positions only some columns
+  std::size_t lines;  // that tiles take positions of at a time
 };
+
+// The tile computes `count` positions of each of `lines` rows and moves on to those that follow.
+void compute_tile(const Panel& panel, std::size_t lines, std::size_t count, Tile& t) noexcept {
+  const std::size_t v = panel.cols / kLanes - 1;
+  (lines > 1      ? kBlockedTiles.joined[lines - 2][count - 1][v]
+   : panel.narrow ? kBlockedTiles.narrow[count - 1]
+                  : kBlockedTiles.sum[count - 1][v])(t);
+  t.x += count * t.step;
+  t.y += count * kChannelBlock;
+  if (t.residual) t.residual += count * kChannelBlock;
+  t.ahead += t.ahead_lines * t.blocks * kLine;
+}
+
+std::size_t tile_positions(const Panel& panel, std::size_t lines, std::size_t count) noexcept {
+  return tile_rows(count, lines > 1 ? kMr / lines : panel.narrow ? kNarrowMr : kMr);
+}
+
+// Positions [begin, end) of some output rows, from t.x to t.y.
+void conv_rows(const Panel& panel, std::size_t lines, std::size_t begin, std::size_t end, Tile& t) noexcept {
+  const std::size_t most = tile_positions(panel, lines, end - begin);
+  for (; begin < end; begin += most) compute_tile(panel, lines, smaller(most, end - begin), t);
+}
+
+// The same of a dilated kernel whose columns see padding; the first position sees the input from `x` on.
+void conv_dilated_rows(const ConvShape& s, const Panel& panel, const Reach& rows, std::size_t lines, std::size_t begin,
+                       std::size_t end, const float* x, Tile& t) noexcept {
+  const std::size_t most = tile_positions(panel, lines, end - begin);
+  while (begin < end) {
+    const Piece piece = piece_of_row(s, begin, end, most);
+    take_points(panel, rows, piece.columns, x, t);
+    compute_tile(panel, lines, piece.end - begin, t);
+    x += (piece.end - begin) * t.step;
+    begin = piece.end;
+  }
+}
+
+// Of how many rows a tile takes positions: more than one where that of a row, about, leaves room for as many again.
+std::size_t lines_at_once(const ConvShape& s, const Band& band) noexcept {
+  std::size_t pieces = 0, width = band.c1 - band.c0;
+  if (band.parted) {
+    for (std::size_t w = band.c0; w < band.c1; ++pieces) w = piece_of_row(s, w, band.c1, kMr).end;
+  }
+  const std::size_t positions = divide_up(width, larger(pieces, divide_up(width, tile_rows(width))));
+  const std::size_t rows = band.r1 - band.r0, most = smaller(kMostLines, kMr / positions);
+  return divide_up(rows, divide_up(rows, most));
+}
+
+// Rows from r on, up to band.lines of them, that see the same rows of the kernel, which `seen` becomes: where the
+// kernel is not dilated, about the same.
+std::size_t lines_alike(const ConvShape& s, const Band& band, std::size_t r, Reach& seen) noexcept {
+  std::size_t lines = smaller(band.lines, band.r1 - r);
+  if (!band.shortened) return lines;
+  const auto rows_of = [&](std::size_t from, std::size_t to) {
+    return reach_of(from, to, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
+  };
+  seen = rows_of(r, r + 1);
+  if (s.dilation_h == 1) {
+    seen = rows_of(r, r + lines);
+  } else {
+    for (Reach last = rows_of(r + lines - 1, r + lines); last.first != seen.first || last.end != seen.end;
+         last = rows_of(r + lines - 1, r + lines))
+      --lines;
+  }
+  return lines;
+}
 
 // All of a band by a panel, whose first place in the output is `block`; its weights from t.weight on.
 void conv_panel(const BlockedConvArgs& args, const Band& band, const Panel& panel, std::size_t block,
@@ -300,30 +179,32 @@ void conv_panel(const BlockedConvArgs& args, const Band& band, const Panel& pane
   const float* row = band.base;
   Reach seen{0, s.kernel_h};
   take_points(panel, seen, {0, panel.columns}, row, t);
-  for (std::size_t r = band.r0; r < band.r1; ++r, row += band.row_floats) {
+  for (std::size_t r = band.r0; r < band.r1;) {
+    const std::size_t lines = lines_alike(s, band, r, seen);
     const std::size_t first = r * band.width, end = smaller(band.c1, s.positions() - first);
     const std::size_t at = block + (first + band.c0) * kChannelBlock;
     t.y = args.output + at;
     t.residual = args.residual ? args.residual + at : nullptr;
     t.ahead = ahead;
-    if (band.shortened) seen = reach(r, s.stride_h, s.kernel_h, s.dilation_h, s.pad_top, s.in_h);
     if (band.parted) {
-      conv_dilated_row(s, panel, seen, band.c0, end, row, t);
+      conv_dilated_rows(s, panel, seen, lines, band.c0, end, row, t);
     } else {
       if (band.shortened) {
         take_points(panel, seen, {0, panel.columns}, row, t);
       } else {
         t.x = row;
       }
-      conv_row(panel, band.c0, end, t);
+      conv_rows(panel, lines, band.c0, end, t);
     }
     ahead += t.ahead_lines * t.blocks * kLine * divide_up(band.width, kMr);
+    row += lines * band.row_floats;
+    r += lines;
   }
 }
 
 void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
   const ConvShape& s = args.shape;
-  const bool flat = is_flat(s), copies = flat ? !is_whole(s) : !is_inside(s);
+  const bool flat = is_flat(s), copies = args.turned || (flat ? !is_whole(s) : !is_inside(s));
   const std::size_t channels = args.planar ? 1 : kChannelBlock;  // of a place in the input
   const std::size_t positions = s.positions(), width = row_length(s), depth = s.depth();
   const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
@@ -343,7 +224,8 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
   t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
 
   // Rows of output whose input is used while it is near.
-  const std::size_t strip = flat ? width : strip_width(s), seen_floats = input_floats(s) * seen_columns(s, strip);
+  const std::size_t strip = flat ? width : strip_width(s, copies),
+                    seen_floats = input_floats(s) * seen_columns(s, strip);
   std::size_t band = larger(kGroupFloats / (input_floats(s) * width), std::size_t{1});
   if (!flat) {
     const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / seen_floats, kernel = seen_rows(s, 1);
@@ -362,6 +244,10 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
         t.block_step = (end - r0 * width) * channels;
         gather_positions(args, r0 * width, end, t.blocks, channels, scratch);
         base = scratch;
+      } else if (args.turned) {
+        turn_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, lines,
+                  static_cast<std::ptrdiff_t>(c0 * s.stride_w) - s.pad_left, pitch, scratch);
+        base = scratch;
       } else if (copies) {
         pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, lines,
                  static_cast<std::ptrdiff_t>(c0 * s.stride_w) - s.pad_left, pitch, t.blocks, channels, scratch);
@@ -369,24 +255,29 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
       } else {
         base += (flat ? r0 * width : r0 * s.stride_h * pitch) * channels;
       }
-      const Band part{base,
-                      (flat ? width : s.stride_h * pitch) * channels,
-                      r0,
-                      r1,
-                      c0,
-                      c1,
-                      width,
-                      copies && s.kernel_h > 1,
-                      copies && s.dilation_w > 1 && s.kernel_w > 1};
+      Band part{base,
+                (flat ? width : s.stride_h * pitch) * channels,
+                r0,
+                r1,
+                c0,
+                c1,
+                width,
+                copies && s.kernel_h > 1,
+                copies && s.dilation_w > 1 && s.kernel_w > 1,
+                1};
+      if (!flat) part.lines = lines_at_once(s, part);
+      t.line_step = part.row_floats;
+      t.line = width * kChannelBlock;
       for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
         const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
         t.weight = args.weights.floats() + n0 * depth;
         t.bias = args.bias ? args.bias + n0 : nullptr;
-        const Panel of{cols, s.kernel_h, joined ? 1 : s.kernel_w, cols == kLanes && t.step == kChannelBlock};
+        const Panel of{cols, s.kernel_h, joined ? 1 : s.kernel_w,
+                       cols == kLanes && t.step == kChannelBlock && part.lines == 1};
         // The next panel's weights, evenly over this one's tiles.
         const std::size_t coming = panel + 1 < range.panel_end ? divide_up(cols * depth, kLine) : 0;
         t.ahead = t.weight + cols * depth;
-        t.ahead_lines = divide_up(coming, (r1 - r0) * divide_up(width, kMr) * t.blocks);
+        t.ahead_lines = divide_up(coming, divide_up(r1 - r0, part.lines) * divide_up(width, kMr) * t.blocks);
         t.ahead_rows = panel == range.panel_begin && flat && !copies;
         conv_panel(args, part, of, n0 / kChannelBlock * t.plane + n0 % kChannelBlock, t);
       }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/system.h"
 #include "ops/image/image.h"
 
 namespace infernode::ops::image {
@@ -32,6 +33,7 @@ std::vector<std::uint8_t> zeros(const RunContext& run, std::size_t count) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   std::vector<std::uint8_t> out;
   out.reserve(count);
+  if (count >= 2 * kHugePage) prefer_huge_pages(out.data(), count);  // an abort waits for their return
   while (out.size() < count) {
     run.check();
     out.resize(std::min(count, out.size() + kPiece));

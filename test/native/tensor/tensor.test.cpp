@@ -169,3 +169,14 @@ TEST_CASE("the longest text of a tensor") {
   CHECK(longest_text(Tensor::of<std::string>({0}, std::span<const std::string>())) == 0);
   CHECK(longest_text(Tensor::of<float>({1}, {1})) == 0);
 }
+
+TEST_CASE("a value of another kind than is asked for is the model's fault") {
+  const Value list{Sequence{}};
+  try {
+    static_cast<void>(list.tensor());
+    FAIL("it is a tensor");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::InvalidModel);
+    CHECK(error.message() == "a tensor was expected where the value is sequence(0)");
+  }
+}

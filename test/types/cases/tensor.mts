@@ -9,6 +9,7 @@ const badArray: TypedTensor<'float32'> = new Tensor('float32', new Float64Array(
 new Tensor('float32', new Float32Array(4), 4); // error TS2769
 new Tensor('float33', new Float32Array(4)); // error TS2769
 
+const int4: TypedTensor<'int4'> = new Tensor('int4', new Uint8Array(1), [2]);
 const bool: TypedTensor<'bool'> = new Tensor('bool', [true, false]);
 new Tensor('bool', new Uint8Array(2));
 const badBool: TypedTensor<'bool'> = new Tensor('bool', [1, 0]); // error TS2322

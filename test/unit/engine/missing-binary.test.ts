@@ -131,13 +131,6 @@ describe.runIf(ours)('a bundle', () => {
     const second = spawnSync(process.execPath, ['out/bundle.cjs'], { cwd: folder, encoding: 'utf8' });
     expect(JSON.parse(second.stdout).created).toBe(true);
   });
-
-  it('without the package works', async () => {
-    await esbuild('external.mjs', { format: 'esm', external: ['infernode'] });
-    const env = { ...process.env, INFERNODE_PREBUILD: projectRoot };
-    const { stdout } = spawnSync(process.execPath, ['external.mjs'], { cwd: folder, encoding: 'utf8', env });
-    expect(JSON.parse(stdout).created).toBe(true);
-  });
 });
 
 it.runIf(ours)('classes have their own names in stacks and in util.inspect', () => {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel, Worker } from 'node:worker_threads';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { expectFailure, failureOf, floats, ort } from '../../fixtures/engine.js';
 import { add } from '../../fixtures/models.js';
@@ -95,6 +96,8 @@ describe('a shared session', () => {
     const { c } = await other.run({ a: floats([1, 1]), b: floats([1, 1]) });
     expect(c.location).toBe((await session.run({ a: floats([1, 1]), b: floats([1, 1]) })).c.location);
     expect(other.inputNames).toEqual(session.inputNames);
+    const foreign = runInNewContext('new Map(entries)', { entries: [...handle.preferredOutputLocation] });
+    await InferenceSession.fromShared({ ...handle, preferredOutputLocation: foreign }).release();
     await Promise.all([session.release(), other.release()]);
   });
 

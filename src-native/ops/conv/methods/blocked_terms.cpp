@@ -59,15 +59,20 @@ Bands unit_bands(const ConvSite& site, const ConvShape& s) {
   return bands(s, place_bytes * (is_point(s) ? kPointRow : seen_width(s)), kBandBytes);
 }
 
-/// Positions of a row that tiles of at most `most` compute, and how many tiles they are: a tile of fewer than four
-/// waits for its sums as long as one of four.
+/// Positions of rows that tiles of at most `most` compute, of several rows where these are short, and how many tiles
+/// they are: a tile of fewer than four waits for its sums as long as one of four.
 struct Tiles {
   double positions, count;
 };
-Tiles tiles_of(std::size_t width, std::size_t most) {
-  constexpr std::size_t kFewest = 4;
-  const std::size_t count = ceil_div(width, most), rows = ceil_div(width, count), last = width - (count - 1) * rows;
-  return {number((count - 1) * std::max(rows, kFewest) + std::max(last, kFewest)), number(count)};
+Tiles tiles_of(std::size_t rows, std::size_t width, std::size_t most) {
+  constexpr std::size_t kMostLines = 6;
+  constexpr double kFewest = 4;
+  const std::size_t count = ceil_div(width, most), of_row = ceil_div(width, count), last = width - (count - 1) * of_row;
+  const std::size_t groups = ceil_div(rows, std::min(kMostLines, most / of_row));
+  const double lines = number(rows) / number(groups);
+  return {number(groups) *
+              (number(count - 1) * std::max(number(of_row) * lines, kFewest) + std::max(number(last) * lines, kFewest)),
+          number(groups * count)};
 }
 
 /// Whether the input is read where it lies.
@@ -92,10 +97,11 @@ cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls)
   const double seen = depth * seen_rows_share(s) * (s.dilation_w > 1 && s.kernel_w > 1 ? seen_columns_share(s) : 1);
   const Bands cut = vector_bands(site, s);
   const std::size_t most = site.kernels().conv.mr, point_rows = ceil_div(s.positions(), kPointRow);
-  const Tiles tiles = tiles_of(point ? ceil_div(s.positions(), point_rows) : s.out_w, most);
-  const double rows = number(point ? point_rows : s.out_h), tile_weights = calls * made * seen * rows * tiles.count;
+  Tiles tiles = tiles_of(point ? 1 : s.out_h, point ? ceil_div(s.positions(), point_rows) : s.out_w, most);
+  if (point) tiles = {tiles.positions * number(point_rows), tiles.count * number(point_rows)};
+  const double tile_weights = calls * made * seen * tiles.count;
   return {calls,
-          calls * made * seen * rows * tiles.positions,
+          calls * made * seen * tiles.positions,
           tile_weights,
           reads_in_place(s) ? 0 : calls * number(channels) * cut.places,
           calls * made * number(s.positions()),

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/checked.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/method.h"
@@ -17,25 +19,34 @@ class ConvPadding final : public ConvRunner {
   }
   void run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
            const microkernels::ActivationArgs& activation) const override {
-    // The sum of no taps.
-    ConvShape image;
-    image.in_d = p.shape.out_d, image.in_h = p.shape.out_h, image.in_w = p.shape.out_w;
-    image.kernel_w = 0;
     const std::size_t positions = p.shape.positions(), channels = static_cast<std::size_t>(p.out_channels);
+    const tensor::Buffer hold = ctx.scratch(checked_mul(channels, sizeof(float)));
+    auto* const values = reinterpret_cast<float*>(hold.data());
+    if (o.residual == nullptr) sum_no_taps(channels, 0.0f, o.bias, activation, values);
     ctx.parallel_for(static_cast<std::size_t>(p.images) * channels, 0.1 * number(positions),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {
-                         table_.sum_taps({.shape = image,
-                                          .bias = o.bias == nullptr ? 0.0f : o.bias[i % channels],
-                                          .residual = o.residual == nullptr ? nullptr : o.residual + i * positions,
-                                          .activation = activation,
-                                          .output = o.y + i * positions},
-                                         nullptr);
+                         float* const y = o.y + i * positions;
+                         if (o.residual == nullptr) {
+                           std::fill_n(y, positions, values[i % channels]);
+                         } else {
+                           sum_no_taps(positions, o.bias == nullptr ? 0.0f : o.bias[i % channels],
+                                       o.residual + i * positions, activation, y);
+                         }
                        }
                      });
   }
 
  private:
+  /// y[i] = activation(bias + added[i]).
+  void sum_no_taps(std::size_t n, float bias, const float* added, const microkernels::ActivationArgs& activation,
+                   float* y) const {
+    ConvShape row;
+    row.in_w = n;
+    row.kernel_w = 0;
+    table_.sum_taps({.shape = row, .bias = bias, .residual = added, .activation = activation, .output = y}, nullptr);
+  }
+
   const microkernels::ConvTable& table_;
 };
 

@@ -72,12 +72,9 @@ struct Case {
 
 const auto kClamped = [](double x) { return std::clamp(x, -1.0, 1.0); };
 
-void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar, std::size_t seed,
-                 bool bfloat16 = false, double slack = 1) {
-  REQUIRE(table.fits(s) == (s.in_d == 1));
-  if (s.in_d > 1) return;
-  Case c(s, s.depth(), planar, seed, bfloat16);
-  const ConvPacking& packing = planar ? table.plane_weights : table.weights;
+// What the loops make of a case, whole and in parts.
+void check_case(const BlockedConvTable& table, Case& c, const ConvPacking& packing, bool bfloat16, double slack) {
+  const ConvShape& s = c.args.shape;
   Guarded<std::uint8_t> packed(packing.bytes(s));
   packing.pack(s, c.weight.data(), packed.data());
   c.args.weights = packing.packed(s, packed.data());
@@ -104,6 +101,23 @@ void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar,
   run(Activation::kSilu);
   const double quick = bfloat16 ? 1e-3 : 0;  // activations beside such products are less exact
   CHECK(c.worst(sum, [](double x) { return x / (1 + std::exp(-x)); }) < 2 * tolerance + quick);
+}
+
+void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar, std::size_t seed,
+                 bool bfloat16 = false, double slack = 1) {
+  REQUIRE(table.fits(s) == (s.in_d == 1));
+  if (s.in_d > 1) return;
+  Case c(s, s.depth(), planar, seed, bfloat16);
+  check_case(table, c, planar ? table.plane_weights : table.weights, bfloat16, slack);
+}
+
+// Of planes that are put into blocks.
+void check_turned(const BlockedConvTable& table, const ConvShape& s, std::size_t seed) {
+  if (s.in_d > 1 || s.kernel_points() == 1) return;
+  Case c(s, s.depth(), true, seed);
+  c.args.planar = false;
+  c.args.turned = true;
+  check_case(table, c, table.weights, false, 1);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -162,6 +176,46 @@ TEST_CASE("blocked conv agrees with the definition for many shapes") {
     check_dense(table, make_shape(40, 33, {1, 29, 31}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 3);
     check_dense(table, make_shape(1800, 33, {1, 14, 13}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 4);
     check_dense(table, make_shape(17, 16, {1, 12, 13}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, -2), false, 5);
+  });
+}
+
+TEST_CASE("blocked conv of planes that become blocks agrees with the definition") {
+  for_each_target([](CpuRung rung) {
+    if (rung == CpuRung::Amx) return;
+    const BlockedConvTable& table = kernel_set(rung).blocked_conv;
+    std::size_t seed = 0;
+    for (const ConvShape& s : shapes(45, 51)) {
+      if (++seed % (5 * kStep) == 0) check_turned(table, s, seed);
+    }
+    for (const ConvShape& s : {
+             make_shape(40, 33, {1, 13, 13}, {1, 3, 3}, {1, 1, 1}, {1, 4, 4}, 4, 4),
+             make_shape(70, 49, {1, 30, 20}, {1, 3, 3}, {1, 1, 1}, {1, 12, 6}, 12, 6),
+             make_shape(35, 16, {1, 40, 21}, {1, 5, 2}, {1, 3, 2}, {1, 7, 11}, 13, 5),
+             make_shape(20, 40, {1, 20, 20}, {1, 2, 2}, {1, 3, 3}, {1, 1, 1}, 0, 0),  // rows that no kernel sees
+             make_shape(33, 20, {1, 31, 17}, {1, 2, 3}, {1, 4, 3}, {1, 1, 1}, 1, 1),
+             make_shape(16, 12, {1, 30, 70}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, 0, -20),  // far less than whole rows
+             make_shape(520, 3, {1, 4, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2),    // in strips
+             make_shape(520, 3, {1, 3, 300}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 0, 0),
+         })
+      check_turned(table, s, ++seed);
+  });
+}
+
+TEST_CASE("blocked conv whose rows of output are short agrees with the definition") {
+  for_each_target([](CpuRung rung) {
+    const BlockedConvTable& table = kernel_set(rung).blocked_conv;
+    for (std::size_t width = 1; width <= 8; ++width) {
+      CAPTURE(width);
+      for (const std::size_t stride : {1u, 3u}) {
+        const std::size_t length = (width - 1) * stride + 3;
+        check_dense(table, make_shape(20, 48, {1, 19, length}, {1, 3, 3}, {1, stride, stride}, {1, 1, 1}, 0, 0), false,
+                    width);
+        check_dense(table, make_shape(20, 20, {1, 15, length}, {1, 3, 5}, {1, stride, stride}, {1, 1, 1}, 1, 1), false,
+                    width);
+      }
+      check_dense(table, make_shape(18, 33, {1, 2 * width, width}, {1, 3, 3}, {1, 1, 1}, {1, 4, 3}, 4, 3), false,
+                  width);
+    }
   });
 }
 
