@@ -1,7 +1,7 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
 import { fromNative, InferenceError, isNativeError, typeError } from './errors.js';
-import { pathHint, shownModel } from './hints.js';
+import { nameHint, pathHint, shownModel } from './hints.js';
 import { loadNative } from './load-native.js';
 import { giveBack } from './model-arguments.js';
 import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
@@ -9,6 +9,7 @@ import { applyConcurrentRuns } from './options/concurrent-runs.js';
 import { providerOptionKeys } from './options/generated.js';
 import { flushLog, forget, listen, listenToProgress, processListener } from './options/log-listeners.js';
 import { nearestOption } from './options/nearest-name.js';
+import { logOf, warnOnce } from './options/option-names.js';
 import { bufferBytes, parseSessionOptions, type SessionOptions } from './options/session-options.js';
 import { meantProvider, unknownProvider, unknownProviderHint, withoutMisspelt } from './providers.js';
 import { completion, throwIfAborted } from './run/jobs.js';
@@ -67,7 +68,8 @@ export async function createHandler(
   } finally {
     forget(progressKey);
   }
-  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey);
+  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, native.enableProfiling);
+  warnStrayLocations(handler, options);
   onProgress?.({ phase: 'ready', loaded, total });
   return handler;
 }
@@ -88,11 +90,24 @@ export function createHandlerSync(source: ModelSource, given: SessionOptions = {
   try {
     const session = loadNative().createSessionSync(source, { ...native, logKey });
     flushLog();
-    return new NativeSessionHandler(session, preferredOutputLocation, logKey);
+    const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, native.enableProfiling);
+    warnStrayLocations(handler, options);
+    return handler;
   } catch (error) {
     flushLog();
     forget(logKey);
     throw fromNative(explain(error, source, native));
+  }
+}
+
+/** Warns of names in `preferredOutputLocation` that no output has. */
+function warnStrayLocations({ preferredOutputLocation, outputNames }: NativeSessionHandler, options: object): void {
+  if (typeof preferredOutputLocation === 'string') return;
+  for (const name of preferredOutputLocation.keys()) {
+    if (outputNames.includes(name)) continue;
+    const hint = nameHint(name, outputNames, "model's outputs");
+    const message = `'preferredOutputLocation' has '${name}', which is no output and ignored.${hint}`;
+    warnOnce(`preferredOutputLocation.${name}`, message, logOf(options));
   }
 }
 

@@ -38,6 +38,9 @@ function parseProvider(entry: unknown, what: string): ProviderConfig {
   const options: [string, string][] = [];
   for (const [key, option] of Object.entries(rest)) {
     if (option === undefined || option === null) continue;
+    if (name === 'cpu' && key === 'useArena' && typeof option !== 'boolean') {
+      throw typeError(`Invalid session options: '${what}.${key}' must be a boolean, got ${describe(option)}.`);
+    }
     options.push([snakeCase(key), optionText(option, `${what}.${key}`)]);
   }
   return { name, options };

@@ -533,6 +533,13 @@ describe('profiles', () => {
     expect(session.endProfiling()).toBeUndefined();
   });
 
+  it('end with the session', async () => {
+    session = await InferenceSession.create('m', { enableProfiling: true, profileFilePrefix: 'p' });
+    session.startProfiling();
+    await session.release();
+    expect(native.profile).toBeUndefined();
+  });
+
   it('count the nodes of bodies once', () => {
     session.startProfiling();
     const node = (opType: string, ts: number, dur: number, tid = 1) =>

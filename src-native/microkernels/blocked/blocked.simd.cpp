@@ -49,9 +49,10 @@ std::size_t row_length(const ConvShape& s) noexcept {
   return divide_up(s.positions(), rows > 1 ? rows + rows % 2 : rows);  // for two threads to share
 }
 
-// Columns of the output that are worked on at a time: all of them where scratch holds the rows of input they need.
-std::size_t strip_width(const ConvShape& s, bool copies) noexcept {
-  const std::size_t most = kScratchFloats / (SeenLines(s, 1).count * input_floats(s)), kernel = seen_columns(s, 1);
+// Columns of the output that are worked on at a time, by `floats` of each place: all of them where scratch holds the
+// rows of input they need.
+std::size_t strip_width(const ConvShape& s, bool copies, std::size_t floats) noexcept {
+  const std::size_t most = kScratchFloats / (SeenLines(s, 1).count * floats), kernel = seen_columns(s, 1);
   if (!copies || seen_width(s) <= most) return s.out_w;
   return divide_up(s.out_w, divide_up(s.out_w, (most - kernel) / s.stride_w + 1));
 }
@@ -103,8 +104,21 @@ struct Band {
   std::size_t width;  // of rows of the grid
   bool shortened;     // some rows see only some rows of the kernel,
   bool parted;        // some positions only some columns
+  bool finishes;      // whether no blocks of input follow
   std::size_t lines;  // that tiles take positions of at a time
 };
+
+// Blocks of input that are summed up before others: all of them, or as many as make long sums where a panel's weights
+// do not stay near from band to band and there are several bands.
+std::size_t blocks_at_once(const BlockedConvArgs& args) noexcept {
+  constexpr std::size_t kNearWeights = 98304, kLongSum = 256;
+  const ConvShape& s = args.shape;
+  const std::size_t all = channel_blocks(s.in_channels), of_block = kChannelBlock * s.kernel_points();
+  if (is_flat(s) || kNr * s.depth() <= kNearWeights) return all;
+  const std::size_t places = SeenLines(s, s.out_h).count * seen_width(s),
+                    fitting = kScratchFloats / kChannelBlock / places;
+  return smaller(all, larger(fitting, divide_up(kLongSum, of_block)));
+}
 
 // The tile computes `count` positions of each of `lines` rows and moves on to those that follow.
 void compute_tile(const Panel& panel, std::size_t lines, std::size_t count, Tile& t) noexcept {
@@ -184,7 +198,7 @@ void conv_panel(const BlockedConvArgs& args, const Band& band, const Panel& pane
     const std::size_t first = r * band.width, end = smaller(band.c1, s.positions() - first);
     const std::size_t at = block + (first + band.c0) * kChannelBlock;
     t.y = args.output + at;
-    t.residual = args.residual ? args.residual + at : nullptr;
+    t.residual = band.finishes && args.residual ? args.residual + at : nullptr;
     t.ahead = ahead;
     if (band.parted) {
       conv_dilated_rows(s, panel, seen, lines, band.c0, end, row, t);
@@ -202,31 +216,49 @@ void conv_panel(const BlockedConvArgs& args, const Band& band, const Panel& pane
   }
 }
 
-void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
-  const ConvShape& s = args.shape;
-  const bool flat = is_flat(s), copies = args.turned || (flat ? !is_whole(s) : !is_inside(s));
-  const std::size_t channels = args.planar ? 1 : kChannelBlock;  // of a place in the input
-  const std::size_t positions = s.positions(), width = row_length(s), depth = s.depth();
-  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
-  const bool whole = args.planar || s.in_channels % kChannelBlock == 0, joined = whole && s.dilation_w == 1;
-  const ClampBounds bounds = clamp_bounds(args.activation);
+// Blocks of input, or planes, that are summed up together.
+struct Part {
+  std::size_t first, blocks;
+  bool finishes;  // whether no others follow
+};
 
+// What tiles of all bands and panels have in common. `joined`: columns of the kernel are one run.
+Tile tile_of(const BlockedConvArgs& args, const Part& part, bool joined) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t channels = args.planar ? 1 : kChannelBlock;
+  const bool whole = args.planar || !part.finishes || s.in_channels % kChannelBlock == 0;
+  const ClampBounds bounds = clamp_bounds(part.finishes ? args.activation : ActivationArgs{});
   Tile t{};
-  t.step = flat ? channels : s.stride_w * channels;
-  t.blocks = args.planar ? s.in_channels : channel_blocks(s.in_channels);
+  t.step = is_flat(s) ? channels : s.stride_w * channels;
+  t.blocks = part.blocks;
   t.column_step = s.dilation_w * channels;
   t.block.length = joined ? s.kernel_w * channels : channels;
   t.last.length = whole ? t.block.length : s.in_channels % kChannelBlock;
   t.group = larger(kGemmBlockK / (channels * s.kernel_points()), std::size_t{1});
-  t.plane = positions * kChannelBlock;
+  t.plane = s.positions() * kChannelBlock;
+  t.line = row_length(s) * kChannelBlock;
   t.low = bounds.low;
   t.high = bounds.high;
-  t.activation = is_clamp(args.activation) ? nullptr : &args.activation;
+  t.activation = !part.finishes || is_clamp(args.activation) ? nullptr : &args.activation;
+  t.adds = part.first > 0;
+  return t;
+}
+
+void conv_blocks(BlockedConvArgs args, const BlockedRange& range, const Part& some, float* scratch) noexcept {
+  const ConvShape& s = args.shape;
+  args.input += some.first * kChannelBlock * s.in_h * s.in_w;
+  const bool flat = is_flat(s), copies = args.turned || (flat ? !is_whole(s) : !is_inside(s));
+  const std::size_t channels = args.planar ? 1 : kChannelBlock;  // of a place in the input
+  const std::size_t positions = s.positions(), width = row_length(s), depth = s.depth();
+  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
+  const std::size_t place_floats = args.planar ? input_floats(s) : some.blocks * kChannelBlock;
+  const bool joined = s.dilation_w == 1 && (args.planar || s.in_channels % kChannelBlock == 0);
+  Tile t = tile_of(args, some, joined);
 
   // Rows of output whose input is used while it is near.
-  const std::size_t strip = flat ? width : strip_width(s, copies),
-                    seen_floats = input_floats(s) * seen_columns(s, strip);
-  std::size_t band = larger(kGroupFloats / (input_floats(s) * width), std::size_t{1});
+  const std::size_t strip = flat ? width : strip_width(s, copies, place_floats),
+                    seen_floats = place_floats * seen_columns(s, strip);
+  std::size_t band = larger(kGroupFloats / (place_floats * width), std::size_t{1});
   if (!flat) {
     const std::size_t seen = (copies ? kScratchFloats : kGroupFloats) / seen_floats, kernel = seen_rows(s, 1);
     band = copies ? rows_that_see(s, seen) : seen < kernel ? 1 : (seen - kernel) / s.stride_h + 1;
@@ -246,7 +278,8 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
         base = scratch;
       } else if (args.turned) {
         turn_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, lines,
-                  static_cast<std::ptrdiff_t>(c0 * s.stride_w) - s.pad_left, pitch, scratch);
+                  static_cast<std::ptrdiff_t>(c0 * s.stride_w) - s.pad_left, pitch,
+                  smaller(some.blocks * kChannelBlock, s.in_channels - some.first * kChannelBlock), scratch);
         base = scratch;
       } else if (copies) {
         pad_rows(args, static_cast<std::ptrdiff_t>(r0 * s.stride_h) - s.pad_top, lines,
@@ -264,18 +297,19 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
                 width,
                 copies && s.kernel_h > 1,
                 copies && s.dilation_w > 1 && s.kernel_w > 1,
+                some.finishes,
                 1};
       if (!flat) part.lines = lines_at_once(s, part);
       t.line_step = part.row_floats;
-      t.line = width * kChannelBlock;
       for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
         const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
-        t.weight = args.weights.floats() + n0 * depth;
-        t.bias = args.bias ? args.bias + n0 : nullptr;
+        t.weight = args.weights.floats() + n0 * depth + some.first * kChannelBlock * s.kernel_points() * cols;
+        t.bias = some.finishes && args.bias ? args.bias + n0 : nullptr;
         const Panel of{cols, s.kernel_h, joined ? 1 : s.kernel_w,
                        cols == kLanes && t.step == kChannelBlock && part.lines == 1};
         // The next panel's weights, evenly over this one's tiles.
-        const std::size_t coming = panel + 1 < range.panel_end ? divide_up(cols * depth, kLine) : 0;
+        const std::size_t coming =
+            panel + 1 < range.panel_end ? divide_up(cols * s.kernel_points() * some.blocks * channels, kLine) : 0;
         t.ahead = t.weight + cols * depth;
         t.ahead_lines = divide_up(coming, divide_up(r1 - r0, part.lines) * divide_up(width, kMr) * t.blocks);
         t.ahead_rows = panel == range.panel_begin && flat && !copies;
@@ -283,6 +317,17 @@ void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch
       }
     }
   }
+}
+
+void conv(const BlockedConvArgs& args, const BlockedRange& range, float* scratch) noexcept {
+  const std::size_t all = args.planar ? args.shape.in_channels : channel_blocks(args.shape.in_channels);
+  const std::size_t step = args.planar ? all : blocks_at_once(args);
+  std::size_t first = 0;
+  do {
+    const std::size_t blocks = smaller(step, all - first);
+    conv_blocks(args, range, {first, blocks, first + blocks == all}, scratch);
+    first += blocks;
+  } while (first < all);
 }
 
 void depthwise(const BlockedConvArgs& args, std::size_t begin, std::size_t end) noexcept {

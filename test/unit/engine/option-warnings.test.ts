@@ -47,6 +47,18 @@ describe.runIf(ours)('a misspelt option', () => {
     expect(heard).toEqual([expect.stringMatching(new RegExp(`^${what} has no key '\\w+', which is ignored\\. Did you mean '${meant}'\\?$`))]); // prettier-ignore
   });
 
+  it('names an output of preferredOutputLocation that the model lacks', async () => {
+    const options = { preferredOutputLocation: { Y: 'cpu', y: 'cpu' } as const };
+    await InferenceSession.create(neg, options);
+    InferenceSession.createSync(neg, options);
+    const message = "'preferredOutputLocation' has 'Y', which is no output and ignored. Did you mean 'y'?";
+    expect(heard).toEqual([message]);
+    const failure = await failureOf(() =>
+      InferenceSession.create(neg, { executionProviders: [{ name: 'cpu', useArena: 'x' as any }] }),
+    );
+    expect(failure).toMatchObject({ name: 'TypeError', code: 'INVALID_ARGUMENT' });
+  });
+
   it('of ours that is near none lists them', async () => {
     await Tensor.fromImage(image, misspelt({ backgroundColour: 1 }));
     expect(heard[0]).toMatch(

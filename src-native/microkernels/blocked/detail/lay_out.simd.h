@@ -79,15 +79,15 @@ void turn_square(const TurnedRows& t, std::size_t at, std::size_t places, float*
   }
 }
 
-// What pad_rows lays out, in blocks of the channels of planes. Rows that no kernel sees, of those between which a
+// What pad_rows lays out, in blocks of `channels` planes. Rows that no kernel sees, of those between which a
 // stride passes over some, are left as they are.
 void turn_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, const SeenLines& lines, std::ptrdiff_t w0,
-               std::size_t pitch, float* out) noexcept {
+               std::size_t pitch, std::size_t channels, float* out) noexcept {
   const ConvShape& s = args.shape;
   const std::size_t plane = s.in_h * s.in_w;
   const RowPart part = part_in_row(static_cast<std::ptrdiff_t>(s.in_w), w0, 1, pitch);
   const std::size_t period = s.dilation_h == 1 && s.kernel_h < s.stride_h ? s.stride_h : 0;
-  for (std::size_t c0 = 0; c0 < s.in_channels; c0 += kChannelBlock, out += lines.count * pitch * kChannelBlock) {
+  for (std::size_t c0 = 0; c0 < channels; c0 += kChannelBlock, out += lines.count * pitch * kChannelBlock) {
     for (std::size_t line = 0; line < lines.count;) {
       float* const to = out + line * pitch * kChannelBlock;
       const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(lines.row(line));
@@ -110,7 +110,7 @@ void turn_rows(const BlockedConvArgs& args, std::ptrdiff_t h0, const SeenLines& 
       }
       const auto column = static_cast<std::size_t>(part.start + static_cast<std::ptrdiff_t>(part.first));
       turn_rows_of_block({args.input + c0 * plane + static_cast<std::size_t>(h) * s.in_w + column, plane,
-                          smaller(kChannelBlock, s.in_channels - c0), rows, part.end - part.first, s.in_w,
+                          smaller(kChannelBlock, channels - c0), rows, part.end - part.first, s.in_w,
                           to + part.first * kChannelBlock, pitch});
       line += rows;
     }

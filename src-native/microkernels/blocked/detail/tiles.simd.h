@@ -29,6 +29,7 @@ struct Tile {
   std::size_t line;       // and between rows of positions
   float low, high;
   const ActivationArgs* activation;  // null: the bounds are all of it
+  bool adds;                         // to what y holds: sums of blocks that came before
   // What later tiles read, fetched while this one computes: lines from `ahead` on with each block, and the input of
   // the next tile of its row.
   const float* ahead;
@@ -100,7 +101,8 @@ void blocked_tile(const Tile& t) noexcept {
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
       const std::size_t at = place + r / kOfLine * line + r % kOfLine * kChannelBlock;
-      VecF value = sum[r][v] + bias;
+      VecF value = t.adds ? load(t.y + at) + sum[r][v] : sum[r][v];
+      value = value + bias;
       if (t.residual) value = value + load(t.residual + at);
       store(t.y + at, clamp(value, low, high));
     }

@@ -44,9 +44,18 @@ Bands bands(const ConvShape& s, std::size_t row, std::size_t most) {
   return {count * strips, band, number(count * lines_of(s, band)) * number(seen_width(s))};
 }
 
+/// Channels that the loops sum up before others: fewer than all where the weights of a panel would not stay near.
+std::size_t channels_at_once(const ConvSite& site, const ConvShape& s) {
+  constexpr std::size_t kNearWeights = 98304, kBandFloats = 98304, kLongSum = 256;
+  const std::size_t all = align_up(s.in_channels, site.planes ? 1 : kChannelBlock);
+  if (site.planes || is_point(s) || site.kernels().conv.nr * s.depth() <= kNearWeights) return all;
+  const std::size_t fitting = kBandFloats / kChannelBlock / (lines_of(s, s.out_h) * seen_width(s));
+  return std::min(all, kChannelBlock * std::max(fitting, ceil_div(kLongSum, kChannelBlock * s.kernel_points())));
+}
+
 Bands vector_bands(const ConvSite& site, const ConvShape& s) {
   constexpr std::size_t kBandFloats = 98304, kPointFloats = 65536;
-  const std::size_t channels = align_up(s.in_channels, site.planes ? 1 : kChannelBlock);
+  const std::size_t channels = channels_at_once(site, s);
   return is_point(s) ? bands(s, channels * kPointRow, kPointFloats) : bands(s, channels * seen_width(s), kBandFloats);
 }
 
@@ -107,7 +116,7 @@ cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls)
           calls * made * number(s.positions()),
           calls * made * depth * number(cut.count),
           far_floats(site),
-          tile_weights * far_share(number(site.kernels().conv.nr) * depth)};
+          channels_at_once(site, s) < channels ? 0 : tile_weights * far_share(number(site.kernels().conv.nr) * depth)};
 }
 
 cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
