@@ -181,7 +181,7 @@ export class InferenceSession implements CommonSession {
   }
 
   /**
-   * Writes the trace of a profile that has not ended, lets runs that have begun finish, then returns all memory. Later runs, and a second release, reject with DISPOSED.
+   * Writes the trace of `enableProfiling` where nobody ended it, lets runs that have begun finish, then returns all memory. Later runs, and a second release, reject with DISPOSED.
    */
   async release(): Promise<void> {
     return this.handler.dispose();

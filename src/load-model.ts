@@ -1,15 +1,12 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
-import { fromNative, InferenceError, isNativeError, typeError } from './errors.js';
-import { nameHint, pathHint, shownModel } from './hints.js';
+import { fromNative, InferenceError, typeError } from './errors.js';
+import { explainLoad, warnStrayLocations } from './load-failure.js';
 import { loadNative } from './load-native.js';
 import { giveBack } from './model-arguments.js';
-import type { ModelSource, NativeSession, NativeSessionOptions } from './native.js';
+import type { ModelSource, NativeSession } from './native.js';
 import { applyConcurrentRuns } from './options/concurrent-runs.js';
-import { providerOptionKeys } from './options/generated.js';
 import { flushLog, forget, listen, listenToProgress, processListener } from './options/log-listeners.js';
-import { nearestOption } from './options/nearest-name.js';
-import { logOf, warnOnce } from './options/option-names.js';
 import { bufferBytes, parseSessionOptions, type SessionOptions } from './options/session-options.js';
 import { meantProvider, unknownProvider, unknownProviderHint, withoutMisspelt } from './providers.js';
 import { completion, throwIfAborted } from './run/jobs.js';
@@ -64,12 +61,12 @@ export async function createHandler(
     });
   } catch (error) {
     forget(logKey);
-    throw fromNative(explain(error, source, native), signal?.aborted ? { cause: signal.reason } : undefined);
+    throw fromNative(explainLoad(error, source, native), signal?.aborted ? { cause: signal.reason } : undefined);
   } finally {
     forget(progressKey);
   }
-  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey);
-  warnStrayLocations(handler, options);
+  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, native.enableProfiling);
+  if (typeof preferredOutputLocation !== 'string') warnStrayLocations(handler, options);
   onProgress?.({ phase: 'ready', loaded, total });
   return handler;
 }
@@ -90,56 +87,12 @@ export function createHandlerSync(source: ModelSource, given: SessionOptions = {
   try {
     const session = loadNative().createSessionSync(source, { ...native, logKey });
     flushLog();
-    const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey);
-    warnStrayLocations(handler, options);
+    const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, native.enableProfiling);
+    if (typeof preferredOutputLocation !== 'string') warnStrayLocations(handler, options);
     return handler;
   } catch (error) {
     flushLog();
     forget(logKey);
-    throw fromNative(explain(error, source, native));
-  }
-}
-
-/** Warns of names in `preferredOutputLocation` that no output has. */
-function warnStrayLocations({ preferredOutputLocation, outputNames }: NativeSessionHandler, options: object): void {
-  if (typeof preferredOutputLocation === 'string') return;
-  for (const name of preferredOutputLocation.keys()) {
-    if (outputNames.includes(name)) continue;
-    const hint = nameHint(name, outputNames, "model's outputs");
-    const message = `'preferredOutputLocation' has '${name}', which is no output and ignored.${hint}`;
-    warnOnce(`preferredOutputLocation.${name}`, message, logOf(options));
-  }
-}
-
-/** About an option that a provider does not have: the nearest that it has. */
-function providerOptionHint(message: string): string {
-  const [, provider = '', key = ''] = /^provider '(\w+)' has no option '(\w+)'$/.exec(message) ?? [];
-  const nearest = nearestOption(key, providerOptionKeys[provider] ?? []);
-  return nearest === undefined ? '' : `. Did you mean '${nearest}'?`;
-}
-
-/** A load's failure with what to do about it, where this layer knows that. */
-function explain(error: unknown, source: ModelSource, options: NativeSessionOptions): unknown {
-  if (!isNativeError(error)) return error;
-  switch (error.code) {
-    case 'ABORTED':
-      return { ...error, message: 'The load was aborted.' };
-    case 'IO': {
-      if (typeof source !== 'string') return error;
-      const shown = shownModel(source);
-      const message = error.message.replaceAll(source, () => shown) + pathHint(source);
-      return { ...error, message, ...(error.path === source && { path: shown }) };
-    }
-    case 'PROVIDER_UNAVAILABLE': {
-      const hint = unknownProviderHint(options.providers.map(({ name }) => name));
-      return error.message.endsWith(unknownProvider) ? { ...error, message: error.message + hint } : error;
-    }
-    case 'INVALID_ARGUMENT':
-      if (typeof source === 'string' && source.includes('\0')) {
-        return { ...error, message: `${error.message}.${pathHint(source)}` };
-      }
-      return { ...error, message: error.message + providerOptionHint(error.message) };
-    default:
-      return error;
+    throw fromNative(explainLoad(error, source, native));
   }
 }

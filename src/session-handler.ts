@@ -29,11 +29,12 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   readonly #logKey: number;
   #released = false;
 
-  /** `logKey`: of the listener that hears its messages, 0 for none. */
+  /** `logKey`: of the listener that hears its messages, 0 for none. `profiled`: a profile began with it. */
   constructor(
     native: NativeSession,
     preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation'],
     logKey = 0,
+    private readonly profiled = false,
   ) {
     this.#native = native;
     this.preferredOutputLocation = preferredOutputLocation;
@@ -127,11 +128,11 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     }
   }
 
-  /** Writes the profile's trace, if there is one; lets runs that have begun finish, then returns all memory. Rejects with DISPOSED if that was asked for before. */
+  /** Writes the trace of a profile that began with the session; lets runs that have begun finish, then returns all memory. Rejects with DISPOSED if that was asked for before. */
   async dispose(): Promise<void> {
     this.#ensureOpen();
     try {
-      this.#native.endProfiling();
+      if (this.profiled) this.#native.endProfiling();
     } catch {
       // what the memory for it lacks, the release may give back
     }

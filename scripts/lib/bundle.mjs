@@ -13,6 +13,8 @@ const atFirstUse = [
   'hints.ts',
   'image/',
   'inspect/',
+  'load-failure.ts',
+  'missing-binary.ts',
   'options/nearest-name.ts',
   'options/strict-reader.ts',
   'profile-summary.ts',

@@ -179,6 +179,21 @@ void GraphPatch::apply_replacements() {
     if (graph_.is_output(r.from) && target(r.from) != r.from) replace_output(r.from, target(r.from));
 }
 
+namespace {
+
+/// Dims of an output that its declaration alone may tell: a body that never runs says them by nothing else.
+void keep_lengths(ValueType& type, const ValueType& output) {
+  if (type.kind != output.kind || !output.shape) return;
+  if (!type.shape) type.shape = output.shape;
+  if (type.shape->size() != output.shape->size()) return;
+  for (size_t i = 0; i < type.shape->size(); ++i) {
+    Dim& dim = (*type.shape)[i];
+    if (!dim.known() && (*output.shape)[i].known()) dim = (*output.shape)[i];
+  }
+}
+
+}  // namespace
+
 void GraphPatch::replace_output(ValueId from, ValueId to) {
   ValueInfo &old = graph_.value(from), &now = graph_.value(to);
   const bool movable =
@@ -188,6 +203,7 @@ void GraphPatch::replace_output(ValueId from, ValueId to) {
     graph_.by_name_.find(old.name)->second = from;
     graph_.by_name_.find(now.name)->second = to;
     std::ranges::replace(graph_.outputs_, from, to);
+    keep_lengths(now.type, old.type);
     return;
   }
   int64_t opset = 0;

@@ -23,9 +23,9 @@ class GraphPatch {
   /// Adds a node; `from` names the nodes it replaces: their names (or their provenance) become its provenance.
   NodeId add_node(Node node, std::span<const NodeId> from = {});
   void remove_node(NodeId id);
-  /// Every use of `from` reads `to` instead: node inputs, captures, and graph outputs. Where `from` is a graph output
-  /// its name moves to `to` when `to` is made by a node and is no graph input or output itself; otherwise an Identity
-  /// node keeps the name.
+  /// Every use of `from` reads `to` instead: node inputs, captures, and graph outputs. A graph output's name, and
+  /// lengths that are known of it alone, move to `to` where that is made by a node and is no graph input or output;
+  /// otherwise an Identity node keeps the name.
   void replace_uses(ValueId from, ValueId to);
   /// Input `index` of `node` becomes `to`.
   void set_input(NodeId node, std::size_t index, ValueId to);

@@ -92,7 +92,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   Napi::FunctionReference log_function;
 
   /// Calls `work` on another thread, or here where there is none to be had, and returns when it has ended. For work
-  /// that may never end: it is cancelled where JavaScript is being terminated (worker.terminate(), process.exit(), a
+  /// that may take long: it is cancelled where JavaScript is being terminated (worker.terminate(), process.exit(), a
   /// timeout of vm), of which this thread learns only by running some.
   void run_watched(FunctionRef<void(const kernel::CancelToken*)> work);
 

@@ -104,11 +104,15 @@ std::size_t RunCall::copied_bytes() const { return borrowed_bytes(run_.feeds());
 void RunCall::forecast() { forecasts_ = run_.result_shapes(); }
 
 void RunCall::allocate_outputs() {
+  if (session_->options().memory_limit != SIZE_MAX) return;  // results count: their nodes ask the engine for memory
   for (std::size_t i = 0; i < forecasts_.size(); ++i) {
     const auto& [dtype, shape] = forecasts_[i];
     if (outputs_[i].placement != Placement::JavaScript || dtype == DType::Undefined || dtype == DType::String) continue;
-    if (tensor::byte_size(dtype, shape.numel()) < kPrepareFrom) continue;
-    run_.write_into(i, allocate(outputs_[i], dtype, shape));
+    try {
+      if (tensor::byte_size(dtype, shape.numel()) < kPrepareFrom) continue;
+      run_.write_into(i, allocate(outputs_[i], dtype, shape));
+    } catch (const Error&) {  // no memory: neither will its node get any, and that is named
+    }
   }
 }
 

@@ -214,11 +214,13 @@ Napi::Value SessionWrap::run_sync(const Napi::CallbackInfo& info) {
     ensure_open();
     RunCall call(info.Env(), session_, WireReader(info.Env(), info[0], info[1]), read_run_options(info[2]));
     call.part_overlaps();
-    if (!runtime::is_short(call.expected_us())) {
+    const auto expected_us = call.expected_us();
+    if (!runtime::is_short(expected_us)) {
       call.forecast();
       call.allocate_outputs();
     }
-    if (session_->may_never_end()) {
+    constexpr double kLong = 20'000;
+    if (session_->may_never_end() || expected_us.value_or(kLong) >= kLong) {
       Environment::of(info.Env()).run_watched([&](const kernel::CancelToken* cancel) { call.execute(cancel); });
     } else {
       call.execute(nullptr);

@@ -92,8 +92,10 @@ PreparedRun Session::prepare(std::vector<tensor::Value> feeds, RunOptions option
 bool Session::may_never_end() const { return state_->may_never_end; }
 
 tensor::Tensor Session::allocate(tensor::DType dtype, const tensor::Shape& shape, tensor::Device device) {
-  const tensor::Tensor zeros = tensor::Tensor::make(dtype, shape);
-  if (dtype != tensor::DType::String) std::fill_n(zeros.buffer().data(), zeros.bytes(), std::byte{0});
+  const tensor::Tensor zeros =
+      dtype == tensor::DType::String
+          ? tensor::Tensor::make(dtype, shape)
+          : tensor::Tensor(dtype, shape, tensor::zeroed_host_buffer(tensor::byte_size(dtype, shape.numel())));
   if (device.is_host()) return zeros;
   for (const auto& provider : state_->providers()) {
     if (provider->device() != device) continue;

@@ -16,11 +16,13 @@ namespace {
 /// Strings in a block of plain memory; ends their lives before the block is returned.
 struct StringBlock {
   Buffer memory;
-  size_t count;
-  StringBlock(Buffer m, size_t n) : memory(std::move(m)), count(n) {
-    std::uninitialized_default_construct_n(strings(), count);
-  }
+  size_t count = 0;  // that live
+  explicit StringBlock(Buffer m) : memory(std::move(m)) {}
   ~StringBlock() { std::destroy_n(strings(), count); }
+  void begin(size_t more) {
+    std::uninitialized_default_construct_n(strings() + count, more);
+    count += more;
+  }
   StringBlock(const StringBlock&) = delete;
   StringBlock& operator=(const StringBlock&) = delete;
   std::string* strings() const { return reinterpret_cast<std::string*>(memory.data()); }
@@ -99,13 +101,23 @@ Tensor::Tensor(DType dtype, Shape shape, Buffer buffer)
 
 Tensor Tensor::make(DType dtype, const Shape& shape, Allocator& allocator) {
   INFERNODE_CHECK(dtype != DType::Undefined, ErrorCode::Internal, "a tensor of undefined element type was asked for");
-  const int64_t count = shape.numel();
-  const size_t bytes = byte_size(dtype, count);
-  if (dtype != DType::String) return Tensor(dtype, shape, allocator.allocate(bytes));
+  if (dtype == DType::String) return make_strings(shape, allocator, [] {});
+  return Tensor(dtype, shape, allocator.allocate(byte_size(dtype, shape.numel())));
+}
+
+Tensor Tensor::make_strings(const Shape& shape, Allocator& allocator, FunctionRef<void()> look) {
+  constexpr size_t kAtOnce = size_t{1} << 16;
+  const size_t bytes = byte_size(DType::String, shape.numel());
   Allocator& host = allocator.device().is_host() ? allocator : host_allocator();
-  auto block = std::make_shared<StringBlock>(host.allocate(bytes), static_cast<size_t>(count));
+  const auto block = std::make_shared<StringBlock>(host.allocate(bytes));
+  for (auto left = static_cast<size_t>(shape.numel()); left > 0;) {
+    const size_t more = std::min(left, kAtOnce);
+    block->begin(more);
+    left -= more;
+    if (left > 0) look();
+  }
   void* data = block->memory.data();
-  return Tensor(dtype, shape, Buffer(data, bytes, std::move(block)));
+  return Tensor(DType::String, shape, Buffer(data, bytes, block));
 }
 
 size_t Tensor::bytes() const { return byte_size(dtype_, numel_); }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "tensor/buffer.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
@@ -21,6 +22,8 @@ class Tensor {
   Tensor(DType dtype, Shape shape, Buffer buffer);
   /// Fresh, uninitialised (strings: empty) memory of `allocator`.
   static Tensor make(DType dtype, const Shape& shape, Allocator& allocator = host_allocator());
+  /// The same of strings, of which there may be very many: calls `look` now and then, which may throw.
+  static Tensor make_strings(const Shape& shape, Allocator& allocator, FunctionRef<void()> look);
   /// A host tensor with a copy of the values.
   template <class T>
   static Tensor of(const Shape& shape, std::span<const T> values);

@@ -5,5 +5,5 @@ import { loadNative } from '../load-native.js';
 try {
   loadNative();
 } catch {
-  // said at the first use
+  // said at the first use, when the words for it can be loaded
 }

@@ -315,6 +315,24 @@ describe.runIf(ours)('a run that asks for too much', () => {
     await other.release();
   });
 
+  it('of memory for a result whose shape is known before, too', async () => {
+    const grow = (rows: number) =>
+      model({
+        nodes: [node('Expand', ['x', 's'], ['y'], { name: 'grow' })],
+        inputs: [info('x', 'float32', [1])],
+        outputs: [info('y', 'float32', undefined)],
+        initializers: [{ name: 's', type: 'int64', dims: [2], data: BigInt64Array.of(BigInt(rows), 3000n) }],
+      });
+    const one = tensor('float32', [1], [1]);
+    const limited = await create(grow(3000), { memoryLimit: 5_000_000 });
+    expect(await failureOf(() => limited.run({ x: one }))).toMatchObject({ code: 'OUT_OF_MEMORY', node: 'grow' });
+    await limited.release();
+    const huge = await create(grow(2 ** 40));
+    const error = await failureOf(() => huge.run({ x: one }));
+    expect(error).toMatchObject({ code: 'OUT_OF_MEMORY', node: 'grow' });
+    await huge.release();
+  });
+
   it('of time ends at its deadline', async () => {
     const endless = model({
       nodes: [

@@ -534,6 +534,7 @@ describe('profiles', () => {
   });
 
   it('end with the session', async () => {
+    session = await InferenceSession.create('m', { enableProfiling: true, profileFilePrefix: 'p' });
     session.startProfiling();
     await session.release();
     expect(native.profile).toBeUndefined();

@@ -21,6 +21,9 @@ struct Range {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
+/// What is written for "to the end" means the first element where the step goes backwards, as onnxruntime has it.
+bool is_to_the_end(std::int64_t end) { return end == INT32_MAX || end == INT64_MAX; }
+
 Range resolve(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t dim) {
   INFERNODE_CHECK(step != 0, ErrorCode::InvalidArgument, "a step is 0");
   if (dim == 0) return {0, 1, 0};
@@ -34,7 +37,7 @@ Range resolve(std::int64_t start, std::int64_t end, std::int64_t step, std::int6
     return {start, step, end > start ? (end - start - 1) / step + 1 : 0};
   }
   start = std::clamp<std::int64_t>(start, 0, dim - 1);
-  end = std::clamp<std::int64_t>(end, -1, dim - 1);
+  end = is_to_the_end(end) ? -1 : std::clamp<std::int64_t>(end, -1, dim - 1);
   return {start, step, start > end ? (start - end - 1) / -step + 1 : 0};
 }
 
@@ -72,7 +75,7 @@ Dim sliced(const Dim& dim, const Dim& start, const Dim& end, const Dim& step) {
   if (!step.is(1)) {
     const bool whole = start.known() && end.known() && step.known();
     if (whole && start.is(0) && end.value() >= kBeyond - 1 && step.value() > 1) return ceil_div(dim, step);
-    if (whole && start.is(-1) && end.value() <= 1 - kBeyond && step.is(-1)) return dim;
+    if (whole && start.is(-1) && (end.value() <= 1 - kBeyond || is_to_the_end(end.value())) && step.is(-1)) return dim;
     return Dim::unknown();
   }
   const bool to_end = (end.known() && end.value() >= kBeyond - 1) || end == dim;

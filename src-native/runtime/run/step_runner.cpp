@@ -155,8 +155,9 @@ tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, c
     const tensor::Tensor* bound = execution_.bound_on_device(id, step.provider->device(), dtype, shape);
     return bound != nullptr ? *bound : tensor::Tensor::make(dtype, shape, step.provider->allocator());
   }
-  if (id == kNoValue || dtype == tensor::DType::String)
-    return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
+  if (dtype == tensor::DType::String)
+    return tensor::Tensor::make_strings(shape, *execution_.run.allocator, [&] { execution_.run.check(); });
+  if (id == kNoValue) return tensor::Tensor::make(dtype, shape, *execution_.run.allocator);
   if (step.is_copy) return allocate_for_copy(*step.provider, dtype, shape);
 
   const std::vector<ValueId>& graph_outputs = execution_.plan.graph().outputs();

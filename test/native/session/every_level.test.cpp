@@ -85,6 +85,16 @@ TEST_CASE("a Loop that never runs keeps its body's dims, in a model that was wri
   }
 }
 
+TEST_CASE("a Loop that never runs keeps dims that its body's declaration alone tells") {
+  check_at_every_level(
+      "(int64 n, float[k, 1] x) => (s) { o, s = Loop<body = b (int64 i, bool c, float[3, 1] w) => (bool co, float[3, "
+      "1] "
+      "wo, float[3, 1] sc) { co = Identity(c)  wo = Tanh(w)  f = Flatten(w)  r = Squeeze(f)  g = Greater(r, r)  y = "
+      "Compress<axis = 0>(w, g)  sc = Identity(y) }>(n, \"\", x) }",
+      {Tensor::scalar<std::int64_t>(0), Tensor::of<float>({3, 1}, {1, 2, 3})},
+      {Tensor::make(DType::Float32, {0, 3, 1})});
+}
+
 TEST_CASE("arc tangents of two zeros are 0 where exporters wrote atan2") {
   const std::string constants = "float zero = {0}, float pi = {3.14159274}";
   const Tensor y = Tensor::of<float>({8}, {0, 0, 0, 1, 1, -1, -1, 2}),

@@ -153,6 +153,17 @@ TEST_CASE("large blocks of the host begin where huge pages do, and all of their 
 }
 #endif
 
+TEST_CASE("very many strings are made within looks, which may end it") {
+  const Shape shape{200'000};
+  int looks = 0;
+  const Tensor made = Tensor::make_strings(shape, host_allocator(), [&] { ++looks; });
+  CHECK(looks == 3);
+  CHECK(made.numel() == 200'000);
+  CHECK(made.data<std::string>()[199'999].empty());
+  const auto give_up = [&] { fail(ErrorCode::Aborted, "ended"); };
+  CHECK_THROWS_WITH_AS(Tensor::make_strings(shape, host_allocator(), give_up), "ended", Error);
+}
+
 TEST_CASE("the longest text of a tensor") {
   CHECK(longest_text(Tensor::of<std::string>({3}, {"ab", "", "abcd"})) == 4);
   CHECK(longest_text(Tensor::of<std::string>({0}, std::span<const std::string>())) == 0);

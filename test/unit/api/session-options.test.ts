@@ -194,6 +194,19 @@ describe('files that options ask for', () => {
     await session.release();
   });
 
+  it('the profile is written when the session goes', async () => {
+    const prefix = join(folder, 'forgotten');
+    const session = await InferenceSession.create(addAndMultiply(), {
+      enableProfiling: true,
+      profileFilePrefix: prefix,
+    });
+    await session.run(inputs);
+    await session.release();
+    const find = () => readdirSync(folder).find((name) => name.startsWith('forgotten_'));
+    await vi.waitFor(() => expect(find()).toBeDefined());
+    expect(readFileSync(join(folder, find()!), 'utf8')).toContain('Mul');
+  });
+
   it('the profile has the nodes of the branch that ran, before the node that chose it', async () => {
     const x = { name: 'x', type: 'float32', shape: [2] } as const;
     const branch = (op: string) => ({

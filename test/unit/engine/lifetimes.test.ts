@@ -65,6 +65,18 @@ describe('runSync without an end', () => {
     }
   });
 
+  it('or with one that would take minutes', async () => {
+    const long = `
+      const { InferenceSession, Tensor } = require(${JSON.stringify(fileURLToPath(new URL('../../..', import.meta.url)))});
+      const session = InferenceSession.createSync(require('worker_threads').workerData);
+      const x = new Tensor('float32', new Float32Array(2000 ** 2), [2000, 2000]);
+      require('worker_threads').parentPort.postMessage(''); session.runSync({ x });`;
+    const worker = new Worker(long, { eval: true, workerData: slow(2000) });
+    await once(worker, 'message');
+    await sleep(30);
+    expect(await worker.terminate()).toBe(1);
+  });
+
   it('does not keep process.exit() from ending the process', () => {
     const program = `
       const { Worker } = require('worker_threads');
