@@ -9,7 +9,7 @@
 //   --build    CMake's folder (build), which builds what is preloaded
 //   --peer     the same with onnxruntime-node and the requests of its library, whose errors have no codes; async alone
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { cmakeBuild } from '../../scripts/lib/live.mjs';
@@ -24,7 +24,7 @@ const work = at('build', 'failing-memory');
 /** Builds what is preloaded and writes the models; returns both paths and the models' names. */
 export async function prepare(folder = at('build')) {
   await cmakeBuild(folder, ['--target', 'infernode_failing_memory']);
-  const shim = [folder, `${folder}/Release`].map((path) => `${path}/failing_memory.node`).find(existsSync);
+  const shim = `${folder}/failing-memory/failing_memory.node`;
   mkdirSync(work, { recursive: true });
   const bundled = `${work}/models.mjs`;
   await build({ entryPoints: [at('test/failing-memory/models.ts')], outfile: bundled, bundle: true, format: 'esm' });
