@@ -3,9 +3,9 @@ import type { Tensor as CommonTensor } from 'onnxruntime-common';
 import { InferenceError, rangeError, typeError } from '../errors.js';
 import { nameHint } from '../hints.js';
 import type { NativeValueInfo } from '../native.js';
-import { arrayLength, elementTypeOfCode, type ElementType } from '../tensor/element-types.js';
+import { arrayLength, elementTypeOfCode } from '../tensor/element-types.js';
 import { ExtendedTensor, sizeOf, Tensor } from '../tensor/tensor.js';
-import { describe, wrapBuffer, type TensorStorage } from '../tensor/tensor-data.js';
+import { describe, zeros, type TensorStorage } from '../tensor/tensor-data.js';
 
 /** Dims by the input's name, or a size by the name of a free dim. */
 export type WarmUpShapes = Readonly<Record<string, readonly number[] | number>>;
@@ -30,7 +30,7 @@ export function warmFeeds(inputs: readonly NativeValueInfo[], shapes: WarmUpShap
     }
   }
   const sizes = { ...sizesOf(required, shapes), ...shapes };
-  return Object.fromEntries(required.map((info) => [info.name, zeros(info, dimsOf(info, sizes))]));
+  return Object.fromEntries(required.map((info) => [info.name, feedOf(info, dimsOf(info, sizes))]));
 }
 
 /** The sizes of free dims, as the dims of inputs tell them that have these. */
@@ -63,7 +63,7 @@ function missing(input: string, what: string): InferenceError {
   return new InferenceError('INVALID_ARGUMENT', message, { input });
 }
 
-function zeros({ name, kind, optional, elementType }: NativeValueInfo, dims: readonly number[]): CommonTensor {
+function feedOf({ name, kind, optional, elementType }: NativeValueInfo, dims: readonly number[]): CommonTensor {
   const type = elementTypeOfCode(elementType);
   if (kind !== 'tensor' || optional || type === undefined) {
     throw new InferenceError('INVALID_ARGUMENT', `input '${name}' is no tensor: warm up by a run of your own.`, {
@@ -71,22 +71,13 @@ function zeros({ name, kind, optional, elementType }: NativeValueInfo, dims: rea
     });
   }
   const length = arrayLength(type, sizeOf(dims));
-  const data = zerosOf(type, length);
-  if (data === undefined) {
+  let data: TensorStorage;
+  try {
+    data = zeros(type, length);
+  } catch {
     const message = `input '${name}': ${length} elements of ${type.name} do not fit into memory.`;
     throw new InferenceError('OUT_OF_MEMORY', message, { input: name });
   }
   if (type.array === 'Array') return new Tensor('string', data as string[], dims);
   return type.common ? new Tensor(type.name as 'float32', data as never, dims) : new ExtendedTensor(type, data, dims);
-}
-
-/** undefined where there is no memory for them. */
-function zerosOf(type: ElementType, length: number): TensorStorage | undefined {
-  const bytesPer = type.bits < 8 ? 1 : type.bits / 8 / type.perElement;
-  try {
-    if (type.array === 'Array') return new Array<string>(length).fill('');
-    return wrapBuffer(type.array, new ArrayBuffer(length * bytesPer));
-  } catch {
-    return undefined;
-  }
 }

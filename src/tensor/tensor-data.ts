@@ -83,6 +83,13 @@ export function wrapBuffer(name: TypedArrayName, buffer: ArrayBufferLike): Typed
   return new constructors[name](buffer);
 }
 
+/** So many entries of 0 or '', as tensors of `type` hold them. Throws RangeError where there is no memory for them. */
+export function zeros(type: ElementType, length: number): TensorStorage {
+  if (type.array === 'Array') return new Array<string>(length).fill('');
+  const bytesPer = type.bits < 8 ? 1 : type.bits / 8 / type.perElement;
+  return wrapBuffer(type.array, new ArrayBuffer(length * bytesPer));
+}
+
 /** Whether a typed array lies in a SharedArrayBuffer. */
 export function isShared(array: TypedArray): boolean {
   return types.isSharedArrayBuffer(bufferOf(array));
