@@ -12,7 +12,8 @@ using microkernels::kChannelBlock;
 
 namespace {
 
-constexpr std::size_t kPointRow = 48;  // positions of a row where they all lie in one
+constexpr std::size_t kPointRow = 48;       // positions of a row where they all lie in one
+constexpr std::size_t kBandFloats = 98304;  // of input that a band of the vector loops sees
 
 /// Bands of an output, and rows of input that all of them see, those that two see twice.
 struct Bands {
@@ -46,7 +47,7 @@ Bands bands(const ConvShape& s, std::size_t row, std::size_t most) {
 
 /// Channels that the loops sum up before others: fewer than all where the weights of a panel would not stay near.
 std::size_t channels_at_once(const ConvSite& site, const ConvShape& s) {
-  constexpr std::size_t kNearWeights = 98304, kBandFloats = 98304, kLongSum = 256;
+  constexpr std::size_t kNearWeights = 98304, kLongSum = 256;
   const std::size_t all = align_up(s.in_channels, site.planes ? 1 : kChannelBlock);
   if (site.planes || is_point(s) || site.kernels().conv.nr * s.depth() <= kNearWeights) return all;
   const std::size_t fitting = kBandFloats / kChannelBlock / (lines_of(s, s.out_h) * seen_width(s));
@@ -54,7 +55,7 @@ std::size_t channels_at_once(const ConvSite& site, const ConvShape& s) {
 }
 
 Bands vector_bands(const ConvSite& site, const ConvShape& s) {
-  constexpr std::size_t kBandFloats = 98304, kPointFloats = 65536;
+  constexpr std::size_t kPointFloats = 65536;
   const std::size_t channels = channels_at_once(site, s);
   return is_point(s) ? bands(s, channels * kPointRow, kPointFloats) : bands(s, channels * seen_width(s), kBandFloats);
 }
