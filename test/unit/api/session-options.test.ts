@@ -11,6 +11,9 @@ const bytes = add();
 const folder = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const profiled = (name: string) =>
+  InferenceSession.create(addAndMultiply(), { enableProfiling: true, profileFilePrefix: join(folder, name) });
+
 const feeds = { a: floats([1, 2]), b: floats([10, 20]) };
 
 async function works(options: object): Promise<void> {
@@ -176,11 +179,7 @@ describe('files that options ask for', () => {
   });
 
   it('the profile is a trace with each node', async () => {
-    const prefix = join(folder, 'profile');
-    const session = await InferenceSession.create(addAndMultiply(), {
-      enableProfiling: true,
-      profileFilePrefix: prefix,
-    });
+    const session = await profiled('profile');
     await session.run(inputs);
     const summary = session.endProfiling();
     const files = readdirSync(folder).filter((name) => name.startsWith('profile_'));
@@ -195,11 +194,7 @@ describe('files that options ask for', () => {
   });
 
   it('the profile is written when the session goes', async () => {
-    const prefix = join(folder, 'forgotten');
-    const session = await InferenceSession.create(addAndMultiply(), {
-      enableProfiling: true,
-      profileFilePrefix: prefix,
-    });
+    const session = await profiled('forgotten');
     await session.run(inputs);
     await session.release();
     const find = () => readdirSync(folder).find((name) => name.startsWith('forgotten_'));
