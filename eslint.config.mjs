@@ -9,6 +9,10 @@ export default tseslint.config(
     languageOptions: { globals: nodeGlobals() },
   },
   {
+    files: ['scripts/lib/site/assets/*.js', 'test/unit/site-browser.test.mjs'],
+    languageOptions: { globals: readonly('document getComputedStyle localStorage matchMedia') },
+  },
+  {
     files: ['src/**/*.ts', 'test/**/*.ts'],
     extends: [...tseslint.configs.strict],
     rules: {
@@ -37,5 +41,9 @@ function nodeGlobals() {
   const names = `AbortController AbortSignal Buffer Float16Array SharedArrayBuffer Atomics TextDecoder TextEncoder URL WebAssembly
     __dirname __filename clearImmediate clearInterval clearTimeout console exports fetch global globalThis module performance
     process queueMicrotask require setImmediate setInterval setTimeout structuredClone FinalizationRegistry WeakRef`;
+  return readonly(names);
+}
+
+function readonly(names) {
   return Object.fromEntries(names.split(/\s+/).map((name) => [name, 'readonly']));
 }
