@@ -9,11 +9,13 @@ import { run } from '../../scripts/lib/run.mjs';
 import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';
 import { matmul } from '../fixtures/models.js';
-import { installClients } from './install.js';
+import { install } from './install.js';
 import { packed } from './packed.js';
 
 const tools = () =>
-  installClients({ '@arethetypeswrong/cli': '0.18.5', publint: '0.3.25', rollup: '4.68.8', webpack: '5.113.0' });
+  install({
+    dependencies: { '@arethetypeswrong/cli': '0.18.5', publint: '0.3.25', rollup: '4.68.8', webpack: '5.113.0' },
+  });
 const tool = (folder: string, path: string): string => join(folder, 'node_modules', path);
 
 /** A project whose programs are bundled. */

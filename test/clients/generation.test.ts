@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { available } from '../fixtures/available.js';
 import { model, node, type Dim } from '../fixtures/onnx-writer.js';
-import { clients, output } from './install.js';
+import { install, output, v4 } from './install.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -74,7 +74,7 @@ it.for<[string, Dim]>([
   ['decoder_batch', 'decoder_batch'],
   ['nothing', ''],
 ])('text generation of transformers.js runs where the batch symbol is called %s', async ([name, batch], context) => {
-  const folder = await available(context, 'the client packages', clients);
+  const folder = await available(context, 'the client packages', () => install(v4));
   const place = join(scratch, name);
   mkdirSync(join(place, 'onnx'), { recursive: true });
   const config = { model_type: 'gpt2', vocab_size: tokens, n_layer: 1, n_head: heads, n_embd: heads * width };

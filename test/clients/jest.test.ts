@@ -6,7 +6,7 @@ import { run } from '../../scripts/lib/run.mjs';
 import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';
 import { matmul } from '../fixtures/models.js';
-import { installClients } from './install.js';
+import { install } from './install.js';
 
 /** jest gives each file of tests classes and modules of its own, and loads addons once for all. */
 const tests = `
@@ -28,7 +28,7 @@ const tests = `
   });`;
 
 it.runIf(ours)('files of tests of jest load it, one after another and in workers', async (context) => {
-  const folder = await available(context, 'jest', () => installClients({ jest: '30.5.2' }));
+  const folder = await available(context, 'jest', () => install({ dependencies: { jest: '30.5.2' } }));
   const place = join(folder, 'tests');
   mkdirSync(place, { recursive: true });
   const files = ['one', 'two', 'three'].map((name) => join(place, `${name}.test.js`));

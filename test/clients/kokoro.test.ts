@@ -9,7 +9,7 @@ import { fetchModel } from '../../scripts/lib/models.mjs';
 import { available } from '../fixtures/available.js';
 import { resample } from '../models/pipelines/audio.mjs';
 import { loadWhisper } from '../models/pipelines/whisper.mjs';
-import { installClients, output } from './install.js';
+import { install, output } from './install.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -33,10 +33,10 @@ async function assemble(folder: string): Promise<void> {
 }
 
 const clients = (): Promise<string> =>
-  installClients(
-    { 'kokoro-js': '1.2.1', 'onnxruntime-common': '1.30.0', ...Object.fromEntries(shards.map((name) => [name, '1.0.0'])) },
-    assemble,
-  );
+  install({
+    dependencies: { 'kokoro-js': '1.2.1', 'onnxruntime-common': '1.30.0', ...Object.fromEntries(shards.map((name) => [name, '1.0.0'])) }, // prettier-ignore
+    prepare: assemble,
+  });
 
 it('Kokoro in float32 says a sentence that Whisper hears', async (context) => {
   const folder = await available(context, 'kokoro-js and its model', clients);

