@@ -1,4 +1,5 @@
 // The site in a real browser, from a folder as from a disk of its reader's.
+import axe from 'axe-core';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -41,7 +42,7 @@ it('shows every page without a complaint, none wider than the window', { timeout
   const wide = [];
   for (const place of pages) {
     await tab.goto(addressOf(place));
-    for (const width of [1440, 800, 400]) {
+    for (const width of [1440, 400]) {
       await tab.setViewportSize({ width, height: 900 });
       if ((await tab.evaluate(() => document.documentElement.scrollWidth)) > width) wide.push(`${place}: ${width}`);
     }
@@ -113,4 +114,14 @@ it('is read without scripts too', async (context) => {
   await tab.click('nav >> text=Electron');
   expect(await tab.textContent('h1')).toMatch(/^Electron/);
   expect(complaints).toEqual([]);
+});
+
+it.for(['light', 'dark'])('leaves nobody out where it is %s, as axe sees it', async (colorScheme, context) => {
+  await openTab(context, { colorScheme });
+  for (const place of ['index.html', 'docs/memory.html', 'docs/electron.html']) {
+    await tab.goto(addressOf(place));
+    await tab.evaluate(axe.source);
+    const { violations } = await tab.evaluate('axe.run()');
+    expect(violations.map(({ id, nodes }) => [place, id, nodes[0].html])).toEqual([]);
+  }
 });

@@ -124,9 +124,11 @@ describe('Markdown', () => {
     expect(() => htmlOf('```cobol\nSTOP RUN.\n```')).toThrow(/code in 'cobol'/);
   });
 
-  it("has a page's path in code as a link to it", () => {
+  it("has a page's path in code as a link to it, and an example's", () => {
     expect(htmlOf('as `docs/using.md` says')).toContain('<a href="using.html"><code>docs/using.md</code></a>');
     expect(htmlOf('as `docs/a.md` says')).not.toContain('<a href="a.html">');
+    const example = 'examples/service/server.mjs';
+    expect(htmlOf(`as \`${example}\` does`)).toContain(`<a href="../${example}.txt"><code>${example}</code></a>`);
   });
 
   it('has links to other files of the project as links to their text', () => {

@@ -8,7 +8,7 @@ import json from 'highlight.js/lib/languages/json';
 import typescript from 'highlight.js/lib/languages/typescript';
 import hljs from 'highlight.js/lib/core';
 import markdownIt from 'markdown-it';
-import { resolveLink, wayBetween } from './pages.mjs';
+import { placeIn, resolveLink, wayBetween } from './pages.mjs';
 
 const languages = { bash, cpp, dockerfile, javascript, json, typescript };
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
@@ -23,7 +23,6 @@ const references = {
 const plain = (inline) => inline.children.map(({ type, content }) => (type === 'html_inline' ? ' ' : content)).join('');
 
 function highlighted(text, language) {
-  if (language === '') return '';
   if (!hljs.getLanguage(language))
     throw new Error(`code in '${language}': scripts/lib/site/markdown.mjs does not know it`);
   return hljs.highlight(text, { language }).value;
@@ -61,7 +60,7 @@ function entryAnchors({ tokens, env }) {
   });
 }
 
-/** Leads links to the site's pages; a page's path that stands as code becomes a link to it. */
+/** Leads links to the site's pages; the path of a page or an example that stands as code becomes a link to it. */
 function links(pages, { tokens, env }) {
   const { page, hold } = env;
   for (const { children } of tokens.filter(({ type }) => type === 'inline')) {
@@ -69,16 +68,17 @@ function links(pages, { tokens, env }) {
     for (const token of children) {
       if (token.type === 'link_open') token.attrSet('href', resolveLink(pages, page, token.attrGet('href'), hold));
       if (token.type === 'link_open' || token.type === 'link_close') inLink = token.type === 'link_open';
-      const named = token.type === 'code_inline' && !inLink ? pages.get(token.content) : undefined;
-      if (named !== undefined && named.source !== page.source)
-        token.meta = { leadsTo: wayBetween(page.place, named.place) };
+      if (token.type !== 'code_inline' || inLink || token.content === page.source) continue;
+      const named = pages.has(token.content) || token.content.startsWith('examples/');
+      const place = named ? placeIn(pages, token.content, hold) : undefined;
+      if (place !== undefined) token.meta = { leadsTo: wayBetween(page.place, place) };
     }
   }
 }
 
 /** A renderer of the pages: `render(page)` answers `{ html, headings, entries }`. */
 export function renderer(pages, hold) {
-  const md = markdownIt({ html: true, highlight: highlighted });
+  const md = markdownIt({ html: true });
   const { rules } = md.renderer;
   const { escapeHtml } = md.utils;
   md.core.ruler.push('headings', headingAnchors);
@@ -88,7 +88,14 @@ export function renderer(pages, hold) {
     const anchor = tokens[i - 2].attrGet('id');
     return ` <a class="anchor" href="#${anchor}" aria-label="Link to this section">#</a></${tokens[i].tag}>\n`;
   };
-  rules.table_open = () => '<div class="table"><table>\n';
+  // What may be wider than the window is reached by the keyboard, which then scrolls it.
+  rules.fence = (tokens, i) => {
+    const { info, content } = tokens[i];
+    const [language] = info.split(' ');
+    const code = language === '' ? escapeHtml(content) : highlighted(content, language);
+    return `<pre tabindex="0"><code>${code}</code></pre>\n`;
+  };
+  rules.table_open = () => '<div class="table" tabindex="0"><table>\n';
   rules.table_close = () => '</table></div>\n';
   rules.code_inline = (tokens, i, _options, env) => {
     const { content, meta } = tokens[i];

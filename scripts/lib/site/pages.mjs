@@ -1,5 +1,5 @@
 // Which pages the site has, where each stands in it, and how the README groups them.
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { posix, sep } from 'node:path';
 import { at } from '../project.mjs';
 
@@ -22,19 +22,23 @@ export function readPages() {
 export const wayBetween = (from, to) => posix.relative(posix.dirname(from), to);
 
 /**
- * Where a link of a page leads in the site: to another page, or to the text of another file of the project, which the site
- * then holds, by its name and `.txt`. Other addresses stay as they are.
- * @param {(source: string) => void} hold called with such a file
+ * The place in the site of a file of the project: a page, or the text of another file, which the site then holds, by its name
+ * and `.txt`; undefined where there is no such file.
+ * @param {(source: string) => void} hold called with such another file
  */
+export function placeIn(pages, source, hold) {
+  if (pages.has(source)) return pages.get(source).place;
+  if (!statSync(at(source), { throwIfNoEntry: false })?.isFile()) return undefined;
+  hold(source);
+  return `${source}.txt`;
+}
+
+/** Where a link of a page leads in the site; addresses elsewhere stay as they are. */
 export function resolveLink(pages, page, link, hold) {
   if (/^[a-z]+:|^#/.test(link)) return link;
   const [path, anchor] = link.split('#');
-  const source = posix.join(posix.dirname(page.source), path);
-  const place = pages.get(source)?.place ?? `${source}.txt`;
-  if (!pages.has(source)) {
-    if (!existsSync(at(source))) throw new Error(`${page.source} links to ${link}, which is not there`);
-    hold(source);
-  }
+  const place = placeIn(pages, posix.join(posix.dirname(page.source), path), hold);
+  if (place === undefined) throw new Error(`${page.source} links to ${link}, which is not there`);
   return wayBetween(page.place, place) + (anchor === undefined ? '' : `#${anchor}`);
 }
 
