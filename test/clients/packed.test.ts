@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -93,6 +94,16 @@ describe.runIf(ours)('the packed package', () => {
     writeFileSync(join(place, 'model.onnx'), oneNode('Relu', [picture('in')], [picture('out')]));
     writeFileSync(join(place, 'ten.mjs'), lines!);
     expect(start(place, 'node', 'ten.mjs')).toMatch(/name: 'in'[^]*name: 'out'[^]*Float32Array\(150528\)/);
+  });
+
+  it.for(['program.cjs', 'program.mjs'])('is traced whole: what @vercel/nft lists for %s runs by itself', async (program, context) => {
+    const tools = await available(context, '@vercel/nft', () => install({ dependencies: { '@vercel/nft': '1.11.5' } }));
+    const { nodeFileTrace } = createRequire(join(tools, 'user.js'))('@vercel/nft');
+    const place = join(folder, 'by-npm');
+    const { fileList } = await nodeFileTrace([join(place, program)], { base: place });
+    const elsewhere = join(folder, `traced-${program}`);
+    for (const path of fileList) cpSync(join(place, path), join(elsewhere, path));
+    expect(start(elsewhere, 'node', program)).toBe(answer);
   });
 
   it('takes less than 20 MB with the binary of one platform', () => {
