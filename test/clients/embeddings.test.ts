@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fetchModel } from '../../scripts/lib/models.mjs';
 import { available } from '../fixtures/available.js';
 import { cosine } from '../models/pipelines/minilm.mjs';
-import { type Clients, outputAsPeer, type PeerRun, v3, v4, xenova } from './install.js';
+import { type Clients, installBoth, outputAsPeer, type PeerRun, v3, v4, xenova } from './install.js';
 
 // all-MiniLM-L6-v2, laid out as the hub has it and as fastembed keeps it.
 const models = mkdtempSync(join(tmpdir(), 'infernode-embeddings-'));
@@ -50,11 +50,12 @@ it.for<[string, Clients, string, PeerRun?]>([
     { clients: v4, file: 'vectra.cjs', env: { DEVICE: 'cpu' } },
   ],
 ])('%s tells sentences of one meaning from others', async ([, clients, program, peer], context) => {
-  const vectors = await available(context, 'the clients and all-MiniLM-L6-v2', async () => {
+  await available(context, 'the clients and all-MiniLM-L6-v2', async () => {
     if (fetched) throw fetched;
-    const env = { MODELS: models, SENTENCES: JSON.stringify(sentences) };
-    return outputAsPeer(clients, program, env, 1e-4, peer);
+    await installBoth(clients, peer?.clients);
   });
+  const env = { MODELS: models, SENTENCES: JSON.stringify(sentences) };
+  const vectors = await outputAsPeer(clients, program, env, 1e-4, peer);
   expect(vectors.map((vector: number[]) => vector.length)).toEqual([384, 384, 384, 384]);
   const near = (a: number, b: number) => cosine(vectors[a], vectors[b]);
   for (const other of [near(0, 2), near(0, 3), near(1, 2), near(1, 3)]) {

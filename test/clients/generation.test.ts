@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { available } from '../fixtures/available.js';
 import { model, node, type Dim } from '../fixtures/onnx-writer.js';
-import { install, output, v4 } from './install.js';
+import { type Clients, install, installBoth, output, outputAsPeer, v3, v4 } from './install.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -67,6 +67,18 @@ function decoder(batch: Dim): Uint8Array {
   });
 }
 
+const config = { model_type: 'gpt2', vocab_size: tokens, n_layer: 1, n_head: heads, n_embd: heads * width };
+
+/** A folder with the model, as the hub has them. */
+function write(name: string, batch: Dim, more: Record<string, object> = {}): string {
+  const place = join(scratch, name);
+  mkdirSync(join(place, 'onnx'), { recursive: true });
+  for (const [file, value] of Object.entries({ 'config.json': config, ...more }))
+    writeFileSync(join(place, file), JSON.stringify(value));
+  writeFileSync(join(place, 'onnx', 'model.onnx'), decoder(batch));
+  return place;
+}
+
 // transformers.js makes an empty cache of a model's symbols. It knows `batch_size`; every other one is 0 to it.
 it.for<[string, Dim]>([
   ['batch_size', 'batch_size'],
@@ -75,13 +87,37 @@ it.for<[string, Dim]>([
   ['nothing', ''],
 ])('text generation of transformers.js runs where the batch symbol is called %s', async ([name, batch], context) => {
   const folder = await available(context, 'the client packages', () => install(v4));
-  const place = join(scratch, name);
-  mkdirSync(join(place, 'onnx'), { recursive: true });
-  const config = { model_type: 'gpt2', vocab_size: tokens, n_layer: 1, n_head: heads, n_embd: heads * width };
-  writeFileSync(join(place, 'config.json'), JSON.stringify(config));
-  writeFileSync(join(place, 'onnx', 'model.onnx'), decoder(batch));
+  const place = write(name, batch);
   for (const prompts of [[[3, 1, 4]], [[2, 7], [5, 5]]]) { // prettier-ignore
     const env = { MODEL: place, PROMPTS: JSON.stringify(prompts), COUNT: '10' };
     expect(await output(folder, 'generation.mjs', env)).toEqual(prompts.map((prompt) => continued(prompt, 10)));
   }
+});
+
+const letters = [...'abcĠdefg']; // the fourth is how byte-level tokenizers write a space
+const spelled = (ids: number[]): string => ids.map((id) => letters[id]).join('').replaceAll('Ġ', ' '); // prettier-ignore
+const byteLevel = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: false };
+const tokenizer = {
+  version: '1.0',
+  added_tokens: [],
+  normalizer: null,
+  post_processor: null,
+  pre_tokenizer: byteLevel,
+  decoder: byteLevel,
+  model: { type: 'BPE', vocab: Object.fromEntries(letters.map((letter, id) => [letter, id])), merges: [] },
+};
+
+it.for<[string, Clients]>([
+  ['4.3', v4],
+  ['3.8', v3],
+])('text generation of @huggingface/transformers %s tells what it says word by word', async ([, clients], context) => {
+  await available(context, 'transformers.js', () => installBoth(clients));
+  const more = { 'tokenizer.json': tokenizer, 'tokenizer_config.json': { tokenizer_class: 'GPT2Tokenizer' } };
+  const env = { MODEL: write('streaming', 'batch_size', more), TEXT: spelled([4, 1, 5]), COUNT: '24' };
+  const { text, words, tokens } = await outputAsPeer(clients, 'streaming.mjs', env, 0);
+  const said = continued([4, 1, 5], 24);
+  expect(text).toBe(spelled(said));
+  expect(words.join('')).toBe(spelled(said.slice(3)));
+  expect(words.length).toBeGreaterThan(2);
+  expect(tokens.slice(-24)).toEqual(said.slice(3));
 });

