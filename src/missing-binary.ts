@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { hasMusl, packagedBinaries, packagedPlatforms } from './start-up/only-binary.js';
+
 /** What the error says where no addon could be loaded from `root`. */
 export function missingBinary(root: string, cause: unknown): string {
   const reason = cause instanceof Error ? cause.message : String(cause);
@@ -27,26 +29,43 @@ function advice(root: string, cause: unknown): string {
   const there = binariesIn(root);
   const list = there.length === 0 ? 'none' : there.join(', ');
   return (
-    ` Binaries in ${root}: ${list}. Build one with \`npm run build\` in a checkout of its repository, and set` +
-    ' INFERNODE_PREBUILD to that folder.'
+    `${packageAdvice(root)} Binaries in ${root}: ${list}. To build one, run \`npm run build\` in a checkout of its repository,` +
+    ' and set INFERNODE_PREBUILD to that folder.'
+  );
+}
+
+/** What to do about the package that holds this platform's binary. */
+function packageAdvice(root: string): string {
+  const wanted = `${process.platform}-${process.arch}${hasMusl() ? '-musl' : ''}`;
+  if (!packagedPlatforms.includes(wanted)) return ` Packages have it for ${packagedPlatforms.join(', ')}.`;
+  const name = `@infernode/${wanted}`;
+  const installed = [...packagedBinaries().keys()];
+  if (installed.includes(wanted)) {
+    const system = process.platform === 'linux' && !hasMusl() ? ': it needs glibc 2.28 or newer' : '';
+    return ` ${name} is installed and does not load${system}.`;
+  }
+  const instead = installed.length > 0 ? `, but @infernode/${installed[0]}, which is for another C library` : '';
+  return (
+    ` ${name} is not installed${instead}: run \`npm install ${name}@${String(manifestIn(root).version ?? 'latest')}\`. Package managers leave it out where optional` +
+    ' dependencies are (--omit=optional), and where node_modules was made on another platform.'
   );
 }
 
 /** 'linux-x64', and which C library where that is not the usual one. */
-function platformName(): string {
-  const report = process.platform === 'linux' ? (process.report.getReport() as { header?: object }) : undefined;
-  const musl = report?.header !== undefined && !('glibcVersionRuntime' in report.header);
-  return `${process.platform}-${process.arch}${musl ? ' with musl' : ''}`;
-}
+const platformName = (): string => `${process.platform}-${process.arch}${hasMusl() ? ' with musl' : ''}`;
 
 /** Whether this code has left its package. */
 function isBundled(root: string): boolean {
   if (process.env['INFERNODE_PREBUILD'] !== undefined) return false;
+  return manifestIn(root).name !== 'infernode';
+}
+
+/** What package.json says, if there is one. */
+function manifestIn(root: string): { name?: unknown; version?: unknown } {
   try {
-    const { name } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { name?: unknown };
-    return name !== 'infernode';
+    return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as object;
   } catch {
-    return true;
+    return {};
   }
 }
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, 
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { platforms } from '../../scripts/lib/platforms.mjs';
 import { at, bin, root } from '../../scripts/lib/project.mjs';
 import { available } from '../fixtures/available.js';
 
@@ -126,8 +127,11 @@ describe('the package', () => {
 
   it('names its binaries as text, where tracers of files find them', () => {
     const text = readFileSync(at('dist', 'index.cjs'), 'utf8');
-    for (const platform of ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64', 'win32-x64']) {
-      expect(text).toMatch(new RegExp(`join\\)?\\(__dirname, "\\.\\./prebuilds/${platform}/infernode\\.node"\\)`));
+    const named = (path) =>
+      expect(text).toMatch(new RegExp(`join\\)?\\(__dirname, "${path.replaceAll('.', '\\.')}/infernode\\.node"\\)`));
+    for (const { name, os, cpu } of platforms) {
+      named(`../prebuilds/${os}-${cpu}`);
+      named(`../../@infernode/${name}`);
     }
   });
 
@@ -202,9 +206,14 @@ describe('types', () => {
 
 describe('installation', () => {
   it('runs no script of ours', () => {
-    for (const name of ['preinstall', 'install', 'postinstall', 'prepare', 'prebuild']) {
+    for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) {
       expect(manifest.scripts).not.toHaveProperty(name);
     }
+  });
+
+  it('npm runs `prebuild` before `npm run build`, where it does nothing', async () => {
+    const { stdout, stderr } = await start(process.execPath, [at('scripts', 'prebuild.mjs')]);
+    expect(stdout + stderr).toBe('');
   });
 
   it('needs two packages at run time', () => {

@@ -1,0 +1,73 @@
+// Node.js of another platform, and what runs it on this machine.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { cachePath } from './cache.mjs';
+import { fetchPackage, folderOnce } from './download.mjs';
+
+const version = '20.20.2';
+const has = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined;
+
+/** The program of npm's package `node-<platform>`. */
+async function nodeOf(name, program) {
+  const folder = await folderOnce(cachePath(`node-${name}-${version}`), (temporary) =>
+    fetchPackage({ from: 'npm', spec: `node-${name}@${version}` }, temporary),
+  );
+  const path = join(folder, 'package', 'bin', program);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+/** Debian's C library for arm64, which programs under qemu load. */
+async function armLibraries() {
+  const packages = ['libc6-arm64-cross', 'libgcc-s1-arm64-cross', 'libstdc++6-arm64-cross'];
+  const folders = [];
+  for (const spec of packages) {
+    const folder = await folderOnce(cachePath(spec), (temporary) => fetchPackage({ from: 'apt', spec }, temporary));
+    folders.push(join(folder, 'usr', 'aarch64-linux-gnu'));
+  }
+  return folders;
+}
+
+async function underQemu() {
+  const qemu = ['qemu-aarch64-static', 'qemu-aarch64'].find(has);
+  if (qemu === undefined) return { missing: 'qemu is not installed (Debian: apt-get install qemu-user-static)' };
+  const [libc, ...others] = await armLibraries();
+  const paths = [libc, ...others].map((folder) => join(folder, 'lib')).join(':');
+  const node = await nodeOf('linux-arm64', 'node');
+  const on = (cpu) => ({
+    label: `qemu, ${cpu}`,
+    command: [qemu, '-cpu', cpu, '-L', libc, '-E', `LD_LIBRARY_PATH=${paths}`, node],
+  });
+  return { ways: ['cortex-a53', 'neoverse-n1', 'max'].map(on) };
+}
+
+async function underWine() {
+  if (!has('wine')) return { missing: 'wine is not installed (Debian: apt-get install wine wine64)' };
+  const prefix = cachePath('wine');
+  const env = { WINEPREFIX: prefix, WINEDEBUG: '-all', WINEDLLOVERRIDES: 'mscoree,mshtml=' };
+  if (!existsSync(prefix)) {
+    const quiet = { env: { ...process.env, ...env }, stdio: 'ignore' };
+    spawnSync('wine', ['wineboot', '-i'], quiet); // ends with an error where there is no 32-bit wine, and has worked
+    spawnSync('wine', ['winecfg', '-v', 'win10'], quiet);
+  }
+  return { ways: [{ label: 'wine', command: ['wine', await nodeOf('win-x64', 'node.exe')], env }] };
+}
+
+/**
+ * How Node.js of a platform is run here.
+ * @param {{ name: string }} platform
+ * @returns {Promise<{ ways?: { label: string, command: string[], env?: Record<string, string> }[], missing?: string }>}
+ *   `missing` says why it cannot be
+ */
+export async function waysToRun({ name }) {
+  const { platform, arch } = process;
+  const glibc = platform === 'linux' && 'glibcVersionRuntime' in process.report.getReport().header;
+  const here = `${platform}-${arch}${platform === 'linux' && !glibc ? '-musl' : ''}`;
+  if (name === here) return { ways: [{ label: 'this machine', command: [process.execPath] }] };
+  if (name === 'linux-arm64') return underQemu();
+  if (name === 'win32-x64') return underWine();
+  if (name.endsWith('-musl')) return { missing: 'no Node.js of musl that starts here is in the registries' };
+  if (name === 'win32-arm64') return { missing: 'nothing runs Windows programs for arm64 here' };
+  return { missing: 'nothing runs programs of macOS here' };
+}

@@ -1,0 +1,127 @@
+// What `npm run verify:prebuilds` runs on each platform, under an emulator too: models of a few kinds, whose answers are
+// compared with those of the checkout's own build. Node.js alone starts it: it is bundled into one file.
+//
+// usage: node program.cjs <folder of the package> <file for the report>
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { InferenceSession, Tensor } from 'onnxruntime-common';
+import { model, node, oneNode, type TensorInfo } from '../fixtures/onnx-writer.js';
+
+const [, , folder, report] = process.argv as [string, string, string, string];
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- the package under test, known only now
+const engine = require(join(folder, 'dist', 'index.cjs')) as {
+  InferenceSession: typeof InferenceSession;
+  Tensor: typeof Tensor;
+};
+
+const floats = (name: string, shape: number[]): TensorInfo => ({ name, type: 'float32', shape });
+const size = (shape: readonly number[]): number => shape.reduce((product, dim) => product * dim, 1);
+
+/** Numbers between -1 and 1 that are the same everywhere. */
+function noise(count: number, seed: number): Float32Array {
+  let state = seed;
+  return Float32Array.from({ length: count }, () => (state = (state * 16807) % 2147483647) / 1073741823.5 - 1);
+}
+
+const convolution = (channels: number, side: number, kernel: number): Uint8Array =>
+  model({
+    nodes: [
+      node('Conv', ['x', 'w'], ['c'], { attributes: { pads: [1n, 1n, 1n, 1n], kernel_shape: [BigInt(kernel), BigInt(kernel)] } }),
+      node('Relu', ['c'], ['y']),
+    ],
+    inputs: [floats('x', [1, channels, side, side])],
+    outputs: [floats('y', [1, channels, side + 3 - kernel, side + 3 - kernel])],
+    initializers: [
+      { name: 'w', type: 'float32', dims: [channels, channels, kernel, kernel], data: noise(channels * channels * kernel * kernel, 5) },
+    ],
+  });
+
+/** By name: the model, and the shape of its input x. */
+const models: Record<string, [Uint8Array, number[]]> = {
+  product: [
+    model({
+      nodes: [node('MatMul', ['x', 'w'], ['y'])],
+      inputs: [floats('x', [37, 65])],
+      outputs: [floats('y', [37, 129])],
+      initializers: [{ name: 'w', type: 'float32', dims: [65, 129], data: noise(65 * 129, 7) }],
+    }),
+    [37, 65],
+  ],
+  'convolution 1 x 1': [convolution(12, 9, 1), [1, 12, 9, 9]],
+  'convolution 3 x 3': [convolution(32, 28, 3), [1, 32, 28, 28]],
+  'convolution 5 x 5': [convolution(6, 17, 5), [1, 6, 17, 17]],
+  'integer product': [
+    model({
+      nodes: [
+        node('DynamicQuantizeLinear', ['x'], ['q', 'scale', 'zero']),
+        node('Transpose', ['q'], ['t']),
+        node('MatMulInteger', ['q', 't', 'zero', 'zero'], ['i']),
+        node('Cast', ['i'], ['y'], { attributes: { to: 1n } }),
+      ],
+      inputs: [floats('x', [19, 70])],
+      outputs: [floats('y', [19, 19])],
+    }),
+    [19, 70],
+  ],
+  'half precision': [
+    model({
+      nodes: [
+        node('Cast', ['x'], ['h'], { attributes: { to: 10n } }),
+        node('Transpose', ['h'], ['t']),
+        node('MatMul', ['h', 't'], ['p']),
+        node('Cast', ['p'], ['y'], { attributes: { to: 1n } }),
+      ],
+      inputs: [floats('x', [21, 40])],
+      outputs: [floats('y', [21, 21])],
+    }),
+    [21, 40],
+  ],
+  functions: [
+    model({
+      nodes: [
+        node('Softmax', ['x'], ['s'], { attributes: { axis: -1n } }),
+        node('Erf', ['x'], ['e']),
+        node('Tanh', ['x'], ['t']),
+        node('Sigmoid', ['x'], ['g']),
+        node('Exp', ['x'], ['p']),
+        node('Sum', ['s', 'e', 't', 'g', 'p'], ['y']),
+      ],
+      inputs: [floats('x', [11, 53])],
+      outputs: [floats('y', [11, 53])],
+    }),
+    [11, 53],
+  ],
+  reduction: [oneNode('GlobalAveragePool', [floats('x', [2, 5, 13, 7])], [floats('y', [2, 5, 1, 1])]), [2, 5, 13, 7]],
+  window: [
+    oneNode('MaxPool', [floats('x', [1, 3, 14, 14])], [floats('y', [1, 3, 7, 7])], {
+      attributes: { kernel_shape: [2n, 2n], strides: [2n, 2n] },
+    }),
+    [1, 3, 14, 14],
+  ],
+};
+
+async function answers(): Promise<Record<string, number[]>> {
+  const found: Record<string, number[]> = {};
+  for (const [name, [bytes, shape]] of Object.entries(models)) {
+    const session = await engine.InferenceSession.create(bytes);
+    const x = new engine.Tensor('float32', noise(size(shape), 3), shape);
+    const [first, second] = await Promise.all([session.run({ x }), session.run({ x })]);
+    found[name] = [...(first.y!.data as Float32Array)];
+    if (found[name].some((value, i) => value !== second.y!.data[i])) throw new Error(`${name}: two runs differ`);
+    await session.release();
+  }
+  return found;
+}
+
+/** What a damaged model is refused with. */
+const refusal = (): Promise<unknown> =>
+  engine.InferenceSession.create(Uint8Array.of(1, 2, 3)).then(
+    () => 'nothing',
+    (error: { code?: unknown }) => error.code,
+  );
+
+const write = (said: object): void => writeFileSync(report, JSON.stringify(said));
+answers().then(
+  async (found) => write({ platform: `${process.platform}-${process.arch}`, answers: found, refusal: await refusal() }),
+  (error: unknown) => write({ error: String(error) }),
+);
