@@ -6,12 +6,11 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #elif defined(__APPLE__)
 #include <pthread.h>
 #elif defined(_WIN32)
-#define WIN32_LEAN_AND_MEAN
-#define NOMINMAX
 #include <windows.h>
 #endif
 
@@ -19,7 +18,7 @@ namespace infernode::kernel {
 
 std::uint64_t thread_id() {
 #if defined(__linux__)
-  return static_cast<std::uint64_t>(gettid());
+  return static_cast<std::uint64_t>(syscall(SYS_gettid));  // gettid() came with glibc 2.30
 #elif defined(__APPLE__)
   std::uint64_t id = 0;
   pthread_threadid_np(nullptr, &id);
