@@ -1,61 +1,63 @@
-import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-import { InferenceSession } from '../index.js';
-import type { NativeSessionHandler } from '../session-handler.js';
 import { version } from '../version.js';
-import { interfaceName, isInterfaceName, modelTypes } from './model-types.js';
+import { check } from './check.js';
+import { UsageError, type Command, type Values } from './command.js';
+import { perf } from './perf.js';
+import { profile } from './profile.js';
+import { types } from './types.js';
 
-const usage = `usage: infernode types MODEL [--out FILE] [--name NAME]
+const commands: Readonly<Record<string, Command>> = { check, perf, profile, types };
 
-types   writes TypeScript declarations of a model's inputs and outputs, for InferenceSession.create<NAME>(MODEL)
-  --out FILE    where to; MODEL with .d.ts in the place of .onnx by default, - for standard output
-  --name NAME   of the interface; by default the file's name in PascalCase
+const usage = `usage: infernode COMMAND MODEL [options]
 
-infernode --version   prints the package's version
+${Object.entries(commands)
+  .map(([name, { summary }]) => `${name.padEnd(9)} ${summary}`)
+  .join('\n')}
+
+infernode COMMAND --help   says which options there are
+infernode --version        prints the package's version
 `;
 
+const helpOf = (name: string, { summary, help, example }: Command): string =>
+  `usage: infernode ${name} MODEL [options]\n\n${summary}\n${help}\nfor example: ${example}\n`;
+
 /** Runs the command line; the result is the exit status. */
-async function main(args: readonly string[]): Promise<number> {
-  const options = {
-    out: { type: 'string' },
-    name: { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
-    version: { type: 'boolean', short: 'v' },
-  } as const;
-  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-  const [command, path] = positionals;
-  if (values.help) {
-    process.stdout.write(usage);
+async function main([name = '', ...args]: readonly string[]): Promise<number> {
+  const known = Object.hasOwn(commands, name);
+  if (!known && ['--help', '-h', 'help', '--version', '-v'].includes(name)) {
+    process.stdout.write(['--version', '-v'].includes(name) ? `${version}\n` : usage);
     return 0;
   }
-  if (values.version) {
-    process.stdout.write(`${version}\n`);
-    return 0;
-  }
-  if (command !== 'types' || path === undefined || positionals.length > 2) {
+  if (!known) {
     process.stderr.write(usage);
     return 2;
   }
-  const name = values.name ?? interfaceName(path);
-  if (!isInterfaceName(name)) throw new Error(`'${name}' is no name of an interface`);
-  const session = await InferenceSession.create(path, { graphOptimizationLevel: 'disabled', logSeverityLevel: 3 });
-  const { inputs, outputs } = (session.handler as NativeSessionHandler).native;
-  const text = modelTypes(name, path.replace(/^.*[/\\]/, ''), inputs, outputs);
-  await session.release();
-  const out = values.out ?? `${path.replace(/\.(onnx|ort)$/i, '')}.d.ts`;
-  if (out === '-') process.stdout.write(text);
-  else {
-    writeFileSync(out, text);
-    process.stderr.write(`wrote ${out}\n`);
+  const command = commands[name] as Command;
+  const { values, path } = parsed(command, args);
+  if (values['help'] === true) {
+    process.stdout.write(helpOf(name, command));
+    return 0;
   }
+  if (path === undefined) throw new UsageError(`${name} takes one model. infernode ${name} --help says more`);
+  await command.run(path, values);
   return 0;
+}
+
+function parsed({ options }: Command, args: readonly string[]): { values: Values; path: string | undefined } {
+  const all = { ...options, help: { type: 'boolean', short: 'h' } } as const;
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options: all, allowPositionals: true });
+    return { values, path: positionals.length === 1 ? positionals[0] : undefined };
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
 }
 
 main(process.argv.slice(2)).then(
   (status) => (process.exitCode = status),
   (error: unknown) => {
     process.stderr.write(`infernode: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = 1;
+    process.exitCode = error instanceof UsageError ? 2 : 1;
   },
 );
