@@ -1,5 +1,5 @@
 import { Tensor, type InferenceSession, type InferenceValue } from '../index.js';
-import { texts, UsageError, type Command, type Values } from './command.js';
+import { texts, UsageError, wholeNumber, type Command, type Values } from './command.js';
 
 /** Options of the commands that run a model on values of their own making. */
 export const feedOptions: Command['options'] = {
@@ -88,7 +88,7 @@ function dimsOf(inputs: readonly TensorInfo[], values: Values): Map<string, read
 export function feedsFor(session: InferenceSession, values: Values): Record<string, InferenceValue> {
   const inputs = tensorsOf(session);
   const dims = dimsOf(inputs, values);
-  const draw = draws(Number(values['seed'] ?? 0));
+  const draw = draws(wholeNumber(values, 'seed', 0, 0));
   return Object.fromEntries(
     inputs.map(({ name, type }) => [name, filled(session, type, dims.get(name) as readonly number[], draw)]),
   );

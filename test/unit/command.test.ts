@@ -81,7 +81,9 @@ describe('infernode perf', () => {
     const figures = found('perf', 'model.onnx', '--runs', '7', '-f', 'batch:3', '-c', '2');
     expect(figures).toMatchObject({ path: 'model.onnx', runs: 7 });
     const { min, p50, p90, p99, p999, max, mean } = figures.latencyMs;
-    expect([min, p50, p90, p99, p999, max]).toEqual([min, p50, p90, p99, p999, max].sort((a: number, b: number) => a - b));
+    expect([min, p50, p90, p99, p999, max]).toEqual(
+      [min, p50, p90, p99, p999, max].sort((a: number, b: number) => a - b),
+    );
     expect(min).toBeGreaterThan(0);
     expect(mean).toBeLessThanOrEqual(max);
     for (const key of ['loadMs', 'firstRunMs', 'runsPerSecond', 'sessionBytes', 'peakBytes'])
@@ -133,6 +135,7 @@ describe('the command', () => {
     [['perf', 'model.onnx', '--dim', 'length:x'], "--dim takes NAME:SIZE, not 'length:x'"],
     [['perf', 'model.onnx', '--dim', 'width:3'], "the model has no free dim 'width': it has batch, length"],
     [['perf', 'model.onnx', '--shape', 'pixel:3'], "the model has no input 'pixel': it has ids, pixels,"],
+    [['perf', 'model.onnx', '--seed', 'x'], "--seed takes a whole number of at least 0, not 'x'"],
     [['perf', 'model.onnx', '--runs', '0'], "--runs takes a whole number of at least 1, not '0'"],
     [['profile', 'model.onnx', '--level', 'most'], "'graphOptimizationLevel' must be one of"],
     [['bake', 'model.onnx'], 'usage: infernode COMMAND MODEL'],
