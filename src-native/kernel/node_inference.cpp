@@ -1,6 +1,7 @@
 #include "kernel/node_inference.h"
 
 #include "base/error.h"
+#include "base/immortal.h"
 
 namespace infernode::kernel {
 
@@ -11,7 +12,7 @@ using tensor::Tensor;
 
 namespace {
 
-const ValueType kUnknownType{};
+const Immortal<ValueType> kUnknownType;
 
 bool holds_contents(DType type) { return tensor::is_integer(type) || type == DType::Bool; }
 
@@ -110,7 +111,7 @@ void NodeInference::bind_outputs() {
 }
 
 const ValueType& NodeInference::input_type(std::size_t i) const {
-  return i < inputs_.size() && inputs_[i].type ? *inputs_[i].type : kUnknownType;
+  return i < inputs_.size() && inputs_[i].type ? *inputs_[i].type : *kUnknownType;
 }
 
 const Tensor* NodeInference::input_constant(std::size_t i) const {
@@ -124,7 +125,7 @@ std::optional<std::vector<Dim>> NodeInference::input_contents(std::size_t i) con
 }
 
 const ValueType& NodeInference::output_type(std::size_t o) const {
-  return o < types_.size() ? types_[o] : kUnknownType;
+  return o < types_.size() ? types_[o] : *kUnknownType;
 }
 
 void NodeInference::set_output_type(std::size_t o, ValueType type) {

@@ -229,21 +229,27 @@ void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work
     }
   };
   const auto watched = std::make_shared<Watched>(work);
-  try {
-    engine()->pool().submit([watched] {
-      if (watched->begin()) watched->run();
-    });
-  } catch (...) {  // no thread to be had: on this one, then
-    if (watched->begin()) watched->run();
-  }
   OsThread own;
+  const auto begin_apart = [&] {
+    if (!watched->begin()) return;
+    const auto entry = [](void* self) { static_cast<Watched*>(self)->run(); };
+    if (!own.start(entry, watched.get())) watched->run();  // no thread to be had: on this one, then
+  };
+  if (engine()->pool().size() <= 1) {
+    begin_apart();  // a pool for one processor would keep its first thread; this one goes with the work
+  } else {
+    try {
+      engine()->pool().submit([watched] {
+        if (watched->begin()) watched->run();
+      });
+    } catch (...) {
+      begin_apart();
+    }
+  }
   for (std::unique_lock lock(watched->mutex); !watched->done;) {
     if (watched->ended.wait_for(lock, kLookEvery, [&] { return watched->done; })) break;
     lock.unlock();
-    if (watched->begin()) {  // all threads of the engine have runs, which may wait for this one's end
-      const auto entry = [](void* self) { static_cast<Watched*>(self)->run(); };
-      if (!own.start(entry, watched.get())) watched->run();
-    }
+    begin_apart();  // all threads of the engine may have runs, which may wait for this one's end
     if (is_terminating()) watched->cancel.cancel();
     lock.lock();
   }

@@ -220,9 +220,7 @@ Napi::Value SessionWrap::run_sync(const Napi::CallbackInfo& info) {
       call.allocate_outputs();
     }
     constexpr double kLong = 20'000;
-    // The first of its shapes may take as long, but on one processor most programs need no thread but their own.
-    const bool long_run = expected_us ? *expected_us >= kLong : session_->engine().pool().size() > 1;
-    if (session_->may_never_end() || long_run) {
+    if (session_->may_never_end() || !expected_us || *expected_us >= kLong) {  // the first of its shapes may take long
       Environment::of(info.Env()).run_watched([&](const kernel::CancelToken* cancel) { call.execute(cancel); });
     } else {
       call.execute(nullptr);

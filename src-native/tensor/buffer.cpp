@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/system.h"
 
 #if defined(_WIN32)
@@ -91,14 +92,6 @@ class HostAllocator final : public Allocator {
   Device device() const override { return {}; }
 };
 
-/// Holds an object whose destructor never runs, so that threads may use it until the process is gone.
-template <class T>
-union Immortal {
-  T value;
-  constexpr Immortal() : value() {}
-  ~Immortal() {}
-};
-
 }  // namespace
 
 std::string DeviceKind::to_string() const {
@@ -124,7 +117,7 @@ Buffer Buffer::slice(size_t offset, size_t bytes) const {
 
 Allocator& host_allocator() {
   static Immortal<HostAllocator> allocator;
-  return allocator.value;
+  return *allocator;
 }
 
 void grow_host_buffer(Buffer& block, size_t bytes) {

@@ -1,6 +1,15 @@
 // The package as a consumer meets it: what both module systems see, what the types say, what the addon exports.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -249,6 +258,17 @@ describe.runIf(process.platform === 'linux')('the addon', () => {
     const { stdout: symbols } = await start('nm', ['-D', '--undefined-only', file()]);
     expect(symbols).toContain('sched_getaffinity'); // it reads what it may use
     expect(symbols).not.toMatch(/setaffinity|napi_create_external|node_api_create_external/); // the latter fail in Electron
+  });
+
+  it('has nothing destroyed at exit, which threads may still use', async () => {
+    const compiled = readdirSync(at('build'), { recursive: true }).filter((name) => name.endsWith('.o'));
+    const ours = compiled.filter((name) => /^(src-native|providers|CMakeFiles\/infernode_addon\.dir)\//.test(name));
+    expect(ours.length).toBeGreaterThan(300);
+    const registers = (name) => {
+      const bytes = readFileSync(at('build', name));
+      return bytes.includes('__cxa_atexit') || bytes.includes('__cxa_thread_atexit');
+    };
+    expect(ours.filter(registers)).toEqual([]);
   });
 
   it('links against the C library alone', async () => {

@@ -1,20 +1,21 @@
 #include "runtime/plan/node_kernel_info.h"
 
+#include "base/immortal.h"
 #include "runtime/run/plan_subgraph_runner.h"
 #include "runtime/weights/weight_cache.h"
 
 namespace infernode::runtime {
 
 namespace {
-const graph::ValueType kAbsent;
+const Immortal<graph::ValueType> kAbsent;
 }
 
 const graph::ValueType& NodeKernelInfo::input_type(std::size_t i) const {
-  return has_input(i) ? graph_.value(node_.inputs[i]).type : kAbsent;
+  return has_input(i) ? graph_.value(node_.inputs[i]).type : *kAbsent;
 }
 
 const graph::ValueType& NodeKernelInfo::output_type(std::size_t o) const {
-  return has_output(o) ? graph_.value(node_.outputs[o]).type : kAbsent;
+  return has_output(o) ? graph_.value(node_.outputs[o]).type : *kAbsent;
 }
 
 const tensor::Tensor* NodeKernelInfo::constant(std::size_t i) const {

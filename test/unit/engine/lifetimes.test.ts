@@ -65,16 +65,35 @@ describe('runSync without an end', () => {
     }
   });
 
+  const minutes = `
+    const { InferenceSession, Tensor } = require(${JSON.stringify(fileURLToPath(new URL('../../..', import.meta.url)))});
+    const session = InferenceSession.createSync(Buffer.from(process.env.MODEL, 'base64'));
+    const x = new Tensor('float32', new Float32Array(2000 ** 2), [2000, 2000]);
+    require('worker_threads').parentPort.postMessage(''); session.runSync({ x });`;
+
   it('or with one that would take minutes', async () => {
-    const long = `
-      const { InferenceSession, Tensor } = require(${JSON.stringify(fileURLToPath(new URL('../../..', import.meta.url)))});
-      const session = InferenceSession.createSync(require('worker_threads').workerData);
-      const x = new Tensor('float32', new Float32Array(2000 ** 2), [2000, 2000]);
-      require('worker_threads').parentPort.postMessage(''); session.runSync({ x });`;
-    const worker = new Worker(long, { eval: true, workerData: slow(2000) });
+    const worker = new Worker(minutes, {
+      eval: true,
+      env: { ...env, MODEL: Buffer.from(slow(2000)).toString('base64') },
+    });
     await once(worker, 'message');
     await sleep(30);
     expect(await worker.terminate()).toBe(1);
+  });
+
+  it('also where the process may use one processor', (context) => {
+    if (spawnSync('taskset', ['-c', '0', 'true']).status !== 0)
+      return context.skip('not run: taskset cannot be had here');
+    const program = `
+      const { Worker } = require('worker_threads');
+      const worker = new Worker(${JSON.stringify(minutes)}, { eval: true });
+      worker.once('message', () => setTimeout(() => worker.terminate().then(console.log), 30));`;
+    const { stdout, stderr } = spawnSync('taskset', ['-c', '0', process.execPath, '-e', program], {
+      env: { ...process.env, MODEL: Buffer.from(slow(2000)).toString('base64') },
+      encoding: 'utf8',
+      timeout: 30_000,
+    });
+    expect({ stdout, stderr }).toEqual({ stdout: '1\n', stderr: '' });
   });
 
   it('does not keep process.exit() from ending the process', () => {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "ops/conv/methods/dense.h"
 #include "ops/conv/methods/depthwise.h"
 #include "ops/conv/methods/method.h"
@@ -80,14 +81,14 @@ std::optional<ConvChoice> chosen(const kernel::KernelInfo& info, const ConvSite&
 }  // namespace
 
 const std::vector<ConvMethod>& ConvMethods::all() {
-  static const std::vector<ConvMethod> all = [] {
+  static const Immortal<std::vector<ConvMethod>> all([] {
     ConvMethods methods;
     register_all(methods);
     std::stable_sort(methods.all_.begin(), methods.all_.end(),
                      [](const ConvMethod& a, const ConvMethod& b) { return a.place < b.place; });
     return methods.all_;
-  }();
-  return all;
+  }());
+  return *all;
 }
 
 std::vector<ConvChoice> conv_choices(const ConvSite& site, ConvLayout layout) {

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "microkernels/kernel_set.h"
 #include "ops/matmul/methods/method.h"
 
@@ -13,14 +14,14 @@ using microkernels::GemmTable;
 using microkernels::KernelSet;
 
 const std::vector<ProductMethod>& ProductMethods::all() {
-  static const std::vector<ProductMethod> all = [] {
+  static const Immortal<std::vector<ProductMethod>> all([] {
     ProductMethods methods;
     register_all(methods);
     std::stable_sort(methods.all_.begin(), methods.all_.end(),
                      [](const ProductMethod& a, const ProductMethod& b) { return a.place < b.place; });
     return methods.all_;
-  }();
-  return all;
+  }());
+  return *all;
 }
 
 ProductSite product_site(const microkernels::GemmArgs& args) {
