@@ -1,4 +1,5 @@
 // What the pages of docs/ say of each other and of the sources.
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -20,6 +21,24 @@ it.each(pages)('the links of %s lead to files and headings that are there', (pag
     const file = path === '' ? at(page) : join(dirname(at(page)), path);
     expect(existsSync(file), `${page}: ${link}`).toBe(true);
     if (place !== undefined) expect(anchorsOf(file), `${page}: ${link}`).toContain(place);
+  }
+});
+
+it('the commands and variables that pages name are there', () => {
+  const { scripts } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+  const folders = ['src', 'src-native', 'providers', 'scripts', 'test', 'bench', 'CMakeLists.txt'];
+  const grep = ['grep', '-ohE', '\\bINFERNODE_[A-Z0-9_]+', '--', ...folders, ':!test/unit/docs.test.mjs'];
+  const variables = new Set(execFileSync('git', grep, { cwd: root, encoding: 'utf8' }).split('\n'));
+  for (const page of [...pages, 'CHANGELOG.md', 'bench/README.md']) {
+    const text = readFileSync(at(page), 'utf8');
+    for (const [command, name] of text.matchAll(/npm run (?:--silent )?([\w:-]+)/g))
+      expect(scripts, `${page}: ${command}`).toHaveProperty([name]);
+    for (const [command, path] of text.matchAll(
+      /\b(?:node|bash|python3) (?:\.\.\/infernode\/)?((?:[\w.-]+\/)+[\w.-]+)/g,
+    ))
+      expect(existsSync(at(path)), `${page}: ${command}`).toBe(true);
+    for (const [name] of text.matchAll(/\bINFERNODE_[A-Z0-9_]+/g))
+      expect(variables.has(name), `${page}: ${name}`).toBe(true);
   }
 });
 
