@@ -28,6 +28,15 @@ class Random {
   std::mt19937 engine_;
 };
 
+/// One of the choices, each kernel as likely as any other.
+template <class C>
+const C& any_choice(Random& r, const std::vector<C>& choices) {
+  std::map<decltype(C::kernel), std::vector<const C*>> kernels;
+  for (const C& c : choices) kernels[c.kernel].push_back(&c);
+  const std::vector<const C*>& some = std::next(kernels.begin(), r.in(0, std::ssize(kernels) - 1))->second;
+  return *some[static_cast<std::size_t>(r.in(0, std::ssize(some) - 1))];
+}
+
 /// Memory that is taken anew for every problem.
 class Arena {
  public:

@@ -10,7 +10,8 @@ namespace infernode::cuda::bench {
 namespace {
 
 const char* kernel_name(AttentionKernel kernel) {
-  return kernel == AttentionKernel::few ? "few" : kernel == AttentionKernel::tile ? "mma" : "simt";
+  static const char* const names[] = {"few", "mma", "wgmma", "simt"};
+  return names[static_cast<int>(kernel)];
 }
 
 std::string describe(const AttentionProblem& a, const AttentionChoice& c) {
@@ -141,8 +142,7 @@ bool check_attention(Device& device, Arena& arena, int problems, std::uint32_t s
     if (a.d == a.dv && r.chance(70)) random_join(r, device, arena, a);
     const std::vector<AttentionChoice> choices = attention_choices(device.target(), a);
     for (int j = 0; j < 4; j++) {
-      const AttentionChoice k =
-          choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, std::int64_t(choices.size()) - 1))];
+      const AttentionChoice k = j == 0 ? choices.front() : any_choice(r, choices);
       const std::size_t bytes = attention_workspace(device.target(), a, k);
       if (bytes) {
         a.workspace = arena.take(bytes);

@@ -90,8 +90,7 @@ bool check_conv(Device& device, Arena& arena, int problems, std::uint32_t seed) 
     device.launch(elementwise("reference_conv", ref, ref.pixels * c.groups * c.outputs));
     const std::vector<ConvChoice> choices = conv_choices(device.target(), c);
     for (int j = 0; j < 4; j++) {
-      const ConvChoice k =
-          choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, static_cast<std::int64_t>(choices.size()) - 1))];
+      const ConvChoice k = j == 0 ? choices.front() : any_choice(r, choices);
       const std::size_t bytes = conv_workspace(device.target(), c, k);
       if (bytes) {
         c.workspace = arena.take(bytes);

@@ -119,8 +119,7 @@ bool check_gemm(Device& device, Arena& arena, int problems, std::uint32_t seed) 
     device.launch(elementwise("reference_gemm", ref, g.m * g.n * g.batch[0] * g.batch[1]));
     const std::vector<GemmChoice> choices = gemm_choices(device.target(), g);
     for (int j = 0; j < 4; j++) {
-      const GemmChoice c =
-          choices[static_cast<std::size_t>(j == 0 ? 0 : r.in(0, static_cast<std::int64_t>(choices.size()) - 1))];
+      const GemmChoice c = j == 0 ? choices.front() : any_choice(r, choices);
       const std::size_t bytes = gemm_workspace(device.target(), g, c);
       if (bytes) {
         g.workspace = arena.take(bytes);

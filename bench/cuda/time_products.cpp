@@ -150,8 +150,14 @@ void time_products(Device& device, Arena& arena) {
   gemm("proj 1024x768x768", "5.64c", 1024, 768, 768, Activation::none, true);
   gemm("ffn1 1024x3072x768 gelu", "10.6c", 1024, 3072, 768, Activation::gelu, false);
   gemm("ffn2 1024x768x3072", "11.0c", 1024, 768, 3072, Activation::none, true);
+  gemm("whisper 1500x2304x768", "-", 1500, 2304, 768, Activation::none, false);
+  gemm("whisper 1500x768x768", "-", 1500, 768, 768, Activation::none, true);
   gemm("whisper 1500x3072x768", "13.4c", 1500, 3072, 768, Activation::gelu, false);
   gemm("whisper 1500x768x3072", "-", 1500, 768, 3072, Activation::none, true);
+  gemm("qkv 1576x2304x768", "-", 1576, 2304, 768, Activation::none, false);
+  gemm("proj 1576x768x768", "-", 1576, 768, 768, Activation::none, true);
+  gemm("ffn1 1576x3072x768 gelu", "-", 1576, 3072, 768, Activation::gelu, false);
+  gemm("ffn2 1576x768x3072", "-", 1576, 768, 3072, Activation::none, true);
   gemm("head 256x50257x768", "45", 256, 50257, 768, Activation::none, false);
   gemm("4096x4096x4096", "188c", 4096, 4096, 4096, Activation::none, false);
   gemm("f32 highest ffn1", "11c", 128, 3072, 768, Activation::gelu, false, Element::f32);
@@ -180,6 +186,10 @@ void time_products(Device& device, Arena& arena) {
   time_conv(device, arena, "3.25", 7, 2048, 512, 1, 1, false);
   time_conv(device, arena, "6.4", 224, 8, 64, 7, 2, false);
   time_conv(device, arena, "-", 28, 128, 128, 3, 1, false, 8);
+  time_conv(device, arena, "-", 56, 64, 256, 1, 1, true, 8);
+  time_conv(device, arena, "-", 14, 256, 256, 3, 1, false, 8);
+  time_conv(device, arena, "-", 14, 1024, 256, 1, 1, false, 8);
+  time_conv(device, arena, "-", 28, 128, 512, 1, 1, true, 8);
 }
 
 }  // namespace infernode::cuda::bench

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
+#include "providers/cuda/kernels/products/tensor_map.h"
 #include "providers/cuda/kernels/shared_request.h"
 
 namespace infernode::cuda {
@@ -25,8 +27,12 @@ struct Tile {
 constexpr Tile kTiles[] = {{64, 16, 128, 3}, {64, 16, 256, 2}, {64, 64, 64, 3},  {64, 128, 64, 2},
                            {128, 16, 64, 2}, {128, 64, 64, 2}, {256, 16, 64, 2}, {256, 64, 32, 2}};
 
+/// The kernels of attention.sm90.cu.
+constexpr Tile kWgmmaTiles[] = {{64, 64, 64, 3}, {64, 192, 128, 3}, {128, 128, 128, 2}};
+
 const Tile& tile_of(const AttentionChoice& c) {
-  return *std::find_if(std::begin(kTiles), std::end(kTiles),
+  const std::span<const Tile> tiles = c.kernel == AttentionKernel::wgmma ? std::span<const Tile>(kWgmmaTiles) : kTiles;
+  return *std::find_if(tiles.begin(), tiles.end(),
                        [&](const Tile& t) { return t.head == c.head && t.rows == c.rows && t.keys == c.keys; });
 }
 
@@ -44,6 +50,8 @@ std::size_t shared_of(const AttentionProblem& a, const AttentionChoice& c) {
     return rows + std::max(rows, std::size_t{32} * (c.head + 4) * 4) + 32 * 36 * 4;
   }
   const Tile& t = tile_of(c);
+  if (c.kernel == AttentionKernel::wgmma)
+    return static_cast<std::size_t>(wgmma_attention_shared(t.head, t.rows, t.keys, t.stages));
   const auto blocks = static_cast<int>(std::clamp<std::int64_t>(ceil_div(a.keys, t.keys), 1, t.stages));
   const int warps_k = t.rows == 16 ? 4 : 1;
   const std::size_t tiles = static_cast<std::size_t>(t.rows + blocks * 2 * t.keys) * t.head * 2;
@@ -68,6 +76,14 @@ bool is_few(const AttentionProblem& a) {
          fits(j.all_k) && fits(j.all_v);
 }
 
+/// Hopper's copies reach every head, and the kernel knows all that is asked for. Fewer queries leave warps idle.
+bool is_wgmma(const Target& target, const AttentionProblem& a) {
+  constexpr std::int64_t kLeastQueries = 48;
+  const auto fits = [](const Heads& h) { return h.at.row > 0 && h.at.head >= 0 && h.at.batch >= 0; };
+  return target.sm == 90 && a.type != Element::f32 && a.queries >= kLeastQueries && a.keys > 0 && !a.join &&
+         !a.bias.address && !a.lengths && fits(a.q) && fits(a.k) && fits(a.v);
+}
+
 /// The parts of the keys are a cluster's.
 bool in_cluster(const Target& target, const AttentionChoice& c) {
   return c.kernel == AttentionKernel::few && target.sm >= 90 && c.splits > 1 && c.splits <= 8;
@@ -88,6 +104,13 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
     const double add = c.splits == 1 ? 0 : in_cluster(target, c) ? 0.5 + 0.3 * parts : 0.2 + 0.36 * parts;
     return 1.85 + per_sm * std::max(0.0195 * kilobytes, step * steps) + add;
   }
+  if (c.kernel == AttentionKernel::wgmma) {
+    // Warpgroups share the tensor cores and the exponentials; they read the same keys where they are of one block.
+    const double groups = per_sm * c.rows / 64, together = std::min(groups, c.head == 64 ? 3.0 : 2.0);
+    const double unit = c.keys / 64.0 * c.head / 64, busy = c.rows == 64 ? 0.29 : 0.28;
+    const double wave = 0.5 + 0.95 * (together - 1) + steps * std::max(0.6, busy * together) * unit;
+    return 2.3 + std::ceil(groups / together) * wave;
+  }
   // us, of a step: its products, and its keys and values on their way; a block alone waits for both to begin.
   const double tiles = c.rows * c.keys * c.head / (64.0 * 64 * 64), kilobytes = 4.0 * c.keys * c.head / 1024;
   const bool tile = c.kernel == AttentionKernel::tile;
@@ -98,12 +121,14 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
 }
 
 void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std::vector<AttentionChoice>& choices) {
-  c.group = a.queries < 64 ? static_cast<int>(a.heads / a.kv_heads) : 1;
+  c.group = a.queries < 64 && c.kernel != AttentionKernel::wgmma ? static_cast<int>(a.heads / a.kv_heads) : 1;
   const std::size_t shared = shared_of(a, c);
   if (shared + 1024 > target.shared_per_block) return;
   const std::int64_t blocks = ceil_div(a.queries * c.group, c.rows) * (a.heads / c.group) * a.batch;
   for (int splits : {1, 2, 4, 8, 16, 32}) {
-    if (splits > 1 && (ceil_div(a.keys, splits) < 128 || blocks * splits > 2 * target.sm_count)) break;
+    if (splits > 1 &&
+        (c.kernel == AttentionKernel::wgmma || ceil_div(a.keys, splits) < 128 || blocks * splits > 2 * target.sm_count))
+      break;
     c.splits = splits;
     c.microseconds = static_cast<float>(model(target, a, c, shared));
     choices.push_back(c);
@@ -155,12 +180,29 @@ AttentionParams params_of(const Target& target, const AttentionProblem& a, const
   return p;
 }
 
+/// Operands of TMA: a warpgroup's queries, and the keys and values of a stage.
+AttentionTmaParams tma_params(const Target& target, const AttentionProblem& a, const AttentionChoice& c) {
+  AttentionTmaParams p{};
+  p.a = params_of(target, a, c);
+  const auto map = [&](const Heads& h, std::int64_t columns, std::int64_t rows, std::int64_t heads, int box,
+                       std::int32_t(&apart)[2]) {
+    apart[0] = h.at.head != 0, apart[1] = h.at.batch != 0;
+    const TiledView view{h.address, a.type, columns, rows, {heads, a.batch}, h.at.row, {h.at.head, h.at.batch}};
+    return tiled_map(target, view, box);
+  };
+  p.q = map(a.q, a.d, a.queries, a.heads, 64, p.q_batch);
+  p.k = map(a.k, a.d, a.keys, a.kv_heads, c.keys, p.k_batch);
+  p.v = map(a.v, a.dv, a.keys, a.kv_heads, c.keys, p.v_batch);
+  return p;
+}
+
 std::string kernel_name(const AttentionProblem& a, const AttentionChoice& c) {
   const std::string head = std::to_string(c.head);
   const std::string type = a.type == Element::f32 ? "f32_" : a.type == Element::f16 ? "f16_" : "bf16_";
   if (c.kernel == AttentionKernel::simt) return "attention_simt_" + head;
   if (c.kernel == AttentionKernel::few) return "attention_few_" + type + head;
-  return "attention_" + type + head + "_" + std::to_string(c.rows) + "x" + std::to_string(c.keys);
+  const std::string family = c.kernel == AttentionKernel::wgmma ? "attention_wgmma_" : "attention_";
+  return family + type + head + "_" + std::to_string(c.rows) + "x" + std::to_string(c.keys);
 }
 
 AttentionChoice chosen(const Target& target, const AttentionProblem& a, const std::optional<AttentionChoice>& choice) {
@@ -184,6 +226,10 @@ std::vector<AttentionChoice> attention_choices(const Target& target, const Atten
     for (const Tile& t : kTiles) {
       if (t.head == head && !a.join && a.type != Element::f32)
         add(target, a, {AttentionKernel::tile, head, t.rows, t.keys, 1, 1, 0}, choices);
+    }
+    for (const Tile& t : kWgmmaTiles) {
+      if (t.head == head && is_wgmma(target, a))
+        add(target, a, {AttentionKernel::wgmma, head, t.rows, t.keys, 1, 1, 0}, choices);
     }
   }
   if (!a.join) add(target, a, {AttentionKernel::simt, head, 32, 32, 1, 1, 0}, choices);
@@ -214,6 +260,10 @@ std::vector<Launch> plan_attention(const Target& target, const AttentionProblem&
   launch.shared_bytes = shared_request(shared_to_ask(target, a, c, launch.grid));
   launch.programmatic = true;
   launch.params = param_bytes(p);
+  if (c.kernel == AttentionKernel::wgmma) {
+    launch.block.x = static_cast<std::uint32_t>(c.rows / 64 * 128 + 128);
+    launch.params = param_bytes(tma_params(target, a, c));
+  }
   std::vector<Launch> launches{launch};
   if (c.splits > 1 && !p.cluster) {
     launch.kernel = "attention_combine";

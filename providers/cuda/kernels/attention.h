@@ -40,8 +40,8 @@ struct AttentionProblem {
   DevicePtr workspace = 0;              ///< attention_workspace bytes, 256-byte aligned
 };
 
-/// few: attention_few.cuh; tile: attention_mma.cuh.
-enum class AttentionKernel : std::uint32_t { few, tile, simt };
+/// few: attention_few.cuh; tile: attention_mma.cuh; wgmma: attention_wgmma.cuh.
+enum class AttentionKernel : std::uint32_t { few, tile, wgmma, simt };
 
 struct AttentionChoice {
   AttentionKernel kernel = AttentionKernel::simt;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -223,6 +224,52 @@ TEST_CASE("products of whole words take the kernels that know it") {
   CHECK(!differs([](GemmProblem& g) { g.epilogue.bias = g.epilogue.residual = 0; }));
 }
 
+TEST_CASE("wide tiles of whole words and whole K finish in registers") {
+  const Target hopper{90, 132, 227 * 1024, 50 << 20, nullptr};
+  GemmProblem g;
+  g.m = 1024, g.n = 768, g.k = 3072;
+  g.a = {0x1000, Element::f16, 3072, 1, {0, 0}};
+  g.b = {0x2000, Element::f16, 3072, 1, {0, 0}};
+  g.epilogue.out = 0x3000, g.epilogue.out_row = 768;
+  const auto kernel = [&](int split) {
+    return plan_gemm(hopper, g, ProductChoice{ProductKernel::block, 128, 96, 1, 3, split, 0})[0].kernel;
+  };
+  CHECK(kernel(1) == "gemm_block_f16_128x96x1_whole");
+  CHECK(kernel(2) == "gemm_block_f16_128x96x1");
+  g.epilogue.out += 2;
+  CHECK(kernel(1) == "gemm_block_f16_128x96x1");
+}
+
+TEST_CASE("attention of long rows takes Hopper's matrix units, where nothing is added to the scores") {
+  const Target hopper{90, 132, 227 * 1024, 50 << 20, nullptr}, ampere{80, 108, 163 * 1024, 40 << 20, nullptr};
+  AttentionProblem a;
+  a.heads = a.kv_heads = 12, a.queries = a.keys = 1500, a.d = a.dv = 64;
+  a.q = a.k = a.v = a.out = {0x1000, HeadStrides{64, 1500 * 64, 12 * 1500 * 64}};
+  const auto takes_wgmma = [](const Target& target, const AttentionProblem& problem) {
+    return std::ranges::any_of(attention_choices(target, problem),
+                               [](const AttentionChoice& c) { return c.kernel == AttentionKernel::wgmma; });
+  };
+  const AttentionChoice first = attention_choices(hopper, a).front();
+  CHECK(first.kernel == AttentionKernel::wgmma);
+  const Launch launch = plan_attention(hopper, a, first)[0];
+  CHECK(launch.kernel == "attention_wgmma_f16_64_192x128");
+  CHECK(launch.grid.x == 8);
+  CHECK(launch.block.x == 512);
+  CHECK(launch.params.size() == sizeof(AttentionTmaParams));
+  CHECK(!takes_wgmma(ampere, a));
+  const auto differs = [&](auto change) {
+    AttentionProblem other = a;
+    change(other);
+    return !takes_wgmma(hopper, other);
+  };
+  CHECK(differs([](AttentionProblem& p) { p.bias = p.q; }));
+  CHECK(differs([](AttentionProblem& p) { p.lengths = 0x2000; }));
+  CHECK(differs([](AttentionProblem& p) { p.type = Element::f32; }));
+  CHECK(differs([](AttentionProblem& p) { p.queries = 8; }));
+  CHECK(differs([](AttentionProblem& p) { p.d = p.dv = 256; }));
+  CHECK(differs([](AttentionProblem& p) { p.k.at.row = 0; }));
+}
+
 TEST_CASE("a decoder's step shares its keys among the blocks of a cluster") {
   const Target hopper{90, 132, 227 * 1024, 50 << 20, nullptr}, ampere{80, 108, 163 * 1024, 40 << 20, nullptr};
   AttentionProblem a;
@@ -244,7 +291,7 @@ TEST_CASE("a decoder's step shares its keys among the blocks of a cluster") {
   CHECK(std::int64_t{joined.grid.x - 1} * eight.splits * kJoinRows >= a.keys);
   a.join.reset();
   a.queries = 300;
-  CHECK(attention_choices(hopper, a).front().kernel == AttentionKernel::tile);
+  CHECK(attention_choices(ampere, a).front().kernel == AttentionKernel::tile);
   a.type = Element::f32;
   CHECK(attention_choices(hopper, a).front().kernel == AttentionKernel::few);
 }

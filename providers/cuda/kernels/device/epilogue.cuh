@@ -18,6 +18,7 @@ struct AnyEpilogue {
 template <Element T>
 struct WholeEpilogue {
   static constexpr bool kWhole = true;
+  static constexpr Element kType = T;
   static __device__ __forceinline__ Element type(Element) { return T; }
 };
 

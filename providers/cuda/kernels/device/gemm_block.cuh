@@ -1,6 +1,6 @@
 #pragma once
 
-#include "providers/cuda/kernels/device/gemm_tma.cuh"
+#include "providers/cuda/kernels/device/finish_sums.cuh"
 #include "providers/cuda/kernels/device/split_wgmma.cuh"
 
 // One block, one tile. Two warps of its own fetch: one the weights, before the wait for the kernel before and as far
@@ -158,6 +158,17 @@ __device__ __forceinline__ void produce(C& copies, const GemmTmaParams& p, std::
   __syncwarp();
 }
 
+/// The end of tiles that ends_in_registers names: whole K, and outputs of whole words.
+template <Element type, int BM, int BN>
+__device__ __forceinline__ void finish_in_registers(const GemmTmaParams& p, float (&sums)[BN / 2], std::uint32_t base,
+                                                    const Place& at, const TileColumns<BN>& columns) {
+  using End = RowsEnd<type, BN>;
+  const int warp = threadIdx.x >> 5;
+  const End end{p, at, base + warp * End::kBytes, warp * 16};
+  end.bring_residual();
+  end.finish(sums, columns);
+}
+
 /// E: what is known of the epilogue. `late`: bias and residual are read after the products, to keep registers for two
 /// blocks an SM.
 template <class E, TensorKind kind, int pieces, int BM, int BN, int KW, bool late>
@@ -165,6 +176,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   using C = Copies<Step<kind, pieces>, BM, BN, pieces>;
   using H = Handout<BM, BN, KW>;
   constexpr int kConsumers = H::kThreads;
+  constexpr bool kInRegisters = E::kWhole && ends_in_registers(BM, BN);
   INFERNODE_DYNAMIC_SHARED(raw);
   __shared__ __align__(8) std::uint64_t barriers[2 * kMostStages + 1];
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, blocks = 1 << p.log_split;
@@ -186,6 +198,11 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
     return;
   }
   bring_near(p.e);
+  __shared__ TileColumns<kInRegisters ? BN : 1> tile_columns;
+  if constexpr (kInRegisters) {
+    if (p.e.residual || !(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
+    tile_columns.load(p.e, at.n0, p.n, at.batch0, kConsumers);
+  }
   const H mine(thread);
   const int column = at.n0 + mine.column, count = min(8, p.n - column);
   const int row = at.m0 + (at.part * BM >> p.log_split) + mine.row;
@@ -204,9 +221,9 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
       }
     }
   };
-  if constexpr (!late) read_epilogue();
+  if constexpr (!late && !kInRegisters) read_epilogue();
   float sums[BN / 2];
-  const int group = warp >> 2, rows = BM == 64 ? 0 : group & 1, part = BM == 64 ? group : group >> 1;
+  const int group = warp >> 2, rows = group % (BM / 64), part = group / (BM / 64);
   const Ring ring{p.stages, empty, full};
   if constexpr (pieces == 1) {
     run_plain<kind, C, BN, KW>(sums, ring, at.count, base + rows * 8192, copies.b, part);
@@ -214,6 +231,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
     run_split<pieces, C, BM, BN, KW>(sums, ring, at.count, base + rows * 8192 + (warp & 3) * 2048, copies.b, part);
   }
   consumers_meet<kConsumers>();
+  if constexpr (kInRegisters) return finish_in_registers<E::kType, BM, BN>(p, sums, base, at, tile_columns);
   stage_sums<BN>(sums, staged + (part * BM + rows * 64 + (warp & 3) * 16) * H::kPitch, H::kPitch, lane);
   if constexpr (late) read_epilogue();
   consumers_meet<kConsumers>();
@@ -245,6 +263,10 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   GEMM_BLOCK(KIND, KIND, KIND, 1, 64, 64, 2)               \
   GEMM_BLOCK(KIND, KIND, KIND, 1, 64, 96, 2)               \
   GEMM_BLOCK(KIND, KIND, KIND, 1, 128, 64, 1)              \
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 96, 1, true, 2)  \
   GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 128, 1, true, 2) \
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 160, 1, true, 1) \
   GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 192, 1, true, 1) \
-  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 256, 1, true, 1)
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 256, 1, true, 1) \
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 192, 96, 1, true, 1)  \
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 192, 128, 1, true, 1)

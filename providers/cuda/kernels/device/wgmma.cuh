@@ -11,6 +11,11 @@ __device__ __forceinline__ std::uint32_t wgmma_operand(std::uint32_t address) {
   return (address & 0x3ffff) >> 4 | 1 << 16;
 }
 
+/// The same where rows lie along K: boxes of 64 elements of N begin `box` bytes after each other.
+__device__ __forceinline__ std::uint32_t wgmma_values(std::uint32_t address, int box) {
+  return (address & 0x3ffff) >> 4 | box >> 4 << 16;
+}
+
 /// The whole descriptor: 128-byte swizzle, 1024 bytes between groups of eight rows.
 __device__ __forceinline__ std::uint64_t wgmma_descriptor(std::uint32_t low) { return 0x40000040ull << 32 | low; }
 
@@ -27,6 +32,16 @@ template <int N>
 __device__ __forceinline__ void wgmma_settle(float (&d)[N]) {
 #pragma unroll
   for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+/// Registers that a thread has from here on, fewer or more than before: by a whole warpgroup.
+template <int N>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
 }
 
 enum class TensorKind { f16, bf16, tf32 };
@@ -77,8 +92,10 @@ struct Wgmma;
 #define SUMS_N96 SUMS_N64, SUMS32, SUMS40
 #define REGS_N128 REGS_N96 ", " REGS48 ", " REGS56
 #define SUMS_N128 SUMS_N96, SUMS48, SUMS56
-#define REGS_N192 REGS_N128 ", " REGS64 ", " REGS72 ", " REGS80 ", " REGS88
-#define SUMS_N192 SUMS_N128, SUMS64, SUMS72, SUMS80, SUMS88
+#define REGS_N160 REGS_N128 ", " REGS64 ", " REGS72
+#define SUMS_N160 SUMS_N128, SUMS64, SUMS72
+#define REGS_N192 REGS_N160 ", " REGS80 ", " REGS88
+#define SUMS_N192 SUMS_N160, SUMS80, SUMS88
 #define REGS_N256 REGS_N192 ", " REGS96 ", " REGS104 ", " REGS112 ", " REGS120
 #define SUMS_N256 SUMS_N192, SUMS96, SUMS104, SUMS112, SUMS120
 // The numbers are those of the operands after the sums: A's descriptor, B's, whether to add.
@@ -99,6 +116,7 @@ WGMMA_N(48, 24, 25, 26)
 WGMMA_N(64, 32, 33, 34)
 WGMMA_N(96, 48, 49, 50)
 WGMMA_N(128, 64, 65, 66)
+WGMMA_N(160, 80, 81, 82)
 WGMMA_N(192, 96, 97, 98)
 WGMMA_N(256, 128, 129, 130)
 
@@ -116,6 +134,21 @@ WGMMA_REGISTERS(32, 16, 17, 18, 19, 20, 21)
 WGMMA_REGISTERS(64, 32, 33, 34, 35, 36, 37)
 WGMMA_REGISTERS(96, 48, 49, 50, 51, 52, 53)
 WGMMA_REGISTERS(128, 64, 65, 66, 67, 68, 69)
+
+/// A in registers as above, B of 16 rows along K whose N elements lie behind each other (boxes of 64, `wgmma_values`).
+template <TensorKind kind, int N> struct WgmmaValues;
+#define WGMMA_VALUES(KIND, N, A0, A1, A2, A3, B, P)                                                                         \
+  template <> struct WgmmaValues<TensorKind::KIND, N> {                                                                     \
+    static __device__ __forceinline__ void product(float (&d)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, int add) { \
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, %" #P ", 0; wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #KIND "." #KIND " {" \
+                   REGS_N##N "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3 "}, %" #B ", p, 1, 1, 1; }"                          \
+                   : SUMS_N##N : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                             \
+    }                                                                                                                       \
+  };
+WGMMA_VALUES(f16, 64, 32, 33, 34, 35, 36, 37)
+WGMMA_VALUES(f16, 128, 64, 65, 66, 67, 68, 69)
+WGMMA_VALUES(bf16, 64, 32, 33, 34, 35, 36, 37)
+WGMMA_VALUES(bf16, 128, 64, 65, 66, 67, 68, 69)
 // clang-format on
 
 #undef REGS0
@@ -160,6 +193,8 @@ WGMMA_REGISTERS(128, 64, 65, 66, 67, 68, 69)
 #undef SUMS_N96
 #undef REGS_N128
 #undef SUMS_N128
+#undef REGS_N160
+#undef SUMS_N160
 #undef REGS_N192
 #undef SUMS_N192
 #undef REGS_N256
@@ -167,5 +202,6 @@ WGMMA_REGISTERS(128, 64, 65, 66, 67, 68, 69)
 #undef WGMMA
 #undef WGMMA_N
 #undef WGMMA_REGISTERS
+#undef WGMMA_VALUES
 
 }  // namespace infernode::cuda

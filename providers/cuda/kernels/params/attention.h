@@ -1,6 +1,6 @@
 #pragma once
 
-#include "providers/cuda/kernels/params/epilogue.h"
+#include "providers/cuda/kernels/params/gemm.h"
 
 namespace infernode::cuda {
 
@@ -15,6 +15,11 @@ inline constexpr int kFewRows = 16, kFewKeys = 128;  ///< of a block of attentio
 constexpr int few_row_bytes(int head, int size) { return head * size + (size == 4 ? 16 : 0); }
 /// Stages of attention_few that are under way at most, a power of two: about 128 KB.
 constexpr int few_stages(int head, int size) { return 131072 / (2 * kFewKeys * head * size); }
+
+/// Bytes of shared memory of a block of attention_wgmma.
+constexpr int wgmma_attention_shared(int head, int rows, int keys, int stages) {
+  return 1024 + (rows + stages * 2 * keys) * head * 2;
+}
 
 /// out = softmax(scale q k' + bias) v. Grid: x query tiles, y heads / group, z batch * splits.
 struct AttentionParams {
@@ -44,6 +49,14 @@ struct AttentionParams {
   HeadStrides new_k_at, new_v_at, all_k_at, all_v_at;
   std::int32_t past;
   std::int32_t past_given;  ///< no kernel of the run writes the keys before `past`
+};
+
+/// Hopper: TMA and wgmma; neither lengths nor splits nor groups. The maps' boxes are 64 elements of a warpgroup's
+/// queries, or of the keys of a stage. Block: 128 threads for each 64 queries, and 128 that fetch.
+struct AttentionTmaParams {
+  TensorMap q, k, v;
+  AttentionParams a;
+  std::int32_t q_batch[2], k_batch[2], v_batch[2];  ///< 1 where heads, batches lie apart, 0 where they are the same
 };
 
 }  // namespace infernode::cuda

@@ -34,6 +34,11 @@ struct FloatOperands {
   std::int32_t b_plane, k;                            ///< k: of a row of B
 };
 
+/// Tiles of gemm_block that leave registers to finish their sums in, where words are whole and K has no parts.
+constexpr bool ends_in_registers(int rows, int columns) {
+  return rows == 192 || (rows == 128 && (columns == 96 || columns == 160 || columns == 192));
+}
+
 inline constexpr int kProducers = 64;  ///< threads of a block that fetch, behind the others
 
 /// Hopper: TMA and wgmma. Grid: x tiles of columns, y of rows, or the other way round; z batch times parts of K; those

@@ -61,6 +61,10 @@ FloatOperands float_operands(const Product& p) {
   return f;
 }
 
+bool is_whole(const Product& p) {
+  return p.n % 8 == 0 && is_whole(epilogue_params(p.epilogue, p.column_batch), p.a.type);
+}
+
 Launch plan_block(const Target& target, const Product& p, const ProductChoice& c) {
   GemmTmaParams q{};
   if (p.conv.taps) {
@@ -95,7 +99,8 @@ Launch plan_block(const Target& target, const Product& p, const ProductChoice& c
   const auto weight_bytes = static_cast<std::size_t>(p.n * p.k * p.b.pieces * element_size(p.b.type));
   q.rows_first = weight_bytes > target.l2_bytes / 2 && q.n_tiles <= 65535;
   if (q.rows_first) std::swap(grid.x, grid.y);
-  const std::string epilogue = p.n % 8 == 0 && is_whole(q.e, p.a.type) ? "_whole" : "";
+  const bool whole = is_whole(p) && (finishes_in_registers(p, c) || !ends_in_registers(c.bm, c.bn));
+  const std::string epilogue = whole ? "_whole" : "";
   Launch launch =
       launch_of("gemm_block_" + kind_name(p) + "_" + tile_name(c) + "x" + std::to_string(c.kw) + epilogue, grid,
                 static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + kProducers), product_shared(p, c), q);
@@ -202,6 +207,10 @@ Product batch_range(const Product& p, int part, std::int64_t first, std::int64_t
 }
 
 }  // namespace
+
+bool finishes_in_registers(const Product& p, const ProductChoice& c) {
+  return ends_in_registers(c.bm, c.bn) && c.split == 1 && is_whole(p);
+}
 
 std::int64_t product_step(const Product& p) { return p.a.type == Element::f32 && p.b.pieces == 1 ? 32 : 64; }
 

@@ -64,6 +64,9 @@ void plan_product(const Target& target, const Product& product, const ProductCho
 /// What the model expects of one choice, us (product_model.cpp).
 float product_microseconds(const Target& target, const Product& product, const ProductChoice& choice);
 
+/// Whether a block's sums go from registers to the output: ends_in_registers, whole words, whole K.
+bool finishes_in_registers(const Product& product, const ProductChoice& choice);
+
 /// Elements of K in a step of the tensor-core kernels; steps of the whole product.
 std::int64_t product_step(const Product& product);
 std::int64_t product_steps(const Product& product);

@@ -52,23 +52,27 @@ struct Tile {
 };
 
 void add_blocks(const Target& target, const Product& p, std::vector<ProductChoice>& choices) {
-  static constexpr Tile kHalf[] = {{64, 32, 2},  {64, 48, 2},   {64, 64, 1},   {64, 64, 2},  {64, 96, 2},
-                                   {128, 64, 1}, {128, 128, 1}, {128, 192, 1}, {128, 256, 1}};
+  static constexpr Tile kHalf[] = {{64, 32, 2},   {64, 48, 2},  {64, 64, 1},   {64, 64, 2},   {64, 96, 2},
+                                   {128, 64, 1},  {128, 96, 1}, {128, 128, 1}, {128, 160, 1}, {128, 192, 1},
+                                   {128, 256, 1}, {192, 96, 1}, {192, 128, 1}};
   static constexpr Tile kFloat[] = {{64, 32, 2}, {64, 64, 2}, {128, 64, 1}};
   const bool is_float = p.a.type == Element::f32;
   const std::int64_t steps = product_steps(p);
   if (p.batch[0] * p.batch[1] * 8 > 65535 || ceil_div(p.m, 128) > 65535) return;  // grids are no larger
   for (const Tile* t = is_float ? std::begin(kFloat) : std::begin(kHalf);
        t != (is_float ? std::end(kFloat) : std::end(kHalf)); ++t) {
-    if (t->bm == 128 && p.b.pieces > 1) continue;  // no registers for A's pieces
-    if (ceil_div(p.m, t->bm) > 65535 || (t->bm == 128 && p.m <= 64)) continue;
+    if (t->bm > 64 && p.b.pieces > 1) continue;  // no registers for A's pieces
+    // In a net the kernel behind them has no room to start ahead: few rows lose more by it than they gain.
+    if (t->bm == 128 && t->bn == 96 && p.m <= 256) continue;
+    if (ceil_div(p.m, t->bm) > 65535 || (t->bm > 64 && p.m <= t->bm - 64)) continue;
     for (int split : {1, 2, 4, 8}) {
-      if (split > steps || (split > 1 && t->bn > 128)) break;
+      if (split > steps || (split > 1 && (t->bn > 128 || t->bm > 128))) break;
       int before = 0;
       for (int most : {3, 4, 6, 9, 12, 16}) {
         ProductChoice c{ProductKernel::block, t->bm, t->bn, t->kw, 1, split, 0};
         c.stages = static_cast<int>(std::min<std::int64_t>(ceil_div(steps, split), most));
-        if (c.stages == before || product_shared(p, c) + 1024 > target.shared_per_block) break;
+        const std::size_t columns = ends_in_registers(c.bm, c.bn) ? 2048 : 0;
+        if (c.stages == before || product_shared(p, c) + columns + 1024 > target.shared_per_block) break;
         before = c.stages;
         choices.push_back(c);
       }
@@ -131,28 +135,39 @@ std::vector<ProductChoice> product_choices(const Target& target, const Product& 
 
 namespace {
 
-/// ns, fitted to 1,500 measurements on an H200: products of encoders and of a ResNet, over tiles, splits and stages.
+/// ns, fitted to 2,400 measurements on an H200: products of encoders and of ResNets, over tiles, splits and stages.
 struct BlockModel {
-  double launch = 590;                ///< from the kernel before to the first wait's end, and the last store
-  double wave = 1196;                 ///< of a set of resident blocks: first bytes, drain
-  double filled = 0.3;                ///< of a wave, each KB of its first stages
-  double exchange = 349, part = 159;  ///< of a split, and each part
-  double sent = 20;                   ///< of a split, each KB of a tile
-  double finish = 250;                ///< eight columns for every thread
-  double slow = 1.12;                 ///< times that where the activation takes an exponential
-  double tensor = 69;                 ///< a step of 64 x 64
-  double step = 113;                  ///< no step of a block is shorter
-  double again = 13;                  ///< of a step where stages are used again
-  double fetch = 336, kilobyte = 16;  ///< from asking for a stage to its arrival
-  double narrow = 300;                ///< more of that for rows that begin at any element, by a block alone on its SM
-  double bytes_ns = 8000;             ///< of all SMs together from the cache
-  double cold_ns = 4400;              ///< from memory
+  double launch = 859;                   ///< from the kernel before to the first wait's end, and the last store
+  double wave = 1290;                    ///< of a set of resident blocks: first bytes, drain
+  double filled = 0.23;                  ///< of a wave, each KB of its first stages
+  double exchange = 102, part = 138;     ///< of a split, and each part
+  double sent = 29.8;                    ///< of a split, each KB of a tile
+  double finish = 147, direct = 130;     ///< eight columns for every thread, by shared memory and in registers
+  double slow = 1.93, less_slow = 1.45;  ///< times those where the activation takes an exponential
+  double tensor = 60.1;                  ///< a step of 64 x 64
+  double step = 93;                      ///< no step of a block is shorter
+  double again = 21.2;                   ///< of a step where stages are used again
+  double fetch = 426, kilobyte = 13.1;   ///< from asking for a stage to its arrival
+  double narrow = 300;                   ///< more to finish rows that begin at any element, by a block alone on its SM
+  double bytes_ns = 10300;               ///< of all SMs together from the cache
+  double cold_ns = 4120;                 ///< from memory
 };
 
-double slow_of(const BlockModel& m, Activation a) {
-  return a == Activation::none || a == Activation::relu || a == Activation::clip || a == Activation::leaky_relu
-             ? 1
-             : m.slow;
+/// Of eight columns for every thread.
+double finish_ns(const BlockModel& m, const Product& p, const ProductChoice& c) {
+  const Activation a = p.epilogue.activation;
+  const bool slow =
+      a != Activation::none && a != Activation::relu && a != Activation::clip && a != Activation::leaky_relu;
+  if (finishes_in_registers(p, c)) return m.direct * (slow ? m.less_slow : 1);
+  const bool narrow = c.bn > 128 && p.epilogue.out_row * element_size(p.epilogue.out_type) % 16 != 0;
+  return m.finish * (slow ? m.slow : 1) + (narrow ? m.narrow : 0);
+}
+
+/// Blocks that fit an SM.
+double fitting(const Product& p, const ProductChoice& c) {
+  const double by_memory = std::floor(233472.0 / (static_cast<double>(product_shared(p, c)) + 1296));
+  const double by_registers = c.bm == 64 || c.bn == 64 ? 8 : c.bm == 128 && c.bn <= 128 ? 2 : 1;
+  return std::max(1.0, std::min(by_memory, by_registers));
 }
 
 /// What the tiles take beside the model.
@@ -169,9 +184,7 @@ double block_ns(const Target& target, const Product& p, const ProductChoice& c) 
                steps = static_cast<double>(ceil_div(product_steps(p), c.split));
   const double products = p.b.pieces == 3 ? 6 : p.b.pieces == 2 ? 3 : 1;
   const double stage = 128.0 * (c.bm * (p.b.pieces > 1 ? 2 : 1) + c.bn * p.b.pieces);
-  const double fit =
-      c.bn >= 192 ? 1 : std::max(1.0, std::floor(233472.0 / (static_cast<double>(product_shared(p, c)) + 1296)));
-  const double waves = std::ceil(per_sm / std::min(fit, per_sm));
+  const double waves = std::ceil(per_sm / std::min(fitting(p, c), per_sm));
   const double tensor = per_sm * steps * products * kModel.tensor * (c.bm / 64.0) * c.bn / 64;
   const double bytes = tiles * split * steps * stage / kModel.bytes_ns * 132 / sms;
   const bool reuse = c.stages < steps;
@@ -183,8 +196,7 @@ double block_ns(const Target& target, const Product& p, const ProductChoice& c) 
   const double chunks = std::ceil(c.bm * c.bn / 8.0 / split / (c.bm / 64 * c.kw * 128));
   const double exchange =
       c.split > 1 ? kModel.exchange + kModel.part * split + kModel.sent * c.bm * (c.bn + 8) * 4 / 1024 : 0;
-  const bool narrow = c.bn > 128 && p.epilogue.out_row * element_size(p.epilogue.out_type) % 16 != 0;
-  const double finish = kModel.finish * slow_of(kModel, p.epilogue.activation) + (narrow ? kModel.narrow : 0);
+  const double finish = finish_ns(kModel, p, c);
   const double filled = kModel.filled * std::min<double>(c.stages, steps) * stage / 1024;
   const double all = kModel.launch + waves * (kModel.wave + exchange + filled) + per_sm * chunks * finish + work;
   return tile_factor(c) * all;
