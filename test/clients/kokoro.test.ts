@@ -60,7 +60,7 @@ async function heard(context: TestContext, rate: number): Promise<string> {
   const whisper = await loadWhisper(await loadEngine(), { encoder, decoder, tokenizer } as any, {});
   const { text } = await whisper.transcribe(resample(samples, rate, 16000));
   await whisper.release();
-  return text;
+  return text.toLowerCase(); // it writes some sentences as titles
 }
 
 it.for<[string, (folder: string) => Promise<string>]>([
@@ -72,19 +72,19 @@ it.for<[string, (folder: string) => Promise<string>]>([
   const said = await output(folder, 'kokoro.mjs', { MODEL, SENTENCE: sentence, SAMPLES });
   expect(said).toMatchObject({ rate: 24000, finite: true });
   expect(said.loudness).toBeGreaterThan(0.03);
-  expect(await heard(context, said.rate)).toBe(sentence);
+  expect(await heard(context, said.rate)).toBe(sentence.toLowerCase());
 });
 
-it('A voice of Piper says a sentence that Whisper hears, and without noise the same as on onnxruntime-node', async (context) => {
+it('A voice of Piper, without its noise, says a sentence that Whisper hears', async (context) => {
   await available(context, 'kokoro-js', () => installBoth(kokoro));
   const env = await available(context, 'the voice', async () => ({
     MODEL: await fetchModel('piper-joe'),
     CONFIG: await fetchModel('piper-joe-config'),
     SENTENCE: sentence,
   }));
-  const { dims, some } = await outputAsPeer(kokoro, 'piper.mjs', env, 2e-3);
+  const peer = { env: { SAMPLES: '' } }; // it is not heard
+  const { rate, dims, some } = await outputAsPeer(kokoro, 'piper.mjs', { ...env, SAMPLES }, 2e-3, peer);
   expect(dims.slice(0, 3)).toEqual([1, 1, 1]);
   expect(Math.max(...some)).toBeGreaterThan(0.05);
-  const { rate } = await output(await clients(), 'piper.mjs', { ...env, SAMPLES, NOISE: 'yes' });
-  expect(await heard(context, rate)).toBe(sentence);
+  expect(await heard(context, rate)).toBe(sentence.toLowerCase());
 });

@@ -1,11 +1,11 @@
 // A voice of Piper says SENTENCE: phonemes by espeak, one after another with a pad between them, and the model's samples.
-// Without NOISE nothing is drawn at random, and the samples are the same each time.
+// Its noise is off, which VITS draws at random, so that the samples are the same each time.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { phonemize } from 'phonemizer';
 
 const { InferenceSession, Tensor } = createRequire(`${process.cwd()}/`)('onnxruntime-node');
-const { MODEL, CONFIG, SENTENCE, SAMPLES, NOISE } = process.env;
+const { MODEL, CONFIG, SENTENCE, SAMPLES } = process.env;
 
 const { inference, phoneme_id_map: map, espeak, audio } = JSON.parse(readFileSync(CONFIG, 'utf8'));
 const phonemes = (await phonemize(SENTENCE, espeak.voice)).join(' ').normalize('NFD');
@@ -13,8 +13,7 @@ const ids = ['^', ...`${phonemes}.`].flatMap((symbol) => (map[symbol] ? [...map[
 ids.push(...map['$']);
 
 const session = await InferenceSession.create(MODEL);
-const { noise_scale, length_scale, noise_w } = inference;
-const scales = NOISE ? [noise_scale, length_scale, noise_w] : [0, length_scale, 0];
+const scales = [0, inference.length_scale, 0]; // of noise, of length, of noise in the length
 const { output } = await session.run({
   input: new Tensor('int64', ids, [1, ids.length]),
   input_lengths: new Tensor('int64', [ids.length], [1]),
