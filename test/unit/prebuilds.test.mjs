@@ -136,6 +136,13 @@ describe.runIf(process.platform === 'linux' && ['x64', 'arm64'].includes(process
     if ('glibcVersionRuntime' in process.report.getReport().header) expect(versions.join()).toMatch(/GLIBC_2\.\d/);
   });
 
+  it('is refused where it does not share the C library of the process', () => {
+    const text = built().toString('latin1').replaceAll('libc.so.', 'libx.so.');
+    expect(complaintsAbout(Buffer.from(text, 'latin1'), here, zig)).toEqual(
+      expect.arrayContaining([expect.stringContaining('needs libraries that not every system has: libx.so.'), 'holds a C library of its own']), // prettier-ignore
+    );
+  });
+
   it('is refused where it is damaged or something else', () => {
     expect(complaintsAbout(built().subarray(0, 1000), here, zig)).toEqual(['is cut off']);
     expect(complaintsAbout(windows(), here, zig)).toEqual(['is no ELF file of 64 bits']);

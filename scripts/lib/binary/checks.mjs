@@ -53,7 +53,10 @@ const tooYoung = (version) => {
 
 function complaintsOfLinux(file, platform) {
   const young = platform.libc === 'glibc' ? file.versions.filter(tooYoung) : [];
-  return young.map((version) => `needs ${version}, and glibc 2.28 is the oldest that it is for`);
+  const complaints = young.map((version) => `needs ${version}, and glibc 2.28 is the oldest that it is for`);
+  // Node.js has one already, and two do not share threads and memory.
+  if (!file.libraries.some((name) => /^libc\.so/.test(name))) complaints.push('holds a C library of its own');
+  return complaints;
 }
 
 function complaintsOfMac(file) {
