@@ -47,6 +47,8 @@ const isBase64 = (path: string): boolean => path.length > mostOfPath && /^[A-Za-
 
 /** What was given for a model's path, for a message: a model's own text is left out. */
 export function shownModel(path: string): string {
+  const data = /^data:[^,]{0,100},/i.exec(path)?.[0];
+  if (data !== undefined && path.length > data.length + 20) return `${data}... (${path.length} characters)`;
   return isBase64(path) ? `a text of ${path.length} characters` : shownPath(path);
 }
 

@@ -18,7 +18,11 @@ export function parseModelArguments(args: readonly unknown[]): {
   const [given, arg1, arg2, arg3] = args;
   const model = pathOfUrl(given);
   if (typeof model === 'string') return { source: model, options: optionsOf(arg1) };
-  if (typedArrayName(model) === 'Uint8Array') return { source: bytesOf(model), options: optionsOf(arg1) };
+  if (typedArrayName(model) === 'Uint8Array') {
+    const source = bytesOf(model);
+    if (source.length === 0) wholeOf((model as Uint8Array).buffer); // throws where it is detached
+    return { source, options: optionsOf(arg1) };
+  }
   if (isModelStream(model)) return { source: model, options: optionsOf(arg1) };
   if (!types.isAnyArrayBuffer(model)) {
     throw typeError(`Unexpected argument[0]: must be 'path' or 'buffer'.${modelHint(model)}`);

@@ -52,8 +52,11 @@ export class BatchShape {
     for (const { input } of unpadding.values()) checkName(input, [...padding.keys()], 'padded input');
     for (const info of inputs) this.#checkPadding(info, padding.get(info.name));
     for (const info of outputs) this.#checkAxis(info, unpadding.get(info.name), 'unpadding');
-    for (const info of inputs) if (!shared.includes(info.name) && !info.overridable) this.#checkRows(info, 'input');
-    for (const info of outputs) if (options.outputs?.includes(info.name) ?? true) this.#checkRows(info, 'output');
+    const joined = inputs.filter(({ name, overridable }) => !overridable && !shared.includes(name));
+    const cut = outputs.filter(({ name }) => options.outputs?.includes(name) ?? true);
+    for (const info of joined) this.#checkRows(info, 'input');
+    for (const info of cut) this.#checkRows(info, 'output');
+    this.#checkOtherAxes(joined, cut);
     for (const [name, rule] of padding) this.#warnOfUnpadded(name, rule.axis);
     this.cuts = new Map(outputs.map((info) => [info.name, this.#cutsOf(info)]));
   }
@@ -65,6 +68,7 @@ export class BatchShape {
     const shared = new Map<string, unknown>();
     let rows: number | undefined;
     let key = '';
+    const lengths = new Map<string, { name: string; length: number }>(); // of padded axes, by their name in the model
     for (const info of this.#inputs) {
       const { name } = info;
       const value = feedOf(feeds, name);
@@ -87,6 +91,7 @@ export class BatchShape {
       rows = size;
       pieces.set(name, piece);
       const padded = padding.get(name)?.axis;
+      if (padded !== undefined) checkLength(info, padded, piece.dims[padded] as number, lengths);
       key += `${name}:${piece.type.name}[${piece.dims.map((dim, i) => (i === axis || i === padded ? '*' : dim)).join()}];`;
     }
     if (rows === undefined) throw new InferenceError('INVALID_ARGUMENT', 'None of the inputs has rows to join.');
@@ -169,6 +174,25 @@ export class BatchShape {
     });
   }
 
+  /** Throws INVALID_ARGUMENT where the rows of one value are, by their name in the model, the size of another axis. */
+  #checkOtherAxes(inputs: readonly NativeValueInfo[], outputs: readonly NativeValueInfo[]): void {
+    const { axis } = this.options;
+    const values = [
+      ...inputs.map((info) => ({ info, role: 'input' })),
+      ...outputs.map((info) => ({ info, role: 'output' })),
+    ];
+    for (const { info, role } of values) {
+      const rows = info.shape?.[axis];
+      if (typeof rows !== 'string' || rows === '') continue;
+      for (const other of values) {
+        const same = other.info.shape?.findIndex((dim, i) => dim === rows && i !== axis) ?? -1;
+        if (same < 0) continue;
+        const message = `Calls cannot be joined: ${role} '${info.name}' has '${rows}' along axis ${axis}, which is the size of axis ${same} of ${other.role} '${other.info.name}', too.`;
+        throw new InferenceError('INVALID_ARGUMENT', message, { [role]: info.name });
+      }
+    }
+  }
+
   /** Warns of inputs that have an axis by the name of one that is padded, and are not padded themselves. */
   #warnOfUnpadded(name: string, axis: number): void {
     const { padding, shared } = this.options;
@@ -195,6 +219,25 @@ export class BatchShape {
       });
     }
     return cuts;
+  }
+}
+
+/** Throws SHAPE_MISMATCH where a call's inputs differ in a length that padding would make the same. */
+function checkLength(
+  { name, shape }: NativeValueInfo,
+  axis: number,
+  length: number,
+  lengths: Map<string, { name: string; length: number }>,
+): void {
+  const symbol = shape?.[axis];
+  if (typeof symbol !== 'string' || symbol === '') return;
+  const before = lengths.get(symbol);
+  if (before === undefined) {
+    lengths.set(symbol, { name, length });
+  } else if (before.length !== length) {
+    const message = `input '${name}' has ${length} along axis ${axis} ('${symbol}'), input '${before.name}' has ${before.length}.`;
+    const [expected, actual] = [String(before.length), String(length)];
+    throw new InferenceError('SHAPE_MISMATCH', message, { input: name, expected, actual });
   }
 }
 

@@ -52,6 +52,8 @@ export class Batcher {
   readonly #groups = new Map<string, Group>();
   readonly #wakers: (() => void)[] = [];
   #waiting = 0;
+  /** Calls that `ready` let through and that are to come before the event loop goes on. */
+  #expected = 0;
   #running = 0;
   #closed = false;
   #timer: NodeJS.Timeout | undefined;
@@ -97,6 +99,7 @@ export class Batcher {
       throw new InferenceError('QUEUE_FULL', `${this.#waiting} calls wait already, as many as 'maxQueue' lets.`);
     }
     const given = this.#shape.read(feeds);
+    if (this.#expected > 0) this.#expected--;
     return new Promise((resolve, reject) => {
       const { signal, native } = parsed;
       const timeout = native?.timeout ?? 0;
@@ -128,10 +131,18 @@ export class Batcher {
     });
   }
 
-  /** Resolves when fewer than `maxQueue` calls wait, or at `close`: who awaits it before each call is slowed down, not refused. */
+  /**
+   * Resolves when there is room for a call that is made at once, or at `close`: who awaits it right before each call is
+   * slowed down, not refused.
+   */
   async ready(): Promise<void> {
-    while (!this.#closed && this.#waiting >= this.#options.maxQueue)
+    while (!this.#closed && this.#waiting + this.#expected >= this.#options.maxQueue)
       await new Promise<void>((resolve) => this.#wakers.push(resolve));
+    if (this.#expected++ > 0) return;
+    setImmediate(() => {
+      this.#expected = 0; // who has not called yet takes the chance with all others
+      this.#wake();
+    });
   }
 
   /** Refuses later calls; resolves when those that were made are answered. The session stays as it is. */

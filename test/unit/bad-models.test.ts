@@ -49,9 +49,10 @@ describe.runIf(ours)('a model file', () => {
     const bytes = add();
     const buffer = bytes.buffer as ArrayBuffer;
     structuredClone(buffer, { transfer: [buffer] });
-    const error = await failureOf(() => InferenceSession.create(buffer, quiet));
-    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/detached/) });
-    expect(await failureOf(() => create(bytes))).toMatchObject({ code: 'INVALID_MODEL' });
+    for (const given of [buffer, bytes]) {
+      const error = await failureOf(() => InferenceSession.create(given as Uint8Array, quiet));
+      expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/detached/) });
+    }
   });
 
   it('cut at any byte is refused', async () => {

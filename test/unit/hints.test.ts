@@ -45,6 +45,16 @@ describe('what to do is said', () => {
     });
   });
 
+  it('of a data: URL passed as text, whose data is not echoed', async () => {
+    const text = `data:application/octet-stream;base64,${'CAg6'.repeat(10)}`;
+    addon.failure = { code: 'IO', message: `Load model from ${text} failed`, path: text };
+    const shown = 'data:application/octet-stream;base64,... (77 characters)';
+    expect(await failureOf(() => InferenceSession.create(text))).toMatchObject({
+      message: `Load model from ${shown} failed It is a URL: give new URL(text), which is fetched.`,
+      path: shown,
+    });
+  });
+
   it("of a file's content for its path", async () => {
     addon.failure = { code: 'INVALID_ARGUMENT', message: 'the path holds a null character' };
     const message = 'the path holds a null character. It looks like a file\'s content: read it without an encoding, or give its path.'; // prettier-ignore

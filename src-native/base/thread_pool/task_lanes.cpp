@@ -14,13 +14,13 @@ void TaskLanes::submit(Lane& lane, Entry& entry, Place place) {
     lane.next_ = std::exchange(turn_->next_, &lane);
     turn_ = &lane;
   }
-  if (place == Place::First || lane.first_ == nullptr) {
-    entry.next_ = std::exchange(lane.first_, &entry);
-    if (entry.next_ == nullptr) lane.last_ = &entry;
-  } else {
-    entry.next_ = nullptr;
-    lane.last_ = lane.last_->next_ = &entry;
+  entry.first_ = place == Place::First;
+  Entry* before = lane.first_ == nullptr || place == Place::First ? nullptr : lane.last_;
+  if (place == Place::First) {
+    for (Entry* at = lane.first_; at != nullptr && at->first_; at = at->next_) before = at;
   }
+  entry.next_ = std::exchange(before == nullptr ? lane.first_ : before->next_, &entry);
+  if (entry.next_ == nullptr) lane.last_ = &entry;
   if (runners_ >= most_ || !may_begin_locked(lane)) return;
   ++runners_;
   lock.unlock();
@@ -97,6 +97,10 @@ void TaskLanes::run() noexcept {
     lock.lock();
   }
   --runners_;
+}
+
+bool TaskLanes::may_begin_locked(const Lane& lane) const {
+  return lane.running_ < std::min(lane.most_, std::max<std::size_t>(most_ - 1, 1));
 }
 
 bool TaskLanes::any_may_begin_locked() const {

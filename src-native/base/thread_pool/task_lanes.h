@@ -31,6 +31,7 @@ class TaskLanes {
     Lane* lane_ = nullptr;
     Entry* next_ = nullptr;
     bool waits_ = false;
+    bool first_ = false;
   };
 
   /// One of those who take turns. Must outlive its entries.
@@ -52,10 +53,11 @@ class TaskLanes {
     Lane* next_ = nullptr;  ///< in the ring of lanes where somebody waits
   };
 
-  /// Where in its lane an entry waits.
+  /// Where in its lane an entry waits: behind all, or before all but those that came to be before all earlier.
   enum class Place { First, Last };
 
-  /// At most `most` entries run at a time.
+  /// At most `most` entries run at a time, and of one lane one less where that is 2 or more: one who has many that never
+  /// end leaves room for others.
   TaskLanes(ThreadPool& pool, std::size_t most) : pool_(pool), most_(most) {}
   TaskLanes(const TaskLanes&) = delete;
   TaskLanes& operator=(const TaskLanes&) = delete;
@@ -74,7 +76,7 @@ class TaskLanes {
  private:
   void run() noexcept;
   bool start_runner_locked(std::unique_lock<std::mutex>& lock) noexcept;
-  bool may_begin_locked(const Lane& lane) const { return lane.running_ < lane.most_; }
+  bool may_begin_locked(const Lane& lane) const;
   bool any_may_begin_locked() const;
   Entry* take_locked();
   void unlink_locked(Lane& lane, Lane& before);

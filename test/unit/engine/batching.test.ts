@@ -147,6 +147,17 @@ describe.runIf(ours)('createBatcher', () => {
       expect(batcher.waiting).toBeLessThan(2);
       await Promise.all([...calls, ...more, createBatcherCall(batcher)]);
     });
+    it('that who awaits ready() before each call does not meet', async () => {
+      const batcher = createBatcher(session, { maxQueue: 3, maxDelayMs: 1, maxBatch: 1 });
+      const client = async (): Promise<void> => {
+        for (let i = 0; i < 3; i++) {
+          await batcher.ready();
+          await createBatcherCall(batcher);
+        }
+      };
+      await Promise.all(Array.from({ length: 20 }, client));
+      expect(batcher.stats.calls).toBe(60);
+    });
     const createBatcherCall = (batcher: any): Promise<any> => batcher.run({ x: three(1, 2, 3) });
   });
 
@@ -228,6 +239,29 @@ describe.runIf(ours)('createBatcher', () => {
       const failure = await failureOf(() => batcher.run(...args));
       expect(failure).toMatchObject({ name: 'TypeError', code: 'INVALID_ARGUMENT' });
     }
+  });
+
+  it('refuses a model whose other axes bear the name of the rows', async () => {
+    const turned = [info('x', 'float32', ['n', 'length'])];
+    const inTime = await InferenceSession.create(oneNode('Transpose', turned, [info('y', 'float32', ['length', 'n'])]));
+    expect(await failureOf(async () => createBatcher(inTime))).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(/^Calls cannot be joined: .* has '(n|length)' along axis 0, which is the size of axis 1 of .*'[xy]', too\.$/), // prettier-ignore
+    });
+    const square = await InferenceSession.create(oneNode('Neg', [info('x', 'float32', ['n', 'n'])], [info('y', 'float32', ['n', 'n'])])); // prettier-ignore
+    expect(await failureOf(async () => createBatcher(square))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('pads no call that is wrong by itself', async () => {
+    const shape = ['batch', 'length'];
+    const two = await InferenceSession.create(oneNode('Add', [info('ids', 'float32', shape), info('mask', 'float32', shape)], [info('y', 'float32', shape)])); // prettier-ignore
+    const batcher = createBatcher(two, { maxDelayMs: 20, padding: { ids: { axis: 1 }, mask: { axis: 1 } } });
+    const [wrong, right] = await Promise.all([
+      failureOf(() => batcher.run({ ids: floats([1, 2, 3], [1, 3]), mask: floats([1, 1], [1, 2]) })),
+      batcher.run({ ids: floats([1, 2, 3], [1, 3]), mask: floats([1, 1, 1], [1, 3]) }),
+    ]);
+    expect(wrong).toMatchObject({ code: 'SHAPE_MISMATCH', input: 'mask', expected: '3', actual: '2' });
+    expect([...(right as any).y.data]).toEqual([2, 3, 4]);
   });
 
   it('refuses rules that cannot be right', async () => {

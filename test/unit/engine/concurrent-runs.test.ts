@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { failureOf, floats, ort } from '../../fixtures/engine.js';
-import { double, slow } from './models.js';
+import { failureOf, floats, ort, tensor } from '../../fixtures/engine.js';
+import { double, rounds, slow } from './models.js';
 
 const size = 600; // a run of it takes long enough to look at what waits behind it
 const square = floats(new Array(size * size).fill(1 / size), [size, size]);
@@ -67,6 +67,32 @@ describe('Runs in flight starve JavaScript: not those that wait for their turn',
     const order = orderOf({ ...Object.fromEntries(many.map((run, i) => [`many ${i}`, run])), one });
     await Promise.all([...many, one]);
     expect(order.indexOf('one')).toBeLessThanOrEqual(2);
+  });
+
+  it('runs of one session settle in their order, also where JavaScript was busy meanwhile', async () => {
+    const own = await ort.InferenceSession.create(slow(1), quiet);
+    const runs = Array.from({ length: 6 }, () => own.run({ x: square }));
+    const order = orderOf(Object.fromEntries(runs.map((run, i) => [`${i}.`, run])));
+    const start = performance.now();
+    while (performance.now() - start < 100) continue;
+    await Promise.all(runs);
+    expect(order).toEqual(['0.', '1.', '2.', '3.', '4.', '5.']);
+    await own.release();
+  });
+
+  it('a session of runs without an end holds up no other', async () => {
+    ort.env.maxConcurrentRuns = 2;
+    const endless = await ort.InferenceSession.create(rounds(false), quiet);
+    const feeds = { n: tensor('int64', BigInt64Array.of(2n ** 62n), []), x: floats([1]) };
+    const controller = new AbortController();
+    const runs = Array.from({ length: 5 }, () => failureOf(() => endless.run(feeds, { signal: controller.signal })));
+    const loaded = await ort.InferenceSession.create(slow(1), quiet);
+    await loaded.run({ x: square });
+    controller.abort();
+    for (const run of runs) expect(await run).toMatchObject({ code: 'ABORTED' });
+    await Promise.all([endless, loaded].map((each) => each.release()));
+    ort.env.maxConcurrentRuns = 1;
+    await (await ort.InferenceSession.create(double(), quiet)).release();
   });
 
   it('ends with the session, which waits for those that wait', async () => {
