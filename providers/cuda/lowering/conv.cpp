@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "providers/cuda/kernels/conv.h"
 #include "providers/cuda/kernels/depthwise.h"
+#include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/lowering/products.h"
 
 namespace infernode::cuda {
@@ -100,17 +101,65 @@ void check_conv(Builder& b, const Shape& x, const Shape& w) {
   }
 }
 
+/// Windows that lie beside each other without padding, of too few channels to be read in words: a vision
+/// transformer's patches.
+bool has_patches(const Builder& b, const Shape& in, const Shape& kernel) {
+  const auto ones = [](const std::vector<std::int64_t>& v) {
+    return std::ranges::all_of(v, [](auto n) { return n == 1; });
+  };
+  const auto zeros = [](const std::vector<std::int64_t>& v) {
+    return std::ranges::all_of(v, [](auto n) { return n == 0; });
+  };
+  const graph::Attributes& a = b.attributes();
+  const std::string mode = a.get_string("auto_pad", "NOTSET");
+  const std::vector<std::int64_t> strides = a.get_ints("strides");
+  const std::int64_t row = kernel.numel() / kernel[0];
+  return in.rank() <= 4 && kernel[1] < 8 && a.get_int("group", 1) == 1 && row > kernel[1] && row % 8 == 0 &&
+         ones(a.get_ints("dilations")) && (mode == "VALID" || (mode == "NOTSET" && zeros(a.get_ints("pads")))) &&
+         std::equal(kernel.begin() + 2, kernel.end(), strides.begin(), strides.end());
+}
+
+/// The elements of each window behind each other: a pixel of as many channels.
+DeviceTensor patches_of(Builder& b, const Shape& kernel) {
+  const DeviceTensor x = b.input(0);
+  const std::size_t dims = kernel.rank() - 2;
+  const Shape steps = x.shape.strides();
+  Shape window{x.shape[0]};
+  std::vector<std::int64_t> from{steps[0]};
+  DeviceTensor patches = x;
+  patches.shape[1] = patches.pitch = kernel.numel() / kernel[0];
+  for (std::size_t d = 2; d < dims + 2; ++d) {
+    patches.shape[d] = x.shape[d] / kernel[d];
+    window.push_back(patches.shape[d]), from.push_back(steps[d] * kernel[d]);
+  }
+  for (std::size_t d = 1; d < dims + 2; ++d) window.push_back(kernel[d]), from.push_back(steps[d]);
+  const Shape to = window.strides();
+  patches.at = b.scratch(tensor::byte_size(x.dtype, window.numel()));
+  b.launch(plan_strided_copy(b.target(), {.from = x.at,
+                                          .to = patches.at,
+                                          .element_bytes = x.element_bytes(),
+                                          .dims = window,
+                                          .from_stride = from,
+                                          .to_stride = {to.begin(), to.end()}}));
+  return patches;
+}
+
 void lower_conv(Builder& b) {
-  const Shape kernel = b.input_shape(1);
+  Shape kernel = b.input_shape(1);
   check_conv(b, b.input_shape(0), kernel);
-  const DeviceTensor x = b.input_channels_last(0);
+  const bool patches = has_patches(b, b.input_shape(0), kernel);
+  const DeviceTensor x = patches ? patches_of(b, kernel) : b.input_channels_last(0);
   const std::size_t dims = x.shape.rank() - 2;
   DeviceTensor residual;
   if (b.has_input(3)) residual = b.input_channels_last(3);
   const DeviceTensor y = b.output(0, Order::ChannelsLast);
   if (y.numel() == 0) return;
   const std::vector<std::int64_t> ones(dims, 1);
-  const std::vector<std::int64_t> strides = b.attributes().get_ints("strides", ones),
+  if (patches) {
+    kernel[1] = x.pitch;
+    for (std::size_t d = 0; d < dims; ++d) kernel[d + 2] = 1;
+  }
+  const std::vector<std::int64_t> strides = patches ? ones : b.attributes().get_ints("strides", ones),
                                   dilations = b.attributes().get_ints("dilations", ones);
   const std::vector<std::int64_t> pads = pads_before(b, x.shape, y.shape, kernel, strides, dilations);
 

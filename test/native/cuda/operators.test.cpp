@@ -198,6 +198,28 @@ TEST_CASE("attention joins the keys of a decoder's cache") {
                    })) == "attention_few_f16_64 ");
 }
 
+TEST_CASE("windows beside each other are rows of a product") {
+  const OnDouble undo;
+  const auto conv = [](const char* type, const char* attributes) {
+    return cat("(", type, "[2,2,4,7] x) => (y) <", type,
+               "[3,2,2,2] w = {1,2,3,4,5,6,7,8,-1,-2,-3,-4,5,6,7,8,1,0,2,0,3,0,4,0}, ", type,
+               "[3] b = {1,2,3}> { y = Conv<", attributes, ">(x, w, b) }");
+  };
+  const auto kernels = [&](const char* attributes) {
+    return kernels_of(conv("float16", attributes), {numbers<Float16>({2, 2, 4, 7})});
+  };
+  CHECK(has(kernels("strides=[2,2]"), "copy_"));
+  CHECK(has(kernels("strides=[2,2], auto_pad=\"VALID\""), "copy_"));
+  for (const char* other : {"strides=[2,1]", "strides=[2,2], pads=[0,1,0,1]", "strides=[2,2], dilations=[1,2]",
+                            "strides=[2,2], auto_pad=\"SAME_UPPER\""}) {
+    CAPTURE(other);
+    CHECK(has(kernels(other), "pixels_2 "));
+    same_as_cpu(conv("float", other), {numbers({2, 2, 4, 7})}, 1e-4);
+  }
+  same_as_cpu(conv("float", "strides=[2,2]"), {numbers({2, 2, 4, 7})}, 1e-4);
+  same_as_cpu(conv("float", "strides=[2,2], auto_pad=\"VALID\""), {numbers({2, 2, 4, 7})}, 1e-4);
+}
+
 TEST_CASE("images are pooled with channels last") {
   const OnDouble undo;
   const char* pooled = "(float16[2,3,5,7] x) => (y) { y = MaxPool<kernel_shape=[2,3]>(x) }";
