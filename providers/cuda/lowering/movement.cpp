@@ -1,36 +1,17 @@
 // Operators that move elements: each is a copy between two sets of strides, or a gather.
 
-#include "providers/cuda/kernels/simple/movement.h"
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "base/error.h"
-#include "providers/cuda/lowering/lowering.h"
+#include "providers/cuda/lowering/parts/moves.h"
 
 namespace infernode::cuda {
 namespace {
 
 using tensor::DType;
 using tensor::Shape;
-
-std::vector<std::int64_t> vector_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
-
-/// Elements that kernels can move: whole bytes, up to 8 of them.
-bool is_movable(DType dtype) {
-  const std::size_t bits = tensor::bit_size(dtype);
-  return bits == 8 || bits == 16 || bits == 32 || bits == 64;
-}
-bool can_move(const NodeView& node) {
-  return is_movable(node.input_dtype(0)) && node.input_rank(0).value_or(9) <= kCopyRank;
-}
-bool can_move_known(const NodeView& node) {
-  for (std::size_t i = 1; i < node.node().inputs.size(); ++i) {
-    if (!node.is_known(i)) return false;
-  }
-  return can_move(node);
-}
 
 void lower_transpose(Builder& b) {
   const DeviceTensor x = b.input_strided(0);
@@ -140,10 +121,7 @@ void lower_expand(Builder& b) {
   b.strided_view(0, x, x.at, std::move(repeated));
 }
 
-bool can_gather(const NodeView& node) {
-  const DType index = node.input_dtype(1);
-  return is_movable(node.input_dtype(0)) && (index == DType::Int64 || index == DType::Int32);
-}
+bool can_gather(const NodeView& node) { return is_movable(node.input_dtype(0)) && is_index(node.input_dtype(1)); }
 /// What is known of the places is checked; what others beyond the axis give is zero.
 void check_places(Builder& b) {
   const tensor::Tensor* index = b.known(1);
@@ -191,45 +169,6 @@ void lower_gather(Builder& b) {
                                     .indices = index.numel()}));
 }
 
-bool can_pad(const NodeView& node) {
-  const auto& attributes = node.attributes();
-  return node.node().opset >= 11 && attributes.get_string("mode", "constant") == "constant" && can_move_known(node);
-}
-std::uint64_t bits_of(const tensor::Tensor* value) {
-  std::uint64_t bits = 0;
-  if (value != nullptr && value->numel() > 0) std::memcpy(&bits, value->raw(), tensor::bit_size(value->dtype()) / 8);
-  return bits;
-}
-/// Fills the output, then copies what there is of the input; negative pads cut.
-void lower_pad(Builder& b) {
-  const DeviceTensor x = b.input(0);
-  const DeviceTensor y = b.output(0);
-  const std::vector<std::int64_t> pads = tensor::to_int64_vector(*b.known(1));
-  std::vector<std::int64_t> axes;
-  for (std::size_t d = 0; d < x.shape.rank(); ++d) axes.push_back(static_cast<std::int64_t>(d));
-  if (b.known(3) != nullptr) axes = tensor::to_int64_vector(*b.known(3));
-  const std::vector<std::int64_t> from = vector_of(x.shape.strides()), to = vector_of(y.shape.strides());
-  b.launch(plan_fill(
-      b.target(),
-      {.to = y.at, .element_bytes = y.element_bytes(), .dims = y.shape, .to_stride = to, .bits = bits_of(b.known(2))}));
-  Shape inside = x.shape;
-  std::int64_t source = 0, sink = 0;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const std::size_t axis = tensor::normalize_axis(axes[i], x.shape.rank());
-    const std::int64_t before = pads[i], behind = pads[i + axes.size()];
-    inside[axis] = std::max<std::int64_t>(
-        0, x.shape[axis] + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(behind, 0));
-    source += std::max<std::int64_t>(-before, 0) * from[axis];
-    sink += std::max<std::int64_t>(before, 0) * to[axis];
-  }
-  b.launch(plan_strided_copy(b.target(), {.from = x.at + static_cast<DevicePtr>(source) * x.element_bytes(),
-                                          .to = y.at + static_cast<DevicePtr>(sink) * y.element_bytes(),
-                                          .element_bytes = y.element_bytes(),
-                                          .dims = inside,
-                                          .from_stride = from,
-                                          .to_stride = to}));
-}
-
 }  // namespace
 
 void register_movement(Lowerings& lowerings) {
@@ -239,7 +178,6 @@ void register_movement(Lowerings& lowerings) {
   lowerings.push_back({"", "Slice", can_slice, lower_slice});
   lowerings.push_back({"", "Expand", can_move_known, lower_expand});
   lowerings.push_back({"", "Gather", can_gather, lower_gather});
-  lowerings.push_back({"", "Pad", can_pad, lower_pad});
 }
 
 }  // namespace infernode::cuda

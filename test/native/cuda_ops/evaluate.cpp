@@ -85,7 +85,20 @@ std::vector<std::string>& on_device() {
 
 /// Whether an operator of them looks at contents that it may refuse: places out of range, a division by zero.
 bool reads_contents() {
-  static const std::set<std::string> kOperators{"Gather", "Div", "Mod", "Pow"};
+  static const std::set<std::string> kOperators{"Gather",
+                                                "GatherElements",
+                                                "GatherND",
+                                                "Scatter",
+                                                "ScatterElements",
+                                                "ScatterND",
+                                                "Div",
+                                                "Mod",
+                                                "Pow",
+                                                "ReverseSequence",
+                                                "RotaryEmbedding",
+                                                "GRU",
+                                                "LSTM",
+                                                "RNN"};
   return std::any_of(on_device().begin(), on_device().end(), [](const auto& op) { return kOperators.contains(op); });
 }
 

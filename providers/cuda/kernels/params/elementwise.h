@@ -45,7 +45,17 @@ enum class UnaryOp : std::uint32_t {
   is_nan,
   is_inf,
   identity,
-  affine
+  affine,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
+  shrink,
+  bit_not
 };
 
 enum class BinaryOp : std::uint32_t {
@@ -69,7 +79,9 @@ enum class BinaryOp : std::uint32_t {
   logical_xor,
   bit_and,
   bit_or,
-  bit_xor
+  bit_xor,
+  shift_left,
+  shift_right
 };
 
 /// out[i] = op(inputs at i), where each input has strides of its own. Dims are merged; where the innermost one allows,
@@ -87,6 +99,13 @@ struct ElementwiseParams {
 
 /// Types of a conversion.
 enum class Number : std::uint32_t { f32, f16, bf16, f64, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
+
+/// An operator on elements of any types, where one kernel for all of them is quick enough: integers are computed with
+/// as 64 bits, all else as float64.
+struct WideParams {
+  ElementwiseParams at;
+  Number from[2], to;
+};
 
 struct CastParams {
   std::uint64_t in, out;

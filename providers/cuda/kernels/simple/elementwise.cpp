@@ -86,15 +86,10 @@ Launch simple_launch(std::string kernel, std::int64_t threads, std::vector<std::
           .params = std::move(params)};
 }
 
-}  // namespace
-
-Launch plan_elementwise(const Target&, const ElementwiseProblem& problem) {
-  std::vector<Axis> axes = merged_axes(problem);
+ElementwiseParams params_of(const ElementwiseProblem& problem, const std::vector<Axis>& axes, std::int64_t pack) {
   if (axes.size() > kElementwiseRank) {
     fail(ErrorCode::Internal, cat("cuda: broadcasting over ", axes.size(), " axes that do not merge"));
   }
-  constexpr std::int64_t kPack = 4;
-  const std::int64_t pack = packs(problem, axes, kPack) ? kPack : 1;
   ElementwiseParams p{};
   p.op = problem.op;
   p.a = problem.a;
@@ -116,7 +111,26 @@ Launch plan_elementwise(const Target&, const ElementwiseProblem& problem) {
     p.threads *= size;
   }
   p.rank = static_cast<std::int32_t>(axes.size());
+  return p;
+}
+
+}  // namespace
+
+Launch plan_elementwise(const Target&, const ElementwiseProblem& problem) {
+  const std::vector<Axis> axes = merged_axes(problem);
+  constexpr std::int64_t kPack = 4;
+  const std::int64_t pack = packs(problem, axes, kPack) ? kPack : 1;
+  const ElementwiseParams p = params_of(problem, axes, pack);
   return simple_launch(cat(problem.kernel, "_", pack), p.threads, param_bytes(p));
+}
+
+Launch plan_wide(const Target&, const ElementwiseProblem& problem) {
+  const std::size_t inputs = problem.inputs.size();
+  const WideParams p{
+      .at = params_of(problem, merged_axes(problem), 1),
+      .from = {number_of(problem.inputs.front().dtype).value(), number_of(problem.inputs.back().dtype).value()},
+      .to = number_of(problem.out.dtype).value()};
+  return simple_launch(inputs == 1 ? "wide_unary" : "wide_binary", p.at.threads, param_bytes(p));
 }
 
 Launch plan_cast(const Target&, const CastProblem& problem) {

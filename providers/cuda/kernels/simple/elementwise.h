@@ -18,6 +18,8 @@ struct ElementwiseProblem {
   float a = 0, b = 0;
 };
 Launch plan_elementwise(const Target& target, const ElementwiseProblem& problem);
+/// The same for one or two inputs of any types of numbers, `kernel` unused: slower for those that have kernels.
+Launch plan_wide(const Target& target, const ElementwiseProblem& problem);
 
 struct CastProblem {
   DevicePtr from = 0;

@@ -125,18 +125,6 @@ __device__ __forceinline__ T of_sum(Sum x) {
     return from_float<T>(x);
 }
 
-/// Another lane's number of four or eight bytes.
-template <class T>
-__device__ __forceinline__ T lane_xor(T x, int mask) {
-  if constexpr (sizeof(T) == 4) {
-    return __shfl_xor_sync(~0u, x, mask);
-  } else {
-    const std::uint32_t low = __shfl_xor_sync(~0u, static_cast<std::uint32_t>(x), mask);
-    const std::uint32_t high = __shfl_xor_sync(~0u, static_cast<std::uint32_t>(x >> 32), mask);
-    return static_cast<T>(std::uint64_t{high} << 32 | low);
-  }
-}
-
 /// A row of neighbours, by a warp: kAhead numbers of each lane are under way at once.
 template <class T, class Sum>
 __device__ __forceinline__ void scan_row(const ScanParams& p, std::int64_t row) {

@@ -13,9 +13,18 @@
 #include "providers/cuda/kernels/simple/binary.cu"
 #undef KERNEL
 #include "providers/cuda/kernels/simple/cast.cu"
+#include "providers/cuda/kernels/simple/places.cu"
+#undef PLACES
 #include "providers/cuda/kernels/simple/pool.cu"
+#include "providers/cuda/kernels/simple/wide.cu"
 #undef KERNEL
+#include "providers/cuda/kernels/simple/groups.cu"
 #include "providers/cuda/kernels/simple/normalize.cu"
+#include "providers/cuda/kernels/simple/order.cu"
+#include "providers/cuda/kernels/simple/quantize.cu"
+#include "providers/cuda/kernels/simple/recurrent.cu"
+#include "providers/cuda/kernels/simple/resample.cu"
+#include "providers/cuda/kernels/simple/rotary.cu"
 #include "providers/cuda/kernels/simple/rows.cu"
 
 namespace infernode::cuda_double {
@@ -37,6 +46,25 @@ void add_movement(Table& table) {
   ADD(transpose_4, TransposeParams) ADD(transpose_8, TransposeParams) ADD(cast, CastParams)
 }
 
+void add_places(Table& table) {
+  using namespace cuda;
+#define ADD_PLACES(bytes)                       \
+  ADD(gather_places_##bytes, PlacedCopyParams)  \
+  ADD(scatter_places_##bytes, PlacedCopyParams) \
+  ADD(triangle_##bytes, TriangleParams) ADD(reverse_##bytes, ReverseParams)
+  ADD_PLACES(1)
+  ADD_PLACES(2)
+  ADD_PLACES(4)
+  ADD_PLACES(8)
+  ADD(quantize, QuantizeParams)
+  ADD(number_range, NumberRangeParams)
+  ADD(dynamic_range, DynamicRangeParams)
+  ADD(byte_product, ByteProductParams)
+  ADD(expand_bits, ExpandBitsParams)
+  ADD(scatter_owner, OwnerParams)
+  ADD(scatter_sum, PlacedSumParams)
+}
+
 void add_elementwise(Table& table) {
   using namespace cuda;
 #define ADD_PACKS(name) ADD(name##_1, ElementwiseParams) ADD(name##_4, ElementwiseParams)
@@ -49,6 +77,8 @@ void add_elementwise(Table& table) {
   ADD_INTS(unary)
   ADD_INTS(binary)
   ADD_INTS(compare)
+  ADD(wide_unary, WideParams)
+  ADD(wide_binary, WideParams)
   ADD_PACKS(unary_u8) ADD_PACKS(compare_u8) ADD_PACKS(where_1) ADD_PACKS(where_2) ADD_PACKS(where_4) ADD_PACKS(where_8)
 }
 
@@ -61,6 +91,14 @@ void add_rows(Table& table) {
   ADD_TYPES(scan, ScanParams)
   ADD_TYPES(pool, PoolParams)
   ADD_TYPES(global_pool, GlobalPoolParams)
+  ADD_TYPES(group_norm, GroupNormParams)
+  ADD_TYPES(lp_norm, LpNormParams)
+  ADD_TYPES(lrn, LrnParams)
+  ADD_TYPES(recurrent, RecurrentParams)
+  ADD_TYPES(resample, ResampleParams)
+  ADD_TYPES(rotary, RotaryParams)
+  ADD(arg, ArgParams)
+  ADD(top_k, TopKParams)
   ADD(reduce_i64, ReduceParams)
   ADD(reduce_i32, ReduceParams)
   ADD(scan_i64, ScanParams)
@@ -71,6 +109,7 @@ void add_rows(Table& table) {
 
 void add_simple_kernels(Table& table) {
   add_movement(table);
+  add_places(table);
   add_elementwise(table);
   add_rows(table);
 }

@@ -114,6 +114,23 @@ template <class T>
 T __ldg(const T* p) {
   return *p;
 }
+inline long long __double_as_longlong(double x) {
+  long long bits;
+  __builtin_memcpy(&bits, &x, 8);
+  return bits;
+}
+inline int atomicAdd(int* at, int x) {
+  const int old = *at;
+  *at += x;
+  return old;
+}
+inline int atomicMax(int* at, int x) {
+  const int old = *at;
+  *at = std::max(old, x);
+  return old;
+}
 inline void __syncwarp(unsigned = ~0u) { infernode::cuda_double::Block::current().shuffle(0, 0); }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline float rsqrt(float x) { return rsqrtf(x); }
+inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 using std::isinf;

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+
+#include "providers/cuda/kernels/params/elementwise.h"
+
+namespace infernode::cuda {
+
+inline constexpr int kPlaceRank = 6;
+
+/// Where slices of a tensor lie that indices name: slice i has its position in `dims`, whose steps add up, and `depth`
+/// indices i * depth .. of axes with these bounds. Negative indices count from the end.
+struct Places {
+  std::uint64_t index;
+  std::int32_t index_is_64;
+  std::int32_t rank, depth;
+  std::uint32_t dims[kPlaceRank];
+  std::int64_t step[kPlaceRank];                       ///< slices
+  std::int64_t bound[kPlaceRank], stride[kPlaceRank];  ///< of the axes that indices name; slices
+};
+
+/// gather: to[i] = from[place of i], zeros where that is outside. scatter: to[place of i] = from[i], where i owns the
+/// place; those outside are left out. Grid: x blocks of 256 elements.
+struct PlacedCopyParams {
+  Places places;
+  std::uint64_t from, to;
+  std::uint64_t owner;      ///< of scatter: int32 for each slice; 0: no two name the same
+  std::int64_t count;       ///< slices times their elements
+  std::int64_t slice;       ///< elements
+  std::int64_t from_slice;  ///< of scatter: elements from one update to the next
+};
+
+/// owner[place of i] = the largest such i. Grid: x blocks of 256 slices.
+struct OwnerParams {
+  Places places;
+  std::uint64_t owner;
+  std::int64_t count;
+};
+
+/// to[place of i] = op(to[place of i], from[i]), i = (outer * steps + step) * inner + ..., a thread for each element of
+/// each line of steps, one after the other. Grid: x blocks of 256 threads.
+struct PlacedSumParams {
+  Places places;
+  std::uint64_t from, to;
+  std::int64_t threads, steps, inner, slice;
+  BinaryOp op;
+  Number type;
+};
+
+/// Triangles of [matrices][rows][columns]: elements above the diagonal, or below it, are kept, others are zeros. Grid:
+/// x blocks of 256 elements of 1, 2, 4 or 8 bytes.
+struct TriangleParams {
+  std::uint64_t from, to;
+  std::int64_t count, rows, columns, diagonal;
+  std::int32_t upper;
+};
+
+/// The first lengths[b] steps of each sequence the other way round: elements [outer][b or step][step or b][inner].
+/// Grid: x blocks of 256 elements.
+struct ReverseParams {
+  std::uint64_t from, to, lengths;  ///< int64
+  std::int64_t count, batches, steps, inner;
+  std::int32_t batch_first;
+};
+
+}  // namespace infernode::cuda

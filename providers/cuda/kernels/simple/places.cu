@@ -1,0 +1,120 @@
+#include "providers/cuda/kernels/device/ptx.cuh"
+#include "providers/cuda/kernels/device/wide.cuh"
+#include "providers/cuda/kernels/params/places.h"
+
+// Elements that indices name, and moves that depend on where an element is.
+namespace infernode::cuda {
+
+/// The number of the slice that i names; -1: outside.
+__device__ __forceinline__ std::int64_t place_of(const Places& p, std::int64_t i) {
+  std::int64_t at = 0, rest = i;
+  for (int d = p.rank - 1; d >= 0; --d) {
+    at += rest % p.dims[d] * p.step[d];
+    rest /= p.dims[d];
+  }
+  for (int d = 0; d < p.depth; ++d) {
+    const std::int64_t j = i * p.depth + d;
+    std::int64_t index = p.index_is_64 ? reinterpret_cast<const std::int64_t*>(p.index)[j]
+                                       : reinterpret_cast<const std::int32_t*>(p.index)[j];
+    if (index < 0) index += p.bound[d];
+    if (index < 0 || index >= p.bound[d]) return -1;
+    at += index * p.stride[d];
+  }
+  return at;
+}
+
+template <class T>
+__device__ __forceinline__ void gather_places(const PlacedCopyParams& p) {
+  const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
+  const std::int64_t place = place_of(p.places, i / p.slice);
+  const T* const from = reinterpret_cast<const T*>(p.from) + place * p.slice + i % p.slice;
+  reinterpret_cast<T*>(p.to)[i] = place < 0 ? T{} : *from;
+}
+
+template <class T>
+__device__ __forceinline__ void scatter_places(const PlacedCopyParams& p) {
+  const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
+  const std::int64_t update = i / p.slice, place = place_of(p.places, update);
+  if (place < 0 || (p.owner != 0 && reinterpret_cast<const int*>(p.owner)[place] != update)) return;
+  reinterpret_cast<T*>(p.to)[place * p.slice + i % p.slice] =
+      reinterpret_cast<const T*>(p.from)[update * p.from_slice + i % p.slice];
+}
+
+extern "C" __global__ void __launch_bounds__(256) scatter_owner(const __grid_constant__ OwnerParams p) {
+  const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
+  const std::int64_t place = place_of(p.places, i);
+  if (place >= 0) atomicMax(reinterpret_cast<int*>(p.owner) + place, static_cast<int>(i));
+}
+
+extern "C" __global__ void __launch_bounds__(256) scatter_sum(const __grid_constant__ PlacedSumParams p) {
+  const std::int64_t thread = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (thread >= p.threads) return;
+  const std::int64_t element = thread % p.slice, line = thread / p.slice;
+  std::int64_t i = line / p.inner * p.steps * p.inner + line % p.inner;
+  for (std::int64_t step = 0; step < p.steps; ++step, i += p.inner) {
+    const std::int64_t place = place_of(p.places, i);
+    if (place < 0) continue;
+    const std::int64_t at = place * p.slice + element;
+    const Any sum = load_any(p.to, p.type, at), x = load_any(p.from, p.type, i * p.slice + element);
+    store_any(p.to, p.type, at, wide_binary_of(p.op, sum, x));
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void triangle(const TriangleParams& p) {
+  const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
+  const std::int64_t above = i % p.columns - i / p.columns % p.rows - p.diagonal;
+  const bool kept = p.upper ? above >= 0 : above <= 0;
+  reinterpret_cast<T*>(p.to)[i] = kept ? reinterpret_cast<const T*>(p.from)[i] : T{};
+}
+
+template <class T>
+__device__ __forceinline__ void reverse(const ReverseParams& p) {
+  const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
+  const std::int64_t row = i / p.inner;
+  const std::int64_t b = p.batch_first ? row / p.steps : row % p.batches;
+  const std::int64_t step = p.batch_first ? row % p.steps : row / p.batches;
+  const std::int64_t length = reinterpret_cast<const std::int64_t*>(p.lengths)[b];
+  const std::int64_t other = step < length && length <= p.steps ? length - 1 - step : step;
+  const std::int64_t from = p.batch_first ? b * p.steps + other : other * p.batches + b;
+  reinterpret_cast<T*>(p.to)[i] = reinterpret_cast<const T*>(p.from)[from * p.inner + i % p.inner];
+}
+
+#define PLACES(bytes, type)                                                                                      \
+  extern "C" __global__ void __launch_bounds__(256)                                                              \
+      gather_places_##bytes(const __grid_constant__ PlacedCopyParams p) {                                        \
+    gather_places<type>(p);                                                                                      \
+  }                                                                                                              \
+  extern "C" __global__ void __launch_bounds__(256)                                                              \
+      scatter_places_##bytes(const __grid_constant__ PlacedCopyParams p) {                                       \
+    scatter_places<type>(p);                                                                                     \
+  }                                                                                                              \
+  extern "C" __global__ void __launch_bounds__(256) triangle_##bytes(const __grid_constant__ TriangleParams p) { \
+    triangle<type>(p);                                                                                           \
+  }                                                                                                              \
+  extern "C" __global__ void __launch_bounds__(256) reverse_##bytes(const __grid_constant__ ReverseParams p) {   \
+    reverse<type>(p);                                                                                            \
+  }
+PLACES(1, std::uint8_t)
+PLACES(2, std::uint16_t)
+PLACES(4, std::uint32_t)
+PLACES(8, std::uint64_t)
+
+}  // namespace infernode::cuda
