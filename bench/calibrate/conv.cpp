@@ -55,7 +55,7 @@ class Shapes {
   std::int64_t pick(std::initializer_list<std::int64_t> values) { return draw_.pick(values); }
   Shape2d any() {
     Shape2d s{};
-    const std::int64_t kind = pick({0, 0, 0, 0, 0, 1, 1, 2, 3, 4});
+    const std::int64_t kind = pick({0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5});
     s.in = pick({3, 8, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 320, 512, 960});
     s.out = pick({3, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512});
     s.kernel = pick({1, 1, 1, 2, 3, 3, 3, 3, 4, 5, 7});
@@ -83,6 +83,11 @@ class Shapes {
       s.width = pick({25, 100, 400, 1500, 4000});
       s.stride = pick({1, 1, 2, 5});
       s.dilation = s.stride == 1 ? pick({1, 1, 2}) : 1;
+    } else if (kind == 5) {  // more weights than a core's cache holds, for few positions
+      s.in = pick({192, 256, 352, 512, 960});
+      s.out = pick({192, 256, 384, 512});
+      s.kernel = pick({3, 3, 5, 7});
+      s.height = s.width = pick({4, 7, 8, 10, 13, 14});
     } else if (kind == 4 && pick({0, 1, 2, 3}) == 0) {  // spectrograms
       s.line = s.transform = true;
       s.in = s.dilation = s.groups = 1;

@@ -60,7 +60,7 @@ struct ConvArgs {
 
 struct DepthwiseArgs {
   ConvShape shape;                // in_channels = out_channels = 1
-  const float* input = nullptr;   // [planes][in_d][in_h][in_w]
+  const float* input = nullptr;   // [input_planes()][in_d][in_h][in_w]
   const float* weight = nullptr;  // [planes][kernel_d][kernel_h][kernel_w]
   float bias = 0.0f;
   const float* residual = nullptr;  // like output, or null
@@ -68,6 +68,11 @@ struct DepthwiseArgs {
   float* output = nullptr;        // [planes][out_d][out_h][out_w]
   std::size_t planes = 1;         // consecutive channels; several at once save preparations
   const float* biases = nullptr;  // [planes]; overrides bias
+  std::size_t made = 1;           // channels of each plane of the input
+  std::size_t before = 0;         // of the first plane's, those before the first channel
+
+  std::size_t input_plane(std::size_t plane) const noexcept { return (before + plane) / made; }
+  std::size_t input_planes() const noexcept { return input_plane(planes - 1) + 1; }
 };
 
 // Whether depthwise loops of vectors of `lanes` floats read rows where they lie and part them by phase in registers.

@@ -261,15 +261,17 @@ void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h
   const ClampBounds bounds = clamp_bounds(args.activation);
   const VecF low = set(bounds.low), high = set(bounds.high);
   for (std::size_t plane = 0; plane < args.planes; ++plane) {
-    for (const PhaseCopy* copy = copies; copy != copies + phases; ++copy) {
-      copy_part_rows({args.input + plane * in_size + copy->from,
+    const std::size_t seen = args.input_plane(plane);
+    const bool fresh = plane == 0 || seen != args.input_plane(plane - 1);
+    for (const PhaseCopy* copy = copies; fresh && copy != copies + phases; ++copy) {
+      copy_part_rows({args.input + seen * in_size + copy->from,
                       {0, 0, copy->length},
                       copy->from_step,
                       copy->rows,
                       copy->length,
                       data + copy->to,
                       layout.pitch,
-                      args.input + args.planes * in_size},
+                      args.input + args.input_planes() * in_size},
                      s.stride_w);
     }
     const float* weight = args.weight + plane * count;
@@ -337,8 +339,8 @@ void depthwise(const DepthwiseArgs& args) noexcept {
   DepthwiseArgs plane = args;
   for (std::size_t i = 0; i < args.planes; ++i) {
     if (args.biases) plane.bias = args.biases[i];
+    plane.input = args.input + args.input_plane(i) * s.in_d * s.in_h * s.in_w;
     depthwise_plane(plane);
-    plane.input += s.in_d * s.in_h * s.in_w;
     plane.weight += s.kernel_points();
     plane.output += s.positions();
     if (plane.residual) plane.residual += s.positions();

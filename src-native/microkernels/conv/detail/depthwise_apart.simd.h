@@ -136,7 +136,7 @@ void apart_plane(const DepthwiseArgs& args, std::size_t plane) noexcept {
   const std::size_t offset = plane * s.positions();
   const ClampBounds bounds = clamp_bounds(args.activation);
   ApartBlock b{s,
-               args.input + plane * s.in_h * s.in_w,
+               args.input + args.input_plane(plane) * s.in_h * s.in_w,
                args.weight + plane * s.kernel_points(),
                args.output + offset,
                args.residual ? args.residual + offset : nullptr,

@@ -111,7 +111,7 @@ cost::Terms few_terms(const ConvSite& site) {
 }
 
 /// Calls, multiply-adds along padded rows, floats of padded rows, segments of rows written and laid out, places passed
-/// over between those that are laid out, weights read, padded rows from far away.
+/// over between those that are laid out, weights read, inputs from far away.
 cost::Terms direct_terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
   const std::size_t nr = table_of(site).nr, pitch = phase_pitch(s), places = (s.out_h - 1) * pitch + s.out_w;
@@ -124,7 +124,7 @@ cost::Terms direct_terms(const ConvSite& site) {
           groups * number(s.out_channels) * (number(s.out_h) + panels) + rows,
           laid * number(s.stride_w - 1),
           groups * number(s.out_channels) * number(s.depth()) * panels,
-          far_floats(laid)};
+          far_floats(groups * input_floats(s))};
 }
 
 /// Calls, multiply-adds, packed floats, runs of them, floats written once a block of k, places of rows of which only
@@ -137,10 +137,12 @@ cost::Terms columns_terms(const ConvSite& site) {
   const bool plain = s.kernel_points() == 1 && s.stride_d == 1 && s.stride_h == 1 && s.stride_w == 1;
   const bool in_place = plain && s.out_channels <= 2 * table_of(site).mr;
   const double rows = number(s.out_h * s.out_d), panels = filled / number(nr);
-  const double runs = in_place ? 0 : plain ? panels : rows + panels;
+  // In place are whole panels: the last one is packed where it is none.
+  const double packed = !in_place ? panels : positions % nr == 0 ? 0 : 1;
+  const double runs = plain ? packed : rows + panels;
   return {groups,
           groups * number(s.out_channels) * depth * whole(positions, vector_lanes(site)),
-          in_place ? 0 : groups * depth * filled,
+          groups * depth * packed * number(nr),
           groups * depth * runs,
           groups * output_floats(s) * whole(s.depth(), kBlock) / number(kBlock),
           s.stride_w > 1 ? groups * depth / number(s.kernel_w) * rows * number(s.in_w) : 0,

@@ -53,8 +53,7 @@ void ConvDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, const 
       planes, 2.0 * number(positions * points) / kFlopsPerNs, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t i = begin, count = 1; i < end; i += count) {
           const std::size_t channel = i % out_channels, image = i / out_channels;
-          // Without a multiplier the planes of an image follow each other on both sides.
-          count = multiplier == 1 && bands == 1 ? std::min(end - i, out_channels - channel) : 1;
+          count = bands == 1 ? std::min(end - i, out_channels - channel) : 1;
           microkernels::DepthwiseArgs args{.shape = plane,
                                            .input = o.x + (image * size(p.channels) + channel / multiplier) * in_size,
                                            .weight = o.w + channel * points,
@@ -62,7 +61,9 @@ void ConvDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, const 
                                            .activation = activation,
                                            .output = o.y + i * positions,
                                            .planes = count,
-                                           .biases = o.bias == nullptr ? nullptr : o.bias + channel};
+                                           .biases = o.bias == nullptr ? nullptr : o.bias + channel,
+                                           .made = multiplier,
+                                           .before = channel % multiplier};
           run_bands(ctx.run(), args, bands);
         }
       });
@@ -81,8 +82,8 @@ bool has_row_loops(const ConvShape& s) {
 /// Those of AVX-512 are those of the matrix unit's table.
 bool is_depthwise(const ConvSite& site) { return site.depthwise() && site.rung != CpuRung::Amx; }
 
-/// Planes, multiply-adds of whole vectors, floats laid out by phase, rows of them, rows written, floats
-/// from far away.
+/// Channels made, multiply-adds of whole vectors, floats of the input's planes laid out by phase, rows of them, rows
+/// written, floats from far away.
 template <bool kOfRows>
 cost::Terms terms(const ConvSite& site) {
   const ConvShape& s = site.shape;
@@ -90,7 +91,7 @@ cost::Terms terms(const ConvSite& site) {
   const std::size_t pitch = phase_pitch(s);
   // The loops of any window go on from row to row.
   const double width = kOfRows ? whole(s.out_w, vector_lanes(site)) : number(pitch);
-  const double laid = planes * number(s.in_d) * number(phase_rows(s));
+  const double laid = number(site.groups) * number(s.in_d) * number(phase_rows(s));
   return {planes, rows * width * number(s.kernel_points()), laid * number(pitch), laid, rows, far_floats(site)};
 }
 

@@ -204,38 +204,47 @@ TEST_CASE("depthwise agrees with the definition for many shapes") {
 }
 
 TEST_CASE("depthwise of several planes gives what each plane alone does") {
-  for_each_target([](CpuRung rung) {
-    const ConvTable& table = kernel_set(rung).conv;
-    for (const ConvShape& s : shapes(1, 1)) {
-      const std::size_t planes = 3, in_size = s.in_d * s.in_h * s.in_w, positions = s.positions();
-      Guarded<float> input(planes * in_size), weight(planes * s.kernel_points()), biases(planes);
-      Guarded<float> residual(planes * positions), together(planes * positions), alone(planes * positions);
-      Random random(11);
-      random.fill(input);
-      random.fill(weight);
-      random.fill(biases);
-      random.fill(residual);
-      DepthwiseArgs args;
-      args.shape = s;
-      args.activation = {Activation::kSilu, 0, 0};
-      for (std::size_t i = 0; i < planes; ++i) {
-        args.input = input.data() + i * in_size;
-        args.weight = weight.data() + i * s.kernel_points();
-        args.bias = biases[i];
-        args.residual = residual.data() + i * positions;
-        args.output = alone.data() + i * positions;
+  // Of each plane of the input one channel or two, the first of which is left out.
+  for (const auto& [made, before] : {std::pair<std::size_t, std::size_t>{1, 0}, {2, 1}}) {
+    for_each_target([made = made, before = before](CpuRung rung) {
+      const ConvTable& table = kernel_set(rung).conv;
+      for (const ConvShape& s : shapes(1, 1)) {
+        DepthwiseArgs args;
+        args.shape = s;
+        args.activation = {Activation::kSilu, 0, 0};
+        args.planes = 4;
+        args.made = made;
+        args.before = before;
+        const std::size_t planes = args.planes, in_size = s.in_d * s.in_h * s.in_w, positions = s.positions();
+        CHECK(args.input_planes() == (made == 1 ? 4 : 3));
+        Guarded<float> input(args.input_planes() * in_size), weight(planes * s.kernel_points()), biases(planes);
+        Guarded<float> residual(planes * positions), together(planes * positions), alone(planes * positions);
+        Random random(11);
+        random.fill(input);
+        random.fill(weight);
+        random.fill(biases);
+        random.fill(residual);
+        for (std::size_t i = 0; i < planes; ++i) {
+          DepthwiseArgs one;
+          one.shape = s;
+          one.activation = args.activation;
+          one.input = input.data() + (before + i) / made * in_size;
+          one.weight = weight.data() + i * s.kernel_points();
+          one.bias = biases[i];
+          one.residual = residual.data() + i * positions;
+          one.output = alone.data() + i * positions;
+          table.depthwise(one);
+        }
+        args.input = input.data();
+        args.weight = weight.data();
+        args.biases = biases.data();
+        args.residual = residual.data();
+        args.output = together.data();
         table.depthwise(args);
+        CHECK(std::equal(alone.begin(), alone.end(), together.begin()));
       }
-      args.input = input.data();
-      args.weight = weight.data();
-      args.biases = biases.data();
-      args.residual = residual.data();
-      args.output = together.data();
-      args.planes = planes;
-      table.depthwise(args);
-      CHECK(std::equal(alone.begin(), alone.end(), together.begin()));
-    }
-  });
+    });
+  }
 }
 
 TEST_CASE("sums of taps hold every product where conv read it") {
