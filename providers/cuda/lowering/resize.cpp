@@ -82,19 +82,25 @@ std::vector<std::size_t> changed_axes(const std::vector<ResizedAxis>& all) {
   return order;
 }
 
+/// Tables are made with the plan, of host memory, on the calling thread.
+kernel::RunContext planning() {
+  kernel::RunContext run;
+  run.allocator = &tensor::host_allocator();
+  return run;
+}
+
 DeviceTensor weigh_along(Builder& b, const DeviceTensor& x, std::size_t d, const ResizedAxis& axis,
                          const ops::TapOptions& options, bool last) {
-  const ops::Taps<double> taps = ops::make_taps(axis, options);
-  const std::vector<float> weights(taps.weight.begin(), taps.weight.end());
-  const Shape count{static_cast<std::int64_t>(weights.size())};
+  const ops::Taps<float> taps = ops::make_taps<float>(planning(), axis, options);
+  const Shape count{static_cast<std::int64_t>(taps.weight.size())};
   Shape shape = x.shape;
   shape[d] = axis.out;
   const DeviceTensor y = last ? b.output(0) : scratch_tensor(b, x.dtype, shape);
   const ResampleParams p{
       .in = x.at,
       .out = y.at,
-      .index = b.constants().upload(tensor::Tensor::of<std::int64_t>(count, std::span(taps.index))),
-      .weight = b.constants().upload(tensor::Tensor::of<float>(count, std::span<const float>(weights))),
+      .index = b.constants().upload(tensor::Tensor::of<std::int64_t>(count, std::span<const std::int64_t>(taps.index))),
+      .weight = b.constants().upload(tensor::Tensor::of<float>(count, std::span<const float>(taps.weight))),
       .count = shape.numel(),
       .in_size = axis.in,
       .out_size = axis.out,
@@ -132,7 +138,7 @@ void lower_resize(Builder& b) {
     const bool last = i + 1 == order.size();
     if (mode == "nearest") {
       const bool above = form.early && all[d].scale < 1.0f;
-      x = take_along(b, x, d, ops::nearest_map(all[d], above ? ops::Rounding::Ceil : rounding), last);
+      x = take_along(b, x, d, ops::nearest_map(planning(), all[d], above ? ops::Rounding::Ceil : rounding), last);
     } else {
       x = weigh_along(b, x, d, all[d], options, last);
     }

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "ops/attention/attention_core.h"
 #include "ops/common/arguments.h"
@@ -200,8 +201,11 @@ class Attention final : public kernel::Kernel {
       convert_reals(ctx.run(), kernels_, mask->dtype(), mask->raw(), out.dtype(), out.mutable_raw(),
                     static_cast<std::size_t>(mask->numel()));
     } else {
-      const std::vector<std::int64_t> values = tensor::to_int64_vector(*mask);
-      for (std::size_t i = 0; i < values.size(); ++i) out.mutable_data<T>()[i] = static_cast<T>(values[i]);
+      const kernel::Numbers<std::int64_t> values(ctx.run(), *mask);
+      T* to = out.mutable_data<T>();
+      ctx.parallel_for(values.size(), 0.5, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) to[i] = static_cast<T>(values[i]);
+      });
     }
     call.mask = {out.data<T>(), static_cast<std::size_t>(strides[0]), static_cast<std::size_t>(strides[1]),
                  static_cast<std::size_t>(strides[2])};

@@ -6,7 +6,9 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/packed.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/attention/attention_core.h"
 #include "ops/attention/rotary.h"
 #include "ops/common/reals.h"
@@ -116,8 +118,7 @@ class GroupQueryAttention final : public kernel::Kernel {
     call.v = packed ? within(q_in.data(), q_heads + kv_heads) : Heads<const float>::bsnh(v_in.data(), kv_heads, n, h);
 
     const Places places = places_of(ctx, b, n, call);
-    std::vector<float> q_turned, k_turned;
-    std::vector<float> q_normed, k_normed;
+    kernel::Scratch<float> q_turned, k_turned, q_normed, k_normed;
     if ((ctx.optional_input(14) == nullptr) != (ctx.optional_input(15) == nullptr))
       fail(ErrorCode::InvalidArgument, "GroupQueryAttention takes q_norm_weight and k_norm_weight together");
     if (const Tensor* weight = ctx.optional_input(14))
@@ -141,13 +142,16 @@ class GroupQueryAttention final : public kernel::Kernel {
     call.softcap = static_cast<double>(softcap_);
     call.causal = causal_;
     if (window_ > 0) call.left_window = std::min<std::int64_t>(window_, std::int64_t{1} << 40) - 1;
-    const std::vector<float> added = bias(ctx, places, call);
+    const Bias added = bias(ctx, places, call);
     const std::vector<float> sinks = sinks_of(ctx);
     if (!sinks.empty()) call.sinks = sinks.data();
     const bool keeps = ctx.wants_output(3);
     if (keeps && sliding_)
       fail(ErrorCode::UnsupportedOperator, "GroupQueryAttention with sliding_window_cache and output_qk");
-    std::vector<float> scores(keeps ? b * q_heads * n * call.kv_len : 0);
+    const kernel::Scratch<float> scores(ctx.run(), keeps ? checked_mul(checked_mul(b * q_heads, n), call.kv_len) : 0);
+    ctx.parallel_for(scores.size(), 0.2, [&](std::size_t begin, std::size_t end, std::size_t) {
+      std::fill(scores.data() + begin, scores.data() + end, 0.0f);
+    });
     if (keeps) call.scores = scores.data();
     call.stage = qk_output_ == 2 ? AttentionCall<float>::Stage::Probabilities : AttentionCall<float>::Stage::Biased;
     const RealOutput<float> out(ctx, kernels_, y);
@@ -161,27 +165,30 @@ class GroupQueryAttention final : public kernel::Kernel {
 
  private:
   /// Writes output_qk, of dims [batch, heads, rows, total], from rows of `kv_len` scores.
-  void keep_scores(KernelContext& ctx, const Shape& shape, std::vector<float>& scores, std::size_t kv_len) const {
+  void keep_scores(KernelContext& ctx, const Shape& shape, const kernel::Scratch<float>& scores,
+                   std::size_t kv_len) const {
     const Tensor kept = ctx.output(3, shape);
     const RealOutput<float> store(ctx, kernels_, kept);
-    std::replace(scores.begin(), scores.end(), -std::numeric_limits<float>::infinity(), 0.0f);  // keys out of sight
     const std::size_t rows = size(shape[0] * shape[1] * shape[2]), total = size(shape[3]);
-    for (std::size_t r = 0; r < rows; ++r) {
-      std::copy_n(scores.data() + r * kv_len, total, store + r * total);
-    }
+    ctx.parallel_for(rows, static_cast<double>(total), [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t r = begin; r < end; ++r) {
+        const float* from = scores.data() + r * kv_len;
+        std::replace_copy(from, from + total, store + r * total, -std::numeric_limits<float>::infinity(),
+                          0.0f);  // keys out of sight
+      }
+    });
     store.store();
   }
 
   /// Also sets what follows from the places in `call`.
   Places places_of(const KernelContext& ctx, std::size_t batch, std::size_t rows, AttentionCall<float>& call) const {
-    const std::vector<std::int64_t> last = tensor::to_int64_vector(ctx.input(5));
+    const kernel::Numbers<std::int64_t> last(ctx.run(), ctx.input(5));
     const std::int64_t total = tensor::to_int64_scalar(ctx.input(6)), n = static_cast<std::int64_t>(rows);
     const Tensor *past = ctx.optional_input(3), *valid = ctx.optional_input(16);
     if (past != nullptr && past->rank() != 4)
       fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: past_key is ", past->to_string()));
     const std::int64_t held = past == nullptr ? 0 : past->dim(2);
-    const std::vector<std::int64_t> counts =
-        valid == nullptr ? std::vector<std::int64_t>() : tensor::to_int64_vector(*valid);
+    const kernel::Numbers<std::int64_t> counts(ctx.run(), valid);
     if (last.size() != batch || (valid != nullptr && counts.size() != batch) || (!sliding_ && total < n)) {
       fail(ErrorCode::InvalidArgument, cat("GroupQueryAttention: ", last.size(), " sequence lengths and a total of ",
                                            total, " for ", batch, " batches of ", rows, " queries"));
@@ -231,13 +238,13 @@ class GroupQueryAttention final : public kernel::Kernel {
   /// Heads divided by the root of their mean square and multiplied by `weight`, as [batch, rows, heads, head].
   static Heads<const float> normed(KernelContext& ctx, const Heads<const float>& x, std::size_t heads,
                                    const AttentionCall<float>& call, const Tensor& weight, float epsilon,
-                                   std::vector<float>& hold) {
+                                   kernel::Scratch<float>& hold) {
     const std::size_t n = call.q_len, h = call.head;
     if (weight.rank() != 1 || size(weight.numel()) != h)
       fail(ErrorCode::ShapeMismatch,
            cat("GroupQueryAttention: a norm's weight is ", weight.to_string(), " for heads of ", h, " elements"));
-    const std::vector<float> factor = tensor::to_float_vector(weight);
-    hold.resize(call.batch * n * heads * h);
+    const kernel::Numbers<float> factor(ctx.run(), weight);
+    hold = kernel::Scratch<float>(ctx.run(), call.batch * n * heads * h);
     ctx.parallel_for(call.batch * n * heads, static_cast<double>(h) * 2,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {
@@ -259,7 +266,7 @@ class GroupQueryAttention final : public kernel::Kernel {
     const auto dim = [](std::size_t v) { return static_cast<std::int64_t>(v); };
     const std::size_t h = call.head, width = bits_ == 8 ? h : h / 2, heads = call.kv_heads, held = places.held;
     if (bits_ == 4 && h % 2 != 0) fail(ErrorCode::ShapeMismatch, "GroupQueryAttention: 4-bit codes of odd heads");
-    const std::vector<float> scales = tensor::to_float_vector(ctx.input(12 + i));
+    const kernel::Numbers<float> scales(ctx.run(), ctx.input(12 + i));
     if (scales.size() != 1 && scales.size() != heads * h)
       fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: the cache's scale is ", ctx.input(12 + i).to_string()));
     const Tensor* past = ctx.optional_input(3 + i);
@@ -378,7 +385,8 @@ class GroupQueryAttention final : public kernel::Kernel {
 
   /// Heads turned by the angles of inputs cos_cache and sin_cache, as [batch, rows, heads, head] in `hold`.
   Heads<const float> turned(KernelContext& ctx, const Heads<const float>& x, std::size_t heads,
-                            const AttentionCall<float>& call, const Places& places, std::vector<float>& hold) const {
+                            const AttentionCall<float>& call, const Places& places,
+                            kernel::Scratch<float>& hold) const {
     if (!ctx.has_input(7) || !ctx.has_input(8))
       fail(ErrorCode::InvalidArgument, "GroupQueryAttention with do_rotary needs cos_cache and sin_cache");
     const Tensor &cos_cache = ctx.input(7), &sin_cache = ctx.input(8);
@@ -386,21 +394,22 @@ class GroupQueryAttention final : public kernel::Kernel {
     if (cos_cache.rank() != 2 || cos_cache.shape() != sin_cache.shape() || 2 * size(cos_cache.dim(1)) > h)
       fail(ErrorCode::ShapeMismatch,
            cat("GroupQueryAttention: the rotary caches are ", cos_cache.to_string(), " and ", sin_cache.to_string()));
-    std::vector<std::int64_t> given;
-    if (const Tensor* positions = ctx.optional_input(9)) {
-      given = tensor::to_int64_vector(*positions);
-      if (given.size() != call.batch * n)
-        fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: position_ids is ", positions->to_string()));
-    }
+    const kernel::Numbers<std::int64_t> given(ctx.run(), ctx.optional_input(9));
+    if (ctx.has_input(9) && given.size() != call.batch * n)
+      fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: position_ids is ", ctx.input(9).to_string()));
     const bool prompt = !places.padded && tensor::to_int64_scalar(ctx.input(6)) == static_cast<std::int64_t>(n);
-    if (prompt && !given.empty()) {  // of a prompt the first position counts alone
-      for (std::size_t i = given.size(); i-- > 0;)
-        given[i] = checked_add(given[0], static_cast<std::int64_t>(i % n), ErrorCode::InvalidArgument);
-    }
-    std::vector<std::size_t> positions(call.batch * n);
+    const auto position_of = [&](std::size_t b, std::size_t row) {
+      const auto place = static_cast<std::int64_t>(row);
+      if (given.empty()) return static_cast<std::int64_t>(places.evicted[b] + places.before[b]) + place;
+      // Of a prompt the first position counts alone.
+      return prompt ? checked_add(given[0], place, ErrorCode::InvalidArgument) : given[b * n + row];
+    };
+    const kernel::Scratch<std::size_t> positions(ctx.run(), call.batch * n);
+    kernel::Watch watch(ctx.run());
     for (std::size_t i = 0; i < positions.size(); ++i) {
       const std::size_t b = i / n, row = i % n;
-      std::int64_t p = given.empty() ? static_cast<std::int64_t>(places.evicted[b] + places.before[b] + row) : given[i];
+      std::int64_t p = position_of(b, row);
+      watch.did(5);
       const bool outside = p < 0 || p >= cos_cache.dim(0);
       if (outside && row >= places.fresh[b] && cos_cache.dim(0) > 0) p = 0;  // of padding
       positions[i] = static_cast<std::size_t>(p);
@@ -411,7 +420,7 @@ class GroupQueryAttention final : public kernel::Kernel {
     }
     const RealInput<float> cos(ctx, kernels_, cos_cache), sin(ctx, kernels_, sin_cache);
     const std::size_t half = size(cos_cache.dim(1));
-    hold.resize(call.batch * n * heads * h);
+    hold = kernel::Scratch<float>(ctx.run(), call.batch * n * heads * h);
     ctx.parallel_for(call.batch * n, static_cast<double>(heads * h) * 2,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {
@@ -424,29 +433,39 @@ class GroupQueryAttention final : public kernel::Kernel {
     return Heads<const float>::bsnh(hold.data(), heads, n, h);
   }
 
-  std::vector<float> bias(KernelContext& ctx, const Places& places, AttentionCall<float>& call) const {
+  /// What `call` reads as its mask.
+  struct Bias {
+    RealInput<float> given;
+    kernel::Scratch<float> moved;
+  };
+  Bias bias(KernelContext& ctx, const Places& places, AttentionCall<float>& call) const {
     const Tensor* added = ctx.optional_input(10);
     if (added == nullptr) return {};
     if (added->rank() != 4)
       fail(ErrorCode::ShapeMismatch, cat("GroupQueryAttention: attention_bias is ", added->to_string()));
     Shape target{static_cast<std::int64_t>(call.batch), heads_, static_cast<std::int64_t>(call.q_len), added->dim(3)};
     const Shape strides = tensor::broadcast_strides(added->shape(), target);
-    std::vector<float> out = tensor::to_float_vector(*added);
+    Bias out{RealInput<float>(ctx, kernels_, *added), {}};
     const std::size_t columns = size(added->dim(3));
-    call.mask = {out.data(), size(strides[0]), size(strides[1]), size(strides[2])};
+    call.mask = {out.given.data(), size(strides[0]), size(strides[1]), size(strides[2])};
     call.mask_columns = columns;
     if (!sliding_) return out;
     // Columns are positions; those in the cache become its rows.
     const std::size_t heads = added->dim(1) == 1 ? 1 : call.q_heads, n = call.q_len, keys = call.kv_len;
-    std::vector<float> moved(checked_mul(checked_mul(call.batch * heads, n), keys),
-                             -std::numeric_limits<float>::infinity());
-    for (std::size_t i = 0; i < call.batch * heads * n; ++i) {
-      const std::size_t b = i / n / heads, first = std::min(places.evicted[b], columns);
-      std::copy_n(call.mask.at(b, i / n % heads, i % n) + first, std::min(keys, columns - first), &moved[i * keys]);
-    }
-    call.mask = {moved.data(), heads * n * keys, heads == 1 ? 0 : n * keys, keys};
+    out.moved = kernel::Scratch<float>(ctx.run(), checked_mul(checked_mul(call.batch * heads, n), keys));
+    ctx.parallel_for(
+        call.batch * heads * n, static_cast<double>(keys), [&](std::size_t begin, std::size_t end, std::size_t) {
+          for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t b = i / n / heads, first = std::min(places.evicted[b], columns);
+            float* const row = out.moved.data() + i * keys;
+            float* const rest =
+                std::copy_n(call.mask.at(b, i / n % heads, i % n) + first, std::min(keys, columns - first), row);
+            std::fill(rest, row + keys, -std::numeric_limits<float>::infinity());
+          }
+        });
+    call.mask = {out.moved.data(), heads * n * keys, heads == 1 ? 0 : n * keys, keys};
     call.mask_columns = keys;
-    return moved;
+    return out;
   }
 
   const microkernels::KernelSet& kernels_;

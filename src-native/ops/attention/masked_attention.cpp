@@ -1,6 +1,8 @@
 #include "ops/attention/masked_attention.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/numbers.h"
+#include "kernel/watch.h"
 #include "ops/common/reals.h"
 
 #include <cmath>
@@ -39,13 +41,15 @@ kernel::CountedVector<float> MaskedAttention::bias(KernelContext& ctx, const Ten
   kernel::CountedVector<float> out(checked_mul(checked_mul(b * heads, rows), t), 0.0f, ctx.run());
   call.mask = {out.data(), heads * rows * t, by_head ? rows * t : 0, by_row ? t : 0};
   call.mask_columns = t;
-  if (mask != nullptr) add_mask(*mask, call, heads, rows, out.data());
+  if (mask != nullptr) add_mask(ctx, *mask, call, heads, rows, out.data());
   if (added == nullptr) return out;
   const Shape target{static_cast<std::int64_t>(b), static_cast<std::int64_t>(heads), static_cast<std::int64_t>(rows),
                      static_cast<std::int64_t>(t)};
   const Shape strides = tensor::broadcast_strides(added->shape(), target);
   const RealInput<float> values(ctx, kernels_, *added);
+  kernel::Watch watch(ctx.run());
   for (std::size_t i = 0; i < b * heads * rows; ++i) {
+    watch.did(static_cast<double>(t));
     const auto at = static_cast<std::int64_t>(i / rows / heads) * strides[0] +
                     static_cast<std::int64_t>(i / rows % heads) * strides[1] +
                     static_cast<std::int64_t>(i % rows) * strides[2];
@@ -54,15 +58,17 @@ kernel::CountedVector<float> MaskedAttention::bias(KernelContext& ctx, const Ten
   return out;
 }
 
-void MaskedAttention::add_mask(const Tensor& mask, const AttentionCall<float>& call, std::size_t heads,
-                               std::size_t rows, float* out) const {
+void MaskedAttention::add_mask(const KernelContext& ctx, const Tensor& mask, const AttentionCall<float>& call,
+                               std::size_t heads, std::size_t rows, float* out) const {
   const std::size_t b = call.batch, t = call.kv_len, q = call.q_len;
-  const std::vector<std::int64_t> values = tensor::to_int64_vector(mask);
+  const kernel::Numbers<std::int64_t> values(ctx.run(), mask);
+  kernel::Watch watch(ctx.run());
   const auto shut = [&](auto closed) {
     for (std::size_t i = 0; i < b * heads * rows; ++i) {
       for (std::size_t k = 0; k < t; ++k) {
         if (closed(i / rows / heads, i % rows, k)) out[i * t + k] += filter_;
       }
+      watch.did(2.0 * static_cast<double>(t));
     }
   };
   const auto at = [&](std::size_t i) { return values[i]; };

@@ -28,8 +28,8 @@ class MaskedAttention : public kernel::Kernel {
   bool causal_;
 
  private:
-  void add_mask(const tensor::Tensor& mask, const AttentionCall<float>& call, std::size_t heads, std::size_t rows,
-                float* out) const;
+  void add_mask(const kernel::KernelContext& ctx, const tensor::Tensor& mask, const AttentionCall<float>& call,
+                std::size_t heads, std::size_t rows, float* out) const;
 
   float filter_;
   std::optional<float> scale_;

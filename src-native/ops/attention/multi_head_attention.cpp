@@ -5,7 +5,9 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/attention/masked_attention.h"
 #include "ops/common/reals.h"
 
@@ -130,12 +132,12 @@ class MultiHeadAttention final : public MaskedAttention {
 
   /// The source's rows; with the bias from `bias_at` on, a copy in `hold`.
   Heads<const float> view(KernelContext& ctx, const Source& s, const RealInput<float>& data, const float* bias,
-                          std::size_t bias_at, std::vector<float>& hold) const {
+                          std::size_t bias_at, kernel::Scratch<float>& hold) const {
     Heads<const float> out = s.strides;
     out.data = data.data() + s.offset;
     if (bias == nullptr || !s.biased) return out;
     const std::size_t columns = size(heads_) * s.head, rows = s.batch * s.rows;
-    hold.resize(checked_mul(rows, columns));
+    hold = kernel::Scratch<float>(ctx.run(), checked_mul(rows, columns));
     ctx.parallel_for(rows, static_cast<double>(columns), [&](std::size_t begin, std::size_t end, std::size_t) {
       for (std::size_t r = begin; r < end; ++r) {
         const float* from = out.at(r / s.rows, 0, r % s.rows);
@@ -152,7 +154,7 @@ class MultiHeadAttention final : public MaskedAttention {
     const std::size_t width = heads * q.head, v_width = heads * v.head;
     if (const Tensor* b = ctx.optional_input(in_.bias); b != nullptr && size(b->numel()) != 2 * width + v_width)
       fail(ErrorCode::ShapeMismatch, cat("MultiHeadAttention: the bias is ", b->to_string()));
-    std::vector<float> q_hold, k_hold, v_hold;
+    kernel::Scratch<float> q_hold, k_hold, v_hold;
     AttentionCall<float> call;
     call.batch = q.batch;
     call.q_heads = call.kv_heads = heads;
@@ -242,7 +244,8 @@ class MultiHeadAttention final : public MaskedAttention {
   /// Rows that came from other beams of the same batch entry, as cache_indirection [batch, beams, rows] says.
   Tensor follow_beams(KernelContext& ctx, const AttentionCall<float>& call, const Tensor& beams, std::size_t before,
                       std::size_t head, Heads<const float>& rows) const {
-    const std::vector<std::int64_t> from = tensor::to_int64_vector(beams);
+    const kernel::Numbers<std::int64_t> from(ctx.run(), beams);
+    kernel::Watch watch(ctx.run());
     const std::size_t width = beams.rank() == 3 ? size(beams.dim(1)) : 0,
                       columns = beams.rank() == 3 ? size(beams.dim(2)) : 0;
     if (width == 0 || size(beams.dim(0)) * width != call.batch || columns < before)
@@ -260,6 +263,7 @@ class MultiHeadAttention final : public MaskedAttention {
           if (beam < 0 || size(beam) >= width)
             fail(ErrorCode::InvalidArgument, cat("cache_indirection names beam ", beam, " of ", width));
           std::copy_n(rows.at(b / width * width + size(beam), h, r), head, to);
+          watch.did(5 + 0.3 * static_cast<double>(head));
         }
       }
     }

@@ -8,7 +8,9 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/charge.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/reduce/reduce.h"
 #include "ops/attention/attention_core.h"
 #include "ops/attention/rotary.h"
@@ -157,7 +159,7 @@ class PagedAttention final : public kernel::Kernel {
         fail(ErrorCode::ShapeMismatch,
              cat(kName, ": input ", i, " is ", ctx.input(i).to_string(), ", expected ", held.to_string()));
     }
-    const std::vector<std::int64_t> table = tensor::to_int64_vector(ctx.input(kBlockTable));
+    const kernel::Numbers<std::int64_t> table(ctx.run(), ctx.input(kBlockTable));
     const std::vector<Sequence> sequences = read_sequences(ctx, table, size(tokens), size(pages.dim(1)));
     const RealInput<float> q(ctx, kernels_, query), k(ctx, kernels_, ctx.optional_input(kKey)),
         v(ctx, kernels_, ctx.optional_input(kValue));
@@ -185,13 +187,12 @@ class PagedAttention final : public kernel::Kernel {
   }
 
  private:
-  std::vector<Sequence> read_sequences(const KernelContext& ctx, const std::vector<std::int64_t>& table,
+  std::vector<Sequence> read_sequences(const KernelContext& ctx, const kernel::Numbers<std::int64_t>& table,
                                        std::size_t tokens, std::size_t page_rows) const {
     const Tensor& pages = ctx.input(kBlockTable);
-    const std::vector<std::int64_t> starts = tensor::to_int64_vector(ctx.input(kStarts)),
-                                    past = tensor::to_int64_vector(ctx.input(kPast));
-    if (starts.size() != past.size() + 1 || pages.rank() != 2 || size(pages.dim(0)) != past.size() ||
-        starts.front() != 0 || starts.back() != dim(tokens))
+    const kernel::Numbers<std::int64_t> starts(ctx.run(), ctx.input(kStarts)), past(ctx.run(), ctx.input(kPast));
+    if (starts.size() != past.size() + 1 || pages.rank() != 2 || size(pages.dim(0)) != past.size() || starts[0] != 0 ||
+        starts[past.size()] != dim(tokens))
       fail(ErrorCode::ShapeMismatch,
            cat(kName, ": cumulative_sequence_length ", ctx.input(kStarts).to_string(), ", past_seqlens ",
                ctx.input(kPast).to_string(), " and block_table ", pages.to_string(), " for ", tokens, " tokens"));
@@ -269,8 +270,8 @@ class PagedAttention final : public kernel::Kernel {
   void store(const KernelContext& ctx, const std::vector<Sequence>& sequences, std::size_t pages, std::size_t page_rows,
              const float* rows, std::size_t stride, const Cache& cache) const {
     const Tensor* given = ctx.optional_input(kSlots);
-    const std::vector<std::int64_t> slots =
-        given == nullptr ? std::vector<std::int64_t>() : tensor::to_int64_vector(*given);
+    const kernel::Numbers<std::int64_t> slots(ctx.run(), given);
+    kernel::Watch watch(ctx.run());
     const std::size_t tokens = sequences.empty() ? 0 : sequences.back().first + sequences.back().fresh;
     if (given != nullptr && slots.size() != tokens)
       fail(ErrorCode::ShapeMismatch, cat(kName, ": slot_mapping is ", given->to_string(), " for ", tokens, " tokens"));
@@ -281,6 +282,7 @@ class PagedAttention final : public kernel::Kernel {
           fail(ErrorCode::InvalidArgument,
                cat(kName, ": slot ", slot, " lies outside ", pages, " pages of ", page_rows, " rows"));
         if (slot >= 0) cache.write(size(slot), rows + (s.first + t) * stride);
+        watch.did(5 + 0.5 * static_cast<double>(cache.width()));
       }
     }
   }

@@ -3,7 +3,9 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -33,7 +35,7 @@ class RotaryEmbedding final : public kernel::Kernel {
     Sizes s = sizes(x, cos);
     if (cos.shape() != sin.shape())
       fail(ErrorCode::ShapeMismatch, cat(kName, ": cos ", cos.to_string(), " and sin ", sin.to_string(), " differ"));
-    const std::vector<std::size_t> rows = cache_rows(s, cos, positions);
+    const kernel::Scratch<std::size_t> rows = cache_rows(ctx.run(), s, cos, positions);
     const Tensor y = ctx.output(0, x.shape());
     if (x.numel() == 0) return;
     const RealInput<float> in(ctx, kernels_, x), c(ctx, kernels_, cos), n(ctx, kernels_, sin);
@@ -86,9 +88,11 @@ class RotaryEmbedding final : public kernel::Kernel {
   }
 
   /// Row of the caches for each [batch, position].
-  std::vector<std::size_t> cache_rows(const Sizes& s, const Tensor& cos, const Tensor* positions) const {
+  kernel::Scratch<std::size_t> cache_rows(const kernel::RunContext& run, const Sizes& s, const Tensor& cos,
+                                          const Tensor* positions) const {
     const auto count = static_cast<std::size_t>(checked_mul(s.batch, s.length));
-    std::vector<std::size_t> rows(count);
+    kernel::Scratch<std::size_t> rows(run, count);
+    kernel::Watch watch(run);
     if (positions == nullptr) {
       if (cos.rank() != 3 || cos.dim(0) != s.batch || cos.dim(1) != s.length)
         fail(ErrorCode::ShapeMismatch,
@@ -96,7 +100,7 @@ class RotaryEmbedding final : public kernel::Kernel {
       for (std::size_t i = 0; i < count; ++i) rows[i] = i;
       return rows;
     }
-    const std::vector<std::int64_t> given = tensor::to_int64_vector(*positions);
+    const kernel::Numbers<std::int64_t> given(run, *positions);
     const bool offset = Microsoft && given.size() == 1 && count != 1;  // of the first position
     if (!offset && given.size() != count) {
       fail(ErrorCode::ShapeMismatch,
@@ -108,6 +112,7 @@ class RotaryEmbedding final : public kernel::Kernel {
       if (p < 0 || p >= limit)
         fail(ErrorCode::InvalidArgument, cat(kName, ": position ", p, " lies outside a cache of ", limit, " rows"));
       rows[i] = static_cast<std::size_t>(p);
+      watch.did(5);
     }
     return rows;
   }

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/gemm/gemm.h"
 #include "microkernels/reduce/reduce.h"
@@ -40,8 +41,8 @@ std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
 /// Which blocks of keys the queries of each block see; heads take the layouts in turn.
 struct Layouts {
-  std::size_t count = 0, rows = 0, most = 0;  ///< layouts, blocks of queries, columns of `columns`
-  std::vector<std::int64_t> begin, columns;   ///< [count, rows + 1], [count, most]
+  std::size_t count = 0, rows = 0, most = 0;     ///< layouts, blocks of queries, columns of `columns`
+  kernel::Numbers<std::int64_t> begin, columns;  ///< [count, rows + 1], [count, most]
 };
 
 /// One call: heads lie as [batch, rows, heads, head], caches as [batch, heads, capacity, head].
@@ -101,7 +102,7 @@ class SparseAttention final : public kernel::Kernel {
     call.q = within(0);
     call.k = packed ? within(n) : Heads<const float>::bsnh(k.data(), m, call.length, call.head);
     call.v = packed ? within(n + m) : Heads<const float>::bsnh(v.data(), m, call.length, call.head);
-    std::vector<float> turned_q, turned_k;
+    kernel::Scratch<float> turned_q, turned_k;
     if (rotary_) turn(ctx, call, turned_q, turned_k);
     const Tensor held[] = {cache(ctx, kPastKey, 1, call, call.k), cache(ctx, kPastValue, 2, call, call.v)};
     call.keys = held[0].mutable_data<float>();
@@ -119,8 +120,8 @@ class SparseAttention final : public kernel::Kernel {
         heads_ % rows.dim(0) != 0 || rows.dim(1) < 1)
       fail(ErrorCode::ShapeMismatch,
            cat(kName, ": block indices ", rows.to_string(), " and ", columns.to_string(), " for ", heads_, " heads"));
-    Layouts out{size(rows.dim(0)), size(rows.dim(1)) - 1, size(columns.dim(1)), tensor::to_int64_vector(rows),
-                tensor::to_int64_vector(columns)};
+    Layouts out{size(rows.dim(0)), size(rows.dim(1)) - 1, size(columns.dim(1)),
+                kernel::Numbers<std::int64_t>(ctx.run(), rows), kernel::Numbers<std::int64_t>(ctx.run(), columns)};
     for (std::size_t l = 0; l < out.count; ++l) {
       for (std::size_t r = 0; r <= out.rows; ++r) {
         const std::int64_t at = out.begin[l * (out.rows + 1) + r];
@@ -137,7 +138,7 @@ class SparseAttention final : public kernel::Kernel {
   static std::vector<std::size_t> places(const KernelContext& ctx, const Call& call) {
     const std::int64_t total = tensor::to_int64_scalar(ctx.input(kTotalLength)),
                        n = static_cast<std::int64_t>(call.length);
-    const std::vector<std::int64_t> lengths = tensor::to_int64_vector(ctx.input(kLengths));
+    const kernel::Numbers<std::int64_t> lengths(ctx.run(), ctx.input(kLengths));
     if (lengths.size() != call.batch || total < n || total > static_cast<std::int64_t>(call.capacity))
       fail(ErrorCode::InvalidArgument,
            cat(kName, ": ", lengths.size(), " lengths and a total of ", total, " for ", call.batch, " batches of ", n,
@@ -151,7 +152,7 @@ class SparseAttention final : public kernel::Kernel {
     return out;
   }
 
-  void turn(const KernelContext& ctx, Call& call, std::vector<float>& q, std::vector<float>& k) const {
+  void turn(const KernelContext& ctx, Call& call, kernel::Scratch<float>& q, kernel::Scratch<float>& k) const {
     const Tensor *cos = ctx.optional_input(kCos), *sin = ctx.optional_input(kSin);
     if (cos == nullptr || sin == nullptr)
       fail(ErrorCode::InvalidArgument, cat(kName, " with do_rotary needs cos_cache and sin_cache"));
@@ -165,8 +166,8 @@ class SparseAttention final : public kernel::Kernel {
     }
     const RealInput<float> c(ctx, kernels_, *cos), s(ctx, kernels_, *sin);
     const std::size_t half = size(cos->dim(1)), n = call.length, h = call.head;
-    const auto all = [&](Heads<const float>& x, std::size_t heads, std::vector<float>& hold) {
-      hold.resize(call.batch * n * heads * h);
+    const auto all = [&](Heads<const float>& x, std::size_t heads, kernel::Scratch<float>& hold) {
+      hold = kernel::Scratch<float>(ctx.run(), call.batch * n * heads * h);
       ctx.parallel_for(call.batch * n, static_cast<double>(heads * h) * 2,
                        [&](std::size_t begin, std::size_t end, std::size_t) {
                          for (std::size_t i = begin; i < end; ++i) {

@@ -159,14 +159,17 @@ void copy_elements_of(const RunContext& run, const Axes& axes, const T* from, T*
 }
 
 template <int Bits>
-void copy_packed(const Axes& axes, const std::uint8_t* from, std::int64_t from_offset, std::uint8_t* to,
-                 std::int64_t to_offset) {
+void copy_packed(const RunContext& run, const Axes& axes, const std::uint8_t* from, std::int64_t from_offset,
+                 std::uint8_t* to, std::int64_t to_offset) {
+  constexpr double kNsPerElement = 5;
+  kernel::Watch watch(run);
   std::int64_t count = 1;
   for (const Axis& a : axes) count *= a.n;
   Walk walk(axes.data(), axes.size(), 0);
   for (std::int64_t i = 0; i < count; ++i, walk.next()) {
     const auto code = get_packed<Bits>(from, static_cast<std::size_t>(from_offset + walk.from));
     set_packed<Bits>(to, static_cast<std::size_t>(to_offset + walk.to), code);
+    watch.did(kNsPerElement);
   }
 }
 
@@ -180,7 +183,7 @@ void strided_copy(const RunContext& run, const Shape& dims, const CopySide& from
   if (tensor::is_sub_byte(dtype)) {
     const std::size_t bits = tensor::bit_size(dtype);
     const auto copy = bits == 6 ? copy_packed<6> : bits == 4 ? copy_packed<4> : copy_packed<2>;
-    return copy(axes, static_cast<const std::uint8_t*>(from.tensor.raw()), from.offset,
+    return copy(run, axes, static_cast<const std::uint8_t*>(from.tensor.raw()), from.offset,
                 static_cast<std::uint8_t*>(to.tensor.mutable_raw()), to.offset);
   }
   std::size_t size = element_bytes(dtype);
@@ -209,8 +212,14 @@ Tensor unpack_sub_byte(const RunContext& run, const Tensor& packed) {
   Tensor out = Tensor::make(DType::UInt8, packed.shape(), *run.allocator);
   const std::size_t bits = tensor::bit_size(packed.dtype());
   const auto unpack = bits == 6 ? unpack_u6 : bits == 4 ? unpack_u4 : unpack_u2;
-  unpack(static_cast<const std::uint8_t*>(packed.raw()), 0, static_cast<std::size_t>(packed.numel()),
-         out.mutable_data<std::uint8_t>());
+  const auto* from = static_cast<const std::uint8_t*>(packed.raw());
+  auto* to = out.mutable_data<std::uint8_t>();
+  constexpr std::size_t kPiece = 1 << 14;
+  const auto count = static_cast<std::size_t>(packed.numel());
+  run.parallel_for(ceil_div(count, kPiece), 0.5 * kPiece, [&](std::size_t begin, std::size_t end, std::size_t) {
+    const std::size_t first = begin * kPiece;
+    unpack(from, first, std::min(end * kPiece, count) - first, to + first);
+  });
   return out;
 }
 

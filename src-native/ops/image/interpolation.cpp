@@ -74,28 +74,37 @@ double cubic(double x, double a) {
 
 }  // namespace
 
-std::vector<std::int64_t> nearest_map(const ResizedAxis& axis, Rounding rounding) {
-  std::vector<std::int64_t> map(static_cast<std::size_t>(axis.out));
-  for (std::int64_t i = 0; i < axis.out; ++i) {
-    const float place = axis.identity() ? static_cast<float>(i) : axis.source(i);
-    float rounded = place;
-    switch (rounding) {
-      case Rounding::PreferFloor:
-        rounded = std::ceil(place - 0.5f);
-        break;
-      case Rounding::PreferCeil:
-        rounded = std::floor(place + 0.5f);
-        break;
-      case Rounding::Floor:
-        rounded = std::floor(place);
-        break;
-      case Rounding::Ceil:
-        rounded = std::ceil(place);
-        break;
-    }
-    map[static_cast<std::size_t>(i)] =
-        axis.outside(place) ? -1 : std::clamp<std::int64_t>(to_index(rounded, axis.in), 0, axis.in - 1);
+namespace {
+
+std::int64_t nearest(const ResizedAxis& axis, Rounding rounding, std::int64_t i) {
+  const float place = axis.identity() ? static_cast<float>(i) : axis.source(i);
+  if (axis.outside(place)) return -1;
+  float rounded = place;
+  switch (rounding) {
+    case Rounding::PreferFloor:
+      rounded = std::ceil(place - 0.5f);
+      break;
+    case Rounding::PreferCeil:
+      rounded = std::floor(place + 0.5f);
+      break;
+    case Rounding::Floor:
+      rounded = std::floor(place);
+      break;
+    case Rounding::Ceil:
+      rounded = std::ceil(place);
+      break;
   }
+  return std::clamp<std::int64_t>(to_index(rounded, axis.in), 0, axis.in - 1);
+}
+
+}  // namespace
+
+kernel::Scratch<std::int64_t> nearest_map(const kernel::RunContext& run, const ResizedAxis& axis, Rounding rounding) {
+  constexpr double kNsPerPlace = 8;
+  kernel::Scratch<std::int64_t> map(run, static_cast<std::size_t>(axis.out));
+  run.parallel_for(map.size(), kNsPerPlace, [&](std::size_t begin, std::size_t end, std::size_t) {
+    for (std::size_t i = begin; i < end; ++i) map[i] = nearest(axis, rounding, static_cast<std::int64_t>(i));
+  });
   return map;
 }
 
@@ -120,44 +129,43 @@ std::int64_t filter_begin(const ResizedAxis& axis, const TapOptions& options) {
 
 }  // namespace
 
-std::size_t tap_count(const ResizedAxis& axis, const TapOptions& options) {
-  return checked_mul(static_cast<std::size_t>(axis.out), static_cast<std::size_t>(2 - 2 * filter_begin(axis, options)));
-}
-
-Taps<double> make_taps(const ResizedAxis& axis, const TapOptions& options) {
+template <class W>
+Taps<W> make_taps(const kernel::RunContext& run, const ResizedAxis& axis, const TapOptions& options) {
+  constexpr double kNsPerTap = 6;
   const double stretch = stretch_of(axis, options);
-  const std::int64_t begin = filter_begin(axis, options);
-  Taps<double> taps;
-  taps.count = static_cast<std::size_t>(2 - 2 * begin);
-  taps.index.reserve(static_cast<std::size_t>(axis.out) * taps.count);
-  taps.weight.reserve(taps.index.capacity());
-  std::vector<double> weights(taps.count);
-  for (std::int64_t i = 0; i < axis.out; ++i) {
-    const float place = axis.source(i);
-    if (axis.outside(place)) {
-      taps.outside.resize(static_cast<std::size_t>(axis.out), false);
-      taps.outside[static_cast<std::size_t>(i)] = true;
-    }
-    // A place on an element counts as the far end of the step before it.
-    const std::int64_t left = to_index(std::ceil(static_cast<double>(place)) - 1, axis.in);
-    const double ratio = std::clamp(static_cast<double>(place) - static_cast<double>(left), 0.0, 1.0);
-    double sum = 0;
-    for (std::size_t k = 0; k < taps.count; ++k) {
-      const std::int64_t at = begin + static_cast<std::int64_t>(k), index = left + at;
-      const double distance = (static_cast<double>(at) - ratio) * stretch;
-      double w = options.cubic_a ? cubic(distance, *options.cubic_a) : std::max(0.0, 1.0 - std::abs(distance));
-      if (options.exclude_outside && (index < 0 || index >= axis.in)) w = 0;
-      weights[k] = w;
-      sum += w;
-    }
-    const bool normalize = options.antialias || options.exclude_outside;
-    for (std::size_t k = 0; k < taps.count; ++k) {
-      const std::int64_t index = left + begin + static_cast<std::int64_t>(k);
-      taps.index.push_back(std::clamp<std::int64_t>(index, 0, axis.in - 1));
-      taps.weight.push_back(normalize && sum != 0 ? weights[k] / sum : weights[k]);
-    }
-  }
+  const std::int64_t first = filter_begin(axis, options);
+  const auto places = static_cast<std::size_t>(axis.out), count = static_cast<std::size_t>(2 - 2 * first);
+  const bool normalize = options.antialias || options.exclude_outside;
+  const std::size_t total = checked_mul(places, count);
+  Taps<W> taps{count, kernel::Scratch<std::int64_t>(run, total), kernel::Scratch<W>(run, total)};
+  run.parallel_for(
+      places, kNsPerTap * static_cast<double>(count), [&](std::size_t begin, std::size_t end, std::size_t) {
+        const kernel::Scratch<double> weights(run, count);
+        for (std::size_t i = begin; i < end; ++i) {
+          const auto place = static_cast<double>(axis.source(static_cast<std::int64_t>(i)));
+          // A place on an element counts as the far end of the step before it.
+          const std::int64_t left = to_index(std::ceil(place) - 1, axis.in);
+          const double ratio = std::clamp(place - static_cast<double>(left), 0.0, 1.0);
+          double sum = 0;
+          for (std::size_t k = 0; k < count; ++k) {
+            const std::int64_t at = first + static_cast<std::int64_t>(k), index = left + at;
+            const double distance = (static_cast<double>(at) - ratio) * stretch;
+            double w = options.cubic_a ? cubic(distance, *options.cubic_a) : std::max(0.0, 1.0 - std::abs(distance));
+            if (options.exclude_outside && (index < 0 || index >= axis.in)) w = 0;
+            weights[k] = w;
+            sum += w;
+          }
+          for (std::size_t k = 0; k < count; ++k) {
+            const std::int64_t index = left + first + static_cast<std::int64_t>(k);
+            taps.index[i * count + k] = std::clamp<std::int64_t>(index, 0, axis.in - 1);
+            taps.weight[i * count + k] = static_cast<W>(normalize && sum != 0 ? weights[k] / sum : weights[k]);
+          }
+        }
+      });
   return taps;
 }
+
+template Taps<float> make_taps(const kernel::RunContext&, const ResizedAxis&, const TapOptions&);
+template Taps<double> make_taps(const kernel::RunContext&, const ResizedAxis&, const TapOptions&);
 
 }  // namespace infernode::ops

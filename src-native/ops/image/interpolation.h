@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
+
+#include "kernel/scratch.h"
 
 namespace infernode::ops {
 
@@ -46,18 +47,17 @@ struct ResizedAxis {
 };
 
 /// The nearest element for each place; -1 outside.
-std::vector<std::int64_t> nearest_map(const ResizedAxis& axis, Rounding rounding);
+kernel::Scratch<std::int64_t> nearest_map(const kernel::RunContext& run, const ResizedAxis& axis, Rounding rounding);
 
 /// Cubic convolution weights (Keys) of the four elements around a place `ratio` past the second one.
 std::array<double, 4> cubic_weights(double ratio, double a);
 
-/// out[i] = sum over k of weight[i * count + k] * in[index[i * count + k]].
+/// out[i] = sum over k of weight[i * count + k] * in[index[i * count + k]]. W is float or double.
 template <class W>
 struct Taps {
   std::size_t count = 0;
-  std::vector<std::int64_t> index;
-  std::vector<W> weight;
-  std::vector<bool> outside;  ///< of each place; empty where none is
+  kernel::Scratch<std::int64_t> index;
+  kernel::Scratch<W> weight;
 };
 
 struct TapOptions {
@@ -66,8 +66,7 @@ struct TapOptions {
   bool exclude_outside = false;  ///< elements beyond the edges weigh nothing, instead of repeating the edge
 };
 
-/// Elements of `index`, and of `weight`, that make_taps gives.
-std::size_t tap_count(const ResizedAxis& axis, const TapOptions& options);
-Taps<double> make_taps(const ResizedAxis& axis, const TapOptions& options);
+template <class W>
+Taps<W> make_taps(const kernel::RunContext& run, const ResizedAxis& axis, const TapOptions& options);
 
 }  // namespace infernode::ops

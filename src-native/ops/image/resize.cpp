@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <deque>
 #include <vector>
 
 #include "base/checked.h"
-#include "kernel/charge.h"
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/mapped_copy.h"
@@ -180,20 +180,23 @@ template <class From, class Acc>
 void resample(const kernel::RunContext& run, const Taps<Acc>& taps, std::int64_t outer, std::int64_t in,
               std::int64_t out, std::int64_t inner, const From* x, Acc* y) {
   const std::size_t count = taps.count;
+  constexpr std::int64_t kPiece = 1 << 14;  // of a row
+  const std::int64_t pieces = ceil_div(out, kPiece);
   const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
     if (inner == 1) {
-      for (auto o = static_cast<std::int64_t>(begin); o < static_cast<std::int64_t>(end); ++o) {
+      for (auto p = static_cast<std::int64_t>(begin); p < static_cast<std::int64_t>(end); ++p) {
+        const std::int64_t o = p / pieces, first = p % pieces * kPiece, last = std::min(first + kPiece, out);
         const From* row = x + o * in;
         Acc* to = y + o * out;
-        const std::int64_t* index = taps.index.data();
-        const Acc* weight = taps.weight.data();
+        const std::int64_t* index = taps.index.data() + static_cast<std::size_t>(first) * count;
+        const Acc* weight = taps.weight.data() + static_cast<std::size_t>(first) * count;
         if (count == 2) {
-          for (std::int64_t i = 0; i < out; ++i, index += 2, weight += 2) {
+          for (std::int64_t i = first; i < last; ++i, index += 2, weight += 2) {
             to[i] = weight[0] * static_cast<Acc>(row[index[0]]) + weight[1] * static_cast<Acc>(row[index[1]]);
           }
           continue;
         }
-        for (std::int64_t i = 0; i < out; ++i, index += count, weight += count) {
+        for (std::int64_t i = first; i < last; ++i, index += count, weight += count) {
           Acc sum = 0;
           for (std::size_t k = 0; k < count; ++k) sum += weight[k] * static_cast<Acc>(row[index[k]]);
           to[i] = sum;
@@ -223,9 +226,9 @@ void resample(const kernel::RunContext& run, const Taps<Acc>& taps, std::int64_t
       }
     }
   };
-  const auto n = static_cast<std::size_t>(inner == 1 ? outer : outer * out);
-  const double cost =
-      static_cast<double>(count) * (inner == 1 ? 1.0 * static_cast<double>(out) : 0.2 * static_cast<double>(inner));
+  const auto n = static_cast<std::size_t>(inner == 1 ? outer * pieces : outer * out);
+  const double cost = static_cast<double>(count) * (inner == 1 ? 1.0 * static_cast<double>(std::min(out, kPiece))
+                                                               : 0.2 * static_cast<double>(inner));
   run.parallel_for(n, cost, rows);
 }
 
@@ -258,21 +261,9 @@ void resample_unit(const kernel::RunContext& run, const std::vector<Pass<Acc>>& 
     const Pass<Acc>& last = passes.back();
     const std::int64_t n = last.outer * last.out * last.inner;
     const bool rounds = std::is_integral_v<T> && rounded;
-    for (std::int64_t i = 0; i < n; ++i) y[i] = convert<T>(rounds ? std::nearbyint(from[i]) : from[i]);
-  }
-}
-
-template <class Acc>
-Taps<Acc> narrowed(Taps<double> taps) {
-  if constexpr (std::is_same_v<Acc, double>) {
-    return taps;
-  } else {
-    Taps<Acc> out;
-    out.count = taps.count;
-    out.index = std::move(taps.index);
-    out.weight.assign(taps.weight.begin(), taps.weight.end());
-    out.outside = std::move(taps.outside);
-    return out;
+    run.parallel_for(static_cast<std::size_t>(n), 1.0, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t i = begin; i < end; ++i) y[i] = convert<T>(rounds ? std::nearbyint(from[i]) : from[i]);
+    });
   }
 }
 
@@ -300,20 +291,16 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
   while (first < axes.size() && axes[first].identity()) ++first;
   if (first == axes.size()) return copy_all(ctx.run(), in, out);
   std::vector<Pass<Acc>> passes;
-  std::deque<kernel::Charge> charges;  // of their taps
   Shape dims = in.shape();
   std::int64_t half = 0;
-  bool any_outside = false;
-  AxisMaps outside(axes.size());
+  std::vector<kernel::CountedVector<std::int64_t>> outside(axes.size(), kernel::CountedVector<std::int64_t>(ctx.run()));
+  kernel::Watch watch(ctx.run());
   for (const std::size_t a : pass_order(axes, first)) {
-    const std::size_t bytes_of_tap = sizeof(std::int64_t) + sizeof(double) + sizeof(Acc);
-    charges.emplace_back(ctx.run(), checked_mul(tap_count(axes[a], options), bytes_of_tap));
-    Taps<Acc> taps = narrowed<Acc>(make_taps(axes[a], options));
-    for (std::size_t i = 0; i < taps.outside.size(); ++i) {
-      if (taps.outside[i]) {
-        outside[a].push_back(static_cast<std::int64_t>(i));
-        any_outside = true;
-      }
+    Taps<Acc> taps = make_taps<Acc>(ctx.run(), axes[a], options);
+    const bool may_leave = axes[a].coordinates == Coordinates::TfCropAndResize;
+    for (std::int64_t i = 0; may_leave && i < axes[a].out; ++i) {
+      if (axes[a].outside(axes[a].source(i))) outside[a].push_back(i);
+      watch.did(5);
     }
     dims[a] = axes[a].out;
     passes.push_back({dims.numel(first, a), axes[a].in, axes[a].out, dims.numel(a + 1, dims.rank()), std::move(taps)});
@@ -340,12 +327,12 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
     const tensor::Buffer memory = ctx.scratch(checked_mul(scratch_size, sizeof(Acc)));
     resample_unit<T, Acc>(ctx.run(), passes, x, y, reinterpret_cast<Acc*>(memory.data()), half, rounded);
   }
-  if (!any_outside) return;
+  Mover mover(ctx.run());
   for (std::size_t a = 0; a < axes.size(); ++a) {
     const std::int64_t inner = dims.numel(a + 1, dims.rank()), outer = dims.numel(0, a);
-    for (std::int64_t o = 0; o < outer; ++o) {
+    for (std::int64_t o = 0; o < outer && !outside[a].empty(); ++o) {
       for (const std::int64_t i : outside[a])
-        std::fill_n(y + (o * dims[a] + i) * inner, inner, convert<T>(extrapolation));
+        mover.fill(y + (o * dims[a] + i) * inner, inner, convert<T>(extrapolation));
     }
   }
 }
@@ -446,9 +433,11 @@ class Resize : public Kernel {
   }
 
   void nearest(KernelContext& ctx, const Tensor& in, const Tensor& out, const std::vector<ResizedAxis>& axes) const {
+    std::vector<kernel::Scratch<std::int64_t>> held;
     AxisMaps maps;
     for (const ResizedAxis& axis : axes) {
-      maps.push_back(nearest_map(axis, early_ && axis.scale < 1.0f ? Rounding::Ceil : rounding_));
+      held.push_back(nearest_map(ctx.run(), axis, early_ && axis.scale < 1.0f ? Rounding::Ceil : rounding_));
+      maps.emplace_back(held.back());
     }
     dispatch_elements(in.dtype(), "Resize", [&]<class T>(TypeTag<T>) {
       mapped_copy<T>(ctx.run(), in, out, maps, extrapolation<T>(in.dtype()));

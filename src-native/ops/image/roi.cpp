@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernel/charge.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "ops/common/arguments.h"
@@ -99,7 +100,7 @@ class RoiAlign : public Kernel {
                     " instead of 4 [N, C, H, W]");
     INFERNODE_CHECK(rois.rank() == 2 && rois.dim(1) == 4, ErrorCode::ShapeMismatch, "rois has shape ",
                     rois.shape().dims(), " instead of [count, 4]");
-    const Ints batches = read_ints(ctx.input(2));
+    const kernel::Numbers<std::int64_t> batches(ctx.run(), ctx.input(2));
     INFERNODE_CHECK(static_cast<std::int64_t>(batches.size()) == rois.dim(0), ErrorCode::ShapeMismatch,
                     "batch_indices has ", batches.size(), " elements for ", rois.dim(0), " regions");
     for (std::size_t i = 0; i < batches.size(); ++i) check_batch(batches[i], x.dim(0), static_cast<std::int64_t>(i));
@@ -122,7 +123,8 @@ class RoiAlign : public Kernel {
   }
 
   template <class T>
-  void align(KernelContext& ctx, const Tensor& x, const Tensor& rois, const Ints& batches, const Tensor& y) const {
+  void align(KernelContext& ctx, const Tensor& x, const Tensor& rois, const kernel::Numbers<std::int64_t>& batches,
+             const Tensor& y) const {
     using C = tensor::ComputeTypeOf<T>;
     const std::int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3);
     const double cost = static_cast<double>(channels * height_ * width_) * 20.0;
@@ -230,6 +232,7 @@ class MaxRoiPool : public Kernel {
   template <class T>
   void pool(KernelContext& ctx, const Tensor& x, const Tensor& rois, const Tensor& y) const {
     using C = tensor::ComputeTypeOf<T>;
+    constexpr std::int64_t kPiece = 1 << 16;  // pixels between two looks
     const std::int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3);
     T* out = y.mutable_data<T>();
     kernel::Watch watch(ctx.run());
@@ -253,11 +256,15 @@ class MaxRoiPool : public Kernel {
             const bool empty = h1 <= h0 || w1 <= w0;
             C greatest = empty ? C{0} : -std::numeric_limits<C>::infinity();
             for (std::int64_t h = h0; h < h1; ++h) {
-              for (std::int64_t w = w0; w < w1; ++w)
-                greatest = maximum(greatest, static_cast<C>(widen(plane[h * width + w])));
+              for (std::int64_t w = w0; w < w1; w += kPiece) {
+                const std::int64_t end = std::min(w + kPiece, w1);
+                for (std::int64_t i = w; i < end; ++i)
+                  greatest = maximum(greatest, static_cast<C>(widen(plane[h * width + i])));
+                watch.did(static_cast<double>(end - w));
+              }
             }
             *out++ = convert<T>(greatest);
-            watch.did(5 + (empty ? 0.0 : static_cast<double>((h1 - h0) * (w1 - w0))));
+            watch.did(5);
           }
         }
       }

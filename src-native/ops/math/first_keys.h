@@ -7,7 +7,9 @@
 
 #include "kernel/charge.h"
 #include "kernel/run_context.h"
+#include "kernel/scratch.h"
 #include "kernel/watch.h"
+#include "ops/common/merge_sort.h"
 
 namespace infernode::ops {
 
@@ -21,13 +23,17 @@ class FirstKeys {
   struct Before {
     bool operator()(const Entry& a, const Entry& b) const { return a.key != b.key ? a.key > b.key : a.index < b.index; }
   };
-  /// Before, that looks whether the run is to end.
-  struct WatchedBefore {
+  struct Earlier {
+    bool operator()(const Entry& a, const Entry& b) const { return a.index < b.index; }
+  };
+  /// An order that looks whether the run is to end.
+  template <class Order>
+  struct Watched {
     kernel::Watch& watch;
     bool operator()(const Entry& a, const Entry& b) const {
       constexpr double kNsPerComparison = 10;
       watch.did(kNsPerComparison);
-      return Before()(a, b);
+      return Order()(a, b);
     }
   };
 
@@ -38,7 +44,7 @@ class FirstKeys {
         k_(k),
         few_(k_ <= count_ / 16),
         sorted_(sorted),
-        charge_(run, 2 * sizeof(Entry) * (few_ ? k_ : count_)) {
+        charge_(run, sizeof(Entry) * (few_ ? k_ : count_)) {
     entries_.reserve(few_ ? k_ : count_);
   }
 
@@ -75,16 +81,16 @@ class FirstKeys {
     if (!few_ && k_ < count_) {
       kernel::Watch watch(run_);
       std::nth_element(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(k_) - 1, entries_.end(),
-                       WatchedBefore{watch});
+                       Watched<Before>{watch});
       entries_.resize(k_);
     }
     if (sorted_) {
-      sort();
+      sort<Before>();
     } else {
-      std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.index < b.index; });
+      sort<Earlier>();
     }
   }
-  std::int64_t operator[](std::size_t i) const { return entries_[i].index; }
+  std::int64_t operator[](std::size_t i) const { return found_[i].index; }
 
  private:
   void replace_worst(Entry entry) {
@@ -93,25 +99,18 @@ class FirstKeys {
     std::push_heap(entries_.begin(), entries_.end(), Before());
   }
 
-  /// With looks in between whether the run is to end: sorts runs that take a moment, which are merged then.
+  template <class Order>
   void sort() {
-    constexpr std::size_t kRun = std::size_t{1} << 16;
+    constexpr std::size_t kMoment = std::size_t{1} << 15;  // as many are sorted without a look
     const std::size_t count = entries_.size();
-    const auto at = [&](std::size_t i) { return entries_.begin() + static_cast<std::ptrdiff_t>(std::min(i, count)); };
-    for (std::size_t i = 0; i < count; i += kRun) {
-      if (i > 0) run_.check();
-      std::sort(at(i), at(i + kRun), Before());
+    if (count <= kMoment) {
+      std::sort(entries_.begin(), entries_.end(), Order());
+      found_ = entries_.data();
+      return;
     }
-    if (count <= kRun) return;
+    if (merged_.size() < count) merged_ = kernel::Scratch<Entry>(run_, count);
     kernel::Watch watch(run_);
-    std::vector<Entry> merged(count);
-    for (std::size_t width = kRun; width < count; width *= 2) {
-      for (std::size_t i = 0; i < count; i += 2 * width) {
-        std::merge(at(i), at(i + width), at(i + width), at(i + 2 * width),
-                   merged.begin() + static_cast<std::ptrdiff_t>(i), WatchedBefore{watch});
-      }
-      entries_.swap(merged);
-    }
+    found_ = merge_sort(run_, entries_.data(), merged_.data(), count, Watched<Order>{watch});
   }
 
   const kernel::RunContext& run_;
@@ -119,6 +118,8 @@ class FirstKeys {
   bool few_, sorted_;
   kernel::Charge charge_;
   std::vector<Entry> entries_;
+  kernel::Scratch<Entry> merged_;
+  const Entry* found_ = nullptr;  ///< the first of them in order
   std::size_t taken_ = 0;
 };
 

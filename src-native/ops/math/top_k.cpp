@@ -4,6 +4,7 @@
 
 #include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/kernel_set.h"
 #include "microkernels/reduce/reduce.h"
 #include "microkernels/transforms/transpose.h"
@@ -136,6 +137,7 @@ class TopK : public Kernel {
     ctx.parallel_for((lines.rows + kColumns - 1) / kColumns,
                      static_cast<double>(kColumns + lines.count * (1 + lines.k) * 3),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        const std::size_t elements = lines.count * kColumns;
                        const kernel::Charge charge(ctx.run(), elements * (sizeof(float) + sizeof(std::int32_t)));
                        std::vector<float> floats(kByFloat<T> ? elements : 0);
@@ -148,7 +150,7 @@ class TopK : public Kernel {
                          for (std::size_t c = 0; c < n; ++c) {
                            for (std::size_t j = 0; j < lines.k; ++j) order[j] = best[j * kColumns + c];
                            if (!sorted_) std::sort(order, order + lines.k);
-                           emit(lines, first + c, order, x, value, index);
+                           emit(lines, first + c, order, x, value, index, watch);
                          }
                        }
                      });
@@ -183,6 +185,7 @@ class TopK : public Kernel {
     const std::size_t count = lines.count;
     ctx.parallel_for(lines.rows, 0.02 * static_cast<double>(count * count) + static_cast<double>(count),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        std::vector<float> floats(kByFloat<T> ? count : 0);
                        std::vector<std::int32_t> keys(count), ranks(count), order(count);
                        for (std::size_t row = begin; row < end; ++row) {
@@ -191,7 +194,7 @@ class TopK : public Kernel {
                          for (std::size_t i = 0; i < count; ++i)
                            order[static_cast<std::size_t>(ranks[i])] = static_cast<std::int32_t>(i);
                          if (!sorted_) std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(lines.k));
-                         emit(lines, row, order.data(), x, value, index);
+                         emit(lines, row, order.data(), x, value, index, watch);
                        }
                      });
   }
@@ -216,6 +219,8 @@ class TopK : public Kernel {
     constexpr std::size_t kBlock = 1024;
     ctx.parallel_for(lines.rows, 5.0 * static_cast<double>(lines.count),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       constexpr double kNsPerKey = 5;
+                       kernel::Watch watch(ctx.run());
                        FirstKeys first(ctx.run(), lines.count, lines.k, sorted_);
                        float floats[kBlock];
                        KeyOf<T> keys[kBlock];
@@ -228,13 +233,15 @@ class TopK : public Kernel {
                              const std::size_t beaten = count_beaten(from, i, first.worst(), lines);
                              first.skip(beaten);
                              i += beaten;
+                             watch.did(static_cast<double>(beaten));
                              n = i < lines.count ? 1 : 0;
                            }
                            row_keys(from + i * lines.inner, lines.inner, n, floats, keys);
                            first.take(keys, n);
+                           watch.did(kNsPerKey * static_cast<double>(n));
                          }
                          first.finish();
-                         emit(lines, row, first, x, value, index);
+                         emit(lines, row, first, x, value, index, watch);
                        }
                      });
   }
@@ -254,13 +261,16 @@ class TopK : public Kernel {
 
   /// The elements of `row` at order[0 .. k), and where they stand.
   template <class T, class Order>
-  static void emit(const Lines& lines, std::size_t row, const Order& order, const T* x, T* value, std::int64_t* index) {
+  static void emit(const Lines& lines, std::size_t row, const Order& order, const T* x, T* value, std::int64_t* index,
+                   kernel::Watch& watch) {
+    constexpr double kNsPerElement = 3;
     const T* from = x + lines.start(row);
     const std::size_t to = lines.chosen(row);
     for (std::size_t j = 0; j < lines.k; ++j) {
       const auto at = static_cast<std::size_t>(order[j]);
       value[to + j * lines.inner] = from[at * lines.inner];
       index[to + j * lines.inner] = static_cast<std::int64_t>(at);
+      watch.did(kNsPerElement);
     }
   }
 

@@ -2,7 +2,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/reduce/reduce.h"
 #include "ops/common/reals.h"
@@ -48,6 +50,23 @@ class Table {
   Quantized8 codes_;
 };
 
+/// Which row of a table belongs to each token: as numbers say, one a token or one a place in the sequence, or the place
+/// itself.
+class Rows {
+ public:
+  Rows() = default;
+  explicit Rows(std::size_t length) : period_(length) {}
+  Rows(kernel::Numbers<std::int64_t> given, std::size_t period) : given_(std::move(given)), period_(period) {}
+  std::size_t operator[](std::size_t token) const {
+    const std::size_t place = token % period_;
+    return given_.empty() ? place : static_cast<std::size_t>(given_[place]);
+  }
+
+ private:
+  kernel::Numbers<std::int64_t> given_;
+  std::size_t period_ = 1;
+};
+
 /// com.microsoft's EmbedLayerNormalization: LayerNormalization of the sum of word, position and segment embeddings. The
 /// second output counts the tokens that a mask leaves in each sequence. QEmbedLayerNormalization has 8-bit tables,
 /// whose scales are inputs 8 to 12 and whose zero points are inputs 13 to 17, and no positions of its own.
@@ -80,10 +99,9 @@ class EmbedLayerNorm final : public kernel::Kernel {
     const Tensor sum = ctx.wants_output(2) ? ctx.output(2, y.shape()) : Tensor();
     count_tokens(ctx, batch, length);
     if (count == 0) return;
-    const std::vector<std::size_t> word_rows = rows(ids, words, count, "word"),
-                                   place_rows = position_rows(ctx, places, count, length);
-    std::vector<std::size_t> segment_rows;
-    if (segment_ids != nullptr && segments != nullptr) segment_rows = rows(*segment_ids, *segments, count, "segment");
+    const Rows word_rows = rows(ctx, ids, words, count, "word"), place_rows = position_rows(ctx, places, count, length);
+    const bool segmented = segment_ids != nullptr && segments != nullptr;
+    const Rows segment_rows = segmented ? rows(ctx, *segment_ids, *segments, count, "segment") : Rows();
     const Table word = table(ctx, 2), place = table(ctx, 3), segment = table(ctx, 4), gamma = table(ctx, 5),
                 beta = table(ctx, 6);
     std::vector<float> factor_hold(n), shift_hold(n);
@@ -96,7 +114,7 @@ class EmbedLayerNorm final : public kernel::Kernel {
         const float* first = word.row(word_rows[i], n, holds.data());
         const float* second = place.row(place_rows[i], n, holds.data() + n);
         for (std::size_t c = 0; c < n; ++c) row[c] = first[c] + second[c];
-        if (!segment_rows.empty()) {
+        if (segmented) {
           const float* third = segment.row(segment_rows[i], n, holds.data() + 2 * n);
           for (std::size_t c = 0; c < n; ++c) row[c] += third[c];
         }
@@ -113,37 +131,34 @@ class EmbedLayerNorm final : public kernel::Kernel {
     return Table(kernels_, ctx.optional_input(input), scale, Quantized ? ctx.optional_input(input + 11) : nullptr);
   }
 
-  static std::vector<std::size_t> rows(const Tensor& ids, const Tensor& table, std::size_t count, const char* what) {
-    std::vector<std::size_t> out;
-    for (const std::int64_t id : tensor::to_int64_vector(ids)) {
+  static Rows rows(const KernelContext& ctx, const Tensor& ids, const Tensor& table, std::size_t count,
+                   const char* what) {
+    kernel::Numbers<std::int64_t> given(ctx.run(), ids);
+    kernel::Watch watch(ctx.run());
+    for (const std::int64_t id : given) {
+      watch.did(kNsPerToken);
       if (id < 0 || id >= table.dim(0)) {
         fail(ErrorCode::InvalidArgument,
              cat("EmbedLayerNormalization: ", what, " ", id, " lies outside a table of ", table.dim(0), " rows"));
       }
-      out.push_back(static_cast<std::size_t>(id));
     }
-    if (out.size() != count)
+    if (given.size() != count)
       fail(ErrorCode::ShapeMismatch,
-           cat("EmbedLayerNormalization: ", out.size(), " ", what, " ids for ", count, " tokens"));
-    return out;
+           cat("EmbedLayerNormalization: ", given.size(), " ", what, " ids for ", count, " tokens"));
+    return {std::move(given), count};
   }
 
-  static std::vector<std::size_t> position_rows(const KernelContext& ctx, const Tensor& table, std::size_t count,
-                                                std::int64_t length) {
-    const Tensor* given = Quantized ? nullptr : ctx.optional_input(8);
-    if (given != nullptr && given->numel() != length) return rows(*given, table, count, "position");
-    std::vector<std::size_t> line(static_cast<std::size_t>(length)), out;
-    if (given != nullptr) {
-      line = rows(*given, table, line.size(), "position");
-    } else {
-      if (length > table.dim(0))
-        fail(ErrorCode::InvalidArgument,
-             cat("EmbedLayerNormalization: ", length, " tokens, but ", table.dim(0), " positions"));
-      for (std::size_t i = 0; i < line.size(); ++i) line[i] = i;
-    }
-    for (std::size_t i = 0; i < count; ++i) out.push_back(line[i % line.size()]);
-    return out;
+  static Rows position_rows(const KernelContext& ctx, const Tensor& table, std::size_t count, std::int64_t length) {
+    const auto line = static_cast<std::size_t>(length);
+    if (const Tensor* given = Quantized ? nullptr : ctx.optional_input(8))
+      return rows(ctx, *given, table, given->numel() == length ? line : count, "position");
+    if (length > table.dim(0))
+      fail(ErrorCode::InvalidArgument,
+           cat("EmbedLayerNormalization: ", length, " tokens, but ", table.dim(0), " positions"));
+    return Rows(line);
   }
+
+  static constexpr double kNsPerToken = 2;
 
   void count_tokens(KernelContext& ctx, std::int64_t batch, std::int64_t length) const {
     if (!ctx.wants_output(1)) return;
@@ -151,10 +166,13 @@ class EmbedLayerNorm final : public kernel::Kernel {
     const Tensor* mask = ctx.optional_input(7);
     if (mask != nullptr && mask->numel() != batch * length)
       fail(ErrorCode::ShapeMismatch, cat("EmbedLayerNormalization: the mask is ", mask->to_string()));
+    kernel::Watch watch(ctx.run());
     for (std::int64_t b = 0; b < batch; ++b) {
       std::int32_t tokens = 0;
-      for (std::int64_t i = 0; mask != nullptr && counts_ && i < length; ++i)
+      for (std::int64_t i = 0; mask != nullptr && counts_ && i < length; ++i) {
         tokens += mask->data<std::int32_t>()[b * length + i] != 0 ? 1 : 0;
+        watch.did(kNsPerToken);
+      }
       out.mutable_data<std::int32_t>()[b] = tokens;
     }
   }

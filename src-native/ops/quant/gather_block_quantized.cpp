@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/packed.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/reals.h"
 
@@ -61,8 +62,7 @@ class GatherBlockQuantized final : public kernel::Kernel {
       expected[q_axis] = zero_row;
       if (zeros->shape() != expected) fail_shape(data, *zeros);
     }
-    std::vector<std::int64_t> picked = tensor::to_int64_vector(indices);
-    for (std::int64_t& i : picked) i = i < -shape[axis] || i >= shape[axis] ? -1 : i < 0 ? i + shape[axis] : i;
+    const kernel::Numbers<std::int64_t> picked(ctx.run(), indices);
     Shape out_shape(shape.dims().first(axis));
     for (const std::int64_t d : indices.shape()) out_shape.push_back(d);
     for (std::size_t i = axis + 1; i < rank; ++i) out_shape.push_back(shape[i]);
@@ -77,8 +77,9 @@ class GatherBlockQuantized final : public kernel::Kernel {
     ctx.parallel_for(size(y.numel()) / inner, static_cast<double>(inner) * 3,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {
-                         const std::int64_t index = picked[i % picked.size()];
-                         if (index < 0) {  // out of range: zeros, as the operator is defined
+                         const std::int64_t given = picked[i % picked.size()];
+                         const std::int64_t index = given < 0 ? given + shape[axis] : given;
+                         if (index < 0 || index >= shape[axis]) {  // out of range: zeros, as the operator is defined
                            std::fill_n(out + i * inner, inner, 0.0f);
                            continue;
                          }

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/packed.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/convert.h"
 #include "ops/common/reals.h"
@@ -80,13 +81,27 @@ void load_values(DType type, const void* data, std::size_t first, std::size_t co
   });
 }
 
-/// Zero points, one a scale; those of the 8-, 6- and 4-bit floats are 0 by the standard.
-std::vector<std::int32_t> zero_points(const Tensor* t, std::size_t count) {
-  if (t == nullptr) return std::vector<std::int32_t>(count, 0);
-  std::vector<std::int32_t> out;
-  for (const std::int64_t v : tensor::to_int64_vector(*t)) out.push_back(static_cast<std::int32_t>(v));
-  return out;
-}
+/// Zero points from one on, `step` apart.
+struct Zeros {
+  const std::int32_t* first;
+  std::size_t step;
+  std::int32_t operator[](std::size_t i) const { return first[i * step]; }
+};
+
+/// Zero points, one a scale, or 0 for all; those of the 8-, 6- and 4-bit floats are 0 by the standard.
+class ZeroPoints {
+ public:
+  ZeroPoints(const KernelContext& ctx, const Tensor* t) : given_(ctx.run(), t), all_zero_(t == nullptr) {}
+  /// Of scales from `scale` on, `step` apart.
+  Zeros from(std::size_t scale, std::size_t step) const {
+    static constexpr std::int32_t kZero = 0;
+    return all_zero_ ? Zeros{&kZero, 0} : Zeros{given_.data() + scale, step};
+  }
+
+ private:
+  kernel::Numbers<std::int32_t> given_;
+  bool all_zero_;
+};
 
 /// Which scale belongs to which element: one for all, one for each index along an axis, or one for each block of
 /// indices along an axis.
@@ -194,22 +209,23 @@ class QuantizeLinear final : public kernel::Kernel {
     check_zero_point(zero, scale, "QuantizeLinear");
     const ScaleLayout layout(x.shape(), scale.shape(), axis_, block_, "QuantizeLinear");
     const Tensor y = ctx.output(0, x.shape());
-    const std::vector<float> scales = tensor::to_float_vector(scale);
-    const std::vector<std::int32_t> zeros = zero_points(zero, scales.size());
+    const kernel::Numbers<float> scales(ctx.run(), scale);
+    const ZeroPoints zero_points(ctx, zero);
     const bool packed = tensor::is_sub_byte(y.dtype());
     const Tensor target = packed ? Tensor::make(DType::UInt8, x.shape(), *ctx.run().allocator) : y;
     layout.for_pieces(ctx, 0.5, [&](std::size_t first, std::size_t count, std::size_t s, std::size_t step) {
       float piece[kPiece];
       const float* from = load(x, first, count, piece);
+      const Zeros zeros = zero_points.from(s, step);
       if (step == 0 && y.dtype() == DType::UInt8)
-        return table_.quantize_u8(from, y.mutable_data<std::uint8_t>() + first, count, scales[s], zeros[s]);
+        return table_.quantize_u8(from, y.mutable_data<std::uint8_t>() + first, count, scales[s], zeros[0]);
       if (step == 0 && y.dtype() == DType::Int8)
-        return table_.quantize_s8(from, y.mutable_data<std::int8_t>() + first, count, scales[s], zeros[s]);
+        return table_.quantize_s8(from, y.mutable_data<std::int8_t>() + first, count, scales[s], zeros[0]);
       for (std::size_t i = 0; i < count; ++i) piece[i] = from[i] / scales[s + i * step];
       if (tensor::is_floating(y.dtype())) {
         store_floats(y.dtype(), piece, target, first, count);
       } else {
-        store_integers(y.dtype(), piece, zeros.data() + s, step, target, first, count);
+        store_integers(y.dtype(), piece, zeros, target, first, count);
       }
     });
     if (packed) pack_sub_byte(target, y);
@@ -232,12 +248,12 @@ class QuantizeLinear final : public kernel::Kernel {
     return piece;
   }
 
-  static void store_integers(DType type, const float* values, const std::int32_t* zeros, std::size_t step,
-                             const Tensor& target, std::size_t first, std::size_t count) {
+  static void store_integers(DType type, const float* values, Zeros zeros, const Tensor& target, std::size_t first,
+                             std::size_t count) {
     const auto [low, high] = integer_range(type);
     const auto store = [&, low = low, high = high]<class T>(T* to) {
       for (std::size_t i = 0; i < count; ++i) {
-        const std::int32_t zero = zeros[i * step];
+        const std::int32_t zero = zeros[i];
         const float q = std::isnan(values[i]) ? 0.0f : std::nearbyint(values[i]);
         const float least = static_cast<float>(low - zero), most = static_cast<float>(high - zero);
         to[i] = static_cast<T>(static_cast<std::int32_t>(std::clamp(q, least, most)) + zero);
@@ -289,14 +305,14 @@ class DequantizeLinear final : public kernel::Kernel {
     check_zero_point(zero, scale, "DequantizeLinear");
     const ScaleLayout layout(x.shape(), scale.shape(), axis_, block_, "DequantizeLinear");
     const Tensor y = ctx.output(0, x.shape());
-    const std::vector<float> scales = tensor::to_float_vector(scale);
-    const std::vector<std::int32_t> zeros = zero_points(zero, scales.size());
+    const kernel::Numbers<float> scales(ctx.run(), scale);
+    const ZeroPoints zero_points(ctx, zero);
     const Tensor from = tensor::is_sub_byte(x.dtype()) ? unpack_sub_byte(ctx.run(), x) : x;
     layout.for_pieces(ctx, 0.5, [&](std::size_t first, std::size_t count, std::size_t s, std::size_t step) {
       float piece[kPiece];
       const bool direct = y.dtype() == DType::Float32;
       float* to = direct ? y.mutable_data<float>() + first : piece;
-      dequantize(x.dtype(), from.raw(), first, count, scales.data() + s, zeros.data() + s, step, to);
+      dequantize(x.dtype(), from.raw(), first, count, scales.data() + s, zero_points.from(s, step), step, to);
       if (direct) return;
       (y.dtype() == DType::Float16 ? table_.f32_to_f16 : table_.f32_to_bf16)(
           piece, static_cast<std::uint16_t*>(y.mutable_raw()) + first, count);
@@ -304,23 +320,23 @@ class DequantizeLinear final : public kernel::Kernel {
   }
 
  private:
-  void dequantize(DType type, const void* x, std::size_t first, std::size_t count, const float* scales,
-                  const std::int32_t* zeros, std::size_t step, float* y) const {
+  void dequantize(DType type, const void* x, std::size_t first, std::size_t count, const float* scales, Zeros zeros,
+                  std::size_t step, float* y) const {
     if (step == 0 && type == DType::UInt8)
-      return table_.dequantize_u8(static_cast<const std::uint8_t*>(x) + first, y, count, *scales, *zeros);
+      return table_.dequantize_u8(static_cast<const std::uint8_t*>(x) + first, y, count, *scales, zeros[0]);
     if (step == 0 && type == DType::Int8)
-      return table_.dequantize_s8(static_cast<const std::int8_t*>(x) + first, y, count, *scales, *zeros);
+      return table_.dequantize_s8(static_cast<const std::int8_t*>(x) + first, y, count, *scales, zeros[0]);
     if (type == DType::Int32) {
       const std::int32_t* from = static_cast<const std::int32_t*>(x) + first;
-      if (step == 0) return table_.dequantize_s32(from, y, count, *scales, *zeros);
+      if (step == 0) return table_.dequantize_s32(from, y, count, *scales, zeros[0]);
       for (std::size_t i = 0; i < count; ++i) {
-        const auto difference = static_cast<std::int64_t>(from[i]) - zeros[i * step];
+        const auto difference = static_cast<std::int64_t>(from[i]) - zeros[i];
         y[i] = static_cast<float>(difference) * scales[i * step];
       }
       return;
     }
     load_values(type, x, first, count, y);
-    for (std::size_t i = 0; i < count; ++i) y[i] = (y[i] - static_cast<float>(zeros[i * step])) * scales[i * step];
+    for (std::size_t i = 0; i < count; ++i) y[i] = (y[i] - static_cast<float>(zeros[i])) * scales[i * step];
   }
 
   const microkernels::KernelSet& kernels_;

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "kernel/counted.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/stack.h"
@@ -150,7 +151,7 @@ class SplitToSequence final : public Kernel {
     constexpr std::int64_t kMostEmpty = 1 << 20;
     INFERNODE_CHECK(dim <= std::max(in.numel(), kMostEmpty), ErrorCode::OutOfMemory,
                     "SplitToSequence: too many tensors without elements: ", in.to_string());
-    const std::vector<std::int64_t> sizes = lengths(split, dim);
+    const kernel::CountedVector<std::int64_t> sizes = lengths(ctx.run(), split, dim);
     const kernel::Charge items(ctx.run(), checked_mul(sizes.size(), sizeof(Value)));
     out.items.reserve(sizes.size());
     for (const std::int64_t length : sizes) {
@@ -161,9 +162,15 @@ class SplitToSequence final : public Kernel {
   }
 
  private:
-  static std::vector<std::int64_t> lengths(const Tensor* split, std::int64_t dim) {
-    if (split == nullptr) return std::vector<std::int64_t>(static_cast<std::size_t>(dim), 1);
-    std::vector<std::int64_t> sizes = tensor::to_int64_vector(*split);
+  static kernel::CountedVector<std::int64_t> lengths(const kernel::RunContext& run, const Tensor* split,
+                                                     std::int64_t dim) {
+    kernel::CountedVector<std::int64_t> sizes(run);
+    if (split == nullptr) {
+      sizes.assign(static_cast<std::size_t>(dim), 1);
+      return sizes;
+    }
+    const kernel::Numbers<std::int64_t> given(run, *split);
+    sizes.assign(given.begin(), given.end());
     if (split->rank() == 0) {
       const std::int64_t size = sizes[0];
       INFERNODE_CHECK(size > 0, ErrorCode::InvalidArgument, "SplitToSequence: a split of ", size);

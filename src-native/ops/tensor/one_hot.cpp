@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/mover.h"
@@ -51,15 +52,7 @@ class OneHot : public Kernel {
     for (std::size_t d = axis; d < indices.rank(); ++d) dims.push_back(indices.dim(d));
     const Tensor out = ctx.output(0, values.dtype(), dims);
     if (out.numel() == 0) return;
-    std::vector<std::int64_t> hot = tensor::to_int64_vector(indices);
-    if (tensor::is_floating(indices.dtype())) {
-      tensor::dispatch<float, double, Float16, BFloat16>(indices.dtype(), "OneHot", [&]<class T>(TypeTag<T>) {
-        for (std::size_t i = 0; i < hot.size(); ++i) {
-          if (std::isnan(static_cast<tensor::ComputeTypeOf<T>>(indices.data<T>()[i])))
-            hot[i] = depth;  // like every index out of range: all off
-        }
-      });
-    }
+    const kernel::Numbers<std::int64_t> hot(ctx.run(), indices);
     const auto outer = static_cast<std::size_t>(dims.numel(0, axis));
     const std::int64_t inner = dims.numel(axis + 1, dims.rank());
     dispatch_elements(values.dtype(), "OneHot", [&]<class T>(TypeTag<T>) {
@@ -72,9 +65,10 @@ class OneHot : public Kernel {
               T* plane = to + static_cast<std::int64_t>(o) * depth * inner;
               mover.fill(plane, depth * inner, off);
               for (std::int64_t i = 0; i < inner; ++i) {
-                const std::int64_t index = hot[o * static_cast<std::size_t>(inner) + static_cast<std::size_t>(i)];
-                const std::int64_t at = index < 0 ? index + depth : index;
-                if (at >= 0 && at < depth) mover.set(plane[at * inner + i], on);
+                const std::size_t place = o * static_cast<std::size_t>(inner) + static_cast<std::size_t>(i);
+                const std::int64_t at = hot[place] < 0 ? hot[place] + depth : hot[place];
+                if (at >= 0 && at < depth && !is_nan(indices, place)) mover.set(plane[at * inner + i], on);
+                mover.did(kNsPerIndex);
               }
             }
           });
@@ -82,6 +76,18 @@ class OneHot : public Kernel {
   }
 
  private:
+  static constexpr double kNsPerIndex = 3;
+
+  /// NaN is like every index out of range: all off.
+  static bool is_nan(const Tensor& indices, std::size_t i) {
+    if (!tensor::is_floating(indices.dtype())) return false;
+    bool nan = false;
+    tensor::dispatch<float, double, Float16, BFloat16>(indices.dtype(), "OneHot", [&]<class T>(TypeTag<T>) {
+      nan = std::isnan(static_cast<tensor::ComputeTypeOf<T>>(indices.data<T>()[i]));
+    });
+    return nan;
+  }
+
   std::int64_t axis_;
 };
 

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "base/system.h"
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/mapped_copy.h"
@@ -93,11 +94,12 @@ std::int64_t padded(std::int64_t dim, std::int64_t begin, std::int64_t end, Mode
 
 /// Which element of an axis stands at each place of the padded one; -1 for the constant. Negative pads crop first; what
 /// is added then repeats the cropped axis.
-std::vector<std::int64_t> source_map(std::int64_t dim, std::int64_t begin, std::int64_t end, Mode mode) {
+kernel::Scratch<std::int64_t> source_map(const kernel::RunContext& run, std::int64_t dim, std::int64_t begin,
+                                         std::int64_t end, Mode mode) {
   const auto [first, length] = Kept(dim, begin, end);
   const std::int64_t total = dim + begin + end;
-  expect_available(static_cast<std::uint64_t>(total) * sizeof(std::int64_t));
-  std::vector<std::int64_t> map(static_cast<std::size_t>(total));
+  kernel::Scratch<std::int64_t> map(run, static_cast<std::size_t>(total));
+  kernel::Watch watch(run);
   const std::int64_t period = 2 * (length - 1);
   for (std::int64_t i = 0; i < total; ++i) {
     std::int64_t at = i - std::max<std::int64_t>(0, begin);
@@ -119,6 +121,7 @@ std::vector<std::int64_t> source_map(std::int64_t dim, std::int64_t begin, std::
       }
     }
     map[static_cast<std::size_t>(i)] = at < 0 ? -1 : at + first;
+    watch.did(3);
   }
   return map;
 }
@@ -140,9 +143,11 @@ class Pad : public Kernel {
     }
     const Tensor out = ctx.output(0, dims);
     if (out.numel() == 0) return;
+    std::vector<kernel::Scratch<std::int64_t>> held;
     AxisMaps maps;
     for (std::size_t i = 0; i < in.rank(); ++i) {
-      maps.push_back(source_map(in.dim(i), pads[i], pads[i + in.rank()], mode_));
+      held.push_back(source_map(ctx.run(), in.dim(i), pads[i], pads[i + in.rank()], mode_));
+      maps.emplace_back(held.back());
     }
     with_whole_bytes(ctx.run(), in, out, [&](const Tensor& from, const Tensor& to) {
       dispatch_elements(from.dtype(), "Pad", [&]<class T>(TypeTag<T>) {

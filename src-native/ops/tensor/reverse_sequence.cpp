@@ -1,5 +1,6 @@
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
-#include "ops/common/arguments.h"
+#include "kernel/watch.h"
 #include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
@@ -25,11 +26,13 @@ class ReverseSequence : public Kernel {
     const Tensor& in = ctx.input(0);
     INFERNODE_CHECK(in.rank() >= 2, ErrorCode::ShapeMismatch, "the input has rank ", in.rank(),
                     "; it needs batch and time");
-    const Ints lengths = read_ints(ctx.input(1));
+    const kernel::Numbers<std::int64_t> lengths(ctx.run(), ctx.input(1));
+    kernel::Watch watch(ctx.run());
     const std::int64_t batches = in.dim(batch_), steps = in.dim(1 - batch_), inner = in.shape().numel(2, in.rank());
     INFERNODE_CHECK(static_cast<std::int64_t>(lengths.size()) == batches, ErrorCode::ShapeMismatch,
                     "sequence_lens has ", lengths.size(), " elements for a batch of ", batches);
-    for (std::int64_t n : lengths) {
+    for (const std::int64_t n : lengths) {
+      watch.did(kNsPerLength);
       INFERNODE_CHECK(n >= 0 && n <= steps, ErrorCode::InvalidArgument, "sequence length ", n, " is outside [0, ",
                       steps, "]");
     }
@@ -42,12 +45,14 @@ class ReverseSequence : public Kernel {
       if (n > 0) {
         strided_copy(ctx.run(), Shape{n, inner}, {in, at + (n - 1) * time_stride, backward}, {out, at, forward});
       }
+      watch.did(kNsPerCopy);
       const std::int64_t rest = at + n * time_stride;
-      strided_copy(ctx.run(), Shape{steps - n, inner}, {in, rest, forward}, {out, rest, forward});
+      if (n < steps) strided_copy(ctx.run(), Shape{steps - n, inner}, {in, rest, forward}, {out, rest, forward});
     }
   }
 
  private:
+  static constexpr double kNsPerLength = 1, kNsPerCopy = 100;
   std::size_t batch_ = 1;
 };
 

@@ -1,14 +1,14 @@
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/checked.h"
-#include "kernel/charge.h"
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
 #include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
+#include "ops/common/merge_sort.h"
 #include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 
@@ -56,11 +56,13 @@ void infer_unique(InferContext& ctx) {
 }
 
 /// Elements as numbers that order as they do (order_key), two to a complex one: its real part comes first.
-std::vector<std::int64_t> order_keys(const Tensor& in) {
-  std::vector<std::int64_t> keys;
+kernel::Scratch<std::int64_t> order_keys(const kernel::RunContext& run, const Tensor& in) {
+  kernel::Scratch<std::int64_t> keys;
   const auto add = [&]<class T>(const T* x, std::int64_t count) {
-    keys.reserve(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) keys.push_back(order_key(x[i]));
+    keys = kernel::Scratch<std::int64_t>(run, static_cast<std::size_t>(count));
+    run.parallel_for(keys.size(), 1.0, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t i = begin; i < end; ++i) keys[i] = order_key(x[i]);
+    });
   };
   switch (in.dtype()) {
     case DType::Bool:
@@ -81,9 +83,80 @@ std::vector<std::int64_t> order_keys(const Tensor& in) {
 int compare(std::int64_t a, std::int64_t b, Look) { return static_cast<int>(a > b) - static_cast<int>(a < b); }
 int compare(const std::string& a, const std::string& b, Look look) { return compare_texts(a, b, look); }
 
-class Unique : public Kernel {
-  static constexpr double kNsPerComparison = 10;
+using List = kernel::Scratch<std::int64_t>;
+constexpr double kNsPerComparison = 10, kNsPerItem = 5;
 
+/// Items that are alike, by rank of their value.
+struct Groups {
+  List memory[2];                    ///< of the two lists that the sort goes between
+  const std::int64_t* of = nullptr;  ///< rank of each item
+  List firsts, counts;               ///< of each rank: its first item, how many there are
+};
+
+template <class Order>
+Groups groups_of(const kernel::RunContext& run, std::size_t items, const Order& order_of) {
+  kernel::Watch watch(run);
+  Groups out{{List(run, items), List(run, items)}, nullptr, {}, {}};
+  for (std::size_t i = 0; i < items; ++i) {
+    out.memory[0][i] = static_cast<std::int64_t>(i);
+    watch.did(1);
+  }
+  const std::int64_t* const order = merge_sort(run, out.memory[0].data(), out.memory[1].data(), items,
+                                               [&](std::int64_t a, std::int64_t b) { return order_of(a, b) < 0; });
+  std::int64_t* const of = out.memory[order == out.memory[0].data() ? 1 : 0].data();
+  std::int64_t rank = -1;
+  for (std::size_t i = 0; i < items; ++i) {
+    rank += i == 0 || order_of(order[i - 1], order[i]) != 0 ? 1 : 0;
+    of[order[i]] = rank;
+    watch.did(kNsPerItem);
+  }
+  out.of = of;
+  out.firsts = List(run, static_cast<std::size_t>(rank + 1));
+  out.counts = List(run, static_cast<std::size_t>(rank + 1));
+  for (std::size_t i = 0; i < items; ++i) {
+    const auto at = static_cast<std::size_t>(of[order[i]]);
+    if (i == 0 || of[order[i - 1]] != of[order[i]]) {
+      out.firsts[at] = order[i];
+      out.counts[at] = 0;
+    }
+    ++out.counts[at];
+    watch.did(kNsPerItem);
+  }
+  return out;
+}
+
+/// In which order groups stand in the output: that of their values or that of their first items.
+struct Listing {
+  Listing(const kernel::RunContext& run, const List& firsts, bool sorted)
+      : memory{List(run, firsts.size()), List(run, firsts.size())} {
+    kernel::Watch watch(run);
+    for (std::size_t i = 0; i < firsts.size(); ++i) {
+      memory[0][i] = static_cast<std::int64_t>(i);
+      watch.did(1);
+    }
+    std::int64_t* sorted_groups = memory[0].data();
+    if (!sorted) {
+      sorted_groups =
+          merge_sort(run, sorted_groups, memory[1].data(), firsts.size(), [&](std::int64_t a, std::int64_t b) {
+            watch.did(kNsPerComparison);
+            return firsts[static_cast<std::size_t>(a)] < firsts[static_cast<std::size_t>(b)];
+          });
+    }
+    std::int64_t* const places = memory[sorted_groups == memory[0].data() ? 1 : 0].data();
+    for (std::size_t i = 0; i < firsts.size(); ++i) {
+      places[sorted_groups[i]] = static_cast<std::int64_t>(i);
+      watch.did(kNsPerItem);
+    }
+    groups = sorted_groups;
+    place = places;
+  }
+
+  List memory[2];
+  const std::int64_t* groups;  ///< the group at each place
+  const std::int64_t* place;   ///< of each group
+};
+
+class Unique : public Kernel {
  public:
   explicit Unique(KernelInfo& info)
       : outputs_(info.node()), sorted_(info.attributes().get_int("sorted", info.node().domain.empty() ? 1 : 0) != 0) {
@@ -94,13 +167,13 @@ class Unique : public Kernel {
     const Tensor& in = ctx.input(0);
     if (in.dtype() == DType::String) return find(ctx, in.data<std::string>(), 1);
     const bool complex = in.dtype() == DType::Complex64 || in.dtype() == DType::Complex128;
-    const std::size_t count = checked_mul(static_cast<std::size_t>(in.numel()), complex ? 2 : 1);
-    const kernel::Charge charge(ctx.run(), checked_mul(count, sizeof(std::int64_t)));
-    const std::vector<std::int64_t> keys = order_keys(in);
+    const kernel::Scratch<std::int64_t> keys = order_keys(ctx.run(), in);
     find(ctx, keys.data(), complex ? 2 : 1);
   }
 
  private:
+  static std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
+
   /// x: the elements, or what they are ordered by, `width` to each.
   template <class T>
   void find(KernelContext& ctx, const T* x, std::int64_t width) const {
@@ -124,34 +197,11 @@ class Unique : public Kernel {
       }
       return 0;
     };
-    constexpr std::size_t kLists = 7;  // those below, and one that the sort takes
-    const kernel::Charge charge(
-        ctx.run(), checked_mul(static_cast<std::size_t>(alike ? 1 : count), kLists * sizeof(std::int64_t)));
-    std::vector<std::int64_t> order(static_cast<std::size_t>(alike ? std::min<std::int64_t>(count, 1) : count));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return order_of(a, b) < 0; });
+    const std::size_t items = static_cast<std::size_t>(alike ? std::min<std::int64_t>(count, 1) : count);
+    const Groups groups = groups_of(ctx.run(), items, order_of);
+    const Listing list(ctx.run(), groups.firsts, sorted_);
 
-    std::vector<std::int64_t> firsts, counts, group(order.size());  // by rank of value
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      if (i == 0 || order_of(order[i - 1], order[i]) != 0) {
-        firsts.push_back(order[i]);
-        counts.push_back(0);
-      }
-      counts.back() += alike ? count : 1;
-      group[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(firsts.size()) - 1;
-    }
-    // Where each group stands in the output.
-    std::vector<std::int64_t> place(firsts.size()), listed(firsts.size());
-    std::iota(listed.begin(), listed.end(), 0);
-    if (!sorted_) {
-      std::sort(listed.begin(), listed.end(), [&](std::int64_t a, std::int64_t b) {
-        return firsts[static_cast<std::size_t>(a)] < firsts[static_cast<std::size_t>(b)];
-      });
-    }
-    for (std::size_t i = 0; i < listed.size(); ++i)
-      place[static_cast<std::size_t>(listed[i])] = static_cast<std::int64_t>(i);
-
-    const auto found = static_cast<std::int64_t>(firsts.size());
+    const auto found = static_cast<std::int64_t>(groups.firsts.size());
     dims[axis] = found;
     const Tensor y = ctx.output(0, dims);
     dispatch_elements(in.dtype(), "Unique", [&]<class E>(TypeTag<E>) {
@@ -159,19 +209,21 @@ class Unique : public Kernel {
       E* to = mutable_elements<E>(y);
       Mover mover(ctx.run());
       for (std::int64_t o = 0; o < outer && in.numel() > 0; ++o) {
-        for (const std::int64_t g : listed)
-          to = mover.copy(from + (o * count + firsts[static_cast<std::size_t>(g)]) * inner, inner, to);
+        for (std::int64_t i = 0; i < found; ++i)
+          to = mover.copy(from + (o * count + groups.firsts[size(list.groups[i])]) * inner, inner, to);
       }
     });
-    const auto write = [&](std::size_t output, std::int64_t size, auto&& value) {
+    const auto write = [&](std::size_t output, std::int64_t length, auto&& value) {
       if (!ctx.wants_output(output)) return;
-      auto* to = ctx.output(output, DType::Int64, Shape{size}).template mutable_data<std::int64_t>();
-      for (std::int64_t i = 0; i < size; ++i) to[i] = value(static_cast<std::size_t>(i));
+      auto* to = ctx.output(output, DType::Int64, Shape{length}).template mutable_data<std::int64_t>();
+      for (std::int64_t i = 0; i < length; ++i) {
+        to[i] = value(static_cast<std::size_t>(i));
+        watch.did(kNsPerItem);
+      }
     };
-    write(outputs_.first, found, [&](std::size_t i) { return firsts[static_cast<std::size_t>(listed[i])]; });
-    write(outputs_.inverse, count,
-          [&](std::size_t i) { return place[static_cast<std::size_t>(group[alike ? 0 : i])]; });
-    write(outputs_.counts, found, [&](std::size_t i) { return counts[static_cast<std::size_t>(listed[i])]; });
+    write(outputs_.first, found, [&](std::size_t i) { return groups.firsts[size(list.groups[i])]; });
+    write(outputs_.inverse, count, [&](std::size_t i) { return list.place[groups.of[alike ? 0 : i]]; });
+    write(outputs_.counts, found, [&](std::size_t i) { return alike ? count : groups.counts[size(list.groups[i])]; });
   }
 
   Outputs outputs_;

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernel/counted.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -56,29 +57,36 @@ class Loss final : public kernel::Kernel {
     dispatch_reals(x.dtype(), kName, [&]<class T>(tensor::TypeTag<T>) {
       const RealInput<T> in(ctx, kernels_, x), weights(ctx, kernels_, weight);
       const RealOutput<T> loss(ctx, kernels_, out), logs(ctx, kernels_, log_prob);
-      compute<T>(ctx, x.shape(), in, tensor::to_int64_vector(target), weights, loss, logs);
+      compute<T>(ctx, x.shape(), in, kernel::Numbers<std::int64_t>(ctx.run(), target), weights, loss, logs);
       loss.store();
       logs.store();
     });
   }
 
  private:
+  static constexpr double kNsPerTarget = 2;
   static constexpr const char* kName = Softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss";
 
   template <class T>
-  void compute(KernelContext& ctx, const Shape& shape, const T* x, const std::vector<std::int64_t>& targets,
+  void compute(KernelContext& ctx, const Shape& shape, const T* x, const kernel::Numbers<std::int64_t>& targets,
                const T* weights, T* loss, T* logs) const {
     const std::int64_t classes = shape[1];
     const std::size_t n = static_cast<std::size_t>(classes),
                       inner = static_cast<std::size_t>(shape.numel(2, shape.rank()));
+    kernel::Watch watch(ctx.run());
     for (const std::int64_t t : targets) {
+      watch.did(kNsPerTarget);
       if ((t < 0 || t >= classes) && t != ignored_)
         fail(ErrorCode::InvalidArgument, cat(kName, ": target ", t, " is none of ", classes, " classes"));
     }
-    kernel::CountedVector<T> losses(targets.size(), ctx.run());
-    ctx.parallel_for(n == 0 ? 0 : targets.size(), Softmax ? static_cast<double>(n) * 10 : 5,
+    // Each loss is a result itself, or one of those that are added up.
+    const kernel::Scratch<T> parts(ctx.run(), reduction_ == Reduction::None ? 0 : targets.size());
+    T* const losses = reduction_ == Reduction::None ? loss : parts.data();
+    ctx.parallel_for(targets.size(), Softmax ? static_cast<double>(n) * 10 : 5,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        for (std::size_t i = begin; i < end; ++i) {
+                         losses[i] = 0;
+                         if (n == 0) continue;
                          const T* column = x + i / inner * n * inner + i % inner;
                          const T shift = Softmax ? log_sum(column, n, inner) : T{0};
                          if (logs != nullptr) {
@@ -90,12 +98,10 @@ class Loss final : public kernel::Kernel {
                          losses[i] = -(column[c * inner] - shift) * (weights == nullptr ? T{1} : weights[c]);
                        }
                      });
-    if (reduction_ == Reduction::None) {
-      std::copy(losses.begin(), losses.end(), loss);
-      return;
-    }
+    if (reduction_ == Reduction::None) return;
     double total = 0, weight = 0;
-    for (std::size_t i = 0; i < losses.size(); ++i) {
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      watch.did(kNsPerTarget);
       total += static_cast<double>(losses[i]);
       if (targets[i] != ignored_)
         weight += weights == nullptr ? 1.0 : static_cast<double>(weights[static_cast<std::size_t>(targets[i])]);

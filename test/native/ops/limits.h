@@ -12,5 +12,7 @@ std::size_t looks_of(std::string_view text, std::int64_t opset, const std::vecto
 /// A run that may hold so many bytes beside what its allocator gives ends with OutOfMemory.
 void check_beyond_budget(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
                          std::size_t bytes);
+/// The same for one that may hold so many bytes with what its allocator gives, its outputs among them.
+void check_beyond_limit(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, std::size_t bytes);
 
 }  // namespace infernode::test

@@ -113,7 +113,7 @@ const LongOp kLongOps[] = {
      [] {
        return values({noise({1, 1, 8000, 8000}), f32({1, 5}, {0, 0, 0, 7999, 7999})});
      },
-     8000.0 * 8000, kSlow},
+     8000.0 * 8000, kSlow / 8},
     {"(float[1,1,h,w] X, float[n,4] R, int64[n] B) => (float[n,1,p,q] Y) { Y = RoiAlign<output_height=4, "
      "output_width=4>(X, R, B) }",
      17,
@@ -130,7 +130,12 @@ const LongOp kLongOps[] = {
      [] {
        return values({noise({2000000}), i64({1}, {2000000})});
      },
-     2e6 * 21, kSlow},
+     2e6 * 21, kSlow / 8},
+    {"(float[n] X, int64[1] K) => (float[k] V, int64[k] I) { V, I = TopK<sorted=0>(X, K) }", 17,
+     [] {
+       return values({noise({2000000}), i64({1}, {1000000})});
+     },
+     1e6 * 20, kSlow / 8},
     {"(float[1,1,h,w] X, float[1,1,3,3] W, float[1,18,p,q] O) => (float[1,1,p,q] Y) { Y = DeformConv(X, W, O) }", 19,
      [] {
        return values({noise({1, 1, 1002, 1002}), noise({1, 1, 3, 3}), noise({1, 18, 1000, 1000})});
@@ -160,7 +165,52 @@ const LongOp kLongOps[] = {
            {Tensor::of<float>({1, kBoxes, 4}, boxes), noise({1, 1, kBoxes}), i64({}, {kBoxes}), f32({}, {0.5f})});
      },
      8000.0 * 8000 / 2, kSlow / 8},
-    {"(float[n] X) => (float[m] Y) { Y = Unique(X) }", 17, [] { return values({noise({1000000})}); }, 1e6 * 20, kSlow},
+    {"(float[n] X) => (float[m] Y) { Y = Unique(X) }", 17, [] { return values({noise({1000000})}); }, 1e6 * 20,
+     kSlow / 8},
+    {"(uint8[1,w] X, float[e] R, float[s] S) => (uint8[1,p] Y) { Y = Resize(X, R, S) }", 18,
+     [] {
+       return values({iota(DType::UInt8, {1, 4}), f32({0}, {}), f32({2}, {1, 2000000})});
+     },
+     8e6 * 3, kSlow / 8},
+    {"(uint8[1,w] X, float[e] R, float[s] S) => (uint8[1,p] Y) { Y = Resize<mode=\"linear\">(X, R, S) }", 18,
+     [] {
+       return values({iota(DType::UInt8, {1, 4}), f32({0}, {}), f32({2}, {1, 1000000})});
+     },
+     4e6 * 2, kSlow / 16},
+    {"(uint8[1,w] X, int64[4] P) => (uint8[1,p] Y) { Y = Pad<mode=\"edge\">(X, P) }", 18,
+     [] {
+       return values({iota(DType::UInt8, {1, 4}), i64({4}, {0, 0, 0, 8000000})});
+     },
+     8e6 * 3, kSlow / 8},
+    {"(float[1,n] X, float[1,m] S, uint8[1,m] Z) => (uint8[1,n] Y) { Y = QuantizeLinear<block_size=2>(X, S, Z) }", 21,
+     [] {
+       return values(
+           {noise({1, 4000000}), iota(DType::Float32, {1, 2000000}, 1, 0), iota(DType::UInt8, {1, 2000000}, 1, 0)});
+     },
+     2e6 + 4e6, kSlow / 16},
+    {"(int32[n] I, int64 D, uint8[2] V) => (uint8[d,n] Y) { Y = OneHot<axis=0>(I, D, V) }", 11,
+     [] {
+       return values({iota(DType::Int32, {4000000}, 0, 0), i64({}, {1}), iota(DType::UInt8, {2})});
+     },
+     2 * 4e6, kSlow / 16},
+    {"(float[n,c] X, int32[n] T) => (float L) { L = SoftmaxCrossEntropyLoss(X, T) }", 13,
+     [] {
+       return values({noise({1000000, 2}), iota(DType::Int32, {1000000}, 0, 0)});
+     },
+     4e6, kSlow / 32},
+    {"(int32[1,n] I, float[2,c] W, float[n,c] P, float[c] G, float[c] B, int32[1,n] M) => (float[1,n,c] Y, int32[1] N) "
+     "{ Y, N = com.microsoft.EmbedLayerNormalization(I, \"\", W, P, \"\", G, B, M) }",
+     17,
+     [] {
+       return values({iota(DType::Int32, {1, 1000000}, 0, 0), noise({2, 2}), noise({1000000, 2}), noise({2}),
+                      noise({2}), iota(DType::Int32, {1, 1000000}, 1, 0)});
+     },
+     4e6, kSlow / 32},
+    {"(uint8[1,n] X, int64[n] L) => (uint8[1,n] Y) { Y = ReverseSequence(X, L) }", 10,
+     [] {
+       return values({iota(DType::UInt8, {1, 500000}, 1, 0), iota(DType::Int64, {500000}, 1, 0)});
+     },
+     5e5, kSlow / 512},
     {"(float[1,k,l] X, int64[2] I, int64[2] B) => (float[1,1,h,w] Y) { Y = Col2Im(X, I, B) }", 18,
      [] {
        return values({noise({1, 9, 1998 * 1998}), i64({2}, {2000, 2000}), i64({2}, {3, 3})});

@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "graph/text.h"
 #include "graph/verifier.h"
+#include "kernel/charge.h"
 #include "kernel/inference.h"
 #include "kernel/profile.h"
 #include "ops/evaluate.h"
@@ -311,14 +312,34 @@ std::size_t looks_of(std::string_view text, std::int64_t opset, const std::vecto
   return profile.looks();
 }
 
-void check_beyond_budget(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
-                         std::size_t bytes) {
+namespace {
+
+/// Host memory that counts against the budget of a run.
+class CountedMemory final : public tensor::Allocator {
+ public:
+  explicit CountedMemory(kernel::MemoryBudget& budget) { run_.budget = &budget; }
+  tensor::Buffer allocate(std::size_t bytes) override {
+    const auto charge = std::make_shared<kernel::Charge>(run_, bytes);
+    const auto block = std::make_shared<Block>(charge, tensor::host_allocator().allocate(bytes));
+    return {block->second.data(), bytes, block};
+  }
+  tensor::Device device() const override { return {}; }
+
+ private:
+  using Block = std::pair<std::shared_ptr<kernel::Charge>, tensor::Buffer>;
+  kernel::RunContext run_;
+};
+
+void check_ends(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, std::size_t bytes,
+                bool counts_allocator) {
   CAPTURE(text);
   auto graph = parse(text, opset, inputs, kNoConstant);
   prepare(*graph);
   kernel::MemoryBudget budget(bytes);
   kernel::RunContext run = run_context();
   run.budget = &budget;
+  CountedMemory memory(budget);
+  if (counts_allocator) run.allocator = &memory;
   try {
     kernel::evaluate_graph(*graph, inputs, {}, registry(), run);
     FAIL_CHECK("it ran");
@@ -326,6 +347,18 @@ void check_beyond_budget(std::string_view text, std::int64_t opset, const std::v
     CHECK_MESSAGE(error.code() == ErrorCode::OutOfMemory, error.message());
   }
   CHECK(budget.used() == 0);
+}
+
+}  // namespace
+
+void check_beyond_budget(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+                         std::size_t bytes) {
+  check_ends(text, opset, inputs, bytes, false);
+}
+
+void check_beyond_limit(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs,
+                        std::size_t bytes) {
+  check_ends(text, opset, inputs, bytes, true);
 }
 
 std::string infer_op(std::string_view text, std::int64_t opset, const std::vector<Value>& constants) {

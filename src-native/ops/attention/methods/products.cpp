@@ -84,7 +84,7 @@ class Products {
           loops_.pack(keys, c_.k.at(b.batch, b.kv_head), c_.k.row, true, packed);
           loops_.pack(values, c_.v.at(b.batch, b.kv_head), c_.v.row, false, packed + key_bytes_);
         }
-        block(b, work, scratch);
+        block(ctx.run(), b, work, scratch);
       }
     });
   }
@@ -117,7 +117,8 @@ class Products {
   }
   std::int64_t offset(std::size_t batch) const { return c_.offsets.empty() ? 0 : c_.offsets[batch]; }
 
-  void block(const Block& b, T* work, float* scratch) const {
+  /// Looks between its parts whether the run is to end: keys may be many.
+  void block(const kernel::RunContext& run, const Block& b, T* work, float* scratch) const {
     const std::size_t n = c_.scores != nullptr ? c_.kv_len : reach(b);
     T* const y = c_.y.at(b.batch, b.head, b.first);
     if (n == 0) {
@@ -125,9 +126,11 @@ class Products {
       return;
     }
     products(b, n, work, scratch);
+    run.check();
     const PackedOperand values = b.values && loops_.takes_depth(n, b.values) ? b.values : PackedOperand();
     if (open_) return open_rows(b, n, values, work, y, scratch);
     for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * ld_);
+    run.check();
     loops_.multiply(b.rows, c_.v_head, n, 1, work, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, y,
                     c_.y.row, scratch);
   }

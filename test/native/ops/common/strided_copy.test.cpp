@@ -85,7 +85,8 @@ TEST_CASE("pack_sub_byte clears the bits past the last element") {
 TEST_CASE("mapped_copy reads by its maps, whole rows again and constants") {
   const Tensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6}), out = Tensor::make(DType::UInt32, {4, 5});
   const Tensor source = x.reinterpreted(DType::UInt32);
-  ops::mapped_copy<std::uint32_t>(inline_run(), source, out, {{1, 1, -1, 0}, {0, 0, 2, -1, 1}}, 0u);
+  const std::vector<std::int64_t> rows{1, 1, -1, 0}, columns{0, 0, 2, -1, 1};
+  ops::mapped_copy<std::uint32_t>(inline_run(), source, out, {rows, columns}, 0u);
   CHECK(difference(out.reinterpreted(DType::Float32),
                    f32({4, 5}, {4, 4, 6, 0, 5, 4, 4, 6, 0, 5, 0, 0, 0, 0, 0, 1, 1, 3, 0, 2})) == "");
 }
