@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "kernel/scratch.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
@@ -192,7 +193,7 @@ void reduce_runs(const RunContext& run, const microkernels::KernelSet& kernels, 
                  std::span<const std::int64_t> axes, const float* x, float* y) {
   std::vector<bool> left(dims.rank());
   for (const std::int64_t axis : axes) left[static_cast<std::size_t>(axis)] = true;
-  std::vector<float> current, next;
+  kernel::Scratch<float> current;  // what the pass before made
   bool last = false;
   while (!last) {
     std::size_t end = dims.rank();
@@ -205,14 +206,12 @@ void reduce_runs(const RunContext& run, const microkernels::KernelSet& kernels, 
     part.inner = dims.numel(end, dims.rank());
     last = true;
     for (std::size_t i = 0; i < begin; ++i) last = last && !(left[i] && dims[i] != 1);
-    float* to = y;
-    if (!last) {
-      next.resize(static_cast<std::size_t>(part.outer * part.inner));
-      to = next.data();
-    }
+    kernel::Scratch<float> next;
+    if (!last) next = kernel::Scratch<float>(run, static_cast<std::size_t>(part.outer * part.inner));
+    float* const to = last ? y : next.data();
     (part.inner == 1 ? reduce_rows : reduce_columns)(run, kernels, op, part, x, to);
     for (std::size_t i = begin; i < end; ++i) dims[i] = 1;
-    current.swap(next);
+    current = std::move(next);
     x = current.data();
     op = joining(op);
   }

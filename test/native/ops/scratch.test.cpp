@@ -34,6 +34,8 @@ TEST_CASE("scratch of kernels comes from the run's allocator") {
   check_beyond_limit("(uint8[1,w] X, int64[4] P) => (uint8[1,p] Y) { Y = Pad<mode=\"edge\">(X, P) }", 18,
                      {ones(DType::UInt8, {1, 4}), i64({4}, {0, 0, 0, 4 * kMany})}, 16 * kMegabyte);
   check_beyond_limit("(float[n] X) => (float[m] Y) { Y = Unique(X) }", 17, {noise({kMany})}, 16 * kMegabyte);
+  check_beyond_limit("(float[a,n,b] X) => (float[1,n,1] Y) { Y = ReduceSum<axes=[0,2]>(X) }", 11,
+                     {noise({2, kMany, 2})}, 8 * kMegabyte);
   check_beyond_limit("(float[n] X, int64[1] K) => (float[k] V, int64[k] I) { V, I = TopK(X, K) }", 17,
                      {noise({kMany}), i64({1}, {kMany})}, 32 * kMegabyte);
   check_beyond_limit(
