@@ -223,13 +223,20 @@ Tensor unpack_sub_byte(const RunContext& run, const Tensor& packed) {
   return out;
 }
 
-void pack_sub_byte(const Tensor& bytes, const Tensor& packed) {
+void pack_sub_byte(const RunContext& run, const Tensor& bytes, const Tensor& packed) {
   const std::size_t bits = tensor::bit_size(packed.dtype());
   const auto pack = bits == 6 ? pack_6 : bits == 4 ? pack_4 : pack_2;
-  // The bits past the last element stay zero, as in ONNX's raw data.
-  std::fill_n(static_cast<char*>(packed.mutable_raw()), packed.bytes(), char{0});
-  pack(bytes.data<std::uint8_t>(), static_cast<std::size_t>(bytes.numel()),
-       static_cast<std::uint8_t*>(packed.mutable_raw()), 0);
+  const auto* from = bytes.data<std::uint8_t>();
+  auto* to = static_cast<std::uint8_t*>(packed.mutable_raw());
+  const auto byte_at = [&](std::size_t i) { return tensor::byte_size(packed.dtype(), static_cast<std::int64_t>(i)); };
+  constexpr std::size_t kPiece = 1 << 14;  // whole bytes, so that threads share none
+  const auto count = static_cast<std::size_t>(bytes.numel());
+  run.parallel_for(ceil_div(count, kPiece), 0.5 * kPiece, [&](std::size_t begin, std::size_t end, std::size_t) {
+    const std::size_t first = begin * kPiece, last = std::min(end * kPiece, count);
+    // The bits past the last element stay zero, as in ONNX's raw data.
+    std::fill(to + byte_at(first), to + byte_at(last), std::uint8_t{0});
+    pack(from + first, last - first, to + byte_at(first), 0);
+  });
 }
 
 }  // namespace infernode::ops

@@ -54,7 +54,7 @@ void copy_all(const kernel::RunContext& run, const tensor::Tensor& from, const t
 
 /// Sub-byte elements as one byte each (codes in the low bits), and back.
 tensor::Tensor unpack_sub_byte(const kernel::RunContext& run, const tensor::Tensor& packed);
-void pack_sub_byte(const tensor::Tensor& bytes, const tensor::Tensor& packed);
+void pack_sub_byte(const kernel::RunContext& run, const tensor::Tensor& bytes, const tensor::Tensor& packed);
 
 /// Makes a kernel that moves whole elements serve sub-byte types too: calls f(inputs as UInt8 tensors, output as
 /// UInt8).
@@ -63,7 +63,7 @@ void with_whole_bytes(const kernel::RunContext& run, const tensor::Tensor& in, c
   if (!tensor::is_sub_byte(in.dtype())) return f(in, out);
   const tensor::Tensor bytes = tensor::Tensor::make(tensor::DType::UInt8, out.shape(), *run.allocator);
   f(unpack_sub_byte(run, in), bytes);
-  pack_sub_byte(bytes, out);
+  pack_sub_byte(run, bytes, out);
 }
 
 }  // namespace infernode::ops

@@ -228,7 +228,7 @@ class QuantizeLinear final : public kernel::Kernel {
         store_integers(y.dtype(), piece, zeros, target, first, count);
       }
     });
-    if (packed) pack_sub_byte(target, y);
+    if (packed) pack_sub_byte(ctx.run(), target, y);
   }
 
  private:

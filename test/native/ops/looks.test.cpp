@@ -188,6 +188,11 @@ const LongOp kLongOps[] = {
            {noise({1, 4000000}), iota(DType::Float32, {1, 2000000}, 1, 0), iota(DType::UInt8, {1, 2000000}, 1, 0)});
      },
      2e6 + 4e6, kSlow / 16},
+    {"(float[n] X, float S, int4 Z) => (int4[n] Y) { Y = QuantizeLinear(X, S, Z) }", 21,
+     [] {
+       return values({noise({4000000}), f32({}, {1}), tensor_as(DType::Int4, {}, {0})});
+     },
+     2 * 4e6, kSlow / 16},
     {"(int32[n] I, int64 D, uint8[2] V) => (uint8[d,n] Y) { Y = OneHot<axis=0>(I, D, V) }", 11,
      [] {
        return values({iota(DType::Int32, {4000000}, 0, 0), i64({}, {1}), iota(DType::UInt8, {2})});

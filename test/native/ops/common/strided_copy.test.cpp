@@ -77,7 +77,7 @@ TEST_CASE("strided_copy moves packed elements across byte borders") {
 TEST_CASE("pack_sub_byte clears the bits past the last element") {
   const Tensor packed = tensor_as(DType::Int4, {3}, {-1, -1, -1});
   static_cast<std::uint8_t*>(packed.mutable_raw())[1] = 0xff;
-  ops::pack_sub_byte(u8({3}, {1, 2, 3}), packed);
+  ops::pack_sub_byte(inline_run(), u8({3}, {1, 2, 3}), packed);
   CHECK(static_cast<const std::uint8_t*>(packed.raw())[0] == 0x21);
   CHECK(static_cast<const std::uint8_t*>(packed.raw())[1] == 0x03);
 }
