@@ -249,12 +249,12 @@ class QAttention final : public ProjectedAttention {
     }
     const MatMulGeometry g = product_.plan(ctx, x.shape());
     const RealInput<float> added(ctx, kernels_, bias);
-    IntegerProduct p;
+    IntegerProduct p(ctx.run());
     p.output = microkernels::QgemmOutput::kF32;
-    p.scales = column_scales(ctx.input(4), product_.b_shape(ctx));
+    p.scales = column_scales(ctx.run(), ctx.input(4), product_.b_shape(ctx));
     for (float& s : p.scales) s *= tensor::to_float_scalar(ctx.input(3));
-    p.a_zeros = row_zeros(zero, x.shape());
-    p.b_zeros = column_zeros(ctx.optional_input(7), product_.b_shape(ctx));
+    p.a_zeros = row_zeros(ctx.run(), zero, x.shape());
+    p.b_zeros = column_zeros(ctx.run(), ctx.optional_input(7), product_.b_shape(ctx));
     p.bias = added.data();
     product_.run(ctx, g, x, p, out);
   }

@@ -24,20 +24,34 @@ bool is_made_by(const PackedOperand& packed, std::string_view packing) {
 
 }  // namespace
 
-PackedWeight::PackedWeight(const PackedOperand& one, std::size_t count, FunctionRef<void(std::size_t, std::byte*)> fill)
-    : one_(one), count_(count), memory_(tensor::host_allocator().allocate(bytes_of(one, count))) {
-  for (std::size_t i = 0; i < count; ++i) {
-    std::byte* const to = memory_.data() + i * stride_of(one);
-    fill(i, to);
-    if (count > 1) std::fill(to + one.bytes, to + stride_of(one), std::byte{0});  // equal weights are equal bytes
-  }
+PackedWeight::PackedWeight(const kernel::RunContext& run, const PackedOperand& one, std::size_t count,
+                           std::size_t at_once,
+                           FunctionRef<void(std::size_t, std::size_t, std::size_t, std::byte*)> fill)
+    : one_(one), count_(count), memory_(run.allocator->allocate(bytes_of(one, count))) {
+  constexpr double kNs = 2;  // of a number
+  at_once = std::max<std::size_t>(1, at_once);
+  const std::size_t parts = std::max<std::size_t>(1, ceil_div(one.n, at_once));
+  const double cost = kNs * static_cast<double>(std::min(at_once, one.n)) * static_cast<double>(one.k);
+  run.parallel_for(checked_mul(count, parts), cost, [&](std::size_t first, std::size_t last, std::size_t) {
+    while (first < last) {
+      const std::size_t i = first / parts, part = first % parts, end = std::min(parts, part + last - first);
+      fill(i, part * at_once, std::min(one.n, end * at_once), memory_.data() + i * stride_of(one));
+      first += end - part;
+    }
+  });
 }
 
 PackedWeight::PackedWeight(kernel::KernelInfo& info, std::size_t input, std::string_view what, const PackedOperand& one,
                            std::size_t count, FunctionRef<void(const tensor::Tensor&, std::size_t, std::byte*)> fill)
     : one_(one), count_(count) {
   const auto make = [&](const tensor::Tensor& weight) {
-    return PackedWeight(one, count, [&](std::size_t i, std::byte* to) { fill(weight, i, to); }).memory_;
+    tensor::Buffer memory = tensor::host_allocator().allocate(bytes_of(one, count));
+    for (std::size_t i = 0; i < count; ++i) {
+      std::byte* const to = memory.data() + i * stride_of(one);
+      fill(weight, i, to);
+      if (count > 1) std::fill(to + one.bytes, to + stride_of(one), std::byte{0});  // equal weights are equal bytes
+    }
+    return memory;
   };
   const std::string key =
       cat(what, ".", one.packing, ".", microkernels::to_string(one.form), ".", count, "x", one.n, "x", one.k);

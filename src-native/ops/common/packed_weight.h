@@ -12,11 +12,15 @@ namespace infernode::ops {
 class PackedWeight {
  public:
   PackedWeight() = default;
-  /// Operands like `one`, whatever its data is: fill(i, to) packs operand i.
-  PackedWeight(const microkernels::PackedOperand& one, std::size_t count,
-               FunctionRef<void(std::size_t i, std::byte* to)> fill);
-  /// The same of constant `input` of the node that is being built, packed once for all who pack it so, or found in a
-  /// file. `what` names how operands are taken from the weight.
+  /// Operands like `one`, whatever its data is, of a weight that is known in a run only: fill(i, begin, end, to) packs
+  /// columns [begin, end) of operand i into their place from `to` on. `at_once`: the columns that a call packs at
+  /// least; all begin at a multiple of it. Calls run in parallel, in memory of the run, and end with it.
+  PackedWeight(const kernel::RunContext& run, const microkernels::PackedOperand& one, std::size_t count,
+               std::size_t at_once,
+               FunctionRef<void(std::size_t i, std::size_t begin, std::size_t end, std::byte* to)> fill);
+  /// Those of constant `input` of the node that is being built, packed once for all who pack it so, or found in a file:
+  /// fill(weight, i, to) packs operand i. `what` names how operands are taken from the
+  /// weight.
   PackedWeight(kernel::KernelInfo& info, std::size_t input, std::string_view what,
                const microkernels::PackedOperand& one, std::size_t count,
                FunctionRef<void(const tensor::Tensor& weight, std::size_t i, std::byte* to)> fill);

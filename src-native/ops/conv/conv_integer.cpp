@@ -59,7 +59,9 @@ class IntegerConv : public kernel::Kernel {
     if (groups_ < 1 || w->dim(0) % groups_ != 0 || (w->dim(1) == 1 && groups_ > 1)) return;
     w_shape_ = w->shape();
     packed_ = PackedWeight(info, w_input, "conv", operand(w_shape_), size(groups_),
-                           [&](const Tensor& weight, std::size_t group, std::byte* to) { pack(weight, group, to); });
+                           [&](const Tensor& weight, std::size_t group, std::byte* to) {
+                             pack(weight, group, 0, operand(w_shape_).n, to);
+                           });
     info.release_constant(w_input);
   }
 
@@ -93,9 +95,11 @@ class IntegerConv : public kernel::Kernel {
     }
     if (p.depthwise()) return depthwise(ctx, p, x, q, y);
     const Tensor* const w = packed_ ? nullptr : &ctx.input(w_input_);
-    const PackedWeight weights = packed_ ? packed_
-                                         : PackedWeight(operand(w->shape()), size(groups_),
-                                                        [&](std::size_t g, std::byte* to) { pack(*w, g, to); });
+    const auto fill = [&](std::size_t group, std::size_t begin, std::size_t end, std::byte* to) {
+      pack(*w, group, begin, end, to);
+    };
+    const PackedWeight weights =
+        packed_ ? packed_ : PackedWeight(ctx.run(), operand(w->shape()), size(groups_), table_.nr, fill);
     multiply(ctx, p, channels_last(ctx, p, x), x.dtype() == DType::Int8, weights, q, y);
   }
 
@@ -125,19 +129,25 @@ class IntegerConv : public kernel::Kernel {
   microkernels::PackedOperand operand(const Shape& w) const {
     return table_.weights.packed(size(w[0]) / size(groups_), size(w.numel(1, w.rank())), nullptr);
   }
-  /// Of [channel of the output][place in the window][channel].
-  void pack(const Tensor& w, std::size_t group, std::byte* to) const {
+  /// Output channels [begin, end) of a group, of [channel of the output][place in the window][channel], as many at a
+  /// time as a panel holds.
+  void pack(const Tensor& w, std::size_t group, std::size_t begin, std::size_t end, std::byte* to) const {
     const std::size_t n = size(w.dim(0)) / size(groups_), channels = size(w.dim(1));
     const std::size_t points = size(w.shape().numel(2, w.rank())), depth = channels * points;
-    std::vector<std::uint8_t> turned(n * depth);
+    std::vector<std::uint8_t> turned(std::min(table_.nr, end - begin) * depth);
     const auto* const from = static_cast<const std::uint8_t*>(w.raw()) + group * n * depth;
-    for (std::size_t m = 0; m < n; ++m) {
-      for (std::size_t c = 0; c < channels; ++c) {
-        for (std::size_t k = 0; k < points; ++k)
-          turned[m * depth + k * channels + c] = from[m * depth + c * points + k];
+    for (std::size_t first = begin; first < end; first += table_.nr) {
+      const std::size_t count = std::min(table_.nr, end - first);
+      for (std::size_t m = 0; m < count; ++m) {
+        for (std::size_t c = 0; c < channels; ++c) {
+          for (std::size_t k = 0; k < points; ++k)
+            turned[m * depth + k * channels + c] = from[(first + m) * depth + c * points + k];
+        }
       }
+      // Panels follow each other.
+      table_.weights.pack(count, depth, turned.data(), w.dtype() == DType::Int8, depth, true,
+                          to + table_.weights.bytes(first, depth), 0, count);
     }
-    table_.weights.pack(n, depth, turned.data(), w.dtype() == DType::Int8, depth, true, to, 0, n);
   }
 
   /// X as [image][group][place][channel of the group].
@@ -314,19 +324,23 @@ class IntegerConv : public kernel::Kernel {
     const std::size_t in_plane = s.in_d * s.in_h * s.in_w, positions = s.positions(), multiplier = s.out_channels;
     ConvShape plane = s;
     plane.out_channels = 1;
-    std::vector<float> taps(channels * points), biases(q.bias == nullptr ? 0 : channels);
+    const tensor::Buffer hold = ctx.scratch(checked_mul(checked_mul(channels, points), sizeof(float)));
+    auto* const taps = reinterpret_cast<float*>(hold.data());
+    std::vector<float> biases(q.bias == nullptr ? 0 : channels);
     const bool one_zero = std::all_of(q.w_zeros.begin(), q.w_zeros.end(), [&](auto z) { return z == q.w_zeros[0]; });
-    const std::size_t alike = one_zero ? channels : 1;  // channels that are done at once
-    for (std::size_t c = 0; c < channels; c += alike) {
-      to_floats(w.dtype(), static_cast<const std::uint8_t*>(w.raw()) + c * points, alike * points,
-                q.w_zeros[one_zero ? 0 : c], taps.data() + c * points);
-    }
     if (q.bias != nullptr) convert_.s32_to_f32(q.bias, biases.data(), channels);
-    for (std::size_t c = 0; c < channels && q.output != QgemmOutput::kS32; ++c) {
-      const float scale = q.scales[q.scales.size() == 1 ? 0 : c];
-      for (std::size_t k = 0; k < points; ++k) taps[c * points + k] *= scale;
-      if (q.bias != nullptr) biases[c] *= scale;
-    }
+    ctx.parallel_for(channels, static_cast<double>(points), [&](std::size_t begin, std::size_t end, std::size_t) {
+      const std::size_t alike = one_zero ? end - begin : 1;  // channels that are done at once
+      for (std::size_t c = begin; c < end; c += alike) {
+        to_floats(w.dtype(), static_cast<const std::uint8_t*>(w.raw()) + c * points, alike * points,
+                  q.w_zeros[one_zero ? 0 : c], taps + c * points);
+      }
+      for (std::size_t c = begin; c < end && q.output != QgemmOutput::kS32; ++c) {
+        const float scale = q.scales[q.scales.size() == 1 ? 0 : c];
+        for (std::size_t k = 0; k < points; ++k) taps[c * points + k] *= scale;
+        if (q.bias != nullptr) biases[c] *= scale;
+      }
+    });
     constexpr std::size_t kFloats = 32 << 10;  // of planes that are treated at a time
     // Without a multiplier the planes of an image follow each other on both sides.
     const std::size_t most =
@@ -346,7 +360,7 @@ class IntegerConv : public kernel::Kernel {
                   in);
         conv_.depthwise({.shape = plane,
                          .input = in,
-                         .weight = taps.data() + channel * points,
+                         .weight = taps + channel * points,
                          .activation = {},
                          .output = out,
                          .planes = count,

@@ -36,10 +36,10 @@ class FusedMatMulInteger final : public kernel::Kernel {
     if (residual != nullptr && residual->shape() != g.out)
       fail(ErrorCode::ShapeMismatch,
            cat("FusedMatMulInteger adds ", residual->shape().to_string(), " to ", g.out.to_string()));
-    IntegerProduct p;
+    IntegerProduct p(ctx.run());
     p.output = microkernels::QgemmOutput::kF32;
-    p.scales = column_scales(ctx.input(3), product_.b_shape(ctx));
-    p.b_zeros = column_zeros(ctx.optional_input(5), product_.b_shape(ctx));
+    p.scales = column_scales(ctx.run(), ctx.input(3), product_.b_shape(ctx));
+    p.b_zeros = column_zeros(ctx.run(), ctx.optional_input(5), product_.b_shape(ctx));
     p.bias = bias == nullptr ? nullptr : bias->data<float>();
     p.residual = residual == nullptr ? nullptr : residual->data<float>();
     p.activation = activation_;
@@ -48,7 +48,7 @@ class FusedMatMulInteger final : public kernel::Kernel {
       if (scale != nullptr && scale->numel() != 1)
         fail(ErrorCode::ShapeMismatch, cat("FusedMatMulInteger's a_scale is ", scale->to_string()));
       p.factor = scale == nullptr ? 1 : tensor::to_float_scalar(*scale);
-      p.a_zeros = row_zeros(ctx.optional_input(4), a.shape());
+      p.a_zeros = row_zeros(ctx.run(), ctx.optional_input(4), a.shape());
       return product_.run(ctx, g, a, p, out.mutable_raw());
     }
     const auto count = static_cast<std::size_t>(a.numel());

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "kernel/counted.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "ops/common/activation.h"
@@ -137,8 +139,7 @@ class Gemm final : public kernel::Kernel {
     tensor::Buffer hold;
     args.c = float_target(ctx, out, hold);
     args.ldc = n;
-    std::vector<float> expanded;
-    add_to_epilogue(args, addend, expanded);
+    const kernel::CountedVector<float> expanded = add_to_epilogue(ctx.run(), args, addend);
     args.epilogue.activation = activation_.epilogue;
     run_gemm(ctx, loops_, args);
     if (activation_.loop) {
@@ -149,24 +150,19 @@ class Gemm final : public kernel::Kernel {
     if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
   }
 
-  /// C as the epilogue's row vector, column vector or whole matrix; `expanded` holds what had to be converted or
-  /// scaled.
-  void add_to_epilogue(GemmArgs& args, const Addend& addend, std::vector<float>& expanded) const {
-    if (addend.tensor == nullptr) return;
+  /// C as the epilogue's row vector, column vector or whole matrix. Returns what had to be converted or scaled.
+  kernel::CountedVector<float> add_to_epilogue(const kernel::RunContext& run, GemmArgs& args,
+                                               const Addend& addend) const {
+    kernel::CountedVector<float> expanded(run);
+    if (addend.tensor == nullptr) return expanded;
     const Tensor& c = *addend.tensor;
-    if (addend.row_stride != 0 && addend.column_stride != 0 && c.dtype() == DType::Float32) {
-      args.epilogue.residual = c.data<float>();
-      args.epilogue.ld_residual = args.n;
-      args.epilogue.residual_scale = beta_;
-      return;
-    }
-    const std::vector<float> values = tensor::to_float_vector(c);
+    const kernel::Numbers<float> values(run, c);
     if (addend.row_stride != 0 && addend.column_stride != 0) {
-      expanded = values;
-      args.epilogue.residual = expanded.data();
+      if (c.dtype() != DType::Float32) expanded.assign(values.begin(), values.end());
+      args.epilogue.residual = c.dtype() == DType::Float32 ? c.data<float>() : expanded.data();
       args.epilogue.ld_residual = args.n;
       args.epilogue.residual_scale = beta_;
-      return;
+      return expanded;
     }
     const bool by_row = addend.row_stride != 0;
     expanded.resize(by_row ? args.m : args.n);
@@ -174,6 +170,7 @@ class Gemm final : public kernel::Kernel {
     for (std::size_t i = 0; i < expanded.size(); ++i)
       expanded[i] = beta_ * values[i * static_cast<std::size_t>(stride)];
     (by_row ? args.epilogue.bias_m : args.epilogue.bias_n) = expanded.data();
+    return expanded;
   }
 
   void run_double(KernelContext& ctx, const Tensor& a, const Tensor& out, const Addend& addend, std::size_t k) const {

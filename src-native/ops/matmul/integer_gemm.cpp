@@ -1,12 +1,16 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/numbers.h"
 #include "ops/matmul/integer_gemm.h"
 
 namespace infernode::ops {
 
+using kernel::CountedVector;
 using kernel::KernelContext;
+using kernel::RunContext;
 using microkernels::QgemmArgs;
 using microkernels::QgemmOutput;
 using microkernels::QgemmTable;
@@ -16,11 +20,19 @@ using tensor::Tensor;
 
 namespace {
 
+template <class T>
+CountedVector<T> numbers(const RunContext& run, const Tensor& t) {
+  const kernel::Numbers<T> values(run, t);
+  return CountedVector<T>(values.begin(), values.end(), run);
+}
+
 /// `values` spread over the elements of `to`, or the one value that serves all.
 template <class T>
-std::vector<T> spread(const std::vector<T>& values, const Shape& from, const Shape& to) {
-  if (values.size() == 1) return values;
-  std::vector<T> out;
+CountedVector<T> spread(const RunContext& run, CountedVector<T> values, const Shape& from, const Shape& to) {
+  if (values.size() == 1 || from == to) return values;
+  const kernel::Charge charge(run, checked_mul(static_cast<std::size_t>(to.numel()), sizeof(std::int64_t)));
+  CountedVector<T> out(run);
+  out.reserve(static_cast<std::size_t>(to.numel()));
   for (const std::int64_t at : broadcast_offsets(from, to)) out.push_back(values[static_cast<std::size_t>(at)]);
   return out;
 }
@@ -46,33 +58,31 @@ Shape drop(const Shape& shape, std::size_t from_end) {
 }
 
 template <class T>
-std::vector<T> by_row(const std::vector<T>& values, const Shape& shape, const Shape& a) {
-  return values.size() == 1 ? values : spread(values, without(shape, 1), drop(a, 1));
+CountedVector<T> by_row(const RunContext& run, CountedVector<T> values, const Shape& shape, const Shape& a) {
+  if (values.size() == 1) return values;
+  return spread(run, std::move(values), without(shape, 1), drop(a, 1));
 }
 template <class T>
-std::vector<T> by_column(const std::vector<T>& values, const Shape& shape, const Shape& b) {
-  return values.size() == 1 ? values : spread(values, without(shape, 2), b.rank() == 1 ? Shape{} : drop(b, 2));
-}
-
-std::vector<std::int32_t> zeros_of(const Tensor& t) {
-  std::vector<std::int32_t> out;
-  for (const std::int64_t v : tensor::to_int64_vector(t)) out.push_back(static_cast<std::int32_t>(v));
-  return out;
+CountedVector<T> by_column(const RunContext& run, CountedVector<T> values, const Shape& shape, const Shape& b) {
+  if (values.size() == 1) return values;
+  return spread(run, std::move(values), without(shape, 2), b.rank() == 1 ? Shape{} : drop(b, 2));
 }
 
 }  // namespace
 
-std::vector<std::int32_t> row_zeros(const Tensor* zero, const Shape& a) {
-  return zero == nullptr ? std::vector<std::int32_t>{0} : by_row(zeros_of(*zero), zero->shape(), a);
+CountedVector<std::int32_t> row_zeros(const RunContext& run, const Tensor* zero, const Shape& a) {
+  if (zero == nullptr) return CountedVector<std::int32_t>(1, 0, run);
+  return by_row(run, numbers<std::int32_t>(run, *zero), zero->shape(), a);
 }
-std::vector<std::int32_t> column_zeros(const Tensor* zero, const Shape& b) {
-  return zero == nullptr ? std::vector<std::int32_t>{0} : by_column(zeros_of(*zero), zero->shape(), b);
+CountedVector<std::int32_t> column_zeros(const RunContext& run, const Tensor* zero, const Shape& b) {
+  if (zero == nullptr) return CountedVector<std::int32_t>(1, 0, run);
+  return by_column(run, numbers<std::int32_t>(run, *zero), zero->shape(), b);
 }
-std::vector<float> row_scales(const Tensor& scale, const Shape& a) {
-  return by_row(tensor::to_float_vector(scale), scale.shape(), a);
+CountedVector<float> row_scales(const RunContext& run, const Tensor& scale, const Shape& a) {
+  return by_row(run, numbers<float>(run, scale), scale.shape(), a);
 }
-std::vector<float> column_scales(const Tensor& scale, const Shape& b) {
-  return by_column(tensor::to_float_vector(scale), scale.shape(), b);
+CountedVector<float> column_scales(const RunContext& run, const Tensor& scale, const Shape& b) {
+  return by_column(run, numbers<float>(run, scale), scale.shape(), b);
 }
 
 void run_qgemm(KernelContext& ctx, const QgemmTable& table, const QgemmArgs& args) {
@@ -144,10 +154,12 @@ void IntegerMatMul::run(KernelContext& ctx, const MatMulGeometry& g, const void*
     } else {
       const Tensor& b = ctx.input(b_input_);
       if (b_at != packed_offset) {
-        fresh = PackedWeight(table_.weights.packed(g.n, g.k, nullptr), 1, [&](std::size_t, std::byte* to) {
+        const auto fill = [&](std::size_t, std::size_t begin, std::size_t end, std::byte* to) {
           table_.weights.pack(g.n, g.k, static_cast<const std::byte*>(b.raw()) + b_at, b.dtype() == DType::Int8, g.n,
-                              false, to, 0, g.n);
-        });
+                              false, to, begin, end);
+        };
+        fresh = {};  // first, so that memory holds one at a time
+        fresh = PackedWeight(ctx.run(), table_.weights.packed(g.n, g.k, nullptr), 1, table_.nr, fill);
         packed_offset = b_at;
       }
       args.packed_b = fresh.read(table_.weights.name);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel/counted.h"
 #include "kernel/kernel.h"
 #include "microkernels/qgemm/qgemm.h"
 #include "ops/common/packed_weight.h"
@@ -15,12 +16,14 @@ namespace infernode::ops {
 /// What a product's elements become, and the quantization of its operands. Vectors run over all rows of A or over all
 /// columns of B (of every batch); one element serves all.
 struct IntegerProduct {
-  std::vector<std::int32_t> a_zeros{0}, b_zeros{0};
+  explicit IntegerProduct(const kernel::RunContext& run) : a_zeros(1, 0, run), b_zeros(1, 0, run), scales(1, 1, run) {}
+
+  kernel::CountedVector<std::int32_t> a_zeros, b_zeros;
   microkernels::QgemmOutput output = microkernels::QgemmOutput::kS32;
-  std::vector<float> scales{1.0f};  ///< by column
-  float factor = 1;                 ///< of all scales
-  const float* bias = nullptr;      ///< by column of one matrix
-  const float* residual = nullptr;  ///< of the result's shape
+  kernel::CountedVector<float> scales;  ///< by column
+  float factor = 1;                     ///< of all scales
+  const float* bias = nullptr;          ///< by column of one matrix
+  const float* residual = nullptr;      ///< of the result's shape
   microkernels::ActivationArgs activation = {};
   std::int32_t out_zero = 0;
 };
@@ -49,12 +52,16 @@ class IntegerMatMul {
 };
 
 /// Values of a zero point or scale of a left-hand side of shape `a`, by row: one, [M], or [..., M, 1].
-/// Throws ShapeMismatch. An absent tensor counts as `absent`.
-std::vector<std::int32_t> row_zeros(const tensor::Tensor* zero, const tensor::Shape& a);
+/// Throws ShapeMismatch. An absent zero point is 0.
+kernel::CountedVector<std::int32_t> row_zeros(const kernel::RunContext& run, const tensor::Tensor* zero,
+                                              const tensor::Shape& a);
 /// The same of a right-hand side of shape `b`, by column: one, [N], or [..., 1, N].
-std::vector<std::int32_t> column_zeros(const tensor::Tensor* zero, const tensor::Shape& b);
-std::vector<float> row_scales(const tensor::Tensor& scale, const tensor::Shape& a);
-std::vector<float> column_scales(const tensor::Tensor& scale, const tensor::Shape& b);
+kernel::CountedVector<std::int32_t> column_zeros(const kernel::RunContext& run, const tensor::Tensor* zero,
+                                                 const tensor::Shape& b);
+kernel::CountedVector<float> row_scales(const kernel::RunContext& run, const tensor::Tensor& scale,
+                                        const tensor::Shape& a);
+kernel::CountedVector<float> column_scales(const kernel::RunContext& run, const tensor::Tensor& scale,
+                                           const tensor::Shape& b);
 
 /// 8-bit rows times a packed matrix, cut over the context's threads.
 void run_qgemm(kernel::KernelContext& ctx, const microkernels::QgemmTable& table, const microkernels::QgemmArgs& args);

@@ -31,9 +31,9 @@ class MatMulInteger final : public kernel::Kernel {
     const MatMulGeometry g = product_.plan(ctx, a.shape());
     const Tensor out = ctx.output(0, g.out);
     if (out.numel() == 0) return;
-    IntegerProduct p;
-    p.a_zeros = row_zeros(ctx.optional_input(2), a.shape());
-    p.b_zeros = column_zeros(ctx.optional_input(3), product_.b_shape(ctx));
+    IntegerProduct p(ctx.run());
+    p.a_zeros = row_zeros(ctx.run(), ctx.optional_input(2), a.shape());
+    p.b_zeros = column_zeros(ctx.run(), ctx.optional_input(3), product_.b_shape(ctx));
     product_.run(ctx, g, a, p, out.mutable_raw());
   }
 
@@ -62,9 +62,9 @@ class FloatProduct final : public kernel::Kernel {
     const Tensor out = ctx.output(0, g.out);
     if (out.numel() == 0) return;
     const Shape& b_shape = product_.b_shape(ctx);
-    IntegerProduct p;
+    IntegerProduct p(ctx.run());
     p.output = QgemmOutput::kF32;
-    std::vector<float> a_scales(1);
+    kernel::CountedVector<float> a_scales(1, 1, ctx.run());
     Tensor a = given;
     if constexpr (Dynamic) {
       const auto count = static_cast<std::size_t>(given.numel());
@@ -73,14 +73,14 @@ class FloatProduct final : public kernel::Kernel {
       quantize_dynamically(ctx, convert_, given.data<float>(), count, range, a.mutable_data<std::uint8_t>());
       a_scales[0] = range.scale;
       p.a_zeros[0] = range.zero;
-      p.scales = column_scales(ctx.input(2), b_shape);
-      p.b_zeros = column_zeros(ctx.optional_input(3), b_shape);
+      p.scales = column_scales(ctx.run(), ctx.input(2), b_shape);
+      p.b_zeros = column_zeros(ctx.run(), ctx.optional_input(3), b_shape);
       p.bias = bias_of(ctx, 4, g.n);
     } else {
-      a_scales = row_scales(ctx.input(2), given.shape());
-      p.scales = column_scales(ctx.input(3), b_shape);
-      p.a_zeros = row_zeros(ctx.optional_input(4), given.shape());
-      p.b_zeros = column_zeros(ctx.optional_input(5), b_shape);
+      a_scales = row_scales(ctx.run(), ctx.input(2), given.shape());
+      p.scales = column_scales(ctx.run(), ctx.input(3), b_shape);
+      p.a_zeros = row_zeros(ctx.run(), ctx.optional_input(4), given.shape());
+      p.b_zeros = column_zeros(ctx.run(), ctx.optional_input(5), b_shape);
       p.bias = bias_of(ctx, 6, g.n);
     }
     if (a_scales.size() != 1)
@@ -106,15 +106,14 @@ class QLinearMatMul final : public kernel::Kernel {
     if (out.numel() == 0) return;
     const Shape& b_shape = product_.b_shape(ctx);
     const float y_scale = tensor::to_float_scalar(ctx.input(6));
-    const std::vector<float> a_scales = row_scales(ctx.input(1), a.shape());
+    const kernel::CountedVector<float> a_scales = row_scales(ctx.run(), ctx.input(1), a.shape());
     const bool integer_out = is_integer8(out.dtype());
-    if (!is_integer8(a.dtype()) || !is_integer8(ctx.input(5).dtype()))
-      return quantize(ctx, out, float_sums(ctx, g, a, a_scales, static_cast<std::size_t>(out.numel())));
-    IntegerProduct p;
-    p.scales = column_scales(ctx.input(4), b_shape);
-    p.a_zeros = row_zeros(&ctx.input(2), a.shape());
-    p.b_zeros = column_zeros(&ctx.input(5), b_shape);
-    if (a_scales.size() > 1 || !integer_out) return quantize(ctx, out, scaled_sums(ctx, g, a, a_scales, std::move(p)));
+    if (!is_integer8(a.dtype()) || !is_integer8(ctx.input(5).dtype())) return float_sums(ctx, g, a, a_scales, out);
+    IntegerProduct p(ctx.run());
+    p.scales = column_scales(ctx.run(), ctx.input(4), b_shape);
+    p.a_zeros = row_zeros(ctx.run(), &ctx.input(2), a.shape());
+    p.b_zeros = column_zeros(ctx.run(), &ctx.input(5), b_shape);
+    if (a_scales.size() > 1 || !integer_out) return scaled_sums(ctx, g, a, a_scales, std::move(p), out);
     for (float& s : p.scales) s = a_scales[0] * s / y_scale;
     p.out_zero = static_cast<std::int32_t>(tensor::to_int64_scalar(ctx.input(7)));
     p.output = out.dtype() == DType::Int8 ? QgemmOutput::kS8 : QgemmOutput::kU8;
@@ -125,34 +124,54 @@ class QLinearMatMul final : public kernel::Kernel {
   static bool is_integer8(DType type) { return type == DType::Int8 || type == DType::UInt8; }
 
   /// A scale for each row of A, which the integer kernel does not know, or a result that is no integer.
-  std::vector<float> scaled_sums(KernelContext& ctx, const MatMulGeometry& g, const Tensor& a,
-                                 const std::vector<float>& a_scales, IntegerProduct p) const {
-    std::vector<float> sums(g.count * g.m * g.n);
+  void scaled_sums(KernelContext& ctx, const MatMulGeometry& g, const Tensor& a,
+                   const kernel::CountedVector<float>& a_scales, IntegerProduct p, const Tensor& out) const {
+    const tensor::Buffer hold = floats(ctx, static_cast<std::size_t>(out.numel()));
+    auto* const sums = reinterpret_cast<float*>(hold.data());
     p.output = QgemmOutput::kF32;
-    product_.run(ctx, g, a, p, sums.data());
-    for (std::size_t i = 0; i < sums.size(); ++i) {
+    product_.run(ctx, g, a, p, sums);
+    quantize(ctx, out, [&](std::size_t i) {
       const std::size_t product = i / (g.m * g.n), row = i / g.n % g.m;
       const std::int64_t at = g.a_offsets.empty() ? 0 : g.a_offsets[product];
-      sums[i] *= a_scales.size() == 1 ? a_scales[0] : a_scales[static_cast<std::size_t>(at) / g.k + row];
-    }
-    return sums;
+      return sums[i] * (a_scales.size() == 1 ? a_scales[0] : a_scales[static_cast<std::size_t>(at) / g.k + row]);
+    });
+  }
+
+  static tensor::Buffer floats(KernelContext& ctx, std::size_t count) {
+    return ctx.scratch(checked_mul(count, sizeof(float)));
+  }
+
+  /// What the codes of `t` stand for; place(i) is that of element i's scale and zero point, where there are several.
+  template <class Place>
+  static tensor::Buffer numbers(KernelContext& ctx, const Tensor& t, const kernel::CountedVector<float>& scales,
+                                const kernel::CountedVector<std::int32_t>& zeros, const Place& place) {
+    const auto count = static_cast<std::size_t>(t.numel());
+    tensor::Buffer hold = floats(ctx, count);
+    auto* const to = reinterpret_cast<float*>(hold.data());
+    tensor::dispatch<std::int8_t, std::uint8_t, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>(
+        t.dtype(), "QLinearMatMul", [&]<class T>(tensor::TypeTag<T>) {
+          const T* const from = t.data<T>();
+          ctx.parallel_for(count, 4, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t i = begin; i < end; ++i) {
+              const float zero = static_cast<float>(zeros[zeros.size() == 1 ? 0 : place(i)]);
+              to[i] = (static_cast<float>(from[i]) - zero) * scales[scales.size() == 1 ? 0 : place(i)];
+            }
+          });
+        });
+    return hold;
   }
 
   /// 8-bit floats, through float32.
-  std::vector<float> float_sums(KernelContext& ctx, const MatMulGeometry& g, const Tensor& a,
-                                const std::vector<float>& a_scales, std::size_t count) const {
+  void float_sums(KernelContext& ctx, const MatMulGeometry& g, const Tensor& a,
+                  const kernel::CountedVector<float>& a_scales, const Tensor& out) const {
     const Tensor& b = ctx.input(3);
-    std::vector<float> left = tensor::to_float_vector(a), right = tensor::to_float_vector(b), sums(count);
-    const std::vector<float> b_scales = column_scales(ctx.input(4), b.shape());
-    const std::vector<std::int32_t> a_zeros = row_zeros(&ctx.input(2), a.shape());
-    const std::vector<std::int32_t> b_zeros = column_zeros(&ctx.input(5), b.shape());
-    const auto pick = [](const auto& values, std::size_t i) { return values[values.size() == 1 ? 0 : i]; };
-    for (std::size_t i = 0; i < left.size(); ++i)
-      left[i] = (left[i] - static_cast<float>(pick(a_zeros, i / g.k))) * pick(a_scales, i / g.k);
-    for (std::size_t i = 0; i < right.size(); ++i) {
-      const std::size_t column = i / (g.k * g.n) * g.n + i % g.n;
-      right[i] = (right[i] - static_cast<float>(pick(b_zeros, column))) * pick(b_scales, column);
-    }
+    const tensor::Buffer left = numbers(ctx, a, a_scales, row_zeros(ctx.run(), &ctx.input(2), a.shape()),
+                                        [&](std::size_t i) { return i / g.k; });
+    const tensor::Buffer right = numbers(ctx, b, column_scales(ctx.run(), ctx.input(4), b.shape()),
+                                         column_zeros(ctx.run(), &ctx.input(5), b.shape()),
+                                         [&](std::size_t i) { return i / (g.k * g.n) * g.n + i % g.n; });
+    const tensor::Buffer hold = floats(ctx, static_cast<std::size_t>(out.numel()));
+    auto* const sums = reinterpret_cast<float*>(hold.data());
     run_gemm(ctx, kernels_.gemm_float32,
              {.m = g.m,
               .n = g.n,
@@ -161,29 +180,34 @@ class QLinearMatMul final : public kernel::Kernel {
               .lda = g.k,
               .b = right.data(),
               .ldb = g.n,
-              .c = sums.data(),
+              .c = sums,
               .ldc = g.n,
               .epilogue = {}},
              {.count = g.count,
               .a_offsets = g.a_offsets,
               .b_offsets = g.b_offsets,
               .c_stride = static_cast<std::int64_t>(g.m * g.n)});
-    return sums;
+    quantize(ctx, out, [&](std::size_t i) { return sums[i]; });
   }
 
-  static void quantize(const KernelContext& ctx, const Tensor& out, const std::vector<float>& values) {
+  /// The codes of value(i).
+  template <class Value>
+  static void quantize(KernelContext& ctx, const Tensor& out, const Value& value) {
     const float scale = tensor::to_float_scalar(ctx.input(6));
     const Quantized8 codes(ctx.input(6), &ctx.input(7), out.dtype());
     tensor::dispatch<std::int8_t, std::uint8_t, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>(
         out.dtype(), "QLinearMatMul", [&]<class T>(tensor::TypeTag<T>) {
           T* to = out.mutable_data<T>();
-          for (std::size_t i = 0; i < values.size(); ++i) {
-            if constexpr (std::is_integral_v<T>) {
-              to[i] = static_cast<T>(codes.quantize(values[i]));
-            } else {
-              to[i] = T::from_float(values[i] / scale, true);
-            }
-          }
+          ctx.parallel_for(static_cast<std::size_t>(out.numel()), 8,
+                           [&](std::size_t begin, std::size_t end, std::size_t) {
+                             for (std::size_t i = begin; i < end; ++i) {
+                               if constexpr (std::is_integral_v<T>) {
+                                 to[i] = static_cast<T>(codes.quantize(value(i)));
+                               } else {
+                                 to[i] = T::from_float(value(i) / scale, true);
+                               }
+                             }
+                           });
         });
   }
 

@@ -36,8 +36,9 @@ class QuantizedGemm final : public kernel::Kernel {
     const Tensor* b = info.constant(3);
     if (b == nullptr || b->rank() != 2 || b->numel() == 0) return;
     b_shape_ = b->shape();
-    packed_ = PackedWeight(info, 3, trans_b_ ? "matrix.t" : "matrix", operand(b_shape_), 1,
-                           [&](const Tensor& weight, std::size_t, std::byte* to) { pack(weight, to); });
+    packed_ = PackedWeight(
+        info, 3, trans_b_ ? "matrix.t" : "matrix", operand(b_shape_), 1,
+        [&](const Tensor& weight, std::size_t, std::byte* to) { pack(weight, 0, operand(b_shape_).n, to); });
     info.release_constant(3);
   }
 
@@ -57,15 +58,19 @@ class QuantizedGemm final : public kernel::Kernel {
     for (const float v : vector_of(ctx.input(5), n, "b_zero_point")) zeros.push_back(static_cast<std::int32_t>(v));
     for (float& s : scales) s *= alpha_ * qa.scale;
 
-    const PackedWeight weights =
-        packed_ ? packed_
-                : PackedWeight(operand(b_shape), 1, [&](std::size_t, std::byte* to) { pack(ctx.input(3), to); });
-    std::vector<std::uint8_t> turned;
+    const auto fill = [&](std::size_t, std::size_t begin, std::size_t end, std::byte* to) {
+      pack(ctx.input(3), begin, end, to);
+    };
+    const PackedWeight weights = packed_ ? packed_ : PackedWeight(ctx.run(), operand(b_shape), 1, table_.nr, fill);
+    tensor::Buffer turned;
     microkernels::QgemmArgs args{.m = m, .n = n, .k = k, .a = a.raw(), .lda = k, .a_signed = qa.is_signed};
     if (trans_a_) {
-      turned.resize(m * k);
-      for (std::size_t i = 0; i < m * k; ++i) turned[i] = bytes_of(a)[i % k * m + i / k];
-      args.a = turned.data();
+      turned = ctx.scratch(checked_mul(m, k));
+      auto* const to = reinterpret_cast<std::uint8_t*>(turned.data());
+      ctx.parallel_for(m * k, 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) to[i] = bytes_of(a)[i % k * m + i / k];
+      });
+      args.a = to;
     }
     args.a_zero = qa.zero;
     args.packed_b = weights.read(table_.weights.name);
@@ -84,30 +89,33 @@ class QuantizedGemm final : public kernel::Kernel {
       if (c != nullptr) args.bias = bias.data();
       return finish(ctx, args, y);
     }
-    std::vector<std::int32_t> sums(m * n);
-    args.c = sums.data();
+    const tensor::Buffer hold = ctx.scratch(checked_mul(checked_mul(m, n), sizeof(std::int32_t)));
+    auto* const sums = reinterpret_cast<std::int32_t*>(hold.data());
+    args.c = sums;
     run_qgemm(ctx, table_, args);
     const std::int32_t* added = c->data<std::int32_t>();
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      const std::size_t at = i / n * size(strides[0]) + i % n * size(strides[1]);
-      sums[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[i]) + static_cast<std::uint32_t>(added[at]));
-    }
-    std::vector<float> values(y.dtype() == DType::Float32 ? 0 : n);
-    for (std::size_t r = 0; r < m; ++r) {
-      float* row = values.empty() ? y.mutable_data<float>() + r * n : values.data();
-      for (std::size_t j = 0; j < n; ++j)
-        row[j] = static_cast<float>(sums[r * n + j]) * scales[scales.size() == 1 ? 0 : j];
-      if (!values.empty()) result_codes(ctx, y).store(convert_, row, mutable_bytes_of(y) + r * n, n);
-    }
+    const bool is_float = y.dtype() == DType::Float32;
+    ctx.parallel_for(m, static_cast<double>(n) * 4, [&](std::size_t begin, std::size_t end, std::size_t) {
+      std::vector<float> values(is_float ? 0 : n);
+      for (std::size_t r = begin; r < end; ++r) {
+        float* row = is_float ? y.mutable_data<float>() + r * n : values.data();
+        for (std::size_t j = 0; j < n; ++j) {
+          const std::size_t at = r * size(strides[0]) + j * size(strides[1]);
+          const std::uint32_t sum = static_cast<std::uint32_t>(sums[r * n + j]) + static_cast<std::uint32_t>(added[at]);
+          row[j] = static_cast<float>(static_cast<std::int32_t>(sum)) * scales[scales.size() == 1 ? 0 : j];
+        }
+        if (!is_float) result_codes(ctx, y).store(convert_, row, mutable_bytes_of(y) + r * n, n);
+      }
+    });
   }
 
  private:
   microkernels::PackedOperand operand(const Shape& b) const {
     return table_.weights.packed(size(b[trans_b_ ? 0 : 1]), size(b[trans_b_ ? 1 : 0]), nullptr);
   }
-  void pack(const Tensor& b, std::byte* to) const {
+  void pack(const Tensor& b, std::size_t begin, std::size_t end, std::byte* to) const {
     const microkernels::PackedOperand one = operand(b.shape());
-    table_.weights.pack(one.n, one.k, b.raw(), b.dtype() == DType::Int8, size(b.dim(1)), trans_b_, to, 0, one.n);
+    table_.weights.pack(one.n, one.k, b.raw(), b.dtype() == DType::Int8, size(b.dim(1)), trans_b_, to, begin, end);
   }
 
   static std::vector<float> vector_of(const Tensor& t, std::size_t n, const char* what) {

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "microkernels/elementwise/convert.h"
 #include "ops/common/packed_weight.h"
@@ -31,8 +32,9 @@ class ByteWeight {
     const Tensor* w = info.constant(input);
     if (w == nullptr || w->rank() != 3 || w->numel() == 0) return;
     shape_ = w->shape();
-    packed_ = PackedWeight(info, input, "directions", operand(shape_), size(shape_[0]),
-                           [&](const Tensor& weight, std::size_t d, std::byte* to) { pack(weight, d, to); });
+    packed_ = PackedWeight(
+        info, input, "directions", operand(shape_), size(shape_[0]),
+        [&](const Tensor& weight, std::size_t d, std::byte* to) { pack(weight, d, 0, size(shape_[2]), to); });
     info.release_constant(input);
   }
 
@@ -50,9 +52,10 @@ class ByteWeight {
     Use out;
     out.n = size(s[2]);
     out.k = size(s[1]);
-    out.packed = packed_ ? packed_ : PackedWeight(operand(s), size(s[0]), [&](std::size_t d, std::byte* to) {
-      pack(ctx.input(input_), d, to);
-    });
+    const auto fill = [&](std::size_t d, std::size_t begin, std::size_t end, std::byte* to) {
+      pack(ctx.input(input_), d, begin, end, to);
+    };
+    out.packed = packed_ ? packed_ : PackedWeight(ctx.run(), operand(s), size(s[0]), table_.nr, fill);
     out.scales = tensor::to_float_vector(ctx.input(scale_input_));
     for (const std::int64_t z : tensor::to_int64_vector(ctx.input(scale_input_ + 1)))
       out.zeros.push_back(static_cast<std::int32_t>(z));
@@ -68,13 +71,11 @@ class ByteWeight {
 
   /// out[rows, n] = x[rows, k] * weight of direction `d`, x quantized to bytes by its own range. `bytes` holds them.
   void multiply(KernelContext& ctx, const microkernels::ConvertTable& convert, const Use& w, std::size_t d,
-                const float* x, std::size_t rows, std::vector<std::uint8_t>& bytes, float* out) const {
+                const float* x, std::size_t rows, kernel::CountedVector<std::uint8_t>& bytes, float* out) const {
     if (rows == 0 || w.n == 0) return;
-    float low = 0, high = 0;
-    convert.min_max(x, rows * w.k, &low, &high);
-    const DynamicScale range(low, high);
+    const DynamicScale range = dynamic_scale(ctx, convert, x, rows * w.k);
     bytes.resize(rows * w.k);
-    convert.quantize_u8(x, bytes.data(), rows * w.k, range.scale, range.zero);
+    quantize_dynamically(ctx, convert, x, rows * w.k, range, bytes.data());
     microkernels::QgemmArgs args{.m = rows, .n = w.n, .k = w.k, .a = bytes.data(), .lda = w.k};
     args.a_zero = range.zero;
     args.packed_b = w.packed.read(table_.weights.name, d);
@@ -96,10 +97,10 @@ class ByteWeight {
   microkernels::PackedOperand operand(const Shape& shape) const {
     return table_.weights.packed(size(shape[2]), size(shape[1]), nullptr);
   }
-  void pack(const Tensor& w, std::size_t direction, std::byte* to) const {
+  void pack(const Tensor& w, std::size_t direction, std::size_t begin, std::size_t end, std::byte* to) const {
     const std::size_t n = size(w.dim(2)), k = size(w.dim(1));
     table_.weights.pack(n, k, static_cast<const std::byte*>(w.raw()) + direction * n * k, w.dtype() == DType::Int8, n,
-                        false, to, 0, n);
+                        false, to, begin, end);
   }
 
   std::size_t input_, scale_input_;
@@ -142,11 +143,13 @@ class DynamicQuantizeLstm final : public kernel::Kernel {
     const RecurrentState<float> h(ctx, kernels_, s, 5), c(ctx, kernels_, s, 6);
     const Scratch<float> gates(ctx, checked_mul(rows, width)), turn(ctx, checked_mul(s.batch, width));
     const LstmCell cell{cells_, attributes_, input_forget_};
-    std::vector<std::uint8_t> bytes;
+    kernel::CountedVector<std::uint8_t> bytes(ctx.run());
     for (std::size_t d = 0; d < s.directions; ++d) {
       w_.multiply(ctx, convert_, w, d, x, rows, bytes, gates);
-      for (std::size_t i = 0; i < rows * width && bias != nullptr; ++i)
-        gates[i] += bias[d * 2 * width + i % width] + bias[(d * 2 + 1) * width + i % width];
+      ctx.parallel_for(bias == nullptr ? 0 : rows * width, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i)
+          gates[i] += bias[d * 2 * width + i % width] + bias[(d * 2 + 1) * width + i % width];
+      });
       for (std::size_t k = 0; k < s.steps; ++k) {
         ctx.run().check();
         const std::size_t step = attributes_.reverse(d) ? s.steps - 1 - k : k;

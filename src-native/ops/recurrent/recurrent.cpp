@@ -157,18 +157,21 @@ RecurrentWeight::RecurrentWeight(kernel::KernelInfo& info, std::size_t input, st
   if (weight == nullptr || weight->rank() != 3 || weight->numel() == 0 || !gemm_type(weight->dtype())) return;
   if (weight->dim(1) % static_cast<std::int64_t>(gates) != 0) return;
   shape_ = weight->shape();
-  packed_ = PackedWeight(info, input, cat("recurrent.", first_, ".", last_, ".", gates_),
-                         table_.weights.packed(n(shape_), static_cast<std::size_t>(shape_[2]), nullptr),
-                         static_cast<std::size_t>(shape_[0]),
-                         [&](const Tensor& t, std::size_t direction, std::byte* to) { pack(t, direction, to); });
+  packed_ = PackedWeight(
+      info, input, cat("recurrent.", first_, ".", last_, ".", gates_),
+      table_.weights.packed(n(shape_), static_cast<std::size_t>(shape_[2]), nullptr),
+      static_cast<std::size_t>(shape_[0]),
+      [&](const Tensor& t, std::size_t direction, std::byte* to) { pack(t, direction, 0, n(shape_), to); });
 }
 
-void RecurrentWeight::pack(const Tensor& weight, std::size_t direction, std::byte* to) const {
+/// Columns [begin, end) of the right-hand side.
+void RecurrentWeight::pack(const Tensor& weight, std::size_t direction, std::size_t begin, std::size_t end,
+                           std::byte* to) const {
   const std::size_t rows = static_cast<std::size_t>(weight.dim(1)), k = static_cast<std::size_t>(weight.dim(2)),
                     count = n(weight.shape()), bytes = tensor::bit_size(weight.dtype()) / 8;
   const auto* first =
       static_cast<const std::byte*>(weight.raw()) + (direction * rows + rows / gates_ * first_) * k * bytes;
-  table_.weights.pack(count, k, first, *gemm_type(weight.dtype()), k, true, to, 0, count);
+  table_.weights.pack(count, k, first, *gemm_type(weight.dtype()), k, true, to, begin, end);
 }
 
 template <>
@@ -178,8 +181,10 @@ RecurrentWeight::Matrix<float> RecurrentWeight::matrix(KernelContext& ctx, std::
   if (packed_) {
     m.packed = packed_.read(table_.weights.name, direction);
   } else {
-    m.hold = PackedWeight(table_.weights.packed(m.n, m.k, nullptr), 1,
-                          [&](std::size_t, std::byte* to) { pack(ctx.input(input_), direction, to); });
+    m.hold = PackedWeight(ctx.run(), table_.weights.packed(m.n, m.k, nullptr), 1, table_.nr,
+                          [&](std::size_t, std::size_t begin, std::size_t end, std::byte* to) {
+                            pack(ctx.input(input_), direction, begin, end, to);
+                          });
     m.packed = m.hold.read(table_.weights.name);
   }
   return m;

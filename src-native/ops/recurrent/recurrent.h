@@ -139,7 +139,8 @@ class RecurrentWeight {
   }
 
  private:
-  void pack(const tensor::Tensor& weight, std::size_t direction, std::byte* to) const;
+  void pack(const tensor::Tensor& weight, std::size_t direction, std::size_t begin, std::size_t end,
+            std::byte* to) const;
   std::size_t n(const tensor::Shape& shape) const {
     return static_cast<std::size_t>(shape[1]) / gates_ * (last_ - first_);
   }

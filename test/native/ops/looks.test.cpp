@@ -13,6 +13,8 @@ namespace {
 
 /// Steps that vectors or the matrix unit take, dozens in a nanosecond, and others.
 constexpr double kFast = 1 << 28, kSlow = 1 << 25;
+/// Numbers of a weight that is packed or converted.
+constexpr double kPacked = 1 << 21;
 
 struct LongOp {
   const char* text;
@@ -328,6 +330,51 @@ const LongOp kLongOps[] = {
      kCharacters, kTextStep},
     {"(string[n] X) => (float[n] Y) { Y = Cast<to=1>(X) }", 13,
      [] { return values({str({1}, {"1" + std::string(kLength, ' ')})}); }, kCharacters, kTextStep},
+    // Weights that are fed, whose packing takes longer than their product: its numbers are the steps.
+    {"(uint8[n,k] A, uint8[k,m] B) => (int32[n,m] C) { C = MatMulInteger(A, B) }", 17,
+     [] {
+       return values({iota(DType::UInt8, {1, 4096}, 1, 0), square(DType::UInt8, 4096)});
+     },
+     4096.0 * 4096, kPacked},
+    {"(uint8[n,k] A, float S, uint8 Z, uint8[k,m] B) => (float[n,m] C) { C = com.microsoft.QGemm(A, S, Z, B, S, Z) }",
+     17,
+     [] {
+       return values({iota(DType::UInt8, {1, 4096}, 1, 0), f32({}, {1}), iota(DType::UInt8, {}, 1, 0),
+                      square(DType::UInt8, 4096)});
+     },
+     4096.0 * 4096, kPacked},
+    {"(float8e4m3fn[n,k] A, float S, float8e4m3fn Z, float8e4m3fn[k,m] B) => (float8e4m3fn[n,m] C) { C = "
+     "QLinearMatMul(A, S, Z, B, S, Z, S, Z) }",
+     21,
+     [] {
+       return values({iota(DType::Float8E4M3FN, {1, 4096}, 0, 0), f32({}, {1}), iota(DType::Float8E4M3FN, {}, 0, 0),
+                      iota(DType::Float8E4M3FN, {4096, 4096}, 0, 0)});
+     },
+     4096.0 * 4096, kPacked},
+    {"(float[1,c,l] X, float[m,c,k] W) => (float[1,m,o] Y) { Y = Conv(X, W) }", 17,
+     [] {
+       return values({noise({1, 4096, 1}), noise({2048, 4096, 1})});
+     },
+     2048.0 * 4096, kPacked / 2},
+    {"(uint8[1,c,l] X, uint8[m,c,k] W) => (int32[1,m,o] Y) { Y = ConvInteger(X, W) }", 17,
+     [] {
+       return values({iota(DType::UInt8, {1, 4096, 1}, 1, 0), iota(DType::UInt8, {4096, 4096, 1}, 1, 0)});
+     },
+     4096.0 * 4096, kPacked},
+    {"(float[t,b,i] X, float[1,g,i] W, float[1,g,h] R) => (float[t,1,b,h] Y) { Y = LSTM<hidden_size=1024>(X, W, R) }",
+     17,
+     [] {
+       return values({noise({1, 1, 4096}), noise({1, 4096, 4096}), noise({1, 4096, 1024})});
+     },
+     5120.0 * 4096, kPacked},
+    {"(float[t,b,i] X, uint8[1,i,g] W, uint8[1,h,g] R, float[d] S, uint8[d] Z) => (float[t,1,b,h] Y) { Y = "
+     "com.microsoft.DynamicQuantizeLSTM<hidden_size=1024>(X, W, R, , , , , , S, Z, S, Z) }",
+     17,
+     [] {
+       return values({noise({1, 1, 4096}), iota(DType::UInt8, {1, 4096, 4096}, 1, 0),
+                      iota(DType::UInt8, {1, 1024, 4096}, 1, 0), f32({1}, {1}), iota(DType::UInt8, {1}, 1, 0)});
+     },
+     5120.0 * 4096, kPacked},
     {"(float[n,n] X) => (float D) { D = Det(X) }", 17,
      [] {
        return values({noise({600, 600})});

@@ -87,3 +87,63 @@ TEST_CASE("containers of kernels that grow count against memoryLimit as they do"
   check_beyond_budget("(float16[n] X) => (float16[n] Y) { Y = Softmax(X) }", 17,
                       {Tensor::make(DType::Float16, {1000000})}, 3 * kMegabyte);
 }
+
+TEST_CASE("weights that are fed count against memoryLimit where they are packed or converted") {
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+  const auto codes = [](tensor::Shape shape) { return iota(DType::UInt8, shape, 1, 0); };
+  const Tensor scale = f32({}, {0.5f}), zero = iota(DType::UInt8, {}, 1, 0);
+  check_beyond_limit("(uint8[n,k] A, uint8[k,m] B) => (int32[n,m] C) { C = MatMulInteger(A, B) }", 17,
+                     {codes({1, 2048}), codes({2048, 2048})}, kMegabyte);
+  check_beyond_limit(
+      "(float[n,k] A, uint8[k,m] B, float S) => (float[n,m] C) { C = com.microsoft.DynamicQuantizeMatMul(A, B, S) }",
+      17, {noise({1, 2048}), codes({2048, 2048}), scale}, kMegabyte);
+  check_beyond_limit(
+      "(uint8[n,k] A, float S, uint8 Z, uint8[k,m] B) => (float[n,m] C) { C = com.microsoft.QGemm(A, S, Z, B, S, Z) }",
+      17, {codes({1, 2048}), scale, zero, codes({2048, 2048})}, kMegabyte);
+  // Sums of a product whose rows have scales of their own, and operands of 8-bit floats.
+  const char* const product =
+      "(uint8[n,k] A, float[r] R, uint8[r] Q, uint8[k,m] B, float S, uint8 Z) => (uint8[n,m] C) { C = QLinearMatMul(A, "
+      "R, Q, B, S, Z, S, Z) }";
+  check_beyond_limit(product, 17,
+                     {codes({1024, 1}), noise({1024}), iota(DType::UInt8, {1024}, 1, 0), codes({1, 1024}), scale, zero},
+                     3 * kMegabyte);
+  check_beyond_limit(
+      "(float8e4m3fn[n,k] A, float S, float8e4m3fn Z, float8e4m3fn[k,m] B) => (float8e4m3fn[n,m] C) { C = "
+      "QLinearMatMul(A, S, Z, B, S, Z, S, Z) }",
+      21,
+      {iota(DType::Float8E4M3FN, {1, 1024}, 1, 0), scale, iota(DType::Float8E4M3FN, {}, 1, 0),
+       iota(DType::Float8E4M3FN, {1024, 1024}, 1, 0)},
+      3 * kMegabyte);
+  check_beyond_limit("(float[1,c,l] X, float[m,c,k] W) => (float[1,m,o] Y) { Y = Conv(X, W) }", 17,
+                     {noise({1, 1024, 1}), noise({1024, 1024, 1})}, 3 * kMegabyte);
+  check_beyond_limit("(uint8[1,c,l] X, uint8[m,c,k] W) => (int32[1,m,o] Y) { Y = ConvInteger(X, W) }", 17,
+                     {codes({1, 2048, 1}), codes({2048, 2048, 1})}, kMegabyte);
+  const std::vector<Value> recurrent[] = {
+      {noise({1, 1, 1024}), noise({1, 1024, 1024}), noise({1, 1024, 256})},
+      {noise({1, 1, 1024}), noise({1, 768, 1024}), noise({1, 768, 256})},
+      {noise({1, 1, 1024}), noise({1, 1024, 1024}), noise({1, 1024, 1024})},
+  };
+  check_beyond_limit(
+      "(float[t,b,i] X, float[1,g,i] W, float[1,g,h] R) => (float[t,1,b,h] Y) { Y = LSTM<hidden_size=256>("
+      "X, W, R) }",
+      17, recurrent[0], 2 * kMegabyte);
+  check_beyond_limit(
+      "(float[t,b,i] X, float[1,g,i] W, float[1,g,h] R) => (float[t,1,b,h] Y) { Y = GRU<hidden_size=256>("
+      "X, W, R) }",
+      17, recurrent[1], kMegabyte);
+  check_beyond_limit(
+      "(float[t,b,i] X, float[1,g,i] W, float[1,g,h] R) => (float[t,1,b,h] Y) { Y = RNN<hidden_size=1024"
+      ">(X, W, R) }",
+      17, recurrent[2], 2 * kMegabyte);
+  check_beyond_limit(
+      "(float[t,b,i] X, uint8[1,i,g] W, uint8[1,h,g] R, float[d] S, uint8[d] Z) => (float[t,1,b,h] Y) { Y = "
+      "com.microsoft.DynamicQuantizeLSTM<hidden_size=256>(X, W, R, , , , , , S, Z, S, Z) }",
+      17,
+      {noise({1, 1, 2048}), codes({1, 2048, 1024}), codes({1, 256, 1024}), f32({1}, {0.5f}),
+       iota(DType::UInt8, {1}, 1, 0)},
+      kMegabyte);
+  check_beyond_limit(
+      "(float[n,m] X, float[n,k] S, uint8[n,k] Z) => (uint8[n,m] Y) { Y = QuantizeLinear<block_size=2>(X, S, Z) }", 21,
+      {noise({1, 1 << 20}), Tensor::make(DType::Float32, {1, 1 << 19}), iota(DType::UInt8, {1, 1 << 19}, 0, 0)},
+      3 * kMegabyte);
+}

@@ -127,11 +127,12 @@ void BlockedDense::run(kernel::KernelContext& ctx, const ConvProblem& p, Blocked
   if (!table_.fits(shape))
     fail(ErrorCode::UnsupportedOperator, "BlockedConv's rows of input are too long to be kept at hand");
   const std::size_t joins = size(p.out_channels) / shape.out_channels;
-  const PackedWeight weight = packed_ ? packed_
-                                      : PackedWeight(reader.packed(joined_shape(w.shape()), nullptr), joins,
-                                                     [&](std::size_t join, std::byte* to) {
-                                                       pack(w.data<float>(), w.shape(), args.planar, join, to);
-                                                     });
+  const auto fill = [&](std::size_t join, std::size_t, std::size_t, std::byte* to) {
+    pack(w.data<float>(), w.shape(), args.planar, join, to);
+  };
+  const ConvShape joined = packed_ ? ConvShape{} : joined_shape(w.shape());
+  const PackedWeight weight =
+      packed_ ? packed_ : PackedWeight(ctx.run(), reader.packed(joined, nullptr), joins, joined.out_channels, fill);
   std::vector<microkernels::PackedOperand> weights(joins);
   for (std::size_t i = 0; i < joins; ++i) weights[i] = weight.read(reader.name, i);
   run_parts(ctx, p, shape, args, weights, x, residual, out);

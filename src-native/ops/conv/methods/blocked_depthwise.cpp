@@ -41,8 +41,9 @@ void BlockedDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, Blo
   PackedWeight fresh;
   if (!packed_) {
     const microkernels::ConvShape shape = weight_shape(w.shape());
-    fresh = PackedWeight(packing_.packed(shape, nullptr), 1,
-                         [&](std::size_t, std::byte* to) { packing_.pack(shape, w.data<float>(), to); });
+    fresh = PackedWeight(
+        ctx.run(), packing_.packed(shape, nullptr), 1, shape.out_channels,
+        [&](std::size_t, std::size_t, std::size_t, std::byte* to) { packing_.pack(shape, w.data<float>(), to); });
   }
   args.weights = (packed_ ? packed_ : fresh).read(packing_.name);
   const std::size_t blocks = ceil_div(size(p.out_channels), kChannelBlock), images = size(p.images);

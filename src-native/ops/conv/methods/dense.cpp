@@ -35,6 +35,15 @@ void ConvDense::pack(const ConvShape& shape, const float* weight, std::size_t gr
 
 namespace {
 
+/// Output channels of a fed weight that are packed at a time, and convolved as if they were all: so few that a look at
+/// whether the run is to end does not wait long, so many that the columns they share cost little.
+std::size_t channels_at_once(const ConvShape& s) {
+  constexpr std::size_t kFloats = std::size_t{1} << 20, kLeast = 64;
+  const std::size_t most = std::max(kLeast, kFloats / std::max<std::size_t>(1, s.depth()));
+  if (s.out_channels <= most) return std::max<std::size_t>(1, s.out_channels);
+  return align_up(ceil_div(s.out_channels, ceil_div(s.out_channels, most)), kLeast);
+}
+
 /// Ranges of the outputs. The loops over shifted rows make whole rows, whatever part of them a range has: theirs are of
 /// rows.
 microkernels::GemmSplit split_of(const microkernels::ConvTable& table, const microkernels::ConvShape& s, ConvWay way,
@@ -51,35 +60,47 @@ microkernels::GemmSplit split_of(const microkernels::ConvTable& table, const mic
 void ConvDense::run(kernel::KernelContext& ctx, const ConvProblem& p, const ConvOperands& o,
                     const microkernels::ActivationArgs& activation) const {
   const std::size_t depth = p.shape.depth(), positions = p.shape.positions(), groups = size(p.groups);
-  const std::size_t products = size(p.images) * groups;
-  const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
+  const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads), made = p.shape.out_channels;
+  const std::size_t channels = packed_ ? made : channels_at_once(p.shape);
+  const std::size_t pieces = packed_ ? 1 : ceil_div(made, channels), products = size(p.images) * groups * pieces;
+  const auto piece_of = [&](std::size_t piece) {
+    ConvShape shape = p.shape;
+    shape.out_channels = std::min(channels, made - piece * channels);
+    return shape;
+  };
+  ConvShape whole = p.shape;
+  whole.out_channels = channels;
+  const auto fill = [&](std::size_t i, std::size_t, std::size_t, std::byte* to) {
+    const std::size_t first = i / pieces * made + i % pieces * channels;
+    table_.weights.pack(piece_of(i % pieces), o.w + first * depth, to);
+  };
   const PackedWeight weights =
       packed_ ? packed_
-              : PackedWeight(table_.weights.packed(p.shape, nullptr), groups,
-                             [&](std::size_t group, std::byte* to) { pack(p.shape, o.w, group, to); });
-  const microkernels::GemmSplit split = split_of(table_, p.shape, way_, ceil_div(threads, std::min(products, threads)));
+              : PackedWeight(ctx.run(), table_.weights.packed(whole, nullptr), groups * pieces, channels, fill);
+  const microkernels::GemmSplit split = split_of(table_, whole, way_, ceil_div(threads, std::min(products, threads)));
   const std::size_t stride = align_up(table_.scratch_floats * sizeof(float), 64);
   const tensor::Buffer scratch = ctx.scratch(checked_mul(stride, threads));
   const std::size_t in_size = p.shape.in_channels * p.shape.in_d * p.shape.in_h * p.shape.in_w;
-  const std::size_t out_size = p.shape.out_channels * positions;
   constexpr double kFlopsPerNs = 40;
-  const double cost =
-      2.0 * number(p.shape.out_channels * positions) * number(depth) / number(split.count()) / kFlopsPerNs;
+  const double cost = 2.0 * number(channels * positions) * number(depth) / number(split.count()) / kFlopsPerNs;
   ctx.parallel_for(products * split.count(), cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
     auto* memory = reinterpret_cast<float*>(scratch.data() + slot * stride);
     for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t product = i / split.count(), group = product % groups;
+      const std::size_t product = i / split.count() / pieces, piece = i / split.count() % pieces,
+                        group = product % groups, first = piece * channels;
+      const std::size_t at = (product * made + first) * positions;
+      const ConvShape shape = piece_of(piece);
       const microkernels::ConvArgs args{
-          .shape = p.shape,
+          .shape = shape,
           .input = o.x + product * in_size,
-          .weights = weights.read(table_.weights.name, group),
-          .bias = o.bias == nullptr ? nullptr : o.bias + group * p.shape.out_channels,
-          .residual = o.residual == nullptr ? nullptr : o.residual + product * out_size,
+          .weights = table_.weights.packed(shape, weights.read(table_.weights.name, group * pieces + piece).data),
+          .bias = o.bias == nullptr ? nullptr : o.bias + group * made + first,
+          .residual = o.residual == nullptr ? nullptr : o.residual + at,
           .activation = activation,
-          .output = o.y + product * out_size,
+          .output = o.y + at,
           .way = way_,
       };
-      table_.conv(args, split.range(i % split.count(), p.shape.out_channels, positions), memory);
+      table_.conv(args, split.range(i % split.count(), shape.out_channels, positions), memory);
     }
   });
 }
