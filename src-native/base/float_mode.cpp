@@ -16,6 +16,7 @@ uint64_t flushing_float_mode(uint64_t) noexcept {
   // MXCSR: flush to zero (15), denormals are zero (6), all exceptions masked (7-12), round to nearest.
   return 0x8000u | 0x0040u | 0x1f80u;
 }
+uint64_t keeping_float_mode(uint64_t mode) noexcept { return mode & ~uint64_t{0x8000u | 0x0040u}; }
 
 #elif defined(__aarch64__) || defined(_M_ARM64)
 
@@ -40,12 +41,14 @@ uint64_t flushing_float_mode(uint64_t) noexcept {
   // values there.
   return uint64_t{1} << 24;
 }
+uint64_t keeping_float_mode(uint64_t mode) noexcept { return mode & ~(uint64_t{1} << 24); }
 
 #else
 
 uint64_t float_mode() noexcept { return 0; }
 void set_float_mode(uint64_t) noexcept {}
 uint64_t flushing_float_mode(uint64_t mode) noexcept { return mode; }
+uint64_t keeping_float_mode(uint64_t mode) noexcept { return mode; }
 
 #endif
 

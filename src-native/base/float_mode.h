@@ -10,6 +10,8 @@ uint64_t float_mode() noexcept;
 void set_float_mode(uint64_t mode) noexcept;
 /// `mode` with denormal inputs and results flushed to zero, rounding to nearest and exceptions masked.
 uint64_t flushing_float_mode(uint64_t mode) noexcept;
+/// `mode` with denormal numbers as they are.
+uint64_t keeping_float_mode(uint64_t mode) noexcept;
 
 /// Sets the calling thread's mode for a scope and restores it, whatever ran before in that thread.
 class FloatModeScope {

@@ -107,6 +107,10 @@ void lower_attend(Builder& b) {
   k = joined(b, kPast, 1, k);
   v = joined(b, kPast + 1, 2, v);
   check_fit(q, k, v);
+  if (k.batch != q.batch || v.batch != q.batch) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("keys of ", k.batch, " and values of ", v.batch, " sequences do not fit ", q.batch));
+  }
   const Operand4 mask = mask_of(b, kAdded, 4, Shape{q.batch, q.heads, q.rows, k.rows});
   const DeviceTensor out = b.output(0);
   if (out.numel() == 0) return;

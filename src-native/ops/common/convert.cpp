@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/float_mode.h"
 #include "base/packed.h"
 #include "ops/common/convert.h"
 #include "ops/common/long_text.h"
@@ -361,6 +362,9 @@ bool convert_directly(const microkernels::ConvertTable& table, const Tensor& fro
 void convert_piece(const kernel::RunContext& run, const Tensor& from, const Tensor& to, std::size_t first,
                    std::size_t n, const ConvertOptions& options) {
   Piece piece;
+  const FloatModeScope scope(false);
+  // Text stands for the very number, also where runs take denormal ones for zero.
+  if (to.dtype() == DType::String || from.dtype() == DType::String) set_float_mode(keeping_float_mode(float_mode()));
   if (from.dtype() == DType::String) {
     load_strings(to.dtype(), from.data<std::string>() + first, n, piece, [&] { run.check(); });
   } else if (tensor::is_sub_byte(from.dtype())) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ort, ours, tensor } from '../../fixtures/engine.js';
-import { model, node, type TensorInfo } from '../../fixtures/onnx-writer.js';
+import { model, node, oneNode, type TensorInfo } from '../../fixtures/onnx-writer.js';
 
 const [channels, side] = [32, 64];
 const dims = [1, channels, side, side];
@@ -49,3 +49,15 @@ it.runIf(ours).each([1, 3, 5])(
     for (const [what, x] of Object.entries(inputs)) expect(least(x), what).toBeLessThan(2 * plain + 500);
   },
 );
+
+it.runIf(ours)('the least numbers keep their value as text, both ways', async () => {
+  const numbers = { name: 'x', type: 'float64', shape: ['n'] } as const;
+  const texts = { name: 'y', type: 'string', shape: ['n'] } as const;
+  const written = ['5e-324', '1e-310', '2.5'];
+  const toText = await ort.InferenceSession.create(oneNode('Cast', [numbers], [texts], { attributes: { to: 8n } }));
+  const x = tensor('float64', Float64Array.from(written, Number), [3]);
+  expect((await toText.run({ x })).y.data).toEqual(written);
+  const toNumber = await ort.InferenceSession.create(oneNode('Cast', [texts], [numbers], { attributes: { to: 11n } }));
+  const y = tensor('string', written, [3]);
+  expect([...(await toNumber.run({ y })).x.data]).toEqual(written.map(Number));
+});
