@@ -56,8 +56,8 @@ class TaskLanes {
   /// Where in its lane an entry waits: behind all, or before all but those that came to be before all earlier.
   enum class Place { First, Last };
 
-  /// At most `most` entries run at a time, and of one lane one less where that is 2 or more: one who has many that never
-  /// end leaves room for others.
+  /// At most `most` entries run at a time, and of one lane one less where that is 2 or more: one who has many that
+  /// never end leaves room for others.
   TaskLanes(ThreadPool& pool, std::size_t most) : pool_(pool), most_(most) {}
   TaskLanes(const TaskLanes&) = delete;
   TaskLanes& operator=(const TaskLanes&) = delete;
