@@ -35,7 +35,9 @@ DevicePlan::DevicePlan(const PlanContext& context, std::span<const tensor::Shape
   const auto describe = [&](graph::ValueId id) {
     const graph::ValueType& type = inferred_.types[static_cast<std::size_t>(id)];
     const auto shape = type.shape ? graph::to_known(*type.shape) : std::nullopt;
-    if (!shape) fail(ErrorCode::Internal, cat("cuda: the shape of '", graph.value(id).name, "' depends on data"));
+    if (!shape) {
+      fail(ErrorCode::ShapeMismatch, cat("cuda: the inputs' shapes do not tell that of '", graph.value(id).name, "'"));
+    }
     return Interface{type.elem, *shape, tensor::byte_size(type.elem, shape->numel())};
   };
   for (const graph::ValueId id : graph.inputs()) inputs_.push_back(describe(id));
