@@ -120,7 +120,7 @@ describe('the README', () => {
     const links = [...readme.matchAll(/\]\(([^)]+)\)/g)].map((match) => match[1]);
     expect(links.length).toBeGreaterThan(5);
     for (const link of links) {
-      expect(existsSync(at(link)), link).toBe(true);
+      expect(existsSync(at(link.split('#')[0])), link).toBe(true);
       expect(manifest.files, link).toContain(link.split('/')[0]);
     }
   });

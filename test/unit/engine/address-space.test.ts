@@ -37,7 +37,8 @@ const program = `
     gc(); // a collection that is under way ends the process where its threads get no memory
     const [, kilobytes] = /VmSize:\\s*(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'));
     const bytes = String(Number(kilobytes) * 1024 + megabytes * 2 ** 20);
-    execFileSync('prlimit', ['--pid', String(process.pid), '--as=' + bytes + ':' + bytes]);
+    // Without pipes: Node.js ends the process where it has no memory for what it reads.
+    execFileSync('prlimit', ['--pid', String(process.pid), '--as=' + bytes + ':' + bytes], { stdio: 'ignore' });
   };
   (async () => {
     const warm = await InferenceSession.create(new Uint8Array(3)).catch(() => undefined); // the addon is there
