@@ -81,6 +81,11 @@ class Product {
     Part part{range_.row_begin, smaller(range_.row_begin + band_, range_.row_end), 0, range_.panel_begin, 0};
     bool odd_image = false, odd_weights = false, splits = true, fresh = true;
     next_ = split_rows(part, odd_image);
+    next_.advance(next_.left());
+    if (!next_.splits()) {  // products may be for nothing
+      if (!any_row_splits()) return compute_plain(range_.row_begin, range_.row_end);
+      next_ = split_rows(part, odd_image);
+    }
     coming_ = split_weights(part, odd_weights);
     for (;;) {
       if (fresh) {
@@ -340,19 +345,37 @@ class Product {
     }
   }
 
-  // Rows that read what cannot be split.
-  void compute_plain_rows() noexcept {
-    for (std::size_t row = range_.row_begin; row < range_.row_end; ++row) {
-      bool splits = true;
-      for (std::size_t strip = 0; strip < plan_.strips; ++strip) {
-        ImageSplit<kPieces> image(plan_, args_, row, row + 1, strip, images_);
-        image.advance(image.left());
-        splits = splits && image.splits();
-      }
-      if (splits) continue;
-      kVectorTable<kPieces>.conv(args_, {row, row + 1, range_.panel_begin, range_.panel_end},
-                                 reinterpret_cast<float*>(images_));
+  // Whether all that a row reads can be split. It takes the place of the first image.
+  bool row_splits(std::size_t row) const noexcept {
+    for (std::size_t strip = 0; strip < plan_.strips; ++strip) {
+      ImageSplit<kPieces> image(plan_, args_, row, row + 1, strip, images_);
+      image.advance(image.left());
+      if (!image.splits()) return false;
     }
+    return true;
+  }
+  bool any_row_splits() const noexcept {
+    for (std::size_t row = range_.row_begin; row < range_.row_end; ++row) {
+      if (row_splits(row)) return true;
+    }
+    return false;
+  }
+
+  void compute_plain(std::size_t begin, std::size_t end) const noexcept {
+    if (begin == end) return;
+    kVectorTable<kPieces>.conv(args_, {begin, end, range_.panel_begin, range_.panel_end},
+                               reinterpret_cast<float*>(images_));
+  }
+
+  // Rows that read what cannot be split, as many at a time as follow each other.
+  void compute_plain_rows() const noexcept {
+    std::size_t first = range_.row_begin;
+    for (std::size_t row = range_.row_begin; row < range_.row_end; ++row) {
+      if (!row_splits(row)) continue;
+      compute_plain(first, row);
+      first = row + 1;
+    }
+    compute_plain(first, range_.row_end);
   }
 
   const BlockedConvArgs& args_;
