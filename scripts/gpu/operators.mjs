@@ -7,7 +7,7 @@ const summary = /\[doctest\] test cases:\s*(\d+) \|\s*(\d+) passed \|\s*(\d+) fa
 
 /** More processes would wait for each other's turns on the GPU. */
 const most = 1;
-const limit = 240_000; // milliseconds
+const limit = 540_000; // milliseconds
 
 /** Filters of source files, each a process's part of the cases. */
 function parts(count) {
