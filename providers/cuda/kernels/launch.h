@@ -48,4 +48,14 @@ std::vector<std::byte> param_bytes(const P& params) {
   return bytes;
 }
 
+/// How many blocks hold `count` items, `per_block` in each. Throws where they are too many for a grid.
+std::uint32_t blocks_of(std::int64_t count, std::int64_t per_block);
+
+/// A launch of those blocks, each of so many threads.
+Launch launch_of_blocks(std::string kernel, std::int64_t count, std::int64_t per_block, std::uint32_t threads,
+                        std::vector<std::byte> params);
+
+/// A launch of one thread for each of `threads`, in blocks of 256.
+Launch launch_of_threads(std::string kernel, std::int64_t threads, std::vector<std::byte> params);
+
 }  // namespace infernode::cuda

@@ -163,31 +163,10 @@ void lower_conv(Builder& b) {
                                   dilations = b.attributes().get_ints("dilations", ones);
   const std::vector<std::int64_t> pads = pads_before(b, x.shape, y.shape, kernel, strides, dilations);
 
-  ConvProblem p;
-  p.images = x.shape[0];
-  p.groups = b.attributes().get_int("group", 1);
+  ConvProblem p = conv_problem(b, x, y, kernel, strides, dilations);
   p.channels = kernel[1];
   p.outputs = kernel[0] / p.groups;
-  for (std::size_t d = 0; d < dims; ++d) {
-    const std::size_t at = 3 - dims + d;
-    p.in[at] = x.shape[d + 2];
-    p.out[at] = y.shape[d + 2];
-    p.kernel[at] = kernel[d + 2];
-    p.stride[at] = strides[d];
-    p.pad[at] = pads[d];
-    p.dilation[at] = dilations[d];
-  }
-  p.input = x.at;
-  p.type = element_of(x.dtype);
-  p.pixel = x.pitch;
-  p.precision = precision_of(b);
-  p.epilogue.out = y.at;
-  p.epilogue.out_type = element_of(y.dtype);
-  p.epilogue.out_row = y.pitch;
-  if (b.has_input(2)) {
-    p.epilogue.bias = b.input_floats(2);
-    p.epilogue.columns_constant = b.known(2) != nullptr;
-  }
+  for (std::size_t d = 0; d < dims; ++d) p.pad[3 - dims + d] = pads[d];
   if (residual) {
     p.epilogue.residual = residual.at;
     p.epilogue.residual_type = element_of(residual.dtype);
@@ -196,8 +175,7 @@ void lower_conv(Builder& b) {
   set_activation(b.attributes(), p.epilogue);
   if (is_depthwise(p)) return launch_depthwise(b, p);
   use_weights(b, p);
-  if (const std::size_t bytes = conv_workspace(b.target(), p); bytes > 0) p.workspace = b.scratch(bytes);
-  b.launch(plan_conv(b.target(), p));
+  launch_conv(b, p);
 }
 
 }  // namespace

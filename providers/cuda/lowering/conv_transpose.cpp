@@ -95,35 +95,13 @@ void lower_spread(Builder& b) {
   const std::vector<std::int64_t> ones(dims, 1);
   const std::vector<std::int64_t> strides = b.attributes().get_ints("strides", ones),
                                   dilations = b.attributes().get_ints("dilations", ones);
-  ConvProblem p;
+  ConvProblem p = conv_problem(b, x, y, kernel, strides, dilations);
   p.transposed = true;
-  p.images = x.shape[0];
-  p.groups = b.attributes().get_int("group", 1);
   p.channels = kernel[0] / p.groups;
   p.outputs = kernel[1];
-  for (std::size_t d = 0; d < dims; ++d) {
-    const std::size_t at = 3 - dims + d;
-    p.in[at] = x.shape[d + 2];
-    p.out[at] = y.shape[d + 2];
-    p.kernel[at] = kernel[d + 2];
-    p.stride[at] = strides[d];
-    p.dilation[at] = dilations[d];
-    p.pad[at] = pad_before(b, d, p, at);
-  }
-  p.input = x.at;
-  p.type = element_of(x.dtype);
-  p.pixel = x.pitch;
-  p.precision = precision_of(b);
-  p.epilogue.out = y.at;
-  p.epilogue.out_type = element_of(y.dtype);
-  p.epilogue.out_row = y.pitch;
-  if (b.has_input(2)) {
-    p.epilogue.bias = b.input_floats(2);
-    p.epilogue.columns_constant = b.known(2) != nullptr;
-  }
+  for (std::size_t d = 0; d < dims; ++d) p.pad[3 - dims + d] = pad_before(b, d, p, 3 - dims + d);
   use_weights(b, p);
-  if (const std::size_t bytes = conv_workspace(b.target(), p); bytes > 0) p.workspace = b.scratch(bytes);
-  b.launch(plan_conv(b.target(), p));
+  launch_conv(b, p);
 }
 
 }  // namespace

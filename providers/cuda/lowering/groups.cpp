@@ -15,13 +15,8 @@ using tensor::Shape;
 
 void launch_groups(Builder& b, tensor::DType dtype, std::int64_t groups, const GroupNormParams& p) {
   constexpr std::int64_t kLarge = 4096;
-  if (groups > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", groups, " groups are too many for one launch"));
-  b.launch(Launch{.kernel = cat("group_norm_", kernel_suffix(dtype)),
-                  .grid = {static_cast<std::uint32_t>(groups)},
-                  .block = {p.members * p.pixels >= kLarge ? 1024u : 128u},
-                  .cluster = {},
-                  .programmatic = true,
-                  .params = param_bytes(p)});
+  const std::uint32_t threads = p.members * p.pixels >= kLarge ? 1024 : 128;
+  b.launch(launch_of_blocks(cat("group_norm_", kernel_suffix(dtype)), groups, 1, threads, param_bytes(p)));
 }
 
 void expect_elements(Builder& b, std::size_t i, std::int64_t count) {
@@ -149,14 +144,7 @@ void lower_mean_variance(Builder& b) {
 template <class P>
 void launch_rows(Builder& b, std::string_view kernel, tensor::DType dtype, std::int64_t rows, std::int64_t per_block,
                  const P& params) {
-  const std::int64_t blocks = (rows + per_block - 1) / per_block;
-  if (blocks > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", rows, " rows are too many for one launch"));
-  b.launch(Launch{.kernel = cat(kernel, kernel_suffix(dtype)),
-                  .grid = {static_cast<std::uint32_t>(blocks)},
-                  .block = {128},
-                  .cluster = {},
-                  .programmatic = true,
-                  .params = param_bytes(params)});
+  b.launch(launch_of_blocks(cat(kernel, kernel_suffix(dtype)), rows, per_block, 128, param_bytes(params)));
 }
 
 bool can_lp(const NodeView& node) {

@@ -25,14 +25,8 @@ void launch_arg(Builder& b, ArgParams p) {
   if (p.columns == 0) fail(ErrorCode::InvalidArgument, "an axis has no elements to choose from");
   constexpr std::int64_t kLong = 1024;
   p.warps = p.columns >= kLong ? 32 : 1;
-  const std::int64_t blocks = p.warps == 1 ? (p.rows + 3) / 4 : p.rows;
-  if (blocks > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", p.rows, " rows are too many for one launch"));
-  b.launch(Launch{.kernel = "arg",
-                  .grid = {static_cast<std::uint32_t>(blocks)},
-                  .block = {p.warps == 1 ? 128u : 1024u},
-                  .cluster = {},
-                  .programmatic = true,
-                  .params = param_bytes(p)});
+  const bool small = p.warps == 1;
+  b.launch(launch_of_blocks("arg", p.rows, small ? 4 : 1, small ? 128 : 1024, param_bytes(p)));
 }
 
 template <bool smallest>
@@ -92,8 +86,7 @@ void lower_top_k(Builder& b) {
   const auto place = [&](std::size_t o, tensor::DType dtype) {
     Shape shape = x.shape;
     shape[axis] = k;
-    return o < b.output_count() && b.node().outputs[o] != graph::kNoValue ? b.output(o).at
-                                                                          : scratch_tensor(b, dtype, shape).at;
+    return b.wants_output(o) ? b.output(o).at : scratch_tensor(b, dtype, shape).at;
   };
   TopKParams p{.in = x.at,
                .values = place(0, x.dtype),
@@ -112,12 +105,7 @@ void lower_top_k(Builder& b) {
   p.chosen_key = b.scratch(static_cast<std::size_t>(rows * k) * sizeof(std::uint64_t));
   p.chosen = b.scratch(static_cast<std::size_t>(rows * k) * sizeof(std::int32_t));
   const auto threads = std::clamp<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(p.columns)), 32, 1024);
-  b.launch(Launch{.kernel = "top_k",
-                  .grid = {static_cast<std::uint32_t>(rows)},
-                  .block = {static_cast<std::uint32_t>(threads)},
-                  .cluster = {},
-                  .programmatic = true,
-                  .params = param_bytes(p)});
+  b.launch(launch_of_blocks("top_k", rows, 1, static_cast<std::uint32_t>(threads), param_bytes(p)));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "providers/cuda/kernels/conv.h"
 #include "providers/cuda/kernels/epilogue.h"
 #include "providers/cuda/kernels/gemm.h"
 #include "providers/cuda/lowering/lowering.h"
@@ -19,5 +20,12 @@ void set_activation(const graph::Attributes& attributes, Epilogue& epilogue);
 
 /// Plans the product with the scratch memory that it needs.
 void launch_gemm(Builder& b, GemmProblem problem);
+
+/// What every convolution of x into y, both channels last, says of itself: sizes, operands and the bias, input 2.
+/// Channels, weights and padding are the caller's.
+ConvProblem conv_problem(Builder& b, const DeviceTensor& x, const DeviceTensor& y, const tensor::Shape& kernel,
+                         const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& dilations);
+/// Plans the convolution with the scratch memory that it needs.
+void launch_conv(Builder& b, ConvProblem problem);
 
 }  // namespace infernode::cuda

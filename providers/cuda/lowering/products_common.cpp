@@ -70,4 +70,37 @@ void launch_gemm(Builder& b, GemmProblem problem) {
   b.launch(plan_gemm(b.target(), problem));
 }
 
+ConvProblem conv_problem(Builder& b, const DeviceTensor& x, const DeviceTensor& y, const tensor::Shape& kernel,
+                         const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& dilations) {
+  const std::size_t dims = x.shape.rank() - 2;
+  ConvProblem p;
+  p.images = x.shape[0];
+  p.groups = b.attributes().get_int("group", 1);
+  for (std::size_t d = 0; d < dims; ++d) {
+    const std::size_t at = 3 - dims + d;
+    p.in[at] = x.shape[d + 2];
+    p.out[at] = y.shape[d + 2];
+    p.kernel[at] = kernel[d + 2];
+    p.stride[at] = strides[d];
+    p.dilation[at] = dilations[d];
+  }
+  p.input = x.at;
+  p.type = element_of(x.dtype);
+  p.pixel = x.pitch;
+  p.precision = precision_of(b);
+  p.epilogue.out = y.at;
+  p.epilogue.out_type = element_of(y.dtype);
+  p.epilogue.out_row = y.pitch;
+  if (b.has_input(2)) {
+    p.epilogue.bias = b.input_floats(2);
+    p.epilogue.columns_constant = b.known(2) != nullptr;
+  }
+  return p;
+}
+
+void launch_conv(Builder& b, ConvProblem problem) {
+  if (const std::size_t bytes = conv_workspace(b.target(), problem); bytes > 0) problem.workspace = b.scratch(bytes);
+  b.launch(plan_conv(b.target(), problem));
+}
+
 }  // namespace infernode::cuda

@@ -169,14 +169,8 @@ void deliver_state(Builder& b, const Sizes& s, DevicePtr state, const DeviceTens
 }
 
 void launch_step(Builder& b, DType dtype, const RecurrentParams& p) {
-  const std::int64_t blocks = (std::int64_t{p.batch} * p.hidden + 3) / 4;
-  if (blocks > INT32_MAX) fail(ErrorCode::Internal, "cuda: a state of too many numbers");
-  b.launch(Launch{.kernel = cat("recurrent_", kernel_suffix(dtype)),
-                  .grid = {static_cast<std::uint32_t>(blocks)},
-                  .block = {128},
-                  .cluster = {},
-                  .programmatic = true,
-                  .params = param_bytes(p)});
+  b.launch(launch_of_blocks(cat("recurrent_", kernel_suffix(dtype)), std::int64_t{p.batch} * p.hidden, 4, 128,
+                            param_bytes(p)));
 }
 
 /// All steps of a direction, the last state in p.state.

@@ -75,17 +75,6 @@ bool packs(const ElementwiseProblem& problem, const std::vector<Axis>& axes, std
   return fits(problem.out, problem.inputs.size());
 }
 
-Launch simple_launch(std::string kernel, std::int64_t threads, std::vector<std::byte> params) {
-  const std::int64_t blocks = (threads + 255) / 256;
-  if (blocks > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", threads, " threads are too many for one launch"));
-  return {.kernel = std::move(kernel),
-          .grid = {static_cast<std::uint32_t>(blocks)},
-          .block = {256},
-          .cluster = {},
-          .programmatic = true,
-          .params = std::move(params)};
-}
-
 ElementwiseParams params_of(const ElementwiseProblem& problem, const std::vector<Axis>& axes, std::int64_t pack) {
   if (axes.size() > kElementwiseRank) {
     fail(ErrorCode::Internal, cat("cuda: broadcasting over ", axes.size(), " axes that do not merge"));
@@ -121,7 +110,7 @@ Launch plan_elementwise(const Target&, const ElementwiseProblem& problem) {
   constexpr std::int64_t kPack = 4;
   const std::int64_t pack = packs(problem, axes, kPack) ? kPack : 1;
   const ElementwiseParams p = params_of(problem, axes, pack);
-  return simple_launch(cat(problem.kernel, "_", pack), p.threads, param_bytes(p));
+  return launch_of_threads(cat(problem.kernel, "_", pack), p.threads, param_bytes(p));
 }
 
 Launch plan_wide(const Target&, const ElementwiseProblem& problem) {
@@ -130,7 +119,7 @@ Launch plan_wide(const Target&, const ElementwiseProblem& problem) {
       .at = params_of(problem, merged_axes(problem), 1),
       .from = {number_of(problem.inputs.front().dtype).value(), number_of(problem.inputs.back().dtype).value()},
       .to = number_of(problem.out.dtype).value()};
-  return simple_launch(inputs == 1 ? "wide_unary" : "wide_binary", p.at.threads, param_bytes(p));
+  return launch_of_threads(inputs == 1 ? "wide_unary" : "wide_binary", p.at.threads, param_bytes(p));
 }
 
 Launch plan_cast(const Target&, const CastProblem& problem) {
@@ -139,7 +128,7 @@ Launch plan_cast(const Target&, const CastProblem& problem) {
                      .count = problem.count,
                      .from = number_of(problem.from_type).value(),
                      .to = number_of(problem.to_type).value()};
-  return simple_launch("cast", problem.count, param_bytes(p));
+  return launch_of_threads("cast", problem.count, param_bytes(p));
 }
 
 std::string_view kernel_suffix(DType dtype) {

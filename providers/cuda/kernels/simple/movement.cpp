@@ -52,12 +52,6 @@ std::size_t widen(std::vector<Axis>& axes, DevicePtr from, DevicePtr to, std::si
   return bytes * static_cast<std::size_t>(factor);
 }
 
-std::uint32_t blocks(std::int64_t count, std::int64_t per_block) {
-  const std::int64_t n = (count + per_block - 1) / per_block;
-  if (n > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", count, " elements are too many for one launch"));
-  return static_cast<std::uint32_t>(n);
-}
-
 Launch launch_of(std::string kernel, Dim3 grid, Dim3 block, std::vector<std::byte> params) {
   return {.kernel = std::move(kernel),
           .grid = grid,
@@ -89,7 +83,7 @@ Launch copy_launch(std::span<const CopyPart> parts, std::size_t bytes) {
     p.part[i] = parts[i];
     most = std::max(most, parts[i].count);
   }
-  return launch_of(cat("copy_", bytes), {blocks(most, 256), static_cast<std::uint32_t>(parts.size())}, {256},
+  return launch_of(cat("copy_", bytes), {blocks_of(most, 256), static_cast<std::uint32_t>(parts.size())}, {256},
                    param_bytes(p));
 }
 
@@ -113,8 +107,8 @@ Launch transpose_launch(const std::vector<Axis>& axes, const StridedCopy& copy) 
                           .from_batch = batch.from,
                           .to_batch = batch.to};
   const std::int64_t tiles = (rows.size + 31) / 32 * ((columns.size + 31) / 32);
-  return launch_of(cat("transpose_", copy.element_bytes), {blocks(tiles, 1), 1, static_cast<std::uint32_t>(batch.size)},
-                   {32, 8, 1}, param_bytes(p));
+  return launch_of(cat("transpose_", copy.element_bytes),
+                   {blocks_of(tiles, 1), 1, static_cast<std::uint32_t>(batch.size)}, {32, 8, 1}, param_bytes(p));
 }
 
 }  // namespace
@@ -173,7 +167,7 @@ Launch pixels_launch(const DeviceTensor& from, const DeviceTensor& to) {
                        .pixels = static_cast<std::uint32_t>(to.pixels()),
                        .plane = static_cast<std::uint32_t>(to.shape.numel(2, to.shape.rank())),
                        .channels = static_cast<std::int32_t>(to.shape[1])};
-  return launch_of(cat("pixels_", to.element_bytes()), {blocks(p.pixels, 256)}, {256}, param_bytes(p));
+  return launch_of(cat("pixels_", to.element_bytes()), {blocks_of(p.pixels, 256)}, {256}, param_bytes(p));
 }
 
 }  // namespace
@@ -222,7 +216,7 @@ std::vector<Launch> plan_gather(const Target&, const GatherProblem& problem) {
                        .axis = problem.axis,
                        .index_is_64 = problem.index_is_64};
   if (p.count == 0) return {};
-  return {launch_of(cat("gather_", bytes), {blocks(p.count, 256)}, {256}, param_bytes(p))};
+  return {launch_of(cat("gather_", bytes), {blocks_of(p.count, 256)}, {256}, param_bytes(p))};
 }
 
 }  // namespace infernode::cuda

@@ -6,9 +6,6 @@
 
 namespace infernode::cuda {
 
-/// A launch of one thread for each of `threads`, in blocks of 256.
-Launch launch_of_threads(std::string kernel, std::int64_t threads, std::vector<std::byte> params);
-
 /// One thread for each of P's elements, by the kernel of this name for elements of so many bytes (1, 2, 4 or 8).
 template <class P>
 Launch plan_by_size(std::string_view name, std::size_t element_bytes, std::int64_t threads, const P& params) {

@@ -8,12 +8,6 @@ namespace infernode::cuda {
 namespace {
 constexpr std::int64_t kPack = 8;
 
-std::uint32_t blocks(std::int64_t threads) {
-  const std::int64_t n = (threads + 255) / 256;
-  if (n > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", threads, " threads are too many for one launch"));
-  return static_cast<std::uint32_t>(n);
-}
-
 /// Into how many parts the pixels of an image go, so that many processors read large images.
 std::uint32_t parts_of(const Target& target, std::int64_t images_and_packs, std::int64_t pixels) {
   constexpr std::int64_t kFewPixels = 1024;
@@ -38,12 +32,7 @@ Launch plan_pool(const Target&, const DeviceTensor& in, const DeviceTensor& out,
   p.in_w = static_cast<std::int32_t>(in.shape.back());
   p.out_w = static_cast<std::int32_t>(out.shape.back());
   p.threads = out.pixels() * p.packs;
-  return {.kernel = cat("pool_", kernel_suffix(in.dtype)),
-          .grid = {blocks(p.threads)},
-          .block = {256},
-          .cluster = {},
-          .programmatic = true,
-          .params = param_bytes(p)};
+  return launch_of_threads(cat("pool_", kernel_suffix(in.dtype)), p.threads, param_bytes(p));
 }
 
 Launch plan_global_pool(const Target& target, const DeviceTensor& in, const DeviceTensor& out, bool average) {

@@ -12,14 +12,7 @@ constexpr int kWarps = 4;  ///< of a block
 /// A row for each warp.
 template <class P>
 Launch row_launch(std::string kernel, std::int64_t rows, const P& params) {
-  const std::int64_t blocks = (rows + kWarps - 1) / kWarps;
-  if (blocks > INT32_MAX) fail(ErrorCode::Internal, cat("cuda: ", rows, " rows are too many for one launch"));
-  return {.kernel = std::move(kernel),
-          .grid = {static_cast<std::uint32_t>(blocks)},
-          .block = {kWarps * 32},
-          .cluster = {},
-          .programmatic = true,
-          .params = param_bytes(params)};
+  return launch_of_blocks(std::move(kernel), rows, kWarps, kWarps * 32, param_bytes(params));
 }
 
 }  // namespace
