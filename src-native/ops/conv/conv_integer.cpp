@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
 #include "kernel/watch.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/qgemm/qgemm.h"
@@ -324,8 +325,7 @@ class IntegerConv : public kernel::Kernel {
     const std::size_t in_plane = s.in_d * s.in_h * s.in_w, positions = s.positions(), multiplier = s.out_channels;
     ConvShape plane = s;
     plane.out_channels = 1;
-    const tensor::Buffer hold = ctx.scratch(checked_mul(checked_mul(channels, points), sizeof(float)));
-    auto* const taps = reinterpret_cast<float*>(hold.data());
+    const kernel::Scratch<float> taps(ctx.run(), checked_mul(channels, points));
     std::vector<float> biases(q.bias == nullptr ? 0 : channels);
     const bool one_zero = std::all_of(q.w_zeros.begin(), q.w_zeros.end(), [&](auto z) { return z == q.w_zeros[0]; });
     if (q.bias != nullptr) convert_.s32_to_f32(q.bias, biases.data(), channels);
@@ -333,7 +333,7 @@ class IntegerConv : public kernel::Kernel {
       const std::size_t alike = one_zero ? end - begin : 1;  // channels that are done at once
       for (std::size_t c = begin; c < end; c += alike) {
         to_floats(w.dtype(), static_cast<const std::uint8_t*>(w.raw()) + c * points, alike * points,
-                  q.w_zeros[one_zero ? 0 : c], taps + c * points);
+                  q.w_zeros[one_zero ? 0 : c], taps.data() + c * points);
       }
       for (std::size_t c = begin; c < end && q.output != QgemmOutput::kS32; ++c) {
         const float scale = q.scales[q.scales.size() == 1 ? 0 : c];
@@ -360,7 +360,7 @@ class IntegerConv : public kernel::Kernel {
                   in);
         conv_.depthwise({.shape = plane,
                          .input = in,
-                         .weight = taps + channel * points,
+                         .weight = taps.data() + channel * points,
                          .activation = {},
                          .output = out,
                          .planes = count,

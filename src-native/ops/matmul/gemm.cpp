@@ -139,7 +139,8 @@ class Gemm final : public kernel::Kernel {
     tensor::Buffer hold;
     args.c = float_target(ctx, out, hold);
     args.ldc = n;
-    const kernel::CountedVector<float> expanded = add_to_epilogue(ctx.run(), args, addend);
+    const kernel::Numbers<float> c(ctx.run(), addend.tensor);
+    const kernel::CountedVector<float> scaled = add_to_epilogue(ctx.run(), args, addend, c.data());
     args.epilogue.activation = activation_.epilogue;
     run_gemm(ctx, loops_, args);
     if (activation_.loop) {
@@ -150,27 +151,24 @@ class Gemm final : public kernel::Kernel {
     if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
   }
 
-  /// C as the epilogue's row vector, column vector or whole matrix. Returns what had to be converted or scaled.
-  kernel::CountedVector<float> add_to_epilogue(const kernel::RunContext& run, GemmArgs& args,
-                                               const Addend& addend) const {
-    kernel::CountedVector<float> expanded(run);
-    if (addend.tensor == nullptr) return expanded;
-    const Tensor& c = *addend.tensor;
-    const kernel::Numbers<float> values(run, c);
+  /// C, whose numbers are `c`, as the epilogue's row vector, column vector or whole matrix. Returns what had to be
+  /// scaled.
+  kernel::CountedVector<float> add_to_epilogue(const kernel::RunContext& run, GemmArgs& args, const Addend& addend,
+                                               const float* c) const {
+    kernel::CountedVector<float> scaled(run);
+    if (addend.tensor == nullptr) return scaled;
     if (addend.row_stride != 0 && addend.column_stride != 0) {
-      if (c.dtype() != DType::Float32) expanded.assign(values.begin(), values.end());
-      args.epilogue.residual = c.dtype() == DType::Float32 ? c.data<float>() : expanded.data();
+      args.epilogue.residual = c;
       args.epilogue.ld_residual = args.n;
       args.epilogue.residual_scale = beta_;
-      return expanded;
+      return scaled;
     }
     const bool by_row = addend.row_stride != 0;
-    expanded.resize(by_row ? args.m : args.n);
+    scaled.resize(by_row ? args.m : args.n);
     const std::int64_t stride = by_row ? addend.row_stride : addend.column_stride;
-    for (std::size_t i = 0; i < expanded.size(); ++i)
-      expanded[i] = beta_ * values[i * static_cast<std::size_t>(stride)];
-    (by_row ? args.epilogue.bias_m : args.epilogue.bias_n) = expanded.data();
-    return expanded;
+    for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] = beta_ * c[i * static_cast<std::size_t>(stride)];
+    (by_row ? args.epilogue.bias_m : args.epilogue.bias_n) = scaled.data();
+    return scaled;
   }
 
   void run_double(KernelContext& ctx, const Tensor& a, const Tensor& out, const Addend& addend, std::size_t k) const {

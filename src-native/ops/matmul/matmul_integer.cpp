@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
 #include "microkernels/elementwise/convert.h"
 #include "ops/common/reals.h"
 #include "ops/matmul/integer_gemm.h"
@@ -126,10 +127,9 @@ class QLinearMatMul final : public kernel::Kernel {
   /// A scale for each row of A, which the integer kernel does not know, or a result that is no integer.
   void scaled_sums(KernelContext& ctx, const MatMulGeometry& g, const Tensor& a,
                    const kernel::CountedVector<float>& a_scales, IntegerProduct p, const Tensor& out) const {
-    const tensor::Buffer hold = floats(ctx, static_cast<std::size_t>(out.numel()));
-    auto* const sums = reinterpret_cast<float*>(hold.data());
+    const kernel::Scratch<float> sums(ctx.run(), static_cast<std::size_t>(out.numel()));
     p.output = QgemmOutput::kF32;
-    product_.run(ctx, g, a, p, sums);
+    product_.run(ctx, g, a, p, sums.data());
     quantize(ctx, out, [&](std::size_t i) {
       const std::size_t product = i / (g.m * g.n), row = i / g.n % g.m;
       const std::int64_t at = g.a_offsets.empty() ? 0 : g.a_offsets[product];
@@ -137,17 +137,12 @@ class QLinearMatMul final : public kernel::Kernel {
     });
   }
 
-  static tensor::Buffer floats(KernelContext& ctx, std::size_t count) {
-    return ctx.scratch(checked_mul(count, sizeof(float)));
-  }
-
   /// What the codes of `t` stand for; place(i) is that of element i's scale and zero point, where there are several.
   template <class Place>
-  static tensor::Buffer numbers(KernelContext& ctx, const Tensor& t, const kernel::CountedVector<float>& scales,
-                                const kernel::CountedVector<std::int32_t>& zeros, const Place& place) {
+  static kernel::Scratch<float> numbers(KernelContext& ctx, const Tensor& t, const kernel::CountedVector<float>& scales,
+                                        const kernel::CountedVector<std::int32_t>& zeros, const Place& place) {
     const auto count = static_cast<std::size_t>(t.numel());
-    tensor::Buffer hold = floats(ctx, count);
-    auto* const to = reinterpret_cast<float*>(hold.data());
+    kernel::Scratch<float> to(ctx.run(), count);
     tensor::dispatch<std::int8_t, std::uint8_t, Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>(
         t.dtype(), "QLinearMatMul", [&]<class T>(tensor::TypeTag<T>) {
           const T* const from = t.data<T>();
@@ -158,20 +153,19 @@ class QLinearMatMul final : public kernel::Kernel {
             }
           });
         });
-    return hold;
+    return to;
   }
 
   /// 8-bit floats, through float32.
   void float_sums(KernelContext& ctx, const MatMulGeometry& g, const Tensor& a,
                   const kernel::CountedVector<float>& a_scales, const Tensor& out) const {
     const Tensor& b = ctx.input(3);
-    const tensor::Buffer left = numbers(ctx, a, a_scales, row_zeros(ctx.run(), &ctx.input(2), a.shape()),
-                                        [&](std::size_t i) { return i / g.k; });
-    const tensor::Buffer right = numbers(ctx, b, column_scales(ctx.run(), ctx.input(4), b.shape()),
-                                         column_zeros(ctx.run(), &ctx.input(5), b.shape()),
-                                         [&](std::size_t i) { return i / (g.k * g.n) * g.n + i % g.n; });
-    const tensor::Buffer hold = floats(ctx, static_cast<std::size_t>(out.numel()));
-    auto* const sums = reinterpret_cast<float*>(hold.data());
+    const kernel::Scratch<float> left = numbers(ctx, a, a_scales, row_zeros(ctx.run(), &ctx.input(2), a.shape()),
+                                                [&](std::size_t i) { return i / g.k; });
+    const kernel::Scratch<float> right = numbers(ctx, b, column_scales(ctx.run(), ctx.input(4), b.shape()),
+                                                 column_zeros(ctx.run(), &ctx.input(5), b.shape()),
+                                                 [&](std::size_t i) { return i / (g.k * g.n) * g.n + i % g.n; });
+    const kernel::Scratch<float> sums(ctx.run(), static_cast<std::size_t>(out.numel()));
     run_gemm(ctx, kernels_.gemm_float32,
              {.m = g.m,
               .n = g.n,
@@ -180,7 +174,7 @@ class QLinearMatMul final : public kernel::Kernel {
               .lda = g.k,
               .b = right.data(),
               .ldb = g.n,
-              .c = sums,
+              .c = sums.data(),
               .ldc = g.n,
               .epilogue = {}},
              {.count = g.count,

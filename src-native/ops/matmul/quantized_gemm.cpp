@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
 #include "microkernels/elementwise/convert.h"
 #include "ops/matmul/integer_gemm.h"
 #include "ops/quant/qlinear.h"
@@ -62,15 +63,14 @@ class QuantizedGemm final : public kernel::Kernel {
       pack(ctx.input(3), begin, end, to);
     };
     const PackedWeight weights = packed_ ? packed_ : PackedWeight(ctx.run(), operand(b_shape), 1, table_.nr, fill);
-    tensor::Buffer turned;
+    kernel::Scratch<std::uint8_t> turned;
     microkernels::QgemmArgs args{.m = m, .n = n, .k = k, .a = a.raw(), .lda = k, .a_signed = qa.is_signed};
     if (trans_a_) {
-      turned = ctx.scratch(checked_mul(m, k));
-      auto* const to = reinterpret_cast<std::uint8_t*>(turned.data());
+      turned = kernel::Scratch<std::uint8_t>(ctx.run(), checked_mul(m, k));
       ctx.parallel_for(m * k, 2, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t i = begin; i < end; ++i) to[i] = bytes_of(a)[i % k * m + i / k];
+        for (std::size_t i = begin; i < end; ++i) turned[i] = bytes_of(a)[i % k * m + i / k];
       });
-      args.a = to;
+      args.a = turned.data();
     }
     args.a_zero = qa.zero;
     args.packed_b = weights.read(table_.weights.name);
@@ -89,9 +89,8 @@ class QuantizedGemm final : public kernel::Kernel {
       if (c != nullptr) args.bias = bias.data();
       return finish(ctx, args, y);
     }
-    const tensor::Buffer hold = ctx.scratch(checked_mul(checked_mul(m, n), sizeof(std::int32_t)));
-    auto* const sums = reinterpret_cast<std::int32_t*>(hold.data());
-    args.c = sums;
+    const kernel::Scratch<std::int32_t> sums(ctx.run(), checked_mul(m, n));
+    args.c = sums.data();
     run_qgemm(ctx, table_, args);
     const std::int32_t* added = c->data<std::int32_t>();
     const bool is_float = y.dtype() == DType::Float32;
