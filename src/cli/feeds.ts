@@ -1,4 +1,6 @@
 import { Tensor, type InferenceSession, type InferenceValue } from '../index.js';
+import { arrayLength, elementTypeOfName } from '../tensor/element-types.js';
+import { zeros } from '../tensor/tensor-data.js';
 import { texts, UsageError, wholeNumber, type Command, type Values } from './command.js';
 
 /** Options of the commands that run a model on values of their own making. */
@@ -12,18 +14,6 @@ export const feedHelp = `  -f, --dim NAME:SIZE   the size of a free dim; by defa
       --shape NAME:DIMS the dims of an input, as pixels:1,3,224,224
   -S, --seed N          of the floats that inputs hold, from 0 to 1; integers are 0
 `;
-
-const integers = {
-  int8: Int8Array,
-  uint8: Uint8Array,
-  int16: Int16Array,
-  uint16: Uint16Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-  int64: BigInt64Array,
-  uint64: BigUint64Array,
-  bool: Uint8Array,
-} as const;
 
 /** Numbers of 32 bits, the same for the same seed (mulberry32). */
 function draws(seed: number): () => number {
@@ -96,27 +86,13 @@ export function feedsFor(session: InferenceSession, values: Values): Record<stri
 
 function filled(session: InferenceSession, type: string, dims: readonly number[], draw: () => number): InferenceValue {
   const length = dims.reduce((product, dim) => product * dim, 1);
-  if (type === 'float32')
-    return new Tensor(
-      type,
-      Float32Array.from({ length }, () => draw() / 2 ** 32),
-      dims,
-    );
-  if (type === 'float64')
-    return new Tensor(
-      type,
-      Float64Array.from({ length }, () => draw() / 2 ** 32),
-      dims,
-    );
+  const tensor = (data: unknown): InferenceValue => new Tensor(type as 'float32', data as Float32Array, dims);
+  const upTo1 = (): number => draw() / 2 ** 32;
+  if (type === 'float32') return tensor(Float32Array.from({ length }, upTo1));
+  if (type === 'float64') return tensor(Float64Array.from({ length }, upTo1));
   // Half an exponent below 1, and the bits behind it: 0.5 to 1.
-  if (type === 'float16')
-    return new Tensor(
-      type,
-      Uint16Array.from({ length }, () => 0x3800 | (draw() & 0x3ff)),
-      dims,
-    );
-  if (type === 'string') return new Tensor(type, new Array<string>(length).fill(''), dims);
-  const Integers = integers[type as keyof typeof integers];
-  if (Integers !== undefined) return new Tensor(type as 'int32', new Integers(length) as Int32Array, dims);
+  if (type === 'float16') return tensor(Uint16Array.from({ length }, () => 0x3800 | (draw() & 0x3ff)));
+  const kind = elementTypeOfName(type);
+  if (kind?.common) return tensor(zeros(kind, arrayLength(kind, length)));
   return session.allocate(type as Tensor.Type, dims);
 }
