@@ -321,7 +321,7 @@ export class InferenceSession implements CommonSession {
 
 /**
  * A session whose feeds and results are checked against a model's types. `untyped` is the same one for functions that take
- * an InferenceSession, and for bindings.
+ * an InferenceSession. A binding of it runs by its own `run`, and what is bound is checked then.
  */
 export interface TypedInferenceSession<M extends ModelTypes> extends Omit<InferenceSession, 'run' | 'runSync'> {
   run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): Promise<OutputsOf<M>>;

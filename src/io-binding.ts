@@ -53,13 +53,15 @@ export class IoBinding {
   /**
    * Binds an output to a tensor that it is written into (its shape has to be right), or to a device, by name: 'cpu'
    * (the engine's host memory, the default), 'cuda:0', ...; each run then makes a new tensor there. Throws TypeError
-   * for anything else, and RangeError for a name that the model lacks.
+   * for anything else, RangeError for a name that the model lacks, and InferenceError: INVALID_ARGUMENT for a device
+   * that the session does not have, DISPOSED.
    */
   bindOutput(name: string, target: Tensor | string = 'cpu'): this {
     checkName(name, this.#handler.outputNames, 'output');
     if (typeof target !== 'string' && (typeof target !== 'object' || (target as unknown) === null)) {
       throw typeError(`An output is bound to a Tensor or a device name, got ${describe(target)}.`, { output: name });
     }
+    if (typeof target === 'string') this.#handler.checkDevice(target, name);
     this.#targets.set(name, typeof target === 'string' ? new DevicePlacement(target) : target);
     this.#arguments = undefined;
     return this;

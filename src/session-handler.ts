@@ -159,6 +159,16 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     return callNative(() => new EngineTensor(this.#native.allocate(type.code, dims, device)));
   }
 
+  /** Throws INVALID_ARGUMENT for a device that the session does not have, DISPOSED after `dispose`. */
+  checkDevice(device: string, output: string): void {
+    this.#ensureOpen();
+    const { devices } = this.#native;
+    if (devices.some((known) => known === device || known.split(':')[0] === device)) return;
+    const expected = devices.map((known) => `'${known}'`).join(', ');
+    const message = `output '${output}': unknown device '${device}'; this session has ${expected}`;
+    throw new InferenceError('INVALID_ARGUMENT', message, { output, expected, actual: device });
+  }
+
   /** The graph as it runs. Throws DISPOSED after `dispose`. */
   graph(): SessionGraph {
     this.#ensureOpen();

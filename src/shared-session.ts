@@ -2,7 +2,7 @@ import { types } from 'node:util';
 
 import { callNative, typeError } from './errors.js';
 import { loadNative } from './load-native.js';
-import type { ParsedSessionOptions } from './options/session-options.js';
+import { isOutputLocation, type ParsedSessionOptions } from './options/session-options.js';
 import { NativeSessionHandler } from './session-handler.js';
 import { describe } from './tensor/tensor-data.js';
 
@@ -36,5 +36,9 @@ export function openSharedSession(handle: unknown): NativeSessionHandler {
 function isHandle(value: unknown): value is SharedSession {
   if (typeof value !== 'object' || value === null) return false;
   const { kind, id, preferredOutputLocation: place } = value as Partial<Record<keyof SharedSession, unknown>>;
-  return kind === 'infernode.session' && typeof id === 'string' && (typeof place === 'string' || types.isMap(place));
+  return kind === 'infernode.session' && typeof id === 'string' && isPlace(place);
+}
+
+function isPlace(value: unknown): boolean {
+  return types.isMap(value) ? [...value.values()].every(isOutputLocation) : isOutputLocation(value);
 }

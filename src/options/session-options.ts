@@ -124,12 +124,16 @@ function isBlob(value: unknown): value is Blob {
   );
 }
 
+/** Whether a value is a place where outputs may be left. */
+export const isOutputLocation = (value: unknown): value is OutputLocation =>
+  (locations as readonly unknown[]).includes(value);
+
 function parseLocation(reader: OptionReader): ParsedSessionOptions['preferredOutputLocation'] {
   const value = reader.get('preferredOutputLocation');
   if (value === undefined || value === null) return 'cpu';
   const check = (location: unknown, key: string): OutputLocation => {
-    const found = locations.find((candidate) => candidate === location);
-    return found ?? reader.wrong(key, `one of '${locations.join("', '")}'`, location);
+    if (isOutputLocation(location)) return location;
+    return reader.wrong(key, `one of '${locations.join("', '")}'`, location);
   };
   if (typeof value !== 'object') return check(value, 'preferredOutputLocation');
   return new Map(

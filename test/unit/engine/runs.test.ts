@@ -296,6 +296,10 @@ describe('engine memory', () => {
     x.setData(Float32Array.of(1, 2));
     const binding = session.createIoBinding();
     binding.bindInput('x', x).bindOutput('y', 'null');
+    await expectFailure(() => binding.bindOutput('y', 'cuda:7'), {
+      code: 'INVALID_ARGUMENT',
+      message: "output 'y': unknown device 'cuda:7'; this session has 'null:0', 'cpu'",
+    });
     await session.run(binding);
     expect(binding.outputs.y.location).toBe('gpu-buffer');
     expect([...(await binding.outputs.y.getData())]).toEqual([2, 4]);

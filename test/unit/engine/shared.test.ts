@@ -114,6 +114,12 @@ describe('a shared session', () => {
     }
     const session = await InferenceSession.create(add());
     const handle = session.share();
+    for (const place of ['moon', new Map([['c', 'moon']]), 1]) {
+      await expectFailure(() => InferenceSession.fromShared({ ...handle, preferredOutputLocation: place }), {
+        type: TypeError,
+        message: /session\.share\(\)/,
+      });
+    }
     for (const id of [`${handle.id}x`, handle.id.replace(/\d+$/, '0'), handle.id.replace(/\d+$/, '99999')]) {
       await expectFailure(() => InferenceSession.fromShared({ ...like, id }), {
         code: 'INVALID_ARGUMENT',
