@@ -159,7 +159,8 @@ describe('reading text', () => {
       );
       const pictures: [string, string] = [projectFile('examples/ocr/picture.png'), page!];
       const models = { detector, recogniser, classifier, characters };
-      const [bill, segmentation] = await sameAsPeer(float32, pictures, readWith(models), sameLines);
+      // Computed in float64, the detector's probabilities on the bill are 9e-5 from the peer's, 3.5e-5 from this engine's.
+      const [bill, segmentation] = await sameAsPeer(2 * float32, pictures, readWith(models), sameLines);
       expect(bill.map(({ text }) => text)).toEqual(expected);
       expect(segmentation[0]!.text).toBe('Region-based segmentation');
     },
