@@ -1,15 +1,16 @@
 // Style and types of all files: eslint, tsc, prettier, clang-format, and clang-tidy: names in all folders, the other checks
 // in those where faults are the most dangerous. It takes minutes once, and seconds for what has changed since.
 //
-// usage: node scripts/lint.mjs [--fix] [--tidy-all] [--no-tidy]
-//   --fix       mends what eslint, prettier and clang-format can mend
-//   --tidy-all  all checks of clang-tidy in all folders
+// usage: node scripts/lint.mjs [--fix] [--tidy-all] [--tidy-recent] [--no-tidy]
+//   --fix          mends what eslint, prettier and clang-format can mend
+//   --tidy-all     all checks of clang-tidy in all folders
+//   --tidy-recent  names in those files alone that the last 200 commits changed
 import { spawnSync } from 'node:child_process';
 import { configureNative } from './build.mjs';
 import { clangTool } from './lib/clang-tools.mjs';
 import { live, must } from './lib/live.mjs';
 import { at, bin, root, runMain, say } from './lib/project.mjs';
-import { isCpp, projectFiles } from './lib/source-files.mjs';
+import { changedFiles, isCpp, projectFiles } from './lib/source-files.mjs';
 import { tidy } from './lib/tidy.mjs';
 import { setup } from './setup.mjs';
 
@@ -48,7 +49,8 @@ runMain(async () => {
   if (!fix && !flags.has('--no-tidy')) {
     await configureNative();
     await must('cmake', [at('build'), '--log-level=WARNING']); // writes the commands that each file is compiled with
-    results['clang-tidy'] = await tidy(files, { database: at('build'), all: flags.has('--tidy-all') });
+    const changed = flags.has('--tidy-recent') ? await changedFiles(200) : undefined;
+    results['clang-tidy'] = await tidy(files, { database: at('build'), all: flags.has('--tidy-all'), changed });
   }
 
   const failed = Object.keys(results).filter((name) => results[name] !== 0);

@@ -9,6 +9,12 @@ export async function projectFiles() {
   return [...new Set(listing.split('\0'))].filter((path) => path && existsSync(at(path))).sort();
 }
 
+/** The tracked files that the last `commits` commits changed. */
+export async function changedFiles(commits) {
+  const log = await run('git', ['log', `--max-count=${commits}`, '--name-only', '--format=', '-z'], { cwd: root });
+  return new Set(log.split(/[\0\n]/).filter((path) => path && existsSync(at(path))));
+}
+
 /** A file's text, one character a byte. */
 export const read = (path) => readFileSync(at(path), 'latin1');
 

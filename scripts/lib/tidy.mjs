@@ -20,9 +20,16 @@ function save(passed) {
   writeFileSync(stamps(), JSON.stringify(passed, null, 1));
 }
 
+const known = new Map();
+/** The files that a check of `path` reads, itself among them. */
+function includes(path) {
+  if (!known.has(path)) known.set(path, includedFiles(path, read));
+  return known.get(path);
+}
+
 /** What decides whether a file passes: itself, what it includes, and the checks. */
 const printOf = (path, checks) =>
-  fingerprint([...includedFiles(path, read)].sort().concat('.clang-tidy').map((file) => at(file)), checks); // prettier-ignore
+  fingerprint([...includes(path)].sort().concat('.clang-tidy').map((file) => at(file)), checks); // prettier-ignore
 
 /**
  * A copy of a build folder's list of commands without the flags that Clang does not take and without precompiled headers, so
@@ -40,21 +47,39 @@ function commandsForClang(database) {
 }
 
 /**
+ * Those of `paths` whose check reads all of what `changed` names: the sources among them, those of the dangerous folders,
+ * and one that includes each header which none of these does.
+ */
+function readersOf(changed, paths) {
+  const readers = new Set(paths.filter((path) => changed.has(path) || dangerous.test(path)));
+  const read = new Set([...readers].flatMap((path) => [...includes(path)]));
+  for (const path of paths) {
+    const missing = [...includes(path)].filter((file) => changed.has(file) && !read.has(file));
+    if (missing.length === 0) continue;
+    readers.add(path);
+    for (const file of includes(path)) read.add(file);
+  }
+  return readers;
+}
+
+/**
  * Checks the sources of the engine, each with the flags that `database`, a build folder, compiles it with.
  * @param {string[]} files those of the project
- * @param {{ database: string, all?: boolean }} options all: every check in every folder
+ * @param {{ database: string, all?: boolean, changed?: Set<string> }} options all: every check in every folder; changed:
+ *   names in these files alone, outside of the dangerous folders
  * @returns {Promise<number>} how many files have findings
  */
-export async function tidy(files, { database, all = false }) {
-  const known = loadStamps();
+export async function tidy(files, { database, all = false, changed }) {
+  const stamped = loadStamps();
   const compiled = new Set(
     JSON.parse(readFileSync(`${database}/compile_commands.json`, 'utf8')).map(({ file }) => file),
   );
-  const jobs = files
-    .filter((path) => path.endsWith('.cpp') && isNativeSource(path) && compiled.has(at(path)))
+  const sources = files.filter((path) => path.endsWith('.cpp') && isNativeSource(path) && compiled.has(at(path)));
+  const wanted = changed ? readersOf(changed, sources) : new Set(sources);
+  const jobs = [...wanted]
     .map((path) => ({ path, checks: all || dangerous.test(path) ? [] : [onlyNames] }))
     .map((job) => ({ ...job, print: printOf(job.path, job.checks) }));
-  const queue = jobs.filter(({ path, print }) => known[path] !== print);
+  const queue = jobs.filter(({ path, print }) => stamped[path] !== print);
   say(`clang-tidy on ${queue.length} of ${jobs.length} files: the others have passed`);
   if (queue.length === 0) return 0;
   const program = await clangTool('clang-tidy');
@@ -66,7 +91,7 @@ export async function tidy(files, { database, all = false }) {
     '--extra-arg=-Wno-unknown-warning-option',
     ...(await compilerHeaders()),
   ];
-  const passed = Object.fromEntries(jobs.filter((job) => !queue.includes(job)).map(({ path, print }) => [path, print]));
+  const passed = { ...stamped };
   let failures = 0;
   const worker = async () => {
     for (let job = queue.shift(); job; job = queue.shift()) {
