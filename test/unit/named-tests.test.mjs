@@ -41,8 +41,8 @@ describe('docs/complaints.md', () => {
   });
 });
 
-describe('docs/peer-tests.md', () => {
-  it.each(rowsOf('peer-tests.md'))('entry %s, %s, has tests', (...[, , , tests]) => {
-    expect(checked(tests)).toBeGreaterThan(0);
+describe.each(['peer-tests.md', 'use-tests.md'])('docs/%s', (page) => {
+  it.each(rowsOf(page))('entry %s, %s, has tests', (...cells) => {
+    expect(checked(cells.at(-1))).toBeGreaterThan(0);
   });
 });
