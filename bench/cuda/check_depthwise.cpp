@@ -1,7 +1,9 @@
+#include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include "bench/cuda/check.h"
-#include "providers/cuda/kernels/depthwise.h"
+#include "providers/cuda/kernels/channelwise/depthwise.h"
 
 namespace infernode::cuda::bench {
 
@@ -21,6 +23,29 @@ void random_sizes(Random& r, DepthwiseProblem& d) {
     d.pad[i] = r.in(0, reach);
     d.out[i] = (d.in[i] + d.pad[i] + r.in(0, reach) - reach - 1) / d.stride[i] + 1;
   }
+}
+
+/// How far sums over pixels are from those of the reference.
+Difference compare_sums(Device& device, const DepthwiseProblem& d, const DepthwiseSums& layout, const Output& o) {
+  const std::int64_t pixels = d.out[0] * d.out[1];
+  std::vector<float> parts(static_cast<std::size_t>(d.images * layout.parts * layout.row));
+  std::vector<double> reference(static_cast<std::size_t>(d.images * pixels * d.channels));
+  device.download(parts.data(), d.sums, parts.size() * sizeof(float));
+  device.download(reference.data(), o.compare.ref, reference.size() * sizeof(double));
+  double apart = 0, whole = 0;
+  for (std::int64_t i = 0; i < d.images * d.channels; i++) {
+    const std::int64_t image = i / d.channels, channel = i % d.channels;
+    double sum = 0, expected = 0, size = 0;
+    for (std::int64_t p = 0; p < layout.parts; p++) {
+      sum += parts[static_cast<std::size_t>((image * layout.parts + p) * layout.row + channel)];
+    }
+    for (std::int64_t p = 0; p < pixels; p++) {
+      const double v = reference[static_cast<std::size_t>((image * pixels + p) * d.channels + channel)];
+      expected += v, size += std::abs(v);
+    }
+    apart += (sum - expected) * (sum - expected), whole += size * size;
+  }
+  return {std::sqrt(apart / (whole + 1e-30)), 0, 0};
 }
 
 }  // namespace
@@ -56,6 +81,8 @@ bool check_depthwise(Device& device, Arena& arena, int problems, std::uint32_t s
     random_epilogue(r, arena, o, 0, d.epilogue, ref.e);
     device.launch(elementwise("reference_conv", ref, ref.pixels * d.channels));
     poison(device, o);
+    const auto sums = depthwise_sums(device.target(), d);
+    if (sums) d.sums = arena.random(r, Element::f32, d.images * sums->parts * sums->row);
     const std::vector<Launch> launches = plan_depthwise(device.target(), d);
     device.launch(launches);
     char what[160];
@@ -64,6 +91,7 @@ bool check_depthwise(Device& device, Arena& arena, int problems, std::uint32_t s
                   launches[0].kernel.c_str(), int(d.images), int(d.channels), int(d.in[0]), int(d.in[1]), int(d.out[0]),
                   int(d.out[1]), int(d.kernel[0]), int(d.kernel[1]), int(d.pixel), int(d.type), int(out));
     tally.add(compare(device, o), allowed(d.type, out, 0), launches[0].kernel, what);
+    if (sums) tally.add(compare_sums(device, d, *sums, o), 1e-5, "sums", what);
   }
   return tally.report();
 }

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "providers/cuda/kernels/channelwise/depthwise.h"
 #include "providers/cuda/kernels/conv.h"
-#include "providers/cuda/kernels/depthwise.h"
 #include "providers/cuda/kernels/simple/movement.h"
-#include "providers/cuda/lowering/products.h"
+#include "providers/cuda/lowering/parts/channel_gate.h"
 
 namespace infernode::cuda {
 namespace {
@@ -82,6 +82,9 @@ void launch_depthwise(Builder& b, const ConvProblem& p) {
             .address = from, .type = p.type, .row_stride = 1, .tap_stride = 0, .channel_stride = taps};
         return plan_pack_weight(layout, source, to);
       });
+  if (wants_pixel_sums(b)) {
+    if (const auto sums = depthwise_sums(b.target(), d)) d.sums = b.sum_pixels(0, d.images, *sums).at;
+  }
   b.launch(plan_depthwise(b.target(), d));
 }
 
@@ -148,7 +151,8 @@ void lower_conv(Builder& b) {
   Shape kernel = b.input_shape(1);
   check_conv(b, b.input_shape(0), kernel);
   const bool patches = has_patches(b, b.input_shape(0), kernel);
-  const DeviceTensor x = patches ? patches_of(b, kernel) : b.input_channels_last(0);
+  const bool gate = !patches && waits_for_gate(b);
+  const DeviceTensor x = patches ? patches_of(b, kernel) : gate ? b.place_of_deferred(0) : b.input_channels_last(0);
   const std::size_t dims = x.shape.rank() - 2;
   DeviceTensor residual;
   if (b.has_input(3)) residual = b.input_channels_last(3);
@@ -173,8 +177,12 @@ void lower_conv(Builder& b) {
     p.epilogue.residual_row = residual.pitch;
   }
   set_activation(b.attributes(), p.epilogue);
-  if (is_depthwise(p)) return launch_depthwise(b, p);
+  if (!gate && is_depthwise(p)) return launch_depthwise(b, p);
   use_weights(b, p);
+  if (gate) {
+    if (add_gate_layer(b, p)) return;
+    b.input_channels_last(0);
+  }
   launch_conv(b, p);
 }
 

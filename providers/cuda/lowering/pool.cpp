@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "providers/cuda/lowering/lowering.h"
+#include "providers/cuda/lowering/parts/channel_gate.h"
 
 namespace infernode::cuda {
 namespace {
@@ -55,6 +55,7 @@ bool can_global(const NodeView& node) {
 }
 template <bool average>
 void lower_global(Builder& b) {
+  if (average && defer_pixel_means(b)) return;
   const DeviceTensor x = b.input_channels_last(0);
   const DeviceTensor y = b.output(0);
   if (y.numel() > 0) b.launch(plan_global_pool(b.target(), x, y, average));

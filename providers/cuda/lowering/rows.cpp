@@ -9,7 +9,7 @@
 #include "providers/cuda/kernels/simple/elementwise.h"
 #include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/kernels/simple/pool.h"
-#include "providers/cuda/lowering/lowering.h"
+#include "providers/cuda/lowering/parts/channel_gate.h"
 
 namespace infernode::cuda {
 namespace {
@@ -169,6 +169,7 @@ bool reduce_pixels(Builder& b, ReduceOp op) {
     return false;
   const std::vector<std::size_t> axes = axes_of(b, x.shape.rank());
   if (axes.size() != x.shape.rank() - 2 || axes.front() != 2) return false;
+  if (op == ReduceOp::mean && defer_pixel_means(b)) return true;
   if (x.numel() > 0) b.launch(plan_global_pool(b.target(), x, b.output(0), op == ReduceOp::mean));
   return true;
 }

@@ -73,6 +73,14 @@ bool Builder::wants_output(std::size_t o) const {
   return !consumers_[at(node_->outputs[o])].empty() || source_.graph.is_output(node_->outputs[o]);
 }
 
+bool Builder::is_read_by(std::size_t o, std::string_view op) const {
+  const auto& readers = consumers_[at(node_->outputs[o])];
+  return std::any_of(readers.begin(), readers.end(), [&](NodeId id) {
+    const graph::Node& reader = source_.graph.node(id);
+    return reader.domain.empty() && reader.op_type == op;
+  });
+}
+
 tensor::Shape Builder::shape_of(ValueId id) const {
   const graph::ValueType& type = type_of(id);
   std::optional<tensor::Shape> shape;
@@ -147,7 +155,7 @@ DeviceTensor Builder::use(DeviceTensor tensor) {
 void Builder::finish(Made& value) {
   const std::shared_ptr<Deferred> work = std::move(value.deferred);
   for (const DeviceTensor& tensor : work->reads) use(tensor);
-  use(value.plain);
+  use(value.any());
   launch(std::move(work->launches));
   work->launches.clear();
 }
@@ -258,6 +266,16 @@ DeviceTensor Builder::output(std::size_t o, Order order) {
   return tensor;
 }
 
+DeviceTensor Builder::sum_pixels(std::size_t o, std::int64_t images, const DepthwiseSums& layout) {
+  return values_[at(node_->outputs[o])].pixel_sums =
+             allocate(DType::Float32, {images, layout.parts, layout.row}, Order::Plain);
+}
+
+DeviceTensor Builder::pixel_sums(std::size_t i) {
+  const DeviceTensor& sums = values_[at(node_->inputs[i])].pixel_sums;
+  return sums ? use(sums) : sums;
+}
+
 void Builder::view(std::size_t o, const DeviceTensor& of) {
   const ValueId id = node_->outputs[o];
   DeviceTensor tensor = of;
@@ -282,6 +300,8 @@ const Deferred* Builder::deferred(std::size_t i) const {
   const auto& work = values_[at(node_->inputs[i])].deferred;
   return work && !work->launches.empty() ? work.get() : nullptr;
 }
+
+DeviceTensor Builder::place_of_deferred(std::size_t i) { return values_[at(node_->inputs[i])].any(); }
 
 const Deferred& Builder::use_deferred(std::size_t i) {
   const Deferred& work = *values_[at(node_->inputs[i])].deferred;

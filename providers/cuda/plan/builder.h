@@ -7,6 +7,7 @@
 #include "graph/graph.h"
 #include "kernel/inference.h"
 #include "microkernels/common/precision.h"
+#include "providers/cuda/kernels/channelwise/channel_gate.h"
 #include "providers/cuda/kernels/products/product.h"
 #include "providers/cuda/plan/arena.h"
 #include "providers/cuda/plan/constants.h"
@@ -43,6 +44,8 @@ struct Deferred {
   RowNorm norm{};                   ///< reads[0], its rows normalized; or
   bool joins_rows = false;          ///< reads[0] and reads[1], one behind the other along the axis before the last
   bool reads_given = false;         ///< reads[0] is an input of the graph
+  std::optional<ChannelGate>
+      gate{};  ///< means of an image's pixels, of which reads[0] are sums; or its first layer, too
 };
 
 /// Makes the launches of a graph, node by node: what a Lowering sees. Made twice for a plan: first to find out what
@@ -66,6 +69,8 @@ class Builder {
   bool has_input(std::size_t i) const { return i < node_->inputs.size() && node_->inputs[i] != graph::kNoValue; }
   /// Somebody reads it.
   bool wants_output(std::size_t o) const;
+  /// An operator of ONNX of this name reads it.
+  bool is_read_by(std::size_t o, std::string_view op) const;
   tensor::DType input_dtype(std::size_t i) const { return type_of(node_->inputs[i]).elem; }
   tensor::DType output_dtype(std::size_t o) const { return type_of(node_->outputs[o]).elem; }
   tensor::Shape input_shape(std::size_t i) const { return shape_of(node_->inputs[i]); }
@@ -87,14 +92,20 @@ class Builder {
   /// Numbers of a 16- or 32-bit float input as float32.
   DevicePtr input_floats(std::size_t i);
   DeviceTensor output(std::size_t o, Order order = Order::Plain);
+  /// Memory for sums over the pixels of output `o`, which the caller writes.
+  DeviceTensor sum_pixels(std::size_t o, std::int64_t images, const DepthwiseSums& layout);
+  /// Sums over the pixels of input `i`, float32 [images, parts, row]; without type where nobody made them.
+  DeviceTensor pixel_sums(std::size_t i);
   /// Output `o` has the elements of `of`, in plain order, under its own shape.
   void view(std::size_t o, const DeviceTensor& of);
   /// Output `o` lies in the memory of `of`, from an address on and with strides for its own shape.
   void strided_view(std::size_t o, const DeviceTensor& of, DevicePtr at, std::vector<std::int64_t> strides);
-  /// Output `o`, which was made dense and in plain order, is to be written by this.
+  /// Output `o`, which was made dense, is to be written by this.
   void defer(std::size_t o, Deferred work);
   /// What input `i` waits for; null where it waits for nothing.
   const Deferred* deferred(std::size_t i) const;
+  /// Where input `i`, which waits, will be.
+  DeviceTensor place_of_deferred(std::size_t i);
   /// Inputs of that are read now.
   const Deferred& use_deferred(std::size_t i);
   /// The caller writes input `i`, the whole of it: where.
@@ -111,7 +122,8 @@ class Builder {
  private:
   struct Made {
     DeviceTensor plain, channels_last, strided;  ///< one of them or more
-    std::shared_ptr<Deferred> deferred;          ///< writes `plain`; empty launches: it did. Views share it
+    std::shared_ptr<Deferred> deferred;          ///< writes the one there is; empty launches: it did. Views share it
+    DeviceTensor pixel_sums;
     bool exists() const { return plain || channels_last || strided; }
     const DeviceTensor& any() const { return plain ? plain : channels_last ? channels_last : strided; }
   };

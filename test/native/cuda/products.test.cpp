@@ -5,8 +5,8 @@
 #include "base/half.h"
 #include "double/double.h"
 #include "providers/cuda/kernels/attention.h"
+#include "providers/cuda/kernels/channelwise/depthwise.h"
 #include "providers/cuda/kernels/conv.h"
-#include "providers/cuda/kernels/depthwise.h"
 #include "providers/cuda/kernels/gemm.h"
 
 #include <doctest/doctest.h>
@@ -142,27 +142,42 @@ TEST_CASE("depthwise kernels of 16-bit pixels agree with those of any") {
   using infernode::Float16;
   for (const auto& [kernel, stride] : {std::pair{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}}) {
     DepthwiseProblem d;
-    d.images = 2, d.channels = 12, d.pixel = 16;
+    d.images = 2, d.channels = 20, d.pixel = 24;
     for (int i = 0; i < 2; i++) {
-      d.kernel[i] = kernel, d.stride[i] = stride, d.pad[i] = kernel / 2, d.in[i] = r.in(5, 9);
+      d.kernel[i] = kernel, d.stride[i] = stride, d.pad[i] = kernel / 2, d.in[i] = r.in(5, 37);
       d.out[i] = (d.in[i] - 1) / stride + 1;
     }
-    const std::int64_t pixels = d.images * d.in[0] * d.in[1], outputs = d.images * d.out[0] * d.out[1];
-    const std::vector<float> wide = r.floats(pixels * d.pixel);
+    const std::int64_t pixels = d.out[0] * d.out[1];
+    const std::vector<float> wide = r.floats(d.images * d.in[0] * d.in[1] * d.pixel);
     std::vector<Float16> narrow(wide.begin(), wide.end());
-    const std::vector<float> exact(narrow.begin(), narrow.end()), weights = r.floats(kernel * kernel * 16);
+    const std::vector<float> exact(narrow.begin(), narrow.end()), weights = r.floats(kernel * kernel * 24);
     d.weights = address(weights.data());
-    std::vector<float> first = unwritten(outputs * d.channels), second = first;
+    std::vector<float> first = unwritten(d.images * pixels * d.channels), second = first;
     d.epilogue.out_type = Element::f32, d.epilogue.out_row = d.channels;
     d.epilogue.out = address(first.data());
+    d.epilogue.activation = Activation::silu;
     d.input = address(narrow.data());
     REQUIRE(d.input % 16 == 0);
+    const auto layout = depthwise_sums(kPlain, d);
+    REQUIRE(layout);
+    std::vector<float> parts = unwritten(d.images * layout->parts * layout->row);
+    d.sums = address(parts.data());
     CHECK(plan_depthwise(kPlain, d)[0].kernel != "depthwise_any");
     run(plan_depthwise(kPlain, d));
-    d.type = Element::f32, d.input = address(exact.data()), d.epilogue.out = address(second.data());
+    d.type = Element::f32, d.input = address(exact.data()), d.epilogue.out = address(second.data()), d.sums = 0;
+    CHECK(!depthwise_sums(kPlain, d));
     CHECK(plan_depthwise(kPlain, d)[0].kernel == "depthwise_any");
     run(plan_depthwise(kPlain, d));
     check_close(first, std::vector<double>(second.begin(), second.end()));
+    std::vector<float> sums(static_cast<std::size_t>(d.images * d.channels));
+    std::vector<double> expected(sums.size());
+    for (std::int64_t i = 0; i < std::ssize(sums); i++) {
+      const std::int64_t image = i / d.channels, channel = i % d.channels;
+      for (std::int64_t p = 0; p < layout->parts; p++)
+        sums[i] += parts[(image * layout->parts + p) * layout->row + channel];
+      for (std::int64_t p = 0; p < pixels; p++) expected[i] += second[(image * pixels + p) * d.channels + channel];
+    }
+    check_close(sums, expected);
   }
 }
 

@@ -59,6 +59,19 @@ __device__ __forceinline__ void clusters_meet() {
 #endif
 }
 
+/// The same in two parts, of which the first orders no writes: its plain form is a release and compiles to a fence of
+/// the whole GPU.
+__device__ __forceinline__ void cluster_arrive() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void cluster_wait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
 /// The address of the same place in another block of the cluster.
 __device__ __forceinline__ std::uint32_t in_cluster(std::uint32_t address, int rank) {
 #if __CUDA_ARCH__ >= 900
@@ -74,6 +87,15 @@ __device__ __forceinline__ float load_from_block(const float* own, int rank) {
   asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(r) : "r"(in_cluster(shared_address(own), rank)) : "memory");
 #endif
   return r;
+}
+
+/// Writes a number to the same place of shared memory in a block of the cluster.
+__device__ __forceinline__ void store_to_block(float* own, float x, int rank) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(in_cluster(shared_address(own), rank)), "f"(x) : "memory");
+#else
+  *own = x;
+#endif
 }
 
 /// From shared memory of this block, or `far` of another one of the cluster.
@@ -208,6 +230,10 @@ __device__ __forceinline__ void copy16(std::uint32_t to, const void* from, int b
   }
   asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 #endif
+}
+
+__device__ __forceinline__ void copy16(void* to, const void* from, int bytes) {
+  copy16(shared_address(to), from, bytes);
 }
 
 __device__ __forceinline__ void copies_commit() {

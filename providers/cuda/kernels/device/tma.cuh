@@ -71,10 +71,4 @@ __device__ __forceinline__ void copy_to_block(std::uint32_t to, std::uint32_t fr
                : "memory");
 }
 
-/// Relaxed: the plain form is a release and compiles to a fence of the whole GPU.
-__device__ __forceinline__ void cluster_arrive() {
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
-
 }  // namespace infernode::cuda

@@ -2,7 +2,9 @@
 
 #include "host_kernels.h"
 
-#include "providers/cuda/kernels/depthwise.cu"
+#include "providers/cuda/kernels/channelwise/channel_gate.cu"
+#undef KERNEL
+#include "providers/cuda/kernels/channelwise/depthwise.cu"
 #include "providers/cuda/kernels/gemm_simt.cu"
 #include "providers/cuda/kernels/pack.cu"
 
@@ -14,11 +16,18 @@ void add_product_kernels(Table& table) {
   ADD(gemm_reduce, GemmReduceParams)
   ADD(pack, PackParams)
   ADD(depthwise_any, DepthwiseParams)
-  ADD(depthwise_3x3_s1, DepthwiseParams)
-  ADD(depthwise_3x3_s2, DepthwiseParams)
-  ADD(depthwise_5x5_s1, DepthwiseParams)
-  ADD(depthwise_5x5_s2, DepthwiseParams)
-  ADD(depthwise_7x7_s1, DepthwiseParams)
+#define ADD_DEPTHWISE(type)                           \
+  ADD(depthwise_##type##_3x3_s1, DepthwiseTileParams) \
+  ADD(depthwise_##type##_3x3_s2, DepthwiseTileParams) \
+  ADD(depthwise_##type##_5x5_s1, DepthwiseTileParams) \
+  ADD(depthwise_##type##_5x5_s2, DepthwiseTileParams) \
+  ADD(depthwise_##type##_7x7_s1, DepthwiseTileParams)
+  ADD_DEPTHWISE(f16)
+  ADD_DEPTHWISE(bf16)
+  ADD(channel_gate_f16, ChannelGateParams)
+  ADD(channel_gate_bf16, ChannelGateParams)
+  ADD(pixel_means_f16, PixelMeansParams)
+  ADD(pixel_means_bf16, PixelMeansParams)
 }
 
 }  // namespace infernode::cuda_double

@@ -19,7 +19,10 @@ void bring_near(const P&) {}
 
 // Clusters have one block here.
 inline void clusters_meet() {}
+inline void cluster_arrive() {}
+inline void cluster_wait() {}
 inline float load_from_block(const float* own, int) { return *own; }
+inline void store_to_block(float* own, float x, int) { *own = x; }
 inline void let_next_start() {}
 
 inline float fast_reciprocal(float x) { return 1.0f / x; }
@@ -38,6 +41,14 @@ inline std::uint32_t load4_if(const void* p, bool valid) { return valid ? load_a
 inline std::uint32_t load2_if(const void* p, bool valid) { return valid ? load_as<std::uint16_t>(p) : 0; }
 inline float load_f32(const void* p) { return load_as<float>(p); }
 inline std::uint16_t load_u16(const void* p) { return load_as<std::uint16_t>(p); }
+
+inline void copy16(void* to, const void* from, int bytes) {
+  std::memset(to, 0, 16);
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+inline void copies_commit() {}
+template <int N>
+void copies_wait() {}
 
 /// Two 16-bit numbers in a word.
 template <class T>
