@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 
@@ -86,7 +87,8 @@ void time_gemm(Device& device, Arena& arena, const char* name, const char* befor
 }
 
 void time_conv(Device& device, Arena& arena, const char* before, std::int64_t size, std::int64_t channels,
-               std::int64_t outputs, std::int64_t kernel, std::int64_t stride, bool residual, std::int64_t images = 1) {
+               std::int64_t outputs, std::int64_t kernel, std::int64_t stride, bool residual, std::int64_t images = 1,
+               Activation activation = Activation::relu) {
   arena.reset();
   Random r(5);
   const int layers = 8;
@@ -109,7 +111,7 @@ void time_conv(Device& device, Arena& arena, const char* before, std::int64_t si
   c.epilogue.out = arena.take(static_cast<std::size_t>(rows * outputs * 2));
   c.epilogue.out_row = outputs;
   c.epilogue.bias = arena.random(r, Element::f32, outputs);
-  c.epilogue.activation = Activation::relu;
+  c.epilogue.activation = activation;
   if (residual) c.epilogue.residual = arena.random(r, type, rows * outputs), c.epilogue.residual_row = outputs;
   c.workspace = arena.take(static_cast<std::size_t>(8 * rows * outputs * 4));
   c.weights_address = weights[0];
@@ -190,6 +192,11 @@ void time_products(Device& device, Arena& arena) {
   time_conv(device, arena, "-", 14, 256, 256, 3, 1, false, 8);
   time_conv(device, arena, "-", 14, 1024, 256, 1, 1, false, 8);
   time_conv(device, arena, "-", 28, 128, 512, 1, 1, true, 8);
+  for (const auto& [size, narrow, wide] :
+       {std::array{190, 24, 144}, {95, 32, 192}, {48, 56, 336}, {24, 112, 672}, {24, 160, 960}, {12, 272, 1632}}) {
+    time_conv(device, arena, "-", size, narrow, wide, 1, 1, false, 1, Activation::silu);
+    time_conv(device, arena, "-", size, wide, narrow, 1, 1, true, 1, Activation::none);
+  }
 }
 
 }  // namespace infernode::cuda::bench

@@ -66,6 +66,17 @@ void align_pixels(Prepared& to, const ConvProblem& c) {
   if (p.conv.taps) p.conv.pixel = q.out_row;
 }
 
+/// A matrix product for each image.
+void separate_images(Product& p, const ConvProblem& c) {
+  p.m = pixels(c.out);
+  p.batch[1] = c.images;
+  p.a.batch[1] = p.m * c.pixel;
+  p.b.batch[1] = c.outputs * c.weights.row;
+  p.b_constant = false;
+  p.epilogue.out_batch[1] = p.m * c.epilogue.out_row;
+  p.epilogue.residual_batch[1] = p.m * c.epilogue.residual_row;
+}
+
 Prepared prepare(const ConvProblem& c) {
   Prepared r;
   Product& p = r.product;
@@ -87,6 +98,7 @@ Prepared prepare(const ConvProblem& c) {
   p.epilogue = c.epilogue;
   p.epilogue.out_batch[0] = p.epilogue.residual_batch[0] = c.groups > 1 ? c.outputs : 0;
   p.epilogue.out_batch[1] = p.epilogue.residual_batch[1] = 0;
+  if (c.weights_by_image) separate_images(p, c);
   p.column_batch = static_cast<std::int32_t>(c.outputs);
   align_pixels(r, c);
   return r;

@@ -17,6 +17,7 @@ struct ConvProblem {
   std::int64_t pixel = 0;  ///< elements between pixels of the input
   WeightLayout weights;    ///< weight_layout(target, type, precision, groups * outputs, taps, channels, groups)
   DevicePtr weights_address = 0;
+  bool weights_by_image = false;  ///< 1x1 without stride: each image has its own, which a kernel before writes
   Precision precision = Precision::highest;
   Epilogue epilogue;        ///< rows are output pixels; its batch strides are set here
   DevicePtr workspace = 0;  ///< conv_workspace bytes, 256-byte aligned

@@ -180,7 +180,7 @@ void lower_conv(Builder& b) {
   if (!gate && is_depthwise(p)) return launch_depthwise(b, p);
   use_weights(b, p);
   if (gate) {
-    if (add_gate_layer(b, p)) return;
+    if (convolve_gated(b, p)) return;
     b.input_channels_last(0);
   }
   launch_conv(b, p);

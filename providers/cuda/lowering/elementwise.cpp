@@ -1,6 +1,7 @@
 // Operators on the elements of two tensors and more: arithmetic, comparisons, choices; and conversions.
 
 #include "base/error.h"
+#include "providers/cuda/lowering/parts/channel_gate.h"
 #include "providers/cuda/lowering/parts/elements.h"
 
 namespace infernode::cuda {
@@ -36,6 +37,10 @@ void lower_prelu(Builder& b) {
   lower_binary(b, BinaryOp::prelu);
 }
 void lower_mod(Builder& b) { lower_binary(b, b.attributes().get_int("fmod", 0) != 0 ? BinaryOp::fmod : BinaryOp::mod); }
+
+void lower_mul(Builder& b) {
+  if (!defer_gated(b)) lower_binary(b, BinaryOp::mul);
+}
 
 bool can_shift(const NodeView& node) {
   const std::string way = node.attributes().get_string("direction", "");
@@ -104,7 +109,7 @@ void add(Lowerings& to, const char* name, bool (*can)(const NodeView&)) {
 void register_elementwise(Lowerings& lowerings) {
   add<BinaryOp::add>(lowerings, "Add", can_binary);
   add<BinaryOp::sub>(lowerings, "Sub", can_binary);
-  add<BinaryOp::mul>(lowerings, "Mul", can_binary);
+  lowerings.push_back({"", "Mul", can_binary, lower_mul});
   add<BinaryOp::div>(lowerings, "Div", can_binary);
   add<BinaryOp::pow>(lowerings, "Pow", can_pow);
   add<BinaryOp::equal>(lowerings, "Equal", can_compare);

@@ -44,8 +44,9 @@ struct Deferred {
   RowNorm norm{};                   ///< reads[0], its rows normalized; or
   bool joins_rows = false;          ///< reads[0] and reads[1], one behind the other along the axis before the last
   bool reads_given = false;         ///< reads[0] is an input of the graph
-  std::optional<ChannelGate>
-      gate{};  ///< means of an image's pixels, of which reads[0] are sums; or its first layer, too
+  /// Means of an image's pixels, of which reads[0] are sums; or the first layer over them, or both.
+  std::optional<ChannelGate> gate{};
+  DeviceTensor gated{};  ///< channels last, times the gates
 };
 
 /// Makes the launches of a graph, node by node: what a Lowering sees. Made twice for a plan: first to find out what

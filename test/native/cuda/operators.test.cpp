@@ -247,14 +247,19 @@ TEST_CASE("squeeze-and-excitation is one kernel behind the sums of a depthwise c
   const auto model = [&](const char* outputs, const char* more) {
     return cat("(float16[2,24,19,6] x) => (", outputs, ") <float16[24,1,3,3] w = {", list(216),
                "}, float16[6,24,1,1] f = {", list(144), "}, float16[6] fb = {", list(6), "}, float16[24,6,1,1] s = {",
-               list(144), "}, float16[24] sb = {", list(24),
+               list(144), "}, float16[8,24,1,1] p = {", list(192), "}, float16[24] sb = {", list(24),
                "}> { d = Conv<group=24, pads=[1,1,1,1]>(x, w)  m = GlobalAveragePool(d)  h = Conv(m, f, fb)  r = "
                "Relu(h)  e = Conv(r, s, sb)  g = Sigmoid(e)  y = Mul(d, g) ",
                more, "}");
   };
   const std::vector<Value> image{numbers<Float16>({2, 24, 19, 6})};
   same_as_cpu(model("y", ""), image, 2e-2);
-  CHECK(has(kernels_of(model("y", ""), image), "depthwise_f16_3x3_s1 channel_gate_f16 binary_f16_"));
+  CHECK(has(kernels_of(model("y", ""), image), "depthwise_f16_3x3_s1_whole channel_gate_f16 binary_f16_"));
+  // A convolution behind it takes scaled weights.
+  const std::string behind = kernels_of(model("z", "z = Conv(y, p) "), image);
+  CHECK(has(behind, "depthwise_f16_3x3_s1_whole channel_gate_f16 gemm_"));
+  CHECK(!has(behind, "binary_f16_"));
+  CHECK(has(kernels_of(model("z", "z = Conv<pads=[1,1,1,1]>(y, p) "), image), "binary_f16_"));
   // What is read elsewhere, too, is made.
   same_as_cpu(model("m", ""), image, 4e-3);
   CHECK(has(kernels_of(model("y, n", "n = Neg(m) "), image), "pixel_means_f16 "));

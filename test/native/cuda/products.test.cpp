@@ -5,7 +5,7 @@
 #include "base/half.h"
 #include "double/double.h"
 #include "providers/cuda/kernels/attention.h"
-#include "providers/cuda/kernels/channelwise/depthwise.h"
+#include "providers/cuda/kernels/channelwise/channel_gate.h"
 #include "providers/cuda/kernels/conv.h"
 #include "providers/cuda/kernels/gemm.h"
 
@@ -45,14 +45,14 @@ void run(const std::vector<Launch>& launches) {
   }
 }
 
-void check_close(const std::vector<float>& out, const std::vector<double>& expected) {
+void check_close(const std::vector<float>& out, const std::vector<double>& expected, double tolerance = 1e-5) {
   REQUIRE(out.size() == expected.size());
   double error = 0, size = 1e-30;
   for (std::size_t i = 0; i < out.size(); i++) {
     error += (out[i] - expected[i]) * (out[i] - expected[i]);
     size += expected[i] * expected[i];
   }
-  CHECK(std::sqrt(error / size) < 1e-5);
+  CHECK(std::sqrt(error / size) < tolerance);
 }
 
 std::vector<float> unwritten(std::int64_t count) { return std::vector<float>(static_cast<std::size_t>(count), NAN); }
@@ -178,6 +178,63 @@ TEST_CASE("depthwise kernels of 16-bit pixels agree with those of any") {
       for (std::int64_t p = 0; p < pixels; p++) expected[i] += second[(image * pixels + p) * d.channels + channel];
     }
     check_close(sums, expected);
+  }
+}
+
+TEST_CASE("gates of channels, and weights that they scale") {
+  Random r;
+  using infernode::Float16;
+  const auto halves = [&](std::int64_t count) {
+    const std::vector<float> wide = r.floats(count);
+    return std::vector<Float16>(wide.begin(), wide.end());
+  };
+  for (const auto& [channels, hidden] : {std::pair{24, 6}, {72, 13}, {136, 30}}) {
+    ChannelGate g;
+    g.images = 2, g.pixels = 9, g.channels = channels, g.hidden = hidden;
+    g.layout = {.parts = 11, .row = (channels + 7) / 8 * 8};
+    const std::vector<float> sums = r.floats(g.images * g.layout.parts * g.layout.row), bias = r.floats(channels);
+    g.sums = address(sums.data());
+    const auto layer = [&](std::vector<Float16>& weights, std::int64_t rows, std::int64_t columns) {
+      ChannelGate::Layer l{.layout = weight_layout(kPlain, Element::f16, Precision::highest, rows, 1, columns)};
+      weights = halves(rows * l.layout.row);
+      for (std::int64_t i = 0; i < rows * l.layout.row; i++) {
+        if (i % l.layout.row >= columns) weights[i] = Float16(0.0f);
+      }
+      l.weights = address(weights.data()), l.bias = address(bias.data());
+      return l;
+    };
+    std::vector<Float16> first, second, behind;
+    g.first = layer(first, hidden, channels), g.second = layer(second, channels, hidden);
+    g.first.activation = Activation::relu, g.second.activation = Activation::sigmoid;
+    const ChannelGate::Layer scaled_layer = layer(behind, 5, channels);
+    const std::int64_t row = scaled_layer.layout.row;
+    std::vector<Float16> out(g.images * channels), scaled(g.images * 5 * row);
+    g.out = address(out.data()), g.out_row = channels;
+    REQUIRE(can_gate_channels(kPlain, g));
+    run({plan_channel_gate(kPlain, g),
+         plan_scaled_weights(kPlain, g, {scaled_layer.layout, scaled_layer.weights, address(scaled.data())})});
+    std::vector<double> expected, products;
+    for (std::int64_t image = 0; image < g.images; image++) {
+      std::vector<double> mean(channels), inner(hidden);
+      for (std::int64_t c = 0; c < channels; c++) {
+        for (std::int64_t p = 0; p < 11; p++) mean[c] += sums[(image * 11 + p) * g.layout.row + c] / 9.0;
+      }
+      for (std::int64_t h = 0; h < hidden; h++) {
+        inner[h] = bias[h];
+        for (std::int64_t c = 0; c < channels; c++) inner[h] += mean[c] * float(first[h * g.first.layout.row + c]);
+        inner[h] = std::max(0.0, inner[h]);
+      }
+      for (std::int64_t c = 0; c < channels; c++) {
+        double v = bias[c];
+        for (std::int64_t h = 0; h < hidden; h++) v += inner[h] * float(second[c * g.second.layout.row + h]);
+        expected.push_back(1 / (1 + std::exp(-v)));
+      }
+      for (std::int64_t i = 0; i < 5 * row; i++) {
+        products.push_back(i % row < channels ? float(behind[i]) * expected[image * channels + i % row] : 0.0);
+      }
+    }
+    check_close(std::vector<float>(out.begin(), out.end()), expected, 1e-3);
+    check_close(std::vector<float>(scaled.begin(), scaled.end()), products, 1e-3);
   }
 }
 

@@ -13,20 +13,14 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 const char* suffix(Element type) { return type == Element::f16 ? "f16" : "bf16"; }
 
-/// How the channels are shared by blocks: by one alone, or where its weights are many and there are clusters by eight.
+/// How the channels, with what rows of weights have behind them, are shared: by a cluster where there are clusters.
 struct Shares {
-  std::int64_t blocks = 1, slice, hidden_row, bytes;  ///< bytes: of shared memory
+  std::int64_t blocks, slice, hidden_row, bytes;  ///< bytes: of shared memory
 
   Shares(const Target& target, const ChannelGate& g) {
-    constexpr std::int64_t kMostAlone = 48 * 1024;
+    blocks = target.sm >= 90 ? 8 : 1;
+    slice = ceil_div(g.channels, 64) * 64 / blocks;
     hidden_row = ceil_div(g.hidden, 8) * 8;
-    share(g);
-    if (bytes > kMostAlone && target.sm >= 90) blocks = 8, share(g);
-  }
-
- private:
-  void share(const ChannelGate& g) {
-    slice = ceil_div(ceil_div(g.channels, 8), blocks) * 8;
     bytes = (g.hidden * slice + slice * hidden_row) * 2 +
             4 * gate_floats(narrow(slice), narrow(hidden_row), narrow(blocks));
   }
@@ -41,23 +35,16 @@ GateLayer layer_of(const ChannelGate::Layer& l) {
           .b = l.b};
 }
 
-}  // namespace
-
-bool can_gate_channels(const Target& target, const ChannelGate& g) {
-  constexpr std::int64_t kMostBytes = 160 * 1024;
-  const auto fits = [&](const ChannelGate::Layer& l) { return l.layout.type == g.type && l.layout.row % 8 == 0; };
-  if (g.type == Element::f32 || !fits(g.first) || !fits(g.second)) return false;
-  if (g.hidden > kMostGateHidden || g.images > 65535) return false;
-  const std::int64_t bytes = Shares(target, g).bytes;
-  return bytes <= kMostBytes && static_cast<std::size_t>(bytes) + 1024 <= target.shared_per_block;
-}
-
-Launch plan_channel_gate(const Target& target, const ChannelGate& g) {
+Launch plan(const Target& target, const ChannelGate& g, const ScaledWeights& weights) {
   constexpr std::int64_t kAtOnce = 8;  // parts that a thread has under way
   const Shares s(target, g);
   const std::int64_t groups = std::clamp<std::int64_t>(kGateThreads / s.slice, 1, ceil_div(g.layout.parts, kAtOnce));
   const ChannelGateParams p{.sums = g.sums,
                             .out = g.out,
+                            .weights = weights.weights,
+                            .scaled = weights.scaled,
+                            .rows = narrow(weights.layout.rows),
+                            .weights_row = narrow(weights.layout.row),
                             .first = layer_of(g.first),
                             .second = layer_of(g.second),
                             .channels = narrow(g.channels),
@@ -77,6 +64,26 @@ Launch plan_channel_gate(const Target& target, const ChannelGate& g) {
           .shared_bytes = shared_request(static_cast<std::size_t>(s.bytes)),
           .programmatic = true,
           .params = param_bytes(p)};
+}
+
+}  // namespace
+
+bool can_gate_channels(const Target& target, const ChannelGate& g) {
+  constexpr std::int64_t kMostBytes = 160 * 1024, kMostAlone = 48 * 1024;
+  const auto fits = [&](const ChannelGate::Layer& l) { return l.layout.type == g.type && l.layout.row % 8 == 0; };
+  if (g.type == Element::f32 || !fits(g.first) || !fits(g.second)) return false;
+  if (g.hidden > kMostGateHidden || g.images > 65535) return false;
+  const std::int64_t bytes = Shares(target, g).bytes;
+  return bytes <= (target.sm >= 90 ? kMostBytes : kMostAlone) &&
+         static_cast<std::size_t>(bytes) + 1024 <= target.shared_per_block;
+}
+
+Launch plan_channel_gate(const Target& target, const ChannelGate& g) { return plan(target, g, {}); }
+
+Launch plan_scaled_weights(const Target& target, const ChannelGate& g, const ScaledWeights& weights) {
+  ChannelGate gate = g;
+  gate.out = 0;
+  return plan(target, gate, weights);
 }
 
 Launch plan_pixel_means(const ChannelGate& g) {

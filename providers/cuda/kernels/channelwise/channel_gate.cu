@@ -32,15 +32,15 @@ __device__ __forceinline__ float dot8(const T* weights, const float* x) {
   return fmaf(to_float(w.of[3]), a.w, low) + fmaf(to_float(w.of[7]), b.w, high);
 }
 
-/// Rows of weights of which `words` of eight exist; a warp brings a row.
+/// Rows of weights, in words of eight, of which `words` exist; `pitch` elements between rows that are made.
 template <class T>
 __device__ __forceinline__ void bring_rows(T* to, int pitch, const T* from, int row, int rows, int words) {
+  const int all = pitch / 8;
 #pragma unroll 1
-  for (int r = threadIdx.x / 32; r < rows; r += kGateThreads / 32) {
-    for (int w = threadIdx.x % 32; w < pitch / 8; w += 32) {
-      const bool exists = w < words;
-      copy16(to + r * pitch + w * 8, from + (exists ? std::int64_t{r} * row + w * 8 : 0), exists ? 16 : 0);
-    }
+  for (int i = threadIdx.x; i < rows * all; i += kGateThreads) {
+    const int r = i / all, w = i - r * all;
+    const bool exists = w < words;
+    copy16(to + i * 8, from + (exists ? std::int64_t{r} * row + w * 8 : 0), exists ? 16 : 0);
   }
 }
 
@@ -109,6 +109,34 @@ __device__ __forceinline__ float activated(float x, const GateLayer& layer) {
   return v[0];
 }
 
+/// Columns of the block's channels, several words of a thread under way at once.
+template <class T>
+__device__ __forceinline__ void scale_weights(const GateShared<T>& s, const ChannelGateParams& p, int first) {
+  constexpr int kAtOnce = 4;
+  const T* from = reinterpret_cast<const T*>(p.weights) + first;
+  T* to = reinterpret_cast<T*>(p.scaled) + std::int64_t{blockIdx.y} * p.rows * p.weights_row + first;
+  const int words = p.slice / 8, all = p.rows * words;
+  __syncthreads();
+#pragma unroll 1
+  for (int i = threadIdx.x; i < all; i += kAtOnce * kGateThreads) {
+    Pack<T, 8> v[kAtOnce];
+    int at[kAtOnce], channel[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; j++) {
+      const int word = min(i + j * kGateThreads, all - 1), row = word / words;
+      channel[j] = (word - row * words) * 8;
+      at[j] = row * p.weights_row + channel[j];
+      v[j] = *reinterpret_cast<const Pack<T, 8>*>(from + at[j]);
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; j++) {
+#pragma unroll
+      for (int c = 0; c < 8; c++) v[j].of[c] = from_float<T>(to_float(v[j].of[c]) * s.means[channel[j] + c]);
+      if (i + j * kGateThreads < all) *reinterpret_cast<Pack<T, 8>*>(to + at[j]) = v[j];
+    }
+  }
+}
+
 template <class T>
 __device__ __forceinline__ void channel_gate(const ChannelGateParams& p) {
   INFERNODE_DYNAMIC_SHARED(raw);
@@ -155,10 +183,15 @@ __device__ __forceinline__ void channel_gate(const ChannelGateParams& p) {
       sum += dot8(s.second + c * p.hidden_row + h, s.hidden + h);
     }
     sum = lanes_sum<kSecond>(sum);
-    if (lane % kSecond > 0 || c >= count) continue;
-    T* out = reinterpret_cast<T*>(p.out) + std::int64_t{blockIdx.y} * p.out_row + first;
-    out[c] = from_float<T>(activated(sum + s.bias[c], p.second));
+    if (lane % kSecond > 0) continue;
+    const float gate = c < count ? activated(sum + s.bias[c], p.second) : 0.f;
+    if (!p.out) {
+      s.means[c] = gate;  // which nobody reads any more
+    } else if (c < count) {
+      reinterpret_cast<T*>(p.out)[std::int64_t{blockIdx.y} * p.out_row + first + c] = from_float<T>(gate);
+    }
   }
+  if (!p.out) scale_weights(s, p, first);
 }
 
 template <class T>

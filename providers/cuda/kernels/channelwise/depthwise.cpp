@@ -66,7 +66,8 @@ Launch plan_tiles(const Target& target, const DepthwiseProblem& d) {
   const int pixels = static_cast<int>(launch.block.x) / kTileChunks;
   p.step_h = pixels / p.window_w, p.step_w = pixels % p.window_w;
   launch.kernel = std::string("depthwise_") + (d.type == Element::f16 ? "f16_" : "bf16_") + std::to_string(k) + "x" +
-                  std::to_string(k) + "_s" + std::to_string(s);
+                  std::to_string(k) + "_s" + std::to_string(s) +
+                  (d.channels % 8 == 0 && is_whole(p.e, d.type) ? "_whole" : "");
   launch.grid = {static_cast<std::uint32_t>(p.tiles), static_cast<std::uint32_t>(ceil_div(d.channels, kTileChannels)),
                  static_cast<std::uint32_t>(d.images)};
   launch.shared_bytes = shared_request(

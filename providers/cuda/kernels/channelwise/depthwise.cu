@@ -87,25 +87,59 @@ __device__ __forceinline__ void store_sums(float (&totals)[8], const DepthwiseTi
   reinterpret_cast<float*>(p.sums)[tile * p.sums_row + channel] = sum;
 }
 
-/// K x K kernels of stride S: a thread has strips of W output pixels.
-template <Element type, int K, int S, int W>
+/// The output pixels of a thread, `sums`, of which the first is in output column x: through the epilogue and to memory.
+/// Adds them to `totals`.
+template <class E, int W>
+__device__ __forceinline__ void finish_strip(float (&sums)[W][8], float (&totals)[8], const DepthwiseTileParams& p,
+                                             const TileSpot& s, const Columns& columns, int y, int x) {
+  const EpilogueBatch batch(p.e, 0, 0);
+  const int first = (blockIdx.z * p.out_h + y) * p.out_w + x, left = p.out_w - x;
+  const auto finish = [&](float(&v)[8], int row) {
+    Raw8 residual;
+    load_residual<E>(residual, p.e, batch, row, s.channel, s.count);
+    apply8<E>(v, p.e, columns, residual);
+    store8<E>(v, p.e.out, E::type(p.e.out_type), row * p.e.out_row + s.channel, s.count,
+              p.e.flags & kEpilogueOutVector);
+#pragma unroll
+    for (int c = 0; c < 8; c++) totals[c] += v[c];
+  };
+  if constexpr (E::kWhole) {
+#pragma unroll
+    for (int i = 0; i < W; i++) {
+      if (i < left) finish(sums[i], first + i);
+    }
+  } else {
+#pragma unroll 1
+    for (int i = 0; i < W && i < left; i++) {
+      finish(sums[0], first + i);
+#pragma unroll
+      for (int j = 0; j + 1 < W; j++) {
+#pragma unroll
+        for (int c = 0; c < 8; c++) sums[j][c] = sums[j + 1][c];
+      }
+    }
+  }
+}
+
+/// K x K kernels of stride S: a thread has strips of W output pixels. E: what is known of the epilogue.
+template <class E, Element type, int K, int S, int W>
 __device__ __forceinline__ void depthwise_tile(const DepthwiseTileParams& p) {
   constexpr int kColumns = (W - 1) * S + K;
   INFERNODE_DYNAMIC_SHARED(raw);
-  let_next_start();
   const TileSpot s(p, W);
   float* const weights = reinterpret_cast<float*>(raw);
   char* const window = raw + K * K * kTileChannels * 4;
   bring_weights<K>(weights, p);
   Columns columns;
   if (!(p.e.flags & kEpilogueColumnsConstant)) wait_for_previous();
-  columns.load(p.e, s.channel, s.count, 0);
+  if (s.count > 0) columns.load<E>(p.e, s.channel, s.count, 0);
   bring_near(p);
   wait_for_previous();
   bring_window<S>(window, p, s);
   copies_commit();
   copies_wait<0>();
   __syncthreads();
+  let_next_start();  // no sooner: its blocks would keep some of these away
   float sums[W][8] = {};
   const bool active = s.strip < p.strips && s.count > 0;
   const char* line = window + ((s.row * S * p.pitch + s.strip * W * S) * kTileChunks + s.chunk) * 16;
@@ -127,23 +161,9 @@ __device__ __forceinline__ void depthwise_tile(const DepthwiseTileParams& p) {
       }
     }
   }
-  const EpilogueBatch batch(p.e, 0, 0);
   float totals[8] = {};
-  const int y = s.y0 + s.row, x = s.x0 + s.strip * W;
-#pragma unroll 1
-  for (int i = 0; i < W && active && y < p.out_h && x + i < p.out_w; i++) {
-    const int row = (blockIdx.z * p.out_h + y) * p.out_w + x + i;
-    Raw8 residual;
-    load_residual(residual, p.e, batch, row, s.channel, s.count);
-    finish8(sums[0], p.e, batch, columns, residual, row, s.channel, s.count);
-#pragma unroll
-    for (int c = 0; c < 8; c++) totals[c] += sums[0][c];
-#pragma unroll
-    for (int j = 0; j + 1 < W; j++) {
-#pragma unroll
-      for (int c = 0; c < 8; c++) sums[j][c] = sums[j + 1][c];
-    }
-  }
+  const int y = s.y0 + s.row;
+  if (active && y < p.out_h) finish_strip<E>(sums, totals, p, s, columns, y, s.x0 + s.strip * W);
   if (p.sums) store_sums(totals, p);
 }
 
@@ -183,11 +203,16 @@ __device__ __forceinline__ void load_pixel(float (&v)[8], const DepthwiseParams&
 }  // namespace
 }  // namespace infernode::cuda
 
-#define DEPTHWISE(KIND, K, S, W)                                                                            \
-  extern "C" __global__ void __launch_bounds__(infernode::cuda::kMostTileThreads)                           \
-      depthwise_##KIND##_##K##x##K##_s##S(const __grid_constant__ infernode::cuda::DepthwiseTileParams p) { \
-    infernode::cuda::depthwise_tile<infernode::cuda::Element::KIND, K, S, W>(p);                            \
+/// depthwise_<type>_<K>x<K>_s<S>, with `_whole` behind it those of WholeEpilogue.
+#define DEPTHWISE_OF(SUFFIX, EPILOGUE, KIND, K, S, W)                                                               \
+  extern "C" __global__ void __launch_bounds__(infernode::cuda::kMostTileThreads)                                   \
+      depthwise_##KIND##_##K##x##K##_s##S##SUFFIX(const __grid_constant__ infernode::cuda::DepthwiseTileParams p) { \
+    using namespace infernode::cuda;                                                                                \
+    depthwise_tile<EPILOGUE, Element::KIND, K, S, W>(p);                                                            \
   }
+#define DEPTHWISE(KIND, K, S, W)             \
+  DEPTHWISE_OF(, AnyEpilogue, KIND, K, S, W) \
+  DEPTHWISE_OF(_whole, WholeEpilogue<Element::KIND>, KIND, K, S, W)
 #define DEPTHWISE_KERNELS(KIND) \
   DEPTHWISE(KIND, 3, 1, 4)      \
   DEPTHWISE(KIND, 3, 2, 2)      \

@@ -18,9 +18,12 @@ struct GateLayer {
 
 /// Two dense layers over the means of an image's pixels, as squeeze-and-excitation has them. Sums of the pixels come in
 /// parts, float32 [image][part][sums_row]. Grid: x blocks, which share the channels and are a cluster, y images.
-/// Dynamic shared memory: weights [hidden][slice] and [slice][hidden_row]; then floats, see channel_gate.cu.
+/// Dynamic shared memory: weights [hidden][slice] and [slice][hidden_row]; then floats, see channel_gate.cu. The
+/// results go to `out`, or rows of constant weights are multiplied with them: scaled[image][i] = weights[i] * result.
 struct ChannelGateParams {
-  std::uint64_t sums, out;
+  std::uint64_t sums, out;        ///< out: 0 where weights are scaled
+  std::uint64_t weights, scaled;  ///< of the kernel's type, [rows][weights_row]; blocks' slices are whole rows together
+  std::int32_t rows, weights_row;
   GateLayer first, second;
   std::int32_t channels, hidden, hidden_row;  ///< hidden_row: rounded up to eight
   std::int32_t slice, blocks;                 ///< channels of a block, a multiple of eight

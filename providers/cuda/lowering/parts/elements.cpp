@@ -55,14 +55,16 @@ void launch_unary(Builder& b, UnaryOp op, const DeviceTensor& in, const DeviceTe
   b.launch(has_kernel(in.dtype, op) ? plan_elementwise(b.target(), problem) : plan_wide(b.target(), problem));
 }
 
-void launch_binary(Builder& b, BinaryOp op, const DeviceTensor& x, const DeviceTensor& y, const DeviceTensor& out) {
-  if (out.numel() == 0) return;
+Launch plan_binary(Builder& b, BinaryOp op, const DeviceTensor& x, const DeviceTensor& y, const DeviceTensor& out) {
   const ElementwiseProblem problem{.kernel = cat(is_comparison(op) ? "compare_" : "binary_", kernel_suffix(x.dtype)),
                                    .op = static_cast<std::uint32_t>(op),
                                    .inputs = {x, y},
                                    .out = out};
   const bool own = x.dtype == y.dtype && has_kernel(x.dtype, op);
-  b.launch(own ? plan_elementwise(b.target(), problem) : plan_wide(b.target(), problem));
+  return own ? plan_elementwise(b.target(), problem) : plan_wide(b.target(), problem);
+}
+void launch_binary(Builder& b, BinaryOp op, const DeviceTensor& x, const DeviceTensor& y, const DeviceTensor& out) {
+  if (out.numel() > 0) b.launch(plan_binary(b, op, x, y, out));
 }
 
 Order common_order(Builder& b) {

@@ -17,6 +17,7 @@ inline constexpr tensor::TypeSet kAllFloats = kReals | tensor::TypeSet{tensor::D
 void launch_unary(Builder& b, UnaryOp op, const DeviceTensor& in, const DeviceTensor& out, float a = 0,
                   float parameter_b = 0);
 /// out = op(x, y), with numpy's broadcasting.
+Launch plan_binary(Builder& b, BinaryOp op, const DeviceTensor& x, const DeviceTensor& y, const DeviceTensor& out);
 void launch_binary(Builder& b, BinaryOp op, const DeviceTensor& x, const DeviceTensor& y, const DeviceTensor& out);
 
 /// The order in which the inputs and the output of an elementwise node lie: channels last where some input does, and

@@ -16,12 +16,13 @@ void add_product_kernels(Table& table) {
   ADD(gemm_reduce, GemmReduceParams)
   ADD(pack, PackParams)
   ADD(depthwise_any, DepthwiseParams)
-#define ADD_DEPTHWISE(type)                           \
-  ADD(depthwise_##type##_3x3_s1, DepthwiseTileParams) \
-  ADD(depthwise_##type##_3x3_s2, DepthwiseTileParams) \
-  ADD(depthwise_##type##_5x5_s1, DepthwiseTileParams) \
-  ADD(depthwise_##type##_5x5_s2, DepthwiseTileParams) \
-  ADD(depthwise_##type##_7x7_s1, DepthwiseTileParams)
+#define ADD_DEPTHWISE_OF(name) ADD(name, DepthwiseTileParams) ADD(name##_whole, DepthwiseTileParams)
+#define ADD_DEPTHWISE(type)                   \
+  ADD_DEPTHWISE_OF(depthwise_##type##_3x3_s1) \
+  ADD_DEPTHWISE_OF(depthwise_##type##_3x3_s2) \
+  ADD_DEPTHWISE_OF(depthwise_##type##_5x5_s1) \
+  ADD_DEPTHWISE_OF(depthwise_##type##_5x5_s2) \
+  ADD_DEPTHWISE_OF(depthwise_##type##_7x7_s1)
   ADD_DEPTHWISE(f16)
   ADD_DEPTHWISE(bf16)
   ADD(channel_gate_f16, ChannelGateParams)
