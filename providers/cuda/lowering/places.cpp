@@ -114,15 +114,21 @@ bool can_scatter(const NodeView& node) {
   return can_name(node) && (plain || reduces);
 }
 
-/// The last of updates that name the same slice wins.
-void replace(Builder& b, const Named& n, const DeviceTensor& updates, const DeviceTensor& y) {
-  const DevicePtr owner = b.scratch(static_cast<std::size_t>(n.slices) * sizeof(std::int32_t));
-  b.launch(plan_fill(b.target(), {.to = owner,
+/// An int32 for each slice, all of them -1.
+DevicePtr number_slices(Builder& b, const Named& n) {
+  if (n.count > INT32_MAX) fail(ErrorCode::UnsupportedOperator, "cuda: more updates than 2^31");
+  const DevicePtr numbers = b.scratch(static_cast<std::size_t>(n.slices) * sizeof(std::int32_t));
+  b.launch(plan_fill(b.target(), {.to = numbers,
                                   .element_bytes = sizeof(std::int32_t),
                                   .dims = Shape{n.slices},
                                   .to_stride = {1},
                                   .bits = 0xffffffff}));
-  if (n.count > INT32_MAX) fail(ErrorCode::UnsupportedOperator, "cuda: more updates than 2^31");
+  return numbers;
+}
+
+/// The last of updates that name the same slice wins.
+void replace(Builder& b, const Named& n, const DeviceTensor& updates, const DeviceTensor& y) {
+  const DevicePtr owner = number_slices(b, n);
   b.launch(launch_of_threads("scatter_owner", n.count,
                              param_bytes(OwnerParams{.places = n.places, .owner = owner, .count = n.count})));
   const PlacedCopyParams p{.places = n.places,
@@ -135,19 +141,23 @@ void replace(Builder& b, const Named& n, const DeviceTensor& updates, const Devi
   b.launch(plan_by_size("scatter_places", y.element_bytes(), p.count, p));
 }
 
-/// Updates along `steps` may name the same element: a thread takes them one after the other.
-void combine(Builder& b, const Named& n, BinaryOp op, std::int64_t steps, std::int64_t inner,
-             const DeviceTensor& updates, const DeviceTensor& y) {
-  const PlacedSumParams p{.places = n.places,
-                          .from = updates.at,
-                          .to = y.at,
-                          .threads = n.count / steps * n.slice,
-                          .steps = steps,
-                          .inner = inner,
-                          .slice = n.slice,
-                          .op = op,
-                          .type = number_of(y.dtype).value()};
-  b.launch(launch_of_threads("scatter_sum", p.threads, param_bytes(p)));
+/// Updates that name the same slice are put in order, then taken one after the other.
+void combine(Builder& b, const Named& n, BinaryOp op, const DeviceTensor& updates, const DeviceTensor& y) {
+  const std::size_t bytes = static_cast<std::size_t>(n.count) * sizeof(std::int32_t);
+  const LinkParams link{.places = n.places, .head = number_slices(b, n), .next = b.scratch(bytes), .count = n.count};
+  const OrderParams order{
+      .places = n.places, .head = link.head, .next = link.next, .after = b.scratch(bytes), .count = n.count};
+  const PlacedSumParams sum{.places = n.places,
+                            .from = updates.at,
+                            .to = y.at,
+                            .after = order.after,
+                            .count = n.count * n.slice,
+                            .slice = n.slice,
+                            .op = op,
+                            .type = number_of(y.dtype).value()};
+  b.launch(launch_of_threads("scatter_link", n.count, param_bytes(link)));
+  b.launch(launch_of_threads("scatter_order", n.count, param_bytes(order)));
+  b.launch(launch_of_threads("scatter_sum", sum.count, param_bytes(sum)));
 }
 
 template <bool elements>
@@ -165,10 +175,11 @@ void lower_scatter(Builder& b) {
   copy_dense(b, x.at, x.shape, x.element_bytes(), y.at, strides_of(x));
   if (n.count * n.slice == 0) return;
   const auto op = reduction_of(b.attributes());
-  if (!op) return replace(b, n, updates, y);
-  if (!elements) return combine(b, n, *op, n.count, 1, updates, y);
-  const std::size_t axis = tensor::normalize_axis(b.attributes().get_int("axis", 0), indices.rank());
-  combine(b, n, *op, indices[axis], indices.numel(axis + 1, indices.rank()), updates, y);
+  if (op) {
+    combine(b, n, *op, updates, y);
+  } else {
+    replace(b, n, updates, y);
+  }
 }
 
 bool can_one_hot(const NodeView& node) {

@@ -34,6 +34,18 @@ TEST_CASE("updates are scattered, the last one wins") {
   }
 }
 
+TEST_CASE("many updates of one place are taken in order, each place by itself") {
+  const OnDouble undo;
+  std::mt19937 random(3);
+  const Tensor index = Tensor::make(DType::Int64, {500, 1});
+  for (std::int64_t& i : index.mutable_span<std::int64_t>()) i = static_cast<std::int64_t>(random() % 8) - 4;
+  for (const char* how : {"add", "mul", "max"}) {
+    same_as_cpu(cat("(float16[4,3] x, int64[500,1] i, float16[500,3] u) => (y) { y = ScatterND<reduction=\"", how,
+                    "\">(x, i, u) }"),
+                {numbers<Float16>({4, 3}), index, numbers<Float16>({500, 3}, 2)}, 0, 18);
+  }
+}
+
 TEST_CASE("one-hot vectors") {
   const OnDouble undo;
   for (const char* axis : {"-1", "0", "1"}) {

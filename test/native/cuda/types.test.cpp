@@ -17,6 +17,13 @@ Value whole(const tensor::Shape& shape, unsigned seed = 1) {
 }
 
 template <class T>
+Value numbers_of(std::initializer_list<float> all) {
+  const Tensor t = Tensor::make(tensor::kDTypeOf<T>, {static_cast<std::int64_t>(all.size())});
+  std::transform(all.begin(), all.end(), t.mutable_data<T>(), [](float x) { return T(x); });
+  return t;
+}
+
+template <class T>
 void check_whole(const char* type) {
   CAPTURE(type);
   const std::vector<Value> two{whole<T>({2, 3, 4}), whole<T>({3, 1}, 2)};
@@ -70,6 +77,33 @@ TEST_CASE("float64") {
     same_as_cpu(cat("(double[3,5] x, double[5] z) => (y) { y = ", op, "(x, z) }"), {x, z}, 1e-6);
   }
   same_as_cpu("(double[3,5] x) => (y) { y = IsNaN(x) }", {x});
+}
+
+/// Signs of remainders, NaN among two numbers, both zeros.
+template <class T>
+void check_special(const char* type) {
+  CAPTURE(type);
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+  const Value x = numbers_of<T>({5, -5, 5, -5, 6, -6, kNaN, 1, kInfinity, -1, -0.0f, 2.5f}),
+              z = numbers_of<T>({3, 3, -3, -3, 3, 3, 1, kNaN, 2, kInfinity, 4, -1});
+  for (const char* op : {"Mod<fmod=1>", "Mul", "Div", "Max", "Min", "Pow", "PRelu", "Less", "Equal"}) {
+    same_as_cpu(cat("(", type, "[12] x, ", type, "[12] z) => (y) { y = ", op, "(x, z) }"), {x, z}, 1e-6);
+  }
+}
+
+TEST_CASE("special numbers are the same to every kernel") {
+  const OnDouble undo;
+  check_special<float>("float");
+  check_special<double>("double");
+  check_special<Float16>("float16");
+  const std::vector<Value> signs{Tensor::of<std::int32_t>({4}, {5, -5, 5, -5}),
+                                 Tensor::of<std::int32_t>({4}, {3, 3, -3, -3})};
+  same_as_cpu("(int32[4] x, int32[4] z) => (y) { y = Pow(x, z) }", signs);
+  for (const char* op : {"Mod", "Mod<fmod=1>", "Div"}) {
+    same_as_cpu(cat("(int32[4] x, int32[4] z) => (y) { y = ", op, "(x, z) }"), signs);
+    same_as_cpu(cat("(int32[4] x, int32[4] z) => (y) { p = Cast<to=3>(x)  q = Cast<to=3>(z)  y = ", op, "(p, q) }"),
+                signs);
+  }
 }
 
 TEST_CASE("functions that few models have") {

@@ -37,12 +37,29 @@ struct OwnerParams {
   std::int64_t count;
 };
 
-/// to[place of i] = op(to[place of i], from[i]), i = (outer * steps + step) * inner + ..., a thread for each element of
-/// each line of steps, one after the other. Grid: x blocks of 256 threads.
+/// next[i] = another update of i's place, or -1; head[place] = one of its updates, or -1. Grid: x blocks of 256
+/// updates.
+struct LinkParams {
+  Places places;
+  std::uint64_t head, next;  ///< int32 [slices], [count]
+  std::int64_t count;
+};
+
+inline constexpr std::int32_t kNoUpdate = 0x7fffffff;
+/// after[i] = the update of i's place that follows i, or kNoUpdate; -1 - that where i is not the first of its place, or
+/// has none. Grid: x blocks of 256 updates.
+struct OrderParams {
+  Places places;
+  std::uint64_t head, next, after;  ///< int32
+  std::int64_t count;
+};
+
+/// to[place of i] = op(to[place of i], from[i]), all updates of a place one after the other, by a thread for each of
+/// its elements. Grid: x blocks of 256 threads.
 struct PlacedSumParams {
   Places places;
-  std::uint64_t from, to;
-  std::int64_t threads, steps, inner, slice;
+  std::uint64_t from, to, after;
+  std::int64_t count, slice;  ///< threads: slices times their elements
   BinaryOp op;
   Number type;
 };

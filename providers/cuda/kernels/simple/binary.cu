@@ -1,118 +1,14 @@
+#include "providers/cuda/kernels/device/binary.cuh"
 #include "providers/cuda/kernels/device/elementwise.cuh"
 
-// Functions of two numbers, and choices.
+// Functions of two tensors, and choices between two.
 namespace infernode::cuda {
-
-__device__ __noinline__ float slow_binary(BinaryOp op, float x, float y) {
-  switch (op) {
-    case BinaryOp::div:
-      return x / y;
-    case BinaryOp::pow:
-      return y == 2.0f ? x * x : powf(x, y);
-    case BinaryOp::mod: {
-      const float rest = fmodf(x, y);
-      if (rest == 0) return copysignf(0.0f, y);
-      return (rest < 0) != (y < 0) ? rest + y : rest;
-    }
-    case BinaryOp::fmod:
-      return fmodf(x, y);
-    default:
-      return x;
-  }
-}
-
-__device__ __forceinline__ float binary(BinaryOp op, float x, float y) {
-  switch (op) {
-    case BinaryOp::add:
-      return x + y;
-    case BinaryOp::sub:
-      return x - y;
-    case BinaryOp::mul:
-      return x * y;
-    case BinaryOp::min:
-      return x != x || x < y ? x : y;
-    case BinaryOp::max:
-      return x != x || x > y ? x : y;
-    case BinaryOp::prelu:
-      return x < 0 ? x * y : x;
-    default:
-      return slow_binary(op, x, y);
-  }
-}
-
-template <class T>
-__device__ T power(T x, T y) {
-  if (y < 0) return x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0;
-  T result = 1;
-  for (; y != 0; y >>= 1, x *= x) {
-    if (y & 1) result *= x;
-  }
-  return result;
-}
-
-template <class T>
-__device__ __noinline__ T integer(BinaryOp op, T x, T y) {
-  switch (op) {
-    case BinaryOp::add:
-      return x + y;
-    case BinaryOp::sub:
-      return x - y;
-    case BinaryOp::mul:
-      return x * y;
-    case BinaryOp::div:
-      return y == 0 ? 0 : y == -1 ? -x : x / y;
-    case BinaryOp::pow:
-      return power(x, y);
-    case BinaryOp::min:
-      return x < y ? x : y;
-    case BinaryOp::max:
-      return x > y ? x : y;
-    case BinaryOp::mod: {
-      if (y == 0 || y == -1) return 0;
-      const T rest = x % y;
-      return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-    }
-    case BinaryOp::fmod:
-      return y == 0 || y == -1 ? 0 : x % y;
-    case BinaryOp::bit_and:
-      return x & y;
-    case BinaryOp::bit_or:
-      return x | y;
-    case BinaryOp::bit_xor:
-      return x ^ y;
-    default:
-      return x;
-  }
-}
-
-template <class T>
-__device__ __forceinline__ bool compares(BinaryOp op, T x, T y) {
-  switch (op) {
-    case BinaryOp::equal:
-      return x == y;
-    case BinaryOp::less:
-      return x < y;
-    case BinaryOp::less_equal:
-      return x <= y;
-    case BinaryOp::greater:
-      return x > y;
-    case BinaryOp::greater_equal:
-      return x >= y;
-    case BinaryOp::logical_and:
-      return x && y;
-    case BinaryOp::logical_or:
-      return x || y;
-    case BinaryOp::logical_xor:
-      return !x != !y;
-    default:
-      return false;
-  }
-}
 
 template <class T, int kPack>
 __device__ __forceinline__ void binary_floats(const ElementwiseParams& p) {
   const auto op = static_cast<BinaryOp>(p.op);
-  for_each_element<T, T, 2, kPack>(p, [&](T x, T y) { return from_float<T>(binary(op, to_float(x), to_float(y))); });
+  for_each_element<T, T, 2, kPack>(
+      p, [&](T x, T y) { return from_float<T>(binary<float>(op, to_float(x), to_float(y))); });
 }
 template <class T, int kPack>
 __device__ __forceinline__ void binary_ints(const ElementwiseParams& p) {

@@ -55,17 +55,43 @@ extern "C" __global__ void __launch_bounds__(256) scatter_owner(const __grid_con
   if (place >= 0) atomicMax(reinterpret_cast<int*>(p.owner) + place, static_cast<int>(i));
 }
 
+extern "C" __global__ void __launch_bounds__(256) scatter_link(const __grid_constant__ LinkParams p) {
+  const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
+  const std::int64_t place = place_of(p.places, i);
+  reinterpret_cast<int*>(p.next)[i] =
+      place < 0 ? -1 : atomicExch(reinterpret_cast<int*>(p.head) + place, static_cast<int>(i));
+}
+
+/// The lists' order is by chance; what is found in them is not.
+extern "C" __global__ void __launch_bounds__(256) scatter_order(const __grid_constant__ OrderParams p) {
+  const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
+  const std::int64_t place = place_of(p.places, i);
+  const auto* const next = reinterpret_cast<const int*>(p.next);
+  bool is_first = place >= 0;
+  int after = kNoUpdate;
+  for (int other = place < 0 ? -1 : reinterpret_cast<const int*>(p.head)[place]; other >= 0; other = next[other]) {
+    if (other < i) is_first = false;
+    if (other > i) after = min(after, other);
+  }
+  reinterpret_cast<int*>(p.after)[i] = is_first ? after : -1 - after;
+}
+
 extern "C" __global__ void __launch_bounds__(256) scatter_sum(const __grid_constant__ PlacedSumParams p) {
   const std::int64_t thread = blockIdx.x * std::int64_t{256} + threadIdx.x;
   bring_near(p);
   wait_and_let_next_start();
-  if (thread >= p.threads) return;
-  const std::int64_t element = thread % p.slice, line = thread / p.slice;
-  std::int64_t i = line / p.inner * p.steps * p.inner + line % p.inner;
-  for (std::int64_t step = 0; step < p.steps; ++step, i += p.inner) {
-    const std::int64_t place = place_of(p.places, i);
-    if (place < 0) continue;
-    const std::int64_t at = place * p.slice + element;
+  if (thread >= p.count) return;
+  const auto* const after = reinterpret_cast<const int*>(p.after);
+  const std::int64_t element = thread % p.slice, first = thread / p.slice;
+  if (after[first] < 0) return;
+  const std::int64_t at = place_of(p.places, first) * p.slice + element;
+  for (auto i = static_cast<int>(first); i != kNoUpdate; i = after[i] < 0 ? -1 - after[i] : after[i]) {
     const Any sum = load_any(p.to, p.type, at), x = load_any(p.from, p.type, i * p.slice + element);
     store_any(p.to, p.type, at, wide_binary_of(p.op, sum, x));
   }

@@ -62,6 +62,8 @@ void add_places(Table& table) {
   ADD(byte_product, ByteProductParams)
   ADD(expand_bits, ExpandBitsParams)
   ADD(scatter_owner, OwnerParams)
+  ADD(scatter_link, LinkParams)
+  ADD(scatter_order, OrderParams)
   ADD(scatter_sum, PlacedSumParams)
 }
 

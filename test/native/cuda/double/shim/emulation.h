@@ -124,6 +124,11 @@ inline int atomicAdd(int* at, int x) {
   *at += x;
   return old;
 }
+inline int atomicExch(int* at, int x) {
+  const int old = *at;
+  *at = x;
+  return old;
+}
 inline int atomicMax(int* at, int x) {
   const int old = *at;
   *at = std::max(old, x);
