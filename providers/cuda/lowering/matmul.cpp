@@ -4,7 +4,8 @@
 
 #include "base/error.h"
 #include "providers/cuda/kernels/simple/elementwise.h"
-#include "providers/cuda/kernels/simple/movement.h"
+#include "providers/cuda/lowering/parts/elements.h"
+#include "providers/cuda/lowering/parts/moves.h"
 #include "providers/cuda/lowering/products.h"
 
 namespace infernode::cuda {
@@ -77,24 +78,6 @@ bool batch_parts(const Shape& batch, const Stack& a, const Stack& b, GemmProblem
   return true;
 }
 
-/// B as weights: packed once.
-void use_weights(Builder& b, std::size_t input, bool transposed, GemmProblem& problem, WeightLayout& layout) {
-  const tensor::Tensor& host = *b.known(input);
-  const Element type = element_of(host.dtype());
-  layout = weight_layout(b.target(), type, problem.precision, problem.n, 1, problem.k);
-  const std::string format = cat("rows ", problem.n, " ", problem.k, " ", static_cast<int>(layout.type), " ",
-                                 layout.pieces, " ", layout.row, transposed ? " t" : "");
-  problem.b_packed = &layout;
-  problem.b_address = b.constants().pack(host, format, layout.bytes, [&](DevicePtr from, DevicePtr to) {
-    const WeightSource source{.address = from,
-                              .type = type,
-                              .row_stride = transposed ? problem.k : 1,
-                              .tap_stride = 0,
-                              .channel_stride = transposed ? 1 : problem.n};
-    return plan_pack_weight(layout, source, to);
-  });
-}
-
 /// The product of matrices without inner elements.
 void sum_nothing(Builder& b, const DeviceTensor& out, const Epilogue& epilogue) {
   if (epilogue.bias != 0 || epilogue.residual != 0)
@@ -107,20 +90,38 @@ void sum_nothing(Builder& b, const DeviceTensor& out, const Epilogue& epilogue) 
                                   .bits = 0}));
 }
 
-/// out = epilogue(a * b'), where b' is b with its last two dims exchanged if `b_transposed` says so.
-void product(Builder& b, std::size_t input_a, std::size_t input_b, bool a_transposed, bool b_transposed,
-             Epilogue epilogue) {
+/// How an operand lies in its input.
+struct Side {
+  bool transposed = false;    ///< the last two dims exchanged
+  bool batch_inside = false;  ///< the dims of the batch behind the matrices' first one
+};
+
+/// The input with the dims of the batch first.
+DeviceTensor batch_first(Builder& b, std::size_t i, const Side& side) {
+  if (!side.batch_inside || b.input_shape(i).rank() <= 2) return b.input(i);
+  const DeviceTensor given = b.input_strided(i);
+  std::vector<std::int64_t> dims(given.shape.begin(), given.shape.end()), strides = strides_of(given);
+  for (auto* all : {&dims, &strides}) std::rotate(all->begin(), all->begin() + 1, all->end() - 1);
+  const DeviceTensor turned = scratch_tensor(b, given.dtype, Shape{std::span<const std::int64_t>(dims)});
+  copy_dense(b, given.at, turned.shape, turned.element_bytes(), turned.at, std::move(strides));
+  return turned;
+}
+
+/// out = epilogue(a * b), of inputs 0 and 1.
+void product(Builder& b, const Side& side_a, const Side& side_b, Epilogue epilogue) {
+  constexpr std::size_t input_a = 0, input_b = 1;
+  const bool a_transposed = side_a.transposed, b_transposed = side_b.transposed;
   const Shape b_shape = b.input_shape(input_b);
   const bool weights = b.known(input_b) != nullptr && b_shape.rank() <= 2;
   // Rows that wait to be normalized: perhaps the product's kernel does it.
-  const Deferred* rows = weights && !a_transposed ? b.deferred(input_a) : nullptr;
+  const Deferred* rows = weights && !a_transposed && !side_a.batch_inside ? b.deferred(input_a) : nullptr;
   if (rows != nullptr && !rows->norm) rows = nullptr;
   DeviceTensor a_data{.dtype = b.input_dtype(input_a), .shape = b.input_shape(input_a)};
-  if (rows == nullptr) a_data = b.input(input_a);
+  if (rows == nullptr) a_data = batch_first(b, input_a, side_a);
   Stack left = stack_of(a_data, true);
   if (a_transposed) std::swap(left.rows, left.columns);
   DeviceTensor b_data{.dtype = b.input_dtype(input_b), .shape = b_shape};
-  if (!weights) b_data = b.input(input_b);
+  if (!weights) b_data = batch_first(b, input_b, side_b);
   Stack right = stack_of(b_data, false);
   if (b_transposed) std::swap(right.rows, right.columns);
   if (left.columns != right.rows) {
@@ -186,7 +187,7 @@ bool has_product_types(const NodeView& node) {
 }
 
 bool can_matmul(const NodeView& node) { return has_product_types(node); }
-void lower_matmul(Builder& b) { product(b, 0, 1, false, false, {}); }
+void lower_matmul(Builder& b) { product(b, {}, {}, {}); }
 
 /// Bias along the last dim; float32 in kernels, as sums are.
 void set_bias(Builder& b, std::size_t input, Epilogue& epilogue) {
@@ -210,7 +211,17 @@ void lower_fused_matmul(Builder& b) {
     epilogue.residual_type = element_of(residual.dtype);
   }
   set_activation(b.attributes(), epilogue);
-  product(b, 0, 1, false, b.attributes().get_int("transB", 0) != 0, epilogue);
+  product(b, {}, {.transposed = b.attributes().get_int("transB", 0) != 0}, epilogue);
+}
+
+/// com.microsoft's: vectors are not transposed.
+void lower_turned_matmul(Builder& b) {
+  const auto side = [&](std::size_t i, const char* matrix, const char* batch) {
+    return Side{.transposed = b.input_shape(i).rank() > 1 && b.attributes().get_int(matrix, 0) != 0,
+                .batch_inside = b.attributes().get_int(batch, 0) != 0};
+  };
+  product(b, side(0, "transA", "transBatchA"), side(1, "transB", "transBatchB"),
+          {.alpha = b.attributes().get_float("alpha", 1)});
 }
 
 /// C with every element there and times beta.
@@ -251,7 +262,8 @@ void lower_gemm(Builder& b) {
       epilogue.residual_type = element_of(c.dtype);
     }
   }
-  product(b, 0, 1, b.attributes().get_int("transA", 0) != 0, b.attributes().get_int("transB", 0) != 0, epilogue);
+  product(b, {.transposed = b.attributes().get_int("transA", 0) != 0},
+          {.transposed = b.attributes().get_int("transB", 0) != 0}, epilogue);
 }
 
 }  // namespace
@@ -259,6 +271,8 @@ void lower_gemm(Builder& b) {
 void register_matmul(Lowerings& lowerings) {
   lowerings.push_back({"", "MatMul", can_matmul, lower_matmul});
   lowerings.push_back({"", "Gemm", can_gemm, lower_gemm});
+  lowerings.push_back({"com.microsoft", "FusedMatMul", can_matmul, lower_turned_matmul});
+  lowerings.push_back({"com.microsoft", "TransposeMatMul", can_matmul, lower_turned_matmul});
   lowerings.push_back({"infernode", "FusedMatMul", can_fused_matmul, lower_fused_matmul});
 }
 

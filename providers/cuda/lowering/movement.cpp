@@ -110,6 +110,14 @@ void lower_slice(Builder& b) {
   b.strided_view(0, x, moved(x, offset), std::move(from));
 }
 
+/// `border` of images: what is left out at the left and at the top, then at the other ends.
+bool can_crop(const NodeView& node) { return can_move(node) && node.attributes().get_ints("border").size() == 4; }
+void lower_crop(Builder& b) {
+  const DeviceTensor x = b.input_strided(0);
+  const std::vector<std::int64_t> border = b.attributes().get_ints("border"), strides = strides_of(x);
+  b.strided_view(0, x, moved(x, border[1] * strides[2] + border[0] * strides[3]), strides);
+}
+
 void lower_expand(Builder& b) {
   const DeviceTensor x = b.input_strided(0);
   const Shape shape = b.output_shape(0);
@@ -176,6 +184,7 @@ void register_movement(Lowerings& lowerings) {
   lowerings.push_back({"", "Concat", can_concat, lower_concat});
   lowerings.push_back({"", "Split", can_move_known, lower_split});
   lowerings.push_back({"", "Slice", can_slice, lower_slice});
+  lowerings.push_back({"", "Crop", can_crop, lower_crop});
   lowerings.push_back({"", "Expand", can_move_known, lower_expand});
   lowerings.push_back({"", "Gather", can_gather, lower_gather});
 }

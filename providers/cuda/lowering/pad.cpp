@@ -15,7 +15,8 @@ bool can_pad(const NodeView& node) {
   const std::string mode = node.attributes().get_string("mode", "constant");
   const bool named = mode == "constant" || mode == "edge" || mode == "reflect" || mode == "wrap";
   // Before version 11 pads and value are attributes.
-  return named && node.node().opset >= 11 && can_move_known(node);
+  const bool by_inputs = node.node().opset >= 11 || !node.node().domain.empty();
+  return named && by_inputs && can_move_known(node);
 }
 std::uint64_t bits_of(const tensor::Tensor* value) {
   std::uint64_t bits = 0;
@@ -120,6 +121,9 @@ void lower_pad(Builder& b) {
 
 }  // namespace
 
-void register_pad(Lowerings& lowerings) { lowerings.push_back({"", "Pad", can_pad, lower_pad}); }
+void register_pad(Lowerings& lowerings) {
+  lowerings.push_back({"", "Pad", can_pad, lower_pad});
+  lowerings.push_back({"com.microsoft", "Pad", can_pad, lower_pad});
+}
 
 }  // namespace infernode::cuda

@@ -18,6 +18,9 @@ bool can_activate(const NodeView& node);
 /// Sets what those attributes say.
 void set_activation(const graph::Attributes& attributes, Epilogue& epilogue);
 
+/// The problem's B is a known input [k, n], or [n, k] where `transposed`, packed once; `layout` is to live as long.
+void use_weights(Builder& b, std::size_t input, bool transposed, GemmProblem& problem, WeightLayout& layout);
+
 /// Plans the product with the scratch memory that it needs.
 void launch_gemm(Builder& b, GemmProblem problem);
 

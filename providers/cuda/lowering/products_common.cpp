@@ -64,6 +64,23 @@ void set_activation(const graph::Attributes& attributes, Epilogue& epilogue) {
   epilogue.b = params.size() > 1 ? params[1] : hard ? 0.5f : 0.0f;
 }
 
+void use_weights(Builder& b, std::size_t input, bool transposed, GemmProblem& problem, WeightLayout& layout) {
+  const tensor::Tensor& host = *b.known(input);
+  const Element type = element_of(host.dtype());
+  layout = weight_layout(b.target(), type, problem.precision, problem.n, 1, problem.k);
+  const std::string format = cat("rows ", problem.n, " ", problem.k, " ", static_cast<int>(layout.type), " ",
+                                 layout.pieces, " ", layout.row, transposed ? " t" : "");
+  problem.b_packed = &layout;
+  problem.b_address = b.constants().pack(host, format, layout.bytes, [&](DevicePtr from, DevicePtr to) {
+    const WeightSource source{.address = from,
+                              .type = type,
+                              .row_stride = transposed ? problem.k : 1,
+                              .tap_stride = 0,
+                              .channel_stride = transposed ? 1 : problem.n};
+    return plan_pack_weight(layout, source, to);
+  });
+}
+
 void launch_gemm(Builder& b, GemmProblem problem) {
   if (problem.m == 0 || problem.n == 0 || problem.batch[0] * problem.batch[1] == 0) return;
   if (const std::size_t bytes = gemm_workspace(b.target(), problem); bytes > 0) problem.workspace = b.scratch(bytes);

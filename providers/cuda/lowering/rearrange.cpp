@@ -1,8 +1,11 @@
-// Operators that repeat elements or put them elsewhere by a rule: copies between strides, and triangles.
+// Operators that repeat elements or put them elsewhere by a rule: copies between strides, triangles and diagonals.
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "providers/cuda/kernels/simple/places.h"
 #include "providers/cuda/lowering/parts/elements.h"
 #include "providers/cuda/lowering/parts/moves.h"
@@ -88,6 +91,47 @@ void lower_triangle(Builder& b) {
   if (p.count > 0) b.launch(plan_by_size("triangle", x.element_bytes(), p.count, p));
 }
 
+/// 1 in elements of this type; nullopt where they are not numbers.
+std::optional<std::uint64_t> one_of(tensor::DType dtype) {
+  std::uint64_t bits = 0;
+  const auto set = [&](auto one) { std::memcpy(&bits, &one, sizeof one); };
+  switch (dtype) {
+    case tensor::DType::Float32:
+      set(1.0f);
+      return bits;
+    case tensor::DType::Float64:
+      set(1.0);
+      return bits;
+    case tensor::DType::Float16:
+      set(Float16(1.0f));
+      return bits;
+    case tensor::DType::BFloat16:
+      set(BFloat16(1.0f));
+      return bits;
+    default:
+      if ((tensor::types::kInts | tensor::TypeSet{tensor::DType::Bool}).contains(dtype)) return 1;
+      return std::nullopt;
+  }
+}
+bool can_eye(const NodeView& node) { return one_of(node.output_dtype(0)).has_value() && node.input_rank(0) == 2; }
+void lower_eye(Builder& b) {
+  const DeviceTensor y = b.output(0);
+  const std::int64_t rows = y.shape[0], columns = y.shape[1];
+  if (y.numel() == 0) return;
+  const auto fill = [&](std::int64_t first, const Shape& dims, std::vector<std::int64_t> strides, std::uint64_t bits) {
+    b.launch(plan_fill(b.target(), {.to = y.at + static_cast<DevicePtr>(first) * y.element_bytes(),
+                                    .element_bytes = y.element_bytes(),
+                                    .dims = dims,
+                                    .to_stride = std::move(strides),
+                                    .bits = bits}));
+  };
+  fill(0, Shape{y.numel()}, {1}, 0);
+  const std::int64_t k = std::clamp(b.attributes().get_int("k", 0), -rows, columns);
+  const std::int64_t row = std::max<std::int64_t>(0, -k), column = std::max<std::int64_t>(0, k);
+  const std::int64_t count = std::min(rows - row, columns - column);
+  if (count > 0) fill(row * columns + column, Shape{count}, {columns + 1}, *one_of(y.dtype));
+}
+
 bool can_reverse(const NodeView& node) {
   const std::int64_t batch = node.attributes().get_int("batch_axis", 1),
                      time = node.attributes().get_int("time_axis", 0);
@@ -119,6 +163,7 @@ void register_rearrange(Lowerings& lowerings) {
   lowerings.push_back({"", "DepthToSpace", can_blocks, lower_blocks<false>});
   lowerings.push_back({"", "Trilu", can_triangle, lower_triangle});
   lowerings.push_back({"com.microsoft", "Trilu", can_triangle, lower_triangle});
+  lowerings.push_back({"", "EyeLike", can_eye, lower_eye});
   lowerings.push_back({"", "ReverseSequence", can_reverse, lower_reverse});
 }
 

@@ -66,6 +66,33 @@ TEST_CASE("elements move") {
               {numbers({2, 3})});
 }
 
+TEST_CASE("onnxruntime's forms of products and moves") {
+  const OnDouble undo;
+  const Value a = numbers({2, 3, 4}), b = numbers({2, 4, 5}, 2);
+  same_as_cpu("(float[2,3,4] a, float[2,4,5] b) => (y) { y = com.microsoft.FusedMatMul<alpha=0.5>(a, b) }", {a, b});
+  same_as_cpu("(float[2,4,3] a, float[2,5,4] b) => (y) { y = com.microsoft.FusedMatMul<transA=1, transB=1>(a, b) }",
+              {numbers({2, 4, 3}), numbers({2, 5, 4}, 2)});
+  same_as_cpu(
+      "(float[3,2,4] a, float[4,2,5] b) => (y) {"
+      " y = com.microsoft.FusedMatMul<transBatchA=1, transBatchB=1>(a, b) }",
+      {numbers({3, 2, 4}), numbers({4, 2, 5}, 2)});
+  same_as_cpu(
+      "(float[4,2,3] a, float[4] b) => (y) { y = com.microsoft.FusedMatMul<transBatchA=1, transA=1, transB=1>(a, b) }",
+      {numbers({4, 2, 3}), numbers({4}, 2)});
+  same_as_cpu("(float[2,3,4] a, float[2,4,5] b) => (y) { y = com.microsoft.TransposeMatMul(a, b) }", {a, b});
+  same_as_cpu("(float[3,4] x) => (y) <int32 axis = {1}> { y = com.microsoft.ExpandDims(x, axis) }", {numbers({3, 4})});
+  same_as_cpu("(float[3,4] x) => (y) <int64[4] p = {1, 0, 0, 2}> { y = com.microsoft.Pad(x, p) }", {numbers({3, 4})});
+  same_as_cpu("(float[2,3,4] x, int64[2,2] i) => (y) { y = com.microsoft.GatherND(x, i) }",
+              {numbers({2, 3, 4}), Tensor::of<std::int64_t>({2, 2}, {0, 2, 1, 0})});
+}
+
+TEST_CASE("old images are cropped") {
+  const OnDouble undo;
+  same_as_cpu("(float[2,3,5,6] x) => (y) { y = Crop<border=[1, 2, 3, 1]>(x) }", {numbers({2, 3, 5, 6})}, 0, 1);
+  same_as_cpu("(float[2,3,5,6] x) => (y) { y = Crop<border=[1, 2, 0, 0], scale=[2, 4]>(x) }", {numbers({2, 3, 5, 6})},
+              0, 1);
+}
+
 TEST_CASE("elements that stay in order are not moved") {
   const OnDouble undo;
   const std::vector<Value> inputs{numbers({2, 0}), numbers({2, 3}, 2)};

@@ -75,8 +75,13 @@ TEST_CASE("blocks of pixels become channels, and back") {
   }
 }
 
-TEST_CASE("triangles and sequences turned round") {
+TEST_CASE("triangles, diagonals and sequences turned round") {
   const OnDouble undo;
+  for (const char* k : {"0", "2", "-2", "4", "-9223372036854775808"}) {
+    same_as_cpu(cat("(float[3,4] x) => (y) { y = EyeLike<k=", k, ">(x) }"), {numbers({3, 4})}, 0, 22);
+    same_as_cpu(cat("(int64[4,3] x) => (y) { y = EyeLike<k=", k, ", dtype=10>(x) }"),
+                {Tensor::make(DType::Int64, {4, 3})}, 0, 22);
+  }
   for (const char* upper : {"0", "1"}) {
     same_as_cpu(cat("(float[2,3,4] x) => (y) <int64 k = {-1}> { y = Trilu<upper=", upper, ">(x, k) }"),
                 {numbers({2, 3, 4})});
