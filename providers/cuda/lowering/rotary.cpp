@@ -43,7 +43,7 @@ RotaryParams sizes_of(Builder& b, const Shape& x, const Shape& cos, bool microso
     fail(ErrorCode::ShapeMismatch,
          cat("a cache of ", columns, " columns does not turn ", rotated, " of ", head, " elements"));
   }
-  p.heads = static_cast<std::int32_t>(heads);
+  p.heads = p.turned_heads = static_cast<std::int32_t>(heads);
   p.length = static_cast<std::int32_t>(length);
   p.head = static_cast<std::int32_t>(head);
   p.rotated = static_cast<std::int32_t>(rotated);

@@ -479,6 +479,19 @@ class GroupQueryAttention final : public kernel::Kernel {
   bool quantized_[2];  ///< keys, values
 };
 
+/// Rows of the present: those of the past, or as many as there are tokens.
+Dim cache_rows(const InferContext& ctx) {
+  const graph::SymShape* past = ctx.input_shape(3);
+  const bool known = !ctx.has_input(3) || (past != nullptr && past->size() == 4);
+  const Dim held = !known ? Dim::unknown() : past == nullptr ? Dim(0) : (*past)[2];
+  if (ctx.attributes().get_int("sliding_window_cache", 0) != 0) return held;
+  const auto total = ctx.input_contents(6);
+  if (!total || total->size() != 1) return Dim::unknown();
+  if (held.is(0)) return total->front();
+  if (!held.known() || !total->front().known()) return Dim::unknown();
+  return Dim(std::max(held.value(), total->front().value()));
+}
+
 void infer_group_query_attention(InferContext& ctx) {
   for (std::size_t o = 0; o < ctx.output_count(); ++o) {
     if (ctx.has_output(o)) ctx.set_output_dtype(o, ctx.input_dtype(0));
@@ -494,9 +507,10 @@ void infer_group_query_attention(InferContext& ctx) {
   const std::int64_t heads = ctx.attributes().get_int("num_heads"), kv_heads = ctx.attributes().get_int("kv_num_heads");
   const Dim head = floor_div((*q)[2], Dim(ctx.has_input(1) ? heads : heads + 2 * kv_heads));
   ctx.set_output_shape(0, graph::SymShape{(*q)[0], (*q)[1], head * Dim(heads)});
+  const Dim capacity = cache_rows(ctx);
   for (const std::size_t o : {1, 2}) {
     const Dim width = quantized[o] && bits == 4 ? floor_div(head, Dim(2)) : head;
-    if (ctx.has_output(o)) ctx.set_output_shape(o, graph::SymShape{(*q)[0], kv_heads, Dim::unknown(), width});
+    if (ctx.has_output(o)) ctx.set_output_shape(o, graph::SymShape{(*q)[0], kv_heads, capacity, width});
   }
   if (ctx.has_output(3)) ctx.set_output_shape(3, graph::SymShape{(*q)[0], heads, (*q)[1], Dim::unknown()});
 }

@@ -16,12 +16,15 @@ __device__ __forceinline__ void rotary(const RotaryParams& p) {
   const T* const x = reinterpret_cast<const T*>(p.x) + row * p.head;
   T* const y = reinterpret_cast<T*>(p.y) + e;
   const std::int64_t batch = row / rows, place = p.flat ? row / p.heads % p.length : row % p.length;
+  const int head = static_cast<int>(p.flat ? row % p.heads : row / p.length % p.heads);
   std::int64_t position = batch * p.length + place;
-  if (p.positions != 0) {
+  if (p.last != 0) {
+    position = max(reinterpret_cast<const int*>(p.last)[batch] + 1 - p.length, 0) + place;
+  } else if (p.positions != 0) {
     const auto* const given = reinterpret_cast<const std::int64_t*>(p.positions);
     position = p.first_alone ? given[0] + place : given[position];
   }
-  if (i >= p.rotated || position < 0 || position >= p.limit) {
+  if (i >= p.rotated || head >= p.turned_heads || position < 0 || position >= p.limit) {
     *y = x[i];
     return;
   }

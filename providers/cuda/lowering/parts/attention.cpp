@@ -1,8 +1,10 @@
 #include "providers/cuda/lowering/parts/attention.h"
 
 #include "base/error.h"
+#include "providers/cuda/kernels/simple/elementwise.h"
 #include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/kernels/simple/rows.h"
+#include "providers/cuda/lowering/parts/attention_mask.h"
 
 namespace infernode::cuda {
 
@@ -195,10 +197,21 @@ void attend(Builder& b, const Operand4& q, const Operand4& k, const Operand4& v,
             const Operand4& y, const Attending& how) {
   const AttentionProblem whole = attention_problem(q, k, v, mask, y, how);
   if (!attention_choices(b.target(), whole).empty()) return launch_attention(b, whole);
-  if (how.causal || how.lengths != 0) {
-    fail(ErrorCode::UnsupportedOperator, cat("cuda: causal attention of heads of ", q.columns, " elements"));
+  const Operand4 keys = repeat_heads(b, k, q.heads), values = repeat_heads(b, v, q.heads);
+  if (!how.causal && how.lengths == 0) return attend_in_steps(b, q, keys, values, mask, y, how.scale);
+  AttentionMaskParams p = open_mask(k.rows);
+  if (mask.at != 0) {
+    p.added = {.at = mask.at,
+               .type = number_of(mask.dtype).value(),
+               .stride = {mask.batch_stride, mask.head_stride, mask.row_stride, 1}};
   }
-  attend_in_steps(b, q, repeat_heads(b, k, q.heads), repeat_heads(b, v, q.heads), mask, y, how.scale);
+  p.ends = how.lengths;
+  p.right = how.causal ? 0 : -1;
+  p.left = how.causal && how.window > 0 ? static_cast<std::int32_t>(how.window - 1) : -1;
+  p.place = how.lengths != 0 ? -1 : static_cast<std::int32_t>(how.causal_offset);
+  const Operand4 whole_mask = make_mask(b, p, Shape{q.batch, mask.head_stride != 0 ? q.heads : 1, q.rows, k.rows});
+  attend_in_steps(b, q, keys, values, whole_mask, y, how.scale);
+  clear_shut_queries(b, q, k, whole_mask, y, {});
 }
 
 }  // namespace infernode::cuda

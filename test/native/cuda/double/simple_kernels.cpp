@@ -12,6 +12,7 @@
 #undef KERNEL
 #include "providers/cuda/kernels/simple/binary.cu"
 #undef KERNEL
+#include "providers/cuda/kernels/simple/attention_mask.cu"
 #include "providers/cuda/kernels/simple/cast.cu"
 #include "providers/cuda/kernels/simple/places.cu"
 #undef PLACES
@@ -99,6 +100,11 @@ void add_rows(Table& table) {
   ADD_TYPES(recurrent, RecurrentParams)
   ADD_TYPES(resample, ResampleParams)
   ADD_TYPES(rotary, RotaryParams)
+  ADD(attention_mask, AttentionMaskParams)
+  ADD(clear_shut, ClearShutParams)
+  ADD(join_cache_2, CacheParams)
+  ADD(join_cache_4, CacheParams)
+  ADD(join_cache_16, CacheParams)
   ADD(arg, ArgParams)
   ADD(top_k, TopKParams)
   ADD(reduce_i64, ReduceParams)

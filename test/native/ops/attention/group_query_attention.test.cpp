@@ -46,6 +46,18 @@ TEST_CASE("GroupQueryAttention turns queries and keys, packed or not") {
       {f32({1, 1, 2}, {2, 4}), f32({1, 1, 2, 2}, {5, 5, 0, 1})});
 }
 
+TEST_CASE("GroupQueryAttention's cache grows with the total, where that is known") {
+  const auto rows = [](std::int32_t total) {
+    return infer_op(cat(kHeader,
+                        "(float[2,1,4] Q, float[2,1,4] K, float[2,1,4] V, float[2,1,5,4] A, float[2,1,5,4] B, int32[2] "
+                        "L, int32 T) => (C) { Y, C, D = com.microsoft.GroupQueryAttention<num_heads=1, kv_num_heads=1>"
+                        "(Q, K, V, A, B, L, T) }"),
+                    23, {{}, {}, {}, {}, {}, {}, i32({}, {total})});
+  };
+  CHECK(rows(6) == "tensor(float)[2,1,6,4]");
+  CHECK(rows(4) == "tensor(float)[2,1,5,4]");
+}
+
 TEST_CASE("GroupQueryAttention refuses lengths that do not fit its cache") {
   check_op_fails(cat(kHeader,
                      "(Q, K, V, A, B, L, T) => (Y) { Y = com.microsoft.GroupQueryAttention<num_heads=1, kv_num_heads=1>"

@@ -65,7 +65,7 @@ void lower_attention(Builder& b) {
 
 }  // namespace
 
-void register_attention(Lowerings& lowerings) {
+void register_fused_attention(Lowerings& lowerings) {
   lowerings.push_back({"infernode", "FusedAttention", can_attend, lower_attention});
 }
 

@@ -1,27 +1,24 @@
-// com.microsoft's MultiHeadAttention: heads side by side in rows, with a bias, a past and a mask of numbers.
-
-#include <cmath>
+// com.microsoft's MultiHeadAttention: heads side by side in rows, with a bias, a past and masks.
 
 #include "base/error.h"
-#include "providers/cuda/lowering/parts/attention.h"
+#include "providers/cuda/lowering/parts/attention_mask.h"
 #include "providers/cuda/lowering/parts/elements.h"
-#include "providers/cuda/lowering/parts/moves.h"
 
 namespace infernode::cuda {
 namespace {
 
 using tensor::Shape;
 
-constexpr std::size_t kBias = 3, kAdded = 5, kPast = 6;
+constexpr std::size_t kBias = 3, kMask = 4, kAdded = 5, kPast = 6;
 
-/// Masks of integers, caches that are shared, beams and scores as an output are left to the CPU.
+/// Caches that are shared, beams and scores as an output are left to the CPU.
 bool can_attend(const NodeView& node) {
   const bool packed = node.input_rank(0) == 5, rest = node.has_input(1) && node.has_input(2);
-  for (const std::size_t i : {4, 8, 9}) {
+  for (const std::size_t i : {8, 9}) {
     if (node.has_input(i)) return false;
   }
-  return node.all_of({node.input_dtype(0)}) && kProductTypes.contains(node.input_dtype(0)) && !node.has_output(3) &&
-         node.has_input(kPast) == node.has_input(kPast + 1) && node.attributes().get_int("num_heads", 0) > 0 &&
+  return has_one_type(node, {kMask}) && !node.has_output(3) && node.has_input(kPast) == node.has_input(kPast + 1) &&
+         node.attributes().get_int("num_heads", 0) > 0 &&
          (packed || (node.input_rank(0) == 3 &&
                      (rest ? node.input_rank(1).value_or(0) <= 4 && node.input_rank(2) == node.input_rank(1)
                            : node.has_input(1) && node.input_rank(1) == 5)));
@@ -60,32 +57,13 @@ Operand4 biased(Builder& b, std::size_t i, Operand4 o, std::int64_t first) {
   return o;
 }
 
-/// Rows of the past, then new ones, as [batch, heads, rows, columns]: output `o` where it is wanted.
+/// Rows of the past, then new ones: output `o` where it is wanted.
 Operand4 joined(Builder& b, std::size_t past_input, std::size_t o, const Operand4& fresh) {
   const bool wanted = b.wants_output(o);
   if (!wanted && !b.has_input(past_input)) return fresh;
   const DeviceTensor past = b.input(past_input);
-  const std::int64_t before = past ? past.shape[2] : 0;
-  const Shape shape{fresh.batch, fresh.heads, before + fresh.rows, fresh.columns};
-  if (past && !(past.shape == Shape{fresh.batch, fresh.heads, before, fresh.columns})) {
-    fail(ErrorCode::ShapeMismatch, cat("the past is ", past.shape.to_string(), " before ", shape.to_string()));
-  }
-  const DeviceTensor all = wanted ? b.output(o) : scratch_tensor(b, fresh.dtype, shape);
-  const std::vector<std::int64_t> to = vector_of(shape.strides());
-  const auto copy = [&](DevicePtr from, std::int64_t first, std::int64_t rows, std::vector<std::int64_t> strides) {
-    const Shape dims{fresh.batch, fresh.heads, rows, fresh.columns};
-    if (dims.numel() == 0) return;
-    b.launch(plan_strided_copy(b.target(),
-                               {.from = from,
-                                .to = all.at + static_cast<DevicePtr>(first * fresh.columns) * all.element_bytes(),
-                                .element_bytes = all.element_bytes(),
-                                .dims = dims,
-                                .from_stride = std::move(strides),
-                                .to_stride = to}));
-  };
-  if (past) copy(past.at, 0, before, strides_of(past));
-  copy(fresh.at, before, fresh.rows, {fresh.batch_stride, fresh.head_stride, fresh.row_stride, 1});
-  return operand_of({.dtype = fresh.dtype, .shape = shape, .at = all.at}, false);
+  const Shape shape{fresh.batch, fresh.heads, (past ? past.shape[2] : 0) + fresh.rows, fresh.columns};
+  return join_rows(b, past, fresh, wanted ? b.output(o) : scratch_tensor(b, fresh.dtype, shape));
 }
 
 void lower_attend(Builder& b) {
@@ -111,14 +89,13 @@ void lower_attend(Builder& b) {
     fail(ErrorCode::ShapeMismatch,
          cat("keys of ", k.batch, " and values of ", v.batch, " sequences do not fit ", q.batch));
   }
-  const Operand4 mask = mask_of(b, kAdded, 4, Shape{q.batch, q.heads, q.rows, k.rows});
+  const Operand4 mask = microsoft_mask(b, kMask, kAdded, Shape{q.batch, q.heads, q.rows, k.rows});
   const DeviceTensor out = b.output(0);
   if (out.numel() == 0) return;
   Operand4 y{.at = out.at, .dtype = out.dtype, .batch = q.batch, .heads = heads, .rows = q.rows, .columns = v.columns};
   y.row_stride = heads * v.columns, y.head_stride = v.columns, y.batch_stride = q.rows * y.row_stride;
-  const float usual = 1.0f / std::sqrt(static_cast<float>(q.columns));
   attend(b, q, k, v, mask, y,
-         {.scale = b.attributes().get_float("scale", usual),
+         {.scale = microsoft_scale(b, q.columns),
           .causal = b.attributes().get_int("unidirectional", 0) != 0,
           .causal_offset = k.rows - fresh});
 }
