@@ -27,6 +27,7 @@
 #include "providers/cuda/kernels/simple/resample.cu"
 #include "providers/cuda/kernels/simple/rotary.cu"
 #include "providers/cuda/kernels/simple/rows.cu"
+#include "providers/cuda/kernels/simple/sample.cu"
 
 namespace infernode::cuda_double {
 
@@ -100,6 +101,9 @@ void add_rows(Table& table) {
   ADD_TYPES(recurrent, RecurrentParams)
   ADD_TYPES(resample, ResampleParams)
   ADD_TYPES(rotary, RotaryParams)
+  ADD_TYPES(grid_sample, GridSampleParams)
+  ADD_TYPES(roi_align, RoiAlignParams)
+  ADD_TYPES(embed, EmbedParams)
   ADD(attention_mask, AttentionMaskParams)
   ADD(clear_shut, ClearShutParams)
   ADD(join_cache_2, CacheParams)
