@@ -1,12 +1,18 @@
 # Headers that most files include, compiled once. A file still includes what it uses: builds without precompiled headers
-# (INFERNODE_PCH=OFF, compilers other than GCC, `npm run lint`) see no more than that.
+# (INFERNODE_PCH=OFF, compilers other than GCC and Zig's, `npm run lint`) see no more than that.
 #
 # infernode_headers(<name> <targets> <header>...): makes the set `name`, compiled with the settings of the libraries
 # `targets`, in that order.
 # infernode_use_headers(<target> <name>): the files of `target` begin with the set. The target's flags are the set's; a file
 # with flags of its own sets SKIP_PRECOMPILE_HEADERS.
 
-option(INFERNODE_PCH "Precompile the headers that most files include (GCC)" ON)
+option(INFERNODE_PCH "Precompile the headers that most files include (GCC, Zig)" ON)
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT INFERNODE_ZIG_TARGET)
+  set(INFERNODE_PCH OFF)
+endif()
+if(INFERNODE_ZIG_TARGET)  # Zig says -emit-pch itself
+  set(CMAKE_CXX_COMPILE_OPTIONS_CREATE_PCH -Winvalid-pch -Xclang -include -Xclang <PCH_HEADER> -x c++-header)
+endif()
 
 # A change of one of the engine's headers here recompiles what uses the set: only such stand here as nearly every file of
 # these targets includes anyway.
@@ -16,7 +22,7 @@ set(infernode_standard_headers <algorithm> <array> <atomic> <bit> <charconv> <ch
 set(infernode_engine_headers ${infernode_standard_headers} <kernel/op_registrar.h>)
 
 function(infernode_headers name targets)
-  if(NOT INFERNODE_PCH OR NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  if(NOT INFERNODE_PCH)
     return()
   endif()
   set(nothing ${CMAKE_BINARY_DIR}/generated/nothing.cpp)
@@ -24,6 +30,9 @@ function(infernode_headers name targets)
   add_library(infernode_headers_${name} OBJECT ${nothing})
   target_link_libraries(infernode_headers_${name} PRIVATE ${targets})
   target_precompile_headers(infernode_headers_${name} PRIVATE ${ARGN})
+  if(INFERNODE_ZIG_TARGET)
+    target_compile_options(infernode_headers_${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # as ccache needs it
+  endif()
 endfunction()
 
 function(infernode_use_headers target name)
@@ -32,7 +41,9 @@ function(infernode_use_headers target name)
     return()
   endif()
   target_precompile_headers(${target} REUSE_FROM infernode_headers_${name})
-  target_compile_options(${target} PRIVATE -fpch-preprocess)  # as ccache needs it
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)  # as ccache needs it
+  endif()
   if(type STREQUAL EXECUTABLE)
     target_compile_options(${target} PRIVATE -fPIC)  # as the set was compiled, instead of -fPIE
   endif()

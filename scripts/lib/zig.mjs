@@ -37,8 +37,12 @@ export async function zigTools(target) {
   for (const [name, command] of Object.entries(tools)) {
     // Zig turns checks for undefined behaviour on where it thinks of a build as unoptimised.
     const args = name.startsWith('clang') ? ` -target ${target} -fno-sanitize=undefined` : '';
+    // Zig precompiles a header only where it is not asked for an object, and CMake asks for one.
+    const header =
+      'case " $* " in *" c++-header "*) for arg do shift; [ "$arg" = -c ] || set -- "$@" "$arg"; done ;; esac';
     const text = [
       '#!/bin/sh',
+      ...(name === 'clang++' ? [header] : []),
       `export ZIG_GLOBAL_CACHE_DIR='${caches}' ZIG_LOCAL_CACHE_DIR='${caches}'`,
       `exec '${zig}' ${command}${args} "$@"`,
       '',
