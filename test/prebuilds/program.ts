@@ -1,13 +1,13 @@
 // What `npm run verify:prebuilds` runs on each platform, under an emulator too: models of a few kinds, whose answers are
 // compared with those of the checkout's own build. Node.js alone starts it: it is bundled into one file.
 //
-// usage: node program.cjs <folder of the package> <file for the report>
+// usage: node program.cjs <folder of the package> <file for the report> [<file of a network with one input>...]
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { InferenceSession, Tensor } from 'onnxruntime-common';
 import { model, node, oneNode, type TensorInfo } from '../fixtures/onnx-writer.js';
 
-const [, , folder, report] = process.argv as [string, string, string, string];
+const [, , folder, report, ...networks] = process.argv as [string, string, string, string, ...string[]];
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- the package under test, known only now
 const engine = require(join(folder, 'dist', 'index.cjs')) as {
   InferenceSession: typeof InferenceSession;
@@ -113,6 +113,27 @@ async function answers(): Promise<Record<string, number[]>> {
   return found;
 }
 
+/** What networks say of noise; a dimension without a number is 1. */
+async function answersOfNetworks(): Promise<Record<string, number[]>> {
+  const found: Record<string, number[]> = {};
+  for (const path of networks) {
+    const session = await engine.InferenceSession.create(path);
+    const [input] = session.inputMetadata;
+    if (!input?.isTensor) throw new Error(`${path} has no tensor for its input`);
+    const shape = input.shape.map((dim) => (typeof dim === 'number' ? dim : 1));
+    const numbers = noise(size(shape), 3);
+    const x =
+      input.type === 'int32'
+        ? new engine.Tensor('int32', Int32Array.from(numbers, (value) => Math.floor(128 * (value + 1))), shape)
+        : new engine.Tensor('float32', numbers, shape);
+    const outputs = await session.run({ [input.name]: x });
+    for (const [name, value] of Object.entries(outputs))
+      found[`${basename(dirname(path))}: ${name}`] = [...(value.data as Float32Array)];
+    await session.release();
+  }
+  return found;
+}
+
 /** What a damaged model is refused with. */
 const refusal = (): Promise<unknown> =>
   engine.InferenceSession.create(Uint8Array.of(1, 2, 3)).then(
@@ -121,7 +142,12 @@ const refusal = (): Promise<unknown> =>
   );
 
 const write = (said: object): void => writeFileSync(report, JSON.stringify(said));
-answers().then(
-  async (found) => write({ platform: `${process.platform}-${process.arch}`, answers: found, refusal: await refusal() }),
-  (error: unknown) => write({ error: String(error) }),
-);
+async function everything(): Promise<object> {
+  return {
+    platform: `${process.platform}-${process.arch}`,
+    answers: await answers(),
+    networks: await answersOfNetworks(),
+    refusal: await refusal(),
+  };
+}
+everything().then(write, (error: unknown) => write({ error: String(error) }));
