@@ -7,12 +7,12 @@ import { root } from './project.mjs';
  * Runs a program in the repository with this process's own terminal.
  * @param {string} program
  * @param {string[]} args
- * @param {{ cwd?: string, env?: Record<string, string | undefined>, tee?: boolean }} [options] with tee the output is
- *   also collected
+ * @param {{ cwd?: string, env?: Record<string, string | undefined>, tee?: boolean, quiet?: boolean }} [options] with tee
+ *   the output is also collected, with quiet collected alone
  * @returns {Promise<{ code: number, output: string }>} a signal's end counts as code 1
  */
 export function live(program, args, options = {}) {
-  const { cwd = root, env, tee = false } = options;
+  const { cwd = root, env, quiet = false, tee = quiet } = options;
   return new Promise((resolve, reject) => {
     const shell = process.platform === 'win32' && program === 'npm'; // npm is a batch file there
     const stdio = tee ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'];
@@ -26,7 +26,7 @@ export function live(program, args, options = {}) {
       : []) {
       from.on('data', (chunk) => {
         output += chunk;
-        to.write(chunk);
+        if (!quiet) to.write(chunk);
       });
     }
     child.on('error', (error) => reject(new Error(`cannot start ${program}: ${error.message}`)));
