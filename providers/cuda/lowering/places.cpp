@@ -182,6 +182,36 @@ void lower_scatter(Builder& b) {
   }
 }
 
+bool can_write_rows(const NodeView& node) {
+  const std::string mode = node.attributes().get_string("mode", "linear");
+  return is_movable(node.input_dtype(0)) && node.input_rank(0).value_or(0) > 1 &&
+         node.input_rank(1) == node.input_rank(0) && (mode == "linear" || mode == "circular");
+}
+void lower_write_rows(Builder& b) {
+  const DeviceTensor past = b.input(0), fresh = b.input(1), start = b.input(2), y = b.output(0);
+  const std::size_t rank = past.shape.rank(), axis = tensor::normalize_axis(b.attributes().get_int("axis", -2), rank);
+  bool fits = axis > 0 && (!start || start.numel() == past.shape[0]);
+  for (std::size_t d = 0; d < rank; ++d) {
+    fits = fits && (d == axis ? fresh.shape[d] <= past.shape[d] : fresh.shape[d] == past.shape[d]);
+  }
+  if (!fits) {
+    fail(ErrorCode::ShapeMismatch,
+         cat("an update of shape ", fresh.shape.to_string(), " and write_indices ", start.shape.to_string(),
+             " do not fit a cache of shape ", past.shape.to_string(), " along axis ", axis));
+  }
+  const RowsParams p{.past = past.at,
+                     .fresh = fresh.at,
+                     .to = y.at,
+                     .start = start.at,
+                     .count = y.numel(),
+                     .middle = past.shape.numel(1, axis),
+                     .length = past.shape[axis],
+                     .rows = fresh.shape[axis],
+                     .inner = past.shape.numel(axis + 1, rank),
+                     .circular = b.attributes().get_string("mode", "linear") == "circular"};
+  if (p.count > 0) b.launch(plan_by_size("write_rows", y.element_bytes(), p.count, p));
+}
+
 bool can_one_hot(const NodeView& node) {
   return is_index(node.input_dtype(0)) && node.input_rank(0).value_or(9) < kPlaceRank && node.has_input(1) &&
          node.is_known(1) && is_movable(node.output_dtype(0));
@@ -225,6 +255,7 @@ void register_places(Lowerings& lowerings) {
   lowerings.push_back({"", "Scatter", can_scatter, lower_scatter<true>});
   lowerings.push_back({"", "ScatterElements", can_scatter, lower_scatter<true>});
   lowerings.push_back({"", "ScatterND", can_scatter, lower_scatter<false>});
+  lowerings.push_back({"", "TensorScatter", can_write_rows, lower_write_rows});
   lowerings.push_back({"", "OneHot", can_one_hot, lower_one_hot});
 }
 

@@ -10,6 +10,7 @@
 #include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/kernels/simple/pool.h"
 #include "providers/cuda/lowering/parts/channel_gate.h"
+#include "providers/cuda/lowering/parts/elements.h"
 
 namespace infernode::cuda {
 namespace {
@@ -87,11 +88,11 @@ void normalize(Builder& b, bool no_mean, float epsilon) {
 void lower_layer_norm(Builder& b) { normalize(b, false, b.attributes().get_float("epsilon", 1e-5f)); }
 void lower_rms_norm(Builder& b) { normalize(b, true, b.attributes().get_float("epsilon", 1e-5f)); }
 
-/// com.microsoft's: input + skip (+ bias is left to the CPU), normalized. Outputs: y, mean, deviation, sum.
+/// com.microsoft's: input + skip + bias, normalized. Outputs: y, mean, deviation, sum.
 template <bool simplified>
 bool can_skip_norm(const NodeView& node) {
-  return kReals.contains(node.input_dtype(0)) && node.input_rank(0) == node.input_rank(1) &&
-         !node.has_input(simplified ? 3 : 4) && !node.has_output(1) && !node.has_output(2);
+  return kReals.contains(node.input_dtype(0)) && node.input_rank(0) == node.input_rank(1) && !node.has_output(1) &&
+         !node.has_output(2);
 }
 /// `skip` has x's shape but for the first dim, which may be 1; scales and biases are of the last dim's size.
 void check_skip_norm(Builder& b, const Shape& x, std::size_t vectors_end) {
@@ -110,8 +111,17 @@ void check_skip_norm(Builder& b, const Shape& x, std::size_t vectors_end) {
 
 template <bool simplified>
 void lower_skip_norm(Builder& b) {
-  const DeviceTensor x = b.input(0), skip = b.input(1);
-  if (x.numel() > 0) check_skip_norm(b, x.shape, simplified ? 3 : 4);
+  constexpr std::size_t kBias = simplified ? 3 : 4;
+  DeviceTensor x = b.input(0);
+  const DeviceTensor skip = b.input(1);
+  if (x.numel() > 0) check_skip_norm(b, x.shape, kBias + 1);
+  if (b.has_input(kBias)) {
+    DeviceTensor bias = b.input(kBias);
+    const DeviceTensor sum = scratch_tensor(b, x.dtype, x.shape);
+    bias.shape = Shape{x.shape.back()};
+    launch_binary(b, BinaryOp::add, x, bias, sum);
+    x = sum;
+  }
   NormalizeParams p{.in = x.at,
                     .out = 0,
                     .residual = repeated(b, skip.at, skip.element_bytes(), skip.shape, x.shape),

@@ -137,6 +137,20 @@ TEST_CASE("rows are normalized, reduced and summed up") {
   }
 }
 
+TEST_CASE("rows with a bias are normalized") {
+  const OnDouble undo;
+  const std::vector<Value> inputs{numbers({2, 3, 8}), numbers({2, 3, 8}, 2), numbers({8}, 3), numbers({8}, 4),
+                                  numbers({8}, 5)};
+  same_as_cpu(
+      "(float[2,3,8] x, float[2,3,8] r, float[8] g, float[8] b, float[8] a) => (y, s) {"
+      " y, , , s = com.microsoft.SkipLayerNormalization(x, r, g, b, a) }",
+      inputs, 1e-4);
+  same_as_cpu(
+      "(float[2,3,8] x, float[2,3,8] r, float[8] g, float[8] a) => (y, s) {"
+      " y, , , s = com.microsoft.SkipSimplifiedLayerNormalization(x, r, g, a) }",
+      {inputs[0], inputs[1], inputs[2], inputs[4]}, 1e-4);
+}
+
 TEST_CASE("what broadcasts into products and rows is repeated") {
   const OnDouble undo;
   const auto gemm = [](const char* c) {

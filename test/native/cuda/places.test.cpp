@@ -46,6 +46,17 @@ TEST_CASE("many updates of one place are taken in order, each place by itself") 
   }
 }
 
+TEST_CASE("rows of a cache are written, each batch's at its own place") {
+  const OnDouble undo;
+  const Value cache = numbers({2, 2, 4, 3}), rows = numbers({2, 2, 2, 3}, 2);
+  same_as_cpu("(float[2,2,4,3] x, float[2,2,2,3] u, int64[2] w) => (y) { y = TensorScatter(x, u, w) }",
+              {cache, rows, Tensor::of<std::int64_t>({2}, {2, 0})}, 0, 24);
+  same_as_cpu(
+      "(float[2,2,4,3] x, float[2,2,2,3] u, int64[2] w) => (y) { y = TensorScatter<mode=\"circular\">(x, u, w) }",
+      {cache, rows, Tensor::of<std::int64_t>({2}, {3, 1})}, 0, 24);
+  same_as_cpu("(float[2,2,4,3] x, float[2,2,2,3] u) => (y) { y = TensorScatter(x, u) }", {cache, rows}, 0, 24);
+}
+
 TEST_CASE("one-hot vectors") {
   const OnDouble undo;
   for (const char* axis : {"-1", "0", "1"}) {

@@ -119,6 +119,7 @@ bool reads_contents() {
                                                 "Scatter",
                                                 "ScatterElements",
                                                 "ScatterND",
+                                                "TensorScatter",
                                                 "Div",
                                                 "Mod",
                                                 "Pow",

@@ -72,6 +72,15 @@ struct TriangleParams {
   std::int32_t upper;
 };
 
+/// to = past [batch][middle][length][inner], with the rows `fresh` [batch][middle][rows][inner] from start[b] on
+/// instead of its own; round its end where `circular`, otherwise what is beyond is left out. Grid: x blocks of 256
+/// elements.
+struct RowsParams {
+  std::uint64_t past, fresh, to, start;  ///< start: int64, or 0: from the first row on
+  std::int64_t count, middle, length, rows, inner;
+  std::int32_t circular;
+};
+
 /// The first lengths[b] steps of each sequence the other way round: elements [outer][b or step][step or b][inner].
 /// Grid: x blocks of 256 elements.
 struct ReverseParams {

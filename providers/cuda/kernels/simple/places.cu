@@ -123,6 +123,24 @@ __device__ __forceinline__ void reverse(const ReverseParams& p) {
   reinterpret_cast<T*>(p.to)[i] = reinterpret_cast<const T*>(p.from)[from * p.inner + i % p.inner];
 }
 
+template <class T>
+__device__ __forceinline__ void write_rows(const RowsParams& p) {
+  const std::int64_t i = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (i >= p.count) return;
+  const std::int64_t line = i / p.inner, matrix = line / p.length;
+  const std::int64_t start = p.start != 0 ? reinterpret_cast<const std::int64_t*>(p.start)[matrix / p.middle] : 0;
+  std::int64_t row = line % p.length - start;
+  if (p.circular && row < 0) row += p.length;
+  T* const to = reinterpret_cast<T*>(p.to) + i;
+  if (row >= 0 && row < p.rows) {
+    *to = reinterpret_cast<const T*>(p.fresh)[(matrix * p.rows + row) * p.inner + i % p.inner];
+  } else if (p.past != p.to) {
+    *to = reinterpret_cast<const T*>(p.past)[i];
+  }
+}
+
 #define PLACES(bytes, type)                                                                                      \
   extern "C" __global__ void __launch_bounds__(256)                                                              \
       gather_places_##bytes(const __grid_constant__ PlacedCopyParams p) {                                        \
@@ -131,6 +149,9 @@ __device__ __forceinline__ void reverse(const ReverseParams& p) {
   extern "C" __global__ void __launch_bounds__(256)                                                              \
       scatter_places_##bytes(const __grid_constant__ PlacedCopyParams p) {                                       \
     scatter_places<type>(p);                                                                                     \
+  }                                                                                                              \
+  extern "C" __global__ void __launch_bounds__(256) write_rows_##bytes(const __grid_constant__ RowsParams p) {   \
+    write_rows<type>(p);                                                                                         \
   }                                                                                                              \
   extern "C" __global__ void __launch_bounds__(256) triangle_##bytes(const __grid_constant__ TriangleParams p) { \
     triangle<type>(p);                                                                                           \

@@ -53,7 +53,7 @@ void add_places(Table& table) {
 #define ADD_PLACES(bytes)                       \
   ADD(gather_places_##bytes, PlacedCopyParams)  \
   ADD(scatter_places_##bytes, PlacedCopyParams) \
-  ADD(triangle_##bytes, TriangleParams) ADD(reverse_##bytes, ReverseParams)
+  ADD(write_rows_##bytes, RowsParams) ADD(triangle_##bytes, TriangleParams) ADD(reverse_##bytes, ReverseParams)
   ADD_PLACES(1)
   ADD_PLACES(2)
   ADD_PLACES(4)
