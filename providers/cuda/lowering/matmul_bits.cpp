@@ -1,7 +1,10 @@
-// MatMulNBits: weights of 2, 4 or 8 bits, which are expanded once to the type of what they multiply.
+// MatMulNBits and MatMulBnb4: weights of few bits, which are expanded once to the type of what they multiply.
+
+#include <algorithm>
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "ops/matmul/bnb4.h"
 #include "providers/cuda/kernels/params/quantize.h"
 #include "providers/cuda/kernels/simple/elementwise.h"
 #include "providers/cuda/kernels/simple/places.h"
@@ -60,23 +63,17 @@ DevicePtr expanded(Builder& b, std::int64_t n, std::int64_t k) {
                             });
 }
 
-void lower_expanded(Builder& b) {
-  const std::int64_t n = b.attributes().get_int("N", 0), k = b.attributes().get_int("K", 0);
+/// A by rows [N][K] of its type, and a bias, input `bias`.
+void multiply(Builder& b, DevicePtr weights, std::int64_t n, std::int64_t k, std::size_t bias) {
   const DeviceTensor x = b.input(0);
-  if (x.shape.back() != k) {
-    fail(ErrorCode::ShapeMismatch, cat("MatMulNBits: A is ", x.shape.to_string(), " for K = ", k));
-  }
-  if (b.has_input(5) && b.input_shape(5).numel() != n) {
-    fail(ErrorCode::ShapeMismatch, cat("MatMulNBits: a bias of ", b.input_shape(5).to_string(), " for N = ", n));
-  }
   GemmProblem p;
   p.m = x.shape.numel(0, x.shape.rank() - 1), p.n = n, p.k = k;
   p.precision = precision_of(b);
   p.a = {.address = x.at, .type = element_of(x.dtype), .row_stride = k, .k_stride = 1};
-  p.b = {.address = expanded(b, n, k), .type = element_of(x.dtype), .row_stride = k, .k_stride = 1};
-  if (b.has_input(5)) {
-    p.epilogue.bias = b.input_floats(5);
-    p.epilogue.columns_constant = b.known(5) != nullptr;
+  p.b = {.address = weights, .type = element_of(x.dtype), .row_stride = k, .k_stride = 1};
+  if (b.has_input(bias)) {
+    p.epilogue.bias = b.input_floats(bias);
+    p.epilogue.columns_constant = b.known(bias) != nullptr;
   }
   const DeviceTensor y = b.output(0);
   p.epilogue.out = y.at;
@@ -85,10 +82,62 @@ void lower_expanded(Builder& b) {
   launch_gemm(b, p);
 }
 
+void check_columns(Builder& b, std::int64_t k) {
+  const tensor::Shape x = b.input_shape(0);
+  if (x.back() != k) fail(ErrorCode::ShapeMismatch, cat(b.node().op_type, ": A is ", x.to_string(), " for K = ", k));
+}
+
+void lower_expanded(Builder& b) {
+  constexpr std::size_t kBias = 5;
+  const std::int64_t n = b.attributes().get_int("N", 0), k = b.attributes().get_int("K", 0);
+  check_columns(b, k);
+  if (b.has_input(kBias) && b.input_shape(kBias).numel() != n) {
+    fail(ErrorCode::ShapeMismatch, cat("MatMulNBits: a bias of ", b.input_shape(kBias).to_string(), " for N = ", n));
+  }
+  multiply(b, expanded(b, n, k), n, k, kBias);
+}
+
+bool can_expand_codes(const NodeView& node) {
+  const auto& attributes = node.attributes();
+  const std::int64_t block = attributes.get_int("block_size", 0), type = attributes.get_int("quant_type", -1);
+  return kProductTypes.contains(node.input_dtype(0)) && node.input_dtype(1) == DType::UInt8 &&
+         node.input_dtype(2) == node.input_dtype(0) && node.input_rank(0).value_or(0) > 0 && node.is_known(1) &&
+         node.is_known(2) && block >= 16 && (block & (block - 1)) == 0 && (type == 0 || type == 1);
+}
+
+void lower_expanded_codes(Builder& b) {
+  const std::int64_t n = b.attributes().get_int("N", 0), k = b.attributes().get_int("K", 0);
+  check_columns(b, k);
+  const Tensor &codes = *b.known(1), &scales = *b.known(2);
+  const std::int64_t type = b.attributes().get_int("quant_type", 0);
+  ExpandCodesParams p{};
+  p.count = n * k;
+  p.rows = n, p.k = k;
+  p.block = b.attributes().get_int("block_size", 0);
+  p.rows_first = b.attributes().get_int("transB", 1) != 0;
+  p.type = number_of(scales.dtype()).value();
+  std::copy_n(ops::bnb4_values(type).begin(), 16, p.value);
+  if (codes.numel() != (p.count + 1) / 2 || scales.numel() != (p.count + p.block - 1) / p.block) {
+    fail(ErrorCode::ShapeMismatch, cat("MatMulBnb4: B ", codes.to_string(), " and absmax ", scales.to_string(),
+                                       " do not fit K = ", k, ", N = ", n));
+  }
+  p.scales = b.constants().upload(scales);
+  const std::string format = cat("bnb4 ", n, " ", k, " ", p.block, " ", type, " ", p.rows_first, " ",
+                                 content_of(&scales), " ", static_cast<int>(p.type));
+  const DevicePtr weights = b.constants().pack(codes, format, tensor::byte_size(scales.dtype(), p.count),
+                                               [&p](DevicePtr from, DevicePtr to) -> std::vector<Launch> {
+                                                 p.codes = from;
+                                                 p.out = to;
+                                                 return {launch_of_threads("expand_codes", p.count, param_bytes(p))};
+                                               });
+  multiply(b, weights, n, k, 3);
+}
+
 }  // namespace
 
 void register_matmul_bits(Lowerings& lowerings) {
   lowerings.push_back({"com.microsoft", "MatMulNBits", can_expand, lower_expanded});
+  lowerings.push_back({"com.microsoft", "MatMulBnb4", can_expand_codes, lower_expanded_codes});
 }
 
 }  // namespace infernode::cuda

@@ -1,10 +1,11 @@
-#include <array>
 #include <cstdint>
+#include <span>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/reals.h"
+#include "ops/matmul/bnb4.h"
 #include "ops/matmul/expanded_gemm.h"
 
 namespace infernode::ops {
@@ -16,28 +17,6 @@ using tensor::Shape;
 using tensor::Tensor;
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
-
-/// Values of the codes, as the bitsandbytes project defines its types: sign and a small float, and the quantiles of a
-/// normal distribution.
-constexpr std::array<float, 16> kFp4{
-    0.0f, 0.00520833333f,  0.66666667f,  1.0f,  0.33333333f,  0.5f,  0.16666667f,  0.25f,
-    0.0f, -0.00520833333f, -0.66666667f, -1.0f, -0.33333333f, -0.5f, -0.16666667f, -0.25f};
-constexpr std::array<float, 16> kNf4{-1.0f,
-                                     -0.6961928009986877f,
-                                     -0.5250730514526367f,
-                                     -0.39491748809814453f,
-                                     -0.28444138169288635f,
-                                     -0.18477343022823334f,
-                                     -0.09105003625154495f,
-                                     0.0f,
-                                     0.07958029955625534f,
-                                     0.16093020141124725f,
-                                     0.24611230194568634f,
-                                     0.33791524171829224f,
-                                     0.44070982933044434f,
-                                     0.5626170039176941f,
-                                     0.7229568362236023f,
-                                     1.0f};
 
 /// com.microsoft's MatMulBnb4: A [..., K] by a weight of 4-bit codes, [N, K] (transB, the default) or [K, N] flattened,
 /// the first code in the high bits; blocks of block_size elements share their greatest magnitude.
@@ -56,7 +35,7 @@ class MatMulBnb4 final : public kernel::Kernel {
     const std::int64_t type = info.attributes().get_int("quant_type");
     if (type != 0 && type != 1)
       fail(ErrorCode::InvalidModel, cat("MatMulBnb4: quant_type is ", type, "; 0 is FP4, 1 is NF4"));
-    values_ = type == 0 ? &kFp4 : &kNf4;
+    values_ = bnb4_values(type);
   }
 
   void run(KernelContext& ctx) const override {
@@ -79,7 +58,7 @@ class MatMulBnb4 final : public kernel::Kernel {
     multiply_expanded(ctx, table_, size(a.numel()) / k, n, k, in, nullptr, out, [&](std::size_t row, float* to) {
       for (std::size_t i = 0; i < k; ++i) {
         const std::size_t at = trans_b_ ? row * k + i : i * n + row;
-        to[i] = (*values_)[at % 2 == 0 ? bytes[at / 2] >> 4 : bytes[at / 2] & 15] * scales[at / block];
+        to[i] = values_[at % 2 == 0 ? bytes[at / 2] >> 4 : bytes[at / 2] & 15] * scales[at / block];
       }
     });
     out.store();
@@ -90,7 +69,7 @@ class MatMulBnb4 final : public kernel::Kernel {
   const microkernels::GemmTable& table_;
   std::int64_t k_, n_, block_;
   bool trans_b_;
-  const std::array<float, 16>* values_;
+  std::span<const float, 16> values_ = bnb4_values(0);
 };
 
 }  // namespace

@@ -43,3 +43,37 @@ TEST_CASE("products of bytes") {
       "MatMulInteger(a, b, p, q) }",
       {codes<std::uint8_t>({2, 5, 7}), codes<std::uint8_t>({7, 3}, 2)});
 }
+
+TEST_CASE("slices of codes in blocks") {
+  const OnDouble undo;
+  const Value index = Tensor::of<std::int64_t>({2, 2}, {2, -1, 0, 5});
+  std::string bytes = "7";
+  for (int i = 1; i < 3 * 32; ++i) bytes += cat(", ", i * 37 % 256);
+  const std::string scales = "0.5, 0.25, 2.0, 1.0, 0.1, 0.3", many = cat(scales, ", ", scales);
+  const auto check = [&](int bits, const std::string& shape, const std::string& given, const std::string& zeros) {
+    same_as_cpu(cat("(int64[2,2] i) => (y) <uint8[3,32] d = {", bytes, "}, float", shape, " s = {", given, "}",
+                    zeros.empty() ? "" : ", uint8[3,1] z = {18, 52, 200}",
+                    "> { y = com.microsoft.GatherBlockQuantized<bits=", bits, ", block_size=32>(d, i, s", zeros, ") }"),
+                {index}, 1e-5, 21);
+  };
+  check(8, "[3,1]", "0.5, 0.25, 2.0", "");
+  check(8, "[3,1]", "0.5, 0.25, 2.0", ", z");
+  check(4, "[3,2]", scales, "");
+  check(4, "[3,2]", scales, ", z");
+  check(2, "[3,4]", many, ", z");
+}
+
+TEST_CASE("products by codes of the bitsandbytes project") {
+  const OnDouble undo;
+  std::string bytes = "7";
+  for (int i = 1; i < 5 * 32 / 2; ++i) bytes += cat(", ", i * 37 % 256);
+  for (const char* type : {"0", "1"}) {
+    for (const char* turned : {"0", "1"}) {
+      same_as_cpu(cat("(float[2,3,32] a) => (y) <uint8[80] b = {", bytes,
+                      "}, float[5] m = {0.5, 0.25, 2.0, 1.0, 0.1}> { y = com.microsoft.MatMulBnb4<K=32, N=5, "
+                      "block_size=32, quant_type=",
+                      type, ", transB=", turned, ">(a, b, m) }"),
+                  {numbers({2, 3, 32})}, 1e-4);
+    }
+  }
+}

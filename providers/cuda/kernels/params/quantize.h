@@ -49,4 +49,28 @@ struct ExpandBitsParams {
   Number type, zero_type;  ///< of scales and out; of zeros: u8 is packed like codes, in whole bytes for each row
 };
 
+/// out[row][k] = value[code] * scale of 4-bit codes, the first in the high bits, that lie as [rows][k], or as
+/// [k][rows], in blocks of `block` elements. Grid: x blocks of 256 elements.
+struct ExpandCodesParams {
+  std::uint64_t codes, scales, out;
+  std::int64_t count;  ///< rows * k
+  std::int64_t rows, k, block;
+  std::int32_t rows_first;
+  Number type;  ///< of scales and out
+  float value[16];
+};
+
+/// Slices of a tensor along an axis, (code - zero) * scale of each element: codes [outer][axis][inner], quantized in
+/// blocks along [before][length][within]. Places beyond the axis give zeros. Grid: x blocks of 256 elements of `out`.
+struct GatherBlocksParams {
+  std::uint64_t codes, index, scales, zeros, out;  ///< zeros 0: all are `middle`
+  std::int64_t count, axis, inner, indices;
+  std::int64_t length, within, block, blocks;
+  std::int64_t zero_row;  ///< codes of a row of zeros, where those begin at whole bytes; 0: they lie as scales do
+  std::int32_t index_is_64;
+  std::int32_t bits, is_signed;
+  Number type;  ///< of scales and out
+  float middle;
+};
+
 }  // namespace infernode::cuda

@@ -146,4 +146,41 @@ extern "C" __global__ void __launch_bounds__(256) expand_bits(const __grid_const
   store_any(p.out, p.type, e, of(static_cast<double>((code - zero) * scale)));
 }
 
+extern "C" __global__ void __launch_bounds__(256) expand_codes(const __grid_constant__ ExpandCodesParams p) {
+  const std::int64_t e = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  wait_and_let_next_start();
+  if (e >= p.count) return;
+  const std::int64_t at = p.rows_first ? e : e % p.k * p.rows + e / p.k;
+  const int byte = reinterpret_cast<const unsigned char*>(p.codes)[at / 2];
+  const float scale = single_at(p.scales, p.type, at / p.block);
+  store_any(p.out, p.type, e, of(static_cast<double>(p.value[at % 2 == 0 ? byte >> 4 : byte & 15] * scale)));
+}
+
+__device__ __forceinline__ float signed_code_at(std::uint64_t base, std::int64_t i, int bits, bool is_signed) {
+  const float code = code_at(base, i, bits), half = static_cast<float>(1 << (bits - 1));
+  return is_signed && code >= half ? code - 2 * half : code;
+}
+
+extern "C" __global__ void __launch_bounds__(256) gather_blocks(const __grid_constant__ GatherBlocksParams p) {
+  const std::int64_t e = blockIdx.x * std::int64_t{256} + threadIdx.x;
+  bring_near(p);
+  wait_and_let_next_start();
+  if (e >= p.count) return;
+  const std::int64_t slice = e / p.inner, place = slice % p.indices;
+  std::int64_t index = p.index_is_64 ? reinterpret_cast<const std::int64_t*>(p.index)[place]
+                                     : reinterpret_cast<const std::int32_t*>(p.index)[place];
+  if (index < 0) index += p.axis;
+  if (index < 0 || index >= p.axis) return store_any(p.out, p.type, e, of(0.0));
+  const std::int64_t at = (slice / p.indices * p.axis + index) * p.inner + e % p.inner;
+  const std::int64_t row = at / p.within, before = row / p.length, block = row % p.length / p.block;
+  const std::int64_t scale_at = (before * p.blocks + block) * p.within + at % p.within;
+  float zero = p.middle;
+  if (p.zeros != 0) {
+    const std::int64_t zero_at = p.zero_row != 0 ? before * p.zero_row + block : scale_at;
+    zero = signed_code_at(p.zeros, zero_at, p.bits, p.is_signed);
+  }
+  const float code = signed_code_at(p.codes, at, p.bits, p.is_signed);
+  store_any(p.out, p.type, e, of(static_cast<double>((code - zero) * single_at(p.scales, p.type, scale_at))));
+}
+
 }  // namespace infernode::cuda

@@ -63,6 +63,8 @@ void add_places(Table& table) {
   ADD(dynamic_range, DynamicRangeParams)
   ADD(byte_product, ByteProductParams)
   ADD(expand_bits, ExpandBitsParams)
+  ADD(expand_codes, ExpandCodesParams)
+  ADD(gather_blocks, GatherBlocksParams)
   ADD(scatter_owner, OwnerParams)
   ADD(scatter_link, LinkParams)
   ADD(scatter_order, OrderParams)
