@@ -17,6 +17,13 @@ const biased = (op) => (g) => {
   return node(g, op, [x, summands(g, x.type, [x.dims.at(-1)])], inexact(x, x.bound + 1));
 };
 
+function biasSoftmax(g) {
+  const x = g.take({ types: ['float32'], rank: [2, 4] });
+  const axis = n(g.integer(1, x.dims.length - 1));
+  const bias = summands(g, x.type, [x.dims.at(-1)]);
+  return node(g, 'BiasSoftmax', [x, bias], inexact(x, 1), { axis, is_inner_broadcast: 0n });
+}
+
 function fusedMatMul(g) {
   const a = g.take({ types, rank: [2, 3] });
   const [transA, transB] = [g.integer(0, 1), g.integer(0, 1)];
@@ -118,6 +125,7 @@ export const microsoft = {
   'com.microsoft.QuickGelu': unary('QuickGelu'),
   'com.microsoft.BiasGelu': biased('BiasGelu'),
   'com.microsoft.FastGelu': biased('FastGelu'),
+  'com.microsoft.BiasSoftmax': biasSoftmax,
   'com.microsoft.FusedMatMul': fusedMatMul,
   'com.microsoft.FusedGemm': fusedGemm,
   'com.microsoft.SkipLayerNormalization': skipped('SkipLayerNormalization'),
