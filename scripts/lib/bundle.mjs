@@ -1,6 +1,6 @@
 // How src/ becomes the files of dist/ that Node.js loads: index.cjs, and later.cjs beside it.
-import { readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { at, filesBelow, root } from './project.mjs';
 
 /**
@@ -119,6 +119,22 @@ const callsOfLater = (names) => ({
   },
 });
 
+/**
+ * esbuild's own helper goes through an object by `for (... in ...)`, which finds what a program has put on
+ * Object.prototype, too: here it sees own keys alone.
+ */
+const ownKeys = {
+  name: 'own keys',
+  setup(build) {
+    build.onEnd(({ errors }) => {
+      if (errors.length > 0) return;
+      const file = resolve(root, build.initialOptions.outfile);
+      const text = readFileSync(file, 'utf8');
+      writeFileSync(file, text.replaceAll('for (var name in all)', 'for (var name of Object.keys(all))'));
+    });
+  },
+};
+
 /** Says what to do where a bundler put the file into an ES module: what follows needs CommonJS. */
 const bundled = `if (typeof __filename === 'undefined')
   throw Object.assign(new Error("infernode was bundled into an ES module, where it cannot find its binary: have it left out of the bundle (esbuild --external:infernode; docs/bundlers.md has the others)."), { code: 'NO_BINARY' });`;
@@ -137,7 +153,7 @@ export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
     sourcemap: true,
     banner: { js: `'use strict';\nmodule.exports = (parts) => {\nconst module = {};` },
     footer: { js: 'return module.exports;\n};' },
-    plugins: [partsOfMain(names)],
+    plugins: [partsOfMain(names), ownKeys],
   });
   await build({
     ...options,
@@ -149,7 +165,7 @@ export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
     format: 'cjs',
     sourcemap: true,
     banner: { js: `'use strict';\n${bundled}` },
-    plugins: [...plugins, callsOfLater(names)],
+    plugins: [...plugins, callsOfLater(names), ownKeys],
   });
 }
 
@@ -170,6 +186,6 @@ export async function bundleCommand() {
     outfile: 'dist/infernode.cjs',
     format: 'cjs',
     banner: { js: '#!/usr/bin/env node' },
-    plugins: [ownPackage],
+    plugins: [ownPackage, ownKeys],
   });
 }

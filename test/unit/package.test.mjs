@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { platforms } from '../../scripts/lib/platforms.mjs';
 import { at, bin, root } from '../../scripts/lib/project.mjs';
 import { available } from '../fixtures/available.js';
+import { double } from './engine/models.js';
 
 // Not the synchronous form: a blocked worker cannot report to vitest.
 const start = promisify(execFile);
@@ -67,6 +68,23 @@ describe('entries', () => {
     expect(result.names).toEqual(expect.arrayContaining([...peerNames, 'default']));
     expect(result.same).toBe(true);
   });
+});
+
+it('loads and runs beside what a program has put on Object.prototype', async () => {
+  writeFileSync(join(consumer, 'double.onnx'), double());
+  const result = await runConsumer(
+    'prototype.cjs',
+    `Object.prototype.stray = 2;
+    Array.prototype.stray = 1;
+    const { createBatcher, InferenceSession, Tensor } = require('infernode');
+    (async () => {
+      const session = await InferenceSession.create(require('node:path').join(__dirname, 'double.onnx'));
+      const feeds = { x: new Tensor('float32', [1, 2], [2]) };
+      const answers = [await session.run(feeds), session.runSync(feeds), await createBatcher(session).run(feeds)];
+      console.log(JSON.stringify(answers.map(({ y }) => [...y.data])));
+    })();`,
+  );
+  expect(result).toEqual([[2, 4], [2, 4], [2, 4]]); // prettier-ignore
 });
 
 it('require() reads what many programs do without when they call it', async () => {
