@@ -53,14 +53,35 @@ const arrays = {
   bool: Uint8Array,
 };
 
+/** From which magnitude on a number rounds to infinity. */
+const endOfFloats = { float16: 65520, float32: 2 ** 128 - 2 ** 103 };
+
+/**
+ * Tells whether a type holds a value of a client's JSON. Whole numbers that readers of JSON round are text:
+ * "9007199254740993".
+ */
+function holderOf(type) {
+  if (type === 'string') return (value) => typeof value === 'string';
+  if (type === 'bool') return (value) => typeof value === 'boolean' || value === 0 || value === 1;
+  const [, unsigned, bits] = /^(u?)int(\d+)$/.exec(type) ?? [];
+  const floatEnd = endOfFloats[type] ?? Infinity;
+  if (bits === undefined) return (value) => typeof value === 'number' && Math.abs(value) < floatEnd;
+  const [least, end] = unsigned ? [0, 2 ** bits] : [-(2 ** (bits - 1)), 2 ** (bits - 1)];
+  const cut = unsigned ? BigInt.asUintN : BigInt.asIntN;
+  return (value) =>
+    typeof value === 'string'
+      ? bits === '64' && /^-?\d{1,20}$/.test(value) && cut(64, BigInt(value)) === BigInt(value)
+      : Number.isSafeInteger(value) && value >= least && value < end;
+}
+
 /** What a client sent for an input, as an array that a tensor of its type takes. */
 function dataOf(name, type, data) {
-  const element = type === 'string' ? 'string' : type === 'bool' ? 'boolean' : 'number';
-  const fits = (value) => typeof value === element || (type === 'bool' && (value === 0 || value === 1));
-  if (!Array.isArray(data)) throw new Refusal(400, `input '${name}' needs 'data', an array of ${element}s`);
-  const wrong = data.findIndex((value) => !fits(value));
-  if (wrong >= 0) throw new Refusal(400, `data[${wrong}] of input '${name}' is no ${element}`);
-  return arrays[type] === undefined ? data : arrays[type].from(data);
+  if (!Array.isArray(data)) throw new Refusal(400, `input '${name}' needs 'data', an array of ${type}`);
+  const holds = holderOf(type);
+  const wrong = data.findIndex((value) => !holds(value));
+  if (wrong >= 0) throw new Refusal(400, `data[${wrong}] of input '${name}' is no ${type}`);
+  if (arrays[type] === undefined) return type.endsWith('int64') ? data.map(BigInt) : data;
+  return arrays[type].from(data);
 }
 
 /** Tensors of what a client sent, by the types of the model's inputs. */
@@ -86,12 +107,18 @@ function checkCall({ method, url }) {
   if (method !== 'POST') throw new Refusal(405, `POST /run, not ${method}`);
 }
 
+/** For what JSON has no number for: text. */
+const numberOrText = (value) => {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+};
+
 const jsonOf = (results) =>
   JSON.stringify(
     Object.fromEntries(
       Object.entries(results).map(([name, { type, dims, data }]) => [name, { type, dims, data: Array.from(data) }]),
     ),
-    (_, value) => (typeof value === 'bigint' ? Number(value) : value),
+    (_, value) => numberOrText(value),
   );
 
 /**
