@@ -109,19 +109,19 @@ DeviceTensor batch_first(Builder& b, std::size_t i, const Side& side) {
 
 /// out = epilogue(a * b), of inputs 0 and 1.
 void product(Builder& b, const Side& side_a, const Side& side_b, Epilogue epilogue) {
-  constexpr std::size_t input_a = 0, input_b = 1;
+  constexpr std::size_t kA = 0, kB = 1;
   const bool a_transposed = side_a.transposed, b_transposed = side_b.transposed;
-  const Shape b_shape = b.input_shape(input_b);
-  const bool weights = b.known(input_b) != nullptr && b_shape.rank() <= 2;
+  const Shape b_shape = b.input_shape(kB);
+  const bool weights = b.known(kB) != nullptr && b_shape.rank() <= 2;
   // Rows that wait to be normalized: perhaps the product's kernel does it.
-  const Deferred* rows = weights && !a_transposed && !side_a.batch_inside ? b.deferred(input_a) : nullptr;
+  const Deferred* rows = weights && !a_transposed && !side_a.batch_inside ? b.deferred(kA) : nullptr;
   if (rows != nullptr && !rows->norm) rows = nullptr;
-  DeviceTensor a_data{.dtype = b.input_dtype(input_a), .shape = b.input_shape(input_a)};
-  if (rows == nullptr) a_data = batch_first(b, input_a, side_a);
+  DeviceTensor a_data{.dtype = b.input_dtype(kA), .shape = b.input_shape(kA)};
+  if (rows == nullptr) a_data = batch_first(b, kA, side_a);
   Stack left = stack_of(a_data, true);
   if (a_transposed) std::swap(left.rows, left.columns);
-  DeviceTensor b_data{.dtype = b.input_dtype(input_b), .shape = b_shape};
-  if (!weights) b_data = batch_first(b, input_b, side_b);
+  DeviceTensor b_data{.dtype = b.input_dtype(kB), .shape = b_shape};
+  if (!weights) b_data = batch_first(b, kB, side_b);
   Stack right = stack_of(b_data, false);
   if (b_transposed) std::swap(right.rows, right.columns);
   if (left.columns != right.rows) {
@@ -168,14 +168,14 @@ void product(Builder& b, const Side& side_a, const Side& side_b, Epilogue epilog
   }
   WeightLayout layout;
   p.b_constant = weights;
-  if (weights) use_weights(b, input_b, b_transposed, p, layout);
+  if (weights) use_weights(b, kB, b_transposed, p, layout);
   if (rows != nullptr) {
     p.norm = rows->norm;
     if (weights && can_normalize_rows(b.target(), p)) {
-      b.use_deferred(input_a);
+      b.use_deferred(kA);
     } else {
       p.norm = {};
-      p.a.address = b.input(input_a).at;
+      p.a.address = b.input(kA).at;
     }
   }
   launch_gemm(b, p);
