@@ -172,6 +172,11 @@ export interface NativeSession {
   memoryBytes(): number;
   /** Throws NativeError, DISPOSED after release. */
   graph(): NativeGraph;
+  /**
+   * By output: what its size along the axis is where all these inputs have the same number of rows along it. Throws
+   * NativeError, DISPOSED after release.
+   */
+  joinedRows(inputs: readonly string[], axis: number): ('rows' | 'other' | 'unknown')[];
   /** A text by which `openSharedSession` finds this session. Throws NativeError, DISPOSED after release. */
   share(): string;
   /** Refuses later runs; `done` is called when the runs that have begun are over and the memory is returned. */

@@ -6,6 +6,7 @@
 #include "napi/plan_description.h"
 #include "napi/tensor_wrap.h"
 #include "runtime/brief/brief_run.h"
+#include "runtime/shapes/joined_rows.h"
 
 namespace infernode::napi {
 
@@ -85,7 +86,8 @@ void SessionWrap::define(Napi::Env env) {
        InstanceMethod<&SessionWrap::start_profiling>("startProfiling"),
        InstanceMethod<&SessionWrap::end_profiling>("endProfiling"),
        InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::graph>("graph"),
-       InstanceMethod<&SessionWrap::share>("share"), InstanceMethod<&SessionWrap::release>("release")});
+       InstanceMethod<&SessionWrap::joined_rows>("joinedRows"), InstanceMethod<&SessionWrap::share>("share"),
+       InstanceMethod<&SessionWrap::release>("release")});
   Environment::of(env).session_class = Napi::Persistent(constructor);
 }
 
@@ -276,6 +278,26 @@ Napi::Value SessionWrap::graph(const Napi::CallbackInfo& info) {
       description = describe_plan(info.Env(), plan, memory);
     });
     return description;
+  });
+}
+
+Napi::Value SessionWrap::joined_rows(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    ensure_open();
+    const Napi::Array names = info[0].As<Napi::Array>();
+    const auto axis = static_cast<std::size_t>(info[1].As<Napi::Number>().Uint32Value());
+    std::vector<std::string> joined;
+    for (std::uint32_t i = 0; i < names.Length(); ++i) joined.emplace_back(names.Get(i).As<Napi::String>());
+    const Napi::Array result = Napi::Array::New(info.Env());
+    session_->inspect([&](const runtime::ExecutionPlan& plan, const session::Session::Memory&) {
+      for (const runtime::Extent extent : runtime::extents(plan, joined, axis)) {
+        const char* text = extent == runtime::Extent::Rows    ? "rows"
+                           : extent == runtime::Extent::Other ? "other"
+                                                              : "unknown";
+        result.Set(result.Length(), text);
+      }
+    });
+    return result;
   });
 }
 

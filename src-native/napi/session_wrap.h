@@ -42,6 +42,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   Napi::Value end_profiling(const Napi::CallbackInfo& info);
   Napi::Value memory_bytes(const Napi::CallbackInfo& info);
   Napi::Value graph(const Napi::CallbackInfo& info);
+  Napi::Value joined_rows(const Napi::CallbackInfo& info);
   Napi::Value share(const Napi::CallbackInfo& info);
   Napi::Value release(const Napi::CallbackInfo& info);
 

@@ -1,6 +1,6 @@
-import { InferenceError, rangeError, typeError } from '../errors.js';
+import { callNative, InferenceError, rangeError, typeError } from '../errors.js';
 import { nameHint } from '../hints.js';
-import type { NativeValueInfo } from '../native.js';
+import type { NativeSession, NativeValueInfo } from '../native.js';
 import { warnOnce } from '../options/option-names.js';
 import { checkValue, feedOf, readValue } from '../run/feeds.js';
 import { missingInput } from '../run/missing-input.js';
@@ -27,6 +27,9 @@ export interface Given {
   key: string;
 }
 
+/** What `createBatcher` asks of a session. */
+type Session = Pick<NativeSession, 'inputs' | 'outputs' | 'joinedRows'>;
+
 /** What a session's batches consist of: which inputs have rows, which axes are padded, which outputs are cut. */
 export class BatchShape {
   readonly #inputs: readonly NativeValueInfo[];
@@ -38,10 +41,10 @@ export class BatchShape {
 
   /** Throws RangeError for names that the model lacks, and INVALID_ARGUMENT for a model that has no rows to join. */
   constructor(
-    inputs: readonly NativeValueInfo[],
-    outputs: readonly NativeValueInfo[],
+    session: Session,
     private readonly options: ParsedBatcherOptions,
   ) {
+    const { inputs, outputs } = session;
     const { padding, unpadding, shared } = options;
     this.#inputs = inputs;
     this.#names = inputs.filter(({ overridable }) => !overridable).map(({ name }) => name);
@@ -57,6 +60,7 @@ export class BatchShape {
     for (const info of joined) this.#checkRows(info, 'input');
     for (const info of cut) this.#checkRows(info, 'output');
     this.#checkOtherAxes(joined, cut);
+    this.#checkInference(session, joined, cut);
     for (const [name, rule] of padding) this.#warnOfUnpadded(name, rule.axis);
     this.cuts = new Map(outputs.map((info) => [info.name, this.#cutsOf(info)]));
   }
@@ -190,6 +194,22 @@ export class BatchShape {
         const message = `Calls cannot be joined: ${role} '${info.name}' has '${rows}' along axis ${axis}, which is the size of axis ${same} of ${other.role} '${other.info.name}', too.`;
         throw new InferenceError('INVALID_ARGUMENT', message, { [role]: info.name });
       }
+    }
+  }
+
+  /** Throws INVALID_ARGUMENT where inference does not say that what is cut are the rows that were joined. */
+  #checkInference(session: Session, inputs: readonly NativeValueInfo[], cut: readonly NativeValueInfo[]): void {
+    const { axis } = this.options;
+    const names = inputs.map(({ name }) => name);
+    const found = callNative(() => session.joinedRows(names, axis));
+    for (const [i, { name }] of session.outputs.entries()) {
+      if (found[i] === 'rows' || cut.every((info) => info.name !== name)) continue;
+      const what =
+        found[i] === 'other'
+          ? 'another size than the rows of the inputs'
+          : 'a size of which nothing says that it is the rows of the inputs: data may decide it';
+      const message = `Calls cannot be joined: output '${name}' has along axis ${axis} ${what}. Name others in 'outputs'.`;
+      throw new InferenceError('INVALID_ARGUMENT', message, { output: name });
     }
   }
 

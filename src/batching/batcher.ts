@@ -73,7 +73,7 @@ export class Batcher {
         'A session of another backend, or of another copy of this package, cannot be batched.',
       );
     }
-    this.#shape = new BatchShape(handler.native.inputs, handler.native.outputs, this.#options);
+    this.#shape = new BatchShape(handler.native, this.#options);
   }
 
   /** Calls that wait for a run. */

@@ -56,6 +56,9 @@ class ExecutionPlan {
                                              std::span<const graph::ValueType> captured) const {
     return kernel::infer_outputs(*graph_, order_, inputs, captured, *environment_.registry, schemas_);
   }
+  /// Types of all values for inputs of these types by inference alone: what the graph declares of sizes does not count.
+  /// Throws where the graph cannot run with them.
+  std::vector<graph::ValueType> infer(std::span<const graph::ValueType> inputs) const;
   /// What these outputs of the graph need, cached; null where all are wanted.
   std::shared_ptr<const Demand> demand(const std::vector<bool>& outputs) const;
   /// The same as `specialise` if it is in the cache, otherwise null: for callers that cannot wait for it to be made.

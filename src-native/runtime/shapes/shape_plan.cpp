@@ -134,6 +134,11 @@ void ExecutionPlan::check_symbolic(const Feeds& feeds, const SymbolicSignature& 
     fail(ErrorCode::Internal, "inference knows more about sizes than substitution");
 }
 
+std::vector<graph::ValueType> ExecutionPlan::infer(std::span<const graph::ValueType> inputs) const {
+  return kernel::infer_values(*without_sizes(*graph_, true), order_, inputs, {}, *environment_.registry, schemas_)
+      .types;
+}
+
 std::vector<ValueId> ExecutionPlan::needed_values() const {
   std::vector<ValueId> needed = graph_->outputs();
   for (const Step& step : steps_) std::ranges::remove_copy(step.outputs, std::back_inserter(needed), kNoValue);

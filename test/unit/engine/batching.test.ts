@@ -252,6 +252,35 @@ describe.runIf(ours)('createBatcher', () => {
     expect(await failureOf(async () => createBatcher(square))).toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
+  it('refuses a model whose rows come to lie elsewhere, whatever the model calls them', async () => {
+    const sizes = (name: string, ...shape: string[]): TensorInfo => info(name, 'float32', shape);
+    const two = [info('x', 'float32', ['n', 3]), info('z', 'float32', ['m', 3])];
+    const models: [bytes: Uint8Array, axis: number, refused: RegExp | undefined][] = [
+      [oneNode('Transpose', [sizes('x', 'n', 'length')], [sizes('y', 'a', 'b')]), 0, /'y' has along axis 0 another size than the rows/], // prettier-ignore
+      [
+        oneNode('Transpose', [sizes('x', '', '')], [sizes('y', '', '')]),
+        0,
+        /'y' has along axis 0 a size of which nothing says/,
+      ],
+      [oneNode('Concat', [sizes('x', 'n')], [sizes('y', 'a')], { attributes: { axis: 0n } }), 0, undefined],
+      [model({ nodes: [node('Concat', ['x', 'x'], ['y'], { attributes: { axis: 0n } })], inputs: [sizes('x', 'n')], outputs: [sizes('y', 'a')] }), 0, /another size/], // prettier-ignore
+      [model({ nodes: [node('NonZero', ['x'], ['y'])], inputs: [info('x', 'float32', [1, 'n'])], outputs: [info('y', 'int64', [2, 'found'])] }), 1, /nothing says/], // prettier-ignore
+      [oneNode('Neg', [sizes('x', 'n', '')], [sizes('y', 'a', 'b')]), 0, undefined],
+      [oneNode('Neg', [sizes('x', '')], [sizes('y', '')]), 0, undefined],
+      [oneNode('Add', two, [info('y', 'float32', ['k', 3])]), 0, undefined], // which have equally many rows
+      [oneNode('Concat', two, [info('y', 'float32', ['k', 6])], { attributes: { axis: 1n } }), 0, undefined],
+      [oneNode('Concat', two, [info('y', 'float32', ['k', 3])], { attributes: { axis: 0n } }), 0, /another size/],
+    ];
+    for (const [bytes, axis, refused] of models) {
+      const made = await InferenceSession.create(bytes);
+      if (refused === undefined) createBatcher(made, { axis });
+      else expect(await failureOf(async () => createBatcher(made, { axis }))).toMatchObject({ code: 'INVALID_ARGUMENT', output: 'y', message: expect.stringMatching(refused) }); // prettier-ignore
+    }
+    const released = await InferenceSession.create(models[6]![0]);
+    await released.release();
+    expect(await failureOf(async () => createBatcher(released))).toMatchObject({ code: 'DISPOSED' });
+  });
+
   it('pads no call that is wrong by itself', async () => {
     const shape = ['batch', 'length'];
     const two = await InferenceSession.create(oneNode('Add', [info('ids', 'float32', shape), info('mask', 'float32', shape)], [info('y', 'float32', shape)])); // prettier-ignore

@@ -130,6 +130,10 @@ export class FakeSession implements NativeSession {
   memoryBytes(): number {
     return 0;
   }
+  joinedRows() {
+    return this.outputs.map(() => 'rows' as const);
+  }
+
   graph() {
     return { nodes: [], values: [], constantBytes: [], weightBytes: 0, keptBytes: 0, arenaBytes: 0 };
   }
