@@ -16,7 +16,9 @@ std::shared_ptr<Graph> build_graph(GraphDef&& def, const std::map<std::string, s
                                    FunctionRef<void()> checkpoint = nullptr);
 
 /// inline_functions() that throws InvalidModel, before any is made, where what it makes would take more than
-/// `max_bytes` by a guess that errs on the small side.
-void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions, std::size_t max_bytes);
+/// `max_bytes` by a guess that errs on the small side. `checkpoint` is called at each node; what it throws ends the
+/// work.
+void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions, std::size_t max_bytes,
+                      FunctionRef<void()> checkpoint = nullptr);
 
 }  // namespace infernode::graph

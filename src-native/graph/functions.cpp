@@ -22,21 +22,29 @@ struct Size {
   }
 };
 
-/// Tensors and graphs of attributes are shared, lists are not.
-size_t copied_bytes(const Attribute& attribute) {
-  const auto bytes = [](const auto& value) -> size_t {
-    if constexpr (requires { value.data(), value.size(); }) {
-      return value.size() * sizeof *value.data();
-    } else {
-      return 0;
+/// What a copy of the value takes outside of itself: the elements of lists and strings, and what those hold.
+template <class T>
+size_t held_bytes(const T& value) {
+  if constexpr (requires { value.data(), value.size(); }) {
+    size_t bytes = value.size() * sizeof *value.data();
+    if constexpr (!std::is_same_v<T, std::string>) {
+      for (const auto& item : value) bytes += held_bytes(item);
     }
-  };
-  return std::visit(bytes, attribute);
+    return bytes;
+  } else {
+    return 0;
+  }
+}
+
+/// Tensors and graphs of attributes are shared, all else is copied.
+size_t copied_bytes(const Attribute& attribute) {
+  return std::visit([](const auto& value) { return held_bytes(value); }, attribute);
 }
 
 class Inliner {
  public:
-  explicit Inliner(const std::vector<FunctionDef>& functions) {
+  Inliner(const std::vector<FunctionDef>& functions, size_t max_bytes, FunctionRef<void()> checkpoint)
+      : max_bytes_(max_bytes), checkpoint_(checkpoint) {
     for (const FunctionDef& f : functions) {
       const auto [at, added] = functions_.emplace(Key(normal_domain(f.domain), f.name, f.overload), &f);
       INFERNODE_CHECK(added, ErrorCode::InvalidModel, "function '", f.name, "' of domain '", f.domain,
@@ -44,13 +52,9 @@ class Inliner {
     }
   }
 
-  /// Throws InvalidModel where the graph would become too large.
-  void check_size(const Graph& graph, size_t max_bytes) {
-    const Size size = size_of(graph);
-    INFERNODE_CHECK(size.nodes <= kMaxInlinedNodes && size.bytes <= max_bytes, ErrorCode::InvalidModel,
-                    "the model's functions expand to more than ", kMaxInlinedNodes, " nodes, or ", max_bytes,
-                    " bytes of them");
-  }
+  /// Throws InvalidModel where the graph would become too large. What attributes of calls become in bodies is counted
+  /// by expand().
+  void check_size(const Graph& graph) { refuse_beyond(size_of(graph)); }
 
   void expand(Graph& graph) {
     std::vector<NodeId> all(graph.node_count());
@@ -64,6 +68,7 @@ class Inliner {
   void expand(Graph& graph, const std::vector<NodeId>& nodes) {
     for (NodeId id : nodes) {
       if (graph.node(id).removed) continue;
+      if (checkpoint_) checkpoint_();
       for (const auto& subgraph : subgraphs(graph.node(id))) expand(*subgraph);
       const Node& node = graph.node(id);
       const auto at = functions_.find(Key(node.domain, node.op_type, node.overload));
@@ -74,11 +79,35 @@ class Inliner {
       INFERNODE_CHECK(calls_.size() < kMaxCallDepth, ErrorCode::InvalidModel,
                       "calls of functions are nested deeper than ", kMaxCallDepth, " levels at node ",
                       describe(graph, node));
+      passed_on_ += passed_on(f.body, node.attributes, f.defaults);
+      refuse_beyond(passed_on_);
       const std::vector<NodeId> added = inline_function(graph, id, f);
       calls_.push_back(&f);
       expand(graph, added);
       calls_.pop_back();
     }
+  }
+
+  void refuse_beyond(const Size& size) const {
+    INFERNODE_CHECK(size.nodes <= kMaxInlinedNodes && size.bytes <= max_bytes_, ErrorCode::InvalidModel,
+                    "the model's functions expand to more than ", kMaxInlinedNodes, " nodes, or ", max_bytes_,
+                    " bytes of them");
+  }
+
+  /// What nodes of a body copy of the attributes that its call gives.
+  static Size passed_on(const GraphDef& body, const Attributes& given, const Attributes& defaults) {
+    Size size;
+    for (const NodeDef& node : body.nodes) {
+      for (const AttributeRef& ref : node.attribute_refs) {
+        const Attribute* value = given.find(ref.source);
+        if (value == nullptr) value = defaults.find(ref.source);
+        if (value != nullptr) size += {0, copied_bytes(*value)};
+      }
+      for (const GraphAttribute& attribute : node.graphs) {
+        for (const auto& graph : attribute.graphs) size += passed_on(*graph, given, defaults);
+      }
+    }
+    return size;
   }
 
   const FunctionDef* find(std::string_view domain, const std::string& name, const std::string& overload) const {
@@ -123,6 +152,9 @@ class Inliner {
     return size;
   }
 
+  const size_t max_bytes_;
+  const FunctionRef<void()> checkpoint_;
+  Size passed_on_;
   std::map<Key, const FunctionDef*> functions_;
   std::map<const FunctionDef*, Size> sizes_;
   std::vector<const FunctionDef*> calls_;
@@ -135,10 +167,11 @@ void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions) {
   inline_functions(graph, functions, kMaxInlinedBytes);
 }
 
-void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions, size_t max_bytes) {
+void inline_functions(Graph& graph, const std::vector<FunctionDef>& functions, size_t max_bytes,
+                      FunctionRef<void()> checkpoint) {
   if (functions.empty()) return;
-  Inliner inliner(functions);
-  inliner.check_size(graph, max_bytes);
+  Inliner inliner(functions, max_bytes, checkpoint);
+  inliner.check_size(graph);
   inliner.expand(graph);
 }
 

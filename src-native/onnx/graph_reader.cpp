@@ -374,8 +374,12 @@ void GraphReader::read_attribute(Message proto, NodeDef& node, int depth) const 
       }
       return set(std::move(list));
     }
-    case AttributeType::SparseTensor:
-      return set(std::make_shared<const tensor::Sparse>(tensors_.read_sparse(one()).second));
+    case AttributeType::SparseTensor: {
+      const tensor::Sparse sparse = tensors_.read_sparse(one()).second;
+      if (a.name != "sparse_value") return set(std::make_shared<const tensor::Sparse>(sparse));
+      INFERNODE_CHECK(!node.attributes.has("value"), ErrorCode::InvalidModel, "it has a value and a sparse_value");
+      return node.attributes.set("value", tensors_.to_dense(a.name, sparse));
+    }
     case AttributeType::TypeProto:
       return set(read_type(one(), a.name));
     case AttributeType::Graph:

@@ -33,7 +33,11 @@ std::string copy(std::string_view text) { return std::string(text); }
 class OrtReader {
  public:
   OrtReader(const SourceBytes& source, const ReadOptions& options)
-      : bytes_(source), flat_({source.data, source.size}), options_(options), budget_(options.max_structure_bytes) {}
+      : bytes_(source),
+        flat_({source.data, source.size}),
+        options_(options),
+        budget_(options.max_structure_bytes),
+        dense_(options.max_dense_bytes) {}
 
   graph::Model read() const {
     const Table session = Table::root(flat_);
@@ -103,7 +107,7 @@ class OrtReader {
     for (std::size_t i = 0; i < sparse.size(); ++i) {
       budget_.take(StructureBudget::kTensor);
       auto [name, value] = read_sparse(sparse.table(i));
-      Tensor dense = to_dense(name, value, options_.max_dense_bytes);
+      Tensor dense = to_dense(name, value, dense_, checkpoint_of(options_));
       out.initializers.emplace_back(std::move(name), std::move(dense));
     }
     std::map<std::string_view, ValueType> types;
@@ -317,6 +321,7 @@ class OrtReader {
   flat::Source flat_;
   const ReadOptions& options_;
   mutable StructureBudget budget_;
+  mutable DenseBudget dense_;
 };
 
 }  // namespace

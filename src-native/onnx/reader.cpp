@@ -119,7 +119,8 @@ void check_versions(ModelFields& fields) {
 
 graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData& external, const ReadOptions& options,
                    StructureBudget& budget) {
-  const TensorReader tensors(source, &external, options.max_dense_bytes);
+  DenseBudget dense(options.max_dense_bytes);
+  const TensorReader tensors(source, &external, dense, checkpoint_of(options));
   const GraphReader reader(tensors, budget, options.checkpoint);
   graph::GraphDef def;
   for (const Message& g : fields.graphs) reader.read_graph(g, def);
@@ -131,7 +132,7 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   keep_last_initializers(def, options.logger);
   model.graph = graph::build_graph(std::move(def), model.info.opsets, checkpoint_of(options));
   if (!functions.empty()) {
-    graph::inline_functions(*model.graph, functions, budget.left());
+    graph::inline_functions(*model.graph, functions, budget.left(), checkpoint_of(options));
     model.graph->compact();
     graph::verify(*model.graph);
   }
@@ -237,7 +238,8 @@ graph::Model read_model_bytes(const tensor::Buffer& bytes, const ReadOptions& op
 tensor::Tensor read_tensor(std::span<const std::byte> bytes) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   try {
-    return TensorReader({all.data(), all.size(), {}, nullptr}, nullptr, size_t{2} << 30).read(Message(all)).second;
+    DenseBudget none(0);
+    return TensorReader({all.data(), all.size(), {}, nullptr}, nullptr, none).read(Message(all)).second;
   } catch (const WireError& e) {
     fail(ErrorCode::InvalidModel,
          cat("a tensor in protobuf form is damaged at byte ", e.at - all.data(), ": ", e.what));

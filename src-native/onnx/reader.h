@@ -32,7 +32,7 @@ struct ReadOptions {
   std::string external_folder;
   FileMapper map;  ///< empty: every file is mapped anew
   const Logger* logger = nullptr;
-  /// Sparse initializers become dense tensors of at most this many bytes.
+  /// Sparse initializers and the sparse values of Constants become dense tensors, of at most this many bytes in all.
   std::size_t max_dense_bytes = std::size_t{2} << 30;
   /// What nodes, values and properties may take until they are checked: StructureBudget.
   std::size_t max_structure_bytes = kMaxStructureBytes;

@@ -269,6 +269,7 @@ void check_sparse(const std::string& name, const tensor::Sparse& sparse) {
   int64_t count = 0;
   try {
     count = sparse.shape.numel();
+    if (sparse.values) (void)tensor::byte_size(sparse.values.dtype(), count);
   } catch (const Error&) {
     fail_tensor(name, cat("impossible dims ", sparse.shape.dims(), " of a sparse tensor"));
   }
@@ -291,13 +292,19 @@ void check_sparse(const std::string& name, const tensor::Sparse& sparse) {
   }
 }
 
-Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, size_t max_bytes) {
+void DenseBudget::take(const std::string& name, size_t bytes) {
+  if (bytes > left_)
+    fail_tensor(name, cat("as a dense tensor it takes ", bytes, " bytes, more than is left of the limit of ", bytes_,
+                          " for all sparse tensors of a model"));
+  left_ -= bytes;
+}
+
+Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, DenseBudget& budget, FunctionRef<void()> look) {
   const DType type = sparse.values.dtype();
   if (type == DType::String || tensor::is_sub_byte(type))
     fail_tensor(name, cat("sparse tensors of ", tensor::name(type), " are not supported"));
   const size_t bytes = tensor::byte_size(type, sparse.shape.numel());
-  if (bytes > max_bytes)
-    fail_tensor(name, cat("as a dense tensor it takes ", bytes, " bytes, more than the limit of ", max_bytes));
+  budget.take(name, bytes);
   const Tensor out(type, sparse.shape, tensor::zeroed_host_buffer(bytes));
   const size_t size = tensor::bit_size(type) / 8;
   const Shape strides = sparse.shape.strides();
@@ -305,7 +312,9 @@ Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, size_t ma
   const int64_t* index = sparse.indices.data<int64_t>();
   const auto* from = static_cast<const char*>(sparse.values.raw());
   auto* to = static_cast<char*>(out.mutable_raw());
+  constexpr int64_t kLookEvery = 1 << 14;
   for (int64_t e = 0; e < sparse.values.numel(); ++e) {
+    if (look && e % kLookEvery == 0) look();
     int64_t at = 0;
     if (linear)
       at = *index++;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/function_ref.h"
 #include "onnx/external_data.h"
 #include "onnx/wire.h"
 #include "tensor/value.h"
@@ -24,16 +25,30 @@ TensorHeader make_header(std::string name, std::int64_t type_code, tensor::Shape
 tensor::Tensor view_or_copy(const TensorHeader& header, const SourceBytes& bytes);
 /// Ranks, types and indices of a sparse tensor fit together.
 void check_sparse(const std::string& name, const tensor::Sparse& sparse);
-/// The same elements in a dense tensor of at most `max_bytes`.
-tensor::Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, std::size_t max_bytes);
+
+/// What all sparse tensors of a model may take as dense ones.
+class DenseBudget {
+ public:
+  explicit DenseBudget(std::size_t bytes) : left_(bytes), bytes_(bytes) {}
+  /// Throws InvalidModel where the tensor `name` takes them beyond it.
+  void take(const std::string& name, std::size_t bytes);
+
+ private:
+  std::size_t left_, bytes_;
+};
+
+/// The same elements in a dense tensor, whose zeros take no memory before they are read. `look` is called now and then;
+/// what it throws ends the work.
+tensor::Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, DenseBudget& budget,
+                        FunctionRef<void()> look = nullptr);
 [[noreturn]] void fail_tensor(const std::string& name, const std::string& what);
 
 /// Makes tensors of TensorProtos. Data that is large and aligned is viewed in a mapped file, other data copied.
 class TensorReader {
  public:
   /// `source` holds the messages; `external` may be null where external data is refused.
-  TensorReader(SourceBytes source, ExternalData* external, std::size_t max_dense_bytes)
-      : source_(std::move(source)), external_(external), max_dense_bytes_(max_dense_bytes) {}
+  TensorReader(SourceBytes source, ExternalData* external, DenseBudget& dense, FunctionRef<void()> look = nullptr)
+      : source_(std::move(source)), external_(external), dense_(dense), look_(look) {}
 
   /// Name and contents. Throws InvalidModel naming the tensor.
   std::pair<std::string, tensor::Tensor> read(Message proto) const;
@@ -41,7 +56,7 @@ class TensorReader {
   std::pair<std::string, tensor::Sparse> read_sparse(Message proto) const;
   /// The same elements in a dense tensor.
   tensor::Tensor to_dense(const std::string& name, const tensor::Sparse& sparse) const {
-    return onnx::to_dense(name, sparse, max_dense_bytes_);
+    return onnx::to_dense(name, sparse, dense_, look_);
   }
 
  private:
@@ -49,7 +64,8 @@ class TensorReader {
   tensor::Tensor read_fields(const Header& header, Message proto) const;
   SourceBytes source_;
   ExternalData* external_;
-  std::size_t max_dense_bytes_;
+  DenseBudget& dense_;
+  FunctionRef<void()> look_;
 };
 
 }  // namespace infernode::onnx

@@ -199,6 +199,24 @@ TEST_CASE("functions are inlined in branches, and their own branches see their i
   CHECK(inlined("z").attributes.get_float("alpha") == 0.25f);
 }
 
+TEST_CASE("functions whose text multiplies are refused") {
+  const std::string million(1'000'000, 's');
+  const auto refused = [&](const std::string& call, const std::string& body) {
+    std::string text = "<opset_import: [\"\": 17, \"l\": 1]> g (x) => (x300) {";
+    for (int i = 0; i < 300; ++i) text += cat("x", i + 1, " = l.f", call, "(", i == 0 ? "x" : cat("x", i), ")\n");
+    text += cat("} <domain: \"l\", opset_import: [\"\": 17]> ", body);
+    return contains(failure(text), "expand to more than");
+  };
+  for (const std::string value : {"value_string = \"@\"", "value_strings = [\"a\", \"@\"]"}) {
+    std::string body = "f (a) => (b) { c = Constant<" + value + ">() b = Identity(a) }";
+    CHECK(refused("", body.replace(body.find('@'), 1, million)));
+  }
+  // What a call gives is copied to each node that refers to it.
+  std::string body = "f <s> (a) => (b) { b = Identity(a)";
+  for (int i = 0; i < 1000; ++i) body += cat("\nc", i, " = Constant<value_string: string = @s>()");
+  CHECK(refused(cat("<s = \"", million.substr(0, 2000), "\">"), body + " }"));
+}
+
 TEST_CASE("functions that call themselves or explode are refused") {
   CHECK(contains(failure(R"(<opset_import: ["": 17, "l": 1]> g (x) => (y) { y = l.f(x) }
       <domain: "l", opset_import: ["l": 1]> f (a) => (b) { b = l.g(a) }

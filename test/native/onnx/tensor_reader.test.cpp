@@ -115,6 +115,47 @@ TEST_CASE("sparse initializers become dense") {
   CHECK(contains(read_error(sparse_model(raw<int64_t>(7, {2}, {1, 5}), {INT64_MAX, 3})), "impossible dims"));
 }
 
+TEST_CASE("a Constant's sparse value becomes dense, within what all sparse tensors of a model may take") {
+  const auto constants = [](size_t count, std::initializer_list<int64_t> dims) {
+    const std::string sparse = message([&](pbf_writer& s) {
+      s.add_message(onnx::sparse_field::kValues, raw<float>(1, {2}, {5, 6}));
+      s.add_message(onnx::sparse_field::kIndices, raw<int64_t>(7, {2}, {1, 5}));
+      s.add_packed_int64(onnx::sparse_field::kDims, dims.begin(), dims.end());
+    });
+    const std::string attribute = message([&](pbf_writer& a) {
+      a.add_string(onnx::attribute_field::kName, "sparse_value");
+      a.add_message(onnx::attribute_field::kSparseTensor, sparse);
+      a.add_int32(onnx::attribute_field::kType, 11);
+    });
+    return model([&](pbf_writer& g) {
+      for (size_t i = 0; i < count; ++i)
+        g.add_message(onnx::graph_field::kNode, node("Constant", {}, {cat("y", i).c_str()}, {attribute}));
+      g.add_message(onnx::graph_field::kOutput, value("y0"));
+    });
+  };
+  const graph::Model small = read(constants(1, {2, 3}));
+  const tensor::Tensor* dense = small.graph->node(0).attributes.get_tensor("value");
+  REQUIRE(dense != nullptr);
+  CHECK(to_float_vector(*dense) == std::vector<float>{0, 5, 0, 0, 0, 6});
+  onnx::ReadOptions options;
+  options.max_dense_bytes = 48;
+  CHECK(read_error(constants(2, {2, 3}), options).message().empty());
+  const Error beyond = read_error(constants(3, {2, 3}), options);
+  CHECK(beyond.code() == ErrorCode::InvalidModel);
+  CHECK(contains(beyond, "limit of 48"));
+  CHECK(contains(read_error(constants(1, {1 << 16, 1 << 15})), "limit"));
+  for (const auto& dims : {std::initializer_list<int64_t>{int64_t{1} << 31, int64_t{1} << 31}, {INT64_MAX, 3}}) {
+    const Error impossible = read_error(constants(1, dims));
+    CHECK(impossible.code() == ErrorCode::InvalidModel);
+    CHECK(contains(impossible, "impossible dims"));
+  }
+  size_t looks = 0;
+  options.checkpoint = [&looks] {
+    if (++looks == 2) fail(ErrorCode::Aborted, "enough");
+  };
+  CHECK(read_error(constants(1, {2, 3}), options).code() == ErrorCode::Aborted);
+}
+
 TEST_CASE("sizes that do not fit, unknown types and overflows name the tensor") {
   for (const std::string& bad : {
            raw<float>(1, {3}, {1, 2}),
