@@ -137,6 +137,17 @@ TEST_CASE("a decoder's keys join a cache, each sequence's at its own place") {
   }
 }
 
+TEST_CASE("a cache as long as a mask says") {
+  const OnDouble undo;
+  same_as_cpu(
+      cat("(float[1,1,8] q, float[1,1,8] k, float[1,1,8] v, float[1,2,P,4] a, float[1,2,P,4] c, int32[1] l, "
+          "int64[1,T] m) => (y, p, w) <int64 i = {1}> { s = Shape(m)  n = Gather(s, i)  t = Cast<to=6>(n)  y, p, w = ",
+          kMicrosoft, "GroupQueryAttention<num_heads=2, kv_num_heads=2>(q, k, v, a, c, l, t) }"),
+      {numbers({1, 1, 8}), numbers({1, 1, 8}, 2), numbers({1, 1, 8}, 3), numbers({1, 2, 5, 4}, 4),
+       numbers({1, 2, 5, 4}, 5), ints({1}, {5}), Tensor::make(DType::Int64, {1, 6})},
+      1e-4);
+}
+
 TEST_CASE("packed queries, keys and values; norms of heads; a bias") {
   const OnDouble undo;
   same_as_cpu(
