@@ -109,9 +109,10 @@ bool check_attention(Device& device, Arena& arena, int problems, std::uint32_t s
     a.v = random_heads(r, arena, a.type, a.batch, a.kv_heads, a.keys, a.dv, 1);
     if (r.chance(40)) {
       a.bias_type = r.chance(60) ? a.type : Element::f32;
-      const std::int64_t row = r.chance(30) ? 0 : a.keys;
-      a.bias.at = {row, r.chance(40) ? 0 : a.queries * a.keys, r.chance(40) ? 0 : a.heads * a.queries * a.keys};
-      a.bias.address = arena.random(r, a.bias_type, a.batch * a.heads * a.queries * a.keys, 3);
+      const std::int64_t keys = r.chance(50) ? a.keys : (a.keys + 7) / 8 * 8;
+      const std::int64_t row = r.chance(30) ? 0 : keys;
+      a.bias.at = {row, r.chance(40) ? 0 : a.queries * keys, r.chance(40) ? 0 : a.heads * a.queries * keys};
+      a.bias.address = arena.random(r, a.bias_type, a.batch * a.heads * a.queries * keys, 3);
     }
     if (r.chance(30)) {
       std::int32_t lengths[3];
@@ -167,10 +168,13 @@ void time_attention(Device& device, Arena& arena) {
     const char* name;
     const char* before;
     std::int64_t batch, heads, kv_heads, queries, keys, d;
-    bool causal;
+    bool causal, masked = false;
   };
   static constexpr Shape kShapes[] = {{"1x12x128x64", "2.3", 1, 12, 12, 128, 128, 64, false},
+                                      {"1x12x128x64 masked", "-", 1, 12, 12, 128, 128, 64, false, true},
                                       {"8x12x128x64", "6.15t", 8, 12, 12, 128, 128, 64, false},
+                                      {"8x12x128x64 masked", "-", 8, 12, 12, 128, 128, 64, false, true},
+                                      {"1x12x512x64 masked", "-", 1, 12, 12, 512, 512, 64, false, true},
                                       {"1x12x197x64", "3.4", 1, 12, 12, 197, 197, 64, false},
                                       {"1x12x256x64 causal", "4.1", 1, 12, 12, 256, 256, 64, true},
                                       {"8x12x197x64", "-", 8, 12, 12, 197, 197, 64, false},
@@ -195,6 +199,9 @@ void time_attention(Device& device, Arena& arena) {
     a.v = {qkv + static_cast<DevicePtr>((s.heads + s.kv_heads) * s.d * 2), at};
     a.out = {arena.take(static_cast<std::size_t>(s.batch * s.queries * s.heads * s.d * 2)),
              {s.heads * s.d, s.d, s.queries * s.heads * s.d}};
+    if (s.masked) {
+      a.bias = {arena.random(r, a.type, s.batch * s.queries * s.keys), {s.keys, 0, s.queries * s.keys}};
+    }
     a.workspace = arena.take(std::size_t{64} << 20);
     std::printf("  %-22s before %-6s", s.name, s.before);
     for (const AttentionChoice& c : attention_choices(device.target(), a)) {

@@ -126,7 +126,8 @@ void time_conv(Device& device, Arena& arena, const char* before, std::int64_t si
       },
       2.0 * static_cast<double>(rows * outputs) * static_cast<double>(taps * channels),
       std::to_string(rows) + "," + std::to_string(outputs) + "," + std::to_string(taps * c.weights.channels_padded) +
-          "," + std::to_string(taps) + ",1," + std::to_string(residual) + ",1,2");
+          "," + std::to_string(taps) + "," + std::to_string(static_cast<int>(activation)) + "," +
+          std::to_string(residual) + ",1,2");
 }
 
 }  // namespace

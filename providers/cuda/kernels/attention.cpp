@@ -51,7 +51,7 @@ std::size_t shared_of(const AttentionProblem& a, const AttentionChoice& c) {
   }
   const Tile& t = tile_of(c);
   if (c.kernel == AttentionKernel::wgmma)
-    return static_cast<std::size_t>(wgmma_attention_shared(t.head, t.rows, t.keys, t.stages));
+    return static_cast<std::size_t>(wgmma_attention_shared(t.head, t.rows, t.keys, t.stages, a.bias.address != 0));
   const auto blocks = static_cast<int>(std::clamp<std::int64_t>(ceil_div(a.keys, t.keys), 1, t.stages));
   const int warps_k = t.rows == 16 ? 4 : 1;
   const std::size_t tiles = static_cast<std::size_t>(t.rows + blocks * 2 * t.keys) * t.head * 2;
@@ -76,12 +76,15 @@ bool is_few(const AttentionProblem& a) {
          fits(j.all_k) && fits(j.all_v);
 }
 
-/// Hopper's copies reach every head, and the kernel knows all that is asked for. Fewer queries leave warps idle.
-bool is_wgmma(const Target& target, const AttentionProblem& a) {
+/// Hopper's copies reach every head and every mask, and a kernel of so many rows knows all that is asked for: the
+/// largest has no room for masks. Fewer queries leave warps idle.
+bool is_wgmma(const Target& target, const AttentionProblem& a, int rows) {
   constexpr std::int64_t kLeastQueries = 48;
   const auto fits = [](const Heads& h) { return h.at.row > 0 && h.at.head >= 0 && h.at.batch >= 0; };
-  return target.sm == 90 && a.type != Element::f32 && a.queries >= kLeastQueries && a.keys > 0 && !a.join &&
-         !a.bias.address && !a.lengths && fits(a.q) && fits(a.k) && fits(a.v);
+  const bool masks =
+      !a.bias.address || (rows <= 128 && a.bias_type != Element::f32 && fits(a.bias) && aligned(a.bias, a.bias_type));
+  return target.sm == 90 && a.type != Element::f32 && a.queries >= kLeastQueries && a.keys > 0 && !a.join && masks &&
+         !a.lengths && fits(a.q) && fits(a.k) && fits(a.v);
 }
 
 /// The parts of the keys are a cluster's.
@@ -109,7 +112,8 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
     const double groups = per_sm * c.rows / 64, together = std::min(groups, c.head == 64 ? 3.0 : 2.0);
     const double unit = c.keys / 64.0 * c.head / 64, busy = c.rows == 64 ? 0.29 : 0.28;
     const double wave = 0.5 + 0.95 * (together - 1) + steps * std::max(0.6, busy * together) * unit;
-    return 2.3 + std::ceil(groups / together) * wave;
+    const double masks = a.bias.address ? 0.5 + 0.1 * groups * steps * c.keys / 64 : 0;
+    return 2.3 + std::ceil(groups / together) * wave + masks;
   }
   // us, of a step: its products, and its keys and values on their way; a block alone waits for both to begin.
   const double tiles = c.rows * c.keys * c.head / (64.0 * 64 * 64), kilobytes = 4.0 * c.keys * c.head / 1024;
@@ -117,7 +121,9 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
   const double step = tile ? std::max(0.58 * tiles, 0.0195 * kilobytes) + 0.05 : 12 * tiles + 0.8;
   const double alone = tile ? std::max(1.1 * tiles, 0.0195 * kilobytes + 0.3) : step;
   const double work = std::max(per_sm * steps * step, std::ceil(per_sm / std::max(1.0, resident)) * steps * alone);
-  return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
+  const double masks = a.bias.address ? 0.4 + 0.65 * per_sm * steps * c.rows * c.keys / 4096 : 0;
+  return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + masks +
+         (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
 }
 
 void add(const Target& target, const AttentionProblem& a, AttentionChoice c, std::vector<AttentionChoice>& choices) {
@@ -193,6 +199,17 @@ AttentionTmaParams tma_params(const Target& target, const AttentionProblem& a, c
   p.q = map(a.q, a.d, a.queries, a.heads, 64, p.q_batch);
   p.k = map(a.k, a.d, a.keys, a.kv_heads, c.keys, p.k_batch);
   p.v = map(a.v, a.dv, a.keys, a.kv_heads, c.keys, p.v_batch);
+  if (a.bias.address) {
+    p.mask_batch[0] = a.bias.at.head != 0, p.mask_batch[1] = a.bias.at.batch != 0;
+    const TiledView view{a.bias.address,
+                         a.bias_type,
+                         a.keys,
+                         a.queries,
+                         {a.heads, a.batch},
+                         a.bias.at.row,
+                         {a.bias.at.head, a.bias.at.batch}};
+    p.mask = tiled_map(target, view, 64);
+  }
   return p;
 }
 
@@ -202,7 +219,8 @@ std::string kernel_name(const AttentionProblem& a, const AttentionChoice& c) {
   if (c.kernel == AttentionKernel::simt) return "attention_simt_" + head;
   if (c.kernel == AttentionKernel::few) return "attention_few_" + type + head;
   const std::string family = c.kernel == AttentionKernel::wgmma ? "attention_wgmma_" : "attention_";
-  return family + type + head + "_" + std::to_string(c.rows) + "x" + std::to_string(c.keys);
+  const char* masked = c.kernel == AttentionKernel::wgmma && a.bias.address ? "_masked" : "";
+  return family + type + head + "_" + std::to_string(c.rows) + "x" + std::to_string(c.keys) + masked;
 }
 
 AttentionChoice chosen(const Target& target, const AttentionProblem& a, const std::optional<AttentionChoice>& choice) {
@@ -228,7 +246,7 @@ std::vector<AttentionChoice> attention_choices(const Target& target, const Atten
         add(target, a, {AttentionKernel::tile, head, t.rows, t.keys, 1, 1, 0}, choices);
     }
     for (const Tile& t : kWgmmaTiles) {
-      if (t.head == head && is_wgmma(target, a))
+      if (t.head == head && is_wgmma(target, a, t.rows))
         add(target, a, {AttentionKernel::wgmma, head, t.rows, t.keys, 1, 1, 0}, choices);
     }
   }

@@ -312,7 +312,7 @@ TEST_CASE("wide tiles of whole words and whole K finish in registers") {
   CHECK(kernel(1) == "gemm_block_f16_128x96x1");
 }
 
-TEST_CASE("attention of long rows takes Hopper's matrix units, where nothing is added to the scores") {
+TEST_CASE("attention of long rows takes Hopper's matrix units") {
   const Target hopper{90, 132, 227 * 1024, 50 << 20, nullptr}, ampere{80, 108, 163 * 1024, 40 << 20, nullptr};
   AttentionProblem a;
   a.heads = a.kv_heads = 12, a.queries = a.keys = 1500, a.d = a.dv = 64;
@@ -334,7 +334,11 @@ TEST_CASE("attention of long rows takes Hopper's matrix units, where nothing is 
     change(other);
     return !takes_wgmma(hopper, other);
   };
-  CHECK(differs([](AttentionProblem& p) { p.bias = p.q; }));
+  AttentionProblem masked = a;
+  masked.bias = a.q;
+  CHECK(plan_attention(hopper, masked)[0].kernel == "attention_wgmma_f16_64_64x64_masked");
+  CHECK(differs([](AttentionProblem& p) { p.bias = p.q, p.bias_type = Element::f32; }));
+  CHECK(differs([](AttentionProblem& p) { p.bias = p.q, p.bias.at.row = 0; }));
   CHECK(differs([](AttentionProblem& p) { p.lengths = 0x2000; }));
   CHECK(differs([](AttentionProblem& p) { p.type = Element::f32; }));
   CHECK(differs([](AttentionProblem& p) { p.queries = 8; }));

@@ -8,16 +8,20 @@
 // values, `stages` blocks ahead. While a block's values are added, the next block's scores are weighed.
 namespace infernode::cuda {
 
-template <TensorKind kind, int D, int GROUPS, int KEYS, int STAGES, int BLOCKS>
+/// MASKED: something is added to the scores.
+template <TensorKind kind, int D, int GROUPS, int KEYS, int STAGES, int BLOCKS, bool MASKED>
 struct WgmmaAttention {
   static constexpr TensorKind kKind = kind;
+  static constexpr bool kMasked = MASKED;
   static constexpr int kD = D, kGroups = GROUPS, kKeys = KEYS, kStages = STAGES, kBoxes = D / 64;
   static constexpr int kRows = 64 * GROUPS, kConsumers = 128 * GROUPS;
   static constexpr int kBytesQ = 64 * D * 2, kBytesKV = KEYS * D * 2;  ///< of a warpgroup; of a stage, K and V each
+  static constexpr int kBytesMask = MASKED ? kRows * KEYS * 2 : 0;     ///< of a stage, behind all of those
   /// Of a thread: the fetching warpgroup leaves its own to the others.
   static constexpr int kFewRegisters = GROUPS == 2 ? 24 : 32;
   static constexpr int kManyRegisters = GROUPS == 1 ? 128 : GROUPS == 2 ? 240 : 160;
-  static_assert(kBytesQ * GROUPS + STAGES * 2 * kBytesKV == wgmma_attention_shared(D, kRows, KEYS, STAGES) - 1024);
+  static_assert(kBytesQ * GROUPS + STAGES * (2 * kBytesKV + kBytesMask) ==
+                wgmma_attention_shared(D, kRows, KEYS, STAGES, MASKED) - 1024);
 };
 
 /// Barriers: of the queries, then of each stage those that say that keys and values are there, and that they are used.
@@ -39,18 +43,33 @@ struct StageBarriers {
 #pragma unroll
       for (int value = 0; value < 2; value++) {
         barrier_init(full(s, value), 1);
-        barrier_init(empty(s, value), T::kGroups);
+        // A warpgroup's products read the keys together; the masks are read by each of its warps.
+        barrier_init(empty(s, value), T::kMasked && value == 0 ? 4 * T::kGroups : T::kGroups);
       }
     }
     barriers_initialised();
   }
 };
 
+/// Asks for the masks of a block of keys: of each warpgroup, boxes of 64 queries by 64 keys.
+template <class T>
+__device__ __forceinline__ void fetch_masks(const AttentionTmaParams& p, const AttentionPlace& at, std::uint32_t to,
+                                            int block, std::uint32_t barrier) {
+#pragma unroll
+  for (int g = 0; g < T::kGroups; g++) {
+#pragma unroll
+    for (int box = 0; box < T::kKeys / 64; box++, to += 64 * 128) {
+      copy_tile(to, &p.mask, at.first + block * T::kKeys + box * 64, at.tile + g * 64, at.head * p.mask_batch[0],
+                at.batch * p.mask_batch[1], barrier);
+    }
+  }
+}
+
 /// Asks for the queries, and for each block of keys and values as soon as its stage is empty.
 template <class T>
 __device__ __forceinline__ void fetch(const AttentionTmaParams& p, const AttentionPlace& at, StageBarriers<T> barriers,
                                       std::uint32_t q, int blocks) {
-  const std::uint32_t stages = q + T::kGroups * T::kBytesQ;
+  const std::uint32_t stages = q + T::kGroups * T::kBytesQ, masks = stages + T::kStages * 2 * T::kBytesKV;
   const auto copy = [&](const TensorMap& map, const std::int32_t(&apart)[2], std::uint32_t to, int rows, int first,
                         int head, std::uint32_t barrier) {
 #pragma unroll
@@ -69,9 +88,10 @@ __device__ __forceinline__ void fetch(const AttentionTmaParams& p, const Attenti
 #pragma unroll
     for (int value = 0; value < 2; value++) {
       if (b >= T::kStages) barrier_wait(barriers.empty(stage, value), phase);
-      barrier_expect(barriers.full(stage, value), T::kBytesKV);
+      barrier_expect(barriers.full(stage, value), T::kBytesKV + (value ? 0 : T::kBytesMask));
       copy(value ? p.v : p.k, value ? p.v_batch : p.k_batch, stages + (2 * stage + value) * T::kBytesKV, T::kKeys,
            at.first + b * T::kKeys, at.kv_head, barriers.full(stage, value));
+      if (T::kMasked && value == 0) fetch_masks<T>(p, at, masks + stage * T::kBytesMask, b, barriers.full(stage, 0));
     }
   }
 }
@@ -181,6 +201,25 @@ __device__ __forceinline__ void hide(float (&s)[T::kKeys / 2], const AttentionPa
   }
 }
 
+/// Brings scores to log 2 and adds the masks of their rows and keys. `masks`: those of the warpgroup's rows for the
+/// block, boxes of 64 keys.
+template <class T>
+__device__ __forceinline__ void add_masks(float (&s)[T::kKeys / 2], const AttentionParams& p, std::uint32_t masks) {
+  const int lane = threadIdx.x & 31, row = (threadIdx.x >> 5 & 3) * 16 + (lane >> 2);
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+#pragma unroll
+    for (int j = 0; j < T::kKeys / 8; j++) {
+      const std::uint32_t at = masks + j / 8 * (64 * 128) + swizzled(row + half * 8, j % 8) + (lane & 3) * 4;
+      const std::uint32_t word = __float_as_uint(load_shared(at));
+      const float2 v = p.bias_type == Element::f16 ? unpack_f16(word) : unpack_bf16(word);
+      float* const x = s + 4 * j + 2 * half;
+      x[0] = fmaf(x[0], p.scale_log2e, fmaxf(v.x * kLog2E, kMaskedScore));
+      x[1] = fmaf(x[1], p.scale_log2e, fmaxf(v.y * kLog2E, kMaskedScore));
+    }
+  }
+}
+
 template <class T>
 __device__ __forceinline__ void store_rows(WgmmaRows<T>& rows, const AttentionParams& p, const AttentionPlace& at,
                                            int query, int lane) {
@@ -225,14 +264,25 @@ __device__ __forceinline__ void attend_rows(const AttentionParams& p, const Atte
   const auto release = [&](int b, int value) {
     if ((threadIdx.x & 127) == 0) barrier_arrive(barriers.empty(b % T::kStages, value));
   };
+  const auto release_masked = [&](int b) {
+    __syncwarp();
+    if (lane == 0) barrier_arrive(barriers.empty(b % T::kStages, 0));
+  };
+  const std::uint32_t masks = stages + T::kStages * 2 * T::kBytesKV + (threadIdx.x >> 7) * (T::kBytesMask / T::kGroups);
   WgmmaRows<T> rows;
   rows.clear();
   float s[T::kKeys / 2];
   const auto weigh = [&](int b) {
     const int first = at.first + b * T::kKeys;
+    if constexpr (T::kMasked) {
+      add_masks<T>(s, p, masks + b % T::kStages * T::kBytesMask);
+      release_masked(b);
+    } else {
+      release(b, 0);
+    }
     const bool whole = first + T::kKeys <= at.last && !p.window && (!p.causal || first + T::kKeys <= seen);
     if (!whole) hide<T>(s, p, at, query, first + (lane & 3) * 2);
-    return rows.weigh(s, p.scale_log2e);
+    return rows.weigh(s, T::kMasked ? 1.f : p.scale_log2e);
   };
   if (blocks > 0) {
     barrier_wait(barriers.queries(), 0);
@@ -240,7 +290,6 @@ __device__ __forceinline__ void attend_rows(const AttentionParams& p, const Atte
     rows.score(s, mine, keys_of(0));
     wgmma_wait<0>();
     wgmma_settle(s);
-    release(0, 0);
     weigh(0);
     rows.pack(s);
 #pragma unroll 1
@@ -251,7 +300,6 @@ __device__ __forceinline__ void attend_rows(const AttentionParams& p, const Atte
       rows.add_values(values_of(b));
       wgmma_wait<1>();
       wgmma_settle(s);
-      release(b + 1, 0);
       const float2 shrink = weigh(b + 1);
       wgmma_wait<0>();
       wgmma_settle(rows.out);
@@ -276,6 +324,7 @@ __device__ __forceinline__ void attend(const AttentionTmaParams& p) {
   let_next_start();
   if (threadIdx.x == T::kConsumers) {
     prefetch_map(&p.q), prefetch_map(&p.k), prefetch_map(&p.v);
+    if (T::kMasked) prefetch_map(&p.mask);
     barriers.init();
   }
   __syncthreads();
@@ -294,17 +343,22 @@ __device__ __forceinline__ void attend(const AttentionTmaParams& p) {
 
 }  // namespace infernode::cuda
 
-/// attention_wgmma_<kind>_<largest head>_<queries of a block>x<keys of a block>; `BLOCKS` of them are to fit an SM.
-#define ATTENTION_WGMMA(KIND, D, GROUPS, KEYS, STAGES, ROWS, BLOCKS)                                                  \
-  extern "C" __global__ void __launch_bounds__(GROUPS * 128 + 128, BLOCKS)                                            \
-      attention_wgmma_##KIND##_##D##_##ROWS##x##KEYS(const __grid_constant__ infernode::cuda::AttentionTmaParams p) { \
-    using namespace infernode::cuda;                                                                                  \
-    using T = WgmmaAttention<TensorKind::KIND, D, GROUPS, KEYS, STAGES, BLOCKS>;                                      \
-    static_assert(T::kRows == ROWS);                                                                                  \
-    attend<T>(p);                                                                                                     \
+/// attention_wgmma_<kind>_<largest head>_<queries of a block>x<keys of a block>, with `_masked` behind it those that
+/// add masks; `BLOCKS` of them are to fit an SM.
+#define ATTENTION_WGMMA_OF(SUFFIX, MASKED, KIND, D, GROUPS, KEYS, STAGES, ROWS, BLOCKS)  \
+  extern "C" __global__ void __launch_bounds__(GROUPS * 128 + 128, BLOCKS)               \
+      attention_wgmma_##KIND##_##D##_##ROWS##x##KEYS##SUFFIX(                            \
+          const __grid_constant__ infernode::cuda::AttentionTmaParams p) {               \
+    using namespace infernode::cuda;                                                     \
+    using T = WgmmaAttention<TensorKind::KIND, D, GROUPS, KEYS, STAGES, BLOCKS, MASKED>; \
+    static_assert(T::kRows == ROWS);                                                     \
+    attend<T>(p);                                                                        \
   }
+#define ATTENTION_WGMMA(KIND, D, GROUPS, KEYS, STAGES, ROWS, BLOCKS)       \
+  ATTENTION_WGMMA_OF(, false, KIND, D, GROUPS, KEYS, STAGES, ROWS, BLOCKS) \
+  ATTENTION_WGMMA_OF(_masked, true, KIND, D, GROUPS, KEYS, STAGES, ROWS, BLOCKS)
 
-#define ATTENTION_WGMMA_KERNELS(KIND)          \
-  ATTENTION_WGMMA(KIND, 64, 1, 64, 3, 64, 3)   \
-  ATTENTION_WGMMA(KIND, 64, 3, 128, 3, 192, 1) \
+#define ATTENTION_WGMMA_KERNELS(KIND)                      \
+  ATTENTION_WGMMA(KIND, 64, 1, 64, 3, 64, 3)               \
+  ATTENTION_WGMMA_OF(, false, KIND, 64, 3, 128, 3, 192, 1) \
   ATTENTION_WGMMA(KIND, 128, 2, 128, 2, 128, 1)

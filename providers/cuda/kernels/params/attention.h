@@ -17,8 +17,8 @@ constexpr int few_row_bytes(int head, int size) { return head * size + (size == 
 constexpr int few_stages(int head, int size) { return 131072 / (2 * kFewKeys * head * size); }
 
 /// Bytes of shared memory of a block of attention_wgmma.
-constexpr int wgmma_attention_shared(int head, int rows, int keys, int stages) {
-  return 1024 + (rows + stages * 2 * keys) * head * 2;
+constexpr int wgmma_attention_shared(int head, int rows, int keys, int stages, bool masked) {
+  return 1024 + (rows + stages * 2 * keys) * head * 2 + (masked ? stages * rows * keys * 2 : 0);
 }
 
 /// out = softmax(scale q k' + bias) v. Grid: x query tiles, y heads / group, z batch * splits.
@@ -52,11 +52,13 @@ struct AttentionParams {
 };
 
 /// Hopper: TMA and wgmma; neither lengths nor splits nor groups. The maps' boxes are 64 elements of a warpgroup's
-/// queries, or of the keys of a stage. Block: 128 threads for each 64 queries, and 128 that fetch.
+/// queries, or of the keys of a stage, and 64 keys of the masks of a warpgroup's queries. Block: 128 threads for each
+/// 64 queries, and 128 that fetch.
 struct AttentionTmaParams {
-  TensorMap q, k, v;
+  TensorMap q, k, v, mask;
   AttentionParams a;
-  std::int32_t q_batch[2], k_batch[2], v_batch[2];  ///< 1 where heads, batches lie apart, 0 where they are the same
+  std::int32_t q_batch[2], k_batch[2], v_batch[2],
+      mask_batch[2];  ///< 1 where heads, batches lie apart, 0 where they are the same
 };
 
 }  // namespace infernode::cuda
