@@ -173,6 +173,7 @@ double fitting(const Product& p, const ProductChoice& c) {
 
 /// What the tiles take beside the model.
 double tile_factor(const ProductChoice& c) {
+  if (c.bn == 256) return 1.15;
   if (c.bm != 64) return 1;
   return c.bn == 96 ? 1.06 : c.bn == 64 && c.kw == 1 ? 0.96 : 1;
 }
