@@ -54,19 +54,25 @@ export function parseModelArgumentsSync(args: readonly unknown[]): {
   return { source, options };
 }
 
-/** The memory of copies that nobody else has. */
-const copies = new WeakSet<ArrayBufferLike>();
+/** The memory of bytes that nobody else has. */
+const owned = new WeakSet<ArrayBufferLike>();
 
-/** Frees a copy that withOwnBytes made, once the engine has its own; leaves what a caller gave. */
+/** Notes that nobody else has the memory of `bytes`, so that a load needs no copy and gives it back. */
+export function ownBytes<T extends Uint8Array>(bytes: T): T {
+  owned.add(bytes.buffer);
+  return bytes;
+}
+
+/** Frees what ownBytes noted or withOwnBytes made, once the engine has its own; leaves what a caller gave. */
 export function giveBack(bytes: unknown): void {
-  if (!types.isUint8Array(bytes) || !copies.delete(bytes.buffer)) return;
+  if (!types.isUint8Array(bytes) || !owned.delete(bytes.buffer)) return;
   if (types.isArrayBuffer(bytes.buffer)) loadNative().detach(bytes.buffer);
 }
 
 function copyOf<T extends ArrayBufferLike | NodeJS.TypedArray>(bytes: T): T {
   // A Buffer's own slice() is a view.
   const copy = types.isUint8Array(bytes) ? new Uint8Array(bytes) : bytes.slice(0);
-  copies.add(ArrayBuffer.isView(copy) ? copy.buffer : copy);
+  owned.add(ArrayBuffer.isView(copy) ? copy.buffer : copy);
   return copy as T;
 }
 
@@ -77,7 +83,7 @@ export function withOwnBytes(
 ): { source: string | Uint8Array; options: SessionOptions } {
   const { externalData } = options;
   return {
-    source: typeof source === 'string' ? source : copyOf(source),
+    source: typeof source === 'string' || owned.has(source.buffer) ? source : copyOf(source),
     options: Array.isArray(externalData) ? { ...options, externalData: externalData.map(withOwnData) } : options,
   };
 }

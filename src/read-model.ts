@@ -1,4 +1,5 @@
 import { InferenceError, typeError } from './errors.js';
+import { giveBack, ownBytes } from './model-arguments.js';
 import { isBlob, isResponse, type ModelStream } from './model-source.js';
 import { describe, isTypedArray, bytesOf } from './tensor/tensor-data.js';
 import { progressListener } from './options/load-progress.js';
@@ -49,8 +50,18 @@ async function open(model: ModelStream, signal: AbortSignal | undefined): Promis
     const total = length === null || !/^\d+$/.test(length) ? undefined : Number(length);
     return { stream: (model.body ?? new Blob([]).stream()) as unknown as AsyncIterable<Uint8Array>, total };
   }
-  if (isBlob(model)) return { stream: model.stream() as unknown as AsyncIterable<Uint8Array>, total: model.size };
+  if (isBlob(model)) return { stream: partsOf(model), total: model.size };
   return { stream: model as AsyncIterable<Uint8Array>, total: undefined };
+}
+
+/** By parts that are let go of: those of `stream()` would wait for V8 to collect them. */
+async function* partsOf(blob: Blob): AsyncGenerator<Uint8Array> {
+  const size = 2 ** 22;
+  for (let begin = 0; begin < blob.size; begin += size) {
+    const part = ownBytes(new Uint8Array(await blob.slice(begin, begin + size).arrayBuffer()));
+    yield part;
+    letGo(part);
+  }
 }
 
 /** A name and a password go into a header: `fetch` refuses URLs that have them. */
@@ -94,19 +105,18 @@ function reasonOf(error: unknown): string {
   return cause === undefined ? error.message : `${error.message}: ${cause}`;
 }
 
-/** Bytes as they arrive: in one place where their number is known. */
+/** Blocks begin as small as that, and become no larger than that: what is not yet filled takes no memory. */
+const [leastBlock, mostBlock] = [2 ** 20, 2 ** 26];
+
+/** Bytes as they arrive: in one place where their number is known, else in blocks that are let go of as they are joined. */
 class Chunks {
   length = 0;
-  readonly #parts: Uint8Array[] = [];
-  #whole: Uint8Array | undefined;
+  readonly #blocks: Uint8Array<ArrayBuffer>[] = [];
+  /** Of the last block. */
+  #room = 0;
 
   constructor(private readonly total: number | undefined) {
-    if (total === undefined) return;
-    try {
-      this.#whole = new Uint8Array(total);
-    } catch {
-      throw new InferenceError('OUT_OF_MEMORY', `A model of ${total} bytes does not fit into memory.`);
-    }
+    if (total !== undefined && total > 0) this.#grow(total);
   }
 
   /** How many of how many have arrived, for a message. */
@@ -115,17 +125,50 @@ class Chunks {
   }
 
   add(chunk: Uint8Array): void {
-    if (this.#whole !== undefined && this.length + chunk.length > this.#whole.length) {
-      this.#parts.push(this.#whole.subarray(0, this.length)); // more than was said
-      this.#whole = undefined;
+    for (let rest = chunk; rest.length > 0;) {
+      if (this.#room === 0) this.#grow(Math.min(Math.max(this.length, rest.length, leastBlock), mostBlock));
+      const part = rest.subarray(0, this.#room);
+      const block = this.#blocks.at(-1) as Uint8Array;
+      block.set(part, block.length - this.#room);
+      this.#room -= part.length;
+      this.length += part.length;
+      rest = rest.subarray(part.length);
     }
-    if (this.#whole === undefined) this.#parts.push(chunk.slice());
-    else this.#whole.set(chunk, this.length);
-    this.length += chunk.length;
   }
 
+  /** All of them, which are the load's own. */
   bytes(): Uint8Array {
-    return this.#whole?.subarray(0, this.length) ?? Buffer.concat(this.#parts);
+    const [only] = this.#blocks;
+    if (only !== undefined && this.#blocks.length === 1) return ownBytes(only).subarray(0, this.length);
+    const whole = allocate(this.length);
+    let length = 0;
+    for (const block of this.#blocks.splice(0)) {
+      whole.set(block.subarray(0, this.length - length), length);
+      length += block.length;
+      letGo(ownBytes(block));
+    }
+    return ownBytes(whole);
+  }
+
+  #grow(size: number): void {
+    this.#blocks.push(allocate(size));
+    this.#room = size;
+  }
+}
+
+function letGo(bytes: Uint8Array): void {
+  try {
+    giveBack(bytes);
+  } catch {
+    // there is no binary: V8 frees it in time
+  }
+}
+
+function allocate(bytes: number): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(bytes);
+  } catch {
+    throw new InferenceError('OUT_OF_MEMORY', `A model of ${bytes} bytes does not fit into memory.`);
   }
 }
 

@@ -51,6 +51,28 @@ describe('a model from', () => {
     expect(Buffer.compare(read() as Uint8Array, bytes)).toBe(0);
   });
 
+  it('a stream that writes its chunks over one another has its bytes, however many were announced', async () => {
+    const whole = Uint8Array.from({ length: 9_000_001 }, (_, i) => i % 251);
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      const chunk = new Uint8Array(700_000);
+      for (let begin = 0; begin < whole.length; begin += chunk.length) {
+        const part = whole.subarray(begin, begin + chunk.length);
+        chunk.set(part);
+        yield chunk.subarray(0, part.length);
+      }
+    }
+    const announced = (length: number): any => ({
+      ok: true,
+      headers: new Headers({ 'content-length': String(length) }),
+      body: chunks(),
+      arrayBuffer: () => undefined,
+    });
+    for (const source of [chunks(), announced(10), announced(whole.length), announced(10_000_000), new Blob([whole])]) {
+      await InferenceSession.create(source);
+      expect(Buffer.compare(read() as Uint8Array, whole)).toBe(0);
+    }
+  });
+
   it('a stream has progress', async () => {
     const heard: any[] = [];
     const onProgress = (progress: any): void => void heard.push(progress);

@@ -68,6 +68,22 @@ describe.runIf(ours && process.platform === 'linux')('a process', () => {
     rmSync(path);
   });
 
+  it('that loads a model from a stream holds at most 2.3 times as much at its peak', () => {
+    const path = layers(false);
+    const { before, after } = said(`
+      await (await InferenceSession.create(bytes('ADD'))).release();
+      const { openSync, readSync } = require('node:fs');
+      const file = openSync(${JSON.stringify(path)});
+      const chunk = Buffer.alloc(1 << 16);
+      const before = status('VmHWM');
+      await InferenceSession.create((async function* () {
+        for (let length; (length = readSync(file, chunk)) > 0; ) yield chunk.subarray(0, length);
+      })());
+      say({ before, after: status('VmHWM') });`);
+    expect(after - before).toBeLessThan(2.3 * 128);
+    rmSync(path);
+  });
+
   it('that reads a few rows of a file of 3 GB holds little of it', () => {
     const [rows, width] = [3 * 2 ** 20, 256];
     const file = openSync(join(folder, 'table.bin'), 'w');
