@@ -55,15 +55,15 @@ struct Case {
     args.output = output.data();
   }
 
-  // Largest error of an output against `value` of what is summed up.
-  template <typename Sum, typename Value>
-  double worst(Sum sum, Value value) const {
+  // Largest error of an output against `value` of what is summed up, [out_channels, positions].
+  template <typename Value>
+  double worst(const std::vector<double>& sums, Value value) const {
     const std::size_t positions = args.shape.positions();
     double error = 0;
     for (std::size_t m = 0; m < args.shape.out_channels; ++m) {
       for (std::size_t p = 0; p < positions; ++p) {
         const std::size_t at = place(m, p, positions);
-        error = std::max(error, std::abs(output[at] - value(sum(m, p) + bias[m] + residual[at])));
+        error = std::max(error, std::abs(output[at] - value(sums[m * positions + p] + bias[m] + residual[at])));
       }
     }
     return error;
@@ -87,20 +87,13 @@ void check_case(const BlockedConvTable& table, Case& c, const ConvPacking& packi
          {BlockedRange{0, row, 0, grid.panels}, {row, grid.rows, 0, panel}, {row, grid.rows, panel, grid.panels}})
       table.conv(c.args, range, scratch.data());
   };
-  const auto sum = [&](std::size_t m, std::size_t p) {
-    double total = 0;
-    for (std::size_t i = 0; i < s.depth(); ++i) {
-      total += static_cast<double>(c.weight[m * s.depth() + i]) *
-               input_at(s, c.planes.data(), i / s.kernel_points(), i % s.kernel_points(), p);
-    }
-    return total;
-  };
+  const std::vector<double> sums = sums_of(s, c.weight.data(), c.planes.data());
   const double tolerance = slack * 5e-8 * static_cast<double>(std::max<std::size_t>(200, s.depth()));
   run(Activation::kClip);
-  CHECK(c.worst(sum, kClamped) < tolerance);
+  CHECK(c.worst(sums, kClamped) < tolerance);
   run(Activation::kSilu);
   const double quick = bfloat16 ? 1e-3 : 0;  // activations beside such products are less exact
-  CHECK(c.worst(sum, [](double x) { return x / (1 + std::exp(-x)); }) < 2 * tolerance + quick);
+  CHECK(c.worst(sums, [](double x) { return x / (1 + std::exp(-x)); }) < 2 * tolerance + quick);
 }
 
 void check_dense(const BlockedConvTable& table, const ConvShape& s, bool planar, std::size_t seed,
@@ -378,14 +371,11 @@ TEST_CASE("blocked conv keeps infinities, NaN and tiny numbers where the definit
       put(planar ? 0 : 17, 2, 1e-40f);
       put(planar ? 1 : 18, 2, 0x1p-110f);
       const std::vector<float> after = problem.run();
+      const std::vector<double> sums = sums_of(s, problem.c.weight.data(), problem.c.planes.data());
       std::size_t finite = 0, wrong = 0;
       for (std::size_t m = 0; m < s.out_channels; ++m) {
         for (std::size_t p = 0; p < s.positions(); ++p) {
-          double sum = problem.c.bias[m];
-          for (std::size_t i = 0; i < s.depth(); ++i) {
-            sum += static_cast<double>(problem.c.weight[m * s.depth() + i]) *
-                   input_at(s, problem.c.planes.data(), i / s.kernel_points(), i % s.kernel_points(), p);
-          }
+          const double sum = problem.c.bias[m] + sums[m * s.positions() + p];
           const std::size_t at = place(m, p, s.positions());
           if (std::isfinite(sum)) {
             ++finite;
@@ -415,14 +405,11 @@ TEST_CASE("blocked conv takes weights and inputs of any size") {
       for (float& x : problem.c.input) x *= input;
       for (float& x : problem.c.weight) x *= weight;
       const std::vector<float> out = problem.run();
+      const std::vector<double> sums = sums_of(s, problem.c.weight.data(), problem.c.planes.data());
       double most = 0, worst = 0;
       for (std::size_t m = 0; m < s.out_channels; ++m) {
         for (std::size_t p = 0; p < s.positions(); ++p) {
-          double sum = 0;
-          for (std::size_t i = 0; i < s.depth(); ++i) {
-            sum += static_cast<double>(problem.c.weight[m * s.depth() + i]) *
-                   input_at(s, problem.c.planes.data(), i / s.kernel_points(), i % s.kernel_points(), p);
-          }
+          const double sum = sums[m * s.positions() + p];
           most = std::max(most, std::abs(sum));
           worst = std::max(worst, std::abs(out[place(m, p, s.positions())] - sum));
         }
@@ -495,13 +482,10 @@ TEST_CASE("blocked depthwise conv agrees with the definition for many shapes") {
       c.args.activation = {Activation::kClip, -1.0f, 1.0f};
       table.depthwise(c.args, 0, 1);
       table.depthwise(c.args, 1, channel_blocks(s.in_channels));
-      const auto sum = [&](std::size_t m, std::size_t p) {
-        double total = 0;
-        for (std::size_t i = 0; i < points; ++i)
-          total += static_cast<double>(c.weight[m * points + i]) * input_at(s, c.planes.data(), m, i, p);
-        return total;
-      };
-      CHECK(c.worst(sum, kClamped) < 1e-5);
+      std::vector<double> sums(s.out_channels * s.positions());
+      for (std::size_t m = 0; m < s.out_channels; ++m)
+        add_plane(s, &c.weight[m * points], &c.planes[m * s.in_h * s.in_w], &sums[m * s.positions()]);
+      CHECK(c.worst(sums, kClamped) < 1e-5);
     }
   });
 }

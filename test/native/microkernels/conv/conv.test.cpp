@@ -32,16 +32,11 @@ void check_definition(const ConvTable& table, const ConvShape& s, std::size_t se
   const GemmSplit split = split_conv(table, s, 3);
   for (std::size_t i = 0; i < split.count(); ++i)
     table.conv(args, split.range(i, s.out_channels, positions), scratch.data());
+  const std::vector<double> sums = sums_of(s, weight.data(), input.data());
   double worst = 0;
   for (std::size_t m = 0; m < s.out_channels; ++m) {
     for (std::size_t p = 0; p < positions; ++p) {
-      double sum = static_cast<double>(bias[m]) + residual[m * positions + p];
-      for (std::size_t c = 0; c < s.in_channels; ++c) {
-        for (std::size_t k = 0; k < s.kernel_points(); ++k) {
-          sum +=
-              static_cast<double>(weight[m * depth + c * s.kernel_points() + k]) * input_at(s, input.data(), c, k, p);
-        }
-      }
+      const double sum = sums[m * positions + p] + static_cast<double>(bias[m]) + residual[m * positions + p];
       worst = std::max(worst, std::abs(output[m * positions + p] - std::clamp(sum, -1.0, 1.0)));
     }
   }
@@ -120,16 +115,10 @@ TEST_CASE("conv sums K in blocks, and gives the same bits however it is cut") {
     for (std::size_t i = 0; i < split.count(); ++i)
       table.conv(args, split.range(i, s.out_channels, positions), scratch.data());
     CHECK(one == many);
+    const std::vector<double> sums = sums_of(s, weight.data(), input.data());
     double worst = 0;
-    for (std::size_t m = 0; m < s.out_channels; m += 7) {
-      for (std::size_t p = 0; p < positions; p += 5) {
-        double sum = 0;
-        for (std::size_t k = 0; k < depth; ++k) {
-          sum += static_cast<double>(weight[m * depth + k]) * input_at(s, input.data(), k / 9, k % 9, p);
-        }
-        worst = std::max(worst, std::abs(one[m * positions + p] - sum / (1 + std::exp(-sum))));
-      }
-    }
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      worst = std::max(worst, std::abs(one[i] - sums[i] / (1 + std::exp(-sums[i]))));
     CHECK(worst < 1e-4);
   });
 }
@@ -190,11 +179,10 @@ TEST_CASE("depthwise agrees with the definition for many shapes") {
             leaky ? ActivationArgs{Activation::kLeakyRelu, 0.1f, 0} : ActivationArgs{Activation::kRelu, 0, 0};
         args.output = output.data();
         table.depthwise(args);
+        const std::vector<double> sums = sums_of(s, weight.data(), input.data());
         double worst = 0;
         for (std::size_t p = 0; p < positions; ++p) {
-          double sum = 0.25 + (leaky ? 0.0 : residual[p]);
-          for (std::size_t k = 0; k < s.kernel_points(); ++k)
-            sum += static_cast<double>(weight[k]) * input_at(s, input.data(), 0, k, p);
+          const double sum = sums[p] + 0.25 + (leaky ? 0.0 : residual[p]);
           worst = std::max(worst, std::abs(output[p] - (sum > 0 ? sum : leaky ? 0.1 * sum : 0.0)));
         }
         CHECK(worst < 3e-5);

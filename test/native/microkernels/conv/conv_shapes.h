@@ -71,6 +71,42 @@ inline double input_at(const ConvShape& s, const float* input, std::size_t c, st
                static_cast<std::size_t>(w)];
 }
 
+// Adds to `sums`, one a position, what a kernel makes of one plane of the input, by the definition.
+inline void add_plane(const ConvShape& s, const float* kernel, const float* plane, double* sums) {
+  const auto within = [](std::size_t out, std::size_t stride, std::size_t tap, std::ptrdiff_t pad, std::size_t size,
+                         std::size_t& in) {
+    in = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(out * stride + tap) - pad);  // huge where it is negative
+    return in < size;
+  };
+  for (std::size_t point = 0; point < s.kernel_points(); ++point) {
+    const std::size_t kd = point / s.kernel_w / s.kernel_h, kh = point / s.kernel_w % s.kernel_h,
+                      kw = point % s.kernel_w;
+    const double weight = kernel[point];
+    double* sum = sums;
+    for (std::size_t od = 0; od < s.out_d; ++od) {
+      for (std::size_t oh = 0; oh < s.out_h; ++oh, sum += s.out_w) {
+        std::size_t d = 0, h = 0, w = 0;
+        if (!within(od, s.stride_d, kd * s.dilation_d, s.pad_front, s.in_d, d)) continue;
+        if (!within(oh, s.stride_h, kh * s.dilation_h, s.pad_top, s.in_h, h)) continue;
+        const float* row = plane + (d * s.in_h + h) * s.in_w;
+        for (std::size_t ow = 0; ow < s.out_w; ++ow)
+          if (within(ow, s.stride_w, kw * s.dilation_w, s.pad_left, s.in_w, w)) sum[ow] += weight * row[w];
+      }
+    }
+  }
+}
+
+// What each output sums up, [out_channels, positions].
+inline std::vector<double> sums_of(const ConvShape& s, const float* weight, const float* input) {
+  std::vector<double> sums(s.out_channels * s.positions());
+  const std::size_t plane = s.in_d * s.in_h * s.in_w;
+  for (std::size_t m = 0; m < s.out_channels; ++m) {
+    for (std::size_t c = 0; c < s.in_channels; ++c)
+      add_plane(s, weight + (m * s.in_channels + c) * s.kernel_points(), input + c * plane, &sums[m * s.positions()]);
+  }
+  return sums;
+}
+
 inline std::vector<ConvShape> shapes(std::size_t in_channels, std::size_t out_channels) {
   const auto make = [&](Size in, Size kernel, Size stride, Size dilation, std::ptrdiff_t begin, std::ptrdiff_t end) {
     return make_shape(in_channels, out_channels, in, kernel, stride, dilation, begin, end);

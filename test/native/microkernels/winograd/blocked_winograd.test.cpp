@@ -76,22 +76,16 @@ class Problem {
     direct_.conv(args_, {0, grid.rows, 0, grid.panels}, scratch.data());
   }
 
-  double sum_at(std::size_t m, std::size_t position) const {
-    double sum = 0;
-    for (std::size_t i = 0; i < shape.depth(); ++i) {
-      sum += static_cast<double>(weight[m * shape.depth() + i]) *
-             input_at(shape, planes.data(), i / shape.kernel_points(), i % shape.kernel_points(), position);
-    }
-    return sum;
-  }
+  std::vector<double> sums() const { return sums_of(shape, weight.data(), planes.data()); }
   // Largest error of an output against `value` of the sum, with bias and residual where there are.
   template <typename Value>
   double worst(const Guarded<float>& output, Value value) const {
+    const std::vector<double> all = sums();
     double error = 0;
     for (std::size_t m = 0; m < shape.out_channels; ++m) {
       for (std::size_t p = 0; p < shape.positions(); ++p) {
         const std::size_t at = place(m, p, shape.positions());
-        const double sum = sum_at(m, p) + (plain ? 0.0 : static_cast<double>(bias[m]) + residual[at]);
+        const double sum = all[m * shape.positions() + p] + (plain ? 0.0 : static_cast<double>(bias[m]) + residual[at]);
         error = std::max(error, std::abs(output[at] - value(sum)));
       }
     }
@@ -177,11 +171,12 @@ TEST_CASE("blocked winograd keeps infinities and NaN where the definition has th
     problem.planes[(20 * 16 + 7) * 18 + 9] = -inf;
     problem.planes[(9 * 16 + 15) * 18 + 17] = std::numeric_limits<float>::quiet_NaN();
     problem.run(2, 1, after);
+    const std::vector<double> sums = problem.sums();
     std::size_t finite = 0, wrong = 0;
     for (std::size_t m = 0; m < problem.shape.out_channels; ++m) {
       for (std::size_t p = 0; p < problem.shape.positions(); ++p) {
         const std::size_t at = place(m, p, problem.shape.positions());
-        const double sum = problem.sum_at(m, p);
+        const double sum = sums[m * problem.shape.positions() + p];
         if (std::isfinite(sum)) {
           ++finite;
           wrong += std::abs(after[at] - before[at]) > way.tolerance(problem.shape.depth()) ? 1 : 0;
