@@ -236,7 +236,7 @@ void finish_row(const float* sums, std::size_t step, std::size_t columns, VecF b
     const VecF* halves[2] = {upper, lower};
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < 2; ++r) {
-      if (r >= row_count) break;
+      if (r >= row_count) continue;
       const VecF* t = halves[r];
       const VecF even = t[0] + (t[1] + t[2]), odd = (t[1] - t[2]) - t[3];
       put(rows[r], 2 * j, zip_low(even, odd), bias, low, high);
