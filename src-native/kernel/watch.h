@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+
 #include "kernel/run_context.h"
 
 namespace infernode::kernel {
@@ -28,5 +31,42 @@ class Watch {
   const RunContext& run_;
   double left_ns_ = kLookEveryNs;
 };
+
+// One long line (a row, a sum, a run of elements) goes by in pieces, with a look between two.
+
+/// Most elements of a piece; of those that take more than a nanosecond it has fewer.
+inline constexpr std::size_t kPiece = std::size_t{1} << 16;
+
+/// Calls f(begin, end) for the pieces of [0, count), in order. `ns`: rough time of one element.
+template <class F>
+void in_pieces(Watch& watch, std::size_t count, double ns, F&& f) {
+  const auto piece = static_cast<std::size_t>(std::max(1.0, static_cast<double>(kPiece) / std::max(1.0, ns)));
+  for (std::size_t begin = 0; begin < count;) {
+    const std::size_t end = begin + std::min(piece, count - begin);
+    f(begin, end);
+    watch.did(static_cast<double>(end - begin) * ns);
+    begin = end;
+  }
+}
+
+/// The same for each element: f(i).
+template <class F>
+void each_in_pieces(Watch& watch, std::size_t count, double ns, F&& f) {
+  in_pieces(watch, count, ns, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) f(i);
+  });
+}
+
+/// The sum of f(i), added in order.
+template <class T, class F>
+T sum_in_pieces(Watch& watch, std::size_t count, double ns, F&& f) {
+  T total = 0;
+  in_pieces(watch, count, ns, [&](std::size_t begin, std::size_t end) {
+    T sum = total;
+    for (std::size_t i = begin; i < end; ++i) sum += f(i);
+    total = sum;
+  });
+  return total;
+}
 
 }  // namespace infernode::kernel

@@ -106,7 +106,9 @@ class AttentionLoops<float> {
     if (type != tensor::DType::Float16 && type != tensor::DType::BFloat16) return kernels_.reduce.softmax(x, x, n);
     const Softmax16 steps(kernels_, type);
     steps.round(x, n);
-    steps(x, n);
+    const kernel::RunContext unwatched;  // a query's keys are few: looks come between queries
+    kernel::Watch watch(unwatched);
+    steps(watch, x, n);
   }
   /// x = exp(scale * (x - the greatest x)); returns their sum.
   float exponentials(float* x, std::size_t n, double scale) const {

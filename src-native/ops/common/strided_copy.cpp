@@ -199,13 +199,27 @@ void strided_copy(const RunContext& run, const Shape& dims, const CopySide& from
   });
 }
 
+/// Of bytes that are copied or filled in long runs.
+constexpr double kNsPerByte = 0.1;
+
 void copy_all(const RunContext& run, const Tensor& from, const Tensor& to) {
   if (from.numel() == 0 || from.raw() == to.raw()) return;
   if (tensor::is_sub_byte(from.dtype())) {
-    std::copy_n(static_cast<const char*>(from.raw()), from.bytes(), static_cast<char*>(to.mutable_raw()));
+    const auto* source = static_cast<const char*>(from.raw());
+    auto* target = static_cast<char*>(to.mutable_raw());
+    run.parallel_for(from.bytes(), kNsPerByte, [&](std::size_t begin, std::size_t end, std::size_t) {
+      std::copy_n(source + begin, end - begin, target + begin);
+    });
   } else {
     strided_copy(run, Shape{from.numel()}, {from, 0, Shape{1}}, {to, 0, Shape{1}});
   }
+}
+
+void fill_bytes(const RunContext& run, const Tensor& to, unsigned char byte) {
+  auto* target = static_cast<unsigned char*>(to.mutable_raw());
+  run.parallel_for(to.bytes(), kNsPerByte, [&](std::size_t begin, std::size_t end, std::size_t) {
+    std::fill(target + begin, target + end, byte);
+  });
 }
 
 Tensor unpack_sub_byte(const RunContext& run, const Tensor& packed) {

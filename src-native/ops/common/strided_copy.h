@@ -52,6 +52,9 @@ void strided_copy(const kernel::RunContext& run, const tensor::Shape& dims, cons
 /// Copies all elements of `from` to `to` (same dtype and count), in parallel.
 void copy_all(const kernel::RunContext& run, const tensor::Tensor& from, const tensor::Tensor& to);
 
+/// Sets all bytes of `to`, which holds no strings, in parallel.
+void fill_bytes(const kernel::RunContext& run, const tensor::Tensor& to, unsigned char byte = 0);
+
 /// Sub-byte elements as one byte each (codes in the low bits), and back.
 tensor::Tensor unpack_sub_byte(const kernel::RunContext& run, const tensor::Tensor& packed);
 void pack_sub_byte(const kernel::RunContext& run, const tensor::Tensor& bytes, const tensor::Tensor& packed);

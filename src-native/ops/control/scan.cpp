@@ -212,8 +212,7 @@ class Scan final : public kernel::Kernel {
     Shape dims{length};
     for (const std::int64_t d : dims_of_none(one)) dims.push_back(d);
     Tensor out = Tensor::make(one.elem, dims, *ctx.run().allocator);
-    if (out.dtype() != tensor::DType::String)
-      std::fill_n(static_cast<std::byte*>(out.mutable_raw()), out.bytes(), std::byte{});
+    if (out.dtype() != tensor::DType::String) fill_bytes(ctx.run(), out);
     const std::int64_t run = dims.numel(1, dims.rank());
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (!(parts[i].shape() == parts[0].shape()))

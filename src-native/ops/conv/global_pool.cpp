@@ -63,7 +63,7 @@ class GlobalPool final : public kernel::Kernel {
       return K == Kind::Max ? v : v / static_cast<float>(n);
     } else {
       T v = K == Kind::Max ? -std::numeric_limits<T>::infinity() : 0;
-      for (std::size_t i = 0; i < n; ++i) v = K != Kind::Max ? v + x[i] : !(x[i] <= v) ? x[i] : v;
+      each_in_pieces(watch, n, 1.0, [&](std::size_t i) { v = K != Kind::Max ? v + x[i] : !(x[i] <= v) ? x[i] : v; });
       return K == Kind::Max ? v : v / static_cast<T>(n);
     }
   }

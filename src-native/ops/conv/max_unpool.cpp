@@ -51,7 +51,7 @@ class MaxUnpool final : public kernel::Kernel {
     const Tensor y = ctx.output(0, shape);
     const bool direct = shape == natural;
     const Tensor target = direct ? y : Tensor::make(x.dtype(), natural, *ctx.run().allocator);
-    std::fill_n(static_cast<char*>(target.mutable_raw()), target.bytes(), char{0});
+    fill_bytes(ctx.run(), target);
     const std::int64_t* at = places.data<std::int64_t>();
     dispatch_elements(x.dtype(), "MaxUnpool", [&]<class T>(tensor::TypeTag<T>) {
       const T* from = elements<T>(x);
@@ -66,7 +66,7 @@ class MaxUnpool final : public kernel::Kernel {
       }
     });
     if (direct) return;
-    std::fill_n(static_cast<char*>(y.mutable_raw()), y.bytes(), char{0});
+    fill_bytes(ctx.run(), y);
     strided_copy(ctx.run(), natural, {target, 0, natural.strides()}, {y, 0, shape.strides()});
   }
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/reduce/reduce.h"
 #include "ops/common/arithmetic.h"
 #include "ops/math/reduction.h"
@@ -67,8 +68,15 @@ class ArgReduce : public Kernel {
     const auto n = static_cast<std::size_t>(count);
     ctx.parallel_for(static_cast<std::size_t>(outer), 5.0 + 0.3 * static_cast<double>(n),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
-                         to[i] = static_cast<std::int64_t>(search(x + i * n, n, last_));
+                         const float* row = x + i * n;
+                         std::size_t best = 0;
+                         in_pieces(watch, n, 0.3, [&](std::size_t from, std::size_t until) {
+                           const std::size_t at = from + search(row + from, until - from, last_);
+                           if (from == 0 || beats<Max>(row[at], row[best], last_)) best = at;
+                         });
+                         to[i] = static_cast<std::int64_t>(best);
                        }
                      });
   }
@@ -81,23 +89,25 @@ class ArgReduce : public Kernel {
     ctx.parallel_for(static_cast<std::size_t>(outer * tiles), cost,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        std::array<tensor::ComputeTypeOf<T>, kColumns> best;
+                       kernel::Watch watch(ctx.run());
                        for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) {
                          const std::int64_t first = i % tiles * kColumns, n = std::min(kColumns, inner - first);
                          const T* from = x + i / tiles * count * inner + first;
                          std::int64_t* at = to + i / tiles * inner + first;
                          for (std::int64_t k = 0; k < n; ++k) best[static_cast<std::size_t>(k)] = widen(from[k]);
                          std::fill_n(at, n, 0);
-                         for (std::int64_t r = 1; r < count; ++r) {
+                         const double cost_of_row = 1.5 * static_cast<double>(n);
+                         each_in_pieces(watch, static_cast<std::size_t>(count - 1), cost_of_row, [&](std::size_t r) {
                            from += inner;
                            for (std::int64_t k = 0; k < n; ++k) {
                              const auto v = widen(from[k]);
                              auto& held = best[static_cast<std::size_t>(k)];
                              if (beats<Max>(v, held, last_)) {
                                held = v;
-                               at[k] = r;
+                               at[k] = static_cast<std::int64_t>(r) + 1;
                              }
                            }
-                         }
+                         });
                        }
                      });
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "tensor/dispatch.h"
 
 namespace infernode::ops {
@@ -188,11 +189,14 @@ class Multinomial final : public Kernel {
         ctx.parallel_for(static_cast<std::size_t>(in.dim(0)), static_cast<double>(classes * 40 + samples * 30),
                          [&](std::size_t begin, std::size_t end, std::size_t) {
                            std::vector<double> sums(classes);
+                           kernel::Watch watch(ctx.run());
                            for (std::size_t row = begin; row < end; ++row) {
-                             ctx.run().check();
-                             accumulate(logits + row * classes, row, sums);
+                             accumulate(watch, logits + row * classes, row, sums);
                              philox.each(&Philox::uniform_pair, row * samples, (row + 1) * samples,
-                                         [&](std::size_t i, double u) { y[i] = static_cast<T>(pick(sums, u)); });
+                                         [&](std::size_t i, double u) {
+                                           y[i] = static_cast<T>(pick(sums, u));
+                                           watch.did(30);
+                                         });
                            }
                          });
       });
@@ -202,22 +206,22 @@ class Multinomial final : public Kernel {
  private:
   /// Running sums of the row's weights relative to the greatest.
   template <class P>
-  static void accumulate(const P* logits, std::size_t row, std::vector<double>& sums) {
+  static void accumulate(kernel::Watch& watch, const P* logits, std::size_t row, std::vector<double>& sums) {
     const auto at = [&](std::size_t c) {
       return static_cast<double>(static_cast<tensor::ComputeTypeOf<P>>(logits[c]));
     };
     double most = -std::numeric_limits<double>::infinity();
     bool usable = true;
-    for (std::size_t c = 0; c < sums.size(); ++c) {
+    each_in_pieces(watch, sums.size(), 2.0, [&](std::size_t c) {
       usable = usable && !std::isnan(at(c));
       most = std::max(most, at(c));
-    }
+    });
     if (!usable || !std::isfinite(most)) {
       fail(ErrorCode::InvalidArgument,
            cat("Multinomial: row ", row, " is no distribution: it must have a finite greatest element and no NaN"));
     }
     double sum = 0;
-    for (std::size_t c = 0; c < sums.size(); ++c) sums[c] = sum += portable_exp(at(c) - most);
+    each_in_pieces(watch, sums.size(), 20.0, [&](std::size_t c) { sums[c] = sum += portable_exp(at(c) - most); });
   }
 
   static std::size_t pick(const std::vector<double>& sums, double u) {

@@ -110,14 +110,17 @@ namespace {
 
 template <class Acc, class T, class Step, class Finish>
 void fold(const RunContext& run, const ReduceLayout& l, const T* x, T* y, Acc init, Step step, Finish finish) {
-  for_each_tile(run, l, kReduceColumns, 1.0, [&](std::int64_t o, std::int64_t c, std::int64_t n) {
+  for_each_tile(run, l, kReduceColumns, 1.0, [&](std::int64_t o, std::int64_t c, std::int64_t n, kernel::Watch& watch) {
     std::array<Acc, kReduceColumns> acc;
     std::fill_n(acc.begin(), n, init);
     const T* from = x + o * l.reduced * l.inner + c;
-    for (std::int64_t r = 0; r < l.reduced; ++r, from += l.inner) {
-      for (std::int64_t k = 0; k < n; ++k)
-        acc[static_cast<std::size_t>(k)] = step(acc[static_cast<std::size_t>(k)], from[k]);
-    }
+    in_pieces(watch, static_cast<std::size_t>(l.reduced), static_cast<double>(n),
+              [&](std::size_t begin, std::size_t end) {
+                for (std::size_t r = begin; r < end; ++r, from += l.inner) {
+                  for (std::int64_t k = 0; k < n; ++k)
+                    acc[static_cast<std::size_t>(k)] = step(acc[static_cast<std::size_t>(k)], from[k]);
+                }
+              });
     T* to = y + o * l.inner + c;
     for (std::int64_t k = 0; k < n; ++k) to[k] = finish(acc[static_cast<std::size_t>(k)]);
   });
@@ -125,12 +128,15 @@ void fold(const RunContext& run, const ReduceLayout& l, const T* x, T* y, Acc in
 
 template <class T>
 void log_sum_exp(const RunContext& run, const ReduceLayout& l, const T* x, T* y) {
-  for_each_tile(run, l, 1, 20.0, [&](std::int64_t o, std::int64_t c, std::int64_t) {
+  for_each_tile(run, l, 1, 20.0, [&](std::int64_t o, std::int64_t c, std::int64_t, kernel::Watch& watch) {
     const T* from = x + o * l.reduced * l.inner + c;
-    double greatest = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (std::int64_t r = 0; r < l.reduced; ++r) greatest = maximum(greatest, static_cast<double>(from[r * l.inner]));
+    const auto n = static_cast<std::size_t>(l.reduced), step = static_cast<std::size_t>(l.inner);
+    double greatest = -std::numeric_limits<double>::infinity();
+    each_in_pieces(watch, n, 2.0,
+                   [&](std::size_t r) { greatest = maximum(greatest, static_cast<double>(from[r * step])); });
     const double shift = std::isfinite(greatest) ? greatest : 0.0;
-    for (std::int64_t r = 0; r < l.reduced; ++r) sum += std::exp(static_cast<double>(from[r * l.inner]) - shift);
+    const auto sum = sum_in_pieces<double>(
+        watch, n, 20.0, [&](std::size_t r) { return std::exp(static_cast<double>(from[r * step]) - shift); });
     y[o * l.inner + c] = convert<T>(shift + std::log(sum));
   });
 }

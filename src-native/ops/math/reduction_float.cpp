@@ -110,7 +110,7 @@ void reduce_rows(const RunContext& run, const microkernels::KernelSet& kernels, 
 void columns_pass(const RunContext& run, const ReduceTable& table, ReduceOp op, const ReduceLayout& l, const float* x,
                   float* y) {
   const auto columns = table.columns[static_cast<std::size_t>(op)];
-  for_each_tile(run, l, kReduceColumns, 0.15, [&](std::int64_t o, std::int64_t c, std::int64_t n) {
+  for_each_tile(run, l, kReduceColumns, 0.15, [&](std::int64_t o, std::int64_t c, std::int64_t n, kernel::Watch&) {
     columns(x + o * l.reduced * l.inner + c, static_cast<std::size_t>(l.reduced), static_cast<std::size_t>(l.inner),
             static_cast<std::size_t>(n), y + o * l.inner + c);
   });
@@ -171,21 +171,23 @@ void log_sum_exp(const RunContext& run, const microkernels::KernelSet& kernels, 
   }
   const auto subtract = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kSub)];
   const auto add = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kAdd)];
-  for_each_tile(run, l, kReduceColumns, 1.0, [&](std::int64_t o, std::int64_t c, std::int64_t width) {
-    std::array<float, kReduceColumns> shift, sum{}, scratch;
-    const auto n = static_cast<std::size_t>(width);
-    const float* from = x + o * l.reduced * l.inner + c;
-    table.columns[static_cast<std::size_t>(ReduceOp::kMax)](from, static_cast<std::size_t>(l.reduced),
-                                                            static_cast<std::size_t>(l.inner), n, shift.data());
-    for (std::size_t k = 0; k < n; ++k) shift[k] = shift_of(shift[k]);
-    for (std::int64_t r = 0; r < l.reduced; ++r) {
-      subtract(from + r * l.inner, shift.data(), scratch.data(), n);
-      exp(scratch.data(), scratch.data(), n, 0, 0);
-      add(sum.data(), scratch.data(), sum.data(), n);
-    }
-    float* to = y + o * l.inner + c;
-    for (std::size_t k = 0; k < n; ++k) to[k] = shift[k] + std::log(sum[k]);
-  });
+  for_each_tile(run, l, kReduceColumns, 1.0,
+                [&](std::int64_t o, std::int64_t c, std::int64_t width, kernel::Watch& watch) {
+                  std::array<float, kReduceColumns> shift, sum{}, scratch;
+                  const auto n = static_cast<std::size_t>(width);
+                  const float* from = x + o * l.reduced * l.inner + c;
+                  table.columns[static_cast<std::size_t>(ReduceOp::kMax)](
+                      from, static_cast<std::size_t>(l.reduced), static_cast<std::size_t>(l.inner), n, shift.data());
+                  for (std::size_t k = 0; k < n; ++k) shift[k] = shift_of(shift[k]);
+                  const auto rows = static_cast<std::size_t>(l.reduced), step = static_cast<std::size_t>(l.inner);
+                  each_in_pieces(watch, rows, static_cast<double>(n), [&](std::size_t r) {
+                    subtract(from + r * step, shift.data(), scratch.data(), n);
+                    exp(scratch.data(), scratch.data(), n, 0, 0);
+                    add(sum.data(), scratch.data(), sum.data(), n);
+                  });
+                  float* to = y + o * l.inner + c;
+                  for (std::size_t k = 0; k < n; ++k) to[k] = shift[k] + std::log(sum[k]);
+                });
 }
 
 /// Reduces runs of neighbouring axes, the innermost first, each over the results of the one before.

@@ -5,6 +5,7 @@
 
 #include "kernel/counted.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
 #include "microkernels/transforms/transpose.h"
@@ -81,12 +82,13 @@ class SoftmaxKernel final : public kernel::Kernel {
     constexpr double kCost = std::is_same_v<T, float> ? 1 : 10;
     ctx.parallel_for(axis.outer, static_cast<double>(axis.n) * kCost,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       [[maybe_unused]] kernel::Watch watch(ctx.run());
                        for (std::size_t row = begin; row < end; ++row) {
                          const std::size_t at = row * axis.n;
                          if constexpr (std::is_same_v<T, float>) {
                            (Log ? reduce_.log_softmax : reduce_.softmax)(x + at, y + at, axis.n);
                          } else {
-                           strided(x + at, y + at, axis.n, 1);
+                           strided(watch, x + at, y + at, axis.n, 1);
                          }
                        }
                      });
@@ -96,11 +98,12 @@ class SoftmaxKernel final : public kernel::Kernel {
     ctx.parallel_for(axis.outer * axis.inner, static_cast<double>(axis.n) * 4,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        kernel::CountedVector<float> row(axis.n, ctx.run());
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
-                         for (std::size_t k = 0; k < axis.n; ++k) row[k] = x[at + k * axis.inner];
-                         softmax(row.data(), axis.n);
-                         for (std::size_t k = 0; k < axis.n; ++k) y[at + k * axis.inner] = row[k];
+                         each_in_pieces(watch, axis.n, 0.5, [&](std::size_t k) { row[k] = x[at + k * axis.inner]; });
+                         softmax(watch, row.data(), axis.n);
+                         each_in_pieces(watch, axis.n, 0.5, [&](std::size_t k) { y[at + k * axis.inner] = row[k]; });
                        }
                      });
   }
@@ -142,13 +145,15 @@ class SoftmaxKernel final : public kernel::Kernel {
     constexpr double kCost = std::is_same_v<T, float> ? 1 : 10;
     ctx.parallel_for(axis.outer * blocks, static_cast<double>(axis.n * std::min(kBlock, axis.inner)) * kCost,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       [[maybe_unused]] kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::size_t first = i % blocks * kBlock, count = std::min(kBlock, axis.inner - first);
                          const std::size_t at = i / blocks * axis.n * axis.inner + first;
                          if constexpr (std::is_same_v<T, float>) {
                            block(x + at, y + at, axis, count);
                          } else {
-                           for (std::size_t c = 0; c < count; ++c) strided(x + at + c, y + at + c, axis.n, axis.inner);
+                           for (std::size_t c = 0; c < count; ++c)
+                             strided(watch, x + at + c, y + at + c, axis.n, axis.inner);
                          }
                        }
                      });
@@ -173,18 +178,19 @@ class SoftmaxKernel final : public kernel::Kernel {
     }
   }
 
-  static void strided(const double* x, double* y, std::size_t n, std::size_t stride) {
-    double most = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+  static void strided(kernel::Watch& watch, const double* x, double* y, std::size_t n, std::size_t stride) {
+    double most = -std::numeric_limits<double>::infinity();
+    each_in_pieces(watch, n, 1.0, [&](std::size_t i) {
       if (!(x[i * stride] <= most)) most = x[i * stride];
-    }
-    for (std::size_t i = 0; i < n; ++i) {
+    });
+    const auto sum = sum_in_pieces<double>(watch, n, 10.0, [&](std::size_t i) {
       const double shifted = x[i * stride] - most, power = std::exp(shifted);
-      sum += power;
       y[i * stride] = Log ? shifted : power;
-    }
+      return power;
+    });
     const double total = Log ? std::log(sum) : sum;
-    for (std::size_t i = 0; i < n; ++i) y[i * stride] = Log ? y[i * stride] - total : y[i * stride] / total;
+    each_in_pieces(watch, n, 1.0,
+                   [&](std::size_t i) { y[i * stride] = Log ? y[i * stride] - total : y[i * stride] / total; });
   }
 
   const microkernels::KernelSet& kernels_;
@@ -209,16 +215,18 @@ class Hardmax final : public kernel::Kernel {
       T* to = y.mutable_data<T>();
       ctx.parallel_for(axis.outer * axis.inner, static_cast<double>(axis.n),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
+                         kernel::Watch watch(ctx.run());
                          for (std::size_t i = begin; i < end; ++i) {
                            const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
                            std::size_t best = 0;
-                           for (std::size_t k = 1; k < axis.n; ++k) {
+                           each_in_pieces(watch, axis.n, 1.0, [&](std::size_t k) {
                              const auto v = static_cast<Wide>(from[at + k * axis.inner]),
                                         most = static_cast<Wide>(from[at + best * axis.inner]);
                              if (v > most || (v != v && most == most)) best = k;
-                           }
-                           for (std::size_t k = 0; k < axis.n; ++k)
+                           });
+                           each_in_pieces(watch, axis.n, 0.5, [&](std::size_t k) {
                              to[at + k * axis.inner] = static_cast<T>(static_cast<Wide>(k == best ? 1 : 0));
+                           });
                          }
                        });
     });

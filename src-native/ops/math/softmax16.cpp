@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "base/checked.h"
+#include "kernel/watch.h"
 #include "ops/math/softmax16.h"
 
 namespace infernode::ops {
@@ -19,36 +21,42 @@ void Softmax16::round(float* x, std::size_t n) const {
   }
 }
 
-float Softmax16::sum(const float* x, std::size_t n) const {
+float Softmax16::sum(kernel::Watch& watch, const float* x, std::size_t n) const {
   // float16 sums are kept in float32. Sums of bfloat16 round at each addition, but only within short blocks: over long
   // rows they would stop growing.
   const bool stepwise = type_ == DType::BFloat16;
-  const std::size_t block = stepwise ? 8 : n;
-  float total = 0;
-  for (std::size_t first = 0; first < n; first += block) {
+  constexpr std::size_t kBlock = 8;
+  const auto block_sum = [&](std::size_t block) {
     float part = 0;
-    for (std::size_t i = first; i < std::min(n, first + block); ++i) {
+    for (std::size_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
       part += x[i];
-      if (stepwise) round(&part, 1);
+      round(&part, 1);
     }
-    total += part;
-  }
+    return part;
+  };
+  auto total = stepwise ? sum_in_pieces<float>(watch, ceil_div(n, kBlock), kBlock * 4.0, block_sum)
+                        : sum_in_pieces<float>(watch, n, 1.0, [&](std::size_t i) { return x[i]; });
   round(&total, 1);
   return total;
 }
 
-void Softmax16::operator()(float* row, std::size_t n) const {
+void Softmax16::operator()(kernel::Watch& watch, float* row, std::size_t n) const {
   float most = row[0];
-  for (std::size_t i = 1; i < n; ++i) {
+  each_in_pieces(watch, n, 1.0, [&](std::size_t i) {
     if (!(row[i] <= most)) most = row[i];
-  }
-  elementwise_.vector_scalar[static_cast<std::size_t>(BinaryOp::kSub)](row, &most, row, n);
-  round(row, n);
-  elementwise_[UnaryOp::kExp](row, row, n, 0, 0);
-  round(row, n);
-  const float total = sum(row, n);
-  elementwise_.vector_scalar[static_cast<std::size_t>(BinaryOp::kDiv)](row, &total, row, n);
-  round(row, n);
+  });
+  in_pieces(watch, n, 2.0, [&](std::size_t begin, std::size_t end) {
+    float* part = row + begin;
+    elementwise_.vector_scalar[static_cast<std::size_t>(BinaryOp::kSub)](part, &most, part, end - begin);
+    round(part, end - begin);
+    elementwise_[UnaryOp::kExp](part, part, end - begin, 0, 0);
+    round(part, end - begin);
+  });
+  const float total = sum(watch, row, n);
+  in_pieces(watch, n, 1.0, [&](std::size_t begin, std::size_t end) {
+    elementwise_.vector_scalar[static_cast<std::size_t>(BinaryOp::kDiv)](row + begin, &total, row + begin, end - begin);
+    round(row + begin, end - begin);
+  });
 }
 
 }  // namespace infernode::ops

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "kernel/watch.h"
 #include "microkernels/elementwise/convert.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/kernel_set.h"
@@ -15,12 +16,12 @@ class Softmax16 {
  public:
   Softmax16(const microkernels::KernelSet& kernels, tensor::DType type)
       : type_(type), convert_(kernels.convert), elementwise_(kernels.elementwise) {}
-  void operator()(float* row, std::size_t n) const;
+  void operator()(kernel::Watch& watch, float* row, std::size_t n) const;
   /// To the nearest value of the type.
   void round(float* x, std::size_t n) const;
 
  private:
-  float sum(const float* x, std::size_t n) const;
+  float sum(kernel::Watch& watch, const float* x, std::size_t n) const;
   tensor::DType type_;
   const microkernels::ConvertTable& convert_;
   const microkernels::ElementwiseTable& elementwise_;

@@ -5,6 +5,7 @@
 #include "kernel/watch.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/convert.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/matmul/einsum_equation.h"
 #include "ops/matmul/product.h"
@@ -139,10 +140,12 @@ class Evaluation {
       T* y = out.mutable_data<T>();
       ctx_.parallel_for(static_cast<std::size_t>(out.numel()), 0.5 * static_cast<double>(count),
                         [&](std::size_t begin, std::size_t end, std::size_t) {
+                          kernel::Watch watch(ctx_.run());
                           for (std::size_t i = begin; i < end; ++i) {
+                            const T* line = x + static_cast<std::int64_t>(i) * count;
                             T total{};
-                            for (std::int64_t j = 0; j < count; ++j)
-                              total = wrap_add(total, x[static_cast<std::int64_t>(i) * count + j]);
+                            each_in_pieces(watch, static_cast<std::size_t>(count), 1.0,
+                                           [&](std::size_t j) { total = wrap_add(total, line[j]); });
                             y[i] = total;
                           }
                         });
@@ -224,14 +227,14 @@ class Evaluation {
       T* to = out.mutable_data<T>();
       ctx_.parallel_for(static_cast<std::size_t>(count * m), static_cast<double>(n * k),
                         [&](std::size_t begin, std::size_t end, std::size_t) {
-                          kernel::Watch watch(ctx_.run());
+                          Mover mover(ctx_.run());
                           for (std::size_t row = begin; row < end; ++row) {
                             const T* line = p + row * depth;
                             const T* matrix = q + static_cast<std::int64_t>(row / rows) * k * n;
                             T* result = to + row * columns;
-                            std::fill(result, result + columns, T{});
+                            mover.fill(result, n, T{});
                             for (std::size_t i = 0; i < depth; ++i) {
-                              watch.did(static_cast<double>(columns));
+                              mover.did(static_cast<double>(columns));
                               for (std::size_t j = 0; j < columns; ++j)
                                 result[j] = wrap_add(result[j], wrap_multiply(line[i], matrix[i * columns + j]));
                             }

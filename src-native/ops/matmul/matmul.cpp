@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "kernel/op_registrar.h"
-#include "kernel/watch.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/matmul/matmul_shapes.h"
 #include "ops/matmul/product.h"
@@ -22,15 +22,15 @@ template <class T>
 void multiply_integers(KernelContext& ctx, const MatMulGeometry& g, const T* a, const T* b, T* c) {
   using U = std::make_unsigned_t<T>;  // products wrap as in numpy, without undefined behaviour
   ctx.parallel_for(g.count * g.m, static_cast<double>(g.n * g.k), [&](std::size_t begin, std::size_t end, std::size_t) {
-    kernel::Watch watch(ctx.run());
+    Mover mover(ctx.run());
     for (std::size_t row = begin; row < end; ++row) {
       const std::size_t batch = row / g.m, i = row % g.m;
       const T* x = a + (g.a_offsets.empty() ? 0 : g.a_offsets[batch]) + static_cast<std::int64_t>(i * g.k);
       const T* y = b + (g.b_offsets.empty() ? 0 : g.b_offsets[batch]);
       T* out = c + row * g.n;
-      std::fill(out, out + g.n, T{});
+      mover.fill(out, static_cast<std::int64_t>(g.n), T{});
       for (std::size_t p = 0; p < g.k; ++p) {
-        watch.did(static_cast<double>(g.n));
+        mover.did(static_cast<double>(g.n));
         for (std::size_t j = 0; j < g.n; ++j) {
           out[j] = static_cast<T>(static_cast<U>(out[j]) + static_cast<U>(x[p]) * static_cast<U>(y[p * g.n + j]));
         }

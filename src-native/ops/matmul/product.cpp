@@ -60,6 +60,32 @@ void split_work(kernel::KernelContext& ctx, const GemmTable& table, std::size_t 
   });
 }
 
+/// Multiplies by parts of the sums, with a look between two whether the run is to end: sums of more elements are those
+/// of their parts' sums, wherever the work is cut.
+template <class Args, class Multiply>
+void by_depth(const kernel::RunContext& run, Args args, std::size_t a_bytes, std::size_t b_bytes,
+              const Multiply& multiply) {
+  constexpr std::size_t kDepth = std::size_t{1} << 20;
+  for (std::size_t left = args.k;; run.check()) {
+    args.k = std::min(left, kDepth);
+    multiply(args);
+    left -= args.k;
+    if (left == 0) return;
+    const std::size_t a_step = args.trans_a ? args.k * args.lda : args.k;
+    const std::size_t b_step = args.trans_b ? args.k : args.k * args.ldb;
+    args.a = static_cast<decltype(args.a)>(advance(args.a, static_cast<std::int64_t>(a_step), a_bytes));
+    args.b = static_cast<decltype(args.b)>(advance(args.b, static_cast<std::int64_t>(b_step), b_bytes));
+    args.accumulate = true;
+  }
+}
+
+/// Whether parts of the product's sums can be made one by one.
+bool is_plain(const GemmArgs& args) {
+  const microkernels::GemmEpilogue& e = args.epilogue;
+  return !args.packed_b && args.b_quantized == nullptr && args.prepared_a == nullptr && e.bias_n == nullptr &&
+         e.bias_m == nullptr && e.residual == nullptr && e.activation.kind == microkernels::Activation::kNone;
+}
+
 std::int64_t offset_at(std::span<const std::int64_t> offsets, std::size_t i) {
   return offsets.empty() ? 0 : offsets[i];
 }
@@ -139,7 +165,9 @@ void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs
                  one.b = advance(args.b, offset_at(batch.b_offsets, product),
                                  args.b_quantized != nullptr ? 1 : type_bytes(args.b_type));
                one.c = args.c + static_cast<std::int64_t>(product) * batch.c_stride;
-               table.gemm(one, range, hands.scratch);
+               if (!is_plain(one)) return table.gemm(one, range, hands.scratch);
+               by_depth(ctx.run(), one, type_bytes(one.a_type), type_bytes(one.b_type),
+                        [&](const GemmArgs& part) { table.gemm(part, range, hands.scratch); });
              });
 }
 
@@ -152,7 +180,8 @@ void run_dgemm(kernel::KernelContext& ctx, const GemmTable& table, const microke
                one.a = args.a + offset_at(batch.a_offsets, product);
                one.b = args.b + offset_at(batch.b_offsets, product);
                one.c = args.c + static_cast<std::int64_t>(product) * batch.c_stride;
-               table.dgemm(one, range, hands.scratch);
+               by_depth(ctx.run(), one, sizeof(double), sizeof(double),
+                        [&](const microkernels::DgemmArgs& part) { table.dgemm(part, range, hands.scratch); });
              });
 }
 

@@ -3,7 +3,9 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/label_map.h"
+#include "ops/common/strided_copy.h"
 #include "ops/ml/ml_scores.h"
 
 namespace infernode::ops {
@@ -102,24 +104,27 @@ class OneHotEncoder final : public Kernel {
     shape.push_back(width);
     const Tensor out = ctx.output(0, DType::Float32, shape);
     float* const y = out.mutable_data<float>();
-    std::fill_n(y, out.numel(), 0.0f);
+    fill_bytes(ctx.run(), out);
     const auto mark = [&](std::size_t i, std::int64_t at) {
       INFERNODE_CHECK(at >= 0 || zeros_, ErrorCode::InvalidArgument, "OneHotEncoder: element ", i,
                       " of X is none of the categories, and zeros is 0");
       if (at >= 0) y[static_cast<std::int64_t>(i) * width + at] = 1.0f;
     };
     keys_.look_up(
-        tensor::is_floating(x.dtype()) ? whole(x) : x, [&] { ctx.run().check(); }, mark);
+        tensor::is_floating(x.dtype()) ? whole(x, ctx.run()) : x, [&] { ctx.run().check(); }, mark);
   }
 
  private:
   /// As doubles, fractions cut off.
-  static Tensor whole(const Tensor& x) {
+  static Tensor whole(const Tensor& x, const kernel::RunContext& run = {}) {
     if (x.dtype() == DType::String) return x;
     const Tensor out = Tensor::make(DType::Float64, x.shape());
     const std::span<double> reals = out.mutable_span<double>();
-    read_reals(x, 0, reals.size(), reals.data());
-    for (double& real : reals) real = std::trunc(real);
+    kernel::Watch watch(run);
+    in_pieces(watch, reals.size(), 2.0, [&](std::size_t begin, std::size_t end) {
+      read_reals(x, begin, end - begin, reals.data() + begin);
+      for (double& real : reals.subspan(begin, end - begin)) real = std::trunc(real);
+    });
     return out;
   }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/ml/ml_scores.h"
 #include "tensor/dispatch.h"
 
@@ -50,11 +51,12 @@ class Scaler final : public Kernel {
       const T* from = x.data<T>();
       float* to = out.mutable_data<float>();
       ctx.parallel_for(rows, 0.5 * static_cast<double>(width), [&](std::size_t begin, std::size_t end, std::size_t) {
+        kernel::Watch watch(ctx.run());
         for (std::size_t i = begin * width; i < end * width; i += width) {
-          for (std::size_t c = 0; c < width; ++c) {
+          each_in_pieces(watch, width, 0.5, [&](std::size_t c) {
             const C offset = static_cast<C>(offset_[c * step]), scale = static_cast<C>(scale_[c * step]);
             to[i + c] = static_cast<float>((static_cast<C>(from[i + c]) - offset) * scale);
-          }
+          });
         }
       });
     });
@@ -82,17 +84,18 @@ class Normalizer final : public Kernel {
       const T* from = x.data<T>();
       float* to = out.mutable_data<float>();
       ctx.parallel_for(rows, static_cast<double>(width), [&](std::size_t begin, std::size_t end, std::size_t) {
+        kernel::Watch watch(ctx.run());
         for (std::size_t i = begin * width; i < end * width; i += width) {
           double norm = 0;
-          for (std::size_t c = 0; c < width; ++c) {
+          each_in_pieces(watch, width, 1.0, [&](std::size_t c) {
             const double v = std::abs(static_cast<double>(from[i + c]));
             norm = norm_ == Norm::Max ? (v > norm || std::isnan(v) ? v : norm) : norm + (norm_ == Norm::L1 ? v : v * v);
-          }
+          });
           if (norm_ == Norm::L2) norm = std::sqrt(norm);
           if (norm == 0) norm = 1;
-          for (std::size_t c = 0; c < width; ++c) {
+          each_in_pieces(watch, width, 1.0, [&](std::size_t c) {
             to[i + c] = static_cast<float>(static_cast<double>(from[i + c]) / norm);
-          }
+          });
         }
       });
     });
@@ -151,13 +154,14 @@ class Imputer final : public Kernel {
       const T* from = x.data<T>();
       T* to = out.mutable_data<T>();
       ctx.parallel_for(rows, static_cast<double>(width), [&](std::size_t begin, std::size_t end, std::size_t) {
+        kernel::Watch watch(ctx.run());
         for (std::size_t r = begin; r < end; ++r) {
-          for (std::size_t c = 0; c < width; ++c) {
+          each_in_pieces(watch, width, 1.0, [&](std::size_t c) {
             const std::size_t at = r * width + c, v = given == 1 ? 0 : c;
             const T value = from[at];
             const bool replaced = value == gone || (value != value && gone != gone);
             to[at] = !replaced ? value : from_floats ? as<T>(floats_[v]) : as<T>(ints_[v]);
-          }
+          });
         }
       });
     });

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/ml/ml_scores.h"
@@ -66,23 +67,29 @@ class DictVectorizer final : public Kernel {
     const Tensor out = ctx.output(0, Shape{1, columns});
     tensor::dispatch<float, double, std::int64_t, std::string>(out.dtype(), "DictVectorizer", [&]<class T>(TypeTag<T>) {
       const std::span<T> row = out.mutable_span<T>();
-      std::fill(row.begin(), row.end(), T{});
+      Mover mover(ctx.run());
+      mover.fill(row.data(), columns, T{});
       if (by_string) {
-        fill<T, std::string>(map, strings_, row);
+        fill<T, std::string>(mover, map, strings_, row);
       } else {
-        fill<T, std::int64_t>(map, ints_, row);
+        fill<T, std::int64_t>(mover, map, ints_, row);
       }
     });
   }
 
  private:
   template <class T, class K>
-  static void fill(const Map& map, const std::vector<K>& vocabulary, std::span<T> row) {
+  static void fill(Mover& mover, const Map& map, const std::vector<K>& vocabulary, std::span<T> row) {
+    constexpr double kNsPerEntry = 100;
     std::unordered_map<K, std::size_t> entries;
-    for (std::size_t i = 0; i < map.values.size(); ++i) entries.emplace(map.keys.data<K>()[i], i);
+    for (std::size_t i = 0; i < map.values.size(); ++i) {
+      mover.did(kNsPerEntry);
+      entries.emplace(map.keys.data<K>()[i], i);
+    }
     for (std::size_t c = 0; c < row.size(); ++c) {
+      mover.did(kNsPerEntry);
       const auto found = entries.find(vocabulary[c]);
-      if (found != entries.end()) row[c] = element<T>(map.values[found->second], "DictVectorizer");
+      if (found != entries.end()) mover.set(row[c], element<T>(map.values[found->second], "DictVectorizer"));
     }
   }
 
@@ -123,7 +130,12 @@ class CastMap final : public Kernel {
                     tensor::name(map.keys.dtype()));
     const std::span<const std::int64_t> keys = map.keys.span<std::int64_t>();
     std::map<std::int64_t, std::size_t> order;
-    for (std::size_t i = 0; i < keys.size(); ++i) order.emplace(keys[i], i);
+    constexpr double kNsPerEntry = 100;
+    Mover mover(ctx.run());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      mover.did(kNsPerEntry);
+      order.emplace(keys[i], i);
+    }
     const std::int64_t columns = sparse_ ? width_ : static_cast<std::int64_t>(order.size());
     if (sparse_ && !order.empty()) {
       INFERNODE_CHECK(order.begin()->first >= 0, ErrorCode::InvalidArgument, "CastMap: key ", order.begin()->first,
@@ -133,13 +145,14 @@ class CastMap final : public Kernel {
     tensor::dispatch<float, std::int64_t, std::string>(type_, "CastMap", [&]<class T>(TypeTag<T>) {
       const std::span<T> row = out.mutable_span<T>();
       if constexpr (std::is_same_v<T, std::string>) {
-        std::fill(row.begin(), row.end(), std::string("0.f"));  // what the peer pads with
+        mover.fill(row.data(), columns, std::string("0.f"));  // what the peer pads with
       } else {
-        std::fill(row.begin(), row.end(), T{});
+        mover.fill(row.data(), columns, T{});
       }
       std::size_t next = 0;
       for (const auto& [key, i] : order) {
         if (sparse_ && key >= width_) break;
+        mover.did(kNsPerEntry);
         row[sparse_ ? static_cast<std::size_t>(key) : next++] = cast<T>(map.values[i]);
       }
     });
@@ -199,14 +212,16 @@ class ZipMap final : public Kernel {
                     "ZipMap: X has ", matrix.columns, " columns for ", labels_.numel(), " labels");
     // All values share one copy of X: an element each.
     const Tensor scores = Tensor::make(DType::Float32, x.shape(), *ctx.run().allocator);
-    tensor::copy_elements(x, scores);
+    copy_all(ctx.run(), x, scores);
+    kernel::Watch watch(ctx.run());
     tensor::Sequence out;
     out.items.reserve(matrix.rows);
     for (std::size_t r = 0; r < matrix.rows; ++r) {
-      ctx.run().check();
+      watch.did(100);
       Map map{labels_, {}};
       map.values.reserve(matrix.columns);
       for (std::size_t c = 0; c < matrix.columns; ++c) {
+        watch.did(100);
         const std::size_t at = (r * matrix.columns + c) * sizeof(float);
         map.values.emplace_back(Tensor(DType::Float32, Shape{}, scores.buffer().slice(at, sizeof(float))));
       }
@@ -242,14 +257,20 @@ class FeatureVectorizer final : public Kernel {
     const auto total = static_cast<std::size_t>(widths_.back());
     const Tensor out = ctx.output(0, DType::Float32, Shape{static_cast<std::int64_t>(rows), widths_.back()});
     float* const y = out.mutable_data<float>();
-    std::fill_n(y, out.numel(), 0.0f);
+    fill_bytes(ctx.run(), out);
+    kernel::Watch watch(ctx.run());
     std::size_t at = 0;
     for (std::size_t i = 0; i < ctx.input_count(); ++i) {
       const MlMatrix x = ml_matrix(ctx.input(i), "FeatureVectorizer");
       INFERNODE_CHECK(x.rows == rows, ErrorCode::InvalidArgument, "FeatureVectorizer: inputs of ", rows, " and ",
                       x.rows, " rows");
       const std::size_t width = std::min(x.columns, static_cast<std::size_t>(widths_[i]));
-      for (std::size_t r = 0; r < rows; ++r) read_reals(ctx.input(i), r * x.columns, width, y + r * total + at);
+      for (std::size_t r = 0; r < rows; ++r) {
+        in_pieces(watch, width, 1.0, [&](std::size_t begin, std::size_t end) {
+          read_reals(ctx.input(i), r * x.columns + begin, end - begin, y + r * total + at + begin);
+        });
+        watch.did(10);
+      }
       at += static_cast<std::size_t>(widths_[i]);
     }
   }
@@ -268,7 +289,9 @@ class ArrayFeatureExtractor final : public Kernel {
                     x.to_string(), " and Y ", indices.to_string());
     const std::int64_t width = x.dim(x.rank() - 1), picked = indices.numel();
     const std::int64_t* index = indices.data<std::int64_t>();
+    kernel::Watch watch(ctx.run());
     for (std::int64_t i = 0; i < picked; ++i) {
+      watch.did(1);
       INFERNODE_CHECK(index[i] >= 0 && index[i] < width, ErrorCode::InvalidArgument, "ArrayFeatureExtractor: Y[", i,
                       "] is ", index[i], ", but X has ", width, " columns");
     }
@@ -283,8 +306,10 @@ class ArrayFeatureExtractor final : public Kernel {
       ctx.parallel_for(rows, static_cast<double>(picked), [&](std::size_t begin, std::size_t end, std::size_t) {
         Mover mover(ctx.run());
         for (auto r = static_cast<std::int64_t>(begin); r < static_cast<std::int64_t>(end); ++r) {
-          mover.did(static_cast<double>(picked));
-          for (std::int64_t i = 0; i < picked; ++i) mover.set(to[r * picked + i], from[r * width + index[i]]);
+          for (std::int64_t i = 0; i < picked; ++i) {
+            mover.did(1);
+            mover.set(to[r * picked + i], from[r * width + index[i]]);
+          }
         }
       });
     });

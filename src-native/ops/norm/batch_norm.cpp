@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "ops/common/reals.h"
 
@@ -100,15 +101,18 @@ class BatchNorm final : public kernel::Kernel {
               const std::vector<T>& offset) const {
     const std::size_t count = at.plane == 0 ? 0 : at.images * at.channels;
     ctx.parallel_for(count, static_cast<double>(at.plane) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
+      kernel::Watch watch(ctx.run());
       for (std::size_t i = begin; i < end; ++i) {
         const T a = factor[i % at.channels], b = offset[i % at.channels];
         const T* from = x + i * at.plane;
         T* to = y + i * at.plane;
-        if constexpr (std::is_same_v<T, float>) {
-          elementwise_[microkernels::UnaryOp::kAffine](from, to, at.plane, a, b);
-        } else {
-          for (std::size_t k = 0; k < at.plane; ++k) to[k] = a * from[k] + b;
-        }
+        in_pieces(watch, at.plane, 0.5, [&](std::size_t first, std::size_t last) {
+          if constexpr (std::is_same_v<T, float>) {
+            elementwise_[microkernels::UnaryOp::kAffine](from + first, to + first, last - first, a, b);
+          } else {
+            for (std::size_t k = first; k < last; ++k) to[k] = a * from[k] + b;
+          }
+        });
       }
     });
   }
@@ -118,14 +122,18 @@ class BatchNorm final : public kernel::Kernel {
             const std::vector<T>& offset) const {
     ctx.parallel_for(at.images, static_cast<double>(at.channels) * 0.3,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          const T* from = x + i * at.channels;
                          T* to = y + i * at.channels;
-                         if constexpr (std::is_same_v<T, float>) {
-                           elementwise_.multiply_add(from, factor.data(), offset.data(), to, at.channels);
-                         } else {
-                           for (std::size_t c = 0; c < at.channels; ++c) to[c] = factor[c] * from[c] + offset[c];
-                         }
+                         in_pieces(watch, at.channels, 0.5, [&](std::size_t first, std::size_t last) {
+                           if constexpr (std::is_same_v<T, float>) {
+                             elementwise_.multiply_add(from + first, factor.data() + first, offset.data() + first,
+                                                       to + first, last - first);
+                           } else {
+                             for (std::size_t c = first; c < last; ++c) to[c] = factor[c] * from[c] + offset[c];
+                           }
+                         });
                        }
                      });
   }
@@ -136,12 +144,15 @@ class BatchNorm final : public kernel::Kernel {
                std::vector<double>& variances) const {
     const auto count = static_cast<double>(at.images * at.plane);
     ctx.parallel_for(at.channels, count * 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+      kernel::Watch watch(ctx.run());
       for (std::size_t c = begin; c < end; ++c) {
         const auto sum = [&](auto f) {
           double total = 0;
           for (std::size_t n = 0; n < at.images; ++n) {
             const T* plane = x + (n * at.channels + c) * at.plane;
-            for (std::size_t k = 0; k < at.plane; ++k) total += f(static_cast<double>(plane[k]));
+            in_pieces(watch, at.plane, 1.0, [&](std::size_t first, std::size_t last) {
+              for (std::size_t k = first; k < last; ++k) total += f(static_cast<double>(plane[k]));
+            });
           }
           return total / count;
         };

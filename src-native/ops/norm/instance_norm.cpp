@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
 #include "ops/common/reals.h"
@@ -50,12 +51,16 @@ class GroupNorm final : public kernel::Kernel {
       const RealOutput<T> out(ctx, kernels_, y);
       ctx.parallel_for(static_cast<std::size_t>(x.dim(0)) * count, static_cast<double>(members * plane),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
+                         kernel::Watch watch(ctx.run());
                          for (std::size_t i = begin; i < end; ++i) {
                            const std::size_t at = i * members * plane;
-                           normalize(in + at, out + at, members * plane);
+                           normalize(watch, in + at, out + at, members * plane);
                            for (std::size_t m = 0; m < members; ++m) {
                              const std::size_t c = by_group_ ? i % count : i % count * members + m;
-                             affine(out + at + m * plane, plane, scale[c], bias[c]);
+                             T* line = out + at + m * plane;
+                             in_pieces(watch, plane, 0.5, [&](std::size_t from, std::size_t to) {
+                               affine(line + from, to - from, scale[c], bias[c]);
+                             });
                            }
                          }
                        });
@@ -66,16 +71,16 @@ class GroupNorm final : public kernel::Kernel {
  private:
   static constexpr const char* kName = Grouped ? "GroupNormalization" : "InstanceNormalization";
 
-  void normalize(const float* x, float* y, std::size_t n) const {
+  void normalize(kernel::Watch&, const float* x, float* y, std::size_t n) const {
     reduce_.layer_norm(x, nullptr, nullptr, y, n, epsilon_, nullptr, nullptr);
   }
-  void normalize(const double* x, double* y, std::size_t n) const {
-    double mean = 0, variance = 0;
-    for (std::size_t i = 0; i < n; ++i) mean += x[i];
-    mean /= static_cast<double>(n);
-    for (std::size_t i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean);
-    const double scale = 1 / std::sqrt(variance / static_cast<double>(n) + static_cast<double>(epsilon_));
-    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale;
+  void normalize(kernel::Watch& watch, const double* x, double* y, std::size_t n) const {
+    const auto count = static_cast<double>(n);
+    const double mean = sum_in_pieces<double>(watch, n, 1.0, [&](std::size_t i) { return x[i]; }) / count;
+    const auto square = [&](std::size_t i) { return (x[i] - mean) * (x[i] - mean); };
+    const double variance = sum_in_pieces<double>(watch, n, 1.0, square) / count;
+    const double scale = 1 / std::sqrt(variance + static_cast<double>(epsilon_));
+    each_in_pieces(watch, n, 1.0, [&](std::size_t i) { y[i] = (x[i] - mean) * scale; });
   }
   void affine(float* y, std::size_t n, float a, float b) const {
     elementwise_[microkernels::UnaryOp::kAffine](y, y, n, a, b);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
 #include "ops/common/reals.h"
@@ -27,19 +28,19 @@ class RowNorm {
       : table_(kernels.reduce), rms_(rms), epsilon_(epsilon) {}
 
   template <class T>
-  void operator()(const T* x, const T* gamma, const T* beta, T* y, std::size_t n, T* mean, T* inv_std) const {
+  void operator()(kernel::Watch& watch, const T* x, const T* gamma, const T* beta, T* y, std::size_t n, T* mean,
+                  T* inv_std) const {
     if constexpr (std::is_same_v<T, float>) {
       if (!rms_) return table_.layer_norm(x, gamma, beta, y, n, epsilon_, mean, inv_std);
       table_.rms_norm(x, gamma, y, n, epsilon_, inv_std);
     } else {
-      T m = 0, variance = 0;
-      for (std::size_t i = 0; i < n && !rms_; ++i) m += x[i];
-      m /= static_cast<T>(n);
-      for (std::size_t i = 0; i < n; ++i) variance += (x[i] - m) * (x[i] - m);
-      const T scale = 1 / std::sqrt(variance / static_cast<T>(n) + static_cast<T>(epsilon_));
-      for (std::size_t i = 0; i < n; ++i) {
+      const T m = rms_ ? 0 : sum_in_pieces<T>(watch, n, 1.0, [&](std::size_t i) { return x[i]; }) / static_cast<T>(n);
+      const auto square = [&](std::size_t i) { return (x[i] - m) * (x[i] - m); };
+      const T variance = sum_in_pieces<T>(watch, n, 1.0, square) / static_cast<T>(n);
+      const T scale = 1 / std::sqrt(variance + static_cast<T>(epsilon_));
+      each_in_pieces(watch, n, 1.0, [&](std::size_t i) {
         y[i] = (x[i] - m) * scale * (gamma == nullptr ? 1 : gamma[i]) + (beta == nullptr ? 0 : beta[i]);
-      }
+      });
       if (mean != nullptr) *mean = m;
       if (inv_std != nullptr) *inv_std = scale;
     }
@@ -106,7 +107,7 @@ class LayerNorm final : public kernel::Kernel {
     const Tensor inv_std = ctx.wants_output(kInvStd) ? ctx.output(kInvStd, reduced) : Tensor();
     if (x.numel() == 0) {  // no row, or rows of nothing, whose statistics are 0
       for (const Tensor* t : {&mean, &inv_std}) {
-        if (*t) std::fill_n(static_cast<char*>(t->mutable_raw()), t->bytes(), char{0});
+        if (*t) fill_bytes(ctx.run(), *t);
       }
       return;
     }
@@ -116,8 +117,9 @@ class LayerNorm final : public kernel::Kernel {
       const RealOutput<T> out(ctx, kernels_, y), means(ctx, kernels_, mean), inverses(ctx, kernels_, inv_std);
       constexpr double kCost = std::is_same_v<T, float> ? 0.5 : 4;
       ctx.parallel_for(outer, static_cast<double>(n) * kCost, [&](std::size_t begin, std::size_t end, std::size_t) {
+        kernel::Watch watch(ctx.run());
         for (std::size_t r = begin; r < end; ++r) {
-          norm_(in + r * n, gamma.row(r), beta.row(r), out + r * n, n, means ? means + r : nullptr,
+          norm_(watch, in + r * n, gamma.row(r), beta.row(r), out + r * n, n, means ? means + r : nullptr,
                 inverses ? inverses + r : nullptr);
         }
       });
@@ -172,12 +174,16 @@ class SkipLayerNorm final : public kernel::Kernel {
       const RealOutput<T> out(ctx, kernels_, y), means(ctx, kernels_, mean), inverses(ctx, kernels_, inv_std),
           sums(ctx, kernels_, sum);
       ctx.parallel_for(outer, static_cast<double>(n) * 0.7, [&](std::size_t begin, std::size_t end, std::size_t) {
+        kernel::Watch watch(ctx.run());
         for (std::size_t r = begin; r < end; ++r) {
           T* row = (sums ? sums : out) + r * n;
-          plus(in + r * n, other + r % skip_rows * n, row, n);
-          if (add) plus(row, add, row, n);
-          norm_(static_cast<const T*>(row), gamma.data(), shift.data(), out + r * n, n, means ? means + r : nullptr,
-                inverses ? inverses + r : nullptr);
+          const T *a = in + r * n, *b = other + r % skip_rows * n;
+          in_pieces(watch, n, 1.0, [&](std::size_t from, std::size_t to) {
+            plus(a + from, b + from, row + from, to - from);
+            if (add) plus(row + from, add + from, row + from, to - from);
+          });
+          norm_(watch, static_cast<const T*>(row), gamma.data(), shift.data(), out + r * n, n,
+                means ? means + r : nullptr, inverses ? inverses + r : nullptr);
           if (Rms && means) means[r] = 0;
         }
       });

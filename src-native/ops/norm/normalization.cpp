@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "ops/common/arguments.h"
 #include "ops/common/reals.h"
@@ -36,18 +37,18 @@ class LpNormalization final : public kernel::Kernel {
       const RealInput<T> in(ctx, kernels_, x);
       const RealOutput<T> out(ctx, kernels_, y);
       ctx.parallel_for(outer * inner, static_cast<double>(n) * 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+        kernel::Watch watch(ctx.run());
         for (std::size_t i = begin; i < end; ++i) {
           const std::size_t at = i / inner * n * inner + i % inner;
-          double sum = 0;
-          for (std::size_t k = 0; k < n; ++k) {
+          const auto sum = sum_in_pieces<double>(watch, n, 1.0, [&](std::size_t k) {
             const auto v = static_cast<double>(in[at + k * inner]);
-            sum += p_ == 1 ? std::abs(v) : v * v;
-          }
+            return p_ == 1 ? std::abs(v) : v * v;
+          });
           const double norm = p_ == 1 ? sum : std::sqrt(sum);
-          for (std::size_t k = 0; k < n; ++k) {
+          each_in_pieces(watch, n, 1.0, [&](std::size_t k) {
             const std::size_t e = at + k * inner;
             out[e] = norm == 0 ? T{0} : static_cast<T>(static_cast<double>(in[e]) / norm);
-          }
+          });
         }
       });
       out.store();
@@ -96,7 +97,8 @@ class MeanVarianceNormalization final : public kernel::Kernel {
       const RealInput<T> in(ctx, kernels_, arranged);
       const RealOutput<T> out(ctx, kernels_, arranged);
       ctx.parallel_for(rows, static_cast<double>(n) * 3, [&](std::size_t begin, std::size_t end, std::size_t) {
-        for (std::size_t r = begin; r < end; ++r) normalize(in + r * n, out + r * n, n, divides_);
+        kernel::Watch watch(ctx.run());
+        for (std::size_t r = begin; r < end; ++r) normalize(watch, in + r * n, out + r * n, n, divides_);
       });
       out.store();
     });
@@ -105,16 +107,14 @@ class MeanVarianceNormalization final : public kernel::Kernel {
 
  private:
   template <class T>
-  static void normalize(const T* x, T* y, std::size_t n, bool divides) {
-    double mean = 0, variance = 0;
-    for (std::size_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
-    mean /= static_cast<double>(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double d = static_cast<double>(x[i]) - mean;
-      variance += d * d;
-    }
-    const double deviation = divides ? std::sqrt(variance / static_cast<double>(n)) + 1e-9 : 1;
-    for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<T>((static_cast<double>(x[i]) - mean) / deviation);
+  static void normalize(kernel::Watch& watch, const T* x, T* y, std::size_t n, bool divides) {
+    const auto count = static_cast<double>(n);
+    const auto at = [x](std::size_t i) { return static_cast<double>(x[i]); };
+    const double mean = sum_in_pieces<double>(watch, n, 1.0, at) / count;
+    const auto square = [&](std::size_t i) { return (at(i) - mean) * (at(i) - mean); };
+    const double variance = sum_in_pieces<double>(watch, n, 1.0, square) / count;
+    const double deviation = divides ? std::sqrt(variance) + 1e-9 : 1;
+    each_in_pieces(watch, n, 1.0, [&](std::size_t i) { y[i] = static_cast<T>((at(i) - mean) / deviation); });
   }
 
   const microkernels::KernelSet& kernels_;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/quant/qlinear.h"
 
 namespace infernode::ops {
@@ -34,22 +35,22 @@ class QLinearSoftmax final : public kernel::Kernel {
     const auto inner = static_cast<std::size_t>(flattens_ ? 1 : shape.numel(axis + 1, shape.rank()));
     const std::size_t rows = static_cast<std::size_t>(x.numel()) / n;
     ctx.parallel_for(rows, static_cast<double>(n) * 4, [&](std::size_t begin, std::size_t end, std::size_t) {
+      kernel::Watch watch(ctx.run());
       for (std::size_t r = begin; r < end; ++r) {
         const std::size_t first = r / inner * n * inner + r % inner;
-        normalize(bytes_of(x) + first, mutable_bytes_of(y) + first, n, inner, powers, from, to);
+        normalize(watch, bytes_of(x) + first, mutable_bytes_of(y) + first, n, inner, powers, from, to);
       }
     });
   }
 
  private:
-  static void normalize(const std::uint8_t* x, std::uint8_t* y, std::size_t n, std::size_t step,
+  static void normalize(kernel::Watch& watch, const std::uint8_t* x, std::uint8_t* y, std::size_t n, std::size_t step,
                         const std::array<float, 256>& powers, const Quantized8& from, const Quantized8& to) {
     std::int32_t most = from.code(x[0]);
-    for (std::size_t i = 1; i < n; ++i) most = std::max(most, from.code(x[i * step]));
+    each_in_pieces(watch, n, 1.0, [&](std::size_t i) { most = std::max(most, from.code(x[i * step])); });
     const auto power = [&](std::size_t i) { return powers[static_cast<std::size_t>(most - from.code(x[i * step]))]; };
-    float sum = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += power(i);
-    for (std::size_t i = 0; i < n; ++i) y[i * step] = to.quantize(power(i) / sum);
+    const auto sum = sum_in_pieces<float>(watch, n, 1.0, power);
+    each_in_pieces(watch, n, 4.0, [&](std::size_t i) { y[i * step] = to.quantize(power(i) / sum); });
   }
 
   bool flattens_;

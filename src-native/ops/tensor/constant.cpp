@@ -27,44 +27,9 @@ Tensor list_of(const std::vector<T>& values) {
   return Tensor::of<T>({static_cast<std::int64_t>(values.size())}, std::span<const T>(values));
 }
 
-/// A COO sparse tensor with its zeros written out.
-Tensor densify(const tensor::Sparse& sparse) {
-  const DType dtype = sparse.values.dtype();
-  if (tensor::is_sub_byte(dtype)) fail(ErrorCode::UnsupportedOperator, "Constant: a sparse value of packed elements");
-  const Tensor out = Tensor::make(dtype, sparse.shape);
-  const Shape strides = sparse.shape.strides();
-  const std::vector<std::int64_t> indices = tensor::to_int64_vector(sparse.indices);
-  const auto count = static_cast<std::size_t>(sparse.values.numel());
-  const std::size_t columns = sparse.indices.rank() == 2 ? static_cast<std::size_t>(sparse.indices.dim(1)) : 1;
-  if (indices.size() != count * columns || (sparse.indices.rank() == 2 && columns != sparse.shape.rank()))
-    fail(ErrorCode::InvalidModel, "Constant: the indices of its sparse value do not match its values");
-  dispatch_elements(dtype, "Constant", [&]<class T>(TypeTag<T>) {
-    T* to = mutable_elements<T>(out);
-    std::fill(to, to + out.numel(), T{});
-    for (std::size_t i = 0; i < count; ++i) {
-      std::int64_t at = 0;
-      bool inside = true;
-      for (std::size_t c = 0; c < columns; ++c) {
-        const std::int64_t index = indices[i * columns + c];
-        const bool linear = sparse.indices.rank() != 2;
-        inside = inside && index >= 0 && index < (linear ? out.numel() : sparse.shape[c]);
-        if (inside) at += linear ? index : index * strides[c];
-      }
-      if (!inside) fail(ErrorCode::InvalidModel, "Constant: an index of its sparse value is out of range");
-      to[at] = elements<T>(sparse.values)[i];
-    }
-  });
-  return out;
-}
-
-/// The value that one of the attributes holds.
+/// The value that one of the attributes holds; readers give a sparse one as `value`.
 Tensor constant_value(const Attributes& attributes) {
   if (const Tensor* value = attributes.get_tensor("value")) return *value;
-  if (const auto* sparse = attributes.find("sparse_value")) {
-    const auto* held = std::get_if<std::shared_ptr<const tensor::Sparse>>(sparse);
-    if (!held || !*held) fail(ErrorCode::InvalidModel, "Constant: sparse_value is no sparse tensor");
-    return densify(**held);
-  }
   if (attributes.has("value_int")) return Tensor::scalar(attributes.get_int("value_int"));
   if (attributes.has("value_float")) return Tensor::scalar(attributes.get_float("value_float"));
   if (attributes.has("value_string")) return Tensor::scalar(attributes.get_string("value_string"));
@@ -78,7 +43,7 @@ class Constant final : public Kernel {
  public:
   explicit Constant(KernelInfo& info) : value_(constant_value(info.attributes())) {}
   void run(KernelContext& ctx) const override {
-    tensor::copy_elements(value_, ctx.output(0, value_.dtype(), value_.shape()));
+    copy_all(ctx.run(), value_, ctx.output(0, value_.dtype(), value_.shape()));
   }
 
  private:
@@ -121,8 +86,7 @@ class ConstantOfShape final : public Kernel {
       const std::size_t bits = tensor::bit_size(out.dtype());
       auto code = static_cast<unsigned>(*static_cast<const std::uint8_t*>(value_.raw())) & ((1u << bits) - 1);
       for (std::size_t filled = bits; filled < 8; filled *= 2) code |= code << filled;
-      std::fill_n(static_cast<char*>(out.mutable_raw()), out.bytes(), static_cast<char>(code & 0xff));
-      return;
+      return fill_bytes(ctx.run(), out, static_cast<unsigned char>(code));
     }
     dispatch_elements(out.dtype(), "ConstantOfShape", [&]<class T>(TypeTag<T>) {
       const T value = *elements<T>(value_);
@@ -184,10 +148,14 @@ class EyeLike final : public Kernel {
             one = T(1);
           else
             one = T(1.0f);
+          fill_bytes(ctx.run(), out);
           T* to = out.mutable_data<T>();
-          std::fill_n(reinterpret_cast<char*>(to), out.bytes(), char{0});
-          for (std::int64_t row = std::max<std::int64_t>(0, -k); row < rows && row + k < columns; ++row)
+          const std::int64_t first = std::max<std::int64_t>(0, -k), last = std::min(rows, columns - k);
+          kernel::Watch watch(ctx.run());
+          for (std::int64_t row = first; row < last; ++row) {
             to[row * columns + row + k] = one;
+            watch.did(5);
+          }
         });
   }
 

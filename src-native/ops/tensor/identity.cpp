@@ -3,6 +3,7 @@
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
+#include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/math/random.h"
 
@@ -53,7 +54,7 @@ class Dropout final : public Kernel {
       mask = ctx.output(1, may_train_ || ctx.output_dtype(1) == DType::Bool ? DType::Bool : in.dtype(), in.shape());
     if (!drops) {
       if (out.raw() != in.raw()) copy_all(ctx.run(), in, out);
-      return fill_mask(mask);
+      return fill_mask(ctx.run(), mask);
     }
     const Philox philox = philox_of(seed_);
     bool* kept = mask ? mask.mutable_data<bool>() : nullptr;
@@ -75,14 +76,11 @@ class Dropout final : public Kernel {
   }
 
  private:
-  static void fill_mask(const Tensor& mask) {
+  static void fill_mask(const kernel::RunContext& run, const Tensor& mask) {
     if (!mask) return;
-    if (mask.dtype() == DType::Bool) {
-      for (bool& keep : mask.mutable_span<bool>()) keep = true;
-      return;
-    }
+    if (mask.dtype() == DType::Bool) return fill_bytes(run, mask, 1);
     tensor::dispatch_floats(mask.dtype(), "Dropout", [&]<class T>(TypeTag<T>) {
-      for (T& keep : mask.mutable_span<T>()) keep = static_cast<T>(tensor::ComputeTypeOf<T>(1));
+      Mover(run).fill(mask.mutable_data<T>(), mask.numel(), static_cast<T>(tensor::ComputeTypeOf<T>(1)));
     });
   }
 

@@ -63,14 +63,16 @@ class Range final : public Kernel {
             count = count_reals(start, limit, delta);
           const Tensor out = ctx.output(0, {count});
           T* to = out.mutable_data<T>();
-          for (std::int64_t i = 0; i < count; ++i) {
-            if constexpr (std::is_integral_v<C>) {
-              to[i] = static_cast<T>(static_cast<std::uint64_t>(start) +
-                                     static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(delta));
-            } else {
-              to[i] = static_cast<T>(start + static_cast<C>(i) * delta);
+          ctx.parallel_for(static_cast<std::size_t>(count), 1.0, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t i = begin; i < end; ++i) {
+              if constexpr (std::is_integral_v<C>) {
+                to[i] = static_cast<T>(static_cast<std::uint64_t>(start) +
+                                       static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(delta));
+              } else {
+                to[i] = static_cast<T>(start + static_cast<C>(i) * delta);
+              }
             }
-          }
+          });
         });
   }
 };

@@ -84,14 +84,16 @@ class Loss final : public kernel::Kernel {
     T* const losses = reduction_ == Reduction::None ? loss : parts.data();
     ctx.parallel_for(targets.size(), Softmax ? static_cast<double>(n) * 10 : 5,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch part(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          losses[i] = 0;
                          if (n == 0) continue;
                          const T* column = x + i / inner * n * inner + i % inner;
-                         const T shift = Softmax ? log_sum(column, n, inner) : T{0};
+                         const T shift = Softmax ? log_sum(part, column, n, inner) : T{0};
                          if (logs != nullptr) {
                            T* to = logs + (column - x);
-                           for (std::size_t c = 0; c < n; ++c) to[c * inner] = column[c * inner] - shift;
+                           each_in_pieces(part, n, 1.0,
+                                          [&](std::size_t c) { to[c * inner] = column[c * inner] - shift; });
                          }
                          if (targets[i] == ignored_) continue;
                          const auto c = static_cast<std::size_t>(targets[i]);
@@ -111,10 +113,10 @@ class Loss final : public kernel::Kernel {
 
   /// log(sum(exp(x))).
   template <class T>
-  static T log_sum(const T* x, std::size_t n, std::size_t stride) {
-    T most = x[0], sum = 0;
-    for (std::size_t i = 1; i < n; ++i) most = std::max(most, x[i * stride]);
-    for (std::size_t i = 0; i < n; ++i) sum += std::exp(x[i * stride] - most);
+  static T log_sum(kernel::Watch& watch, const T* x, std::size_t n, std::size_t stride) {
+    T most = x[0];
+    each_in_pieces(watch, n, 1.0, [&](std::size_t i) { most = std::max(most, x[i * stride]); });
+    const T sum = sum_in_pieces<T>(watch, n, 10.0, [&](std::size_t i) { return std::exp(x[i * stride] - most); });
     return most + std::log(sum);
   }
 
