@@ -30,7 +30,7 @@ using graph::Model;
 
 using Files = std::vector<std::shared_ptr<const MappedFile>>;
 
-/// `files`: those that were mapped.
+/// `files` gets those that are mapped.
 Model read(Engine& engine, const ModelSource& source, const SessionOptions& options, const Logger& logger,
            const kernel::RunContext& load, Files& files) {
   onnx::ReadOptions read_options;
@@ -45,6 +45,24 @@ Model read(Engine& engine, const ModelSource& source, const SessionOptions& opti
   read_options.external_folder = text_of(options.config, "session.model_external_initializers_file_folder_path");
   return source.path.empty() ? onnx::read_model_bytes(source.bytes, read_options)
                              : onnx::read_model_file(source.path, read_options);
+}
+
+/// Throws Io where one was written to in place since it was mapped: what was read may be of neither state.
+void check_unchanged(const Files& files) {
+  for (const auto& file : files) {
+    const FileIdentity& was = file->identity();
+    FileIdentity now;
+    try {
+      now = file_identity(file->path());
+    } catch (const Error&) {
+      continue;  // it was renamed or deleted, and is mapped as it was
+    }
+    if (now.device == was.device && now.inode == was.inode && now != was) {
+      fail(ErrorCode::Io,
+           cat(file->path(), " was changed while it was loaded; write another file and rename it to replace a model"),
+           {.path = file->path()});
+    }
+  }
 }
 
 std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& engine, const SessionOptions& options,
@@ -228,9 +246,17 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
   LoadedModel loaded;
   Model model;
   Files files;
+  for (const auto& [name, bytes] : options.external_data) {
+    if (auto file = engine.weights().find(bytes.data())) files.push_back(std::move(file));
+  }
   {
     const Stage stage(profiler, source.path.empty() ? "model_loading_array" : "model_loading_uri");
-    model = read(engine, source, options, logger, load, files);
+    try {
+      model = read(engine, source, options, logger, load, files);
+    } catch (const Error&) {
+      check_unchanged(files);
+      throw;
+    }
     source.bytes = {};
   }
   load.check();
@@ -278,6 +304,7 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
   tuning.save();
   // What runs read of the files comes back when they do; much of what loading read is packed now, or next to it.
   for (const auto& file : files) file->drop();
+  check_unchanged(files);
   return loaded;
 }
 

@@ -62,6 +62,24 @@ TEST_CASE("a model loads from a file and from memory alike") {
   check_same(run(*from_file, inputs), run(*open(kModel), inputs), 0);
 }
 
+TEST_CASE("a file that is written to while it loads is refused, one that is replaced is not") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "net.onnx";
+  write_file(path, model_bytes(kModel));
+  SessionOptions options;
+  options.progress = [&](std::string_view, std::size_t, std::size_t) noexcept {
+    write_file(path, model_bytes(kModel));  // beside it, and renames
+  };
+  CHECK_NOTHROW(Session::create(engine(), {.path = path}, options));
+  options.progress = [&](std::string_view, std::size_t, std::size_t) noexcept {
+    std::ofstream(path, std::ios::app | std::ios::binary) << "more";
+  };
+  const Error error = error_of([&] { Session::create(engine(), {.path = path}, options); });
+  CHECK(error.code() == ErrorCode::Io);
+  CHECK(error.context().path == path);
+  CHECK(error.message().find("was changed while it was loaded") != std::string::npos);
+}
+
 TEST_CASE("freeDimensionOverrides fix a symbol everywhere") {
   const auto s = open(kModel, {.free_dimensions = {{"N", 4}}});
   CHECK(graph::to_string(*s->feeds()[0].type.shape) == "[4,2]");
