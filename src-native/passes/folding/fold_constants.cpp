@@ -78,6 +78,7 @@ class Folder {
     const Node& node = graph_.node(id);
     if (node.removed || !foldable(id, node)) return false;
     std::vector<tensor::Value> results = known_results(node);
+    if (results.empty()) results = held_results(node);
     if (results.empty())
       results = graph::subgraphs(node).empty() ? evaluate(node) : evaluate_bodies(graph_, node, options_);
     if (results.empty()) return false;
@@ -105,8 +106,12 @@ class Folder {
                         [&](ValueId id) { return id != kNoValue && graph_.is_output(id); });
   }
 
-  /// Whether the node has all of its output in an attribute.
-  static bool holds_its_value(const Node& node) { return is(node, kConstant) && node.attributes.has("value"); }
+  /// The value of a Constant that is a tensor of the model: shared, not copied.
+  static std::vector<tensor::Value> held_results(const Node& node) {
+    const tensor::Tensor* value = is(node, kConstant) ? node.attributes.get_tensor("value") : nullptr;
+    if (value == nullptr || node.outputs.size() != 1) return {};
+    return {tensor::Value(*value)};
+  }
 
   /// What inference knows of all outputs, whether or not their inputs are constants.
   std::vector<tensor::Value> known_results(const Node& node) const {
@@ -137,14 +142,16 @@ class Folder {
       input_bytes += value.constant.bytes();
     }
     const std::size_t bytes = output_bytes(graph_, node, inputs);
-    if (holds_its_value(node)) input_bytes = bytes;
     if (bytes > (dequantizer ? options_.max_dequantized_bytes : options_.max_folded_bytes) && bytes > input_bytes)
       return {};
     if (!may_fold(options_, bytes, dequantizer ? bytes : input_bytes)) return {};
     try {
       kernel::RunContext run;
       run.allocator = options_.allocator;
-      if (options_.load != nullptr) run.cancel = options_.load->cancel;
+      if (options_.load != nullptr) {
+        run.cancel = options_.load->cancel;
+        run.deadline = options_.load->deadline;
+      }
       return kernel::evaluate_node(graph_, node, inputs, *options_.registry, run);
     } catch (const Error&) {
       options_.check();

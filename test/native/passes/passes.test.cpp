@@ -97,8 +97,11 @@ TEST_CASE("a Constant is what it holds, however large") {
   options.registry = &registry();
   options.allocator = &tensor::host_allocator();
   options.max_folded_bytes = 1024;
+  const void* held = model.graph->node(0).attributes.get_tensor("value")->raw();
   passes::run_basic(model, options);
   CHECK(nodes(*model.graph) == "y = Add (x, c)");
+  // It is not copied: many may hold one tensor.
+  CHECK(model.graph->value(model.graph->find_value("c")).constant.tensor().raw() == held);
 }
 
 TEST_CASE("what follows from static shapes is folded") {
