@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
 #include "kernel/watch.h"
 #include "tensor/dispatch.h"
 
@@ -188,7 +190,8 @@ class Multinomial final : public Kernel {
         T* y = out.mutable_data<T>();
         ctx.parallel_for(static_cast<std::size_t>(in.dim(0)), static_cast<double>(classes * 40 + samples * 30),
                          [&](std::size_t begin, std::size_t end, std::size_t) {
-                           std::vector<double> sums(classes);
+                           const kernel::Scratch<double> memory(ctx.run(), classes);
+                           const std::span<double> sums(memory.data(), classes);
                            kernel::Watch watch(ctx.run());
                            for (std::size_t row = begin; row < end; ++row) {
                              accumulate(watch, logits + row * classes, row, sums);
@@ -206,7 +209,7 @@ class Multinomial final : public Kernel {
  private:
   /// Running sums of the row's weights relative to the greatest.
   template <class P>
-  static void accumulate(kernel::Watch& watch, const P* logits, std::size_t row, std::vector<double>& sums) {
+  static void accumulate(kernel::Watch& watch, const P* logits, std::size_t row, std::span<double> sums) {
     const auto at = [&](std::size_t c) {
       return static_cast<double>(static_cast<tensor::ComputeTypeOf<P>>(logits[c]));
     };
@@ -224,7 +227,7 @@ class Multinomial final : public Kernel {
     each_in_pieces(watch, sums.size(), 20.0, [&](std::size_t c) { sums[c] = sum += portable_exp(at(c) - most); });
   }
 
-  static std::size_t pick(const std::vector<double>& sums, double u) {
+  static std::size_t pick(std::span<const double> sums, double u) {
     // The product may round up to the whole sum: then the last class that has a weight.
     const double target = std::min(u * sums.back(), std::nextafter(sums.back(), 0.0));
     return static_cast<std::size_t>(std::upper_bound(sums.begin(), sums.end(), target) - sums.begin());
