@@ -327,6 +327,8 @@ void Builder::defer_view(std::size_t o, std::size_t i) {
 DevicePtr Builder::scratch(std::size_t bytes) { return address(add_storage(bytes)); }
 
 void Builder::launch(Launch launch) {
+  const Dim3& grid = launch.grid;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;  // over nothing: the driver takes no such grid
   if (launches_.empty() || !join_copies(launches_.back(), launch)) launches_.push_back(std::move(launch));
 }
 

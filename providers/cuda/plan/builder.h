@@ -116,7 +116,7 @@ class Builder {
   /// Memory for this node's launches.
   DevicePtr scratch(std::size_t bytes);
   Constants& constants() { return source_.constants; }
-  /// Copies that follow each other and do not meet become one.
+  /// Copies that follow each other and do not meet become one. A launch over no blocks is left out.
   void launch(Launch launch);
   void launch(std::vector<Launch> launches);
 
