@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/watch.h"
+#include "ops/common/strided_copy.h"
 #include "runtime/run/parallel_walk.h"
 #include "runtime/run/step_runner.h"
 
@@ -32,25 +32,6 @@ void set_up(const Execution& execution) {
   frame.devices.prepare(execution.plan.device_providers());
 }
 
-/// Copies the elements, with looks whether the run is to end.
-void copy_elements(const kernel::RunContext& run, const tensor::Tensor& from, const tensor::Tensor& to) {
-  if (from.dtype() == tensor::DType::String) {
-    const std::span<const std::string> texts = from.span<std::string>();
-    std::string* const out = to.mutable_data<std::string>();
-    kernel::Watch watch(run);
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      out[i] = texts[i];
-      watch.did(20 + 0.1 * static_cast<double>(texts[i].size()));
-    }
-    return;
-  }
-  const auto* const source = static_cast<const std::byte*>(from.raw());
-  auto* const target = static_cast<std::byte*>(to.mutable_raw());
-  run.parallel_for(from.bytes(), 0.1, [&](std::size_t begin, std::size_t end, std::size_t) {
-    std::copy(source + begin, source + end, target + begin);
-  });
-}
-
 /// A host tensor whose memory belongs to the frame, the plan or an input is copied, to where the output was to be
 /// written if it fits there; anything else is as it is.
 tensor::Value leave_frame(const Execution& execution, std::size_t output, const tensor::Value& value, bool lasting) {
@@ -70,7 +51,7 @@ tensor::Value leave_frame(const Execution& execution, std::size_t output, const 
   if (!shared) return value;
   const tensor::Tensor to =
       bound != nullptr ? *bound : tensor::Tensor::make(from.dtype(), from.shape(), execution.output_allocator);
-  copy_elements(execution.run, from, to);
+  ops::copy_all(execution.run, from, to);
   return to;
 }
 

@@ -58,19 +58,6 @@ inline ConvShape window(std::size_t in_channels, std::size_t out_channels, std::
   return s;
 }
 
-// Value of the input at one kernel point, 0 in the padding.
-inline double input_at(const ConvShape& s, const float* input, std::size_t c, std::size_t point, std::size_t position) {
-  const std::size_t kd = point / s.kernel_w / s.kernel_h, kh = point / s.kernel_w % s.kernel_h, kw = point % s.kernel_w;
-  const std::size_t od = position / s.out_w / s.out_h, oh = position / s.out_w % s.out_h, ow = position % s.out_w;
-  const auto d = static_cast<std::ptrdiff_t>(od * s.stride_d + kd * s.dilation_d) - s.pad_front;
-  const auto h = static_cast<std::ptrdiff_t>(oh * s.stride_h + kh * s.dilation_h) - s.pad_top;
-  const auto w = static_cast<std::ptrdiff_t>(ow * s.stride_w + kw * s.dilation_w) - s.pad_left;
-  const auto limit = [](std::size_t n) { return static_cast<std::ptrdiff_t>(n); };
-  if (d < 0 || d >= limit(s.in_d) || h < 0 || h >= limit(s.in_h) || w < 0 || w >= limit(s.in_w)) return 0;
-  return input[((c * s.in_d + static_cast<std::size_t>(d)) * s.in_h + static_cast<std::size_t>(h)) * s.in_w +
-               static_cast<std::size_t>(w)];
-}
-
 // Adds to `sums`, one a position, what a kernel makes of one plane of the input, by the definition.
 inline void add_plane(const ConvShape& s, const float* kernel, const float* plane, double* sums) {
   const auto within = [](std::size_t out, std::size_t stride, std::size_t tap, std::ptrdiff_t pad, std::size_t size,
