@@ -4,7 +4,7 @@
 //   --native, --ts   only that part
 //   --tests          the native tests as well
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { bundle, bundleCommand } from './lib/bundle.mjs';
+import { bundle, bundleOthers, furtherEntries } from './lib/bundle.mjs';
 import { cmakeBuild, mustNode } from './lib/live.mjs';
 import { at, bin, filesBelow, fingerprint, isMain, root, runMain, say, unlessDone } from './lib/project.mjs';
 import { hasDoctest, setup } from './setup.mjs';
@@ -58,10 +58,14 @@ export async function buildTypeScript() {
     rmSync(at('dist'), { recursive: true, force: true });
     mkdirSync(at('dist'));
     await bundle();
-    await bundleCommand();
+    await bundleOthers();
     await mustNode(bin('typescript/bin/tsc'), ['-p', 'tsconfig.build.json']);
     writeFileSync(at('dist', 'index.mjs'), wrapper);
     writeFileSync(at('dist', 'index.d.mts'), wrapperTypes + augmentation());
+    for (const name of furtherEntries) {
+      writeFileSync(at('dist', `${name}.mjs`), `export * from './${name}.cjs';\n`);
+      writeFileSync(at('dist', `${name}.d.mts`), `export * from './${name}.js';\n`);
+    }
   });
 }
 

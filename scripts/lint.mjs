@@ -4,7 +4,7 @@
 // usage: node scripts/lint.mjs [--fix] [--tidy-all] [--tidy-recent] [--no-tidy]
 //   --fix          mends what eslint, prettier and clang-format can mend
 //   --tidy-all     all checks of clang-tidy in all folders
-//   --tidy-recent  names in those files alone that the last 200 commits changed
+//   --tidy-recent  names in those files alone that the last 100 commits changed
 import { spawnSync } from 'node:child_process';
 import { configureNative } from './build.mjs';
 import { clangTool } from './lib/clang-tools.mjs';
@@ -49,7 +49,7 @@ runMain(async () => {
   if (!fix && !flags.has('--no-tidy')) {
     await configureNative();
     await must('cmake', [at('build'), '--log-level=WARNING']); // writes the commands that each file is compiled with
-    const changed = flags.has('--tidy-recent') ? await changedFiles(200) : undefined;
+    const changed = flags.has('--tidy-recent') ? await changedFiles(100) : undefined;
     results['clang-tidy'] = await tidy(files, { database: at('build'), all: flags.has('--tidy-all'), changed });
   }
 

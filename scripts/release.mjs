@@ -1,7 +1,9 @@
 // Packs a release, checks it, and publishes it: `infernode` and the packages of all platforms.
 //
 // usage: npm run release -- --dry-run [--platform <name>...]
-//        npm run release            in CI, which has npm's credentials and says where the packages come from
+//        npm run release -- --seed=N   in CI, which has npm's credentials and says where the packages come from
+//   --seed       of the first of the graphs at random (docs/reliability.md) that are run before anything is published:
+//                one that was not used before
 //   --platform   only these binaries, which the main package then depends on: for trials
 //
 // `npm run prebuild -- --all` and `npm run build -- --ts` come first. What is packed stands in build/release, with
@@ -10,7 +12,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { basename, join } from 'node:path';
 import { complaintsAbout } from './lib/binary/checks.mjs';
 import { sha256 } from './lib/download.mjs';
-import { must } from './lib/live.mjs';
+import { must, mustNode } from './lib/live.mjs';
 import { pack, packageName, stageMain, stagePlatform } from './lib/packages.mjs';
 import { chosenPlatforms, platforms, prebuilt } from './lib/platforms.mjs';
 import { at, isMain, runMain, say } from './lib/project.mjs';
@@ -19,6 +21,7 @@ import { zigFolder } from './lib/zig.mjs';
 
 const folder = at('build', 'release');
 const mostUnpacked = 20e6;
+const graphsAtRandom = 20_000;
 
 /** Where the version stands, and what it is there. */
 function versions() {
@@ -80,7 +83,10 @@ async function packAll(chosen) {
 
 async function main(args) {
   const dry = args.includes('--dry-run');
-  const names = args.filter((arg) => arg !== '--dry-run');
+  const seed = args.find((arg) => /^--seed=\d+$/.test(arg))?.slice('--seed='.length);
+  const names = args.filter((arg) => arg !== '--dry-run' && arg !== `--seed=${seed}`);
+  if (!dry && seed === undefined)
+    throw new Error(`a release runs ${graphsAtRandom} graphs at random, of a seed that was not used before: --seed=N`);
   if (names.length > 0 && !dry) throw new Error('a release has all platforms: --platform is for --dry-run');
   const chosen = names.length > 0 ? chosenPlatforms(names) : platforms;
   const found = await obstacles(chosen);
@@ -102,7 +108,9 @@ async function main(args) {
     say(`${dry ? 'would publish' : 'publishing'} ${one.name}@${one.version}: ${sizes}, with provenance`);
   }
   if (found.length > 0) throw new Error(`this is no release yet:\n  ${found.join('\n  ')}`);
-  if (dry) return;
+  const graphs = ['--count', String(graphsAtRandom), '--seed', seed ?? 'N'];
+  if (dry) return say(`a release runs  npm run differential -- ${graphs.join(' ')}  before it publishes`);
+  await mustNode(at('test', 'differential', 'differential.mjs'), graphs);
   for (const { path } of packed) await must('npm', ['publish', path, '--access', 'public', '--provenance']);
 }
 

@@ -5,9 +5,9 @@ import { InferenceError } from './errors.js';
 import { createHandler, requestedProviders } from './load-model.js';
 import { loadNative } from './load-native.js';
 import { withOwnBytes } from './model-arguments.js';
-import { parseProviders } from './options/provider-options.js';
+import { explainLogLevel } from './options/log-level.js';
 import type { SessionOptions } from './options/session-options.js';
-import { browserOnly, meantProvider, unknownProviderHint, withoutMisspelt } from './providers.js';
+import { browserOnly, meantProvider, requestedNames, unknownProviderHint, withoutMisspelt } from './providers.js';
 import { onnxruntimeBeside } from './onnxruntime-beside.js';
 import { version } from './version.js';
 
@@ -28,6 +28,7 @@ const ours = 99;
  * onnxruntime-node where that is installed beside: each package then makes its own sessions, whichever loads first.
  */
 export function registerBackends(): void {
+  explainLogLevel();
   const shared = onnxruntimeBeside();
   for (const { name, bundled } of providerNames()) {
     if (!browserOnly.has(name)) entered.set(name, !shared && enter(name, bundled ? ours : -1));
@@ -83,9 +84,8 @@ export async function resolveHandler(
   source: string | Uint8Array,
   options: SessionOptions,
 ): Promise<InferenceSessionHandler> {
-  const { executionProviders } = options;
-  const requested = executionProviders === undefined ? [] : parseProviders(executionProviders).map(({ name }) => name);
-  const own = withOwnBytes(source, withoutMisspelt(options, isMisspelt)); // the table, and Blobs, are read before the bytes are
+  const requested = requestedNames(options);
+  const own = withOwnBytes(source, withoutMisspelt(options, requested, isMisspelt)); // the table, and Blobs, are read before the bytes are
   if (isShadowed(requested)) return createHandler(own.source, own.options);
   const given = options.providerFallback === false ? { ...own.options, [requestedProviders]: requested } : own.options;
   try {

@@ -42,15 +42,27 @@ export interface ErrorFields {
 export class InferenceError extends Error implements ErrorFields {
   /** What went wrong. */
   readonly code: ErrorCode;
+  /** Name of the model input that is wrong; undefined, as all fields below, where it does not apply. */
   declare readonly input?: string;
+  /** Name of the model output that is wrong. */
   declare readonly output?: string;
+  /** Name of the node that failed. */
   declare readonly node?: string;
+  /** The operator of that node, or the one that there is no kernel for. */
   declare readonly opType?: string;
+  /** What would have been right, as text: a type, a shape, a range. */
   declare readonly expected?: string;
+  /** What came in its place, as text. */
   declare readonly actual?: string;
+  /** The file that it is about. */
   declare readonly path?: string;
+  /** Every cause, where one error reports several: ten unsupported operators are ten entries. */
   declare readonly details?: readonly string[];
 
+  /**
+   * The package makes these errors; a program makes one to test how it handles it. `timedOut`: the run's time was up,
+   * so that an ABORTED error is named 'TimeoutError'; otherwise its `cause` tells.
+   */
   constructor(
     code: ErrorCode,
     message: string,

@@ -111,6 +111,36 @@ export function feedHint({ message, expected = '', actual = '' }: NativeError): 
   return given === undefined || wanted === undefined ? '' : ` A '${given}' tensor was given for '${wanted}'.`;
 }
 
+/** About feeds without an element, such as a text of no tokens, which few models take. */
+export function emptyHint(message: string): string {
+  const fed = message.split(' The run was fed ')[1] ?? '';
+  const empty = [...fed.matchAll(/'([^']*)' \w+\[(?:\d+,)*0(?:,\d+)*\]/g)].map(([, name = '']) => name);
+  if (empty.length === 0) return '';
+  return ` ${listed(empty)} ${empty.length === 1 ? 'is' : 'are'} empty: a dim is 0, which this model may not take.`;
+}
+
+/** A message that ends as a sentence does, so that another one may follow. */
+export function sentence(message: string): string {
+  return /[.?!]$/.test(message) ? message : `${message}.`;
+}
+
+/** About memory that a run wanted and that is not there. */
+export function runMemoryHint(message: string): string {
+  const less = 'feed less at a time: a smaller batch, shorter sequences, a smaller picture';
+  if (message.includes('memoryLimit')) return ` Raise the session's option 'memoryLimit', or ${less}.`;
+  if (message.includes('gpu_mem_limit')) return ` Raise the provider's option 'gpuMemLimit', or ${less}.`;
+  const keep = "enableCpuMemArena: false, or extra: { memory: { enable_memory_arena_shrinkage: 'cpu:0' } } of a run";
+  return ` Let fewer runs go at a time (the option 'maxConcurrentRuns'), have them keep no memory for the next (${keep}), or ${less}.`;
+}
+
+/** The same of a load, from bytes or by a path. */
+export function loadMemoryHint(fromBytes: boolean): string {
+  const path = fromBytes
+    ? 'Give the path of the model, whose file is mapped, in the place of its bytes, or release'
+    : 'Release';
+  return ` ${path} sessions that nobody uses.`;
+}
+
 /** Names in quotes: the first twenty, and how many follow. */
 export function listed(names: readonly string[]): string {
   const most = 20;

@@ -23,7 +23,7 @@ import { withTimeout } from './options/load-timeout.js';
 import type { RunOptions as InfernodeRunOptions } from './options/run-options.js';
 import type { SessionOptions as InfernodeSessionOptions } from './options/session-options.js';
 import type { ProfileSummary } from './profile-summary.js';
-import { readModel } from './read-model.js';
+import { namingAddress, readModel } from './read-model.js';
 import { runForeign } from './run/foreign-run.js';
 import type { ValueMap } from './run/outputs.js';
 import { checkOptions, parseRunArguments } from './run/run-arguments.js';
@@ -88,8 +88,9 @@ export class InferenceSession implements CommonSession {
     TRACE_EVENT_BEGIN('InferenceSession.create');
     const { source, options } = parseModelArguments(args);
     const session = await withTimeout(options, async (bounded) => {
-      const bytes = isModelStream(source) ? await readModel(source, bounded) : source;
-      return makeSession(await resolveHandler(bytes, bounded));
+      if (!isModelStream(source)) return makeSession(await resolveHandler(source, bounded));
+      const bytes = await readModel(source, bounded);
+      return makeSession(await namingAddress(source, () => resolveHandler(bytes, bounded)));
     });
     TRACE_EVENT_END('InferenceSession.create');
     TRACE_FUNC_END();
@@ -324,12 +325,14 @@ export class InferenceSession implements CommonSession {
  * an InferenceSession. A binding of it runs by its own `run`, and what is bound is checked then.
  */
 export interface TypedInferenceSession<M extends ModelTypes> extends Omit<InferenceSession, 'run' | 'runSync'> {
+  /** As `InferenceSession.run`, and rejects with the same errors: dims that are free are checked when it runs. */
   run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): Promise<OutputsOf<M>>;
   run<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
     feeds: F & Checked<M, F>,
     fetches: readonly N[],
     options?: InferenceSession.RunOptions,
   ): Promise<Pick<OutputsOf<M>, N>>;
+  /** As `InferenceSession.runSync`, and throws the same errors. */
   runSync<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: InferenceSession.RunOptions): OutputsOf<M>;
   runSync<F extends FeedsOf<M>, const N extends keyof M['outputs']>(
     feeds: F & Checked<M, F>,

@@ -1,8 +1,8 @@
-import { isNativeError } from './errors.js';
-import { nameHint, pathHint, shownModel } from './hints.js';
+import { isNativeError, type NativeError } from './errors.js';
+import { loadMemoryHint, nameHint, pathHint, sentence, shownModel } from './hints.js';
 import type { ModelSource, NativeSessionOptions } from './native.js';
 import { providerOptionKeys } from './options/generated.js';
-import { nearestOption } from './options/nearest-name.js';
+import { nearestOption, nearestValue } from './options/nearest-name.js';
 import { logOf, warnOnce } from './options/option-names.js';
 import { unknownProvider, unknownProviderHint } from './providers.js';
 import type { NativeSessionHandler } from './session-handler.js';
@@ -28,16 +28,26 @@ function providerOptionHint(message: string): string {
   return nearest === undefined ? '' : `. Did you mean '${nearest}'?`;
 }
 
+/** About a value that is neither of the two names that are taken: the one that is meant. */
+function valueHint({ expected = '', actual = '' }: NativeError): string {
+  const names = /^'?(\w{2,})'? or '?(\w{2,})'?$/.exec(expected)?.slice(1) ?? [];
+  const meant = nearestValue(actual, names);
+  return meant === undefined ? '' : `. Did you mean '${meant}'?`;
+}
+
 /** A load's failure with what to do about it, where this layer knows that. */
 export function explainLoad(error: unknown, source: ModelSource, options: NativeSessionOptions): unknown {
   if (!isNativeError(error)) return error;
   switch (error.code) {
     case 'ABORTED':
       return { ...error, message: 'The load was aborted.' };
+    case 'OUT_OF_MEMORY':
+      return { ...error, message: sentence(error.message) + loadMemoryHint(typeof source !== 'string') };
     case 'IO': {
-      if (typeof source !== 'string') return error;
+      const plain = error.message.replaceAll(/(\.\d+){2}\.tmp\b/g, ''); // the file beside, which is renamed
+      if (typeof source !== 'string') return { ...error, message: plain };
       const shown = shownModel(source);
-      const message = error.message.replaceAll(source, () => shown) + pathHint(source);
+      const message = plain.replaceAll(source, () => shown) + pathHint(source);
       return { ...error, message, ...(error.path === source && { path: shown }) };
     }
     case 'PROVIDER_UNAVAILABLE': {
@@ -48,7 +58,7 @@ export function explainLoad(error: unknown, source: ModelSource, options: Native
       if (typeof source === 'string' && source.includes('\0')) {
         return { ...error, message: `${error.message}.${pathHint(source)}` };
       }
-      return { ...error, message: error.message + providerOptionHint(error.message) };
+      return { ...error, message: error.message + providerOptionHint(error.message) + valueHint(error) };
     default:
       return error;
   }

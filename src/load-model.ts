@@ -8,7 +8,7 @@ import type { ModelSource, NativeSession } from './native.js';
 import { applyConcurrentRuns } from './options/concurrent-runs.js';
 import { flushLog, forget, listen, listenToProgress, processListener } from './options/log-listeners.js';
 import { bufferBytes, parseSessionOptions, type SessionOptions } from './options/session-options.js';
-import { meantProvider, unknownProvider, unknownProviderHint, withoutMisspelt } from './providers.js';
+import { meantProvider, requestedNames, unknownProvider, unknownProviderHint, withoutMisspelt } from './providers.js';
 import { completion, throwIfAborted } from './run/jobs.js';
 import { NativeSessionHandler } from './session-handler.js';
 
@@ -65,7 +65,8 @@ export async function createHandler(
   } finally {
     forget(progressKey);
   }
-  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, native.enableProfiling);
+  const { enableProfiling, logSeverityLevel } = native;
+  const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, enableProfiling, logSeverityLevel);
   if (typeof preferredOutputLocation !== 'string') warnStrayLocations(handler, options);
   onProgress?.({ phase: 'ready', loaded, total });
   return handler;
@@ -73,7 +74,7 @@ export async function createHandler(
 
 /** Loads a model on the calling thread. */
 export function createHandlerSync(source: ModelSource, given: SessionOptions = {}): NativeSessionHandler {
-  const options = withoutMisspelt(given, (name) => meantProvider(name) !== undefined);
+  const options = withoutMisspelt(given, requestedNames(given), (name) => meantProvider(name) !== undefined);
   const { native, blobs, signal, preferredOutputLocation, onLog } = parseSessionOptions(options);
   applyConcurrentRuns();
   throwIfAborted({ signal });
@@ -87,7 +88,14 @@ export function createHandlerSync(source: ModelSource, given: SessionOptions = {
   try {
     const session = loadNative().createSessionSync(source, { ...native, logKey });
     flushLog();
-    const handler = new NativeSessionHandler(session, preferredOutputLocation, logKey, native.enableProfiling);
+    const { enableProfiling, logSeverityLevel } = native;
+    const handler = new NativeSessionHandler(
+      session,
+      preferredOutputLocation,
+      logKey,
+      enableProfiling,
+      logSeverityLevel,
+    );
     if (typeof preferredOutputLocation !== 'string') warnStrayLocations(handler, options);
     return handler;
   } catch (error) {

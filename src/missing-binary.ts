@@ -44,11 +44,20 @@ function packageAdvice(root: string): string {
     const system = process.platform === 'linux' && !hasMusl() ? ': it needs glibc 2.28 or newer' : '';
     return ` ${name} is installed and does not load${system}.`;
   }
+  const manifest = manifestIn(root);
+  if (manifest.optionalDependencies?.[name] === undefined && installed.length === 0) return tarballAdvice(root);
   const instead = installed.length > 0 ? `, but @infernode/${installed[0]}, which is for another C library` : '';
   return (
-    ` ${name} is not installed${instead}: run \`npm install ${name}@${String(manifestIn(root).version ?? 'latest')}\`. Package managers leave it out where optional` +
+    ` ${name} is not installed${instead}: run \`npm install ${name}@${String(manifest.version ?? 'latest')}\`. Package managers leave it out where optional` +
     ' dependencies are (--omit=optional), and where node_modules was made on another platform.'
   );
+}
+
+/** The same where the package knows of no such packages: it was packed of a checkout, with the binaries that it has. */
+function tarballAdvice(root: string): string {
+  const there = binariesIn(root);
+  const holds = there.length === 0 ? 'without a binary' : `on ${there.join(' and ')}`;
+  return ` This package was packed ${holds}, which \`npm pack\` does of a checkout: build and pack one on this platform.`;
 }
 
 /** 'linux-x64', and which C library where that is not the usual one. */
@@ -60,8 +69,14 @@ function isBundled(root: string): boolean {
   return manifestIn(root).name !== 'infernode';
 }
 
+interface Manifest {
+  readonly name?: unknown;
+  readonly version?: unknown;
+  readonly optionalDependencies?: Readonly<Record<string, unknown>>;
+}
+
 /** What package.json says, if there is one. */
-function manifestIn(root: string): { name?: unknown; version?: unknown } {
+function manifestIn(root: string): Manifest {
   try {
     return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as object;
   } catch {

@@ -5,20 +5,25 @@ import type { InferenceValue } from './tensor/tensor-types.js';
 
 /** A tensor of a model: `dims` are numbers, names of those that are free ('' without one), or null where any rank is. */
 export interface ModelTensor<T extends Tensor.Type, D extends readonly (number | string)[] | null> {
+  /** The element type. */
   readonly type: T;
+  /** The shape. */
   readonly dims: D;
 }
 
 /** A sequence, a map, an optional or a sparse tensor of a model. */
 export interface ModelValue {
+  /** Such a value has no element type of its own. */
   readonly type?: undefined;
 }
 
 /** What a model takes and gives, as `infernode types` writes it. */
 export interface ModelTypes {
+  /** Inputs that must be fed: a ModelTensor or ModelValue by name. */
   readonly inputs: object;
-  /** Inputs with a default in the model. */
+  /** Inputs with a default in the model, likewise. */
   readonly optionalInputs: object;
+  /** Outputs, likewise. */
   readonly outputs: object;
 }
 

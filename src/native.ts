@@ -76,11 +76,17 @@ export interface NativeValueInfo {
 export interface NativeMetadata {
   /** The program that wrote the file; '' in any text that the file does not have. */
   readonly producerName: string;
+  /** The version of that program. */
   readonly producerVersion: string;
+  /** The namespace of the model's name, as 'ai.example'. */
   readonly domain: string;
+  /** The name of the main graph. */
   readonly graphName: string;
+  /** The text that its author wrote about it. */
   readonly description: string;
+  /** The model's own version; 0 where the file has none. */
   readonly modelVersion: number;
+  /** The version of ONNX's file format that the file has. */
   readonly irVersion: number;
   /** Versions of the operator sets, by domain: 'ai.onnx' is ONNX's own. */
   readonly opsets: Readonly<Record<string, number>>;
@@ -91,6 +97,7 @@ export interface NativeMetadata {
 export interface NativePlacement {
   /** The node's name. */
   readonly node: string;
+  /** Its operator. */
   readonly opType: string;
   /** 'cpu', 'cuda', ... */
   readonly provider: string;
@@ -141,6 +148,13 @@ export interface NativeGraph {
  */
 export type ImageNumbers = Float64Array;
 
+/** What a transformation did: with each node that it looked at, and which files it wrote, the model first. */
+export interface NativeReport {
+  nodes: { name: string; opType: string; became?: string; reason?: string }[];
+  files: string[];
+  bytesBefore: number;
+}
+
 /** error: NativeError, or undefined. */
 export type Completion<T> = (error: NativeError | undefined, result: T | undefined) => void;
 
@@ -153,18 +167,21 @@ export interface NativeSession {
   /** Devices of its providers, in their order, 'cpu' last. */
   readonly devices: readonly string[];
   /**
-   * Takes all bytes during the call. Returns the result at once where the run is short enough for this thread,
-   * otherwise a job for `cancel`, and `done` is called once, never during this call. Throws NativeError.
+   * Takes all bytes during the call. Returns the result at once where the run is short enough for this thread and
+   * `mayStay`, otherwise a job for `cancel`, and `done` is called once, never during this call. Throws NativeError.
    */
   run(
     numbers: Float64Array,
     items: readonly unknown[],
     options: NativeRunOptions | undefined,
     done: Completion<Wire>,
+    mayStay: boolean,
   ): Answer | number;
   runSync(numbers: Float64Array, items: readonly unknown[], options: NativeRunOptions | undefined): Answer;
   /** `device`: 'cpu', 'null', 'cuda:0', ... */
   allocate(elementType: number, dims: readonly number[], device: string): NativeTensor;
+  /** Throws NativeError, with the name of the output that is to go there, for a device that the session does not have. */
+  checkDevice(device: string, output: string): void;
   startProfiling(): void;
   /** The path of the trace and its text; undefined where profiling was off. */
   endProfiling(): { path: string; trace: string } | undefined;
@@ -210,6 +227,18 @@ export interface NativeAddon {
   flushLog(): void;
   /** Copies the pixels of the part during the call. Gives the elements of the result; returns a job. */
   prepareImage(pixels: Uint8Array, how: ImageNumbers, done: Completion<ArrayBuffer>): number;
+  /**
+   * Reads a model, changes it as `settings`, which have all options of the transformation, say, and writes it to `output`.
+   * `hear` is told "<done> <total>" and must not throw. Returns a job for `cancel`. `bytes` are copied during the call.
+   */
+  transform(
+    source: ModelSource,
+    output: string,
+    transformation: string,
+    settings: Readonly<Record<string, boolean | number | string | readonly string[]>>,
+    hear: ((progress: string) => void) | undefined,
+    done: Completion<NativeReport>,
+  ): number;
   /** Ends a run or a load that has not completed; its `done` reports ABORTED. Other numbers are ignored. */
   cancel(job: number): void;
   /** Ends one that waits for its turn, as past its timeout; one that executes looks at the clock itself. */

@@ -1,6 +1,8 @@
 /** Time of all nodes of one operator in a profile. */
 export interface OperatorProfile {
+  /** The operator. */
   readonly opType: string;
+  /** Where its nodes ran: 'cpu', 'cuda', ... The same operator elsewhere is an entry of its own. */
   readonly provider: string;
   /** How often nodes of the operator ran. */
   readonly count: number;
@@ -26,13 +28,21 @@ export interface ProfileSummary {
 
 /** One event of the trace, times in microseconds since profiling began. */
 export interface ProfileEvent {
+  /** 'Node' for a node; 'Session' for a load, a run and what else lies around nodes. */
   readonly cat: string;
+  /** What was timed: 'model_run', or a node's name and '_kernel_time', ... */
   readonly name: string;
+  /** When it began. */
   readonly ts: number;
+  /** How long it took. */
   readonly dur: number;
+  /** The process. */
   readonly pid: number;
+  /** The thread that did it. */
   readonly tid: number;
+  /** Always 'X': an event with a duration. */
   readonly ph: string;
+  /** More of it; of a node operator, provider, sizes, types and shapes, numbers as text. */
   readonly args: Readonly<Record<string, unknown>>;
 }
 

@@ -30,14 +30,22 @@ export function meantProvider(name: string): string | undefined {
   );
 }
 
+/** Names of the providers that options ask for, in their order. */
+export function requestedNames({ executionProviders }: SessionOptions): readonly string[] {
+  return executionProviders === undefined ? [] : parseProviders(executionProviders).map(({ name }) => name);
+}
+
 /**
  * The options without providers that `isMisspelt`, where others remain to take over and may: a warning names what was
- * meant.
+ * meant. `names`: the requestedNames of the options.
  */
-export function withoutMisspelt(options: SessionOptions, isMisspelt: (name: string) => boolean): SessionOptions {
+export function withoutMisspelt(
+  options: SessionOptions,
+  names: readonly string[],
+  isMisspelt: (name: string) => boolean,
+): SessionOptions {
   const { executionProviders, providerFallback } = options;
   if (executionProviders === undefined || providerFallback === false) return options;
-  const names = parseProviders(executionProviders).map(({ name }) => name);
   const wrong = names.filter(isMisspelt);
   if (wrong.length === 0 || wrong.length === names.length) return options;
   for (const name of wrong) {
@@ -63,7 +71,9 @@ export function unknownProviderHint(names: readonly string[]): string {
 export interface DeviceInfo {
   /** As `allocate` and `executionProviders` count it: 'cuda:0'. */
   readonly device: string;
+  /** The model of the device, as its driver names it. */
   readonly name: string;
+  /** All of its memory in bytes, in use or not. */
   readonly memoryBytes: number;
   /** What the device's processors know, '9.0'. */
   readonly computeCapability: string;

@@ -14,7 +14,7 @@ export async function readModel(model: ModelStream, options: object): Promise<Ui
   const reader = new OptionReader(options, 'session options');
   const signal = reader.signal();
   const report = progressListener(reader);
-  const path = model instanceof URL ? shownUrl(model) : isResponse(model) && model.url ? shownUrl(new URL(model.url)) : undefined; // prettier-ignore
+  const path = addressOf(model);
   let chunks: Chunks | undefined;
   try {
     signal?.throwIfAborted();
@@ -34,6 +34,28 @@ export async function readModel(model: ModelStream, options: object): Promise<Ui
     const from = path === undefined ? 'its stream' : path;
     const message = `Load model from ${from} failed: ${reasonOf(error)}${chunks?.arrived() ?? ''}`;
     throw new InferenceError('IO', message, path === undefined ? {} : { path }, { cause: error });
+  }
+}
+
+/** The address that a model comes from, for a message. */
+function addressOf(model: ModelStream): string | undefined {
+  if (model instanceof URL) return shownUrl(model);
+  return isResponse(model) && model.url ? shownUrl(new URL(model.url)) : undefined;
+}
+
+/** `load` of bytes that came from a model's address: an error about them names it. */
+export async function namingAddress<T>(model: ModelStream, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    const path = addressOf(model);
+    if (path === undefined || !(error instanceof InferenceError) || error.code !== 'INVALID_MODEL') throw error;
+    throw new InferenceError(
+      error.code,
+      `${error.message} It came from ${path}.`,
+      { ...error, path },
+      { cause: error },
+    );
   }
 }
 
@@ -79,15 +101,16 @@ function fetched(url: URL, signal: AbortSignal | undefined): Promise<Response> {
 /** The same chunks. Throws the signal's reason when it aborts, though the next may never come. */
 async function* untilAbort<T>(stream: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
   const chunks = stream[Symbol.asyncIterator]();
-  let abort: (error: unknown) => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => (abort = reject));
-  aborted.catch(() => undefined);
+  let abort: (error: unknown) => void = () => undefined; // of the chunk that is waited for
   const forget = signal && onAbort(signal, () => abort(signal.reason));
   let over = false;
   try {
     for (;;) {
       signal?.throwIfAborted();
-      const next = await Promise.race([chunks.next(), aborted]);
+      const next = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        abort = reject;
+        Promise.resolve(chunks.next()).then(resolve, reject);
+      });
       if ((over = next.done === true)) return;
       yield next.value as T;
     }

@@ -4,13 +4,15 @@ import { callNative, fromNative, InferenceError } from './errors.js';
 import { readGraph, type SessionGraph } from './inspect/graph.js';
 import { loadNative } from './load-native.js';
 import type { Completion, NativeSession, NativeValueInfo, Wire } from './native.js';
-import { flushLog, forget } from './options/log-listeners.js';
+import { flushLog, forget, listenerOf } from './options/log-listeners.js';
+import { warn } from './options/option-names.js';
 import { parseRunOptions, type RunOptions } from './options/run-options.js';
 import type { ParsedSessionOptions } from './options/session-options.js';
 import { summarizeProfile, type ProfileSummary } from './profile-summary.js';
 import { completion, longestTimer, runError, throwIfAborted } from './run/jobs.js';
 import { decode, type OutputTarget, type ValueMap } from './run/outputs.js';
 import { RunEncoder } from './run/run-encoder.js';
+import { mayHoldLoop } from './run/turn.js';
 import { elementTypeOfCode, type ElementType } from './tensor/element-types.js';
 import { EngineTensor } from './tensor/engine-tensor.js';
 
@@ -29,12 +31,16 @@ export class NativeSessionHandler implements InferenceSessionHandler {
   readonly #logKey: number;
   #released = false;
 
-  /** `logKey`: of the listener that hears its messages, 0 for none. `profiled`: a profile began with it. */
+  /**
+   * `logKey`: of the listener that hears its messages, 0 for none. `profiled`: a profile began with it. `level`: the
+   * least severity that is said, `env.logLevel` without it.
+   */
   constructor(
     native: NativeSession,
     preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation'],
     logKey = 0,
     private readonly profiled = false,
+    level?: number,
   ) {
     this.#native = native;
     this.preferredOutputLocation = preferredOutputLocation;
@@ -55,7 +61,9 @@ export class NativeSessionHandler implements InferenceSessionHandler {
       // As with onnxruntime-node, a session on the CPU gives CPU tensors where a device was preferred.
       return { index, name, device: location === 'gpu-buffer' ? device : undefined };
     });
-    this.#encoder = new RunEncoder(inputs, this.inputNames, outputs, everything);
+    this.#encoder = new RunEncoder(inputs, this.inputNames, outputs, everything, (message, ofRun) => {
+      warn(message, 'run', 'INFERNODE_UNKNOWN_INPUT', { hear: listenerOf(logKey), level: ofRun ?? level });
+    });
   }
 
   /** The addon's session. */
@@ -81,11 +89,12 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     this.#ensureOpen();
     const parsed = parseRunOptions(options, this.#logKey);
     throwIfAborted(parsed);
-    const { wire, requested } = this.#encoder.encode(feeds, fetches);
+    const { wire, requested } = this.#encoder.encode(feeds, fetches, parsed.level);
     let settle: Completion<Wire> | undefined;
     let job: number;
     try {
-      const answer = this.#native.run(wire.numbers, wire.items, parsed.native, (error, done) => settle?.(error, done));
+      const done: Completion<Wire> = (error, result) => settle?.(error, result);
+      const answer = this.#native.run(wire.numbers, wire.items, parsed.native, done, mayHoldLoop());
       if (typeof answer !== 'number') return decode(wire, answer, requested);
       job = answer;
     } catch (error) {
@@ -117,7 +126,7 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     this.#ensureOpen();
     const parsed = parseRunOptions(options, this.#logKey);
     throwIfAborted(parsed);
-    const { wire, requested } = this.#encoder.encode(feeds, fetches);
+    const { wire, requested } = this.#encoder.encode(feeds, fetches, parsed.level);
     try {
       return decode(wire, this.#native.runSync(wire.numbers, wire.items, parsed.native), requested);
     } catch (error) {
@@ -159,14 +168,17 @@ export class NativeSessionHandler implements InferenceSessionHandler {
     return callNative(() => new EngineTensor(this.#native.allocate(type.code, dims, device)));
   }
 
+  /** Warns, once in the session's life, of feeds that no input takes: for who reads a run's feeds before the run. */
+  lookForStrays(feeds: Readonly<Record<string, unknown>>): void {
+    this.#encoder.lookForStrays(feeds);
+  }
+
   /** Throws INVALID_ARGUMENT for a device that the session does not have, DISPOSED after `dispose`. */
   checkDevice(device: string, output: string): void {
     this.#ensureOpen();
-    const { devices } = this.#native;
-    if (devices.some((known) => known === device || known.split(':')[0] === device)) return;
-    const expected = devices.map((known) => `'${known}'`).join(', ');
-    const message = `output '${output}': unknown device '${device}'; this session has ${expected}`;
-    throw new InferenceError('INVALID_ARGUMENT', message, { output, expected, actual: device });
+    callNative(() => {
+      this.#native.checkDevice(device, output);
+    });
   }
 
   /** The graph as it runs. Throws DISPOSED after `dispose`. */

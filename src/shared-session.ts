@@ -11,8 +11,11 @@ import { describe } from './tensor/tensor-data.js';
  * `setEnvironmentData`. It holds nothing: the session lives as long as one of those who opened it has not released it.
  */
 export interface SharedSession {
+  /** Tells it from other messages. */
   readonly kind: 'infernode.session';
+  /** A secret of the process: who has it can open the session. */
   readonly id: string;
+  /** Where outputs go, as the option of the session says; those who open it get them there, too. */
   readonly preferredOutputLocation: ParsedSessionOptions['preferredOutputLocation'];
 }
 
@@ -25,12 +28,16 @@ export function shareSession(handler: NativeSessionHandler): SharedSession {
 /** The session of a handle, for this thread. Throws TypeError for what is no handle, INVALID_ARGUMENT, DISPOSED. */
 export function openSharedSession(handle: unknown): NativeSessionHandler {
   if (!isHandle(handle)) {
-    const isSession = typeof handle === 'object' && handle !== null && 'share' in handle;
-    const got = isSession ? 'a session: call share() on it' : describe(handle);
-    throw typeError(`A shared session is opened by what session.share() gave, got ${got}.`);
+    throw typeError(`A shared session is opened by what session.share() gave, got ${whatElse(handle)}.`);
   }
   const native = callNative(() => loadNative().openSharedSession(handle.id));
   return new NativeSessionHandler(native, handle.preferredOutputLocation);
+}
+
+function whatElse(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return describe(value);
+  if ('share' in value) return 'a session: call share() on it';
+  return 'handler' in value ? 'what postMessage makes of a session: send session.share()' : describe(value);
 }
 
 function isHandle(value: unknown): value is SharedSession {

@@ -8,6 +8,7 @@
 #include "calibrate/measurements.h"
 #include "calibrate/network_clock.h"
 #include "calibrate/node_host.h"
+#include "microkernels/gemm/gemm.h"
 #include "ops/attention/methods/method.h"
 
 namespace infernode::bench {
@@ -106,7 +107,7 @@ class Operands {
   const AttentionCall<float>& call() const { return call_; }
   double time(NetworkClock& clock, const AttentionChoice& choice) const {
     return host_.time(
-        clock, [&](kernel::KernelContext& ctx) { choice.method->run(ctx, host_.kernels(), call_, choice.rows); });
+        clock, [&](kernel::KernelContext& ctx) { choice.method->run(ctx, *choice.kernels, call_, choice.rows); });
   }
 
  private:
@@ -125,18 +126,23 @@ class Operands {
   AttentionCall<float> call_;
 };
 
-std::string name_of(const AttentionChoice& choice) { return cat(choice.method->name, ":", choice.rows); }
+/// Of a line of times.
+std::string name_of(const AttentionChoice& choice, CpuRung rung) { return cat(choice.name(rung), ":", choice.rows); }
 
-void measure_attention(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
-                       std::ostream& out) {
-  Calls random(seed);
+void measure_attention(CpuRung rung, microkernels::Float32Precision precision, const Asked& asked, std::ostream& out) {
+  Calls random(asked.seed);
   NetworkClock clock(rung);
-  for (std::size_t i = 0; i < shapes; ++i) {
+  for (std::size_t measured = 0; measured < asked.shapes;) {
     const Call call = random.next();
     const Operands operands(call, rung, precision);
     const ops::AttentionSite site = attention_site(operands.call());
-    for (const AttentionChoice& choice : ops::attention_choices(site, microkernels::kernel_set(rung, precision)))
-      out << call << ' ' << name_of(choice) << ' ' << operands.time(clock, choice) << '\n';
+    bool any = false;
+    for (const AttentionChoice& choice : ops::attention_choices(site, microkernels::kernel_set(rung, precision))) {
+      if (!asked.takes(name_of(choice, rung))) continue;
+      out << call << ' ' << name_of(choice, rung) << ' ' << operands.time(clock, choice) << '\n';
+      any = true;
+    }
+    if (any) ++measured;
   }
 }
 
@@ -148,8 +154,8 @@ void for_each_measured(CpuRung rung, microkernels::Float32Precision precision, s
   for (const auto& m : read_measured<Call>(in)) {
     const ops::AttentionSite site = attention_site(Operands(m.shape, rung, precision).call());
     for (const AttentionChoice& choice : ops::attention_choices(site, kernels)) {
-      if (const auto at = m.times.find(name_of(choice)); at != m.times.end())
-        each(choice, choice.method->terms(site, choice.rows, kernels), at->second);
+      if (const auto at = m.times.find(name_of(choice, rung)); at != m.times.end())
+        each(choice, choice.method->terms(site, choice.rows, *choice.kernels), at->second);
     }
     after(m.shape);
   }
@@ -160,25 +166,27 @@ Samples read_attention(CpuRung rung, microkernels::Float32Precision precision, s
   for_each_measured(
       rung, precision, in,
       [&](const AttentionChoice& choice, const cost::Terms& terms, double taken) {
-        samples[choice.method->name].push_back({terms, taken});
+        samples[choice.name(rung)].push_back({terms, taken});
       },
       [](const Call&) {});
   return samples;
 }
 
 Regret judge_attention(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
-                       const std::map<std::string, cost::Terms>& rates, double /*margin*/) {
+                       const std::map<std::string, cost::Terms>& rates, const Margins& margins) {
   Regrets regrets;
-  Choice chosen;
+  Choice chosen(margins.unit);
   for_each_measured(
       rung, precision, in,
       [&](const AttentionChoice& choice, const cost::Terms& terms, double taken) {
-        const auto row = rates.find(choice.method->name);
-        if (row != rates.end()) chosen.consider(name_of(choice), cost::nanoseconds(terms, row->second), taken);
+        const auto row = rates.find(choice.name(rung));
+        if (row != rates.end())
+          chosen.consider(name_of(choice, rung), cost::nanoseconds(terms, row->second), taken,
+                          choice.kernels->gemm.matrix_unit);
       },
       [&](const Call& call) {
         regrets.add(call, chosen);
-        chosen = {};
+        chosen = Choice(margins.unit);
       });
   return regrets.result();
 }

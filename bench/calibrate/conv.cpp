@@ -8,7 +8,8 @@
 #include "calibrate/families.h"
 #include "calibrate/measurements.h"
 #include "calibrate/node_host.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/pool/pool.h"
+#include "microkernels/transpose/transpose.h"
 #include "ops/conv/methods/method.h"
 
 namespace infernode::bench {
@@ -225,6 +226,50 @@ void measure_conversion(CpuRung rung, std::ostream& out) {
   }
 }
 
+ops::PoolSite pool_site(const Shape2d& s) {
+  const auto places = [&](std::int64_t size) { return static_cast<double>((size - s.kernel) / s.stride + 1); };
+  return {static_cast<double>(s.in), places(s.height) * places(s.width), static_cast<double>(s.kernel * s.kernel)};
+}
+
+/// MaxPool without padding, plane by plane and block by block.
+void measure_pools(CpuRung rung, const Asked& asked, std::ostream& out) {
+  NetworkClock clock(rung);
+  const microkernels::PoolTable& table = microkernels::kernel_set(rung).pool;
+  constexpr struct { std::int64_t kernel, stride; } kWindows[] = {{2, 2}, {3, 2}, {3, 1}, {5, 1}};
+  for (const std::int64_t channels : {16, 64, 256}) {
+    for (const std::int64_t size : {7, 14, 28, 56, 112}) {
+      for (const auto& window : kWindows) {
+        Shape2d shape{};
+        shape.in = channels, shape.kernel = window.kernel, shape.stride = window.stride;
+        shape.height = shape.width = size;
+        const auto side = static_cast<std::size_t>(size), kernel = static_cast<std::size_t>(window.kernel),
+                   stride = static_cast<std::size_t>(window.stride), made = (side - kernel) / stride + 1;
+        const microkernels::PoolShape s{.in_h = side,
+                                        .in_w = side,
+                                        .out_h = made,
+                                        .out_w = made,
+                                        .kernel_h = kernel,
+                                        .kernel_w = kernel,
+                                        .stride_h = stride,
+                                        .stride_w = stride};
+        const std::size_t planes = static_cast<std::size_t>(channels), in = side * side, to = made * made;
+        const Tensor x = filled(Shape{channels, size, size}), y = filled(Shape{channels, size, size});
+        const NodeHost host({}, {}, rung, microkernels::Float32Precision::kHighest);
+        for (const ConvLayout layout : {ConvLayout::Planar, ConvLayout::Blocked}) {
+          if (!asked.takes(ops::pool_name(layout))) continue;
+          const std::size_t each = layout == ConvLayout::Planar ? 1 : kChannelBlock;
+          const auto run = layout == ConvLayout::Planar ? table.max : table.max_places;
+          const double taken = host.time(clock, [&](kernel::KernelContext&) {
+            for (std::size_t p = 0; p < planes; p += each)
+              run(s, x.data<float>() + p * in, y.mutable_data<float>() + p * to);
+          });
+          out << shape << ' ' << ops::pool_name(layout) << ' ' << taken << '\n';
+        }
+      }
+    }
+  }
+}
+
 std::string row_name(const ops::ConvChoice& choice, CpuRung rung) {
   return choice.rung == rung ? std::string(choice.method->name) : cat(choice.method->name, "@", to_string(choice.rung));
 }
@@ -245,17 +290,22 @@ void for_each_method(const Shape2d& shape, const Conv& conv, bool of_terms, Each
   }
 }
 
-void measure_conv(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
-                  std::ostream& out) {
-  Shapes random(seed);
+void measure_conv(CpuRung rung, microkernels::Float32Precision precision, const Asked& asked, std::ostream& out) {
+  Shapes random(asked.seed);
   NetworkClock clock(rung);
-  measure_conversion(rung, out);
-  for (std::size_t i = 0; i < shapes; ++i) {
+  if (asked.takes(kConversion)) measure_conversion(rung, out);
+  measure_pools(rung, asked, out);
+  for (std::size_t measured = 0; measured < asked.shapes;) {
     const Shape2d shape = random.next();
     Conv conv(shape, rung, precision);
+    bool any = false;
     for_each_method(shape, conv, true, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
-      out << shape << ' ' << row_name(choice, rung) << ' ' << conv.time(clock, choice, site) << '\n';
+      const std::string name = row_name(choice, rung);
+      if (!asked.takes(name)) return;
+      out << shape << ' ' << name << ' ' << conv.time(clock, choice, site) << '\n';
+      any = true;
     });
+    if (any) ++measured;
   }
 }
 
@@ -267,6 +317,14 @@ Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
       samples[kConversion].push_back({ops::block_conversion_terms(elements), at->second});
       continue;
     }
+    bool pool = false;
+    for (const ConvLayout layout : {ConvLayout::Planar, ConvLayout::Blocked}) {
+      const auto at = m.times.find(ops::pool_name(layout));
+      if (at == m.times.end()) continue;
+      samples[at->first].push_back({ops::pool_terms(pool_site(m.shape), layout), at->second});
+      pool = true;
+    }
+    if (pool) continue;
     const Conv conv(m.shape, rung, precision);
     for_each_method(m.shape, conv, true, [&](ConvLayout, const ops::ConvChoice& choice, const ConvSite& site) {
       const auto at = m.times.find(row_name(choice, rung));
@@ -276,13 +334,39 @@ Samples read_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
   return samples;
 }
 
+/// Choices between plain order and blocks.
+class Orders {
+ public:
+  void add(const Choice& plain, const Choice& blocked, double margin) {
+    if (plain.taken == 0 || blocked.taken == 0) return;
+    const bool is_plain = plain.expected * margin <= blocked.expected;
+    ++regret_.orders;
+    if (is_plain) ++regret_.plain;
+    if (is_plain && plain.taken > 1.1 * blocked.taken) ++regret_.plain_slower;
+    taken_ += is_plain ? plain.taken : blocked.taken;
+    best_ += std::min(plain.taken, blocked.taken);
+  }
+  Regret added_to(Regret all) const {
+    all.orders = regret_.orders, all.plain = regret_.plain, all.plain_slower = regret_.plain_slower;
+    if (best_ > 0) all.in_all_orders = taken_ / best_;
+    return all;
+  }
+
+ private:
+  Regret regret_;
+  double taken_ = 0, best_ = 0;
+};
+
 Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
-                  const std::map<std::string, cost::Terms>& rates, double margin) {
+                  const std::map<std::string, cost::Terms>& rates, const Margins& margins) {
   Regrets regrets;
+  Orders orders;
   for (const auto& m : read_measured<Shape2d>(in)) {
-    if (m.times.contains(kConversion)) continue;
-    Choice of[2] = {Choice(margin), Choice(margin)};
-    Choice of_either(margin);  // as the layout pass chooses where nothing has to be converted
+    if (m.times.contains(kConversion) || m.times.contains(ops::pool_name(ConvLayout::Planar)) ||
+        m.times.contains(ops::pool_name(ConvLayout::Blocked)))
+      continue;
+    Choice of[2] = {Choice(margins.unit), Choice(margins.unit)};
+    Choice of_either(margins.unit);  // as the layout pass chooses where nothing has to be converted
     const Conv conv(m.shape, rung, precision);
     for_each_method(m.shape, conv, true, [&](ConvLayout layout, const ops::ConvChoice& choice, const ConvSite& site) {
       const auto at = m.times.find(row_name(choice, rung));
@@ -291,12 +375,13 @@ Regret judge_conv(CpuRung rung, microkernels::Float32Precision precision, std::i
       const double expected = cost::nanoseconds(choice.method->terms(site), row->second);
       const bool unit = choice.method->uses_unit(choice.rung);
       of[static_cast<std::size_t>(layout)].consider(at->first, expected, at->second, unit);
-      of_either.consider(at->first, expected, at->second, unit);
+      of_either.consider(at->first, expected * (layout == ConvLayout::Planar ? margins.plain : 1), at->second, unit);
     });
     for (const Choice& choice : of) regrets.add(m.shape, choice);
     regrets.add(m.shape, of_either);
+    orders.add(of[0], of[1], margins.plain);
   }
-  return regrets.result();
+  return orders.added_to(regrets.result());
 }
 
 }  // namespace

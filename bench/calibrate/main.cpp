@@ -3,13 +3,15 @@
 //   INFERNODE_CPU=avx512 bench_calibrate measure conv highest times.txt 1000 1
 //   INFERNODE_CPU=avx512 bench_calibrate fit conv highest times.txt src-native/cost/tables/avx512.inc
 //
-// `measure FAMILY PRECISION TIMES [SHAPES] [SEED]` times them on this CPU; families are conv, products and attention,
-// whose tables are avx512.inc, products-avx512.inc, attention-avx512.inc and so on. `fit FAMILY PRECISION TIMES FILE
+// `measure FAMILY PRECISION TIMES [SHAPES] [SEED] [METHODS]` times them on this CPU, or those alone whose names begin
+// with METHODS; families are conv, products and attention, whose tables are avx512.inc, products-avx512.inc,
+// attention-avx512.inc and so on. `fit FAMILY PRECISION TIMES FILE
 // [OTHER_TIMES]` writes the table, on any CPU that has the loops (INFERNODE_CPU names the rung), and says how well it
 // chooses among the methods that were measured, with OTHER_TIMES of another seed. TIMES may be several files of times,
-// one after the other. `judge FAMILY PRECISION TIMES [MARGIN]` says so of the engine's own table, where the
-// methods of the matrix unit compete at MARGIN times what is expected of them. `compare PRECISION SHAPES` times the
-// methods of given convolutions: in out groups kernel stride dilation height width line transform.
+// one after the other. `judge FAMILY PRECISION TIMES [UNIT_MARGIN [PLAIN_MARGIN]]` says so of the engine's
+// own table, where methods of the matrix unit compete at UNIT_MARGIN times what is expected of them, and convolutions
+// in plain order at PLAIN_MARGIN beside those in blocks. `compare PRECISION SHAPES` times the methods of given
+// convolutions: in out groups kernel stride dilation height width line transform.
 
 #include <cstdio>
 #include <cstdlib>
@@ -51,11 +53,12 @@ CpuRung rung_of_tables() {
   return cpu_rung_from(name, CpuRung::Amx);
 }
 
-void measure(const Family& family, std::string_view precision, const char* path, std::size_t shapes, unsigned seed) {
+void measure(const Family& family, std::string_view precision, const char* path, const bench::Asked& asked) {
   std::ofstream out(path);
   out << "# " << cpu_name() << ": INFERNODE_CPU=" << to_string(cpu_rung()) << " bench_calibrate measure " << family.name
-      << ' ' << precision << " TIMES " << shapes << ' ' << seed << '\n';
-  family.measure(cpu_rung(), precision_of(precision), seed, shapes, out);
+      << ' ' << precision << " TIMES " << asked.shapes << ' ' << asked.seed << (asked.methods.empty() ? "" : " ")
+      << asked.methods << '\n';
+  family.measure(cpu_rung(), precision_of(precision), asked, out);
 }
 
 void write(const char* path, const std::string& command, const bench::Samples& samples,
@@ -104,15 +107,20 @@ void report(const bench::Regret& regret) {
         "of which %zu of the matrix unit; %zu are slower by more than a tenth than with vectors, which take %.3f "
         "times as long in all\n",
         regret.units, regret.slower, regret.gain);
+  if (regret.orders > 0)
+    std::printf(
+        "of %zu choices between orders of memory %zu are plain; %zu of those are slower by more than a tenth than in "
+        "blocks; all take %.3f times as long as the quicker orders\n",
+        regret.orders, regret.plain, regret.plain_slower, regret.in_all_orders);
 }
 
-void judge(const Family& family, std::string_view asked, const char* times, double margin) {
+void judge(const Family& family, std::string_view asked, const char* times, const bench::Margins& margins) {
   const CpuRung rung = rung_of_tables();
   const Float32Precision precision = precision_of(asked);
   std::map<std::string, cost::Terms> rates;
   for (const cost::Row& row : cost::table(rung, precision)) rates[std::string(row.method)] = row.rates;
   std::ifstream in = open(times);
-  report(family.judge(rung, precision, in, rates, margin));
+  report(family.judge(rung, precision, in, rates, margins));
 }
 
 void fit(const Family& family, std::string_view asked, const char* times, const char* path, const char* others) {
@@ -122,7 +130,7 @@ void fit(const Family& family, std::string_view asked, const char* times, const 
   std::map<std::string, cost::Terms> rates;
   write(path, commands_of(times), family.read(rung, precision, in), rates);
   std::ifstream again = open(others);
-  report(family.judge(rung, precision, again, rates, family.unit_margin));
+  report(family.judge(rung, precision, again, rates, {family.unit_margin}));
 }
 
 }  // namespace
@@ -132,11 +140,14 @@ int main(int count, char** arguments) {
     const std::string_view what = count > 3 ? arguments[1] : "";
     if (what == "measure" && count > 4) {
       measure(family_of(arguments[2]), arguments[3], arguments[4],
-              count > 5 ? std::strtoul(arguments[5], nullptr, 10) : 1000,
-              static_cast<unsigned>(count > 6 ? std::strtoul(arguments[6], nullptr, 10) : 1));
+              {.shapes = count > 5 ? std::strtoul(arguments[5], nullptr, 10) : 1000,
+               .seed = static_cast<unsigned>(count > 6 ? std::strtoul(arguments[6], nullptr, 10) : 1),
+               .methods = count > 7 ? arguments[7] : ""});
     } else if (what == "judge" && count > 4) {
-      judge(family_of(arguments[2]), arguments[3], arguments[4],
-            count > 5 ? std::strtod(arguments[5], nullptr) : family_of(arguments[2]).unit_margin);
+      bench::Margins margins{family_of(arguments[2]).unit_margin};
+      if (count > 5) margins.unit = std::strtod(arguments[5], nullptr);
+      if (count > 6) margins.plain = std::strtod(arguments[6], nullptr);
+      judge(family_of(arguments[2]), arguments[3], arguments[4], margins);
     } else if (what == "compare") {
       std::ifstream shapes = open(arguments[3]);
       bench::compare_conv(cpu_rung(), precision_of(arguments[2]), shapes, std::cout);
@@ -144,9 +155,9 @@ int main(int count, char** arguments) {
       fit(family_of(arguments[2]), arguments[3], arguments[4], arguments[5], count > 6 ? arguments[6] : arguments[4]);
     } else {
       std::fprintf(stderr,
-                   "usage: bench_calibrate measure FAMILY PRECISION TIMES [SHAPES] [SEED]\n"
+                   "usage: bench_calibrate measure FAMILY PRECISION TIMES [SHAPES] [SEED] [METHODS]\n"
                    "       bench_calibrate fit FAMILY PRECISION TIMES FILE [OTHER_TIMES]\n"
-                   "       bench_calibrate judge FAMILY PRECISION TIMES [MARGIN]\n"
+                   "       bench_calibrate judge FAMILY PRECISION TIMES [UNIT_MARGIN [PLAIN_MARGIN]]\n"
                    "       bench_calibrate compare PRECISION SHAPES\n"
                    "       FAMILY: conv, products, attention\n");
       return 2;

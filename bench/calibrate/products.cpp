@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <ostream>
 
 #include "calibrate/draw.h"
@@ -116,16 +117,19 @@ cost::Terms terms_of(const ProductChoice& choice, ProductSite site) {
   return choice.method->terms(site, *choice.table);
 }
 
-void measure_products(CpuRung rung, microkernels::Float32Precision precision, unsigned seed, std::size_t shapes,
-                      std::ostream& out) {
-  Products random(seed);
+void measure_products(CpuRung rung, microkernels::Float32Precision precision, const Asked& asked, std::ostream& out) {
+  Products random(asked.seed);
   NetworkClock clock(rung);
   const ProductLoops loops(microkernels::kernel_set(rung, precision));
-  for (std::size_t i = 0; i < shapes; ++i) {
+  for (std::size_t measured = 0; measured < asked.shapes;) {
     const Product product = random.next();
-    Operands operands(product);
-    for (const ProductChoice& choice : loops.choices(product.site()))
-      out << product << ' ' << choice.name << ' ' << operands.time(choice, clock) << '\n';
+    std::optional<Operands> operands;
+    for (const ProductChoice& choice : loops.choices(product.site())) {
+      if (!asked.takes(choice.name)) continue;
+      if (!operands) operands.emplace(product);
+      out << product << ' ' << choice.name << ' ' << operands->time(choice, clock) << '\n';
+    }
+    if (operands) ++measured;
   }
 }
 
@@ -143,12 +147,12 @@ Samples read_products(CpuRung rung, microkernels::Float32Precision precision, st
 }
 
 Regret judge_products(CpuRung rung, microkernels::Float32Precision precision, std::istream& in,
-                      const std::map<std::string, cost::Terms>& rates, double margin) {
+                      const std::map<std::string, cost::Terms>& rates, const Margins& margins) {
   Regrets regrets;
   const ProductLoops loops(microkernels::kernel_set(rung, precision));
   for (const auto& m : read_measured<Product>(in)) {
     const ProductSite site = m.shape.site();
-    Choice chosen(margin);
+    Choice chosen(margins.unit);
     for (const ProductChoice& choice : loops.choices(site)) {
       const auto at = m.times.find(choice.name);
       const auto row = rates.find(choice.name);

@@ -28,8 +28,13 @@ void bench_blocked(const Bench& bench);
 void bench_conv(const Bench& bench);
 void bench_elementwise(const Bench& bench);
 void bench_gemm(const Bench& bench);
+void bench_pool(const Bench& bench);
 void bench_qgemm(const Bench& bench);
 void bench_reduce(const Bench& bench);
+void bench_rnn(const Bench& bench);
+void bench_dft(const Bench& bench);
+void bench_transpose(const Bench& bench);
+void bench_trees(const Bench& bench);
 void bench_winograd(const Bench& bench);
 
 }  // namespace infernode::bench

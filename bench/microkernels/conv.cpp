@@ -43,11 +43,33 @@ void depthwise(const Bench& bench, std::size_t channels, std::size_t size, std::
             [&] { table.depthwise(args); });
 }
 
+// Sums of products to images of size^2 places.
+void sum_taps(const Bench& bench, std::size_t channels, std::size_t size, std::size_t kernel, std::size_t stride) {
+  const ConvTable& table = bench.kernels.conv;
+  TapSumArgs args;
+  ConvShape& s = args.shape;
+  s = square_conv(1, 1, size, kernel, stride);
+  s.pad_top = s.pad_left = 0;
+  s.out_h = s.out_w = (size - kernel) / stride + 1;
+  const std::size_t products = s.kernel_points() * s.positions();
+  Buffer from(channels * products), to(channels * size * size), scratch(tap_sum_floats(s));
+  bench.run("sums of taps " + std::to_string(channels) + " " + std::to_string(size) + "^2 k" + std::to_string(kernel) +
+                " s" + std::to_string(stride),
+            static_cast<double>(channels * (products + size * size) * sizeof(float)), "GB/s", [&] {
+              for (std::size_t c = 0; c < channels; ++c) {
+                args.products = from.data() + c * products;
+                args.output = to.data() + c * size * size;
+                table.sum_taps(args, scratch.data());
+              }
+            });
+}
+
 }  // namespace
 
 void bench_conv(const Bench& bench) {
   for (const auto& [in, out, size, kernel, stride] : kConvs) dense(bench, in, out, size, kernel, stride);
   for (const auto& [channels, size, kernel, stride] : kDepthwise) depthwise(bench, channels, size, kernel, stride);
+  for (const auto& [channels, size, kernel, stride] : kTapSums) sum_taps(bench, channels, size, kernel, stride);
 }
 
 }  // namespace infernode::bench

@@ -33,7 +33,11 @@ inline constexpr ConvCase kConvs[] = {
 struct DepthwiseCase {
   std::size_t channels, size, kernel, stride;
 };
-inline constexpr DepthwiseCase kDepthwise[] = {
-    {32, 112, 3, 1}, {96, 112, 3, 2}, {576, 14, 3, 1}, {960, 7, 3, 1}, {240, 28, 5, 1}};
+inline constexpr DepthwiseCase kDepthwise[] = {{32, 112, 3, 1}, {96, 112, 3, 2}, {576, 14, 3, 1}, {960, 7, 3, 1},
+                                               {240, 28, 5, 1}, {576, 14, 3, 2}, {960, 7, 3, 2},  {144, 56, 7, 2},
+                                               {144, 56, 9, 3}, {144, 56, 11, 4}};
+
+// Images that windows of a transposed convolution fill side by side, leave gaps in, overlap in.
+inline constexpr DepthwiseCase kTapSums[] = {{64, 56, 2, 2}, {64, 55, 1, 2}, {64, 57, 2, 3}, {64, 57, 3, 2}};
 
 }  // namespace infernode::bench

@@ -13,7 +13,7 @@
 //   --level LEVEL              our graphOptimizationLevel: disabled, basic, extended, layout or all
 //   --precision PRECISION      our float32MatmulPrecision: highest, high or medium; OpenVINO's hint is bf16 with medium,
 //                              else f32, and onnxruntime has no choice
-//   --cpu TARGET               our INFERNODE_CPU: baseline, avx2, avx512, vnni, bf16, amx or neon
+//   --cpu TARGET               our INFERNODE_CPU: baseline, avx2, avx512, vnni, bf16, amx, neon, dotprod or i8mm
 //   --rounds N, --seconds S    7 rounds of 0.5 s for each engine
 //   --json [FILE]              the results as JSON, to standard output unless a file is named
 //   --readme                   writes the table of this peer and precision in bench/README.md

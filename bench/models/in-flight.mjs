@@ -2,8 +2,9 @@
 // What many runs in flight cost the process they are in: how late JavaScript's loop turns, how long a call of `run` takes
 // before it returns, what memory the runs hold, and how many end in a second.
 //
-// usage: npm run in-flight [-- --in-flight 4,64,1000] [--seconds N] [--workload NAME] [--peer]
+// usage: npm run in-flight [-- --in-flight 4,64,1000] [--seconds N] [--workload NAME] [--outputs NAMES] [--peer]
 //   --workload   one of `npm run bench -- --set architectures` (minilm_l6-16)
+//   --outputs    these alone, by name with commas: small ones leave less to collect
 //   --peer       the same with onnxruntime-node
 //
 // Each number of runs has a process of its own, in which as many are started and each that ends is followed by another.
@@ -22,8 +23,10 @@ const { values } = parseArgs({
     'in-flight': { type: 'string', default: '4,64,1000' },
     seconds: { type: 'string', default: '10' },
     workload: { type: 'string', default: 'minilm_l6-16' },
+    outputs: { type: 'string' },
     peer: { type: 'boolean', default: false },
     child: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h' },
   },
 });
 
@@ -34,7 +37,8 @@ async function measure(count, seconds) {
   const { InferenceSession, Tensor } = await loadEngine(values.peer ? 'peer' : 'infernode');
   const session = await InferenceSession.create(await architecture(model));
   const feeds = toFeeds({ Tensor }, inputs(7));
-  for (let i = 0; i < 3; ++i) await session.run(feeds);
+  const outputs = values.outputs?.split(',') ?? session.outputNames;
+  for (let i = 0; i < 3; ++i) await session.run(feeds, outputs);
   const before = process.memoryUsage.rss();
   let ended = 0;
   let longest = 0;
@@ -42,7 +46,7 @@ async function measure(count, seconds) {
   const keepOne = async () => {
     while (!over) {
       const begin = performance.now();
-      const run = session.run(feeds);
+      const run = session.run(feeds, outputs);
       longest = Math.max(longest, performance.now() - begin);
       await run;
       ++ended;

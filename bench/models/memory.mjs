@@ -7,7 +7,8 @@
 //   --peer       the same with onnxruntime-node, which cannot abort a run
 //
 // Each part has a process of its own. It prints resident memory after a tenth of the part and at its end: what the
-// process needs at all is there after a tenth. Garbage is collected at each tenth, before V8 makes room for more of it.
+// process needs at all is there after a tenth. Garbage is collected at each tenth. V8 keeps room for as much of it as there
+// was at its worst, so the end says how much of it is V8's.
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -70,7 +71,8 @@ async function measure(part) {
     ended += Number(await act());
     if (i % Math.ceil(count / 10) === 0 || i === count) memory.push(await residentMegabytes());
   }
-  console.log(JSON.stringify([memory[0], memory.at(-1), ended]));
+  const heap = process.memoryUsage().heapTotal / 2 ** 20;
+  console.log(JSON.stringify({ tenth: memory[0], end: memory.at(-1), heap, ended }));
 }
 
 async function main() {
@@ -86,10 +88,10 @@ async function main() {
       process.exitCode = 1;
       continue;
     }
-    const [tenth, end, ended] = JSON.parse(stdout.trim().split('\n').at(-1));
+    const { tenth, end, heap, ended } = JSON.parse(stdout.trim().split('\n').at(-1));
     const early = part === 'aborted' ? `; ${ended} ended early` : '';
     console.log(
-      `  ${values[part]} ${part}: ${tenth.toFixed(1)} MB after a tenth, ${end.toFixed(1)} MB at the end${early}`,
+      `  ${values[part]} ${part}: ${tenth.toFixed(1)} MB after a tenth, ${end.toFixed(1)} MB at the end, ${heap.toFixed(1)} of them V8's heap${early}`,
     );
   }
 }

@@ -10,7 +10,7 @@ const notOfCosts = ['threads', 'level', 'cpu', 'precision', 'seconds'];
 /** What only the set `random` has a use for. */
 const notOfOthers = ['seed', 'count'];
 const levels = ['disabled', 'basic', 'extended', 'layout', 'all'];
-const targets = ['baseline', 'avx2', 'avx512', 'vnni', 'bf16', 'amx', 'neon'];
+const targets = ['baseline', 'avx2', 'avx512', 'vnni', 'bf16', 'amx', 'neon', 'dotprod', 'i8mm'];
 const precisions = ['highest', 'high', 'medium'];
 
 const options = {

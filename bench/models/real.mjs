@@ -1,7 +1,7 @@
 // One run of each real model on inputs of the size it is used with.
-import { fetchModel } from '../../scripts/fetch-models.mjs';
 import { relativeDistance } from '../../scripts/lib/agreement.mjs';
 import { gaussian, randomNumbers } from '../architectures/workloads.mjs';
+import { fetchModel } from './fetch-models.mjs';
 
 const int64 = (dims, value) => ({
   type: 'int64',

@@ -8,6 +8,7 @@
 //   --peer       the same with onnxruntime-node, which has no shared sessions
 //
 // Each part has a process of its own. Memory is what the process holds more than before, after a collection of garbage.
+// Workers that load the engine and open no session show what of it is the workers' own: Node.js's and their heaps.
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -26,8 +27,8 @@ const program = fileURLToPath(import.meta.url);
 
 const feedsOf = (Tensor, name) => toFeeds({ Tensor }, workloads.find((workload) => workload.name === name).inputs(7));
 
-/** How a worker comes to its session: a file, the file's bytes, or the session of the main thread. */
-const ways = { file: 'from a file', bytes: 'from bytes', shared: 'session.share()' };
+/** How a worker comes to its session: a file, the file's bytes, or the session of the main thread; or it has none. */
+const ways = { none: 'no session', file: 'from a file', bytes: 'from bytes', shared: 'session.share()' };
 
 /** The arguments of `create` for a model whose files have been read. */
 function bytesOf(model) {
@@ -46,6 +47,11 @@ async function work() {
   };
   const feeds = feedsOf(Tensor, workload);
   if (restless) parentPort.postMessage('works');
+  if (way === 'none') {
+    globalThis.gc();
+    if (!restless) parentPort.postMessage('works');
+    return parentPort.on('message', () => undefined); // and stays
+  }
   let session = await open();
   if (!restless) {
     await session.run(feeds);
@@ -93,6 +99,7 @@ async function keepThem(start, values, before) {
   await sleep(Number(values.seconds) * 1000);
   const rate = runs / Number(values.seconds);
   const memory = (await residentMegabytes()) - before;
+  console.log(JSON.stringify({ rate, memory })); // said also by a process that dies when its workers end
   await Promise.all(workers.map((worker) => worker.terminate()));
   return { rate, memory };
 }
@@ -119,8 +126,9 @@ function part(way, args) {
     ['--expose-gc', program, ...args, '--child', way],
     { encoding: 'utf8', timeout: 1_800_000 },
   );
-  if (status === 0) return JSON.parse(stdout.trim().split('\n').at(-1));
-  return { died: signal ?? `exit ${status}`, stderr: stderr.slice(-300) };
+  const said = Object.assign({}, ...stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line))); // prettier-ignore
+  if (status === 0) return said;
+  return { ...said, died: signal ?? `exit ${status}`, stderr: stderr.slice(-300) };
 }
 
 const options = {
@@ -141,7 +149,8 @@ async function report() {
   console.log(`${values.workers} workers, ${values.workload}, ${values.peer ? 'onnxruntime-node' : 'infernode'}`);
   for (const way of all) {
     const { rate, memory, after, died } = part(way, args);
-    console.log(died ? `  ${ways[way]}: died by ${died}` : `  ${ways[way]}: ${rate.toFixed(0)} runs a second, ${memory.toFixed(0)} MB; ${after.toFixed(0)} MB after they ended`); // prettier-ignore
+    const running = rate === undefined ? '' : ` ${rate.toFixed(0)} runs a second, ${memory.toFixed(0)} MB;`;
+    console.log(`  ${ways[way]}:${running} ${died ? `died by ${died}` : `${after.toFixed(0)} MB after they ended`}`);
   }
   for (const way of all) {
     const { ended, after, died } = part(`ends ${way}`, args);

@@ -21,6 +21,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '5' },
     child: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
   },
 });
 

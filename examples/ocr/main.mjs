@@ -7,7 +7,7 @@
 // beside it the lines.
 import { basename, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fetchModel, fetchModels } from '../../scripts/fetch-models.mjs';
+import { fetchModel, fetchModels } from '../../bench/models/fetch-models.mjs';
 import { loadEngine } from '../../scripts/lib/engine.mjs'; // in a program of yours: import * as ort from 'infernode'
 import { helpWasAsked } from '../../scripts/lib/project.mjs';
 import { blank, drawOutline, drawText, paste, readPicture, textSize, writePicture } from './image.mjs';

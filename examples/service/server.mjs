@@ -4,6 +4,7 @@
 //
 // README.md has the statuses, and how to choose the numbers.
 import { createServer } from 'node:http';
+import { Server } from 'node:net';
 import { parseArgs } from 'node:util';
 import { createBatcher, InferenceError, InferenceSession, Tensor } from 'infernode';
 
@@ -96,7 +97,12 @@ function feedsOf(session, body) {
     if (typeof given !== 'object' || given === null) throw new Refusal(400, `input '${name}' is missing`);
     const { dims, data } = given;
     if (!Array.isArray(dims)) throw new Refusal(400, `input '${name}' needs 'dims', an array of numbers`);
-    return [name, new Tensor(type, dataOf(name, type, data), dims)];
+    const values = dataOf(name, type, data);
+    try {
+      return [name, new Tensor(type, values, dims)];
+    } catch (error) {
+      throw new Refusal(400, `input '${name}': ${error.message}`);
+    }
   });
   return Object.fromEntries(entries);
 }
@@ -126,7 +132,7 @@ const jsonOf = (results) =>
  * @param {{ session: import('infernode').InferenceSession, run: Function, timeout: number, log?: (status: number) => void }} parts
  */
 export function makeServer({ session, run, timeout, log = () => undefined }) {
-  return createServer(async (request, response) => {
+  return createServer(async function (request, response) {
     const gone = new AbortController();
     response.on('close', () => {
       if (!response.writableEnded) gone.abort();
@@ -146,7 +152,8 @@ export function makeServer({ session, run, timeout, log = () => undefined }) {
     log(status);
     if (response.destroyed) return;
     if (status === 405) response.setHeader('allow', 'POST');
-    if (!request.complete) response.setHeader('connection', 'close'); // what is left of the body is not read
+    // What is left of a body is not read; a server that ends keeps no connection.
+    if (!request.complete || !this.listening) response.setHeader('connection', 'close');
     response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   });
 }
@@ -186,6 +193,12 @@ function numbersOf(values) {
   return Object.fromEntries(entries);
 }
 
+/** Ends a server when calls that were sent already are answered; http's own close() would cut what it has not read yet. */
+function endWell(server, ended) {
+  Server.prototype.close.call(server, ended);
+  setTimeout(() => server.closeIdleConnections(), 1000);
+}
+
 if (process.argv[1]?.endsWith('server.mjs')) {
   const option = (value) => ({ type: 'string', default: String(value) });
   const { values, positionals } = parseArgs({
@@ -205,5 +218,5 @@ if (process.argv[1]?.endsWith('server.mjs')) {
     log: (status) => console.log(`${new Date().toISOString()} ${status}`),
   });
   server.listen(port, () => console.log(`listening on port ${server.address().port}`));
-  process.once('SIGTERM', () => server.close(() => session.release()));
+  process.once('SIGTERM', () => endWell(server, () => session.release()));
 }

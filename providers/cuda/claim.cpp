@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/op_traits.h"
+
 namespace infernode::cuda {
 
 namespace {
@@ -22,7 +24,8 @@ std::vector<graph::ValueType> types_of(const graph::Graph& graph, const std::vec
 /// Whether the node's results follow from the shapes of its inputs, or from contents that do.
 bool follows_from_shapes(const graph::Graph& graph, const graph::Node& node, const kernel::Registry& registry,
                          const std::vector<bool>& known) {
-  if (node.domain.empty() && (node.op_type == "Shape" || node.op_type == "Size")) return true;
+  const kernel::Axes axes = kernel::traits_of(node, registry).axes;
+  if (axes == kernel::Axes::Dims || axes == kernel::Axes::Count) return true;
   const kernel::OpSchema* schema = registry.find_schema(node.domain, node.op_type, node.opset);
   if (schema == nullptr || !schema->deterministic || !graph::subgraphs(node).empty()) return false;
   for (const ValueId id : node.inputs) {
@@ -101,7 +104,7 @@ std::vector<NodeId> claimed_nodes(const provider::GraphView& view, const Lowerin
     if (known.is_known(id)) continue;
     taken[index(id)] = lowerings.can_run(NodeView(view.graph, node, known.values()));
   }
-  // From the end: what is known and read here comes along.
+  // From the last node to the first: a node of known values is taken where a taken node reads it.
   const std::vector<NodeId> offered(view.nodes.begin(), view.nodes.end());
   for (auto id = offered.rbegin(); id != offered.rend(); ++id) {
     if (!known.is_known(*id)) continue;

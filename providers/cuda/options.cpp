@@ -9,7 +9,8 @@ namespace infernode::cuda {
 namespace {
 
 [[noreturn]] void refuse(std::string_view key, std::string_view value, std::string_view wanted) {
-  fail(ErrorCode::InvalidArgument, cat("provider 'cuda': option '", key, "' is ", wanted, ", got '", value, "'"));
+  fail(ErrorCode::InvalidArgument, cat("provider 'cuda': option '", key, "' is ", wanted, ", got '", value, "'"),
+       {.expected = std::string(wanted), .actual = std::string(value)});
 }
 
 template <class T>

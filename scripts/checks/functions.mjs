@@ -1,5 +1,5 @@
-// Functions are shorter than 80 lines, from the line of their name to their last brace.
-import { isCpp, isScript } from '../lib/source-files.mjs';
+// Functions are shorter than 80 lines, from the line of their name to their last brace, or, of Python, their last statement.
+import { isCpp, isPython, isScript } from '../lib/source-files.mjs';
 
 const mostLines = 80;
 const written = /do not edit/i;
@@ -54,12 +54,37 @@ export function functionsOf(text, script) {
   return functions;
 }
 
+const pythonLiterals = /"{3}[^]*?"{3}|'{3}[^]*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|#.*/g;
+
+/** Comments go; a text becomes a quote in each of its lines, those after the first deeper than any statement. */
+const withoutText = (literal) =>
+  literal[0] === '#' ? '' : literal.replace(/^.*/, '"').replaceAll(/\n.*/g, `\n${' '.repeat(200)}"`);
+
+/** The same of a Python file: a function ends before the first statement that is indented no more than its `def`. */
+export function pythonFunctionsOf(text) {
+  const functions = [];
+  const open = [];
+  let last = 0;
+  for (const [index, line] of [...text.replace(pythonLiterals, withoutText).split('\n'), 'end'].entries()) {
+    const depth = line.search(/\S/);
+    if (depth < 0) continue;
+    const begins = !/^\s*[)\]}]/.test(line); // not the end of a statement of several lines
+    while (begins && open.length > 0 && open.at(-1).depth >= depth) {
+      const begin = open.pop().line;
+      functions.push({ line: begin, lines: last - begin + 1 });
+    }
+    last = index + 1;
+    if (/^\s*(async\s+)?def\s/.test(line)) open.push({ depth, line: last });
+  }
+  return functions;
+}
+
 export function check(files, read) {
   const problems = [];
-  for (const path of files.filter((name) => isCpp(name) || isScript(name))) {
+  for (const path of files.filter((name) => isCpp(name) || isScript(name) || isPython(name))) {
     const text = read(path);
     if (written.test(text.slice(0, 300))) continue;
-    for (const { line, lines } of functionsOf(text, isScript(path))) {
+    for (const { line, lines } of isPython(path) ? pythonFunctionsOf(text) : functionsOf(text, isScript(path))) {
       if (lines >= mostLines)
         problems.push(`${path}:${line}: a function of ${lines} lines, fewer than ${mostLines} are wanted`);
     }

@@ -1,5 +1,5 @@
-// A folder of src-native includes only itself and the folders above it in the ladder; napi.h stands in napi/ alone; what a
-// family of microkernels has in detail/ is included by that family, its tests and its bench alone.
+// A folder of src-native includes only itself and the folders above it in the ladder; napi.h stands in napi/ alone; a family
+// of microkernels has one public header, and what it has in detail/ is included by itself, its tests and its bench alone.
 import { isCpp, isNativeSource } from '../lib/source-files.mjs';
 
 const ladder = [
@@ -14,6 +14,7 @@ const ladder = [
   'ops',
   'fusions',
   'passes',
+  'transform',
   'provider',
   'runtime',
   'session',
@@ -34,8 +35,16 @@ function foreignDetails(files, read) {
   return problems;
 }
 
+/** Public headers of a family other than the one of its name; `common/` holds what families share. */
+function secondHeaders(files) {
+  return files
+    .map((path) => /^src-native\/microkernels\/(\w+)\/(\w+)\.h$/.exec(path))
+    .filter((match) => match !== null && match[1] !== 'common' && match[1] !== match[2])
+    .map(([path, family]) => `${path}: ${family}/${family}.h is the family's one header: others go into detail/`);
+}
+
 export function check(files, read) {
-  const problems = foreignDetails(files, read);
+  const problems = [...foreignDetails(files, read), ...secondHeaders(files)];
   for (const path of files.filter(isNativeSource)) {
     const [top, folder] = path.split('/');
     const rank = ladder.indexOf(top === 'providers' ? 'provider' : folder);

@@ -41,7 +41,7 @@ export async function check(files, read) {
   const schema = loadSchema(read);
   const stale = Object.entries(await outputs(schema))
     .filter(([path, text]) => !files.includes(path) || Buffer.from(read(path), 'latin1').toString() !== text)
-    .map(([path]) => `${path}: not what ${schemaPath} says: run node scripts/options.mjs`);
+    .map(([path]) => `${path}: not what ${schemaPath} says: run npm run docs:options`);
   const entries = found(files, read, /^src-native\/.*\.(cpp|h)$/, /"((?:session|optimization|memory)\.[a-z_.]+)"/g);
   const variables = new Map([
     ...found(files, read, /^(src-native|providers)\/.*\.(cpp|h)$/, /\bgetenv\("(\w+)"\)/g),

@@ -29,6 +29,7 @@ if(WIN32)
 endif()
 if(WIN32 AND NOT MSVC)
   include(scripts/cmake/node_api_imports.cmake)
+  set_source_files_properties(${node_api_imports} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)  # they are C++, this is C
   list(APPEND napi_sources ${node_api_imports})
 endif()
 
@@ -49,6 +50,10 @@ foreach(folder IN LISTS INFERNODE_LADDER)
 endforeach()
 target_link_libraries(infernode_addon PRIVATE ${INFERNODE_PROVIDERS} ${ladder_top} ${CMAKE_JS_LIB})
 infernode_use_headers(infernode_addon engine)
+if(INFERNODE_ZIG_TARGET)
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src-native/napi/exception_reserve.cpp PROPERTIES
+                              COMPILE_DEFINITIONS INFERNODE_LLVM_RUNTIME SKIP_PRECOMPILE_HEADERS ON)
+endif()
 
 if(APPLE)
   target_link_options(infernode_addon PRIVATE -Wl,-undefined,dynamic_lookup -Wl,-dead_strip)

@@ -30,6 +30,9 @@ function(infernode_headers name targets)
   add_library(infernode_headers_${name} OBJECT ${nothing})
   target_link_libraries(infernode_headers_${name} PRIVATE ${targets})
   target_precompile_headers(infernode_headers_${name} PRIVATE ${ARGN})
+  # A set remembers its headers by their bytes (#pragma once), so ccache must compare bytes as well: preprocessed text,
+  # which it compares otherwise, is the same when a comment alone has changed.
+  set_target_properties(infernode_headers_${name} PROPERTIES CXX_COMPILER_LAUNCHER "${INFERNODE_HEADERS_LAUNCHER}")
   if(INFERNODE_ZIG_TARGET)
     target_compile_options(infernode_headers_${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # as ccache needs it
   endif()

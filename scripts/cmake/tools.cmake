@@ -8,7 +8,10 @@ if(INFERNODE_USE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   if(INFERNODE_CCACHE)
     set(CMAKE_C_COMPILER_LAUNCHER ${INFERNODE_CCACHE})
     # Without this ccache takes nothing that uses precompiled headers; no file's text depends on the time.
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${INFERNODE_CCACHE})
+    set(launch ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${launch} ${INFERNODE_CCACHE})
+    # See precompiled.cmake. A namespace of their own keeps these from what was found by preprocessed text.
+    set(INFERNODE_HEADERS_LAUNCHER ${launch} CCACHE_DEPEND=true CCACHE_NAMESPACE=headers ${INFERNODE_CCACHE})
   endif()
 endif()
 

@@ -21,6 +21,7 @@ const atFirstUse = [
   'read-model.ts',
   'run/foreign-run.ts',
   'run/missing-input.ts',
+  'run/stray-feeds.ts',
   'shared-session.ts',
 ];
 const nameOf = (path) => relative(at('src'), path).replaceAll('\\', '/');
@@ -169,23 +170,32 @@ export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
   });
 }
 
-/** The package itself, which the command requires rather than holds. */
+/** Other files of the package, which the command and further entries require rather than hold. */
 const ownPackage = {
   name: 'own package',
   setup(build) {
-    build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: './index.cjs', external: true }));
+    build.onResolve({ filter: /^\.\.\/(index|quantization)\.js$/ }, ({ path }) => ({
+      path: path.replace('../', './').replace('.js', '.cjs'),
+      external: true,
+    }));
   },
 };
 
-/** Writes the command `infernode`. */
-export async function bundleCommand() {
+/** Entry points beside the main one: `infernode/<name>` is src/<name>.ts. */
+export const furtherEntries = ['quantization'];
+
+/** Writes the command `infernode` and the further entries. */
+export async function bundleOthers() {
   const { build } = await import('esbuild');
-  await build({
-    ...options,
-    entryPoints: ['src/cli/main.ts'],
-    outfile: 'dist/infernode.cjs',
-    format: 'cjs',
-    banner: { js: '#!/usr/bin/env node' },
-    plugins: [ownPackage, ownKeys],
-  });
+  const write = (entry, outfile, banner) =>
+    build({
+      ...options,
+      entryPoints: [entry],
+      outfile,
+      format: 'cjs',
+      banner: { js: banner },
+      plugins: [ownPackage, ownKeys],
+    });
+  await write('src/cli/main.ts', 'dist/infernode.cjs', '#!/usr/bin/env node');
+  for (const name of furtherEntries) await write(`src/${name}.ts`, `dist/${name}.cjs`, `'use strict';`);
 }

@@ -36,13 +36,19 @@ const processors = ['cortex-a53', 'neoverse-n1', 'max'];
 function underQemu(command) {
   const qemu = ['qemu-aarch64-static', 'qemu-aarch64'].find(has);
   if (qemu === undefined) return { missing: 'qemu is not installed (Debian: apt-get install qemu-user-static)' };
-  return { ways: processors.map((cpu) => ({ label: `qemu, ${cpu}`, command: [qemu, '-cpu', cpu, ...command] })) };
+  return {
+    ways: processors.map((cpu) => ({ label: `qemu, ${cpu}`, command: [qemu, '-cpu', cpu, ...command], slow: true })),
+  };
 }
 
-async function onArm() {
+/**
+ * How a program for Linux on arm64 is run here, as each of some processors.
+ * @param {string} program
+ */
+export async function waysOfArm(program) {
   const [libc, ...others] = await armLibraries();
   const paths = [libc, ...others].map((folder) => join(folder, 'lib')).join(':');
-  return underQemu(['-L', libc, '-E', `LD_LIBRARY_PATH=${paths}`, await nodeOf('linux-arm64', 'node')]);
+  return underQemu(['-L', libc, '-E', `LD_LIBRARY_PATH=${paths}`, program]);
 }
 
 /** musl's loader with Node.js from a Python wheel: a musl younger than Debian 12's, which cannot relocate that. */
@@ -64,30 +70,35 @@ async function onMusl(cpu) {
   return cpu === 'x64' ? { ways: [{ label: "musl's loader", command }] } : underQemu(command);
 }
 
+/** What runs the command that follows and passes on what it said: Node.js for Windows does not write to pipes under wine. */
+const throughFile = (path) => ['sh', '-c', '"$@" >"$0" 2>&1; code=$?; tail -c 2000 "$0" >&2; exit $code', path];
+
 async function underWine() {
   if (!has('wine')) return { missing: 'wine is not installed (Debian: apt-get install wine wine64)' };
   const prefix = cachePath('wine');
-  const env = { WINEPREFIX: prefix, WINEDEBUG: '-all', WINEDLLOVERRIDES: 'mscoree,mshtml=' };
+  // Names of files are what the locale can write.
+  const env = { LC_ALL: 'C.UTF-8', WINEPREFIX: prefix, WINEDEBUG: '-all', WINEDLLOVERRIDES: 'mscoree,mshtml=' };
   if (!existsSync(prefix)) {
     const quiet = { env: { ...process.env, ...env }, stdio: 'ignore' };
     spawnSync('wine', ['wineboot', '-i'], quiet); // ends with an error where there is no 32-bit wine, and has worked
     spawnSync('wine', ['winecfg', '-v', 'win10'], quiet);
   }
-  return { ways: [{ label: 'wine', command: ['wine', await nodeOf('win-x64', 'node.exe')], env }] };
+  const command = [...throughFile(join(prefix, 'said.txt')), 'wine', await nodeOf('win-x64', 'node.exe')];
+  return { ways: [{ label: 'wine', command, env }] };
 }
 
 /**
  * How Node.js of a platform is run here.
  * @param {{ name: string, cpu: string }} platform
- * @returns {Promise<{ ways?: { label: string, command: string[], env?: Record<string, string> }[], missing?: string }>}
- *   `missing` says why it cannot be
+ * @returns {Promise<{ ways?: { label: string, command: string[], env?: Record<string, string>, slow?: boolean }[], missing?: string }>}
+ *   `missing` says why it cannot be; `slow` is what emulates instructions
  */
 export async function waysToRun({ name, cpu }) {
   const { platform, arch } = process;
   const glibc = platform === 'linux' && 'glibcVersionRuntime' in process.report.getReport().header;
   const here = `${platform}-${arch}${platform === 'linux' && !glibc ? '-musl' : ''}`;
   if (name === here) return { ways: [{ label: 'this machine', command: [process.execPath] }] };
-  if (name === 'linux-arm64') return onArm();
+  if (name === 'linux-arm64') return waysOfArm(await nodeOf('linux-arm64', 'node'));
   if (name.endsWith('-musl')) return onMusl(cpu);
   if (name === 'win32-x64') return underWine();
   if (name === 'win32-arm64') return { missing: 'nothing runs Windows programs for arm64 here' };

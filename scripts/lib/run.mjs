@@ -5,7 +5,8 @@ import { spawn } from 'node:child_process';
  * Runs a program to its end without a shell.
  * @param {string} program
  * @param {string[]} args
- * @param {{ cwd?: string, env?: Record<string, string | undefined> }} [options] env is added to this process's own
+ * @param {{ cwd?: string, env?: Record<string, string | undefined>, timeout?: number }} [options] env is added to this
+ *   process's own; after `timeout` milliseconds the program is ended
  * @returns {Promise<string>} what it wrote to standard output
  * @throws {Error} when it cannot start or does not exit with 0
  */
@@ -17,6 +18,7 @@ export function run(program, args, options = {}) {
       cwd: options.cwd,
       env: { ...process.env, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: options.timeout,
       shell,
     });
     let out = '';

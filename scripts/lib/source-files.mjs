@@ -20,4 +20,5 @@ export const read = (path) => readFileSync(at(path), 'latin1');
 
 export const isCpp = (path) => /\.(cpp|h|hpp|mm|cu|cuh|inc)$/.test(path);
 export const isScript = (path) => /\.(ts|mts|cts|js|mjs|cjs)$/.test(path);
+export const isPython = (path) => path.endsWith('.py');
 export const isNativeSource = (path) => isCpp(path) && /^(src-native|providers)\//.test(path);

@@ -38,7 +38,7 @@ export function markdown(schema) {
   );
   return `# Options
 
-Written by \`node scripts/options.mjs\` from \`${schemaPath}\`, whose rules stand in \`scripts/options/schema.mjs\`. (+) marks what onnxruntime-node does
+Written by \`npm run docs:options\` from \`${schemaPath}\`, whose rules stand in \`scripts/options/schema.mjs\`. (+) marks what onnxruntime-node does
 not have. All errors have a \`code\`: INVALID_ARGUMENT where none is named. A key that is not known is ignored; one that is nearly that of an
 option gives one warning: to \`onLog\` or \`env.onLog\`, else as a warning of Node.js, and not where errors alone are logged. A value of \`undefined\` counts as not given.
 

@@ -12,12 +12,17 @@ function enumerator(option, index) {
   return typeOf(option) === 'bool' ? name : `${typeOf(option)}::${name}`;
 }
 
+function defaultOfNumber({ name, default: value }) {
+  if (value === undefined) throw new Error(`src/options/schema.json: option ${name} has no default`);
+  return value;
+}
+
 function defaultOf(option) {
   const { type, native } = option;
   if (native.default !== undefined) return ` = ${native.default}`;
   if (type === 'enum') return ` = ${enumerator(option, option.values.indexOf(option.default))}`;
   if (!typeOf(option).startsWith('std::optional') && (type === 'integer' || type === 'boolean'))
-    return ` = ${option.default}`;
+    return ` = ${defaultOfNumber(option)}`;
   return '{}';
 }
 
@@ -64,7 +69,7 @@ export function native(schema) {
   const halves = ['session', 'run'].map((what) => [what, schema[what].filter((option) => option.native)]);
   const all = halves.flatMap(([, options]) => options);
   const lines = [
-    `// Written by \`node scripts/options.mjs\` from ${schemaPath}: do not edit.`,
+    `// Written by \`npm run docs:options\` from ${schemaPath}: do not edit.`,
     '// clang-format off',
     '#pragma once',
     '',

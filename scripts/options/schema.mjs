@@ -10,6 +10,17 @@
 //   native   the member of session::SessionOptions or RunOptions: `member`, `type` (one that
 //            session/option_types.h knows), `default`, the number that is `none` and leaves that default, and for an enum
 //            the enumerators, in the order of `values`. Without `type` an enum becomes one of C++ by the option's name
+//
+// What stands outside, and why:
+//   - how options with `read: "by hand"` are read (src/options/session-options.ts, run-options.ts). Their values
+//     have a structure (executionProviders, freeDimensionOverrides, preferredOutputLocation, extra,
+//     externalData), are objects of JavaScript that the C++ layer never sees (signal, onLog, onProgress), or hang
+//     on more than themselves: profileFilePrefix on enableProfiling, logSeverityLevel on env.logLevel, timeout
+//     and terminate on the run or load that they end. The schema has their types, defaults, errors and docs all
+//     the same
+//   - options of createBatcher, of Tensor.fromImage, toImage and of warmUp (src/batching/batcher-options.ts,
+//     src/image/). Each is for one function of TypeScript, whose file declares, checks and documents them: there
+//     is no second layer that a schema would hold to the first
 import { readFileSync } from 'node:fs';
 import { at } from '../lib/project.mjs';
 
@@ -25,7 +36,9 @@ export function errorsOf(option) {
   if (option.errors !== undefined) return option.errors;
   if (option.read === 'never') return 'none';
   if (option.type === 'integer') return `TypeError; RangeError outside 0 to ${mostOf(option)}`;
-  return option.type === 'path' ? "TypeError, also for a path that begins with '~'" : 'TypeError';
+  return option.type === 'path'
+    ? "TypeError, also for a path that begins with '~' or has a null character"
+    : 'TypeError';
 }
 
 /** The largest integer that an option takes, as text. */

@@ -69,7 +69,9 @@ export async function typescript(schema) {
     if (ours.length === 0) return [];
     return `
       /** ${doc} */
-      export interface ${pascal(name)}ExecutionProviderOption { readonly name: ${quoted(name)};
+      export interface ${pascal(name)}ExecutionProviderOption {
+/** Names the provider. */
+readonly name: ${quoted(name)};
 ${ours.map(member).join('\n')} }
     `;
   });
@@ -77,7 +79,7 @@ ${ours.map(member).join('\n')} }
     schema.providers[name].options.some((option) => option.ours),
   );
   const union = ours.map((name) => `${pascal(name)}ExecutionProviderOption`).join(' | ') || 'never';
-  const source = `// Written by \`node scripts/options.mjs\` from ${schemaPath}: do not edit.
+  const source = `// Written by \`npm run docs:options\` from ${schemaPath}: do not edit.
     import type { LoadProgress } from './load-progress.js';
     import type { LogListener } from './log-message.js';
     import type { OptionReader } from './option-reader.js';

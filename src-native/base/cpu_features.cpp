@@ -1,9 +1,9 @@
 #include "base/cpu_features.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/arm_rung.h"
 #include "base/error.h"
 #include "base/text/edit_distance.h"
 
@@ -17,17 +17,28 @@
 #if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(_WIN32)
+#include <windows.h>
 #endif
 #elif defined(__aarch64__) || defined(_M_ARM64)
 #define INFERNODE_ARM64 1
+#if defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif defined(_WIN32)
+#include <windows.h>
+#endif
 #endif
 
 namespace infernode {
 namespace {
 
-constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512", "vnni", "bf16", "amx", "neon"};
-constexpr CpuRung kRungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Vnni,
-                              CpuRung::Bf16,     CpuRung::Amx,  CpuRung::Neon};
+constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512",  "vnni", "bf16",
+                                       "amx",      "neon", "dotprod", "i8mm", "bf16"};
+constexpr CpuRung kRungs[] = {CpuRung::Baseline, CpuRung::Avx2,  CpuRung::Avx512,   CpuRung::Vnni,  CpuRung::Bf16,
+                              CpuRung::Amx,      ArmRung::kNeon, ArmRung::kDotprod, ArmRung::kI8mm, ArmRung::kBf16};
+static_assert(std::size(kNames) == std::size(kRungs));
 
 bool same_ladder(CpuRung a, CpuRung b) noexcept { return (a >= CpuRung::Neon) == (b >= CpuRung::Neon); }
 
@@ -60,13 +71,45 @@ uint64_t enabled_state() noexcept {
 #endif
 }
 
-/// Linux hands out AMX tile data state on request only.
+/// Systems hand out the state of AMX's tiles on request only.
 bool amx_permitted() noexcept {
+  [[maybe_unused]] constexpr long kTileData = 18;  // its bit in XCR0
 #if defined(__linux__)
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  constexpr long kRequestPermission = 0x1023;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#elif defined(_WIN32)
+  // Windows 11 and Server 2022 have it.
+  const FARPROC enable = GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "EnableProcessOptionalXStateFeatures");
+  return enable != nullptr && reinterpret_cast<BOOL(WINAPI*)(DWORD64)>(enable)(DWORD64{1} << kTileData);
 #else
-  return true;
+  return false;
+#endif
+}
+
+#elif defined(INFERNODE_ARM64)
+
+/// The instructions that a system tells of. Older headers lack the numbers.
+struct ArmExtensions {
+  bool dotprod = false, i8mm = false, bf16 = false;
+};
+
+ArmExtensions arm_extensions() noexcept {
+#if defined(__linux__)
+  const auto bit = [](unsigned long word, int index) { return (word >> index & 1u) != 0; };
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  return {bit(first, 20), bit(second, 13), bit(second, 14)};
+#elif defined(_WIN32)
+  const auto has = [](DWORD feature) { return IsProcessorFeaturePresent(feature) != 0; };
+  return {has(43), has(66), has(68)};  // PF_ARM_V82_DP_, PF_ARM_V82_I8MM_, PF_ARM_V86_BF16_INSTRUCTIONS_AVAILABLE
+#elif defined(__APPLE__)
+  const auto has = [](const char* name) {
+    int value = 0;
+    size_t bytes = sizeof value;
+    return sysctlbyname(name, &value, &bytes, nullptr, 0) == 0 && value != 0;
+  };
+  return {has("hw.optional.arm.FEAT_DotProd"), has("hw.optional.arm.FEAT_I8MM"), has("hw.optional.arm.FEAT_BF16")};
+#else
+  return {};
 #endif
 }
 
@@ -115,13 +158,21 @@ CpuFeatures detect_cpu_features() noexcept {
   f.amx_tile = f.amx_bf16 = f.amx_int8 = f.avx512_bf16;
 #endif
 #elif defined(INFERNODE_ARM64)
+  const ArmExtensions more = arm_extensions();
   f.neon = true;
+  f.dotprod = more.dotprod;
+  f.i8mm = more.i8mm;
+  f.neon_bf16 = more.bf16;
 #endif
   return f;
 }
 
 CpuRung rung_of(const CpuFeatures& f) {
-  if (f.neon) return CpuRung::Neon;
+  if (f.neon) {
+    if (!f.dotprod) return ArmRung::kNeon;
+    if (!f.i8mm) return ArmRung::kDotprod;
+    return f.neon_bf16 ? ArmRung::kBf16 : ArmRung::kI8mm;
+  }
   INFERNODE_CHECK(f.sse42 && f.popcnt, ErrorCode::ProviderUnavailable,
                   "this processor is too old: infernode needs SSE4.2 and POPCNT on x86-64");
   if (!(f.avx && f.avx2 && f.fma && f.f16c && f.bmi)) return CpuRung::Baseline;
@@ -144,11 +195,13 @@ CpuRung cpu_rung_from(const char* env_value, CpuRung detected) {
   for (size_t i = 0; i < std::size(kRungs); ++i)
     if (kRungs[i] <= detected && same_ladder(kRungs[i], detected)) names += cat(names.empty() ? "" : ", ", kNames[i]);
   std::string message = cat("INFERNODE_CPU=", wanted);
-  const auto known = std::find(std::begin(kNames), std::end(kNames), wanted);
-  if (known == std::end(kNames)) {
+  const CpuRung* known = nullptr;  // both ladders have a bf16: this machine's is meant
+  for (size_t i = 0; i < std::size(kRungs); ++i)
+    if (kNames[i] == wanted && (known == nullptr || same_ladder(kRungs[i], detected))) known = &kRungs[i];
+  if (known == nullptr) {
     message += " is not the name of an instruction set";
   } else {
-    const CpuRung rung = kRungs[known - std::begin(kNames)];
+    const CpuRung rung = *known;
     if (!same_ladder(rung, detected)) {
       message += rung >= CpuRung::Neon ? " is a name for ARM processors" : " is a name for x86 processors";
     } else if (rung <= detected) {
@@ -158,8 +211,8 @@ CpuRung cpu_rung_from(const char* env_value, CpuRung detected) {
     }
   }
   message += cat("; this machine has ", names);
-  const std::string_view near = nearest_name(wanted, std::span<const std::string_view>(kNames));
-  if (known == std::end(kNames) && !near.empty()) message += cat(". Did you mean ", near, "?");
+  const std::string_view nearest = nearest_name(wanted, std::span<const std::string_view>(kNames));
+  if (known == nullptr && !nearest.empty()) message += cat(". Did you mean ", nearest, "?");
   fail(ErrorCode::InvalidArgument, std::move(message), {.expected = std::move(names), .actual = std::string(wanted)});
 }
 

@@ -8,7 +8,7 @@
 
 namespace infernode {
 
-/// "baseline", "avx2", "avx512", "vnni", "bf16", "amx", "neon".
+/// "baseline", "avx2", "avx512", "vnni", "bf16", "amx"; of ArmRung "neon", "dotprod", "i8mm", "bf16".
 const char* to_string(CpuRung rung) noexcept;
 
 /// What both the processor and the operating system support. Fields of the other architecture are false.
@@ -17,10 +17,10 @@ struct CpuFeatures {
   bool avx512 = false;  ///< F, CD, BW, DQ and VL together
   bool avx512_vnni = false, avx512_bf16 = false;
   bool amx_tile = false, amx_int8 = false, amx_bf16 = false;
-  bool neon = false;
+  bool neon = false, dotprod = false, i8mm = false, neon_bf16 = false;
 };
 
-/// Asks the processor, and on Linux requests permission to use AMX tiles for the process.
+/// Asks the processor, and requests the system's permission to use AMX tiles for the process.
 CpuFeatures detect_cpu_features() noexcept;
 
 /// Highest rung whose requirements `features` meets. Throws Error(ProviderUnavailable) below the lowest rung.

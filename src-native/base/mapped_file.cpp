@@ -43,19 +43,12 @@ enum class Open { Read, Write };
   fail_io(action, path, std::system_category().message(static_cast<int>(reason)), memory);
 }
 
-std::wstring wide(const std::string& utf8) {
-  const int length = MultiByteToWideChar(CP_UTF8, 0, utf8.data(), static_cast<int>(utf8.size()), nullptr, 0);
-  std::wstring out(static_cast<size_t>(length), L'\0');
-  MultiByteToWideChar(CP_UTF8, 0, utf8.data(), static_cast<int>(utf8.size()), out.data(), length);
-  return out;
-}
-
 class File {
  public:
   File(const std::string& path, Open how) : path_(path) {
     check_path(path);
     const bool write = how == Open::Write;
-    handle_ = CreateFileW(wide(path).c_str(), write ? GENERIC_WRITE : GENERIC_READ,
+    handle_ = CreateFileW(to_path(path).c_str(), write ? GENERIC_WRITE : GENERIC_READ,
                           FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
                           write ? CREATE_ALWAYS : OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, nullptr);
     if (handle_ == INVALID_HANDLE_VALUE) fail_system(write ? "create" : "open", path);
@@ -98,9 +91,9 @@ class File {
 void unmap(const std::byte* data, size_t) noexcept { UnmapViewOfFile(data); }
 
 void replace_file(const std::string& from, const std::string& to) {
-  if (!MoveFileExW(wide(from).c_str(), wide(to).c_str(), MOVEFILE_REPLACE_EXISTING)) fail_system("replace", to);
+  if (!MoveFileExW(to_path(from).c_str(), to_path(to).c_str(), MOVEFILE_REPLACE_EXISTING)) fail_system("replace", to);
 }
-void remove_file(const std::string& path) noexcept { DeleteFileW(wide(path).c_str()); }
+void remove_file(const std::string& path) noexcept { DeleteFileW(to_path(path).c_str()); }
 uint64_t process_id() noexcept { return GetCurrentProcessId(); }
 
 #else

@@ -9,6 +9,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/immortal.h"
+#include "base/limits/memory_watch.h"
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -67,6 +69,30 @@ uint64_t sysctl_number(const char* name) {
 }
 #endif
 
+#if defined(_WIN32)
+
+/// What the job allows that this process runs in: how Windows limits containers and services.
+uint64_t job_memory() {
+  JOBOBJECT_EXTENDED_LIMIT_INFORMATION info{};
+  if (!QueryInformationJobObject(nullptr, JobObjectExtendedLimitInformation, &info, sizeof info, nullptr))
+    return UINT64_MAX;
+  const DWORD limits = info.BasicLimitInformation.LimitFlags;
+  uint64_t bytes = UINT64_MAX;
+  if ((limits & JOB_OBJECT_LIMIT_JOB_MEMORY) != 0) bytes = std::min<uint64_t>(bytes, info.JobMemoryLimit);
+  if ((limits & JOB_OBJECT_LIMIT_PROCESS_MEMORY) != 0) bytes = std::min<uint64_t>(bytes, info.ProcessMemoryLimit);
+  return bytes;
+}
+
+/// The share of all processors' time, 1 where nothing limits it.
+double job_processor_share() {
+  JOBOBJECT_CPU_RATE_CONTROL_INFORMATION rate{};
+  if (!QueryInformationJobObject(nullptr, JobObjectCpuRateControlInformation, &rate, sizeof rate, nullptr)) return 1;
+  constexpr DWORD kCap = JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
+  return (rate.ControlFlags & kCap) == kCap ? std::min(1.0, rate.CpuRate / 10000.0) : 1;
+}
+
+#endif
+
 size_t online_cores() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
 
 uint64_t physical_memory() {
@@ -100,6 +126,12 @@ size_t available_cores() {
     for (; process_mask != 0; process_mask &= process_mask - 1) ++bits;
     cores = std::min(cores, bits);
   }
+  const double share = job_processor_share() * static_cast<double>(online_cores());
+  cores = std::min(cores, static_cast<size_t>(std::ceil(share)));
+#elif defined(__APPLE__)
+  // Work is split evenly: a share on an efficiency core would make all others wait.
+  if (const uint64_t fast = sysctl_number("hw.perflevel0.logicalcpu"); fast != 0)
+    cores = std::min(cores, static_cast<size_t>(fast));
 #endif
   return std::max<size_t>(1, cores);
 }
@@ -127,6 +159,8 @@ uint64_t memory_limit() {
   uint64_t bytes = physical_memory();
 #if defined(__linux__)
   if (const auto limit = read_cgroup_limits(read_text_file).memory) bytes = std::min(bytes, *limit);
+#elif defined(_WIN32)
+  bytes = std::min(bytes, job_memory());
 #endif
   return bytes;
 }
@@ -164,17 +198,15 @@ bool fits_address_space([[maybe_unused]] uint64_t bytes) {
 
 }  // namespace
 
-void expect_available(uint64_t bytes) {
+std::unique_lock<std::mutex> take_available(uint64_t bytes) {
   constexpr uint64_t kSmall = uint64_t{1} << 20;
-  if (bytes < kSmall) return;
-  INFERNODE_CHECK(fits_address_space(bytes), ErrorCode::OutOfMemory, bytes,
+  INFERNODE_CHECK(bytes < kSmall || fits_address_space(bytes), ErrorCode::OutOfMemory, bytes,
                   " bytes of memory are needed, and the limit of this process's address space (ulimit -v) leaves less");
-  constexpr uint64_t kAlwaysFine = uint64_t{128} << 20;
-  if (bytes < kAlwaysFine) return;
-  const uint64_t available = available_memory();
-  INFERNODE_CHECK(bytes <= available, ErrorCode::OutOfMemory, bytes, " bytes of memory are needed, and the system has ",
-                  available, " left");
+  static Immortal<MemoryWatch> watch(available_memory);
+  return (*watch).expect(bytes);
 }
+
+void expect_available(uint64_t bytes) { (void)take_available(bytes); }
 
 void return_freed_memory() noexcept {
 #if defined(__GLIBC__)

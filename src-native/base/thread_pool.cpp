@@ -36,7 +36,8 @@ class ThreadPool::State {
 
 ThreadPool::ThreadPool(size_t threads, ThreadPoolOptions options)
     : state_(std::make_unique<State>(threads, std::move(options))) {}
-ThreadPool::~ThreadPool() = default;
+// Tasks reach their pool by `state_`, which libc++ clears before it destroys the state.
+ThreadPool::~ThreadPool() { state_->runners.end(); }
 
 size_t ThreadPool::size() const noexcept { return state_->team.workers() + 1; }
 

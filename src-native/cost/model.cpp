@@ -21,19 +21,23 @@ constexpr Row kAvx512[] = {
 #include "cost/tables/products-avx512.inc"
 };
 constexpr Row kBf16Medium[] = {
+#include "cost/tables/attention-bf16-medium.inc"
 #include "cost/tables/bf16-medium.inc"
 #include "cost/tables/products-bf16-medium.inc"
 };
 constexpr Row kAmx[] = {
 #include "cost/tables/amx.inc"
+#include "cost/tables/attention-amx.inc"
 #include "cost/tables/products-amx.inc"
 };
 constexpr Row kAmxHigh[] = {
 #include "cost/tables/amx-high.inc"
+#include "cost/tables/attention-amx-high.inc"
 #include "cost/tables/products-amx-high.inc"
 };
 constexpr Row kAmxMedium[] = {
 #include "cost/tables/amx-medium.inc"
+#include "cost/tables/attention-amx-medium.inc"
 #include "cost/tables/products-amx-medium.inc"
 };
 

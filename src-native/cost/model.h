@@ -23,7 +23,7 @@ struct Row {
 };
 
 /// Rows of the CPUs whose loops are those of `rung` at `precision`. Rungs that no table was measured for have those of
-/// the nearest one: baseline and NEON those of AVX2, AVX512-VNNI those of AVX-512.
+/// the nearest one: baseline and those of AArch64 have AVX2's, AVX512-VNNI has AVX-512's.
 std::span<const Row> table(CpuRung rung, microkernels::Float32Precision precision) noexcept;
 
 /// The row of a method; nullptr where it was not measured there.
@@ -35,7 +35,13 @@ double nanoseconds(const Terms& terms, const Terms& rates) noexcept;
 /// down, and its rates keep less well. `INFERNODE_CPU=amx bench_calibrate judge conv highest TIMES MARGIN` says what a
 /// margin gives. On a Xeon, of 3,145 choices of convolutions (400 1, 100 2 and 1300 3), those slower by more than a
 /// tenth than with vectors were 109 at 1, 32 at 1.2 and 10 at 1.4, and vectors took 1.12, 1.11 and 1.07 times as long
-/// in all; of 900 products (300 1 and 600 3) 2, 0 and 0, and 1.19, 1.16 and 1.05 times.
+/// in all; of 900 products (300 1 and 600 3) 2, 0 and 0, and 1.19, 1.16 and 1.05 times. Attention has no margin: of 69
+/// calls at medium (80 1) 3, 0 and 0, and 1.26, 1.13 and 1.03 times; at highest strips of vectors are chosen for 90
+/// of 91.
 constexpr double kUnitConvMargin = 1.4, kUnitProductMargin = 1.2;
+
+/// The same of a convolution in plain order beside one in blocks: between blocks it costs its neighbours more than the
+/// two conversions, and near ties are many.
+constexpr double kPlainConvMargin = 1.05;
 
 }  // namespace infernode::cost

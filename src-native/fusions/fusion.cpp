@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "fusions/matcher.h"
+#include "graph/walks.h"
 
 namespace infernode::fusions {
 
@@ -93,11 +94,14 @@ bool FusionSet::apply(Graph& graph, std::string_view provider, std::vector<std::
     return !provider.empty() && !at.empty() && at != provider;
   };
   bool changed = false;
-  auto consumers = graph.consumers();
-  // From the end: of two patterns that end in one another, the longer one comes first.
-  const std::vector<NodeId> order = graph.topological_order();
-  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+  const auto look = [load] {
     if (load != nullptr) load->check();
+  };
+  auto consumers = graph::consumers(graph, look);
+  // From the end: of two patterns that end in one another, the longer one comes first.
+  const std::vector<NodeId> order = graph::topological_order(graph, look);
+  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    look();
     const NodeId id = *at;
     const auto candidates = by_root_.find(graph.node(id).op_type);
     if (candidates == by_root_.end()) continue;

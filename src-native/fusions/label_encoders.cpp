@@ -81,7 +81,7 @@ std::vector<graph::ValueId> replace(const Match& match, graph::GraphPatch& patch
   const ops::KeyIndex keys(ops::label_list(second, "keys"));
   const auto look_up = [&](const Tensor& labels) {
     Tensor out = Tensor::make(results.dtype(), labels.shape());
-    ops::map_labels(keys, labels, results, fallback, out, [] {});
+    ops::map_labels(keys, labels, results, fallback, out);
     return out;
   };
   graph::Node node = match.node(1);

@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "fusions/fusion.h"
+#include "graph/operator_names.h"
 
 namespace infernode::fusions {
 
-inline constexpr const char* kMicrosoft = "com.microsoft";
-inline constexpr const char* kOwn = "infernode";
+using graph::kFusedConv;
+using graph::kMaxPool;
+using graph::kMicrosoft;
+using graph::kOwn;
 /// Operators that several fusions make, and one that patterns have in the place of Mul.
-inline constexpr const char *kFusedConv = "FusedConv", *kFusedMatMul = "FusedMatMul", *kDiv = "Div";
+inline constexpr const char *kFusedMatMul = "FusedMatMul", *kDiv = "Div";
 
 /// The value's one element where it is a floating constant of one element that cannot raise the rank of `beside`.
 std::optional<float> scalar(const Match& match, std::string_view name, std::string_view beside);

@@ -197,44 +197,49 @@ class Builder {
 };
 
 /// The same graph with its nodes in topological order, subgraphs first.
-std::shared_ptr<Graph> sorted(std::shared_ptr<Graph> graph) {
+std::shared_ptr<Graph> sorted(std::shared_ptr<Graph> graph, Look look) {
+  Steps steps(look);
   for (size_t n = 0; n < graph->node_count(); ++n) {
+    steps.step();
     Node& node = graph->node(static_cast<NodeId>(n));
     if (subgraphs(node).empty()) continue;
     Attributes attributes = node.attributes;
     for (const auto& [name, attribute] : node.attributes) {
       if (const auto* g = std::get_if<std::shared_ptr<Graph>>(&attribute)) {
-        attributes.set(name, sorted(*g));
+        attributes.set(name, sorted(*g, look));
       } else if (const auto* list = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute)) {
         std::vector<std::shared_ptr<Graph>> out;
-        for (const auto& g : *list) out.push_back(sorted(g));
+        for (const auto& g : *list) out.push_back(sorted(g, look));
         attributes.set(name, std::move(out));
       }
     }
     node.attributes = std::move(attributes);
   }
-  const std::vector<NodeId> order = graph->topological_order();
+  const std::vector<NodeId> order = topological_order(*graph, look);
   if (std::ranges::is_sorted(order)) return graph;
   auto out = std::make_shared<Graph>();
   out->name = graph->name;
   out->doc = graph->doc;
   for (const ValueInfo& info : graph->values()) {
+    steps.step();
     const ValueId id = out->add_value(info.name, info.type);
     out->value(id).constant = info.constant;
   }
   for (ValueId v : graph->inputs()) out->add_input(v);
   for (ValueId v : graph->outputs()) out->add_output(v);
   for (const Capture& c : graph->captures()) out->add_capture(c);
-  for (NodeId id : order) out->add_node(std::move(graph->node(id)));
+  for (NodeId id : order) {
+    steps.step();
+    out->add_node(std::move(graph->node(id)));
+  }
   return out;
 }
 
 template <class Def>
 std::shared_ptr<Graph> build_any(Def& def, const std::map<std::string, int64_t>& opsets,
                                  FunctionRef<void()> checkpoint) {
-  auto graph = sorted(Builder(opsets, nullptr, checkpoint).build(def, nullptr, 0));
-  if (checkpoint) checkpoint();
-  verify(*graph);
+  auto graph = sorted(Builder(opsets, nullptr, checkpoint).build(def, nullptr, 0), checkpoint);
+  verify(*graph, checkpoint);
   return graph;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "graph/graph.h"
 
 namespace infernode::graph {
@@ -34,9 +36,14 @@ class GraphPatch {
   bool empty() const { return edits_ == 0; }
   /// Applies all edits and leaves the graph consistent (producers, names). Called once.
   void apply() { apply(nullptr); }
-  /// The same for who applies many patches: `consumers` are the graph's before and after, and the time taken is that of
+  /// For callers that apply many patches: keeps `consumers`, the graph's, up to date, so that the time taken is that of
   /// what the patch touches, not of the graph.
   void apply(Consumers& consumers) { apply(&consumers); }
+
+  /// As Graph::compact(), with calls of `look` now and then. Where it throws the graph is good for nothing any more.
+  static void compact(Graph& graph, FunctionRef<void()> look);
+  /// As Graph::clone(), likewise.
+  static std::shared_ptr<Graph> clone(const Graph& graph, FunctionRef<void()> look);
 
  private:
   struct Replacement {

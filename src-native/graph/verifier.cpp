@@ -15,14 +15,16 @@ namespace {
        std::move(context));
 }
 
-void verify_at(const Graph& graph, const Graph* outer, int depth) {
+void verify_at(const Graph& graph, const Graph* outer, int depth, Look look) {
   INFERNODE_CHECK(depth <= kMaxSubgraphDepth, ErrorCode::InvalidModel, "graph '", graph.name,
                   "' is nested deeper than ", kMaxSubgraphDepth, " levels");
   const auto count = static_cast<ValueId>(graph.values().size());
   const auto exists = [&](ValueId v) { return v >= 0 && v < count; };
   std::vector<bool> captured(graph.values().size(), false), defined(graph.values().size(), false);
 
+  Steps steps(look);
   for (size_t v = 0; v < graph.values().size(); ++v) {
+    steps.step();
     const ValueInfo& info = graph.values()[v];
     INFERNODE_CHECK(graph.find_value(info.name) == static_cast<ValueId>(v), ErrorCode::InvalidModel, "the name '",
                     info.name, "' is defined more than once in graph '", graph.name, "'");
@@ -39,6 +41,7 @@ void verify_at(const Graph& graph, const Graph* outer, int depth) {
     captured[static_cast<size_t>(c.inner)] = defined[static_cast<size_t>(c.inner)] = true;
   }
   for (size_t n = 0; n < graph.node_count(); ++n) {
+    steps.step();
     const Node& node = graph.node(static_cast<NodeId>(n));
     if (node.removed) continue;
     for (ValueId v : node.outputs) {
@@ -55,6 +58,7 @@ void verify_at(const Graph& graph, const Graph* outer, int depth) {
     }
   }
   for (size_t n = 0; n < graph.node_count(); ++n) {
+    steps.step();
     const Node& node = graph.node(static_cast<NodeId>(n));
     if (node.removed) continue;
     for (ValueId v : node.inputs) {
@@ -66,7 +70,7 @@ void verify_at(const Graph& graph, const Graph* outer, int depth) {
             cat("its input '", graph.value(v).name, "' is not an output of any node, an initializer or a graph input"));
     }
     for (const auto& subgraph : subgraphs(node)) {
-      verify_at(*subgraph, &graph, depth + 1);
+      verify_at(*subgraph, &graph, depth + 1, look);
       for (const Capture& c : subgraph->captures()) {
         if (!defined[static_cast<size_t>(c.outer)])
           fail_node(graph, node, cat("its subgraph reads '", graph.value(c.outer).name, "', which nothing defines"));
@@ -83,11 +87,11 @@ void verify_at(const Graph& graph, const Graph* outer, int depth) {
            std::move(context));
     }
   }
-  (void)graph.topological_order();
+  (void)topological_order(graph, look);
 }
 
 }  // namespace
 
-void verify(const Graph& graph) { verify_at(graph, nullptr, 0); }
+void verify(const Graph& graph, Look look) { verify_at(graph, nullptr, 0, look); }
 
 }  // namespace infernode::graph

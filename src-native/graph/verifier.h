@@ -1,6 +1,6 @@
 #pragma once
 
-#include "graph/graph.h"
+#include "graph/walks.h"
 
 namespace infernode::graph {
 
@@ -8,7 +8,7 @@ namespace infernode::graph {
 inline constexpr int kMaxSubgraphDepth = 64;
 
 /// Structural checks: single assignment, every input defined (in this graph or by a capture), no cycles, outputs
-/// produced, ids in range, nesting bounded. Throws InvalidModel naming the node or value.
-void verify(const Graph& graph);
+/// produced, ids in range, nesting bounded. Throws InvalidModel naming the node or value. Calls `look` now and then.
+void verify(const Graph& graph, Look look = nullptr);
 
 }  // namespace infernode::graph

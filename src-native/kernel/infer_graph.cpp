@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/verifier.h"
+#include "graph/walks.h"
 #include "kernel/inference.h"
 #include "kernel/node_inference.h"
 #include "tensor/texts.h"
@@ -341,9 +342,9 @@ class GraphInference final : SubgraphInference {
     if (std::ranges::none_of(graph_.outputs(), [&](ValueId id) { return index(id) == v; })) return;
     const std::string& name = graph_.values()[v].name;
     fail(ErrorCode::InvalidModel,
-         cat("Type Error: Type (", inferred.to_string(), ") of output arg (", name, ") does not match expected type (",
-             declared.to_string(), "): the model declares its output '", name, "' with another type than it computes"),
-         {.output = name, .expected = declared.to_string(), .actual = inferred.to_string()});
+         cat("Type Error: Type (", declared.to_string(), ") of output arg (", name, ") does not match expected type (",
+             inferred.to_string(), "): the model declares its output '", name, "' with another type than it computes"),
+         {.output = name, .expected = inferred.to_string(), .actual = declared.to_string()});
   }
 
   const Graph& graph_;
@@ -382,7 +383,10 @@ InferredGraph infer_values(const Graph& graph, std::span<const graph::NodeId> or
 void infer_graph(Graph& graph, const Registry& registry, const Logger* logger, const RunContext* load) {
   const Settings settings{registry, logger, true, load};
   GraphInference inference(graph, settings, 0);
-  inference.run(graph.topological_order(), {});
+  const auto look = [load] {
+    if (load != nullptr) load->check();
+  };
+  inference.run(graph::topological_order(graph, look), {});
   inference.commit(graph);
 }
 

@@ -68,7 +68,7 @@ std::vector<ValueType> infer_outputs(const Graph& body, std::span<const graph::N
   std::vector<ValueType> types;
   for (const graph::ValueId id : body.outputs()) {
     const ValueType& declared = body.value(id).type;
-    ValueType type = inferred.types.empty() ? declared : std::move(inferred.types[static_cast<std::size_t>(id)]);
+    ValueType type = inferred.types.empty() ? declared : inferred.types[static_cast<std::size_t>(id)];
     complete(type, declared, symbols);
     types.push_back(std::move(type));
   }

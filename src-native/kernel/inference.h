@@ -55,7 +55,7 @@ void infer_graph(graph::Graph& graph, const Registry& registry, const Logger* lo
 /// Replaces each node whose operator is a function of the standard (OpSchema::function_body) and for whose types no CPU
 /// kernel is registered by that definition, in subgraphs too. Types must be inferred before, and again where the count
 /// of replaced nodes that it returns is not 0.
-std::size_t expand_functions(graph::Graph& graph, const Registry& registry);
+std::size_t expand_functions(graph::Graph& graph, const Registry& registry, const RunContext* load = nullptr);
 
 /// Runs one node's kernel outside a session: constant folding and shape-tensor evaluation. All inputs present; no
 /// subgraphs. Throws as the kernel does.

@@ -37,6 +37,8 @@ class WeightPacker {
   virtual void done_with(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) {
     (void)weight, (void)offset, (void)bytes;
   }
+  /// What `make` calls between parts of a large weight; throws Aborted where the load is to end.
+  virtual void look() {}
 };
 
 /// What a kernel's constructor sees of its node. References are valid only during construction, but the constants'

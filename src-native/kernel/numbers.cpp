@@ -1,6 +1,7 @@
 #include "kernel/numbers.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace infernode::kernel {
 namespace {
@@ -25,7 +26,7 @@ std::vector<T> converted(const Tensor& t) {
 template <class T>
 Numbers<T>::Numbers(const RunContext& run, const Tensor& t) : count_(static_cast<std::size_t>(t.numel())) {
   constexpr std::size_t kPiece = 4096;  // whole bytes of elements of any size
-  if (t.dtype() == tensor::kDTypeOf<T>) {
+  if (std::is_floating_point_v<T> && t.dtype() == tensor::kDTypeOf<T>) {
     data_ = t.data<T>();
   } else if (count_ <= kPiece) {
     few_ = converted<T>(t);

@@ -8,8 +8,9 @@
 
 namespace infernode::kernel {
 
-/// A tensor's elements as T (int64, int32 or float), floats truncated to integers: its own memory where they are that,
-/// or a copy that counts against memoryLimit. The tensor outlives it.
+/// A tensor's elements as T (int64, int32 or float), floats truncated to integers. Integers are a copy, which counts
+/// against memoryLimit where they are many: they say where a kernel reads or writes, and whoever shares the tensor's
+/// memory may change it between a check and its use. Floats are the tensor's own where it has them; it outlives them.
 template <class T>
 class Numbers {
  public:

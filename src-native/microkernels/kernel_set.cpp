@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/arm_rung.h"
 #include "microkernels/tables.h"
 
 namespace infernode::microkernels {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPrecisions = 3;
 #if defined(__aarch64__) || defined(_M_ARM64)
-constexpr CpuRung kLowest = CpuRung::Neon, kGreatest = CpuRung::Neon;
+constexpr CpuRung kLowest = ArmRung::kNeon, kGreatest = ArmRung::kBf16;
 #else
 constexpr CpuRung kLowest = CpuRung::Baseline, kGreatest = CpuRung::Amx;
 #endif

@@ -10,6 +10,7 @@
 #include "napi/options.h"
 #include "napi/session_wrap.h"
 #include "napi/tensor_wrap.h"
+#include "napi/transform_job.h"
 #include "provider/absent.h"
 
 namespace infernode::napi {
@@ -178,6 +179,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
     exports.Set("detach", Napi::Function::New<detach>(env, "detach"));
     exports.Set("openSharedSession", Napi::Function::New<open_shared_session>(env, "openSharedSession"));
     exports.Set("prepareImage", Napi::Function::New<prepare_image>(env, "prepareImage"));
+    exports.Set("transform", Napi::Function::New<transform_model>(env, "transform"));
     exports.Set("setLog", Napi::Function::New<set_log>(env, "setLog"));
     exports.Set("flushLog", Napi::Function::New<flush_log>(env, "flushLog"));
     exports.Set("cancel", Napi::Function::New<cancel>(env, "cancel"));

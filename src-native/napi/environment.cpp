@@ -1,7 +1,8 @@
 #include "napi/environment.h"
 
+#include <algorithm>
 #include <chrono>
-#include <new>
+#include <utility>
 
 #include "base/os_thread.h"
 #include "napi/engine_holder.h"
@@ -9,21 +10,11 @@
 
 namespace infernode::napi {
 
-void Job::note_fault() noexcept {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    out_of_memory_ = true;
-  } catch (...) {
-    error_ = std::current_exception();
-  }
-}
-
 void Job::work() noexcept {
   try {
     execute();
   } catch (...) {
-    note_fault();
+    fault_.note();
   }
 }
 
@@ -32,16 +23,20 @@ void Job::over() noexcept {
   environment->hand_over(*this);
 }
 
+void Job::tell(std::string text) {
+  environment_->log().push({-static_cast<double>(number_), LogSeverity::Info, {}, std::move(text)});
+}
+
 void Job::end_early() noexcept {
   try {
     fail(ErrorCode::Aborted, ended_);
   } catch (...) {
-    note_fault();
+    fault_.note();
   }
 }
 
 bool Job::resume(Napi::Env env) noexcept {
-  if (error_ || out_of_memory_) return false;
+  if (fault_) return false;
   try {
     const Napi::HandleScope scope(env);
     if (!next_stage()) return false;
@@ -49,7 +44,7 @@ bool Job::resume(Napi::Env env) noexcept {
     end_early();
     return false;
   } catch (...) {
-    note_fault();
+    fault_.note();
     return false;
   }
 }
@@ -59,17 +54,29 @@ void Job::finish(Napi::Env env) noexcept {
     const Napi::HandleScope scope(env);
     napi_value arguments[2] = {env.Undefined(), env.Undefined()};
     try {
-      if (out_of_memory_) throw std::bad_alloc();
-      if (error_) std::rethrow_exception(error_);
-      arguments[1] = result(env);
+      if (!fault_) arguments[1] = result(env);
     } catch (...) {
-      arguments[0] = error_object(env, std::current_exception());
+      fault_.note();
     }
+    if (fault_) arguments[0] = error_object(env, std::move(fault_));
     settled();
     if (arguments[0] != nullptr) napi_call_function(env, env.Undefined(), done_.Value(), 2, arguments, nullptr);
   } catch (...) {
     // Node-API fails only where the environment is being terminated: nobody is left to tell.
   }
+}
+
+template <std::size_t kIndex>
+napi_threadsafe_function Environment::make_wake(napi_env env, napi_value name, Environment& self) {
+  napi_threadsafe_function wake = nullptr;
+  check(env, napi_create_threadsafe_function(
+                 env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, &self,
+                 [](napi_env alive, napi_value, void* context, void*) {
+                   if (alive != nullptr) static_cast<Environment*>(context)->drain(kIndex);
+                 },
+                 &wake));
+  check(env, napi_unref_threadsafe_function(env, wake));
+  return wake;
 }
 
 std::shared_ptr<Environment> Environment::create(Napi::Env env) {
@@ -79,14 +86,8 @@ std::shared_ptr<Environment> Environment::create(Napi::Env env) {
 
   napi_value name = nullptr;
   check(env, napi_create_string_utf8(env, "infernode", NAPI_AUTO_LENGTH, &name));
-  check(env, napi_create_threadsafe_function(
-                 env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, self.get(),
-                 [](napi_env alive, napi_value, void* context, void*) {
-                   if (alive != nullptr) static_cast<Environment*>(context)->drain();
-                 },
-                 &self->wake_));
-  check(env, napi_unref_threadsafe_function(env, self->wake_));
-  self->log_ = std::make_shared<LogQueue>(self->wake_);
+  self->wake_ = {make_wake<0>(env, name, *self), make_wake<1>(env, name, *self)};
+  self->log_ = std::make_shared<LogQueue>(self->wake_[0]);
   check(env, napi_add_env_cleanup_hook(
                  env, [](void* environment) { static_cast<Environment*>(environment)->close(); }, self.get()));
   return self;
@@ -112,7 +113,7 @@ std::uint32_t Environment::start(std::shared_ptr<Job> job, TaskLanes::Lane* lane
   job->lane_ = lane != nullptr ? lane : &lane_;
   job->environment_ = shared_from_this();
   Job& started = *jobs_.emplace(number, std::move(job)).first->second;
-  if (jobs_.size() == 1) napi_ref_threadsafe_function(env_, wake_);
+  if (jobs_.size() == 1) napi_ref_threadsafe_function(env_, wake_[0]);
   try {
     submit(started, TaskLanes::Place::Last);
   } catch (...) {
@@ -124,7 +125,7 @@ std::uint32_t Environment::start(std::shared_ptr<Job> job, TaskLanes::Lane* lane
 
 void Environment::forget(std::uint32_t number) {
   jobs_.erase(number);
-  if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+  if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_[0]);
 }
 
 void Environment::submit(Job& job, TaskLanes::Place place) {
@@ -151,9 +152,13 @@ void Environment::hand_over(Job& job) noexcept {
   --working_;
   if (closing_) {
     idle_.notify_all();
-  } else if (!std::exchange(woken_, true)) {
-    napi_call_threadsafe_function(wake_, nullptr, napi_tsfn_nonblocking);
+  } else {
+    wake();
   }
+}
+
+void Environment::wake() noexcept {
+  if (!std::exchange(woken_, true)) napi_call_threadsafe_function(wake_[next_wake_], nullptr, napi_tsfn_nonblocking);
 }
 
 std::shared_ptr<Job> Environment::take_done() {
@@ -201,13 +206,14 @@ bool Environment::is_terminating() const {
 }
 
 void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work) {
-  constexpr std::chrono::milliseconds kLookEvery{20};
+  constexpr std::chrono::milliseconds kLookEvery{5};
+  constexpr int kLooksAlone = 4;  // until a thread of its own takes what no thread of the engine has
   struct Watched {
     explicit Watched(FunctionRef<void(const kernel::CancelToken*)> given) : work(given) {}
 
     FunctionRef<void(const kernel::CancelToken*)> work;  // good until it is done
     kernel::CancelToken cancel{};
-    std::exception_ptr error{};
+    Fault error{};
     std::mutex mutex{};
     std::condition_variable ended{};
     bool begun = false, done = false;
@@ -221,7 +227,7 @@ void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work
       try {
         work(&cancel);
       } catch (...) {
-        error = std::current_exception();
+        error.note();
       }
       const std::lock_guard lock(mutex);
       done = true;
@@ -246,15 +252,17 @@ void Environment::run_watched(FunctionRef<void(const kernel::CancelToken*)> work
       begin_apart();
     }
   }
+  int looks = 0;
   for (std::unique_lock lock(watched->mutex); !watched->done;) {
     if (watched->ended.wait_for(lock, kLookEvery, [&] { return watched->done; })) break;
     lock.unlock();
-    begin_apart();  // all threads of the engine may have runs, which may wait for this one's end
+    // All threads of the engine may have runs, which may wait for this one's end.
+    if (++looks == kLooksAlone) begin_apart();
     if (is_terminating()) watched->cancel.cancel();
     lock.lock();
   }
   if (own.started()) own.join();
-  if (watched->error) std::rethrow_exception(watched->error);
+  if (watched->error) std::move(watched->error).rethrow();
 }
 
 bool Environment::resume(Job& job) noexcept {
@@ -269,25 +277,32 @@ bool Environment::resume(Job& job) noexcept {
 }
 
 void Environment::deliver_log() {
-  if (log_function.IsEmpty()) return;
   for (const LogQueue::Message& message : log_->take()) {
     const Napi::HandleScope scope(env_);
     try {
-      log_function.Call({Napi::Number::New(env_, message.key),
-                         Napi::Number::New(env_, static_cast<double>(message.severity)),
-                         Napi::String::New(env_, message.category), Napi::String::New(env_, message.text)});
+      if (message.key < 0) {
+        const auto job = jobs_.find(static_cast<std::uint32_t>(-message.key));
+        if (job != jobs_.end()) std::shared_ptr<Job>(job->second)->heard(env_, message.text);
+      } else if (!log_function.IsEmpty()) {
+        log_function.Call({Napi::Number::New(env_, message.key),
+                           Napi::Number::New(env_, static_cast<double>(message.severity)),
+                           Napi::String::New(env_, message.category), Napi::String::New(env_, message.text)});
+      }
     } catch (const Napi::Error&) {
       return;  // JavaScript is being terminated
     }
   }
 }
 
-void Environment::drain() {
+void Environment::drain(std::size_t woken_by) {
+  constexpr std::size_t kMostAtOnce = 16;  // what awaits them runs before the event loop turns
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
     woken_ = false;
-    count = done_count_;  // those that come meanwhile have asked for a turn of their own
+    next_wake_ = 1 - woken_by;
+    count = std::min(done_count_, kMostAtOnce);
+    if (done_count_ > count) wake();
   }
   deliver_log();  // after the count: a job that ends meanwhile has said things that this would miss
   for (; count > 0; --count) {
@@ -319,7 +334,7 @@ void Environment::close() noexcept {
   array_buffer_class.Reset();
   unzeroed_array.Reset();
   nothing.Reset();
-  napi_release_threadsafe_function(wake_, napi_tsfn_abort);
+  for (napi_threadsafe_function wake : wake_) napi_release_threadsafe_function(wake, napi_tsfn_abort);
   engine_.reset();
 }
 

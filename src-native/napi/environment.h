@@ -2,6 +2,7 @@
 
 #include <napi.h>
 
+#include <array>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/function_ref.h"
+#include "base/thread_pool/fault.h"
 #include "base/thread_pool/task_lanes.h"
 #include "kernel/run_context.h"
 #include "napi/log_queue.h"
@@ -40,21 +42,20 @@ class Job : public TaskLanes::Entry {
   virtual Napi::Value result(Napi::Env env) = 0;
   /// On the JavaScript thread, before the callback, whatever came of it.
   virtual void settled() {}
+  /// From execute(): has heard() called soon, before the callback.
+  void tell(std::string text);
+  /// On the JavaScript thread: what execute() told.
+  virtual void heard(Napi::Env, const std::string&) {}
 
  private:
   friend class Environment;
   void over() noexcept override;
-  /// In a handler: keeps what was caught for finish().
-  void note_fault() noexcept;
   /// Ends a job between two stages, or before the first, as Aborted.
   void end_early() noexcept;
 
   Napi::FunctionReference done_;
   kernel::CancelToken cancel_;
-  std::exception_ptr error_;
-  /// In place of error_ where memory has run out: exceptions live in a small reserve then, which jobs that wait to be
-  /// finished must not use up.
-  bool out_of_memory_ = false;
+  Fault fault_;
   const char* ended_ = nullptr;               ///< why it is to have no other stage
   std::shared_ptr<Environment> environment_;  ///< from its start on
   TaskLanes::Lane* lane_ = nullptr;
@@ -110,15 +111,18 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
  private:
   explicit Environment(Napi::Env env) : env_(env) {}
+  template <std::size_t kIndex>
+  static napi_threadsafe_function make_wake(napi_env env, napi_value name, Environment& self);
   void submit(Job& job, TaskLanes::Place place);
   void end(std::uint32_t number, const char* why);
   /// On an engine thread: the job is to be finished on the JavaScript thread. Takes no memory of the engine.
   void hand_over(Job& job) noexcept;
+  void wake() noexcept;  ///< under the mutex
   std::shared_ptr<Job> take_done();
   void forget(std::uint32_t number);
   bool is_terminating() const;
   bool resume(Job& job) noexcept;
-  void drain();
+  void drain(std::size_t woken_by);
   void close() noexcept;
 
   const Napi::Env env_;
@@ -127,7 +131,9 @@ class Environment : public std::enable_shared_from_this<Environment> {
   std::shared_ptr<session::Engine> engine_;
   std::map<std::uint32_t, std::shared_ptr<Job>> jobs_;
   std::uint32_t last_number_ = 0;
-  napi_threadsafe_function wake_ = nullptr;
+  /// Have the JavaScript thread call drain(), in turn: a thread-safe function that is called while its own call is
+  /// under way is called again before the event loop turns, the other one after that.
+  std::array<napi_threadsafe_function, 2> wake_{};
   std::shared_ptr<LogQueue> log_;
 
   std::mutex mutex_;  ///< guards what follows, which engine threads touch
@@ -136,6 +142,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   Job* last_done_ = nullptr;
   std::size_t done_count_ = 0;
   std::size_t working_ = 0;
+  std::size_t next_wake_ = 0;
   bool woken_ = false;  ///< drain() has been asked for and has not begun
   bool closing_ = false;
 };

@@ -51,15 +51,13 @@ napi_value value_of(const Napi::Error& error) noexcept {
 
 }  // namespace
 
-napi_value error_object(napi_env env, const std::exception_ptr& error) noexcept {
+napi_value error_object(napi_env env, Fault fault) noexcept {
+  if (const Error* error = fault.error()) return make(env, error->code(), error->message(), error->context());
+  if (fault.is_out_of_memory()) return make(env, ErrorCode::OutOfMemory, "the system has no memory left for this", {});
   try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return make(env, e.code(), e.message(), e.context());
+    std::move(fault).rethrow();
   } catch (const Napi::Error& e) {
     return value_of(e);
-  } catch (const std::bad_alloc&) {
-    return make(env, ErrorCode::OutOfMemory, "the system has no memory left for this", {});
   } catch (const std::exception& e) {
     return make(env, ErrorCode::Internal, e.what(), {});
   } catch (...) {

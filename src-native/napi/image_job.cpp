@@ -60,7 +60,7 @@ class ImageJob final : public Job {
     std::memcpy(pixels_.data(), all.data() + row * how_.top, pixels_.size());
     how_.top = 0;  // of the rows that were copied
     how_.height = how_.part_height;
-    loops_ = &Environment::of(env).engine()->kernels(microkernels::Float32Precision::kHighest).elementwise;
+    kernels_ = &Environment::of(env).engine()->kernels(microkernels::Float32Precision::kHighest);
     const std::size_t size = bytes_ ? elements_ : elements_ * sizeof(float);
     result_ = Napi::Persistent(Napi::Object(env, make_array_buffer(env, size, data_)));
   }
@@ -70,9 +70,9 @@ class ImageJob final : public Job {
     kernel::RunContext run;
     run.cancel = &cancel();
     if (bytes_) {
-      ops::prepare_image<std::uint8_t>(how_, pixels_, {static_cast<std::uint8_t*>(data_), elements_}, *loops_, run);
+      ops::prepare_image<std::uint8_t>(how_, pixels_, {static_cast<std::uint8_t*>(data_), elements_}, *kernels_, run);
     } else {
-      ops::prepare_image<float>(how_, pixels_, {static_cast<float*>(data_), elements_}, *loops_, run);
+      ops::prepare_image<float>(how_, pixels_, {static_cast<float*>(data_), elements_}, *kernels_, run);
     }
   }
   Napi::Value result(Napi::Env) override { return result_.Value(); }
@@ -80,7 +80,7 @@ class ImageJob final : public Job {
   bool bytes_ = false;  ///< else floats
   ImagePreparation how_;
   std::size_t elements_ = 0;
-  const microkernels::ElementwiseTable* loops_ = nullptr;
+  const microkernels::KernelSet* kernels_ = nullptr;
   std::vector<std::uint8_t> pixels_;
   Napi::ObjectReference result_;  ///< the ArrayBuffer whose bytes data_ are; JavaScript has it when the job is over
   void* data_ = nullptr;

@@ -15,7 +15,7 @@ namespace infernode::napi {
 class LogQueue : public std::enable_shared_from_this<LogQueue> {
  public:
   struct Message {
-    double key;  ///< of the function that hears it
+    double key;  ///< of the function that hears it; below 0: of the job with that number
     LogSeverity severity;
     std::string category, text;
   };
@@ -25,13 +25,12 @@ class LogQueue : public std::enable_shared_from_this<LogQueue> {
 
   /// What a session logs to.
   LogSink sink(double key);
+  void push(Message message);
   std::vector<Message> take();
   /// Later messages are lost.
   void close();
 
  private:
-  void push(Message message);
-
   static constexpr std::size_t kMost = 10'000;  ///< that wait; others are lost, and counted in the last
   const napi_threadsafe_function wake_;
   std::mutex mutex_;  ///< guards what follows

@@ -99,18 +99,24 @@ tensor::Buffer copy_bytes(const Napi::Value& array) {
 
 }  // namespace
 
-LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& options) {
-  LoadRequest request;
+session::ModelSource read_model_source(const Napi::Value& source) {
+  session::ModelSource to;
   if (source.IsString()) {
-    request.source.path = source.As<Napi::String>();
-    if (request.source.path.empty()) fail(ErrorCode::Io, "Load model failed: the path is empty. File doesn't exist");
-    if (request.source.path.find('\0') != std::string::npos) {
+    to.path = source.As<Napi::String>();
+    if (to.path.empty()) fail(ErrorCode::Io, "Load model failed: the path is empty. File doesn't exist");
+    if (to.path.find('\0') != std::string::npos) {
       fail(ErrorCode::InvalidArgument,
            "Load model failed: the path holds a null character, which no file name can have");
     }
   } else {
-    request.source.bytes = copy_bytes(source);
+    to.bytes = copy_bytes(source);
   }
+  return to;
+}
+
+LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& options) {
+  LoadRequest request;
+  request.source = read_model_source(source);
   session::SessionOptions& to = request.options;
   each(options, "providers", [&](const Napi::Object& entry) {
     session::ProviderChoice choice{text(entry, "name"), {}};

@@ -18,6 +18,8 @@ struct LoadRequest {
   std::vector<std::pair<std::string, std::string>> external_files;
 };
 
+/// Reads ModelSource of src/native.ts; copies bytes.
+session::ModelSource read_model_source(const Napi::Value& source);
 /// Reads ModelSource and NativeSessionOptions of src/native.ts; copies all bytes.
 LoadRequest read_load_request(const Napi::Value& source, const Napi::Object& options);
 /// Reads NativeRunOptions; undefined gives the defaults.

@@ -1,11 +1,11 @@
 #include "napi/run_call.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "napi/errors.h"
 #include "napi/tensor_wrap.h"
+#include "runtime/run/end_apart.h"
 #include "session/feed_check.h"
 
 namespace infernode::napi {
@@ -36,6 +36,12 @@ std::vector<Value> read_feeds(WireReader& reader, std::size_t count) {
   return feeds;
 }
 
+std::size_t bytes_of(std::span<const Value> values) {
+  std::size_t bytes = 0;
+  for (const Value& value : values) bytes += value.bytes();
+  return bytes;
+}
+
 bool overlaps(const Tensor& a, const Tensor& b) {
   return a.buffer().data() < b.buffer().data() + b.bytes() && b.buffer().data() < a.buffer().data() + a.bytes();
 }
@@ -43,8 +49,7 @@ bool overlaps(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Buffer StagingMemory::take(std::size_t bytes, session::Session& session) {
-  if (block_.size() / 4 <= bytes && bytes <= kStagingKept && block_.use_count() == 1) {
-    std::atomic_thread_fence(std::memory_order_acquire);  // with the last release of another holder
+  if (block_.size() / 4 <= bytes && bytes <= kStagingKept && block_.held_alone()) {
     if (block_.size() < bytes) {
       block_ = {};
       block_ =
@@ -63,6 +68,15 @@ RunCall::RunCall(napi_env env, std::shared_ptr<session::Session> session, WireRe
       session_(std::move(session)),
       run_(session_->prepare(read_feeds(reader, session_->feeds().size()), std::move(options))) {
   for (std::int64_t left = reader.integer(0, kMostOutputs); left > 0; --left) read_output(reader);
+}
+
+RunCall::~RunCall() {
+  ThreadPool& pool = session_->engine().pool();
+  std::vector<Value>& feeds = run_.feeds();
+  // Of a run that gave results, pages go back to the system before the next one asks for some.
+  const bool pages = results_.empty() && bytes_of(feeds) >= runtime::kSlowBytes;
+  if (pages || runtime::are_freed_slowly(feeds, false)) runtime::end_apart(pool, std::move(feeds));
+  if (runtime::are_freed_slowly(results_, false)) runtime::end_apart(pool, std::move(results_));
 }
 
 void RunCall::read_output(WireReader& reader) {
@@ -111,7 +125,8 @@ void RunCall::allocate_outputs() {
     try {
       if (tensor::byte_size(dtype, shape.numel()) < kPrepareFrom) continue;
       run_.write_into(i, allocate(outputs_[i], dtype, shape));
-    } catch (const Error&) {  // no memory: neither will its node get any, and that is named
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::OutOfMemory) throw;  // neither will its node get any, and that is named
     }
   }
 }
@@ -175,11 +190,7 @@ void RunCall::move_results() {
   }
 }
 
-std::size_t RunCall::result_bytes() const {
-  std::size_t bytes = 0;
-  for (const Value& value : results_) bytes += value.bytes();
-  return bytes;
-}
+std::size_t RunCall::result_bytes() const { return bytes_of(results_); }
 
 napi_value RunCall::result(napi_value place) {
   WireWriter writer(env_);

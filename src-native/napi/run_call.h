@@ -30,6 +30,10 @@ class RunCall {
   /// Reads the wire form and checks it against the model (session/feed_check.h). Feeds in JavaScript's memory are
   /// borrowed: valid until JavaScript runs again.
   RunCall(napi_env env, std::shared_ptr<session::Session> session, WireReader reader, session::RunOptions options);
+  /// What takes long to free is freed on another thread.
+  ~RunCall();
+  RunCall(const RunCall&) = delete;
+  RunCall& operator=(const RunCall&) = delete;
 
   /// Microseconds that a run is expected to take; nullopt where shapes like these are new.
   std::optional<double> expected_us() { return run_.expected_us(); }
@@ -47,7 +51,7 @@ class RunCall {
   /// Begins what execute() then waits for, where that is a device's work (PreparedRun::begin). After detach().
   void begin() { run_.begin(); }
   void execute(const kernel::CancelToken* cancel);
-  /// The same for at most about that long; false where that is not enough, as if it had not been called.
+  /// Executes for at most about `most`. False where that was not enough; then nothing has happened.
   bool execute_briefly(std::chrono::microseconds most);
   /// Gives large results that the engine still holds memory of JavaScript's; false where there are none, else
   /// move_results() is to follow, on any thread.

@@ -64,14 +64,24 @@ class RunJob final : public Job {
 class ReleaseJob final : public Job {
  public:
   ReleaseJob(const Napi::Function& done, SessionWrap& owner) : Job(done), owner_(owner), session_(owner.session()) {}
+  /// Its worker may end before its turn comes.
+  ~ReleaseJob() override {
+    if (!begun_) session_->leave();
+  }
+  ReleaseJob(const ReleaseJob&) = delete;
+  ReleaseJob& operator=(const ReleaseJob&) = delete;
 
  private:
-  void execute() override { session_->release(); }
+  void execute() override {
+    begun_ = true;
+    session_->release();
+  }
   Napi::Value result(Napi::Env env) override { return env.Undefined(); }
   void settled() override { owner_.released(); }
 
   SessionWrap& owner_;  ///< kept alive by release()
   std::shared_ptr<session::Session> session_;
+  bool begun_ = false;
 };
 
 }  // namespace
@@ -83,6 +93,7 @@ void SessionWrap::define(Napi::Env env) {
        InstanceAccessor<&SessionWrap::metadata>("metadata"), InstanceAccessor<&SessionWrap::placement>("placement"),
        InstanceAccessor<&SessionWrap::devices>("devices"), InstanceMethod<&SessionWrap::run>("run"),
        InstanceMethod<&SessionWrap::run_sync>("runSync"), InstanceMethod<&SessionWrap::allocate>("allocate"),
+       InstanceMethod<&SessionWrap::check_device>("checkDevice"),
        InstanceMethod<&SessionWrap::start_profiling>("startProfiling"),
        InstanceMethod<&SessionWrap::end_profiling>("endProfiling"),
        InstanceMethod<&SessionWrap::memory_bytes>("memoryBytes"), InstanceMethod<&SessionWrap::graph>("graph"),
@@ -93,7 +104,12 @@ void SessionWrap::define(Napi::Env env) {
 
 Napi::Object SessionWrap::make(Napi::Env env, Parts parts) {
   Environment& environment = Environment::of(env);
-  return environment.construct(environment.session_class, &parts);
+  try {
+    return environment.construct(environment.session_class, &parts);
+  } catch (...) {
+    if (parts.session) parts.session->leave();  // no object has taken it, which would
+    throw;
+  }
 }
 
 Napi::Object SessionWrap::make(Napi::Env env, std::shared_ptr<session::Session> session) {
@@ -186,7 +202,8 @@ Napi::Value SessionWrap::run(const Napi::CallbackInfo& info) {
     auto call = std::make_unique<RunCall>(info.Env(), session_, WireReader(info.Env(), info[0], info[1]),
                                           read_run_options(info[2]));
     const auto expected_us = call->expected_us();
-    if (const auto most = runtime::time_on_caller(expected_us, call->copied_bytes())) {
+    const bool may_stay = info[4].As<Napi::Boolean>();
+    if (const auto most = runtime::time_on_caller(expected_us, call->copied_bytes()); most && may_stay) {
       call->part_overlaps();
       if (call->execute_briefly(*most)) return {info.Env(), call->result(info[0])};
     }
@@ -243,6 +260,20 @@ Napi::Value SessionWrap::allocate(const Napi::CallbackInfo& info) {
     }
     const std::string device = info[2].As<Napi::String>();
     return TensorWrap::make(info.Env(), session_->allocate(*dtype, shape, session_->device(device)), session_);
+  });
+}
+
+Napi::Value SessionWrap::check_device(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    ensure_open();
+    const std::string device = info[0].As<Napi::String>(), output = info[1].As<Napi::String>();
+    try {
+      session_->device(device);
+    } catch (Error& error) {
+      error.context().output = output;
+      error.prepend(cat("output '", output, "': "));
+      throw;
+    }
   });
 }
 

@@ -38,6 +38,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   Napi::Value run(const Napi::CallbackInfo& info);
   Napi::Value run_sync(const Napi::CallbackInfo& info);
   Napi::Value allocate(const Napi::CallbackInfo& info);
+  Napi::Value check_device(const Napi::CallbackInfo& info);
   Napi::Value start_profiling(const Napi::CallbackInfo& info);
   Napi::Value end_profiling(const Napi::CallbackInfo& info);
   Napi::Value memory_bytes(const Napi::CallbackInfo& info);
@@ -63,7 +64,7 @@ class SessionWrap : public Napi::ObjectWrap<SessionWrap> {
   StagingMemory staging_;
   std::int64_t reported_bytes_ = 0;
   std::size_t runs_ = 0;
-  std::size_t last_result_bytes_ = SIZE_MAX;  ///< of the run before; until there was one, taken as many
+  std::size_t last_result_bytes_ = SIZE_MAX;  ///< of the run before; SIZE_MAX until there was one
   bool releasing_ = false;
   std::shared_ptr<Job> release_job_;  ///< waits for runs to end
 };

@@ -151,7 +151,7 @@ std::string ExternalData::checked_path(const std::string& name, const std::strin
     if (depth < 0) escapes("it leads out of the folder");
   }
   std::error_code error;
-  const fs::path full = to_path(folder_) / relative;
+  const fs::path full = to_path(to_utf8(to_path(folder_) / relative));
   const fs::path target = fs::canonical(full, error);
   if (error) {
     fail_location(ErrorCode::Io, name, location,

@@ -57,25 +57,37 @@ struct AttributeFields {
   std::vector<Message> messages;  ///< tensors, graphs, types
 };
 
+bool is_list_of_messages(std::uint32_t field) {
+  using namespace attribute_field;
+  for (const std::uint32_t list : {kT, kTensors, kG, kGraphs, kTypeProto, kTypeProtos, kSparseTensor, kSparseTensors})
+    if (field == list) return true;
+  return false;
+}
+
 /// Room for what a list says that it holds: one that grows holds up to three times as much meanwhile.
-void reserve_lists(Message m, AttributeFields& to) {
-  std::size_t floats = 0, ints = 0, strings = 0;
+void reserve_lists(Message m, AttributeFields& to, StructureBudget& budget) {
+  std::size_t floats = 0, ints = 0, strings = 0, text = 0, messages = 0;
   while (m.next()) {
     const std::size_t size = m.is_bytes() ? m.bytes().size() : 0;
-    if (m.field() == attribute_field::kStrings) ++strings;
+    if (m.field() == attribute_field::kStrings) ++strings, text += StructureBudget::string_bytes(size);
+    if (m.field() == attribute_field::kS) text += size;
+    if (is_list_of_messages(m.field())) ++messages;
     if (m.field() == attribute_field::kFloats) floats += m.is_bytes() ? size / sizeof(float) : 1;
     if (m.field() != attribute_field::kInts) continue;
     ints +=
         m.is_bytes() ? static_cast<std::size_t>(std::ranges::count_if(m.bytes(), [](char c) { return c >= 0; })) : 1;
   }
+  budget.hold(floats * sizeof(float) + ints * sizeof(std::int64_t) + text);
+  budget.take(messages * sizeof(Message));
+  to.messages.reserve(messages);
   to.floats.reserve(floats);
   to.ints.reserve(ints);
   to.strings.reserve(strings);
 }
 
-AttributeFields read_fields(Message m) {
+AttributeFields read_fields(Message m, StructureBudget& budget) {
   AttributeFields a;
-  reserve_lists(m, a);
+  reserve_lists(m, a, budget);
   const auto found = [&](AttributeType type) { a.found = type; };
   const auto nested = [&](AttributeType type) {
     a.found = type;
@@ -334,7 +346,7 @@ NodeDef GraphReader::read_node(Message proto, int depth) const {
 }
 
 void GraphReader::read_attribute(Message proto, NodeDef& node, int depth) const {
-  AttributeFields a = read_fields(proto);
+  AttributeFields a = read_fields(proto, budget_);
   INFERNODE_CHECK(!a.name.empty(), ErrorCode::InvalidModel, "an attribute has no name");
   const bool repeated = node.attributes.has(a.name) ||
                         std::ranges::any_of(node.graphs, [&](const auto& g) { return g.name == a.name; }) ||
@@ -424,15 +436,18 @@ graph::FunctionDef GraphReader::read_function(Message proto) const {
         out.body.outputs.push_back({proto.text(), {}});
         break;
       case function_field::kAttribute:
+        budget_.take(StructureBudget::kInput, proto.bytes());
         out.attributes.push_back(proto.text());
         break;
       case function_field::kAttributeProto:
+        budget_.take(StructureBudget::kAttribute);
         read_attribute(proto.message(), defaults, 0);
         break;
       case function_field::kNode:
         out.body.nodes.push_back(read_node(proto.message(), 0));
         break;
       case function_field::kOpsetImport:
+        budget_.take(StructureBudget::kEntry);
         read_opset(proto.message(), out.opsets);
         break;
       case function_field::kValueInfo: {

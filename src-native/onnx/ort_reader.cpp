@@ -36,7 +36,7 @@ class OrtReader {
       : bytes_(source),
         flat_({source.data, source.size}),
         options_(options),
-        budget_(options.max_structure_bytes),
+        budget_(options.max_structure_bytes, source.size),
         dense_(options.max_dense_bytes) {}
 
   graph::Model read() const {
@@ -178,15 +178,15 @@ class OrtReader {
       case AttributeCode::Int:
         return set(t.scalar<std::int64_t>(ort::attribute::kInt));
       case AttributeCode::String:
-        return set(copy(t.text(ort::attribute::kString)));
+        return set(copy(hold(t.text(ort::attribute::kString))));
       case AttributeCode::Floats:
-        return set(t.scalars<float>(ort::attribute::kFloats));
+        return set(numbers<float>(t, ort::attribute::kFloats));
       case AttributeCode::Ints:
-        return set(t.scalars<std::int64_t>(ort::attribute::kInts));
+        return set(numbers<std::int64_t>(t, ort::attribute::kInts));
       case AttributeCode::Strings: {
         std::vector<std::string> list;
         const Offsets items = t.offsets(ort::attribute::kStrings);
-        for (std::size_t i = 0; i < items.size(); ++i) list.emplace_back(items.text(i));
+        for (std::size_t i = 0; i < items.size(); ++i) list.emplace_back(hold(items.text(i)));
         return set(std::move(list));
       }
       case AttributeCode::Tensor: {
@@ -197,7 +197,10 @@ class OrtReader {
       case AttributeCode::Tensors: {
         std::vector<Tensor> list;
         const Offsets items = t.offsets(ort::attribute::kTensors);
-        for (std::size_t i = 0; i < items.size(); ++i) list.push_back(read_tensor(items.table(i), false).second);
+        for (std::size_t i = 0; i < items.size(); ++i) {
+          budget_.take(StructureBudget::kTensor);
+          list.push_back(read_tensor(items.table(i), false).second);
+        }
         return set(std::move(list));
       }
       case AttributeCode::Graph: {
@@ -218,6 +221,18 @@ class OrtReader {
              cat("attribute '", name, "' of node ", node.op_type, " '", node.name, "' has the unsupported type ",
                  t.scalar<std::int32_t>(ort::attribute::kType)));
     }
+  }
+
+  template <class T>
+  std::vector<T> numbers(const Table& t, int field) const {
+    std::vector<T> list = t.scalars<T>(field);
+    budget_.hold(list.size() * sizeof(T));
+    return list;
+  }
+
+  std::string_view hold(std::string_view text) const {
+    budget_.hold(StructureBudget::string_bytes(text.size()));
+    return text;
   }
 
   std::shared_ptr<const GraphDef> read_body(const Table& t, int depth) const {
@@ -290,18 +305,20 @@ class OrtReader {
       fail_tensor(header.name, cat("raw data of ", raw.count, " bytes does not fit ", tensor::name(header.type),
                                    header.shape.dims(), ", which takes ", header.bytes));
     flat_.spend(header.bytes);
+    budget_.hold(header.bytes);
     SourceBytes bytes = bytes_;
     bytes.data = raw.data.data();
     bytes.size = raw.count;
     return {header.name, view_or_copy(header, bytes)};
   }
 
-  static Tensor read_strings(const TensorHeader& header, const Offsets& items) {
+  Tensor read_strings(const TensorHeader& header, const Offsets& items) const {
     if (items.size() != static_cast<std::size_t>(header.shape.numel()))
       fail_tensor(header.name, cat("it holds ", items.size(), " strings where ", header.shape.dims(), " needs ",
                                    header.shape.numel()));
+    budget_.expect_held(header.bytes);
     Tensor out = Tensor::make(DType::String, header.shape);
-    for (std::size_t i = 0; i < items.size(); ++i) out.mutable_data<std::string>()[i] = items.text(i);
+    for (std::size_t i = 0; i < items.size(); ++i) out.mutable_data<std::string>()[i] = hold(items.text(i));
     return out;
   }
 

@@ -7,6 +7,7 @@
 #include "base/mapped_file.h"
 #include "base/path.h"
 #include "graph/building.h"
+#include "graph/patch.h"
 #include "graph/verifier.h"
 #include "onnx/diagnose.h"
 #include "onnx/external_data.h"
@@ -26,6 +27,9 @@ struct ModelFields {
   std::vector<Message> graphs, functions;
   std::unordered_map<std::string, std::size_t> metadata_at;  ///< places of the custom properties
 };
+
+/// In a list that grows.
+constexpr std::size_t kMessage = 3 * sizeof(Message);
 
 void read_metadata(Message proto, ModelFields& fields, StructureBudget& budget) {
   std::string key, value;
@@ -67,6 +71,7 @@ void read_fields(Message proto, ModelFields& out, StructureBudget& budget) {
         info.doc = proto.text();
         break;
       case model_field::kGraph:
+        budget.take(kMessage);
         out.graphs.push_back(proto.message());
         break;
       case model_field::kOpsetImport:
@@ -77,6 +82,7 @@ void read_fields(Message proto, ModelFields& out, StructureBudget& budget) {
         read_metadata(proto.message(), out, budget);
         break;
       case model_field::kFunctions:
+        budget.take(kMessage);
         out.functions.push_back(proto.message());
         break;
       default:
@@ -120,7 +126,7 @@ void check_versions(ModelFields& fields) {
 graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData& external, const ReadOptions& options,
                    StructureBudget& budget) {
   DenseBudget dense(options.max_dense_bytes);
-  const TensorReader tensors(source, &external, dense, checkpoint_of(options));
+  const TensorReader tensors(source, &external, dense, budget, checkpoint_of(options));
   const GraphReader reader(tensors, budget, options.checkpoint);
   graph::GraphDef def;
   for (const Message& g : fields.graphs) reader.read_graph(g, def);
@@ -133,8 +139,8 @@ graph::Model build(ModelFields& fields, const SourceBytes& source, ExternalData&
   model.graph = graph::build_graph(std::move(def), model.info.opsets, checkpoint_of(options));
   if (!functions.empty()) {
     graph::inline_functions(*model.graph, functions, budget.left(), checkpoint_of(options));
-    model.graph->compact();
-    graph::verify(*model.graph);
+    graph::GraphPatch::compact(*model.graph, checkpoint_of(options));
+    graph::verify(*model.graph, checkpoint_of(options));
   }
   return model;
 }
@@ -168,7 +174,7 @@ graph::Model read_bytes(const SourceBytes& source, const std::string& path, cons
   if (options.format == FileFormat::Ort || (options.format == FileFormat::Detect && is_ort_format(all)))
     return read_ort_format(source, path, options);
   ModelFields fields;
-  StructureBudget budget(options.max_structure_bytes);
+  StructureBudget budget(options.max_structure_bytes, source.size);
   bool at_top = true;
   try {
     read_fields(Message(all), fields, budget);
@@ -239,7 +245,8 @@ tensor::Tensor read_tensor(std::span<const std::byte> bytes) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   try {
     DenseBudget none(0);
-    return TensorReader({all.data(), all.size(), {}, nullptr}, nullptr, none).read(Message(all)).second;
+    StructureBudget any(SIZE_MAX, 0);
+    return TensorReader({all.data(), all.size(), {}, nullptr}, nullptr, none, any).read(Message(all)).second;
   } catch (const WireError& e) {
     fail(ErrorCode::InvalidModel,
          cat("a tensor in protobuf form is damaged at byte ", e.at - all.data(), ": ", e.what));

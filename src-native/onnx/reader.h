@@ -22,7 +22,7 @@ using FileMapper = std::function<std::shared_ptr<const MappedFile>(const std::st
 /// What a model's bytes are: told by their contents, or stated.
 enum class FileFormat : std::uint8_t { Detect, Onnx, Ort };
 
-inline constexpr std::size_t kMaxStructureBytes = 100'000'000;
+inline constexpr std::size_t kMaxStructureBytes = 80'000'000;
 
 struct ReadOptions {
   /// externalData: path as the model spells it -> its bytes. Where any are given, all that the model needs must be.

@@ -65,6 +65,14 @@ bool has_odd_bools(std::string_view bytes) {
   return std::ranges::any_of(bytes, [](char c) { return static_cast<unsigned char>(c) > 1; });
 }
 
+/// Of more dims than any tensor may have, one more than those are kept: the name, by which they are refused, may
+/// follow.
+void read_dims(const Message& m, Shape& to) {
+  m.each_varint([&](uint64_t d) {
+    if (to.rank() <= kMaxRank) to.push_back(static_cast<int64_t>(d));
+  });
+}
+
 }  // namespace
 
 void fail_tensor(const std::string& name, const std::string& what) {
@@ -77,7 +85,7 @@ TensorHeader make_header(std::string name, int64_t type_code, Shape shape) {
   const auto type = tensor::dtype_from_code(type_code);
   if (!type)
     fail_tensor(name, type_code == 0 ? std::string("its data type is missing") : cat("unknown data type ", type_code));
-  if (shape.rank() > kMaxRank) fail_tensor(name, cat("a rank of ", shape.rank()));
+  if (shape.rank() > kMaxRank) fail_tensor(name, cat("a rank of more than ", kMaxRank));
   for (int64_t d : shape)
     if (d < 0) fail_tensor(name, cat("a negative dimension in ", shape.dims()));
   TensorHeader out{std::move(name), *type, std::move(shape), 0};
@@ -104,7 +112,7 @@ std::pair<std::string, Tensor> TensorReader::read(Message proto) const {
   for (Message m = proto; m.next();) {
     switch (m.field()) {
       case tensor_field::kDims:
-        m.each_varint([&](uint64_t d) { h.shape.push_back(static_cast<int64_t>(d)); });
+        read_dims(m, h.shape);
         break;
       case tensor_field::kDataType:
         h.type_code = m.integer();
@@ -160,6 +168,7 @@ std::pair<std::string, Tensor> TensorReader::read(Message proto) const {
     SourceBytes bytes = source_;
     bytes.data = h.raw->data();
     bytes.size = h.raw->size();
+    budget_.hold(bytes.size);
     out = view_or_copy(h, bytes);
   } else {
     out = read_fields(h, proto);
@@ -193,7 +202,7 @@ Tensor TensorReader::read_fields(const Header& h, Message proto) const {
   const size_t expected = tensor::is_sub_byte(h.type) && !six ? h.bytes
                           : is_complex                        ? checked_mul(static_cast<size_t>(h.shape.numel()), 2)
                                                               : static_cast<size_t>(h.shape.numel());
-  size_t count = 0;
+  size_t count = 0, text = 0;
   for (Message m = proto; m.next();) {
     if (m.field() != field) continue;
     if (field == tensor_field::kFloatData)
@@ -201,13 +210,14 @@ Tensor TensorReader::read_fields(const Header& h, Message proto) const {
     else if (field == tensor_field::kDoubleData)
       m.each_fixed<double>([&](double) { ++count; });
     else if (field == tensor_field::kStringData)
-      count += m.is_bytes();
+      ++count, text += StructureBudget::string_bytes(m.bytes().size());
     else
       m.each_varint([&](uint64_t) { ++count; });
   }
   if (count != expected)
     fail_tensor(h.name, cat("it holds ", count, " values where ", name(h.type), h.shape.dims(), " needs ", expected));
 
+  budget_.hold(field == tensor_field::kStringData ? text : h.bytes);
   Tensor out = Tensor::make(h.type, h.shape);
   size_t i = 0;
   const auto fill = [&]<class T>(T* to, auto&& convert) {
@@ -255,8 +265,7 @@ std::pair<std::string, tensor::Sparse> TensorReader::read_sparse(Message proto) 
   for (Message m = proto; m.next();) {
     if (m.field() == sparse_field::kValues) std::tie(name, out.values) = read(m.message());
     if (m.field() == sparse_field::kIndices) out.indices = read(m.message()).second;
-    if (m.field() == sparse_field::kDims)
-      m.each_varint([&](uint64_t d) { out.shape.push_back(static_cast<int64_t>(d)); });
+    if (m.field() == sparse_field::kDims) read_dims(m, out.shape);
   }
   if (out.values && !out.indices) out.indices = Tensor::make(DType::Int64, {0});
   check_sparse(name, out);
@@ -265,7 +274,8 @@ std::pair<std::string, tensor::Sparse> TensorReader::read_sparse(Message proto) 
 
 void check_sparse(const std::string& name, const tensor::Sparse& sparse) {
   const size_t rank = sparse.shape.rank();
-  if (rank == 0 || rank > kMaxRank) fail_tensor(name, "a sparse tensor without dims");
+  if (rank == 0) fail_tensor(name, "a sparse tensor without dims");
+  if (rank > kMaxRank) fail_tensor(name, cat("a rank of more than ", kMaxRank));
   int64_t count = 0;
   try {
     count = sparse.shape.numel();

@@ -6,6 +6,7 @@
 
 #include "base/function_ref.h"
 #include "onnx/external_data.h"
+#include "onnx/structure_budget.h"
 #include "onnx/wire.h"
 #include "tensor/value.h"
 
@@ -46,9 +47,11 @@ tensor::Tensor to_dense(const std::string& name, const tensor::Sparse& sparse, D
 /// Makes tensors of TensorProtos. Data that is large and aligned is viewed in a mapped file, other data copied.
 class TensorReader {
  public:
-  /// `source` holds the messages; `external` may be null where external data is refused.
-  TensorReader(SourceBytes source, ExternalData* external, DenseBudget& dense, FunctionRef<void()> look = nullptr)
-      : source_(std::move(source)), external_(external), dense_(dense), look_(look) {}
+  /// `source` holds the messages; `external` may be null where external data is refused. What tensors hold is taken
+  /// from `budget`.
+  TensorReader(SourceBytes source, ExternalData* external, DenseBudget& dense, StructureBudget& budget,
+               FunctionRef<void()> look = nullptr)
+      : source_(std::move(source)), external_(external), dense_(dense), budget_(budget), look_(look) {}
 
   /// Name and contents. Throws InvalidModel naming the tensor.
   std::pair<std::string, tensor::Tensor> read(Message proto) const;
@@ -65,6 +68,7 @@ class TensorReader {
   SourceBytes source_;
   ExternalData* external_;
   DenseBudget& dense_;
+  StructureBudget& budget_;
   FunctionRef<void()> look_;
 };
 

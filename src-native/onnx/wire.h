@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Malformed input is an exception here, never an assertion.
 #ifndef protozero_assert
@@ -46,13 +47,12 @@ class Message {
       case Wire::Fixed32:
         scalar_ = fixed<uint32_t>();
         break;
-      case Wire::Bytes: {
-        const uint64_t size = varint();
-        if (size > static_cast<uint64_t>(end_ - next_)) truncated();
-        bytes_ = {next_, static_cast<size_t>(size)};
-        next_ += size;
+      case Wire::Bytes:
+        bytes_ = run();
         break;
-      }
+      case Wire::Group:
+        skip_group();
+        break;
       default:
         malformed("an unknown wire type");
     }
@@ -115,7 +115,7 @@ class Message {
   }
 
  private:
-  enum class Wire : uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
+  enum class Wire : uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Group = 3, GroupEnd = 4, Fixed32 = 5 };
 
   void expect(Wire wire) const {
     if (wire_ != wire) malformed("another wire type than its kind of value");
@@ -130,6 +130,45 @@ class Message {
       truncated();
     } catch (const protozero::exception&) {
       malformed("a number of more than 64 bits");
+    }
+  }
+  std::string_view run() {
+    const uint64_t size = varint();
+    if (size > static_cast<uint64_t>(end_ - next_)) truncated();
+    const char* const begin = next_;
+    next_ += size;
+    return {begin, static_cast<size_t>(size)};
+  }
+  /// No field of ONNX is a group: one that stands there is unknown, with all that it holds.
+  void skip_group() {
+    constexpr size_t kDeepest = 100;  // as protobuf has it
+    std::vector<uint64_t> open{field_};
+    while (!open.empty()) {
+      const uint64_t key = varint(), field = key >> 3;
+      switch (static_cast<Wire>(key & 7)) {
+        case Wire::Varint:
+          varint();
+          break;
+        case Wire::Fixed64:
+          fixed<uint64_t>();
+          break;
+        case Wire::Fixed32:
+          fixed<uint32_t>();
+          break;
+        case Wire::Bytes:
+          run();
+          break;
+        case Wire::Group:
+          if (open.size() == kDeepest) malformed("groups within each other beyond 100");
+          open.push_back(field);
+          break;
+        case Wire::GroupEnd:
+          if (open.back() != field) malformed("a group that ends as another");
+          open.pop_back();
+          break;
+        default:
+          malformed("an unknown wire type");
+      }
     }
   }
   template <class T>

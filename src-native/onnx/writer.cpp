@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <optional>
 #include <tuple>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/path.h"
+#include "graph/walks.h"
 #include "onnx/fields.h"
 #include "onnx/tensor_writer.h"
 
@@ -148,7 +151,7 @@ class ModelWriter {
 
   void write_graph(pbf_writer out, const Graph& graph, const NameTable* outer, const std::string& name) {
     const NameTable names(graph, outer);
-    for (graph::NodeId id : graph.topological_order())
+    for (graph::NodeId id : graph::topological_order(graph, [this] { look(); }))
       write_node(pbf_writer(out, graph_field::kNode), graph.node(id), names);
     // A graph without a name is refused by onnx's checker.
     out.add_string(graph_field::kName, name.empty() ? "graph" : name);
@@ -167,6 +170,7 @@ class ModelWriter {
     for (size_t v = 0; v < graph.values().size(); ++v) {
       const graph::ValueInfo& info = graph.values()[v];
       const std::string& value_name = names[static_cast<ValueId>(v)];
+      look();
       if (info.constant.is_tensor()) {
         note(ValueType::tensor(info.constant.tensor().dtype()));
         write_tensor(pbf_writer(out, graph_field::kInitializer), value_name, info.constant.tensor(), sink_);
@@ -182,7 +186,12 @@ class ModelWriter {
     }
   }
 
+  void look() const {
+    if (options_.checkpoint) options_.checkpoint();
+  }
+
   void write_node(pbf_writer out, const Node& node, const NameTable& names) {
+    look();
     for (ValueId v : node.inputs) out.add_string(node_field::kInput, v == graph::kNoValue ? std::string() : names[v]);
     for (ValueId v : node.outputs) out.add_string(node_field::kOutput, v == graph::kNoValue ? std::string() : names[v]);
     if (!node.name.empty()) out.add_string(node_field::kName, node.name);
@@ -365,6 +374,23 @@ size_t external_threshold(const Graph& graph, const WriteOptions& options) {
   return threshold;
 }
 
+/// A model and its external data: neither is put in place before both are written.
+void write_with(ExternalSink& sink, const std::string& path, std::span<const std::byte> bytes) {
+  const std::filesystem::path beside = to_path(temporary_beside(path));
+  std::error_code error;
+  try {
+    write_file(to_utf8(beside), bytes);
+    sink.finish();
+    std::filesystem::rename(beside, to_path(path));
+  } catch (const std::filesystem::filesystem_error& e) {
+    std::filesystem::remove(beside, error);
+    fail(ErrorCode::Io, cat("cannot replace ", path, ": ", e.code().message()));
+  } catch (...) {
+    std::filesystem::remove(beside, error);
+    throw;
+  }
+}
+
 }  // namespace
 
 std::vector<std::byte> write_model_bytes(const graph::Model& model, const WriteOptions& options) {
@@ -377,7 +403,7 @@ std::vector<std::byte> write_model_bytes(const graph::Model& model, const WriteO
   return out;
 }
 
-void write_model_file(const graph::Model& model, const std::string& path, const WriteOptions& options) {
+bool write_model_file(const graph::Model& model, const std::string& path, const WriteOptions& options) {
   const size_t threshold = external_threshold(*model.graph, options);
   std::optional<ExternalSink> sink;
   if (threshold != SIZE_MAX) {
@@ -387,12 +413,16 @@ void write_model_file(const graph::Model& model, const std::string& path, const 
     sink.emplace(path.substr(0, at) + location, location, threshold);
   }
   const std::string bytes = ModelWriter(model, options, sink ? &*sink : nullptr).write();
-  if (sink) sink->finish();
   try {
-    write_file(path, std::as_bytes(std::span(bytes)));
+    if (sink) {
+      write_with(*sink, path, std::as_bytes(std::span(bytes)));
+    } else {
+      write_file(path, std::as_bytes(std::span(bytes)));
+    }
   } catch (const Error& e) {
     fail(ErrorCode::Io, cat("open file ", path, " failed: ", e.message()), {.path = path});
   }
+  return sink.has_value();
 }
 
 }  // namespace infernode::onnx

@@ -24,11 +24,13 @@ struct WriteOptions {
   /// says that the node means the same in the imported version, it is written as it is; otherwise (and where empty)
   /// through a function that imports the node's own version.
   std::function<bool(const graph::Node& node, std::int64_t imported)> means_the_same{};
+  std::function<void()> checkpoint{};  ///< called at each node and each tensor; throws where writing is to end
 };
 
 /// ONNX protobuf bytes; throws InvalidModel where they would exceed 2 GB.
 std::vector<std::byte> write_model_bytes(const graph::Model& model, const WriteOptions& options = {});
-/// Writes atomically (temporary file, then rename). Throws Io ("open file ... failed") naming the path.
-void write_model_file(const graph::Model& model, const std::string& path, const WriteOptions& options = {});
+/// Writes atomically (temporary file, then rename). Says whether there is external data, too. Throws Io ("open file ...
+/// failed") naming the path.
+bool write_model_file(const graph::Model& model, const std::string& path, const WriteOptions& options = {});
 
 }  // namespace infernode::onnx

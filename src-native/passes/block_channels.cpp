@@ -5,8 +5,10 @@
 #include <set>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "microkernels/blocked/blocked.h"
 #include "ops/conv/methods/method.h"
+#include "passes/operators.h"
 #include "passes/pattern_passes.h"
 #include "passes/transposes/min_cut.h"
 
@@ -25,16 +27,13 @@ using tensor::DType;
 using tensor::Tensor;
 using transposes::MinCut;
 
-constexpr const char* kOwn = "infernode";
 constexpr auto kBlock = static_cast<std::int64_t>(kChannelBlock);
 /// An input of few channels is better read plane by plane: a block of it would be empty for the most part.
 constexpr auto kFewChannels = static_cast<std::int64_t>(microkernels::kMostPlanes);
-/// Where positions are fewer, an operator is not worth a conversion, and matrix products are better at it.
-constexpr std::int64_t kFewPositions = 8;
-
-/// How many times less a plain convolution has to promise than one in blocks: between blocks it costs its neighbours
-/// more than the two conversions, and near ties are many.
-constexpr double kPlainMargin = 1.05;
+/// Where positions are fewer, all stays in plain order. The costs are too close there: by `bench_calibrate compare
+/// highest SHAPES` on a Xeon, of 42 convolutions on 2 to 6 positions they would have 25 in blocks with AVX-512 and 14
+/// with AMX, of which 11 and 6 are slower there by more than a tenth.
+constexpr std::int64_t kLeastPositions = 8;
 
 /// A height or width counts as this much at most.
 constexpr std::int64_t kLargest = 1 << 16;
@@ -43,7 +42,6 @@ constexpr std::int64_t kLargest = 1 << 16;
 struct Image {
   std::int64_t channels, height, width;
   std::int64_t positions() const { return height * width; }
-  std::int64_t elements() const { return channels * positions(); }
   std::int64_t blocked_elements() const { return (channels + kBlock - 1) / kBlock * kBlock * positions(); }
 };
 
@@ -103,11 +101,11 @@ class Blocking {
         options_(options),
         table_(options.kernels->blocked_conv),
         pairs_(table_.takes_bf16),
-        consumers_(graph.consumers()),
+        consumers_(graph::consumers(graph, options)),
         outputs_(graph.outputs().begin(), graph.outputs().end()) {}
 
   bool run() {
-    for (const NodeId id : graph_.topological_order()) {
+    for (const NodeId id : graph::topological_order(graph_, options_)) {
       options_.check();
       if (std::optional<Candidate> candidate = admit(id)) {
         candidate->node = id;
@@ -132,13 +130,12 @@ class Blocking {
       return std::nullopt;
     const std::optional<Image> out = image_of(graph_, node.outputs[0]), in = image_of(graph_, node.inputs[0]);
     if (!out) return std::nullopt;
-    if (!node.domain.empty() && node.domain != "com.microsoft" && node.domain != kOwn)
-      return admit_elementwise(node, *out);
-    const bool conv = (node.op_type == "Conv" && node.domain.empty()) || node.op_type == "FusedConv";
-    const bool mean = node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean";
+    if (!node.domain.empty() && node.domain != kMicrosoft && node.domain != kOwn) return admit_elementwise(node, *out);
+    const bool conv = is(node, kConv) || node.op_type == kFusedConv;
+    const bool mean = node.op_type == kGlobalAveragePool || node.op_type == kReduceMean;
     if (conv || mean) return !in ? std::nullopt : conv ? admit_conv(node, *in, *out) : admit_mean(node, *in, *out);
-    if (node.op_type == "Concat") return admit_concat(node);
-    if (node.op_type == "MaxPool") return !in ? std::nullopt : admit_pool(node, *in);
+    if (node.op_type == kConcat) return admit_concat(node);
+    if (node.op_type == kMaxPool) return !in ? std::nullopt : admit_pool(node, *out);
     return admit_elementwise(node, *out);
   }
 
@@ -146,7 +143,7 @@ class Blocking {
     const Tensor* w = constant(graph_, node.inputs.at(1));
     const std::int64_t groups = node.attributes.get_int("group", 1);
     if (w == nullptr || w->dtype() != DType::Float32 || w->rank() != 4 || w->numel() == 0 ||
-        out.positions() < kFewPositions || groups < 1 || in.channels % groups != 0 ||
+        out.positions() < kLeastPositions || groups < 1 || in.channels % groups != 0 ||
         w->dim(1) != in.channels / groups || w->dim(0) % groups != 0)
       return std::nullopt;
     if (in.width == 1 && out.width == 1) return std::nullopt;  // all positions would be one row
@@ -166,7 +163,7 @@ class Blocking {
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
     candidate.inputs[0] = site->planes ? Reads::Either : Reads::Blocked;
     if (node.inputs.size() > 3 && node.inputs[3] != kNoValue) candidate.inputs[3] = Reads::Blocked;
-    candidate.gain = picoseconds(kPlainMargin * planar->nanoseconds) - picoseconds(blocked->nanoseconds);
+    candidate.gain = picoseconds(cost::kPlainConvMargin * planar->nanoseconds) - picoseconds(blocked->nanoseconds);
     return candidate;
   }
 
@@ -179,7 +176,7 @@ class Blocking {
 
   std::optional<Candidate> admit_mean(const Node& node, const Image& in, const Image& out) const {
     if (!node.domain.empty() || in.channels != out.channels || !is_vector(graph_, node.outputs[0]) ||
-        in.positions() < kFewPositions || !same_dim(graph_, node.inputs[0], node.outputs[0], 0))
+        in.positions() < kLeastPositions || !same_dim(graph_, node.inputs[0], node.outputs[0], 0))
       return std::nullopt;
     Candidate candidate;
     candidate.inputs.assign(node.inputs.size(), Reads::Plain);
@@ -189,10 +186,16 @@ class Blocking {
   }
 
   /// Windows over images become windows over a third axis too, of one channel each.
-  std::optional<Candidate> admit_pool(const Node& node, const Image& in) const {
-    constexpr std::int64_t kGain = 50;  // picoseconds of an element
-    if (!node.domain.empty() || node.attributes.get_ints("kernel_shape").size() != 2) return std::nullopt;
-    return Candidate{.inputs = {Reads::Blocked}, .gain = kGain * in.elements()};
+  std::optional<Candidate> admit_pool(const Node& node, const Image& out) const {
+    const std::vector<std::int64_t> window = node.attributes.get_ints("kernel_shape");
+    if (!node.domain.empty() || window.size() != 2) return std::nullopt;
+    const ops::PoolSite site{static_cast<double>(out.channels), static_cast<double>(out.positions()),
+                             static_cast<double>(window[0]) * static_cast<double>(window[1])};
+    const auto time = [&](ops::ConvLayout layout) {
+      return picoseconds(ops::pool_time(options_.kernels->rung, options_.kernels->precision, site, layout));
+    };
+    return Candidate{.inputs = {Reads::Blocked},
+                     .gain = time(ops::ConvLayout::Planar) - time(ops::ConvLayout::Blocked)};
   }
 
   std::optional<Candidate> admit_concat(const Node& node) const {
@@ -216,7 +219,7 @@ class Blocking {
     const kernel::OpTraits& traits = kernel::traits_of(node, *options_.registry);
     const bool binary = traits.axes == kernel::Axes::Broadcast && node.inputs.size() == 2;
     if (traits.axes != kernel::Axes::Elementwise && !binary) return std::nullopt;
-    if (traits.blocks == kernel::Blocks::None || out.positions() < kFewPositions) return std::nullopt;
+    if (traits.blocks == kernel::Blocks::None || out.positions() < kLeastPositions) return std::nullopt;
     Candidate candidate;
     bool whole = false;
     for (const ValueId input : node.inputs) {
@@ -235,8 +238,8 @@ class Blocking {
     return candidate;
   }
 
-  /// Who works on blocks, so that all of it takes the least time: a minimum cut. On the source's side are nodes that
-  /// do.
+  /// Chooses the nodes that work on blocks, so that the whole graph takes the least time, by a minimum cut. They are on
+  /// the source's side.
   void choose() {
     MinCut cut;
     std::vector<std::size_t> vertices;
@@ -330,7 +333,7 @@ class Blocking {
       const ValueId to = blocked_value(id);
       if (!is_chosen(made_by(id)) && converted.try_emplace(id, kNoNode).second) {
         Node node;
-        node.op_type = "BlockChannels";
+        node.op_type = kBlockChannels;
         add(patch, std::move(node), {id}, to, kNoNode);
       }
       return to;
@@ -349,7 +352,7 @@ class Blocking {
       patch.remove_node(candidate.node);
       if (!candidate.blocked_output || needs_plain(out)) {
         Node node;
-        node.op_type = "UnblockChannels";
+        node.op_type = kUnblockChannels;
         node.attributes.set("channels", image_of(graph_, out)->channels);
         add(patch, std::move(node), {to}, out, candidate.node);
       }
@@ -394,16 +397,16 @@ class Blocking {
     Node node;
     node.name = old.name;
     node.attributes = old.attributes;
-    if (old.op_type == "Conv" || old.op_type == "FusedConv") {
-      node.op_type = "BlockedConv";
+    if (old.op_type == kConv || old.op_type == kFusedConv) {
+      node.op_type = kBlockedConv;
       if (candidate(from)->exact) node.attributes.set("exact", std::int64_t{1});
       return add(patch, std::move(node), std::move(inputs), output, from);
     }
     node.op_type = old.op_type;
     node.domain = old.domain;
     node.opset = old.opset;
-    if (node.op_type == "Concat") node.attributes.set("axis", std::int64_t{1});
-    if (node.op_type == "MaxPool") {
+    if (node.op_type == kConcat) node.attributes.set("axis", std::int64_t{1});
+    if (node.op_type == kMaxPool) {
       for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
         std::vector<std::int64_t> values = node.attributes.get_ints(name);
         if (values.empty()) continue;
@@ -413,9 +416,9 @@ class Blocking {
         node.attributes.set(name, std::move(values));
       }
     }
-    if (node.op_type == "GlobalAveragePool" || node.op_type == "ReduceMean") {
+    if (node.op_type == kGlobalAveragePool || node.op_type == kReduceMean) {
       const std::vector<std::int64_t> axes{2, 3};
-      node.op_type = "ReduceMean";
+      node.op_type = kReduceMean;
       node.attributes = {};
       inputs.resize(1);
       constexpr std::int64_t kAxesAreInput = 18;

@@ -1,4 +1,5 @@
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 
 namespace infernode::passes {
@@ -9,7 +10,7 @@ bool eliminate_cast_chains(graph::Graph& graph, const PassOptions& options) {
   };
   const auto floats = [&](graph::ValueId id) { return tensor::is_floating(graph.value(id).type.elem); };
   graph::GraphPatch patch(graph);
-  for (const graph::NodeId id : graph.topological_order()) {
+  for (const graph::NodeId id : graph::topological_order(graph, options)) {
     options.check();
     const graph::Node& last = graph.node(id);
     if (!is_cast(last) || !floats(last.outputs.at(0)) || !floats(last.inputs[0])) continue;

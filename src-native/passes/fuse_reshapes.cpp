@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "kernel/inference.h"
 #include "passes/operators.h"
 #include "passes/pass.h"
@@ -103,7 +104,7 @@ std::vector<std::int64_t> spell(const Graph& graph, const SymShape& input, const
 }
 
 bool fuse_reshapes(Graph& graph, const PassOptions& options) {
-  const std::vector<NodeId> order = graph.topological_order();
+  const std::vector<NodeId> order = graph::topological_order(graph, options);
   const auto view = [&](NodeId id) { return is_view(graph.node(id), *options.registry); };
   if (std::none_of(order.begin(), order.end(), view)) return false;
   const auto inferred = infer_sound(graph, order, *options.registry, options.logger, options.load);

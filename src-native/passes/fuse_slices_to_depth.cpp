@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 
 namespace infernode::passes {
@@ -191,10 +192,10 @@ void replace(Graph& graph, NodeId id, const Focus& focus, graph::Consumers& cons
 bool fuse_slices_to_depth(Graph& graph, const PassOptions& options) {
   bool changed = false;
   graph::Consumers consumers;
-  for (const NodeId id : graph.topological_order()) {
+  for (const NodeId id : graph::topological_order(graph, options)) {
     options.check();
     if (!is(graph.node(id), kConcat)) continue;
-    if (consumers.empty()) consumers = graph.consumers();
+    if (consumers.empty()) consumers = graph::consumers(graph, options);
     const std::optional<Focus> focus = find(graph, id, consumers);
     if (!focus) continue;
     replace(graph, id, *focus, consumers);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/operators.h"
 #include "passes/pass.h"
 #include "passes/transposes/order.h"
@@ -78,7 +79,7 @@ bool join(Graph& graph, NodeId second_id, const Node& first, const Node& second,
 
 bool join_chains(Graph& graph, const PassOptions& options) {
   bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
+  for (const NodeId id : graph::topological_order(graph, options)) {
     options.check();
     const Node& second = graph.node(id);
     if (!second.domain.empty() || second.inputs.empty() || second.inputs[0] == kNoValue) continue;

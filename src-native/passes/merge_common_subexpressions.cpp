@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pass.h"
 
 namespace infernode::passes {
@@ -50,7 +51,7 @@ bool merge_common_subexpressions(Graph& graph, const PassOptions& options) {
   };
   const std::unordered_set<ValueId> graph_outputs(graph.outputs().begin(), graph.outputs().end());
   graph::GraphPatch patch(graph);
-  for (const NodeId id : graph.topological_order()) {
+  for (const NodeId id : graph::topological_order(graph, options)) {
     options.check();
     const Node& node = graph.node(id);
     if (!mergeable(node, options)) continue;

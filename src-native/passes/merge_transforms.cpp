@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "ops/conv/dft.h"
 #include "passes/pattern_passes.h"
 
@@ -91,7 +92,7 @@ bool merge_transforms(Graph& graph, const PassOptions& options) {
     options.check();
     const Transform cosines = transform_of(graph, graph.node(a));
     if (cosines.rows != ops::DftRows::Cosines) continue;
-    if (consumers.empty()) consumers = graph.consumers();
+    if (consumers.empty()) consumers = graph::consumers(graph, options);
     for (const NodeId b : consumers[static_cast<std::size_t>(graph.node(a).inputs[0])]) {
       const Node& other = graph.node(b);
       if (b == a || other.inputs[0] != graph.node(a).inputs[0]) continue;

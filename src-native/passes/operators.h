@@ -5,22 +5,27 @@
 #include <string_view>
 
 #include "graph/graph.h"
+#include "graph/operator_names.h"
 #include "kernel/registry.h"
 
 namespace infernode::passes {
 
+using graph::kFusedConv;
+using graph::kMaxPool;
+using graph::kMicrosoft;
+using graph::kOwn;
+
 inline constexpr const char *kCast = "Cast", *kConcat = "Concat", *kConstant = "Constant", *kConv = "Conv",
                             *kDequantize = "DequantizeLinear", *kDropout = "Dropout", *kGather = "Gather",
-                            *kGemm = "Gemm", *kIdentity = "Identity", *kIf = "If", *kMatMul = "MatMul",
-                            *kQuantize = "QuantizeLinear", *kReshape = "Reshape", *kShape = "Shape", *kSlice = "Slice",
+                            *kGemm = "Gemm", *kGlobalAveragePool = "GlobalAveragePool", *kIdentity = "Identity",
+                            *kIf = "If", *kMatMul = "MatMul", *kQuantize = "QuantizeLinear",
+                            *kReduceMean = "ReduceMean", *kReshape = "Reshape", *kShape = "Shape", *kSlice = "Slice",
                             *kSpaceToDepth = "SpaceToDepth", *kSplit = "Split", *kTranspose = "Transpose",
                             *kUnsqueeze = "Unsqueeze", *kWhere = "Where";
 
 /// Of our own domain: what works on blocks of channels (ops/conv).
 inline constexpr const char *kBlockChannels = "BlockChannels", *kUnblockChannels = "UnblockChannels",
                             *kBlockedConv = "BlockedConv";
-
-inline constexpr const char *kMicrosoft = "com.microsoft", *kOwn = "infernode";
 
 /// Reshape takes its dims as an input from this version on.
 inline constexpr std::int64_t kShapeIsInput = 5;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "graph/captures.h"
+#include "graph/patch.h"
 #include "kernel/inference.h"
 #include "passes/fusions.h"
 #include "passes/list.h"
@@ -33,7 +34,7 @@ bool run_fusions(graph::Graph& graph, const fusions::FusionSet& set, std::string
 /// Drops what nobody reads any more and infers the types of what is new.
 void clean(graph::Graph& graph, const PassOptions& options) {
   for_each_graph(graph, [&](graph::Graph& g) { remove_dead_nodes(g, options); });
-  graph.compact();
+  graph::GraphPatch::compact(graph, [&] { options.check(); });
   graph::adopt_constants(graph);
   kernel::infer_graph(graph, *options.registry, options.logger, options.load);
 }

@@ -50,7 +50,7 @@ struct PassOptions {
   /// a column, 16 where none does.
   std::int64_t block_size = 32;
   bool cpu_only = true;  ///< no other provider will claim nodes
-  /// That the CPU's nodes will run.
+  /// The kernels that the CPU's nodes will run with.
   const microkernels::KernelSet* kernels = &microkernels::kernel_set({});
   /// run_basic sets it: weights that run_extended will have operators read as codes are not folded.
   bool keep_codes = false;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/operators.h"
 #include "passes/pass.h"
 
@@ -146,12 +147,12 @@ bool can_bypass(const Graph& graph, ValueId output, ValueId input) {
 }
 
 bool remove_noops(Graph& graph, const PassOptions& options) {
-  const auto consumers = graph.consumers();
+  const auto consumers = graph::consumers(graph, options);
   // One patch for all: each would pass over the whole graph.
   graph::GraphPatch patch(graph);
   std::unordered_map<ValueId, ValueId> bypassed;
   std::unordered_set<ValueId> named;  // will carry the name of a graph output
-  for (const graph::NodeId id : graph.topological_order()) {
+  for (const graph::NodeId id : graph::topological_order(graph, options)) {
     options.check();
     const Node& node = graph.node(id);
     const std::size_t kept = passed_input(graph, node, options, consumers);

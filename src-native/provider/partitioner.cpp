@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "graph/walks.h"
 #include "provider/compiled_subgraph.h"
 
 namespace infernode::provider {
@@ -172,7 +173,9 @@ void forbid_fallback(const Graph& graph, std::span<const NodeId> order) {
 
 std::vector<Placement> partition(Graph& graph, std::span<const std::shared_ptr<Provider>> providers,
                                  const kernel::Registry& registry, const PartitionOptions& options) {
-  const std::vector<NodeId> order = graph.topological_order();
+  const std::vector<NodeId> order = graph::topological_order(graph, [&options] {
+    if (options.load != nullptr) options.load->check();
+  });
   std::vector<Placement> placements;
   std::vector<std::pair<Provider*, std::set<NodeId>>> to_compile;
   std::set<NodeId> taken;
@@ -191,6 +194,7 @@ std::vector<Placement> partition(Graph& graph, std::span<const std::shared_ptr<P
     }
   }
   for (const NodeId id : order) {
+    if (options.load != nullptr) options.load->check();
     Node& node = graph.node(id);
     if (node.provider.empty()) node.provider = "cpu";
     const char* reason = node.provider != "cpu" ? "claimed"

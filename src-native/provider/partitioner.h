@@ -16,6 +16,7 @@ struct Placement {
 struct PartitionOptions {
   bool forbid_cpu_fallback =
       false;  ///< session.disable_cpu_ep_fallback: Error(ProviderUnavailable) that lists the nodes left to the CPU
+  const kernel::RunContext* load = nullptr;  ///< what it is a part of: Aborted where that is to end; null: nothing
 };
 
 /// Operator names of the steps the partitioner inserts, domain "infernode": input 0 copied to / from the device of

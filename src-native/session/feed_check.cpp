@@ -115,6 +115,30 @@ void check_value(const ValueMetadata& declared, const ValueType& type, const ten
   }
 }
 
+constexpr std::size_t kMostFeedsShown = 8, kMostTextShown = 64;
+
+/// The beginning of a text that is long, without half a character at its end.
+std::string shortened(std::string text) {
+  if (text.size() <= kMostTextShown) return text;
+  std::size_t end = kMostTextShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  text.resize(end);
+  text += "...";
+  return text;
+}
+
+/// "'a' float32[2,3], 'b' int64[1] and 4 more"
+std::string list_feeds(std::span<const ValueMetadata> declared, std::span<const tensor::Value> feeds) {
+  std::string list;
+  std::size_t fed = 0;
+  for (std::size_t i = 0; i < std::min(declared.size(), feeds.size()); ++i) {
+    if (feeds[i].empty() || ++fed > kMostFeedsShown) continue;
+    list += cat(list.empty() ? "" : ", ", "'", shortened(declared[i].name), "' ", shortened(feeds[i].to_string()));
+  }
+  if (fed > kMostFeedsShown) list += cat(" and ", fed - kMostFeedsShown, " more");
+  return fed == 0 ? "nothing" : list;
+}
+
 }  // namespace
 
 void check_feed(const ValueMetadata& declared, const tensor::Value& value) {
@@ -124,6 +148,18 @@ void check_feed(const ValueMetadata& declared, const tensor::Value& value) {
 void check_target(const ValueMetadata& declared, const tensor::Tensor& target) {
   if (declared.type.is_tensor())
     check_type(declared.name, "output", declared.type.elem, target.dtype(), &ErrorContext::output);
+}
+
+void name_feeds(Error& error, std::span<const ValueMetadata> declared, std::span<const tensor::Value> feeds) {
+  const ErrorCode code = error.code();
+  if (code != ErrorCode::ShapeMismatch && code != ErrorCode::InvalidArgument && code != ErrorCode::OutOfMemory) return;
+  try {
+    std::string message = cat(error.message(), error.message().ends_with('.') ? "" : ".", " The run was fed ",
+                              list_feeds(declared, feeds), ".");
+    error = Error(code, std::move(message), std::move(error.context()));
+  } catch (const std::bad_alloc&) {
+    // there is no memory for more words
+  }
 }
 
 }  // namespace infernode::session

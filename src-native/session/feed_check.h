@@ -16,4 +16,8 @@ void check_feed(const ValueMetadata& declared, const tensor::Value& value);
 /// Throws InvalidArgument with the output's name, what was expected and what came.
 void check_target(const ValueMetadata& declared, const tensor::Tensor& target);
 
+/// Has an error of a run that may come of what was fed (a shape, a value, an amount of memory) say what that was:
+/// names, types and dims of the first feeds, cut short. By index into Session::feeds(), an empty Value where not fed.
+void name_feeds(Error& error, std::span<const ValueMetadata> declared, std::span<const tensor::Value> feeds);
+
 }  // namespace infernode::session

@@ -11,9 +11,11 @@
 #include "base/path.h"
 #include "fusions/definition.h"
 #include "graph/captures.h"
+#include "graph/patch.h"
 #include "onnx/reader.h"
 #include "onnx/writer.h"
 #include "passes/pipeline.h"
+#include "runtime/run/end_apart.h"
 #include "runtime/tuning/tuner.h"
 #include "runtime/weights/packing_id.h"
 #include "runtime/weights/weight_cache.h"
@@ -90,7 +92,8 @@ std::vector<std::shared_ptr<provider::Provider>> make_providers(const Engine& en
 }
 
 /// The model as it is now. Operators that only this engine knows get definitions that any runtime can use.
-void write_optimized(const Model& model, const Engine& engine, const SessionOptions& options, const Logger& logger) {
+void write_optimized(const Model& model, const Engine& engine, const SessionOptions& options, const Logger& logger,
+                     const kernel::RunContext& load) {
   const kernel::Registry& registry = engine.registry();
   onnx::WriteOptions write;
   write.means_the_same = [&registry](const graph::Node& node, std::int64_t imported) {
@@ -99,21 +102,21 @@ void write_optimized(const Model& model, const Engine& engine, const SessionOpti
   };
   const Model complete = fusions::with_definitions(model, registry, write.functions);
   graph::capture_constants(*complete.graph);
-  save_model(complete, std::move(write), registry, options, logger);
+  save_model(complete, std::move(write), registry, options, logger, load);
 }
 
 /// The model as it would run on the CPU, or at level basic where other providers run parts of it, but for the
 /// DequantizeLinears of constants, which stay.
 void write_with_codes(Model model, Engine& engine, const SessionOptions& options, passes::PassOptions pass_options,
-                      bool shared, const Logger& logger) {
+                      bool shared, const Logger& logger, const kernel::RunContext& load) {
   pass_options.keep_dequantizers = true;
   pass_options.separate_dequantizers = shared || options.level < passes::Level::Extended;
   passes::run_basic(model, pass_options);
   if (!shared) {
-    provider::partition(*model.graph, {}, engine.registry(), {});
+    provider::partition(*model.graph, {}, engine.registry(), {.load = &load});
     if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
   }
-  write_optimized(model, engine, options, logger);
+  write_optimized(model, engine, options, logger, load);
 }
 
 void optimize(Model& model, Engine& engine, const SessionOptions& options, const Logger& logger,
@@ -133,17 +136,18 @@ void optimize(Model& model, Engine& engine, const SessionOptions& options, const
   bool save = !options.optimized_model_path.empty();
   if (save && options.level >= passes::Level::Basic && passes::should_keep_codes(model)) {
     Model copy = model;
-    copy.graph = model.graph->clone();
-    write_with_codes(std::move(copy), engine, options, pass_options, shared, logger);
+    copy.graph = graph::GraphPatch::clone(*model.graph, [&load] { load.check(); });
+    write_with_codes(std::move(copy), engine, options, pass_options, shared, logger, load);
     save = false;
   }
   if (options.level >= passes::Level::Basic) passes::run_basic(model, pass_options);
-  if (save && shared) write_optimized(model, engine, options, logger);  // what a provider compiles cannot be written
-  loaded.placements =
-      provider::partition(*model.graph, loaded.providers, engine.registry(),
-                          {.forbid_cpu_fallback = is_on(options.config, "session.disable_cpu_ep_fallback")});
+  // What a provider compiles cannot be written.
+  if (save && shared) write_optimized(model, engine, options, logger, load);
+  loaded.placements = provider::partition(
+      *model.graph, loaded.providers, engine.registry(),
+      {.forbid_cpu_fallback = is_on(options.config, "session.disable_cpu_ep_fallback"), .load = &load});
   if (options.level >= passes::Level::Extended) passes::run_extended(model, "cpu", pass_options);
-  if (save && !shared) write_optimized(model, engine, options, logger);
+  if (save && !shared) write_optimized(model, engine, options, logger, load);
   if (options.level >= passes::Level::Layout) passes::run_layout(model, pass_options);
 }
 
@@ -195,19 +199,38 @@ class MethodTuning {
 };
 
 /// Large constants come to lie where those of other sessions lie that are the same.
-void share_constants(graph::Graph& graph, runtime::WeightStore& weights) {
+void share_constants(graph::Graph& graph, runtime::WeightStore& weights, const kernel::RunContext& load) {
   for (graph::ValueId id = 0; id < static_cast<graph::ValueId>(graph.values().size()); ++id) {
     graph::ValueInfo& value = graph.value(id);
     if (!value.has_constant() || !value.constant.is_tensor()) continue;
+    load.check();
     const tensor::Tensor t = value.constant.tensor();
     if (t.dtype() == tensor::DType::String || weights.find(t.raw()) != nullptr) continue;
     value.constant = tensor::Tensor(t.dtype(), t.shape(), weights.share(t.buffer().slice(0, t.bytes())));
   }
   for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
     if (graph.node(id).removed) continue;
-    for (const auto& body : graph::subgraphs(graph.node(id))) share_constants(*body, weights);
+    for (const auto& body : graph::subgraphs(graph.node(id))) share_constants(*body, weights, load);
   }
 }
+
+/// A large graph that a load leaves when it fails, or is ended, is freed elsewhere: who ended it waits for its answer.
+class LeftApart {
+ public:
+  LeftApart(Model& model, ThreadPool& pool) : model_(model), pool_(pool) {}
+  ~LeftApart() {
+    constexpr std::size_t kMany = 1 << 12;
+    const auto& graph = model_.graph;
+    if (graph == nullptr || graph.use_count() > 1 || graph->node_count() < kMany) return;
+    runtime::end_apart(pool_, std::move(model_));
+  }
+  LeftApart(const LeftApart&) = delete;
+  LeftApart& operator=(const LeftApart&) = delete;
+
+ private:
+  Model& model_;
+  ThreadPool& pool_;
+};
 
 class Stage {
  public:
@@ -245,6 +268,7 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
   MethodTuning tuning(source, options, engine.cpu_rung(), load.max_threads, logger);
   LoadedModel loaded;
   Model model;
+  const LeftApart left(model, *load.pool);
   Files files;
   for (const auto& [name, bytes] : options.external_data) {
     if (auto file = engine.weights().find(bytes.data())) files.push_back(std::move(file));
@@ -263,8 +287,8 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
   if (options.progress) options.progress("optimize", 0, 0);
   const Stage stage(profiler, "session_initialization");
   check_opsets(model, engine.registry(), logger);
-  check_operators(model, engine.registry());
-  raise_opsets(model, engine.registry());
+  check_operators(model, engine.registry(), load);
+  raise_opsets(model, engine.registry(), load);
   drop_constant_inputs(model);
   settle_inputs(*model.graph);
   override_dimensions(*model.graph, options, logger);
@@ -272,16 +296,15 @@ LoadedModel load_model(Engine& engine, ModelSource source, const SessionOptions&
   graph::adopt_constants(*model.graph);
   const std::vector<graph::ValueType> declared = output_types(*model.graph);
   kernel::infer_graph(*model.graph, engine.registry(), &logger, &load);
-  if (kernel::expand_functions(*model.graph, engine.registry()) > 0)
+  if (kernel::expand_functions(*model.graph, engine.registry(), &load) > 0)
     kernel::infer_graph(*model.graph, engine.registry(), &logger, &load);
   if (passes::guard_arc_tangents(*model.graph, engine.registry()))
     kernel::infer_graph(*model.graph, engine.registry(), &logger, &load);
   describe_interface(*model.graph, declared, loaded);
   load.check();
   optimize(model, engine, options, logger, load, loaded);
-  load.check();
-  model.graph->compact();
-  share_constants(*model.graph, engine.weights());
+  graph::GraphPatch::compact(*model.graph, [&load] { load.check(); });
+  share_constants(*model.graph, engine.weights(), load);
   const std::function<void(std::size_t, std::size_t)> built = [&options](std::size_t done, std::size_t total) {
     const std::size_t step = ceil_div(total, std::size_t{100});
     if (done % step == 0 || done == total) options.progress("build", done, total);

@@ -16,11 +16,12 @@ struct Unknown {
 };
 using UnknownOperators = std::vector<std::pair<std::string, Unknown>>;
 
-void collect_unknown(const Graph& graph, const kernel::Registry& registry, UnknownOperators& unknown,
-                     ErrorContext& first) {
+void collect_unknown(const Graph& graph, const kernel::Registry& registry, const kernel::RunContext& load,
+                     UnknownOperators& unknown, ErrorContext& first) {
   for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
     const graph::Node& node = graph.node(id);
     if (node.removed) continue;
+    load.check();
     if (registry.find_schema(node.domain, node.op_type, node.opset) == nullptr) {
       std::string key = cat(node.domain, ":", node.op_type, ":", node.opset);
       auto at = std::find_if(unknown.begin(), unknown.end(), [&](const auto& item) { return item.first == key; });
@@ -35,16 +36,16 @@ void collect_unknown(const Graph& graph, const kernel::Registry& registry, Unkno
       ++at->second.nodes;
       if (first.op_type.empty()) first = {.node = node.name, .op_type = node.op_type};
     }
-    for (const auto& body : graph::subgraphs(node)) collect_unknown(*body, registry, unknown, first);
+    for (const auto& body : graph::subgraphs(node)) collect_unknown(*body, registry, load, unknown, first);
   }
 }
 
 }  // namespace
 
-void check_operators(const Model& model, const kernel::Registry& registry) {
+void check_operators(const Model& model, const kernel::Registry& registry, const kernel::RunContext& load) {
   UnknownOperators unknown;
   ErrorContext context;
-  collect_unknown(*model.graph, registry, unknown, context);
+  collect_unknown(*model.graph, registry, load, unknown, context);
   if (unknown.empty()) return;
   for (const auto& [key, item] : unknown) {
     context.details.push_back(item.nodes == 1 ? item.why : cat(item.why, ", and ", item.nodes - 1, " more such nodes"));

@@ -111,13 +111,15 @@ void lift_constants(Graph& graph, const kernel::Registry& registry) {
 }
 
 void save_ort(graph::Model model, const onnx::WriteOptions& write, const kernel::Registry& registry,
-              const SessionOptions& options, const Logger& logger) {
+              const SessionOptions& options, const Logger& logger, const kernel::RunContext& load) {
   graph::inline_functions(*model.graph, write.functions);
   model.graph->compact();
-  kernel::infer_graph(*model.graph, registry, &logger);
+  kernel::infer_graph(*model.graph, registry, &logger, &load);
   lift_constants(*model.graph, registry);
-  const std::vector<std::byte> bytes = onnx::write_ort_bytes(
-      model, {.describe = [&registry](const graph::Node& node) { return describe(registry, node); }});
+  const std::vector<std::byte> bytes = onnx::write_ort_bytes(model, {.describe = [&](const graph::Node& node) {
+                                                               load.check();
+                                                               return describe(registry, node);
+                                                             }});
   try {
     write_file(options.optimized_model_path, bytes);
   } catch (const Error& e) {
@@ -126,8 +128,10 @@ void save_ort(graph::Model model, const onnx::WriteOptions& write, const kernel:
   }
 }
 
-void raise_opsets(Graph& graph, const graph::Model& model, const kernel::Registry& registry) {
+void raise_opsets(Graph& graph, const graph::Model& model, const kernel::Registry& registry,
+                  const kernel::RunContext& load) {
   for (graph::NodeId id = 0; id < static_cast<graph::NodeId>(graph.node_count()); ++id) {
+    load.check();
     graph::Node& node = graph.node(id);
     const auto imported = model.info.opsets.find(node.domain);
     if (imported != model.info.opsets.end() && imported->second > node.opset) {
@@ -135,15 +139,16 @@ void raise_opsets(Graph& graph, const graph::Model& model, const kernel::Registr
       if (schema != nullptr && schema == registry.find_schema(node.domain, node.op_type, imported->second))
         node.opset = imported->second;
     }
-    for (const auto& body : graph::subgraphs(node)) raise_opsets(*body, model, registry);
+    for (const auto& body : graph::subgraphs(node)) raise_opsets(*body, model, registry, load);
   }
 }
 
 }  // namespace
 
 void save_model(graph::Model model, onnx::WriteOptions write, const kernel::Registry& registry,
-                const SessionOptions& options, const Logger& logger) {
-  if (saves_as_ort(options)) return save_ort(std::move(model), write, registry, options, logger);
+                const SessionOptions& options, const Logger& logger, const kernel::RunContext& load) {
+  if (saves_as_ort(options)) return save_ort(std::move(model), write, registry, options, logger, load);
+  write.checkpoint = [&load] { load.check(); };
   set_external_data(options, write);
   onnx::write_model_file(model, options.optimized_model_path, write);
 }
@@ -152,8 +157,8 @@ onnx::FileFormat stated_format(const SessionOptions& options) {
   return format_of(options, "session.load_model_format");
 }
 
-void raise_opsets(graph::Model& model, const kernel::Registry& registry) {
-  raise_opsets(*model.graph, model, registry);
+void raise_opsets(graph::Model& model, const kernel::Registry& registry, const kernel::RunContext& load) {
+  raise_opsets(*model.graph, model, registry, load);
 }
 
 }  // namespace infernode::session

@@ -1,4 +1,4 @@
-// Written by `node scripts/options.mjs` from src/options/schema.json: do not edit.
+// Written by `npm run docs:options` from src/options/schema.json: do not edit.
 // clang-format off
 #pragma once
 
@@ -73,7 +73,7 @@ struct SessionOptions {
   /// may not, `create` fails with PROVIDER_UNAVAILABLE.
   bool provider_fallback = true;
   /// float32MatmulPrecision: How exact float32 products are where faster hardware formats exist: as float32
-  /// ('highest'), about 16 bits ('high', with AMX) or 8 ('medium', with AMX or AVX512_BF16).
+  /// ('highest'), about 16 bits ('high', with AMX) or 8 ('medium', with AMX, AVX512_BF16 or bfloat16 of arm64).
   microkernels::Float32Precision float32_precision = microkernels::Float32Precision::kHighest;
   /// memoryLimit: Bytes that one run may hold; a run that needs more fails with OUT_OF_MEMORY before it asks the
   /// system. What long strings hold beside their tensor does not count. 0: no limit.

@@ -1,6 +1,7 @@
 #include "session/prepared_run.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "runtime/brief/brief_run.h"
 #include "session/feed_check.h"
@@ -31,6 +32,36 @@ bool overlap(const Value& feed, const Tensor& target) {
   const Tensor& source = feed.tensor();
   return source.buffer().data() < target.buffer().data() + target.bytes() &&
          target.buffer().data() < source.buffer().data() + source.bytes();
+}
+
+/// Which of these have a target that shares bytes with another one's.
+template <class Wanted>
+std::vector<bool> that_overlap(const std::vector<Wanted>& wanted) {
+  std::vector<bool> found(wanted.size(), false);
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].target && wanted[i].target.bytes() > 0) order.push_back(i);
+  }
+  const auto begin_of = [&](std::size_t i) { return wanted[i].target.buffer().data(); };
+  const auto end_of = [&](std::size_t i) { return begin_of(i) + wanted[i].target.bytes(); };
+  std::ranges::sort(order, std::less(), begin_of);
+  for (std::size_t at = 1, farthest = 0; at < order.size(); ++at) {  // the one of those before that ends last
+    const std::size_t i = order[at], before = order[farthest];
+    if (end_of(before) > begin_of(i)) found[i] = found[before] = true;
+    if (end_of(i) > end_of(before)) farthest = at;
+  }
+  return found;
+}
+
+/// Runs `body`, whose errors say what was fed where that may be what they come of.
+template <class Body>
+auto naming_feeds(const Session& session, const std::vector<Value>& feeds, const Body& body) {
+  try {
+    return body();
+  } catch (Error& error) {
+    name_feeds(error, session.feeds(), feeds);
+    throw;
+  }
 }
 
 bool fits(const Tensor& made, const Tensor& target) {
@@ -98,17 +129,24 @@ std::vector<PreparedRun::ResultShape> PreparedRun::result_shapes() {
   return results;
 }
 
-std::vector<Value> PreparedRun::execute(const kernel::CancelToken* cancel) { return *run(cancel, std::nullopt); }
+std::vector<Value> PreparedRun::execute(const kernel::CancelToken* cancel) {
+  return naming_feeds(*session_, feeds_, [&] { return *run(cancel, std::nullopt); });
+}
 
-std::optional<std::vector<Value>> PreparedRun::execute_briefly(Microseconds most) { return run(nullptr, most); }
+std::optional<std::vector<Value>> PreparedRun::execute_briefly(Microseconds most) {
+  return naming_feeds(*session_, feeds_, [&] { return run(nullptr, most); });
+}
 
-/// By output of the model: memory to write it into while the feeds are still read, and where it shall stay.
+/// By output of the model: memory to write it into while feeds and other outputs are still read, and where it shall
+/// stay.
 void PreparedRun::place_outputs(std::vector<Tensor>& targets, std::vector<tensor::Device>& devices) const {
   targets.resize(session_->outputs().size());
   devices.resize(targets.size());
-  for (const Wanted& wanted : wanted_) {
+  const std::vector<bool> shared = that_overlap(wanted_);
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    const Wanted& wanted = wanted_[i];
     const auto is_read = [&](const Value& feed) { return overlap(feed, wanted.target); };
-    if (wanted.target && std::ranges::none_of(feeds_, is_read)) targets[wanted.output] = wanted.target;
+    if (wanted.target && !shared[i] && std::ranges::none_of(feeds_, is_read)) targets[wanted.output] = wanted.target;
     devices[wanted.output] = wanted.device;
   }
 }
@@ -124,9 +162,11 @@ void PreparedRun::begin() {
     const Session::State::Running running(state);
     if (state.current_profiler() || !runtime::may_begin_on_caller(*state.model.plan, *shapes_, demand())) return;
   }
-  auto under_way = std::make_unique<UnderWay>(*this, nullptr, nullptr, std::nullopt);
-  under_way->run_steps();
-  under_way_ = std::move(under_way);
+  naming_feeds(*session_, feeds_, [&] {
+    auto under_way = std::make_unique<UnderWay>(*this, nullptr, nullptr, std::nullopt);
+    under_way->run_steps();
+    under_way_ = std::move(under_way);
+  });
 }
 
 std::optional<std::vector<Value>> PreparedRun::run(const kernel::CancelToken* cancel,

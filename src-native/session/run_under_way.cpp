@@ -115,8 +115,10 @@ std::vector<Value> PreparedRun::UnderWay::results(bool late) {
 
 std::optional<std::vector<Value>> PreparedRun::UnderWay::run() {
   try {
-    run_steps();
-    return results();
+    return frame_.watch([&] {
+      run_steps();
+      return results();
+    });
   } catch (const Error& error) {
     if (!context_.brief || error.code() != ErrorCode::Aborted) throw;
     history().given_up();

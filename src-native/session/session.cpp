@@ -29,7 +29,15 @@ Session::State::Running::Running(State& state) : state_(state) {
 
 Session::State::Running::~Running() {
   const std::lock_guard lock(state_.mutex);
-  if (--state_.running == 0) state_.idle.notify_all();
+  if (--state_.running > 0) return;
+  if (state_.released) state_.let_go();
+  state_.idle.notify_all();
+}
+
+void Session::State::let_go() noexcept {
+  frames.clear();
+  model.plan.reset();
+  model.providers.clear();
 }
 
 std::shared_ptr<Profiler> Session::State::current_profiler() {
@@ -179,17 +187,21 @@ bool Session::release() {
   if (--state_->users > 0) return true;
   state_->released = true;
   state_->idle.wait(lock, [&] { return state_->running == 0; });
-  state_->frames.clear();
-  state_->model.plan.reset();
-  state_->model.providers.clear();
+  state_->let_go();
   lock.unlock();
   return_freed_memory();
   return true;
 }
 
 void Session::leave() noexcept {
-  const std::lock_guard lock(state_->mutex);
-  if (state_->users > 1) --state_->users;
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->released || --state_->users > 0) return;
+    state_->released = true;
+    if (state_->running > 0) return;  // the last run lets go
+    state_->let_go();
+  }
+  return_freed_memory();
 }
 
 bool Session::released() const {

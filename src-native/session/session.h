@@ -79,12 +79,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start_profiling();
   ProfileSummary end_profiling();
-  /// Another who uses this session, and is to release it; false where the last one has.
+  /// Counts one more user, who is to call release(). False where the session is released already.
   bool add_user();
   /// One user's end of it; at the last one's: refuses later runs, waits for those that have begun, then frees
   /// everything. False where that was done before.
   bool release();
-  /// One user's end who does not wait: what is left goes with the last reference.
+  /// One user's end who does not wait: after the last one's all is freed when the runs that have begun are over.
   void leave() noexcept;
   bool released() const;
   /// Host bytes held: weights and pooled frames.

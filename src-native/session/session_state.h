@@ -44,6 +44,8 @@ struct Session::State {
    private:
     State& state_;
   };
+  /// Frees what no run uses any more; with the mutex held.
+  void let_go() noexcept;
   std::shared_ptr<runtime::Profiler> current_profiler();
   /// Those there are, which live on while they are used though the session be released meanwhile.
   std::vector<std::shared_ptr<provider::Provider>> providers();

@@ -15,7 +15,7 @@ class Session;
 class SharedSessions {
  public:
   SharedSessions();
-  /// The session's text, the same each time. Who knows it can find the session.
+  /// The session's text, the same each time. Anyone who knows it can find the session.
   std::string add(const std::shared_ptr<Session>& session);
   /// The session, with one user more. Throws InvalidArgument for a text that is none, or is of another process, and
   /// Disposed where the session has been released.

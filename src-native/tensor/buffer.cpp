@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/immortal.h"
+#include "base/limits/memory_watch.h"
 #include "base/system.h"
 
 #if defined(_WIN32)
@@ -76,10 +77,12 @@ struct FreeAligned {
 
 class HostAllocator final : public Allocator {
  public:
-  Buffer allocate(size_t bytes) override {
+  Buffer allocate(size_t bytes) override { return allocate(bytes, true); }
+  /// Zeros that are not `written` soon take no memory even where little is left.
+  Buffer allocate(size_t bytes, bool written) {
     if (bytes == 0) return Buffer(const_cast<std::byte*>(kEmptyBlock), 0, nullptr);
     if (bytes > static_cast<size_t>(PTRDIFF_MAX) - kPagesFrom) fail_memory(bytes);
-    expect_available(bytes);
+    const auto scarce = take_available(bytes);
     void* p = bytes >= kPagesFrom
                   ? map_pages(bytes)
                   : ::operator new (align_up(bytes, kBlockUnit), std::align_val_t{kAlignment}, std::nothrow);
@@ -87,6 +90,7 @@ class HostAllocator final : public Allocator {
     // The constructor of shared_ptr calls the deleter where it cannot allocate its count.
     auto owner =
         bytes >= kPagesFrom ? std::shared_ptr<void>(p, UnmapPages{bytes}) : std::shared_ptr<void>(p, FreeAligned{});
+    if (scarce && written && bytes >= kPagesFrom) touch_zeroed_pages(p, bytes);
     return Buffer(p, bytes, std::move(owner));
   }
   Device device() const override { return {}; }
@@ -109,16 +113,27 @@ Buffer::Buffer(void* data, size_t bytes, std::shared_ptr<const void> owner, Devi
       device_(device),
       writable_(writable) {}
 
+bool Buffer::held_alone() const {
+  if (owner_.use_count() != 1) return false;
+  // Reading a count orders nothing, counting up and down does.
+  std::shared_ptr<const void>(owner_).reset();
+  return true;
+}
+
 Buffer Buffer::slice(size_t offset, size_t bytes) const {
   INFERNODE_CHECK(offset <= bytes_ && bytes <= bytes_ - offset, ErrorCode::Internal, "slice [", offset, ", +", bytes,
                   ") of a buffer of ", bytes_, " bytes");
   return Buffer(data_ + offset, bytes, owner_, device_, writable_);
 }
 
-Allocator& host_allocator() {
+namespace {
+HostAllocator& pages() {
   static Immortal<HostAllocator> allocator;
   return *allocator;
 }
+}  // namespace
+
+Allocator& host_allocator() { return pages(); }
 
 void grow_host_buffer(Buffer& block, size_t bytes) {
   if (block.size() >= bytes) return;
@@ -128,7 +143,7 @@ void grow_host_buffer(Buffer& block, size_t bytes) {
 }
 
 Buffer zeroed_host_buffer(size_t bytes) {
-  Buffer out = host_allocator().allocate(bytes);
+  Buffer out = pages().allocate(bytes, false);
   if (bytes > 0 && bytes < kPagesFrom) std::memset(out.data(), 0, bytes);
   return out;
 }

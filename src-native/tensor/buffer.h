@@ -50,6 +50,9 @@ class Buffer {
   /// Identity of what owns the bytes, for alias checks.
   const void* owner() const { return owner_.get(); }
   long use_count() const { return owner_.use_count(); }
+  /// Whether no other Buffer shares the owner. Where it is so, what former holders did comes before what the caller
+  /// does.
+  bool held_alone() const;
 
  private:
   std::byte* data_ = nullptr;

@@ -40,7 +40,7 @@ inline std::string operator_table(const kernel::Registry& registry) {
   std::string out =
       "# Operators\n\nWhat the CPU provider runs: each operator with the versions it changed in, and the element types "
       "that "
-      "its newest version takes.\nWritten by `node scripts/operators.mjs`.\n";
+      "its newest version takes.\nWritten by `npm run docs:operators`.\n";
   for (const auto& [domain, operators] : domains) {
     out += cat("\n## ", domain.empty() ? "ai.onnx" : domain, "\n\n", operators.size(),
                " operators.\n\n| operator | versions | types |\n| --- | --- | --- |\n");

@@ -1,4 +1,4 @@
-import { typeError } from '../errors.js';
+import { rangeError, typeError } from '../errors.js';
 import type { OptionReader } from '../options/option-reader.js';
 import { StrictReader } from '../options/strict-reader.js';
 import { longestTimer } from '../run/jobs.js';
@@ -65,6 +65,7 @@ export function parseBatcherOptions(options: unknown): ParsedBatcherOptions {
     shared: names(reader, 'shared') ?? [],
     outputs: names(reader, 'outputs'),
   };
+  if (parsed.outputs?.length === 0) throw rangeError("Invalid batcher options: 'outputs' names no output.");
   reader.close();
   return parsed;
 }
@@ -95,8 +96,9 @@ function cuts(reader: OptionReader): Map<string, { axis: number; input: string }
 function names(reader: OptionReader, key: string): readonly string[] | undefined {
   const value = reader.get(key);
   if (value === undefined) return undefined;
-  if (!Array.isArray(value) || !value.every((name) => typeof name === 'string')) {
+  const all: readonly unknown[] | undefined = Array.isArray(value) ? Array.from(value as unknown[]) : undefined; // holes, too
+  if (!all?.every((name) => typeof name === 'string')) {
     throw typeError(`Invalid batcher options: '${key}' must be an array of names, got ${describe(value)}.`);
   }
-  return [...(value as string[])];
+  return all as readonly string[];
 }

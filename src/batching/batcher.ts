@@ -1,10 +1,11 @@
 import type { InferenceSession as Common } from 'onnxruntime-common';
 
+import { now } from '../clock.js';
 import { InferenceError, typeError } from '../errors.js';
 import { promiseHint } from '../hints.js';
 import type { InferenceSession, TypedInferenceSession } from '../inference-session.js';
 import type { Checked, FeedsOf, ModelTypes, OutputsOf } from '../model-types.js';
-import { parseRunOptions } from '../options/run-options.js';
+import { parseRunOptions, type ParsedRunOptions } from '../options/run-options.js';
 import type { ValueMap } from '../run/outputs.js';
 import { NativeSessionHandler } from '../session-handler.js';
 import { describe } from '../tensor/tensor-data.js';
@@ -17,7 +18,7 @@ import { join, split } from './join.js';
 /** A call that waits or is being answered. */
 interface Call {
   given: Given;
-  /** Of performance.now(). */
+  /** By `now`. */
   arrived: number;
   ended: boolean;
   /** Settles the promise of the call, once. */
@@ -47,6 +48,7 @@ export interface BatcherRunOptions {
  */
 export class Batcher {
   readonly #session: InferenceSession;
+  readonly #handler: NativeSessionHandler;
   readonly #options: ParsedBatcherOptions;
   readonly #shape: BatchShape;
   readonly #groups = new Map<string, Group>();
@@ -73,6 +75,7 @@ export class Batcher {
         'A session of another backend, or of another copy of this package, cannot be batched.',
       );
     }
+    this.#handler = handler;
     this.#shape = new BatchShape(handler.native, this.#options);
   }
 
@@ -91,14 +94,12 @@ export class Batcher {
    * calls wait, ABORTED by `signal` and `timeout`, and DISPOSED after `close`.
    */
   async run(feeds: ValueMap, options?: BatcherRunOptions): Promise<Common.ReturnType> {
-    if (this.#closed) throw new InferenceError('DISPOSED', 'The batcher is closed.');
     checkFeeds(feeds, this.#session.inputNames);
     const parsed = parseRunOptions(checkOptions(options));
-    throwIfAborted(parsed);
-    if (this.#waiting >= this.#options.maxQueue) {
-      throw new InferenceError('QUEUE_FULL', `${this.#waiting} calls wait already, as many as 'maxQueue' lets.`);
-    }
+    this.#refuse(parsed);
     const given = this.#shape.read(feeds);
+    this.#handler.lookForStrays(feeds);
+    this.#refuse(parsed); // a getter of the feeds may have aborted, closed or called
     if (this.#expected > 0) this.#expected--;
     return new Promise((resolve, reject) => {
       const { signal, native } = parsed;
@@ -113,7 +114,7 @@ export class Batcher {
       const timer = timeout > 0 && timeout <= longestTimer ? setTimeout(late, timeout) : undefined;
       const call: Call = {
         given,
-        arrived: performance.now(),
+        arrived: now(),
         ended: false,
         onEnd: undefined,
         end: (error, results) => {
@@ -158,6 +159,15 @@ export class Batcher {
     await this.close();
   }
 
+  /** Throws where a call cannot be taken now. */
+  #refuse(options: ParsedRunOptions): void {
+    if (this.#closed) throw new InferenceError('DISPOSED', 'The batcher is closed.');
+    throwIfAborted(options);
+    if (this.#waiting >= this.#options.maxQueue) {
+      throw new InferenceError('QUEUE_FULL', `${this.#waiting} calls wait already, as many as 'maxQueue' lets.`);
+    }
+  }
+
   #enqueue(call: Call): void {
     const { key, rows } = call.given;
     let group = this.#groups.get(key);
@@ -177,6 +187,7 @@ export class Batcher {
     if (group === undefined || place < 0) return;
     group.calls.splice(place, 1);
     this.#taken(call.given.key, group, [call]);
+    this.#schedule();
     this.#wake();
   }
 
@@ -195,15 +206,15 @@ export class Batcher {
     const { maxBatch, maxDelayMs, maxConcurrent } = this.#options;
     clearTimeout(this.#timer);
     while (this.#running < maxConcurrent && this.#groups.size > 0) {
-      const now = performance.now();
+      const time = now();
       const dueAt = ({ calls: [oldest], rows }: Group): number =>
         this.#closed || rows >= maxBatch ? 0 : (oldest as Call).arrived + maxDelayMs;
-      const due = [...this.#groups].filter(([, group]) => dueAt(group) <= now);
+      const due = [...this.#groups].filter(([, group]) => dueAt(group) <= time);
       const arrival = ([, { calls }]: [string, Group]): number => (calls[0] as Call).arrived;
       const next = due.sort((a, b) => arrival(a) - arrival(b))[0];
       if (next === undefined) {
         const first = Math.min(...[...this.#groups.values()].map(dueAt));
-        this.#timer = setTimeout(() => this.#schedule(), Math.max(1, Math.ceil(first - now)));
+        this.#timer = setTimeout(() => this.#schedule(), Math.max(1, Math.ceil(first - time)));
         return;
       }
       this.#start(...next);
@@ -269,6 +280,7 @@ export interface TypedBatcher<M extends ModelTypes, N extends keyof M['outputs']
   Batcher,
   'run'
 > {
+  /** As `Batcher.run`, and rejects with the same errors: what the compiler does not know is checked when it runs. */
   run<F extends FeedsOf<M>>(feeds: F & Checked<M, F>, options?: BatcherRunOptions): Promise<Pick<OutputsOf<M>, N>>;
 }
 

@@ -17,12 +17,18 @@ export interface Command {
 /** A mistake in the command line. */
 export class UsageError extends Error {}
 
-/** A whole number of at least `least`; `otherwise` where the option is not given. */
-export function wholeNumber(values: Values, name: string, least: number, otherwise: number): number {
+/** A whole number from `least` to `most`; `otherwise` where the option is not given. */
+export function wholeNumber(
+  values: Values,
+  name: string,
+  least: number,
+  otherwise: number,
+  most = 999_999_999,
+): number {
   const text = values[name];
   if (typeof text !== 'string') return otherwise;
-  if (!/^\d{1,9}$/.test(text) || Number(text) < least) {
-    throw new UsageError(`--${name} takes a whole number of at least ${least}, not '${text}'`);
+  if (!/^\d{1,9}$/.test(text) || Number(text) < least || Number(text) > most) {
+    throw new UsageError(`--${name} takes a whole number from ${least} to ${most}, not '${text}'`);
   }
   return Number(text);
 }

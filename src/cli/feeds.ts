@@ -1,7 +1,7 @@
-import { Tensor, type InferenceSession, type InferenceValue } from '../index.js';
+import { Tensor, type InferenceSession } from '../index.js';
 import { arrayLength, elementTypeOfName } from '../tensor/element-types.js';
 import { zeros } from '../tensor/tensor-data.js';
-import { texts, UsageError, wholeNumber, type Command, type Values } from './command.js';
+import { printable, texts, UsageError, wholeNumber, type Command, type Values } from './command.js';
 
 /** Options of the commands that run a model on values of their own making. */
 export const feedOptions: Command['options'] = {
@@ -74,19 +74,39 @@ function dimsOf(inputs: readonly TensorInfo[], values: Values): Map<string, read
   return new Map(inputs.map(({ name, shape }) => [name, given(name) ?? shape.map(sizeOf)]));
 }
 
+export type Feeds = Readonly<Record<string, Tensor>>;
+
+/** Types and dims of feeds, for people. */
+export const feedText = (feeds: Feeds): string =>
+  Object.entries(feeds)
+    .map(([name, value]) => `${printable(name)} ${value.type}[${value.dims.join(', ')}]`)
+    .join(', ');
+
+/** The same for programs. */
+export const fedDims = (feeds: Feeds): Record<string, readonly number[]> =>
+  Object.fromEntries(Object.entries(feeds).map(([name, value]) => [name, value.dims]));
+
 /** Feeds for every input that must be fed: floats are drawn, all else is 0, false or ''. */
-export function feedsFor(session: InferenceSession, values: Values): Record<string, InferenceValue> {
+export function feedsFor(session: InferenceSession, values: Values): Feeds {
   const inputs = tensorsOf(session);
   const dims = dimsOf(inputs, values);
   const draw = draws(wholeNumber(values, 'seed', 0, 0));
   return Object.fromEntries(
-    inputs.map(({ name, type }) => [name, filled(session, type, dims.get(name) as readonly number[], draw)]),
+    inputs.map(({ name, type }) => {
+      const size = dims.get(name) as readonly number[];
+      try {
+        return [name, filled(session, type, size, draw)];
+      } catch (error) {
+        const what = `input '${name}' of type ${type} and dims ${size.join(', ')}`;
+        throw new Error(`${what} cannot be made: ${(error as Error).message}`, { cause: error });
+      }
+    }),
   );
 }
 
-function filled(session: InferenceSession, type: string, dims: readonly number[], draw: () => number): InferenceValue {
+function filled(session: InferenceSession, type: string, dims: readonly number[], draw: () => number): Tensor {
   const length = dims.reduce((product, dim) => product * dim, 1);
-  const tensor = (data: unknown): InferenceValue => new Tensor(type as 'float32', data as Float32Array, dims);
+  const tensor = (data: unknown): Tensor => new Tensor(type as 'float32', data as Float32Array, dims);
   const upTo1 = (): number => draw() / 2 ** 32;
   if (type === 'float32') return tensor(Float32Array.from({ length }, upTo1));
   if (type === 'float64') return tensor(Float64Array.from({ length }, upTo1));

@@ -9,6 +9,9 @@ const taken = new Set([...keywords.split(' '), 'ModelTensor', 'ModelValue']);
 /** Whether an interface may have the name. */
 export const isInterfaceName = (name: string): boolean => /^[A-Za-z_$][\w$]*$/.test(name) && !taken.has(name);
 
+/** How each file of declarations begins. */
+export const writtenBy = '// Written by `infernode types ';
+
 /** The declarations of a model's inputs and outputs: one interface of `name`. `source` is what the first line names. */
 export function modelTypes(
   name: string,
@@ -20,7 +23,7 @@ export function modelTypes(
   const optional = inputs.filter(({ overridable }) => overridable);
   const body = [member('inputs', required), member('optionalInputs', optional), member('outputs', outputs)].join('\n');
   const imports = ['ModelTensor', 'ModelValue'].filter((type) => body.includes(`: ${type}`)).join(', ');
-  const head = `// Written by \`infernode types ${source.replace(/[\r\n\u2028\u2029`]/g, ' ')}\`: do not edit.\n`;
+  const head = `${writtenBy}${source.replace(/[\r\n\u2028\u2029`]/g, ' ')}\`: do not edit.\n`;
   const import_ = imports === '' ? '' : `import type { ${imports} } from 'infernode';\n\n`;
   return `${head}${import_}export interface ${name} {\n${body}\n}\n`;
 }

@@ -1,9 +1,7 @@
-import type { InferenceSession, InferenceValue } from '../index.js';
+import type { InferenceSession } from '../index.js';
 import { milliseconds, report, table, wholeNumber, type Command } from './command.js';
-import { feedHelp, feedOptions, feedsFor } from './feeds.js';
+import { fedDims, feedHelp, feedOptions, feedsFor, feedText, type Feeds } from './feeds.js';
 import { load, loadHelp, loadOptions, sessionOptions } from './load.js';
-
-type Feeds = Readonly<Record<string, InferenceValue>>;
 
 /** Runs from `concurrent` places at a time until `most` are begun or `seconds` are over; how long each took, in ms. */
 async function measure(
@@ -68,7 +66,7 @@ ${feedHelp}${loadHelp}      --json            for programs
   async run(path, values) {
     const seconds = wholeNumber(values, 'seconds', 1, values['runs'] === undefined ? 5 : 1e9);
     const most = wholeNumber(values, 'runs', 1, Infinity);
-    const concurrent = wholeNumber(values, 'concurrent', 1, 1);
+    const concurrent = wholeNumber(values, 'concurrent', 1, 1, 10_000);
     const warmUp = wholeNumber(values, 'warm-up', 0, 3);
     const [session, loadMs] = await load(path, sessionOptions(values));
     const feeds = feedsFor(session, values);
@@ -83,6 +81,7 @@ ${feedHelp}${loadHelp}      --json            for programs
     const latencyMs = statistics(times);
     const found = {
       path,
+      feeds: fedDims(feeds),
       loadMs,
       firstRunMs,
       runs: times.length,
@@ -105,6 +104,6 @@ ${feedHelp}${loadHelp}      --json            for programs
       ['session', mb(found.sessionBytes)],
       ['process, at its peak', mb(found.peakBytes)],
     ];
-    report(values, found, table(rows));
+    report(values, found, `fed: ${feedText(feeds)}\n${table(rows)}`);
   },
 };

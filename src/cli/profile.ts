@@ -1,8 +1,9 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 
 import type { ProfileEvent, ProfileSummary } from '../index.js';
-import { milliseconds, printable, report, table, wholeNumber, type Command } from './command.js';
-import { feedHelp, feedOptions, feedsFor } from './feeds.js';
+import { milliseconds, printable, report, table, UsageError, wholeNumber, type Command } from './command.js';
+import { fedDims, feedHelp, feedOptions, feedsFor, feedText } from './feeds.js';
+import { OutputFile } from './output-file.js';
 import { load, loadHelp, loadOptions, sessionOptions } from './load.js';
 
 interface NodeTime {
@@ -32,7 +33,7 @@ function textOf({ path, runs, runMicroseconds, operators, nodes }: Found): strin
   const perRun = (microseconds: number): string => milliseconds(microseconds / 1000 / runs);
   const share = (part: number): string => `${(part * 100).toFixed(1)} %`;
   const ours = operators.map(({ opType, provider, count, totalMicroseconds, share: part }) => [
-    `${printable(opType)} on ${provider}`,
+    `${printable(opType)} on ${provider.replace(/ExecutionProvider$/, '').toLowerCase()}`,
     String(Math.round(count / runs)),
     perRun(totalMicroseconds),
     share(part),
@@ -71,6 +72,8 @@ ${feedHelp}${loadHelp}      --json            for programs
     const runs = wholeNumber(values, 'runs', 1, 20);
     const most = wholeNumber(values, 'nodes', 0, 10);
     const out = values['out'] as string | undefined;
+    if (out === '-') throw new UsageError('--out takes the name of a file; standard output has the table');
+    const file = out === undefined ? undefined : new OutputFile(out, path);
     const [session] = await load(path, sessionOptions(values));
     const feeds = feedsFor(session, values);
     for (let i = 0; i < 3; i++) await session.run(feeds); // plans are made and memory is there
@@ -78,11 +81,11 @@ ${feedHelp}${loadHelp}      --json            for programs
     for (let i = 0; i < runs; i++) await session.run(feeds);
     const { events, ...summary } = session.endProfiling() as ProfileSummary;
     await session.release();
-    if (out !== undefined) {
-      writeFileSync(out, `[${events.map((event) => JSON.stringify(event)).join(',\n')}]\n`);
+    if (file !== undefined) {
       if (summary.path !== '') rmSync(summary.path);
+      file.write(`[${events.map((event) => JSON.stringify(event)).join(',\n')}]\n`);
     }
-    const found = { ...summary, path: out ?? summary.path, nodes: slowestNodes(events, most) };
-    report(values, found, textOf(found));
+    const found = { ...summary, path: out ?? summary.path, feeds: fedDims(feeds), nodes: slowestNodes(events, most) };
+    report(values, found, `fed: ${feedText(feeds)}\n${textOf(found)}`);
   },
 };

@@ -24,7 +24,8 @@ const opaque = 4;
 /**
  * A tensor of a picture, or of several of one size as a batch. The engine crops, resizes and normalises in one pass on a
  * thread of its own; pixels are read at the call. Rejects with TypeError and RangeError for wrong options,
- * INVALID_ARGUMENT where pixels and sizes do not fit, IO for a picture that cannot be decoded, and ABORTED by `signal`.
+ * INVALID_ARGUMENT where pixels and sizes do not fit or a picture cannot be decoded, IO for a file that cannot be read or
+ * where `sharp` is not installed, and ABORTED by `signal`.
  */
 export async function fromImage(
   source: ImageSource | readonly ImageSource[],

@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs';
+import { access, constants, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -19,8 +20,8 @@ export interface Pixels {
 
 /**
  * The pixels of a source, or a promise of them where it is a picture to be decoded; `size` is that of bare ones. Throws
- * TypeError for what is no picture and INVALID_ARGUMENT where pixels and sizes do not fit; rejects with IO where a picture
- * cannot be decoded or `sharp` is not installed.
+ * TypeError for what is no picture and INVALID_ARGUMENT where pixels and sizes do not fit; rejects with INVALID_ARGUMENT where
+ * a picture cannot be decoded, and with IO where its file cannot be read or `sharp` is not installed.
  */
 export function readPixels(
   source: unknown,
@@ -36,7 +37,12 @@ export function readPixels(
   if (typeof source === 'object' && source !== null) {
     const { data, width, height } = source as { data?: unknown; width?: unknown; height?: unknown };
     const kind = typedArrayName(data);
-    if (kind === 'Uint8Array' || kind === 'Uint8ClampedArray') return pixelsOf(bytesOf(data), width, height);
+    if (kind === 'Uint8Array' || kind === 'Uint8ClampedArray') {
+      if (width === undefined && 'info' in source) {
+        throw typeError("sharp's { data, info } is given as { data, ...info }: its info has the width and the height.");
+      }
+      return pixelsOf(bytesOf(data), width, height);
+    }
   }
   if (typeof source === 'object' && source !== null && isBlob(source)) {
     return source.arrayBuffer().then((buffer) => decoded(new Uint8Array(buffer)));
@@ -124,10 +130,34 @@ async function decoded(picture: string | Uint8Array): Promise<Pixels> {
       .toBuffer({ resolveWithObject: true });
     return { data, width: info.width, height: info.height, channels: info.channels };
   } catch (cause) {
-    const path = typeof picture === 'string' ? shownPath(picture) : undefined;
-    const { message: reason } = cause as Error;
-    const shown = typeof picture === 'string' ? reason.replaceAll(picture, () => path as string) : reason;
-    const message = `The picture${path === undefined ? '' : ` ${path}`} cannot be decoded: ${shown}`;
-    throw new InferenceError('IO', message, path === undefined ? {} : { path }, { cause });
+    throw await decodingFailure(picture, cause as Error);
+  }
+}
+
+/** Why sharp gave no pixels: IO where a file cannot be read, INVALID_ARGUMENT for what is in it. */
+export async function decodingFailure(picture: string | Uint8Array, cause: Error): Promise<InferenceError> {
+  if (typeof picture !== 'string') {
+    const isOther = cause.message.includes('unsupported image format');
+    const hint = isOther ? '. Pixels need the options width and height' : '';
+    const message = `The picture cannot be decoded: ${cause.message}${hint}`;
+    return new InferenceError('INVALID_ARGUMENT', message, undefined, { cause });
+  }
+  const path = shownPath(picture);
+  const shown = (text: string): string => text.replaceAll(picture, () => path);
+  const problem = await readingProblem(picture);
+  if (problem !== undefined) {
+    return new InferenceError('IO', `The picture ${path} cannot be read: ${shown(problem)}`, { path }, { cause });
+  }
+  return new InferenceError('INVALID_ARGUMENT', `The picture ${path} cannot be decoded: ${shown(cause.message)}`, { path }, { cause }); // prettier-ignore
+}
+
+/** Why a file cannot be read; undefined for one that can. */
+async function readingProblem(path: string): Promise<string | undefined> {
+  try {
+    if ((await stat(path)).isDirectory()) return 'it is a folder';
+    await access(path, constants.R_OK);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
   }
 }

@@ -2,8 +2,11 @@ import type { ImageFormat, ImageTensorLayout } from 'onnxruntime-common';
 
 /** What an ImageData is; its pixels may be RGB, too. */
 export interface ImageLike {
+  /** Rows from the top, pixels from the left: `width` * `height` times 1 to 4 bytes, one a channel. */
   readonly data: Uint8Array | Uint8ClampedArray;
+  /** Pixels in a row. */
   readonly width: number;
+  /** Rows. */
   readonly height: number;
 }
 
@@ -17,15 +20,17 @@ export type PerChannel = number | readonly number[];
 export interface FromImageOptions {
   /** Ends it: it rejects with ABORTED. */
   signal?: AbortSignal;
-  /** Sizes of bare pixels. */
+  /** Pixels in a row, of a source that is bare bytes; other sources know theirs. */
   width?: number;
+  /** Rows, of a source that is bare bytes. */
   height?: number;
   /** The order of the channels in the pixels. Default: 'RGB', with alpha where there are four. */
   format?: ImageFormat;
   /** The part that is taken. Default: all. */
   crop?: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
-  /** The size of the result. Default: that of the part. */
+  /** The width of the result in pixels. Default: that of the part. */
   resizedWidth?: number;
+  /** The height of the result in pixels. Default: that of the part, whatever `resizedWidth` is. */
   resizedHeight?: number;
   /** 'cover' takes the middle of the part, as large as has the shape of the result; 'fill' distorts. Default: 'fill'. */
   fit?: 'fill' | 'cover';

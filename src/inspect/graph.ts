@@ -3,6 +3,7 @@ import { elementTypeOfCode } from '../tensor/element-types.js';
 
 /** A value that flows between nodes. */
 export interface GraphValue {
+  /** As nodes name it among their inputs and outputs. */
   readonly name: string;
   /** 'float32', ..., 'sequence', 'map', 'optional', 'sparse', or 'unknown'. */
   readonly type: string;
@@ -26,14 +27,17 @@ export interface GraphNode {
   readonly name: string;
   /** '' is ONNX's own. */
   readonly domain: string;
+  /** The operator; one that fusions made need not be ONNX's own. */
   readonly opType: string;
   /** Where it runs: 'cpu', 'cuda', ... */
   readonly provider: string;
   /** By name; null for one that is left out. */
   readonly inputs: readonly (string | null)[];
+  /** By name; null for one that the node does not give. */
   readonly outputs: readonly (string | null)[];
   /** Names of the model's nodes that it was made from; empty where the model has it as it is. */
   readonly madeFrom: readonly string[];
+  /** What it takes in a run. */
   readonly memory: NodeMemory;
 }
 
@@ -49,9 +53,11 @@ export interface SessionMemory {
 
 /** What `session.graph()` returns. */
 export interface SessionGraph {
+  /** In the order in which they run. */
   readonly nodes: readonly GraphNode[];
   /** By name: inputs, outputs, constants and what lies between. */
   readonly values: ReadonlyMap<string, GraphValue>;
+  /** What the session holds on the host. */
   readonly memory: SessionMemory;
 }
 

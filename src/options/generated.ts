@@ -1,4 +1,4 @@
-// Written by `node scripts/options.mjs` from src/options/schema.json: do not edit.
+// Written by `npm run docs:options` from src/options/schema.json: do not edit.
 import type { LoadProgress } from './load-progress.js';
 import type { LogListener } from './log-message.js';
 import type { OptionReader } from './option-reader.js';
@@ -44,7 +44,7 @@ export interface OwnSessionOptions {
   providerFallback?: boolean;
   /**
    * How exact float32 products are where faster hardware formats exist: as float32 ('highest'), about 16 bits ('high',
-   * with AMX) or 8 ('medium', with AMX or AVX512_BF16). Default: 'highest'. Throws TypeError.
+   * with AMX) or 8 ('medium', with AMX, AVX512_BF16 or bfloat16 of arm64). Default: 'highest'. Throws TypeError.
    */
   float32MatmulPrecision?: 'highest' | 'high' | 'medium';
   /**
@@ -62,7 +62,7 @@ export interface OwnSessionOptions {
   /**
    * A folder in which packed weights are kept, made where it is missing: later loads of the model, in any process, map
    * them instead of packing anew. Only folders that nobody else writes to should be given. Throws TypeError, also for a
-   * path that begins with '~'.
+   * path that begins with '~' or has a null character.
    */
   modelCacheDir?: string;
   /**
@@ -186,36 +186,38 @@ export function readSimpleRunOptions(reader: OptionReader): SimpleRunOptions {
 
 /** NVIDIA GPUs from compute capability 7.5 on, on Linux and Windows; needs the driver (580 or later) alone. */
 export interface CudaExecutionProviderOption {
+  /** Names the provider. */
   readonly name: 'cuda';
   /**
-   * Bytes of the GPU's memory that the session may hold. By default all that there are. Throws TypeError; RangeError
-   * outside 0 to 2^53 - 1.
+   * Bytes of the GPU's memory that the session may hold. By default all that there are. Throws TypeError for an object,
+   * else InferenceError.
    */
   gpuMemLimit?: number;
   /**
    * Whether blocks of memory grow to powers of two, so that more requests fit the same ones. Default:
-   * 'kSameAsRequested'. Throws TypeError.
+   * 'kSameAsRequested'. Throws TypeError for an object, else InferenceError.
    */
   arenaExtendStrategy?: 'kNextPowerOfTwo' | 'kSameAsRequested';
   /**
    * Runs of shapes that repeat are captured and replayed. Without it each run launches its kernels one by one. Default:
-   * true. Throws TypeError.
+   * true. Throws TypeError for an object, else InferenceError.
    */
   enableCudaGraph?: boolean;
   /**
    * Writes to the log (at `info`) which kernels a repeated run launches and how long each takes alone. Slows that run
-   * down. Default: false. Throws TypeError.
+   * down. Default: false. Throws TypeError for an object, else InferenceError.
    */
   kernelTimes?: boolean;
   /**
    * float32 products round what they multiply to TF32, as with `float32MatmulPrecision: 'medium'`. Default: false.
-   * Throws TypeError.
+   * Throws TypeError for an object, else InferenceError.
    */
   useTf32?: boolean;
 }
 
 /** Host memory that poses as a device: for tests of partitioning, copies and IoBinding. */
 export interface NullExecutionProviderOption {
+  /** Names the provider. */
   readonly name: 'null';
   /** Operators it claims; all that it can by default. Throws TypeError. */
   ops?: string | readonly string[];

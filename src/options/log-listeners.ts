@@ -3,9 +3,8 @@ import { env } from 'onnxruntime-common';
 import { throwApart, typeError } from '../errors.js';
 import { loadNative } from '../load-native.js';
 import { describe } from '../tensor/tensor-data.js';
-import type { LogListener } from './log-message.js';
+import { severities, type LogListener } from './log-message.js';
 
-const severities = ['verbose', 'info', 'warning', 'error', 'fatal'] as const;
 /** Calls a listener. */
 export type Hear = (severity: number, category: string, message: string) => void;
 const listeners = new Map<number, Hear>();
@@ -14,7 +13,7 @@ const forgotten = new FinalizationRegistry<number>((key) => listeners.delete(key
 
 /** The listener of a session without one of its own: `env.onLog`. Throws TypeError where it is no function. */
 export function processListener(): LogListener | undefined {
-  const value: unknown = env.onLog;
+  const value: unknown = Object.hasOwn(env, 'onLog') ? env.onLog : undefined;
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'function') throw typeError(`env.onLog must be a function, got ${describe(value)}.`);
   return value as LogListener;

@@ -25,6 +25,16 @@ export function nearestName(name: string, names: readonly string[]): string | un
   return best;
 }
 
+/** The value of a few that was meant: one that begins so ('warn' for 'warning'), or nearly the same, whatever the case. */
+export function nearestValue(value: string, values: readonly string[]): string | undefined {
+  const begins = (a: string, b: string): boolean => a.length >= 3 && b.toLowerCase().startsWith(a.toLowerCase());
+  return (
+    values.find((each) => begins(value, each)) ??
+    nearestName(value, values) ??
+    values.find((each) => begins(each, value))
+  );
+}
+
 /** Levenshtein distance with adjacent swaps counted as one; `limit` or more is reported as `limit`. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;

@@ -51,7 +51,14 @@ export function warnOnce(name: string, message: string, log: WarningLog = {}): v
   const names = warned.get(listeners) ?? new Set();
   if (names.has(name)) return;
   warned.set(listeners, names.add(name));
+  warn(message, 'options', 'INFERNODE_UNKNOWN_OPTION', log);
+}
+
+/** Warns: the listener of `log`, else `env.onLog`, else by one of Node.js's warnings, which has the `code`. */
+export function warn(message: string, category: string, code: string, log: WarningLog = {}): void {
+  if ((log.level ?? processLevel()) > warning) return;
+  const listener = processListener();
   const hear = log.hear ?? (listener && hearBy(listener, ''));
-  if (hear !== undefined) say(hear, warning, 'options', message);
-  else process.emitWarning(message, { type: 'InfernodeWarning', code: 'INFERNODE_UNKNOWN_OPTION' });
+  if (hear !== undefined) say(hear, warning, category, message);
+  else process.emitWarning(message, { type: 'InfernodeWarning', code });
 }

@@ -1,6 +1,12 @@
 import { rangeError, typeError } from '../errors.js';
 import { homeOptionHint, shownPath } from '../hints.js';
 import { describe } from '../tensor/tensor-data.js';
+import { severities } from './log-message.js';
+import { nearestValue } from './nearest-name.js';
+
+/** What the numbers of an option stand for, where they stand for something. */
+const numberHint = (key: string): string =>
+  key === 'logSeverityLevel' ? ` ${severities.map((name, level) => `${level} is '${name}'`).join(', ')}.` : '';
 
 /** Objects within objects of `extra`. */
 const mostLevels = 64;
@@ -28,9 +34,10 @@ export class OptionReader {
   integer(key: string, fallback: number, max = 2 ** 32 - 1, min = 0): number {
     const value = this.get(key);
     if (value === undefined) return fallback;
-    if (typeof value !== 'number') this.wrong(key, 'a number', value);
+    if (typeof value !== 'number') this.wrong(key, 'a number', value, numberHint(key));
     if (!Number.isInteger(value) || value < min || value > max) {
-      throw rangeError(`Invalid ${this.what}: '${key}' must be an integer in [${min}, ${max}], got ${value}.`);
+      const message = `Invalid ${this.what}: '${key}' must be an integer in [${min}, ${max}], got ${value}.`;
+      throw rangeError(message + numberHint(key));
     }
     return value;
   }
@@ -56,15 +63,23 @@ export class OptionReader {
     const value = this.string(key, fallback);
     const hint = value.startsWith('~') ? homeOptionHint(value) : '';
     if (hint !== '') throw typeError(`Invalid ${this.what}: '${key}' begins with '~'. ${hint}`, { actual: value });
+    if (value.includes('\0'))
+      throw typeError(`Invalid ${this.what}: '${key}' has a null character.`, { actual: value });
     return value;
   }
 
   oneOf<T extends string>(key: string, values: readonly T[], fallback: T): T {
     const value = this.get(key);
     if (value === undefined) return fallback;
+    return this.among(key, values, value);
+  }
+
+  /** `value` where it is one of `values`. Throws TypeError, which lists them, for anything else. */
+  among<T extends string>(key: string, values: readonly T[], value: unknown): T {
     const found = values.find((candidate) => candidate === value);
-    if (found === undefined) this.wrong(key, `one of '${values.join("', '")}'`, value);
-    return found;
+    if (found !== undefined) return found;
+    const meant = typeof value === 'string' ? nearestValue(value, values) : undefined;
+    this.wrong(key, `one of '${values.join("', '")}'`, value, meant && ` Did you mean '${meant}'?`);
   }
 
   /** An AbortSignal, or anything that behaves as one. */
@@ -99,9 +114,10 @@ export class OptionReader {
     return entries;
   }
 
-  wrong(key: string, expected: string, value: unknown): never {
+  /** Throws TypeError; `hint` follows its message. */
+  wrong(key: string, expected: string, value: unknown, hint = ''): never {
     const actual = typeof value === 'string' ? `'${shownPath(value)}'` : describe(value);
-    throw typeError(`Invalid ${this.what}: '${key}' must be ${expected}, got ${actual}.`, { expected, actual });
+    throw typeError(`Invalid ${this.what}: '${key}' must be ${expected}, got ${actual}.${hint}`, { expected, actual });
   }
 
   private flatten(prefix: string, value: object, parents: readonly object[], entries: [string, string][]): void {

@@ -13,9 +13,11 @@ export interface ParsedRunOptions {
   native: NativeRunOptions | undefined;
   terminate: boolean;
   signal: AbortSignal | undefined;
+  /** The run's own of its log. */
+  level: number | undefined;
 }
 
-const nothing: ParsedRunOptions = { native: undefined, terminate: false, signal: undefined };
+const nothing: ParsedRunOptions = { native: undefined, terminate: false, signal: undefined, level: undefined };
 
 /**
  * Checks and reads every option once. Unknown keys are ignored: clients pass their session options here. `logKey`: of the
@@ -29,5 +31,5 @@ export function parseRunOptions(options: object | undefined, logKey = 0): Parsed
   const native: NativeRunOptions = { ...readSimpleRunOptions(reader), config: reader.config() };
   const level = native.logSeverityLevel < 0 ? undefined : native.logSeverityLevel;
   warnMisspelt(keys, runOptionKeys, sessionOptionKeys, 'RunOptions', { hear: listenerOf(logKey), level });
-  return { native, terminate: reader.get('terminate') === true, signal: reader.signal() };
+  return { native, terminate: reader.get('terminate') === true, signal: reader.signal(), level };
 }

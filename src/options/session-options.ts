@@ -131,12 +131,9 @@ export const isOutputLocation = (value: unknown): value is OutputLocation =>
 function parseLocation(reader: OptionReader): ParsedSessionOptions['preferredOutputLocation'] {
   const value = reader.get('preferredOutputLocation');
   if (value === undefined || value === null) return 'cpu';
-  const check = (location: unknown, key: string): OutputLocation => {
-    if (isOutputLocation(location)) return location;
-    return reader.wrong(key, `one of '${locations.join("', '")}'`, location);
-  };
-  if (typeof value !== 'object') return check(value, 'preferredOutputLocation');
+  const key = 'preferredOutputLocation';
+  if (typeof value !== 'object') return reader.among(key, locations, value);
   return new Map(
-    Object.entries(value).map(([name, location]) => [name, check(location, `preferredOutputLocation.${name}`)]),
+    Object.entries(value).map(([name, location]) => [name, reader.among(`${key}.${name}`, locations, location)]),
   );
 }

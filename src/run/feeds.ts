@@ -176,6 +176,10 @@ function readTensor(
     );
   }
   const { data } = tensor;
+  if (data === undefined && 'cpuData' in value) {
+    const message = `${what}: it looks like a tensor that postMessage copied, which is none: send its type, data and dims, and make one of them.`;
+    throw typeError(message, fields);
+  }
   if (givenLocation === undefined && Array.isArray(data) && type.name !== 'string') {
     throw typeError(
       `${what}: a ${type.name} tensor's data must be type of ${type.array}, got Array. Make it with new Tensor(type, data, dims).`,
@@ -186,7 +190,11 @@ function readTensor(
 }
 
 function disposed(what: string, fields: ErrorFields): RangeError {
-  return rangeError(`${what}: the tensor is disposed. Tensor.location is not supported.`, fields, 'DISPOSED');
+  return rangeError(
+    `${what}: Tensor.location is not supported. The tensor is disposed: its data is gone, make a new one.`,
+    fields,
+    'DISPOSED',
+  );
 }
 
 function readMap(map: Map<unknown, unknown>, info: NativeValueInfo): RawValue {

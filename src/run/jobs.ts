@@ -1,5 +1,5 @@
-import { fromNative, InferenceError, isNativeError } from '../errors.js';
-import { feedHint } from '../hints.js';
+import { fromNative, InferenceError, isNativeError, type NativeError } from '../errors.js';
+import { emptyHint, feedHint, runMemoryHint, sentence } from '../hints.js';
 import { loadNative } from '../load-native.js';
 import type { Completion } from '../native.js';
 import type { ParsedRunOptions } from '../options/run-options.js';
@@ -60,13 +60,19 @@ export function onAbort(signal: AbortSignal, call: () => void): () => void {
 
 /** The error that the user sees of a run's: where it was ended, by its signal, or else by its timeout. */
 export function runError(given: unknown, { native, signal }: ParsedRunOptions): unknown {
-  const refused = isNativeError(given) && (given.code === 'SHAPE_MISMATCH' || given.code === 'INVALID_ARGUMENT');
-  const error = refused ? { ...given, message: given.message + feedHint(given) } : given;
+  const error = isNativeError(given) ? { ...given, message: withHint(given) } : given;
   if (signal?.aborted) return fromNative(error, { cause: signal.reason });
   const timeout = native?.timeout ?? 0;
   if (timeout === 0 || !isNativeError(error)) return fromNative(error);
   const message = error.message.replace('its timeout', `its timeout of ${timeout} ms`);
   return fromNative({ ...error, message }, { timedOut: true });
+}
+
+/** What the addon says of a run, and what to do about it. */
+function withHint(error: NativeError): string {
+  const { code, message } = error;
+  if (code === 'SHAPE_MISMATCH' || code === 'INVALID_ARGUMENT') return message + feedHint(error) + emptyHint(message);
+  return code === 'OUT_OF_MEMORY' ? sentence(message) + runMemoryHint(message) : message;
 }
 
 /** Throws ABORTED with the signal's reason as cause. */

@@ -1,7 +1,7 @@
 import { Tensor as CommonTensor, type Tensor } from 'onnxruntime-common';
 
 import { rangeError, typeError } from '../errors.js';
-import { nameHint, shownPath } from '../hints.js';
+import { listed, nameHint, shownPath } from '../hints.js';
 import { warnOnce } from '../options/option-names.js';
 import type { RunOptions } from '../options/run-options.js';
 import { describe } from '../tensor/tensor-data.js';
@@ -50,7 +50,9 @@ export function parseRunArguments(session: Names, feeds: unknown, arg1: unknown,
 /** Throws TypeError for what is no object of feeds by input name. */
 export function checkFeeds(feeds: unknown, inputNames: readonly string[]): void {
   if (typeof feeds === 'object' && feeds !== null && !isTensor(feeds) && !Array.isArray(feeds)) return;
-  const hint = isTensor(feeds) ? ` It is a Tensor: give { '${inputNames[0]}': tensor }.` : '';
+  let hint = '';
+  if (isTensor(feeds)) hint = ` It is a Tensor: give { '${inputNames[0]}': tensor }.`;
+  else if (Array.isArray(feeds)) hint = ` The model's inputs are ${listed(inputNames)}.`;
   throw typeError(
     `'feeds' must be an object that use input names as keys and OnnxValue as corresponding values, got ${describe(feeds)}.${hint}`,
   );

@@ -59,8 +59,11 @@ declare module 'onnxruntime-common' {
 
 /** A Float16Array, where JavaScript has one (Node 24 and later). */
 export interface Float16ArrayLike extends ArrayBufferView {
+  /** Always 2: bytes of an element. */
   readonly BYTES_PER_ELEMENT: number;
+  /** Number of elements. */
   readonly length: number;
+  /** By this the class is told from other arrays of 16 bits. */
   readonly [Symbol.toStringTag]: 'Float16Array';
 }
 

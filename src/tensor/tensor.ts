@@ -112,14 +112,16 @@ function explained(error: unknown, arg0: unknown, arg1: unknown): unknown {
   if (arg0 === undefined || arg0 === null) {
     return typeError("A tensor is made of a type, data and dims: new Tensor('float32', data, dims).");
   }
-  if (error instanceof Error && !('code' in error) && Object.isExtensible(error)) {
-    Object.assign(error, {
-      code: 'INVALID_ARGUMENT',
-      message: error.message + argumentHint(error.message, arg0, arg1),
-    });
+  if (!(error instanceof Error) || 'code' in error) return error;
+  const message = withoutSources(error.message) + argumentHint(error.message, arg0, arg1);
+  if (!(error instanceof TypeError || error instanceof RangeError)) {
+    return new InferenceError('INVALID_ARGUMENT', message, undefined, { cause: error });
   }
-  return error;
+  return Object.isExtensible(error) ? Object.assign(error, { code: 'INVALID_ARGUMENT', message }) : error;
 }
+
+/** onnxruntime-common puts the text of a constructor where its name is meant. */
+const withoutSources = (message: string): string => message.replace(/function (\w+)\(\) \{ \[native code\] \}/g, '$1.');
 
 function argumentHint(message: string, arg0: unknown, arg1: unknown): string {
   if (message.startsWith('Unsupported tensor type')) return typeNameHint(String(arg0));

@@ -63,15 +63,21 @@ async function heard(context: TestContext, rate: number): Promise<string> {
   return text.toLowerCase(); // it writes some sentences as titles
 }
 
+/** How loud each model speaks. */
+const loudness: Record<string, number> = {};
+
 it.for<[string, (folder: string) => Promise<string>]>([
   ['float32', async (folder) => join(folder, 'model.onnx')],
   ['q8', inBytes],
-])('Kokoro in %s says a sentence that Whisper hears', async ([, modelIn], context) => {
+])('Kokoro in %s says a sentence that Whisper hears', async ([precision, modelIn], context) => {
   const folder = await available(context, 'kokoro-js', clients);
   const MODEL = await available(context, 'its model', () => modelIn(folder));
   const said = await output(folder, 'kokoro.mjs', { MODEL, SENTENCE: sentence, SAMPLES });
   expect(said).toMatchObject({ rate: 24000, finite: true });
   expect(said.loudness).toBeGreaterThan(0.03);
+  loudness[precision] = said.loudness;
+  const ofFloat32 = loudness['float32'] ?? said.loudness;
+  expect(Math.abs(said.loudness / ofFloat32 - 1)).toBeLessThan(0.1);
   expect(await heard(context, said.rate)).toBe(sentence.toLowerCase());
 });
 

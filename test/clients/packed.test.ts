@@ -10,7 +10,7 @@ import { ours } from '../fixtures/engine.js';
 import { matmul } from '../fixtures/models.js';
 import { oneNode } from '../fixtures/onnx-writer.js';
 import { install } from './install.js';
-import { packAll } from './packed.js';
+import { packAll, packed } from './packed.js';
 
 // What a user does with the archives that npm would fetch, on a machine with Node.js and npm alone, where every way to
 // the network is a dead end.
@@ -121,9 +121,9 @@ describe.runIf(ours)('the packed package', () => {
   });
 });
 
-describe.runIf(ours)('another package manager', () => {
-  const tools = () => install({ dependencies: { pnpm: '9.15.9', '@yarnpkg/cli-dist': '4.9.1' } });
+const tools = () => install({ dependencies: { pnpm: '9.15.9', '@yarnpkg/cli-dist': '4.9.1' } });
 
+describe.runIf(ours)('another package manager', () => {
   it('pnpm, whose packages see nothing but their own dependencies, installs it', async (context) => {
     const pnpm = join(await available(context, 'pnpm', tools), 'node_modules', 'pnpm', 'bin', 'pnpm.cjs');
     const place = project('by-pnpm', ({ infernode, ...overrides }) => ({ dependencies: { infernode }, pnpm: { overrides } })); // prettier-ignore
@@ -139,5 +139,67 @@ describe.runIf(ours)('another package manager', () => {
     start(place, 'node', yarn, 'install');
     expect(existsSync(join(place, 'node_modules'))).toBe(false);
     for (const program of ['program.cjs', 'program.mjs']) expect(start(place, 'node', yarn, 'node', program)).toBe(answer);
+  });
+});
+
+// docs/transformers.md, docs/migrating.md: a package of somebody else's requires onnxruntime-node, and gets this one.
+describe.runIf(ours)("takes onnxruntime-node's place", () => {
+  const pages = ['transformers.md', 'migrating.md'].map((page) => readFileSync(join(projectRoot, 'docs', page), 'utf8'));
+  let user: string;
+  beforeAll(async () => {
+    const place = join(folder, 'user');
+    mkdirSync(place);
+    const manifest = { name: 'user', version: '1.0.0', dependencies: { 'onnxruntime-node': '1.14.0' } };
+    writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
+    writeFileSync(join(place, 'index.js'), "module.exports = require('onnxruntime-node');");
+    user = `file:${await packed(place, folder)}`;
+  });
+  /** A project of that package, with a program that has the engine from it. */
+  const userProject = (name: string, manifest: (files: Record<string, string>, ours: string) => object): string => {
+    const place = project(name, ({ infernode, ...others }) => manifest(others, infernode!));
+    const program = readFileSync(join(place, 'program.cjs'), 'utf8').replace("'infernode'", "'user'");
+    writeFileSync(join(place, 'user.cjs'), program);
+    return place;
+  };
+
+  it('in the dependencies of a program alone, by npm', () => {
+    for (const page of pages.slice(1)) expect(page).toContain('npm install onnxruntime-node@file:infernode-0.1.0.tgz');
+    const place = project('in-place', ({ infernode: _, ...dependencies }) => ({ dependencies }));
+    cpSync(archives['infernode']!, join(place, 'infernode-0.1.0.tgz'));
+    start(place, 'npm', 'install', 'onnxruntime-node@file:infernode-0.1.0.tgz', '--no-audit', '--no-fund', '--no-update-notifier'); // prettier-ignore
+    const program = readFileSync(join(place, 'program.mjs'), 'utf8').replace("'infernode'", "'onnxruntime-node'");
+    writeFileSync(join(place, 'in-place.mjs'), program);
+    expect(start(place, 'node', 'in-place.mjs')).toBe(answer);
+  });
+
+  it('in those of its dependencies, by overrides of npm', () => {
+    const place = userProject('overrides-npm', (others, ours) => ({
+      dependencies: { user, 'onnxruntime-node': ours },
+      overrides: { ...others, 'onnxruntime-node': '$onnxruntime-node' },
+    }));
+    start(place, 'npm', 'install', '--no-audit', '--no-fund', '--no-update-notifier');
+    expect(start(place, 'node', 'user.cjs')).toBe(answer);
+  });
+
+  it('by those of pnpm', async (context) => {
+    expect(pages[0]).toMatch(/With pnpm\nthe override is `"onnxruntime-node": "file:infernode-0\.1\.0\.tgz"` under `pnpm\.overrides`/);
+    const pnpm = join(await available(context, 'pnpm', tools), 'node_modules', 'pnpm', 'bin', 'pnpm.cjs');
+    const place = userProject('overrides-pnpm', (others, ours) => ({
+      dependencies: { user },
+      pnpm: { overrides: { ...others, 'onnxruntime-node': ours } },
+    }));
+    start(place, 'node', pnpm, 'install', '--offline', '--store-dir', join(folder, 'store'));
+    expect(start(place, 'node', 'user.cjs')).toBe(answer);
+  });
+
+  it("by Yarn's resolutions", async (context) => {
+    const yarn = join(await available(context, 'Yarn', tools), 'node_modules', '@yarnpkg', 'cli-dist', 'bin', 'yarn.js');
+    const place = userProject('overrides-yarn', (others, ours) => ({
+      dependencies: { user },
+      resolutions: { ...others, 'onnxruntime-node': ours },
+    }));
+    writeFileSync(join(place, 'yarn.lock'), '');
+    start(place, 'node', yarn, 'install');
+    expect(start(place, 'node', yarn, 'node', 'user.cjs')).toBe(answer);
   });
 });

@@ -1,8 +1,10 @@
 // Plays cases in one process: each loads a model, runs it, aborts a run and releases it while a request for memory or a
-// thread fails. Says each case before it begins and its outcome after; ends by itself, or something is wrong.
+// thread fails. Says each case before it begins and its outcome after; ends by itself, or something is wrong. What a case
+// left half-made is collected before the next.
 //
-// usage: child.mjs SHIM MODELS PLAN       (PLAN: JSON, see sweep.mjs)
+// usage: node --expose-gc child.mjs SHIM MODELS PLAN       (PLAN: JSON, see sweep.mjs)
 import { readFileSync, writeSync } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { engineName, loadEngine } from '../../scripts/lib/engine.mjs';
 
@@ -98,6 +100,8 @@ async function cold(number) {
   }
   const requests = memory.disarm();
   say({ ends: number, requests, failures: memory.failures(), outcomes: [plainOutcomeOf(last)] });
+  globalThis.gc();
+  await turn();
 }
 
 async function warm(numbers) {
@@ -112,6 +116,8 @@ async function warm(numbers) {
     const requests = memory.disarm();
     say({ ends: number, requests, failures: memory.failures(), outcomes });
     if (outcomes.includes('open')) process.exit(3);
+    globalThis.gc();
+    await turn(); // finalizers run between turns of the loop
     if (requests < number) break;
   }
   // What failed before has left nothing behind.

@@ -46,7 +46,8 @@ export async function prepare(folder = at('build')) {
  */
 function play({ shim, models }, plan) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [at('test/failing-memory/child.mjs'), shim, models, JSON.stringify(plan)], {
+    const args = ['--expose-gc', at('test/failing-memory/child.mjs'), shim, models, JSON.stringify(plan)];
+    const child = spawn(process.execPath, args, {
       env: { ...process.env, LD_PRELOAD: shim, ...(plan.peer && peerEnvironment) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -6,7 +6,7 @@ import jpeg from 'jpeg-js';
 import { afterAll, describe, expect, it } from 'vitest';
 import { smallestRectangle, textBoxes } from '../../examples/ocr/boxes.mjs';
 import { readPicture } from '../../examples/ocr/image.mjs';
-import { fetchModels } from '../../scripts/fetch-models.mjs';
+import { fetchModels } from '../../bench/models/fetch-models.mjs';
 import { projectRoot } from '../../scripts/lib/engine.mjs';
 import { available } from '../fixtures/available.js';
 import { ours } from '../fixtures/engine.js';

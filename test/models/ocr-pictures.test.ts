@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it, type TestContext } from 'vitest';
 import { blank, drawText, readPicture, textSize, writePicture } from '../../examples/ocr/image.mjs';
 import { exifOrientation, storedPoint, upright } from '../../examples/ocr/orientation.mjs';
 import { TextReader } from '../../examples/ocr/reader.mjs';
-import { fetchModel, fetchModels } from '../../scripts/fetch-models.mjs';
+import { fetchModel, fetchModels } from '../../bench/models/fetch-models.mjs';
 import { projectRoot } from '../../scripts/lib/engine.mjs';
 import { available } from '../fixtures/available.js';
 import { ort, ours } from '../fixtures/engine.js';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readPicture } from '../../examples/ocr/image.mjs';
 import { TextReader } from '../../examples/ocr/reader.mjs';
-import { fetchModel } from '../../scripts/fetch-models.mjs';
+import { fetchModel } from '../../bench/models/fetch-models.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
 import { peerFolder } from '../../scripts/lib/peer.mjs';
 import { remoteEngine } from '../../scripts/lib/remote-engine.mjs';

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { EngineProcess } from '../../scripts/lib/engine-process.mjs';
-import { fetchModel } from '../../scripts/fetch-models.mjs';
+import { fetchModel } from '../../bench/models/fetch-models.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
 import { peerFolder } from '../../scripts/lib/peer.mjs';
 import { available } from '../fixtures/available.js';

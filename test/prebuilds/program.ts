@@ -2,8 +2,10 @@
 // compared with those of the checkout's own build. Node.js alone starts it: it is bundled into one file.
 //
 // usage: node program.cjs <folder of the package> <file for the report> [<file of a network with one input>...]
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import type { InferenceSession, Tensor } from 'onnxruntime-common';
 import { model, node, oneNode, type TensorInfo } from '../fixtures/onnx-writer.js';
 
@@ -22,6 +24,19 @@ function noise(count: number, seed: number): Float32Array {
   let state = seed;
   return Float32Array.from({ length: count }, () => (state = (state * 16807) % 2147483647) / 1073741823.5 - 1);
 }
+
+/** A product by weights, or by those of a file beside the model. */
+const productOf = (weights: Float32Array, external?: string): Uint8Array =>
+  model({
+    nodes: [node('MatMul', ['x', 'w'], ['y'])],
+    inputs: [floats('x', [5, 64])],
+    outputs: [floats('y', [5, 96])],
+    initializers: [
+      external === undefined
+        ? { name: 'w', type: 'float32', dims: [64, 96], data: weights }
+        : { name: 'w', type: 'float32', dims: [64, 96], data: [], external: { location: external } },
+    ],
+  });
 
 const convolution = (channels: number, side: number, kernel: number): Uint8Array =>
   model({
@@ -134,6 +149,63 @@ async function answersOfNetworks(): Promise<Record<string, number[]>> {
   return found;
 }
 
+/** Folders that systems have their difficulties with. */
+const folders = ['plain', 'with spaces', 'Gr\u00f6\u00dfe \u6a21\u578b \u{1f642}', ['a', 'b', 'c'].map((letter) => letter.repeat(110)).join('/')];
+
+/** A model with its weights beside it, its cache and its optimized copy, in such folders: read, written, read again. */
+async function answersOfFiles(): Promise<Record<string, number[]>> {
+  const found: Record<string, number[]> = {};
+  const top = mkdtempSync(join(tmpdir(), 'infernode files '));
+  for (const [i, name] of folders.entries()) {
+    const place = join(top, name);
+    mkdirSync(place, { recursive: true });
+    const [path, saved] = [join(place, 'model.onnx'), join(place, 'saved.onnx')];
+    const weights = noise(64 * 96, 11);
+    // wine does not tell where a file lies whose path is longer than 260 characters, which a load asks of external data.
+    const external = process.platform === 'win32' && path.length > 260 ? undefined : 'Gewichte f\u00fcr w.bin';
+    writeFileSync(path, productOf(weights, external));
+    if (external !== undefined) writeFileSync(join(place, external), weights);
+    const cached = { modelCacheDir: join(place, 'cache') };
+    const x = new engine.Tensor('float32', noise(5 * 64, 3), [5, 64]);
+    const loads: [string, InferenceSession.SessionOptions & { modelCacheDir?: string }][] = [
+      [path, { ...cached, optimizedModelFilePath: saved }],
+      [path, cached],
+      [saved, {}],
+    ];
+    for (const [file, options] of loads) {
+      const session = await engine.InferenceSession.create(file, options);
+      const { y } = await session.run({ x });
+      (found[`files in folder ${i}`] ??= []).push(...(y!.data as Float32Array));
+      await session.release();
+    }
+    if (readdirSync(cached.modelCacheDir).length === 0) throw new Error(`nothing is cached in folder ${i}`);
+  }
+  rmSync(top, { recursive: true, force: true });
+  return found;
+}
+
+/** A convolution's answer, on more threads than this machine may have. */
+async function answerOfThreads(): Promise<number[]> {
+  const session = await engine.InferenceSession.create(convolution(48, 40, 3), { intraOpNumThreads: 5 });
+  const x = new engine.Tensor('float32', noise(48 * 1600, 3), [1, 48, 40, 40]);
+  const { y } = await session.run({ x });
+  await session.release();
+  return [...(y!.data as Float32Array)];
+}
+
+/** The same in worker threads, two at once, that end while the engine's own go on. */
+const answersOfWorkers = (): Promise<number[][]> =>
+  Promise.all(
+    [0, 1].map(
+      () =>
+        new Promise<number[]>((resolve, reject) => {
+          const worker = new Worker(__filename, { argv: process.argv.slice(2) });
+          worker.once('message', resolve);
+          worker.once('error', reject);
+        }),
+    ),
+  );
+
 /** What a damaged model is refused with. */
 const refusal = (): Promise<unknown> =>
   engine.InferenceSession.create(Uint8Array.of(1, 2, 3)).then(
@@ -143,11 +215,14 @@ const refusal = (): Promise<unknown> =>
 
 const write = (said: object): void => writeFileSync(report, JSON.stringify(said));
 async function everything(): Promise<object> {
+  const [first, second] = await answersOfWorkers();
+  const surroundings = { threads: await answerOfThreads(), 'worker 1': first, 'worker 2': second };
   return {
     platform: `${process.platform}-${process.arch}`,
-    answers: await answers(),
+    answers: { ...(await answers()), ...(await answersOfFiles()), ...surroundings },
     networks: await answersOfNetworks(),
     refusal: await refusal(),
   };
 }
-everything().then(write, (error: unknown) => write({ error: String(error) }));
+if (isMainThread) everything().then(write, (error: unknown) => write({ error: String(error) }));
+else void answerOfThreads().then((answer) => parentPort!.postMessage(answer));

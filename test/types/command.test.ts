@@ -60,6 +60,19 @@ export interface MyBertV2 {
     expect(out).toBe(expected.replace('MyBertV2', 'Mine'));
   });
 
+  it('replaces what it wrote, and what others wrote by --force alone', () => {
+    const hand = join(folder, 'hand.d.ts');
+    const types = (...args: string[]) => spawnSync(process.execPath, [command, 'types', path, '--out', hand, ...args], { encoding: 'utf8' }); // prettier-ignore
+    writeFileSync(hand, 'export const mine = 1;\n');
+    const refused = { status: 2, stderr: expect.stringContaining('was not written by this command: name another file, or give --force') }; // prettier-ignore
+    expect(types()).toMatchObject(refused);
+    expect(readFileSync(hand, 'utf8')).toBe('export const mine = 1;\n');
+    expect(types('--force').status).toBe(0);
+    expect(readFileSync(hand, 'utf8')).toBe(expected);
+    expect(types('--name', 'Other').status).toBe(0);
+    expect(readFileSync(hand, 'utf8')).toContain('export interface Other {');
+  });
+
   it('tells its version', () => {
     const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
     expect(execFileSync(process.execPath, [command, '--version'], { encoding: 'utf8' })).toBe(`${version}\n`);
@@ -83,7 +96,7 @@ export interface MyBertV2 {
     const text = execFileSync(process.execPath, [command, 'types', path, '--out', '-'], { encoding: 'utf8' });
     expect(text.match(/ y:/g)).toHaveLength(1);
     for (const name of ['class', 'string', 'any', 'ModelValue']) {
-      expect(spawnSync(process.execPath, [command, 'types', path, '--name', name]).status, name).toBe(1);
+      expect(spawnSync(process.execPath, [command, 'types', path, '--name', name]).status, name).toBe(2);
     }
   });
 
@@ -98,6 +111,6 @@ export interface MyBertV2 {
       status: 0,
       stdout: expect.stringContaining('usage: infernode types MODEL'),
     });
-    expect(failing('types', path, '--name', 'not a name')).toMatchObject({ status: 1 });
+    expect(failing('types', path, '--name', 'not a name')).toMatchObject({ status: 2 });
   });
 });

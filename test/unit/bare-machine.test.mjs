@@ -1,10 +1,13 @@
-// A clone whose setup has not been run: CMake says what is missing and what fetches it.
+// A clone whose setup has not been run: CMake says what is missing and what fetches it. A machine without Clang: the linters'
+// wheel finds a compiler's headers.
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { clangTool, compilerHeaders } from '../../scripts/lib/clang-tools.mjs';
 import { at, root } from '../../scripts/lib/project.mjs';
+import { available } from '../fixtures/available.js';
 
 const start = promisify(execFile);
 let folder;
@@ -51,3 +54,24 @@ it('is told how to get what the tests need, by CMake and by the targets of tests
     expect(build.output).toContain(doctest);
   }
 });
+
+it.runIf(process.platform === 'linux' && process.arch === 'x64')(
+  'reads intrinsics with clang-tidy, whose wheel has no headers of a compiler',
+  async (context) => {
+    const tidy = () => Promise.all([clangTool('clang-tidy'), compilerHeaders()]);
+    const [program, headers] = await available(context, 'clang-tidy', tidy);
+    const file = join(folder, 'zeros.cpp');
+    writeFileSync(file, '#include <immintrin.h>\n__m256 zeros() { return _mm256_setzero_ps(); }\n');
+    const flags = [
+      '--quiet',
+      '--checks=-*,readability-identifier-naming',
+      ...headers,
+      file,
+      '--',
+      '-std=c++20',
+      '-mavx',
+    ];
+    const { stdout } = await start(program, flags); // it would fail with 'file not found'
+    expect(stdout).not.toContain('error:');
+  },
+);

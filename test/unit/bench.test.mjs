@@ -53,7 +53,7 @@ describe('the options of the benchmark', () => {
     ['--peer tvm', '--peer tvm: use ort, openvino or none'],
     ['--set small', '--set small: use architectures, real, trees, costs, random or all'],
     ['--level high', '--level high: use disabled, basic, extended, layout or all'],
-    ['--cpu sse', '--cpu sse: use baseline, avx2, avx512, vnni, bf16, amx or neon'],
+    ['--cpu sse', '--cpu sse: use baseline, avx2, avx512, vnni, bf16, amx, neon, dotprod or i8mm'],
     ['--precision low', '--precision low: use highest, high or medium'],
     ['--threads 0', '--threads 0: use counts of threads, such as 1,2'],
     ['--threads 1,', '--threads 1,: use counts of threads, such as 1,2'],

@@ -45,8 +45,8 @@ const bytes = model({
 });
 writeFileSync(join(folder, 'model.onnx'), bytes);
 
+const command = join(projectRoot, 'dist', 'infernode.cjs');
 function infernode(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  const command = join(projectRoot, 'dist', 'infernode.cjs');
   return spawnSync(process.execPath, [command, ...args], { cwd: folder, encoding: 'utf8' });
 }
 function found(...args: string[]): any {
@@ -79,7 +79,7 @@ describe('infernode check', () => {
 describe('infernode perf', () => {
   it('runs the model on feeds of every type, as often as it is told', () => {
     const figures = found('perf', 'model.onnx', '--runs', '7', '-f', 'batch:3', '-c', '2');
-    expect(figures).toMatchObject({ path: 'model.onnx', runs: 7 });
+    expect(figures).toMatchObject({ path: 'model.onnx', runs: 7, feeds: { ids: [3], pixels: [3, 4], text: [] } });
     const { min, p50, p90, p99, p999, max, mean } = figures.latencyMs;
     expect([min, p50, p90, p99, p999, max]).toEqual(
       [min, p50, p90, p99, p999, max].sort((a: number, b: number) => a - b),
@@ -89,7 +89,9 @@ describe('infernode perf', () => {
     for (const key of ['loadMs', 'firstRunMs', 'runsPerSecond', 'sessionBytes', 'peakBytes'])
       expect(figures[key], key).toBeGreaterThan(0);
     const { stdout } = infernode('perf', 'model.onnx', '--runs', '2', '--warm-up', '0', '--shape', 'text:', '-o', '0');
-    expect(stdout).toMatch(/^ {2}load +\S+ ms\n[^]* runs +2\n[^]*p99\.9 +\S+ ms\n/);
+    expect(stdout).toMatch(
+      /^fed: ids int64\[1\], pixels float32\[1, 4\],.* text string\[\]\n {2}load +\S+ ms\n[^]* runs +2\n[^]*p99\.9 +\S+ ms\n/,
+    );
   });
 
   it('has the sizes that a shape gives in other inputs, too', () => {
@@ -121,7 +123,7 @@ describe('infernode profile', () => {
 
   it('leaves the trace in the working folder where nobody says where to', () => {
     const { stdout } = infernode('profile', 'model.onnx', '-r', '2');
-    expect(stdout).toMatch(/^2 runs of \S+ ms each[^]*Gather on \S+ +1 [^]*of the run/);
+    expect(stdout).toMatch(/^fed: ids .*\n2 runs of \S+ ms each[^]*Gather on cpu +1 [^]*of the run/);
     const [, path] = /The trace, for Perfetto or chrome:\/\/tracing: (.*)\n$/.exec(stdout)!;
     expect(existsSync(join(folder, path!))).toBe(true);
   });
@@ -131,14 +133,26 @@ describe('the command', () => {
   it.each([
     [['perf'], 'perf takes one model'],
     [['perf', 'a.onnx', 'b.onnx'], 'perf takes one model'],
-    [['perf', 'model.onnx', '--bogus'], "Unknown option '--bogus'"],
+    [['perf', 'model.onnx', '--bogus'], "there is no option '--bogus'. The options are '--dim',"],
+    [['perf', 'model.onnx', '--thread', '2'], "there is no option '--thread'. Did you mean '--threads'?"],
+    [['check', 'https://host/x.onnx'], 'https://host/x.onnx is a URL: download it first'],
+    [['types', 'model.onnx', '--out', 'hand.js'], '--out hand.js: declarations go into a file that ends in .ts'],
     [['perf', 'model.onnx', '--dim', 'length:x'], "--dim takes NAME:SIZE, not 'length:x'"],
     [['perf', 'model.onnx', '--dim', 'width:3'], "the model has no free dim 'width': it has batch, length"],
     [['perf', 'model.onnx', '--shape', 'pixel:3'], "the model has no input 'pixel': it has ids, pixels,"],
-    [['perf', 'model.onnx', '--seed', 'x'], "--seed takes a whole number of at least 0, not 'x'"],
-    [['perf', 'model.onnx', '--runs', '0'], "--runs takes a whole number of at least 1, not '0'"],
+    [['perf', 'model.onnx', '--seed', 'x'], "--seed takes a whole number from 0 to 999999999, not 'x'"],
+    [['perf', 'model.onnx', '--runs', '0'], "--runs takes a whole number from 1 to 999999999, not '0'"],
+    [['perf', 'model.onnx', '-c', '100000000'], '--concurrent takes a whole number from 1 to 10000,'],
+    [['profile', 'model.onnx', '--out', 'model.onnx'], '--out model.onnx is the model: name another file'],
+    [['types', 'model.onnx', '--out', './model.onnx'], '--out ./model.onnx is the model'],
+    [['types', 'model.onnx', '--out', ''], '--out takes the name of a file'],
+    [['profile', 'model.onnx', '--out', '.'], '. is a folder'],
+    [['profile', 'model.onnx', '--out', '-'], 'standard output has the table'],
+    [['types', 'model.onnx', '--name', 'class'], "'class' is no name of an interface"],
     [['profile', 'model.onnx', '--level', 'most'], "'graphOptimizationLevel' must be one of"],
+    [['profile', 'model.onnx', '--out', 'nowhere/trace.json'], 'there is no folder nowhere'],
     [['bake', 'model.onnx'], 'usage: infernode COMMAND MODEL'],
+    [['chek', 'model.onnx'], "there is no command 'chek'. Did you mean 'check'?"],
   ])('refuses %j', (args, message) => {
     expect(infernode(...args)).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) });
   });
@@ -146,18 +160,65 @@ describe('the command', () => {
   it.each([
     [['perf', 'nowhere.onnx'], "File doesn't exist"],
     [['perf', 'model.onnx', '-e', 'coreml'], 'coreml'],
+    [['perf', 'model.onnx', '-f', 'batch:9000000000'], "input 'ids' of type int64 and dims 9000000000 cannot be made"],
   ])('ends with 1 for %j', (args, message) => {
     expect(infernode(...args)).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(message) });
   });
 
+  it('writes no trace, and runs nothing, where the file cannot be', () => {
+    const before = readdirSync(folder);
+    infernode('profile', 'model.onnx', '--out', 'nowhere/trace.json');
+    expect(readdirSync(folder)).toEqual(before);
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'ends quietly when its reader has enough, and says when a disk is full',
+    () => {
+      const by = (shell: string) => spawnSync('bash', ['-c', shell], { cwd: folder, encoding: 'utf8' });
+      const command = `'${process.execPath}' '${join(projectRoot, 'dist', 'infernode.cjs')}' check model.onnx --json`;
+      expect(by(`${command} | true`)).toMatchObject({ stderr: '' });
+      expect(by(`${command} > /dev/full`)).toMatchObject({
+        status: 1,
+        stderr: expect.stringMatching(/^infernode: ENOSPC.*\n$/),
+      });
+    },
+  );
+
   it('has a page that names all commands and options', () => {
     const page = readFileSync(join(projectRoot, 'docs', 'command.md'), 'utf8');
     const { stdout } = infernode('--help');
-    const names = [...stdout.matchAll(/^([a-z]+) {2,}/gm)].map(([, name]) => name!);
-    expect(names).toEqual(['check', 'perf', 'profile', 'types']);
-    for (const name of names) expect(page).toContain(`| \`${name}\` |`);
-    for (const name of ['check', 'perf', 'profile']) {
-      for (const [option] of infernode(name, '--help').stdout.matchAll(/--[a-z-]+/g)) expect(page).toContain(option);
+    const names = [...stdout.matchAll(/^([a-z]+(?: [a-z]+)?) {2,}/gm)].map(([, name]) => name!);
+    expect(names).toEqual(expect.arrayContaining(['types', 'quantize weights']));
+    const guide = readFileSync(join(projectRoot, 'docs', 'quantization.md'), 'utf8');
+    for (const name of names) {
+      expect(page).toContain(`| \`${name}\` |`);
+      const { stdout: help } = infernode(...name.split(' '), '--help');
+      const place = name.startsWith('quantize') ? page + guide : page;
+      for (const [option] of help.matchAll(/--[a-z-]+/g)) expect(place).toContain(option);
     }
+  });
+
+  const shown = ['README.md', 'docs/command.md', 'docs/quantization.md', 'docs/types.md'].flatMap((page) => {
+    const text = readFileSync(join(projectRoot, page), 'utf8');
+    return [...text.matchAll(/^npx infernode (.*?)(?: +#.*)?$/gm)].map(([, line]) => [page, line!] as const);
+  });
+
+  it('is shown on pages', () => expect(shown.length).toBeGreaterThanOrEqual(7));
+
+  it.each(shown)('works as %s has it: %s', (_, line) => {
+    const place = mkdtempSync(join(folder, 'shown-'));
+    const name = /--shape (\w+):/.exec(line)?.[1] ?? 'pixels';
+    const picture = (each: string): TensorInfo => info(each, 'float32', ['batch', 3, 224, 224]);
+    const product = model({
+      nodes: [node('MatMul', [name, 'w'], ['y'])],
+      inputs: [picture(name)],
+      outputs: [picture('y')],
+      initializers: [{ name: 'w', type: 'float32', dims: [224, 224], data: new Float32Array(224 * 224).fill(1) }],
+    });
+    writeFileSync(join(place, 'model.onnx'), product);
+    const args = line.replace('--seconds 10', '--seconds 1').split(' '); // of ten the test needs no more
+    const { status, stderr } = spawnSync(process.execPath, [command, ...args], { cwd: place, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: args[0] === 'types' ? 'wrote model.d.ts\n' : '' });
+    for (const [, file] of line.matchAll(/--out (\S+)/g)) expect(existsSync(join(place, file!))).toBe(true);
   });
 });

@@ -86,20 +86,24 @@ describe('what to do is said', () => {
     expect(() => new (Tensor as any)(...args)).toThrow(message);
   });
 
-  it.each(['modelCacheDir', 'optimizedModelFilePath', 'profileFilePrefix'])('of ~ in %s', async (key) => {
-    const create = (path: string) =>
-      InferenceSession.create('m', { enableProfiling: true, profileFilePrefix: 'p', [key]: path } as any);
-    const error = await failureOf(() => create('~/models'));
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error).toMatchObject({
-      code: 'INVALID_ARGUMENT',
-      message:
-        `Invalid session options: '${key}' begins with '~'. The shell expands ~, Node.js does not: ` +
-        "give os.homedir() and the rest. A folder of that name is './~/models'.",
-    });
-    await create('./~/models');
-    await create('~models');
-  });
+  it.each(['modelCacheDir', 'optimizedModelFilePath', 'profileFilePrefix'])(
+    'of ~ and of null characters in %s',
+    async (key) => {
+      const create = (path: string) =>
+        InferenceSession.create('m', { enableProfiling: true, profileFilePrefix: 'p', [key]: path } as any);
+      const error = await failureOf(() => create('~/models'));
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        message:
+          `Invalid session options: '${key}' begins with '~'. The shell expands ~, Node.js does not: ` +
+          "give os.homedir() and the rest. A folder of that name is './~/models'.",
+      });
+      expect((await failureOf(() => create('models\0'))).message).toBe(`Invalid session options: '${key}' has a null character.`); // prettier-ignore
+      await create('./~/models');
+      await create('~models');
+    },
+  );
 
   it('of a long text for an option, which is cut short', async () => {
     const message = await messageOf(() => InferenceSession.create('m', { executionMode: 'x'.repeat(1000) } as any));

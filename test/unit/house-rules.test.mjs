@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { check as circles } from '../../scripts/checks/circles.mjs';
+import { check as docstrings } from '../../scripts/checks/docstrings.mjs';
 import { check as folders } from '../../scripts/checks/folders.mjs';
 import { check as functions } from '../../scripts/checks/functions.mjs';
 import { check as includes } from '../../scripts/checks/includes.mjs';
@@ -43,6 +44,28 @@ describe('includes', () => {
   });
 });
 
+describe('docstrings', () => {
+  const page = (...lines) => ({ 'docs/api.md': ['# API', '', '## Types', '', ...lines, ''].join('\n') });
+
+  it('takes exports and members that say what they mean', () => {
+    const files = page('### A', '', 'What it is.', '', '- `b: 1`<br>`c: 2`<br>Both.', '', '## More', '', '`d`');
+    expect(problems(docstrings, files)).toEqual([]);
+  });
+
+  it('names a member of which there are signatures alone', () => {
+    const [found, ...others] = problems(
+      docstrings,
+      page('### A', '', 'It.', '', '- `b: 1`<br>B.', '- `c: 2`<br>`c: 3`'),
+    );
+    expect(others).toEqual([]);
+    expect(found).toContain('A: `c: 2`<br>`c: 3`');
+  });
+
+  it.each([['- `b: 1`<br>B.'], ['`type A = 1`'], ['']])('names an export that says nothing: %j', (line) => {
+    expect(problems(docstrings, page('### A', '', line))).toHaveLength(1);
+  });
+});
+
 describe('the detail/ of a family of microkernels', () => {
   const text = '#include "microkernels/conv/detail/columns.h"\n';
 
@@ -57,6 +80,18 @@ describe('the detail/ of a family of microkernels', () => {
     'is not for %s',
     (path) => expect(problems(includes, { [path]: text })).toHaveLength(1),
   );
+});
+
+describe('a family of microkernels', () => {
+  it.each(['conv/conv.h', 'conv/detail/columns.h', 'conv/conv.simd.cpp', 'common/tiles.h'])('may have %s', (path) => {
+    expect(problems(includes, { [`src-native/microkernels/${path}`]: '' })).toEqual([]);
+  });
+
+  it('has no second public header', () => {
+    const [found, ...others] = problems(includes, { 'src-native/microkernels/conv/rows.h': '' });
+    expect(others).toEqual([]);
+    expect(found).toContain("conv/conv.h is the family's one header");
+  });
 });
 
 describe('circles', () => {
@@ -94,6 +129,8 @@ describe('functions', () => {
     ['a.cpp', 'int a(int b)\n    const noexcept {\n', 78, '}\n'],
     ['a.cpp', 'namespace a {\nstruct B {\n', 100, '};\n}\n'],
     ['a.ts', "describe('a', () => {\n", 100, '});\n'],
+    ['a.py', 'def a(\n    b,\n):\n    """One.\n\nTwo # three\n"""\n', 74, 'def c():\n    pass\n'],
+    ['a.py', "class A:\n  b = '''\n  def c():\n'''\n", 100, ''],
     ['a.cpp', 'void a() { char b = \'{\'; const char* c = "{"; } // {\n#define D {\n', 100, ''],
   ])('passes in %s: %j', (path, head, count, tail) => {
     expect(problems(functions, { [path]: head + lines(count - 2) + tail })).toEqual([]);
@@ -106,8 +143,10 @@ describe('functions', () => {
     ['a.ts', '\nexport async function a(b: { c: number }): Promise<void> {\n', 2],
     ['a.mjs', '\nconst a = async ({ b }) => {\n', 2],
     ['a.ts', 'class A {\n  #b(c: string): number {\n', 2],
-  ])('finds in %s: %j', (path, head, line) => {
-    expect(problems(functions, { [path]: `${head}${lines(78)}}\n}\n` })).toEqual([
+    ['a.py', 'class A:\n async def b(c, d="# {"):\n', 2, '  x()\n\n# end\nclass B:\n  e = 1\n'],
+    ['a.py', '\ndef b(\n):\n', 2, ''],
+  ])('finds in %s: %j', (path, head, line, tail = '}\n}\n') => {
+    expect(problems(functions, { [path]: `${head}${lines(78)}${tail}` })).toEqual([
       `${path}:${line}: a function of 80 lines, fewer than 80 are wanted`,
     ]);
   });
@@ -130,12 +169,12 @@ describe('options', () => {
   const found = async (changed = {}) => {
     const texts = { ...files, ...changed };
     const all = await options(Object.keys(texts), (path) => texts[path]);
-    return all.filter((problem) => !problem.includes('run node scripts/options.mjs'));
+    return all.filter((problem) => !problem.includes('run npm run docs:options'));
   };
 
   it('tells what was not written anew', async () => {
     const all = await options(Object.keys(files), (path) => files[path]);
-    expect(all.filter((problem) => problem.includes('run node scripts/options.mjs'))).toHaveLength(3);
+    expect(all.filter((problem) => problem.includes('run npm run docs:options'))).toHaveLength(3);
   });
 
   it('compares the schema with what is read', async () => {
@@ -213,6 +252,16 @@ describe('registration', () => {
   it('lets machinery register nothing', () => {
     expect(problems(registration, { 'src-native/ops/conv/window.cpp': 'int x;\n' })).toEqual([]);
     expect(problems(registration, { 'src-native/fusions/matcher.cpp': '' })).toEqual([]);
+  });
+
+  it.each([
+    ['providers/null/null.cpp', 'std::vector<ProviderFactory>', 'std::vector< ProviderFactory >'],
+    ['providers/cuda/lowering/sample.cpp', 'Lowerings', 'cuda::Lowerings'],
+    ['src-native/ops/matmul/methods/tiles.cpp', 'ProductMethods', 'ops::ProductMethods'],
+  ])('of every kind is looked at: %s', (file, right, wrong) => {
+    const written = (type) => ({ [file]: `void register_it(${type}& all) {\n}\n` });
+    expect(problems(registration, written(right))).toEqual([]);
+    expect(problems(registration, written(wrong))).toHaveLength(1);
   });
 });
 

@@ -1,6 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addon, failureOf, InferenceSession } from './support/session.js';
 
@@ -71,6 +74,25 @@ describe('a model from', () => {
       await InferenceSession.create(source);
       expect(Buffer.compare(read() as Uint8Array, whole)).toBe(0);
     }
+  });
+
+  it('a stream lets go of what has been read', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const given: WeakRef<Uint8Array>[] = [];
+    let held: number | undefined;
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for (let i = 0; i < 20; i++) {
+        const chunk = new Uint8Array(1 << 16);
+        given.push(new WeakRef(chunk));
+        yield chunk;
+      }
+      await sleep(1); // what a turn of the loop looked at lives until its end
+      collect();
+      held = given.filter((chunk) => chunk.deref() !== undefined).length;
+    }
+    await InferenceSession.create(chunks());
+    expect(held).toBeLessThan(3); // not the last ones, which are still in hand
   });
 
   it('a stream has progress', async () => {

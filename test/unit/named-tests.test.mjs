@@ -41,7 +41,7 @@ describe('docs/complaints.md', () => {
   });
 });
 
-describe.each(['peer-tests.md', 'use-tests.md'])('docs/%s', (page) => {
+describe.each(['install-tests.md', 'peer-tests.md', 'use-tests.md'])('docs/%s', (page) => {
   it.each(rowsOf(page))('entry %s, %s, has tests', (...cells) => {
     expect(checked(cells.at(-1))).toBeGreaterThan(0);
   });

@@ -1,4 +1,4 @@
-// What scripts/options.mjs writes of a schema.
+// What `npm run docs:options` writes of a schema.
 import { describe, expect, it } from 'vitest';
 import { outputs } from '../../scripts/options/outputs.mjs';
 
@@ -78,7 +78,9 @@ describe('an option', () => {
       far: { doc: 'Far.', options: [{ name: 'deviceId', ours: true, type: 'integer', doc: 'Which.' }] },
     };
     const { typescript, markdown } = await written([], { providers });
-    expect(typescript).toContain("export interface FarExecutionProviderOption {\n  readonly name: 'far';");
+    expect(typescript).toMatch(
+      /export interface FarExecutionProviderOption \{\n[^}]*readonly name: 'far';\n[^}]*deviceId\?: number;/,
+    );
     expect(typescript).toContain('export type OwnProviderOption = FarExecutionProviderOption;');
     expect(markdown).toContain('### `far`');
   });

@@ -25,7 +25,7 @@ it('a clone that was not built is not packed, and it says what to do', async () 
 });
 
 it('a script that is named by way of a link runs', async () => {
-  symlinkSync(at('scripts'), join(clone, 'linked'), 'junction');
+  symlinkSync(at('bench', 'models'), join(clone, 'linked'), 'junction');
   const { stdout } = await promisify(execFile)(process.execPath, [join(clone, 'linked', 'fetch-models.mjs'), '--list']);
   expect(stdout).toMatch(/^ocr .*group/);
 });

@@ -121,7 +121,7 @@ describe('the README', () => {
   const readme = readFileSync(at('README.md'), 'utf8');
 
   it('names a model of fetch-models --list that fits its ten lines', async (context) => {
-    const script = at('scripts', 'fetch-models.mjs');
+    const script = at('bench', 'models', 'fetch-models.mjs');
     const [, name] = /`node \S+fetch-models\.mjs (\S+) --as model\.onnx`/.exec(readme);
     const list = await start(process.execPath, [script, '--list']);
     expect(list.stdout).toMatch(new RegExp(`^${name} .*; fits the README's ten lines$`, 'm'));

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { innermostLoops } from '../../scripts/lib/binary/arm-loops.mjs';
 import { complaintsAbout } from '../../scripts/lib/binary/checks.mjs';
 import { readElf } from '../../scripts/lib/binary/elf.mjs';
 import { readMachO } from '../../scripts/lib/binary/mach-o.mjs';
@@ -136,6 +137,11 @@ describe.runIf(process.platform === 'linux' && ['x64', 'arm64'].includes(process
     if ('glibcVersionRuntime' in process.report.getReport().header) expect(versions.join()).toMatch(/GLIBC_2\.\d/);
   });
 
+  it('that the machine builds for itself, is fit for a package but for its age and size', () => {
+    const ofItsMachine = /GLIBC_|more than 12$/; // a newer C library, kernels for GPUs
+    expect(complaintsAbout(built(), here, zig).filter((complaint) => !ofItsMachine.test(complaint))).toEqual([]);
+  });
+
   it('is refused where it does not share the C library of the process', () => {
     const text = built().toString('latin1').replaceAll('libc.so.', 'libx.so.');
     expect(complaintsAbout(Buffer.from(text, 'latin1'), here, zig)).toEqual(
@@ -148,6 +154,34 @@ describe.runIf(process.platform === 'linux' && ['x64', 'arm64'].includes(process
     expect(complaintsAbout(windows(), here, zig)).toEqual(['is no ELF file of 64 bits']);
     const other = named(process.arch === 'x64' ? 'linux-arm64' : 'linux-x64');
     expect(complaintsAbout(built(), other, zig)).toContain(`is for ${process.arch}`);
+  });
+});
+
+describe('loops for arm64', () => {
+  /** What is counted in a loop of these instructions: they and a branch back to the first. */
+  function counted(...words) {
+    const branch = (0x14000000 | (-words.length & 0x03ffffff)) >>> 0;
+    const code = Buffer.concat([...words, branch].map((word) => Buffer.from(Uint32Array.of(word).buffer)));
+    return innermostLoops(code);
+  }
+  const [fmlaOfVectors, fmlaByElement, fmulOfHalves, smull, sdot, smmla, bfdot, fsqrtOfVectors] = [0x4e22cc01, 0x4fa21020, 0x6e421c20, 0x0e62c020, 0x4e829420, 0x4e82a420, 0x6e42fc20, 0x6ea1f820]; // prettier-ignore
+  const [sdotByElement, usmmla, bfmmla] = [0x4f81e040, 0x4e8bad3f, 0x6e43ec41];
+  const [fmadd, fadd, fsqrt, fmulByElement] = [0x1f020401, 0x1e202821, 0x1e21c021, 0x5fa29020];
+  const [load, move, and, duplicate, widen, zip, compare] = [0x3cc10400, 0x1e204041, 0x4e221c20, 0x4e040420, 0x2f08a420, 0x4e823820, 0x1e212000]; // prettier-ignore
+
+  it('tell vectors from single numbers, and arithmetic from moves', () => {
+    const vectors = [fmlaOfVectors, fmlaByElement, fmulOfHalves, smull, sdot, smmla, bfdot, fsqrtOfVectors, sdotByElement, usmmla, bfmmla]; // prettier-ignore
+    for (const word of vectors) expect(counted(word)).toMatchObject([{ vector: 1, scalar: 0 }]);
+    for (const word of [fmadd, fadd, fsqrt, fmulByElement])
+      expect(counted(word)).toMatchObject([{ vector: 0, scalar: 1 }]);
+    expect(counted(load, move, and, duplicate, widen, zip, compare)).toMatchObject([{ vector: 0, scalar: 0 }]);
+  });
+
+  it('are the innermost, whatever branch ends them', () => {
+    const [whileNotEqual, whileNotZero, whileBit] = [0x54ffffe1, 0xb5ffffe0, 0x361fffe0]; // each one back
+    const inner = (word) => [fmadd, word];
+    const loops = counted(...inner(whileNotEqual), fadd, ...inner(whileNotZero), ...inner(whileBit));
+    expect(loops.map(({ first, length, scalar }) => [first, length, scalar])).toEqual([[0, 2, 1], [3, 2, 1], [5, 2, 1]]); // prettier-ignore
   });
 });
 

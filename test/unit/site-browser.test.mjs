@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { at } from '../../scripts/lib/project.mjs';
-import { writeSite } from '../../scripts/site.mjs';
+import { writeSite } from '../../scripts/lib/site/site.mjs';
 import { startBrowser } from '../fixtures/browser.js';
 
 let folder;

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { at } from '../../scripts/lib/project.mjs';
 import { renderer } from '../../scripts/lib/site/markdown.mjs';
 import { groupsOf, readPages, resolveLink } from '../../scripts/lib/site/pages.mjs';
-import { writeSite } from '../../scripts/site.mjs';
+import { writeSite } from '../../scripts/lib/site/site.mjs';
 
 mkdirSync(at('build'), { recursive: true });
 const folder = mkdtempSync(at('build', 'site-'));

@@ -64,6 +64,13 @@ const models: Record<string, () => Uint8Array> = {
       outputs: [f32('logits', ['batch', 1000])],
       initializers: [{ name: 'w', type: 'float32', dims: [3, 1000], data: new Float32Array(3000) }],
     }),
+  rows: () =>
+    model({
+      nodes: [node('Softmax', ['x'], ['s']), node('CumSum', ['s', 'axis'], ['c']), node('ReduceMax', ['c'], ['y'])],
+      inputs: [f32('x', ['rows', 1000])],
+      outputs: [f32('y', [1, 1])],
+      initializers: [{ name: 'axis', type: 'int64', dims: [], data: BigInt64Array.of(1n) }],
+    }),
   text: () =>
     model({
       nodes: [node('Cast', ['input_ids'], ['logits'], { attributes: { to: 1n } })],
@@ -88,6 +95,7 @@ const foreign = `
   declare module '@huggingface/transformers';
   declare module 'electron';
   declare module 'onnxruntime-node';
+  declare module 'sharp';
   declare namespace NodeJS { interface Process { parentPort: any; resourcesPath: string } }
 `;
 

@@ -1,10 +1,19 @@
 import vm from 'node:vm';
 import { Tensor as CommonTensor } from 'onnxruntime-common';
 import { describe, expect, it } from 'vitest';
+import { InferenceError } from '../../src/errors.js';
 import { elementTypeOfName } from '../../src/tensor/element-types.js';
 import { Tensor } from '../../src/tensor/tensor.js';
 import { bytesOf, lengthProblem, toStorage } from '../../src/tensor/tensor-data.js';
 
+function catching(action: () => unknown): any {
+  try {
+    action();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('nothing was thrown');
+}
 const construct = (...args: unknown[]): any => Reflect.construct(Tensor, args);
 
 describe('the Tensor class', () => {
@@ -47,6 +56,17 @@ describe('the Tensor class', () => {
     expect(() => construct(type, ['a'], dims)).toThrow(TypeError);
     tensor.dispose();
     expect(() => tensor.data).toThrow('The tensor is disposed.');
+  });
+
+  it('throws InferenceError where dims do not fit the data, for all types', () => {
+    for (const type of ['float32', 'bfloat16']) {
+      const data = type === 'float32' ? Float32Array.of(1, 2, 3) : Uint16Array.of(1, 2, 3);
+      const failure = catching(() => construct(type, data, [2, 2]));
+      expect(failure).toBeInstanceOf(InferenceError);
+      expect(failure).toMatchObject({ name: 'Error', code: 'INVALID_ARGUMENT', message: "Tensor's size(4) does not match data length(3)." }); // prettier-ignore
+    }
+    const { message } = catching(() => construct('float32', new Float64Array(1), [1]));
+    expect(message).toBe("A float32 tensor's data must be type of Float32Array. Got Float64Array: Float32Array.from(data) converts it."); // prettier-ignore
   });
 
   it('infers one dim for the types of its own', () => {

@@ -29,7 +29,6 @@ namespace infernode::cuda::driver {
   X(device_name, cuDeviceGetName, (char*, int, DeviceId))                                                          \
   X(device_attribute, cuDeviceGetAttribute, (int*, int, DeviceId))                                                 \
   X(device_total_memory, cuDeviceTotalMem, (std::size_t*, DeviceId))                                               \
-  X(device_uuid, cuDeviceGetUuid, (Uuid*, DeviceId))                                                               \
   X(primary_context_retain, cuDevicePrimaryCtxRetain, (Context*, DeviceId))                                        \
   X(primary_context_release, cuDevicePrimaryCtxRelease, (DeviceId))                                                \
   X(set_context, cuCtxSetCurrent, (Context))                                                                       \
@@ -45,11 +44,9 @@ namespace infernode::cuda::driver {
   X(stream_create, cuStreamCreateWithPriority, (StreamHandle*, unsigned, int))                                     \
   X(stream_destroy, cuStreamDestroy, (StreamHandle))                                                               \
   X(stream_synchronize, cuStreamSynchronize, (StreamHandle))                                                       \
-  X(stream_wait_event, cuStreamWaitEvent, (StreamHandle, EventHandle, unsigned))                                   \
   X(event_create, cuEventCreate, (EventHandle*, unsigned))                                                         \
   X(event_destroy, cuEventDestroy, (EventHandle))                                                                  \
   X(event_record, cuEventRecord, (EventHandle, StreamHandle))                                                      \
-  X(event_query, cuEventQuery, (EventHandle))                                                                      \
   X(event_synchronize, cuEventSynchronize, (EventHandle))                                                          \
   X(event_elapsed, cuEventElapsedTime, (float*, EventHandle, EventHandle))                                         \
   X(module_load, cuModuleLoadData, (Module*, const void*))                                                         \

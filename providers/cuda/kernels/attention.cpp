@@ -36,6 +36,16 @@ const Tile& tile_of(const AttentionChoice& c) {
                        [&](const Tile& t) { return t.head == c.head && t.rows == c.rows && t.keys == c.keys; });
 }
 
+/// Masks that come to shared memory: whole words of 16-bit numbers.
+bool has_words(const AttentionProblem& a) {
+  return a.bias.address != 0 && a.bias_type != Element::f32 && aligned(a.bias, a.bias_type);
+}
+
+/// Stages of keys and values of attention.cuh that there are.
+int stages_of(const AttentionProblem& a, const Tile& t) {
+  return static_cast<int>(std::clamp<std::int64_t>(ceil_div(a.keys, t.keys), 1, t.stages));
+}
+
 std::size_t shared_of(const AttentionProblem& a, const AttentionChoice& c) {
   if (c.kernel == AttentionKernel::few) {
     const auto size = static_cast<int>(element_size(a.type));
@@ -52,17 +62,11 @@ std::size_t shared_of(const AttentionProblem& a, const AttentionChoice& c) {
   const Tile& t = tile_of(c);
   if (c.kernel == AttentionKernel::wgmma)
     return static_cast<std::size_t>(wgmma_attention_shared(t.head, t.rows, t.keys, t.stages, a.bias.address != 0));
-  const auto blocks = static_cast<int>(std::clamp<std::int64_t>(ceil_div(a.keys, t.keys), 1, t.stages));
-  const int warps_k = t.rows == 16 ? 4 : 1;
-  const std::size_t tiles = static_cast<std::size_t>(t.rows + blocks * 2 * t.keys) * t.head * 2;
+  const int blocks = stages_of(a, t), warps_k = t.rows == 16 ? 4 : 1;
+  const auto masks = static_cast<std::size_t>(has_words(a) ? blocks * t.rows * (t.keys * 2 + 16) : 0);
+  const std::size_t tiles = static_cast<std::size_t>(t.rows + blocks * 2 * t.keys) * t.head * 2 + masks;
   const std::size_t merge = static_cast<std::size_t>(t.rows * warps_k) * (t.head + 4) * 4;
   return ceil_div(static_cast<std::int64_t>(std::max(tiles, merge)), 128) * 128;
-}
-
-/// 16-bit masks may be read in pairs.
-bool has_pairs(const AttentionProblem& a) {
-  const HeadStrides& at = a.bias.at;
-  return a.bias.address % 4 == 0 && a.keys % 2 == 0 && at.row % 2 == 0 && at.head % 2 == 0 && at.batch % 2 == 0;
 }
 
 /// Where keys are joined every key head has one tile of queries.
@@ -121,7 +125,7 @@ double model(const Target& target, const AttentionProblem& a, const AttentionCho
   const double step = tile ? std::max(0.58 * tiles, 0.0195 * kilobytes) + 0.05 : 12 * tiles + 0.8;
   const double alone = tile ? std::max(1.1 * tiles, 0.0195 * kilobytes + 0.3) : step;
   const double work = std::max(per_sm * steps * step, std::ceil(per_sm / std::max(1.0, resident)) * steps * alone);
-  const double masks = a.bias.address ? 0.4 + 0.65 * per_sm * steps * c.rows * c.keys / 4096 : 0;
+  const double masks = a.bias.address ? 0.25 + 0.5 * per_sm * steps * c.rows * c.keys / 4096 : 0;
   return 1.6 + std::ceil(per_sm / std::max(1.0, resident)) * 0.4 + work + masks +
          (c.splits > 1 ? 1.5 + 0.2 * c.splits : 0);
 }
@@ -170,7 +174,7 @@ AttentionParams params_of(const Target& target, const AttentionProblem& a, const
   p.causal_offset = narrow(a.causal_offset);
   p.window = a.causal ? narrow(a.window) : 0;
   p.scale_log2e = a.scale * 1.44269504f;
-  p.bias_pairs = has_pairs(a);
+  if (c.kernel == AttentionKernel::tile) p.bias_words = has_words(a), p.stages = stages_of(a, tile_of(c));
   p.vectors = a.type == Element::f32 && a.d % 4 == 0 && a.dv % 4 == 0 && aligned(a.q, a.type) && aligned(a.k, a.type) &&
               aligned(a.v, a.type);
   p.out_vector = aligned(a.out, a.type);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "kernel/op_traits.h"
 #include "providers/cuda/kernels/simple/elementwise.h"
 #include "providers/cuda/kernels/simple/movement.h"
 #include "providers/cuda/lowering/lowering.h"
@@ -29,11 +30,9 @@ bool is_same_in_both_orders(const DeviceTensor& t) {
   return t.shape.rank() >= 3 && t.shape.numel(2, t.shape.rank()) == 1 && t.shape[1] == pixel_pitch(t.shape[1]);
 }
 
-bool is_view(const graph::Node& node) {
-  for (const char* op : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}) {
-    if (node.domain.empty() && node.op_type == op) return true;
-  }
-  return false;
+bool is_view(const graph::Node& node, const kernel::Registry& registry) {
+  return kernel::traits_of(node, registry).moves == kernel::Moves::Views ||
+         (node.op_type == "Identity" && node.domain.empty());
 }
 
 }  // namespace
@@ -151,7 +150,7 @@ DeviceTensor Builder::use(DeviceTensor tensor) {
   return tensor;
 }
 
-/// Does what a value waits for.
+/// Launches the work that was deferred until somebody reads the value.
 void Builder::finish(Made& value) {
   const std::shared_ptr<Deferred> work = std::move(value.deferred);
   for (const DeviceTensor& tensor : work->reads) use(tensor);
@@ -243,7 +242,7 @@ std::optional<std::size_t> Builder::output_of_graph(ValueId id) const {
   }
   for (const NodeId reader : consumers_[at(id)]) {
     const graph::Node& node = source_.graph.node(reader);
-    if (is_view(node) && node.inputs[0] == id && node.outputs[0] != kNoValue) {
+    if (is_view(node, source_.registry) && node.inputs[0] == id && node.outputs[0] != kNoValue) {
       if (const auto found = output_of_graph(node.outputs[0])) return found;
     }
   }

@@ -36,8 +36,8 @@ struct PlanAddresses {
   std::vector<DevicePtr> storages;         ///< in the order in which they were asked for
 };
 
-/// Work on a value whose place is made, which waits for somebody to read the value: who can do it on the way takes what
-/// it is made of.
+/// Work that makes a value, put off until the value is read: a reader that can do it on the way takes `reads` instead,
+/// any other has it launched.
 struct Deferred {
   std::vector<Launch> launches;
   std::vector<DeviceTensor> reads;  ///< by the launches

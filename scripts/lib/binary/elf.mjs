@@ -9,7 +9,9 @@ function readSections(data) {
   return Array.from({ length: count }, (_, i) => {
     const at = table + i * size;
     return {
+      name: data.readUInt32LE(at),
       type: data.readUInt32LE(at + 4),
+      flags: word(data, at + 8),
       offset: word(data, at + 24),
       size: word(data, at + 32),
       link: data.readUInt32LE(at + 40),
@@ -18,7 +20,7 @@ function readSections(data) {
   });
 }
 
-const types = { symbols: 2, dynamic: 6, dynamicSymbols: 11, versionsNeeded: 0x6ffffffe };
+const types = { program: 1, symbols: 2, dynamic: 6, dynamicSymbols: 11, versionsNeeded: 0x6ffffffe };
 
 function readSymbols(data, section, strings) {
   const symbols = [];
@@ -45,10 +47,31 @@ function readVersions(data, section, strings) {
   return versions;
 }
 
-/** @param {Buffer} data */
-export function readElf(data) {
+function expectElf(data) {
   if (data.readUInt32BE(0) !== 0x7f454c46 || data[4] !== 2 || data[5] !== 1)
     throw new Error('is no ELF file of 64 bits');
+}
+
+/**
+ * The sections of a file that hold instructions, those of an object file too: one a function where it was compiled so.
+ * @param {Buffer} data
+ * @returns {{ name: string, code: Buffer }[]}
+ */
+export function readCode(data) {
+  expectElf(data);
+  const sections = readSections(data);
+  const names = sections[data.readUInt16LE(62)];
+  return sections
+    .filter(({ type, flags }) => type === types.program && (flags & 4) !== 0)
+    .map(({ name, offset, size }) => ({
+      name: text(data, names.offset + name),
+      code: data.subarray(offset, offset + size),
+    }));
+}
+
+/** @param {Buffer} data */
+export function readElf(data) {
+  expectElf(data);
   const sections = readSections(data);
   const find = (type) => sections.find((section) => section.type === type);
   const dynamic = find(types.dynamic);

@@ -79,13 +79,13 @@ void LoopTeam::run(size_t count, size_t block, size_t participants, size_t dynam
   compute(loop, 0);
   wait_until_left(loop);
 
-  std::exception_ptr error;
+  Fault error;
   if (loop.failed.load(std::memory_order_relaxed)) {
-    error = std::exchange(loop.error, nullptr);
+    error = std::exchange(loop.error, {});
     loop.failed.store(false, std::memory_order_relaxed);
   }
   reserved_.fetch_and(~bit_of(loop), std::memory_order_release);
-  if (error) std::rethrow_exception(std::move(error));
+  if (error) std::move(error).rethrow();
 }
 
 size_t LoopTeam::reserve_loop() {
@@ -103,7 +103,7 @@ void LoopTeam::compute(Loop& loop, size_t slot) {
   try {
     while (take_block(loop, begin, end)) (*loop.fn)(begin, end, slot);
   } catch (...) {
-    if (!loop.failed.exchange(true)) loop.error = std::current_exception();
+    if (!loop.failed.exchange(true)) loop.error.note();
     loop.next.store(loop.count, std::memory_order_relaxed);
     stop_entry(loop);
   }

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <vector>
 
 #include "base/os_thread.h"
 #include "base/thread_pool.h"
+#include "base/thread_pool/fault.h"
 
 namespace infernode {
 
@@ -47,7 +47,7 @@ class LoopTeam {
     uint64_t float_mode = 0;
     const ThreadPool::LoopBody* fn = nullptr;
     /// Written by the thread that sets `failed`, read by the caller after all have left.
-    std::exception_ptr error;
+    Fault error;
     std::atomic<bool> failed{false};
     alignas(64) std::atomic<size_t> next{0};
   };

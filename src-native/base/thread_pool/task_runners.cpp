@@ -8,7 +8,7 @@
 
 namespace infernode {
 
-TaskRunners::~TaskRunners() {
+void TaskRunners::end() {
   std::unique_lock lock(mutex_);
   stopping_ = true;
   task_waits_.notify_all();

@@ -17,11 +17,13 @@ class TaskRunners {
  public:
   /// `options` must outlive this object.
   explicit TaskRunners(const ThreadPoolOptions& options) : options_(options) {}
-  ~TaskRunners();
+  ~TaskRunners() { end(); }
   TaskRunners(const TaskRunners&) = delete;
   TaskRunners& operator=(const TaskRunners&) = delete;
 
   void submit(Task task);
+  /// Finishes the tasks submitted, then ends and joins all threads; nothing may be submitted any more, but by a task.
+  void end();
 
  private:
   struct Runner {

@@ -7,7 +7,7 @@
 namespace infernode::fusions {
 namespace {
 
-constexpr const char *kMaxPool = "MaxPool", *kAveragePool = "AveragePool";
+constexpr const char* kAveragePool = "AveragePool";
 
 /// What a Pad in front of a window fills in: zero for a convolution or a mean, what never is the largest for a maximum.
 bool fits(const graph::Node& window, float fill) {

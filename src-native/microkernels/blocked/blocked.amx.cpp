@@ -28,7 +28,7 @@ constexpr std::size_t kWorkingBands = 4, kLeastGroups = 4;
 template <int kPieces>
 inline constexpr std::size_t kMostSteps = kPieces == 1 ? kImageBytes / kPlaceBytes : kGemmBlockK / kTileDepth;
 
-// By the rows that tiles of positions and sums have.
+// Configurations of the tiles, by how many rows the tiles of positions and of sums have.
 struct Configs {
   TileConfig of[kTileRows + 1];
 };

@@ -166,8 +166,8 @@ std::size_t lines_at_once(const ConvShape& s, const Band& band) noexcept {
   return divide_up(rows, divide_up(rows, most));
 }
 
-// Rows from r on, up to band.lines of them, that see the same rows of the kernel, which `seen` becomes: where the
-// kernel is not dilated, about the same.
+// How many rows from r on, up to band.lines, see the same rows of the kernel, or about the same where it is not
+// dilated; `seen` becomes those rows of the kernel.
 std::size_t lines_alike(const ConvShape& s, const Band& band, std::size_t r, Reach& seen) noexcept {
   std::size_t lines = smaller(band.lines, band.r1 - r);
   if (!band.shortened) return lines;

@@ -112,7 +112,7 @@ struct Ahead {
   std::size_t step;  // bytes
 };
 
-// The `part`th of `parts` equal parts of `rows` rows of `row` words, as many rows as are multiplied meanwhile. Where
+// What to fetch ahead: the `part`th of `parts` equal parts of `rows` rows of `row` words. Where
 // nothing is to come (null), the first row of what is read now again and again.
 INFERNODE_SIMD Ahead ahead_of(const std::uint32_t* next, const std::uint32_t* now, std::size_t rows, std::size_t row,
                               std::size_t part, std::size_t parts) noexcept {

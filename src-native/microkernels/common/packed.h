@@ -18,8 +18,8 @@ enum class PackedForm : std::uint8_t {
 // For keys of packed weights, and errors.
 const char* to_string(PackedForm form) noexcept;
 
-// What a packing made. Loops read what their table's packings make, and some what others of the same form do; who calls
-// them checks it.
+// What a packing made. Loops read what their table's packings make, and some read others of the same form; the caller
+// checks the form.
 struct PackedOperand {
   PackedForm form = PackedForm::kNone;
   const void* data = nullptr;  // 64-byte aligned; null where nothing is packed

@@ -33,7 +33,7 @@ INFERNODE_SIMD VecF quick_gelu(VecF x) noexcept {
       fma(fma(set(kLog2OfE * 0.00070304649f), x2, set(-kLog2OfE * 0.07401138f)), x2, set(-kLog2OfE * 1.59501566f));
   return x * quick_share(x * odds);
 }
-// By tanh, they are: (1 + tanh t) / 2 is the sigmoid of 2 t, for t = sqrt(2 / pi) x (1 + 0.044715 x^2).
+// With tanh the odds are exact: (1 + tanh t) / 2 is the sigmoid of 2 t, for t = sqrt(2 / pi) x (1 + 0.044715 x^2).
 INFERNODE_SIMD VecF quick_gelu_tanh(VecF x) noexcept {
   constexpr float kSlope = 1.59576912f;
   const VecF x2 = min(set(49.0f), x * x);

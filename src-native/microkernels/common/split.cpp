@@ -15,13 +15,19 @@ GemmSplit split_grid(std::size_t mr, std::size_t nr, std::size_t m, std::size_t 
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<std::size_t>(k, 1));
   const std::size_t parts = workers <= 1 ? 1 : m <= 4 ? workers : workers * 4;
   // Between two ranges a thread looks whether its run is to end; ranges as large as this lose nothing to one another.
-  constexpr double kMostWork = 1 << 26;
-  const auto wanted = static_cast<std::size_t>(
-      std::max(std::clamp(work / kMinimalWork, 1.0, static_cast<double>(parts)), std::ceil(work / kMostWork)));
+  // An element of a short sum takes as long as one of many more products: it is written, and columns are filled up.
+  constexpr double kMostWork = 1 << 26, kPerElement = 64;
+  const double taken =
+      static_cast<double>(m) * static_cast<double>(panels * nr) * (static_cast<double>(k) + kPerElement);
+  const auto least = static_cast<std::size_t>(std::ceil(taken / kMostWork));
+  const auto wanted =
+      std::max(least, static_cast<std::size_t>(std::clamp(work / kMinimalWork, 1.0, static_cast<double>(parts))));
 
-  std::size_t best_m = 1, best_n = std::min(panels, wanted);
+  // Ranges of a product of few columns are of rows.
+  const std::size_t least_m = std::clamp<std::size_t>((least + panels - 1) / panels, 1, row_tiles);
+  std::size_t best_m = least_m, best_n = std::min(panels, wanted);
   double best_cost = -1;
-  for (std::size_t i = 1; i <= std::min(row_tiles, wanted); ++i) {
+  for (std::size_t i = least_m; i <= std::min(row_tiles, wanted); ++i) {
     const std::size_t j = std::min(panels, (wanted + i - 1) / i);
     const double rows = static_cast<double>(std::min(m, (row_tiles + i - 1) / i * mr));
     const double columns = static_cast<double>((panels + j - 1) / j * nr);

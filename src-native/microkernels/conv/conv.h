@@ -68,13 +68,27 @@ struct DepthwiseArgs {
   float* output = nullptr;        // [planes][out_d][out_h][out_w]
   std::size_t planes = 1;         // consecutive channels; several at once save preparations
   const float* biases = nullptr;  // [planes]; overrides bias
-  std::size_t made = 1;           // channels of each plane of the input
-  std::size_t before = 0;         // of the first plane's, those before the first channel
+  std::size_t made = 1;           // how many output channels each plane of the input makes
+  std::size_t before = 0;         // how many of them the first plane of the input makes before the first of `planes`
 
   std::size_t input_plane(std::size_t plane) const noexcept { return (before + plane) / made; }
   std::size_t input_planes() const noexcept { return input_plane(planes - 1) + 1; }
 };
 
+// Whether depthwise loops sum up several rows of outputs at once, which share rows of the input.
+constexpr bool has_row_loops(std::size_t kernel_h, std::size_t stride_h) noexcept {
+  const bool rows = (kernel_h >= 2 && kernel_h <= 5) || kernel_h == 7 || kernel_h == 9 || kernel_h == 11;
+  return rows && kernel_h > stride_h && stride_h >= 1 && (stride_h <= 2 || (stride_h <= 4 && kernel_h >= 5));
+}
+constexpr bool has_row_loops(const ConvShape& s) noexcept {
+  return s.in_d == 1 && s.kernel_d == 1 && (s.stride_h == 1 || s.dilation_h == 1) &&
+         has_row_loops(s.kernel_h, s.stride_h);
+}
+// Whether they take two rows of outputs in one vector, each from rows of the input that are one vector each.
+constexpr bool pairs_rows(const ConvShape& s, std::size_t lanes) noexcept {
+  return lanes >= 16 && s.in_d == 1 && s.kernel_d == 1 && s.out_d == 1 && s.stride_w > 1 && s.in_w <= lanes &&
+         2 * s.out_w <= lanes && s.kernel_w >= 2 && s.kernel_w <= 7 && s.kernel_w != 6;
+}
 // Whether depthwise loops of vectors of `lanes` floats read rows where they lie and part them by phase in registers.
 // That pays where a window is hardly wider than its stride; with short vectors, each column beyond it costs more.
 constexpr bool parts_in_registers(std::size_t stride_w, std::size_t kernel_w, std::size_t lanes) noexcept {

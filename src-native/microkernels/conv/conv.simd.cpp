@@ -15,8 +15,14 @@ namespace infernode::microkernels {
 
 namespace {
 
-constexpr std::size_t kGroup = 4;  // panels that are packed before weights pass over them
+constexpr std::size_t kGroup = 4;  // panels that are packed before weights pass over them; of small panels more, for
+constexpr std::size_t kGroupFloats = 24576, kMostPanels = 64;  // rows of the output to be written in long runs
 constexpr std::size_t kScratchFloats = larger(kGroup * kGemmBlockK * kNr, kDirectFloats);
+static_assert(kGroupFloats <= kScratchFloats);
+
+std::size_t panels_at_once(std::size_t block) noexcept {
+  return smaller(larger(kGroupFloats / (block * kNr), kGroup), kMostPanels);
+}
 constexpr std::size_t kRowPad = 16;  // floats between rows of packed weights, against conflicts in the cache
 
 // ---- Weights: a block of K after the other, each [out_channels][block + kRowPad] ----
@@ -60,8 +66,9 @@ void conv(const ConvArgs& args, const GemmRange& range, float* scratch) noexcept
   // Panels of which few tiles of rows read are read as they lie in the input.
   const bool in_place = row_tiles <= 2 && sees_input_as_it_is(s);
   alignas(64) float tile[GemmTiles::kMaxFloats];
-  for (std::size_t g0 = range.n_begin; g0 < range.n_end; g0 += kGroup * kNr) {
-    const std::size_t g1 = smaller(range.n_end, g0 + kGroup * kNr);
+  const std::size_t step = panels_at_once(block) * kNr;
+  for (std::size_t g0 = range.n_begin; g0 < range.n_end; g0 += step) {
+    const std::size_t g1 = smaller(range.n_end, g0 + step);
     const float* weight = args.weights.floats();
     std::size_t k0 = 0;
     do {

@@ -5,8 +5,9 @@
 namespace infernode::microkernels {
 namespace {
 
-constexpr std::size_t kFewRows = 32;     // below, splitting B costs more than the products save,
-constexpr std::size_t kVeryFewRows = 8;  // and so do half-empty tiles: who asks for no way does not know
+// Callers that name no way get these rules; others ask the model of costs.
+constexpr std::size_t kFewRows = 32;     // below, splitting B costs more than the products save
+constexpr std::size_t kVeryFewRows = 8;  // below, half-empty tiles cost more, too
 
 bool fits(const GemmArgs& g) noexcept {
   const std::size_t least = g.way == GemmWay::kUnit ? 1 : pieces_of(g) ? kVeryFewRows : kFewRows;

@@ -9,6 +9,7 @@ namespace infernode::microkernels {
 struct PoolShape {
   std::size_t in_h = 1, in_w = 1, out_h = 1, out_w = 1;
   std::size_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  // Of a band of outputs that begins within the plane's, pads less what lies before it: they may be negative.
   std::ptrdiff_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
 };
 

@@ -63,7 +63,7 @@ class StoreMean {
     const std::size_t end = (first + count + kLanes) * shape_.stride_w + shape_.kernel_w;
     const std::size_t padded =
         shape_.in_w + static_cast<std::size_t>(shape_.pad_left + larger(shape_.pad_right, std::ptrdiff_t{0}));
-    if (shape_.dilation_w == 1 && larger(end, padded) < kSmall) return strip_together(count);
+    if (shape_.dilation_w == 1 && larger(larger(end, padded), shape_.in_w) < kSmall) return strip_together(count);
     for (std::size_t i = 0; i < count; ++i) {
       columns_[i] = taps((first + i) * shape_.stride_w, shape_.kernel_w, shape_.dilation_w, shape_.pad_left,
                          shape_.in_w, shape_.pad_right);

@@ -11,7 +11,7 @@ namespace {
 struct AmxKernel {
   static constexpr std::size_t kGroup = 4, kStep = 64, kRows = 2 * kTileRows;
   using Element = std::uint8_t;
-  static constexpr std::int32_t kSignedShift = 128;
+  static constexpr std::int32_t kSignedShift = 128, kUnsignedShift = 0;
   using Session = TileSession;
 
   static void multiply(std::size_t rows, std::size_t, std::size_t groups, const Element* a, std::size_t lda,

@@ -8,7 +8,7 @@ namespace {
 // Pairs of 16-bit products: exact for all 8-bit operands, unlike the saturating 8-bit multiply-add.
 struct PairKernel : InRegisters<PairKernel, std::int16_t> {
   static constexpr std::size_t kGroup = 2, kStep = 2;
-  static constexpr std::int32_t kSignedShift = 0;
+  static constexpr std::int32_t kSignedShift = 0, kUnsignedShift = 0;
 
   template <std::size_t kRows, std::size_t kVectors>
   static void accumulate(std::size_t groups, const Element* a, std::size_t lda, const std::int8_t* panel,

@@ -7,7 +7,7 @@ namespace {
 // Four uint8 x int8 products per lane and instruction, without saturation.
 struct VnniKernel : InRegisters<VnniKernel, std::uint8_t> {
   static constexpr std::size_t kGroup = 4, kStep = 4;
-  static constexpr std::int32_t kSignedShift = 128;
+  static constexpr std::int32_t kSignedShift = 128, kUnsignedShift = 0;
 
   template <std::size_t kRows, std::size_t kVectors>
   static void accumulate(std::size_t groups, const Element* a, std::size_t lda, const std::int8_t* panel,

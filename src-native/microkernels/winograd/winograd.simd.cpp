@@ -5,7 +5,7 @@
 #include "microkernels/common/register_tile.simd.h"
 #include "microkernels/common/simd_file.h"
 #include "microkernels/common/tiles.h"
-#include "microkernels/winograd/detail/transforms.simd.h"
+#include "microkernels/common/winograd_transforms.simd.h"
 
 namespace infernode::microkernels {
 

@@ -2,48 +2,24 @@
 
 #include <algorithm>
 
-#include "microkernels/gemm/gemm.h"
 #include "microkernels/kernel_set.h"
 #include "ops/attention/methods/method.h"
-#include "ops/matmul/methods/method.h"
 
 namespace infernode::ops {
-
-namespace {
-
-/// On a CPU with a matrix unit also the loops of vectors may make the products of a head the quickest.
-const microkernels::KernelSet& quickest_loops(const microkernels::KernelSet& kernels, const AttentionSite& site) {
-  if (!kernels.gemm.matrix_unit) return kernels;
-  const ProductLoops loops(kernels);
-  const ProductSite scores{.m = site.q_len, .n = site.kv_len, .k = site.head, .trans_b = true},
-      values{.m = site.q_len, .n = site.v_head, .k = site.kv_len};
-  const auto time = [&](bool unit) { return loops.time(scores, unit) + loops.time(values, unit); };
-  return time(true) <= time(false) ? kernels : microkernels::kernel_set(CpuRung::Avx512);
-}
-
-}  // namespace
-
-std::vector<std::string> attention_method_names(const AttentionSite& site, const microkernels::KernelSet& kernels) {
-  std::vector<std::string> names;
-  for (const AttentionChoice& choice : attention_choices(site, quickest_loops(kernels, site)))
-    if (std::ranges::find(names, choice.method->name) == names.end()) names.emplace_back(choice.method->name);
-  return names;
-}
 
 void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const AttentionCall<float>& call,
                    std::string_view method) {
   if (call.batch == 0 || call.q_heads == 0 || call.q_len == 0) return;
   const AttentionSite site = attention_site(call);
-  const microkernels::KernelSet& loops = quickest_loops(kernels, site);
-  AttentionChoice best = quickest_attention(site, loops);
-  if (!method.empty() && best.method->name != method) {
-    for (const AttentionChoice& choice : attention_choices(site, loops)) {
-      if (choice.method->name != method) continue;
+  AttentionChoice best = quickest_attention(site, kernels);
+  if (!method.empty() && best.name(kernels.rung) != method) {
+    for (const AttentionChoice& choice : attention_choices(site, kernels)) {
+      if (choice.name(kernels.rung) != method) continue;
       best = choice;
       break;
     }
   }
-  best.method->run(ctx, loops, call, best.rows);
+  best.method->run(ctx, *best.kernels, call, best.rows);
 }
 
 template <>
@@ -56,7 +32,10 @@ template <>
 void run_attention(kernel::KernelContext& ctx, const microkernels::KernelSet& kernels,
                    const AttentionCall<double>& call) {
   if (call.batch == 0 || call.q_heads == 0 || call.q_len == 0) return;
-  run_attention_products(ctx, kernels, call, 0);
+  // Scores of a block stay in a second-level cache.
+  constexpr std::size_t kMostRows = 64, kMostScores = 64 << 10;
+  const std::size_t rows = std::clamp<std::size_t>(kMostScores / std::max<std::size_t>(1, call.kv_len), 1, kMostRows);
+  run_attention_products(ctx, kernels, call, rows);
 }
 
 void join_rows(kernel::KernelContext& ctx, std::size_t batch, std::size_t heads, std::size_t head,

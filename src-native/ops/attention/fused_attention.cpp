@@ -162,7 +162,6 @@ std::vector<std::string> fused_attention_methods(const KernelInfo& info) {
                                  .kv_len = k[2],
                                  .head = q[3],
                                  .v_head = v[3],
-                                 .masked = info.node().inputs.size() > 3,
                                  .plain = !kept && info.attributes().get_float("scale", 1) > 0,
                                  .values_lie = info.attributes().get_int("v_rows_first", 0) == 0 || v[1] == 1},
                                 info.kernels());

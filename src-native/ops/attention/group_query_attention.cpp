@@ -11,7 +11,9 @@
 #include "kernel/watch.h"
 #include "ops/attention/attention_core.h"
 #include "ops/attention/rotary.h"
+#include "ops/common/mover.h"
 #include "ops/common/reals.h"
+#include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
 namespace {
@@ -157,13 +159,19 @@ class GroupQueryAttention final : public kernel::Kernel {
     const RealOutput<float> out(ctx, kernels_, y);
     call.y = Heads<float>::bsnh(out.data(), q_heads, n, h);
     run_attention(ctx, kernels_, call);
-    for (std::size_t i = 0; places.padded && i < b; ++i)  // of padding
-      std::fill_n(out.data() + (i * n + places.fresh[i]) * q_heads * h, (n - places.fresh[i]) * q_heads * h, 0.0f);
+    if (places.padded) clear_padding(ctx, places, out.data(), n, q_heads * h);
     out.store();
     if (keeps) keep_scores(ctx, Shape{batch, heads_, rows, tensor::to_int64_scalar(ctx.input(6))}, scores, call.kv_len);
   }
 
  private:
+  /// Zeros for rows of the answer [batch, rows, width] that hold no token.
+  static void clear_padding(KernelContext& ctx, const Places& places, float* y, std::size_t rows, std::size_t width) {
+    Mover mover(ctx.run());
+    for (std::size_t i = 0; i < places.fresh.size(); ++i, y += rows * width)
+      mover.fill(y + places.fresh[i] * width, static_cast<std::int64_t>((rows - places.fresh[i]) * width), 0.0f);
+  }
+
   /// Writes output_qk, of dims [batch, heads, rows, total], from rows of `kv_len` scores.
   void keep_scores(KernelContext& ctx, const Shape& shape, const kernel::Scratch<float>& scores,
                    std::size_t kv_len) const {
@@ -307,19 +315,22 @@ class GroupQueryAttention final : public kernel::Kernel {
                          }
                        }
                      });
-    if (wanted && sliding_) keep_last(places, call, bytes, width, static_cast<std::uint8_t*>(present.mutable_raw()));
+    Mover mover(ctx.run());
+    if (wanted && sliding_)
+      keep_last(mover, places, call, bytes, width, static_cast<std::uint8_t*>(present.mutable_raw()));
     rows = Heads<const float>::bnsh(values, heads, call.kv_len, h);
   }
 
   /// The rows of `staged` [batch, kv_heads, kv_len, width] that stay, as `present` [batch, kv_heads, capacity, width].
   template <class T>
-  static void keep_last(const Places& places, const AttentionCall<float>& call, const T* staged, std::size_t width,
-                        T* present) {
+  static void keep_last(Mover& mover, const Places& places, const AttentionCall<float>& call, const T* staged,
+                        std::size_t width, T* present) {
     for (std::size_t p = 0; p < call.batch * call.kv_heads; ++p) {
       const std::size_t b = p / call.kv_heads, kept = places.kept[b];
       const T* from = staged + (p * call.kv_len + places.before[b] + places.fresh[b] - kept) * width;
-      T* to = present + p * places.capacity * width;
-      std::fill(std::copy_n(from, kept * width, to), to + places.capacity * width, T{0});
+      T* const to = present + p * places.capacity * width;
+      T* const end = mover.copy(from, static_cast<std::int64_t>(kept * width), to);
+      mover.fill(end, static_cast<std::int64_t>((places.capacity - kept) * width), T{0});
     }
   }
 
@@ -362,21 +373,22 @@ class GroupQueryAttention final : public kernel::Kernel {
     hold = wanted && !sliding_ && out.dtype() == DType::Float32 ? out : floats(call.kv_len);
     float* to = hold.mutable_data<float>();
     const RealInput<float> old(ctx, kernels_, past);
-    std::fill_n(to, hold.numel(), 0.0f);  // rows that no sequence fills
+    fill_bytes(ctx.run(), hold);  // rows that no sequence fills
     join_rows(ctx, call.batch, call.kv_heads, call.head,
               Heads<const float>::bnsh(old.data(), call.kv_heads, places.held, call.head), places.before, rows,
               call.q_len, to, call.kv_len);
+    Mover mover(ctx.run());
     for (std::size_t p = 0; places.padded && p < call.batch * call.kv_heads; ++p) {
       const std::size_t b = p / call.kv_heads;
-      std::fill_n(to + (p * call.kv_len + places.before[b] + places.fresh[b]) * call.head,
-                  (call.q_len - places.fresh[b]) * call.head, 0.0f);
+      mover.fill(to + (p * call.kv_len + places.before[b] + places.fresh[b]) * call.head,
+                 dim((call.q_len - places.fresh[b]) * call.head), 0.0f);
     }
     rows = Heads<const float>::bnsh(to, call.kv_heads, call.kv_len, call.head);
     if (!wanted || hold.raw() == out.raw()) return;
     Tensor stays = hold;
     if (sliding_) {
       stays = out.dtype() == DType::Float32 ? out : floats(places.capacity);
-      keep_last(places, call, to, call.head, stays.mutable_data<float>());
+      keep_last(mover, places, call, to, call.head, stays.mutable_data<float>());
     }
     if (out.dtype() != DType::Float32)
       convert_reals(ctx.run(), kernels_, DType::Float32, stays.raw(), out.dtype(), out.mutable_raw(),

@@ -6,6 +6,7 @@
 #include "kernel/op_registrar.h"
 #include "ops/common/arguments.h"
 #include "ops/common/contents.h"
+#include "ops/common/mover.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -69,14 +70,15 @@ class LinearAttention final : public Kernel {
     ctx.parallel_for(static_cast<std::size_t>(s.batch * heads_.kv), cost,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        std::vector<float> update(static_cast<std::size_t>(s.v));
+                       Mover mover(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          float* state = states.data() + i * size;
                          if (past.data() != nullptr) {
-                           std::copy_n(past.data() + i * size, size, state);
+                           mover.copy(past.data() + i * size, s.k * s.v, state);
                          } else {
-                           std::fill_n(state, size, 0.0f);
+                           mover.fill(state, s.k * s.v, 0.0f);
                          }
-                         recur(ctx, s, static_cast<std::int64_t>(i), q, k, v, decay, beta, state, update.data(), out);
+                         recur(mover, s, static_cast<std::int64_t>(i), q, k, v, decay, beta, state, update.data(), out);
                        }
                      });
     out.store();
@@ -116,40 +118,45 @@ class LinearAttention final : public Kernel {
   }
 
   /// All steps of one batch entry and key-value head.
-  void recur(KernelContext& ctx, const Sizes& s, std::int64_t index, const float* q, const float* k, const float* v,
+  void recur(Mover& mover, const Sizes& s, std::int64_t index, const float* q, const float* k, const float* v,
              const float* decay, const float* beta, float* state, float* update, float* out) const {
     const std::int64_t batch = index / heads_.kv, head = index % heads_.kv, group = heads_.query / heads_.kv;
     const float scale = scale_ != 0 ? scale_ : static_cast<float>(1 / std::sqrt(static_cast<double>(s.k)));
+    const auto each_key = [&](auto&& take) {
+      for (std::int64_t d = 0; d < s.k; ++d) {
+        take(d, state + d * s.v);
+        mover.did(1 + 0.5 * static_cast<double>(s.v));
+      }
+    };
     for (std::int64_t t = 0; t < s.steps; ++t) {
-      if (t % 64 == 0) ctx.run().check();
       const std::int64_t row = batch * s.steps + t;
       const float* key = k + (row * heads_.kv + head) * s.k;
       std::copy_n(v + (row * heads_.kv + head) * s.v, s.v, update);
       if (gated_) {
         const bool shared = s.decay == heads_.kv;
         const float* gate = decay + row * s.decay + (shared ? head : head * s.k);
-        for (std::int64_t d = 0; d < s.k; ++d) {
+        each_key([&](std::int64_t d, float* values) {
           const float factor = std::exp(gate[shared ? 0 : d]);
-          for (std::int64_t m = 0; m < s.v; ++m) state[d * s.v + m] *= factor;
-        }
+          for (std::int64_t m = 0; m < s.v; ++m) values[m] *= factor;
+        });
       }
       if (delta_) {
-        for (std::int64_t d = 0; d < s.k; ++d) {
-          for (std::int64_t m = 0; m < s.v; ++m) update[m] -= state[d * s.v + m] * key[d];
-        }
+        each_key([&](std::int64_t d, const float* values) {
+          for (std::int64_t m = 0; m < s.v; ++m) update[m] -= values[m] * key[d];
+        });
         const float rate = beta[row * s.beta + (s.beta == 1 ? 0 : head)];
         for (std::int64_t m = 0; m < s.v; ++m) update[m] *= rate;
       }
-      for (std::int64_t d = 0; d < s.k; ++d) {
-        for (std::int64_t m = 0; m < s.v; ++m) state[d * s.v + m] += key[d] * update[m];
-      }
+      each_key([&](std::int64_t d, float* values) {
+        for (std::int64_t m = 0; m < s.v; ++m) values[m] += key[d] * update[m];
+      });
       for (std::int64_t h = head * group; h < (head + 1) * group; ++h) {
         const float* query = q + (row * heads_.query + h) * s.k;
         float* y = out + (row * heads_.query + h) * s.v;
         std::fill_n(y, s.v, 0.0f);
-        for (std::int64_t d = 0; d < s.k; ++d) {
-          for (std::int64_t m = 0; m < s.v; ++m) y[m] += query[d] * state[d * s.v + m];
-        }
+        each_key([&](std::int64_t d, const float* values) {
+          for (std::int64_t m = 0; m < s.v; ++m) y[m] += query[d] * values[m];
+        });
         for (std::int64_t m = 0; m < s.v; ++m) y[m] *= scale;
       }
     }

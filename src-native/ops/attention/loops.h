@@ -14,9 +14,37 @@
 #include "microkernels/kernel_set.h"
 #include "microkernels/reduce/reduce.h"
 #include "ops/math/softmax16.h"
+#include "ops/norm/float_rows.h"
 #include "tensor/tensor.h"
 
 namespace infernode::ops {
+
+/// Multiplies numbers of type T in parts of so many multiply-adds, with a look between two: columns by columns, or
+/// where sums are long, and B is not `packed`, by parts of the sums.
+template <class T, class Args, class Multiply>
+void multiply_in_parts(const kernel::RunContext& run, Args args, bool packed, const Multiply& multiply) {
+  constexpr std::size_t kMost = std::size_t{1} << 26, kLeastDepth = 1 << 12, kLeastColumns = 64;
+  const bool deep = !packed && args.k > kLeastDepth;
+  constexpr std::size_t kLeastEach = 64;  // products in the time that a short sum takes, or a row of few columns
+  const auto fit = [&](std::size_t each) {
+    return kMost / (std::max<std::size_t>(1, args.m) * std::max(kLeastEach, each));
+  };
+  const std::size_t columns = deep ? args.n : std::max(fit(args.k) / kLeastColumns * kLeastColumns, kLeastColumns);
+  const std::size_t depth = deep ? std::max(fit(args.n), kLeastDepth) : args.k;
+  for (std::size_t left = args.k;;) {
+    args.k = std::min(left, depth);
+    for (std::size_t first = 0; first < args.n; first += columns) {
+      if (first > 0) run.check();
+      multiply(args, microkernels::GemmRange{0, args.m, first, std::min(first + columns, args.n)});
+    }
+    left -= args.k;
+    if (left == 0) return;
+    run.check();
+    args.a = static_cast<const T*>(args.a) + args.k;
+    args.b = static_cast<const T*>(args.b) + (args.trans_b ? args.k : args.k * args.ldb);
+    args.accumulate = true;
+  }
+}
 
 template <class T>
 class AttentionLoops;
@@ -43,10 +71,11 @@ class AttentionLoops<float> {
     return k % gemm_.operand.depth_unit == 0 || k == packed.k;
   }
 
-  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, where it is, holds b.
-  void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const float* a, std::size_t lda,
-                const float* b, std::size_t ldb, bool trans_b, const microkernels::PackedOperand& packed, float* c,
-                std::size_t ldc, float* scratch) const {
+  /// c[m, n] = alpha * a[m, k] * b, b [n, k] where `trans_b`, else [k, n]; `packed`, where it is, holds b. Looks in
+  /// between whether the run is to end, where that may take long.
+  void multiply(const kernel::RunContext& run, std::size_t m, std::size_t n, std::size_t k, double alpha,
+                const float* a, std::size_t lda, const float* b, std::size_t ldb, bool trans_b,
+                const microkernels::PackedOperand& packed, float* c, std::size_t ldc, float* scratch) const {
     microkernels::GemmArgs args{
         .m = m, .n = n, .k = k, .alpha = static_cast<float>(alpha), .a = a, .lda = lda, .epilogue = {}};
     args.b = b;
@@ -55,7 +84,8 @@ class AttentionLoops<float> {
     args.packed_b = packed;
     args.c = c;
     args.ldc = ldc;
-    gemm_.gemm(args, {0, m, 0, n}, scratch);
+    multiply_in_parts<float>(run, args, static_cast<bool>(packed),
+                             [&](const auto& part, const auto& range) { gemm_.gemm(part, range, scratch); });
   }
   /// Whether rows of scores may become powers of 16 bits, whose products are divided by their sums.
   bool makes_powers() const { return kernels_.powers != nullptr; }
@@ -102,17 +132,16 @@ class AttentionLoops<float> {
     return true;
   }
   /// Rounding to `type` at each step where it is a 16-bit one.
-  void softmax(tensor::DType type, float* x, std::size_t n) const {
-    if (type != tensor::DType::Float16 && type != tensor::DType::BFloat16) return kernels_.reduce.softmax(x, x, n);
+  void softmax(kernel::Watch& watch, tensor::DType type, float* x, std::size_t n) const {
+    if (type != tensor::DType::Float16 && type != tensor::DType::BFloat16)
+      return FloatRows(kernels_).softmax(watch, x, x, n);
     const Softmax16 steps(kernels_, type);
-    steps.round(x, n);
-    const kernel::RunContext unwatched;  // a query's keys are few: looks come between queries
-    kernel::Watch watch(unwatched);
+    in_pieces(watch, n, 1.0, [&](std::size_t begin, std::size_t end) { steps.round(x + begin, end - begin); });
     steps(watch, x, n);
   }
   /// x = exp(scale * (x - the greatest x)); returns their sum.
-  float exponentials(float* x, std::size_t n, double scale) const {
-    return kernels_.reduce.exponentials(x, x, n, static_cast<float>(scale));
+  float exponentials(kernel::Watch& watch, float* x, std::size_t n, double scale) const {
+    return FloatRows(kernels_).exponentials(watch, x, n, static_cast<float>(scale));
   }
   void round(tensor::DType type, float* x, std::size_t n) const { Softmax16(kernels_, type).round(x, n); }
 
@@ -132,21 +161,22 @@ class AttentionLoops<double> {
   static void pack(const microkernels::PackedOperand&, const double*, std::size_t, bool, void*) {}
   static bool takes_depth(std::size_t, const microkernels::PackedOperand&) { return true; }
 
-  void multiply(std::size_t m, std::size_t n, std::size_t k, double alpha, const double* a, std::size_t lda,
-                const double* b, std::size_t ldb, bool trans_b, const microkernels::PackedOperand&, double* c,
-                std::size_t ldc, float* scratch) const {
-    gemm_.dgemm({.m = m,
-                 .n = n,
-                 .k = k,
-                 .alpha = alpha,
-                 .a = a,
-                 .lda = lda,
-                 .b = b,
-                 .ldb = ldb,
-                 .trans_b = trans_b,
-                 .c = c,
-                 .ldc = ldc},
-                {0, m, 0, n}, scratch);
+  void multiply(const kernel::RunContext& run, std::size_t m, std::size_t n, std::size_t k, double alpha,
+                const double* a, std::size_t lda, const double* b, std::size_t ldb, bool trans_b,
+                const microkernels::PackedOperand&, double* c, std::size_t ldc, float* scratch) const {
+    const microkernels::DgemmArgs args{.m = m,
+                                       .n = n,
+                                       .k = k,
+                                       .alpha = alpha,
+                                       .a = a,
+                                       .lda = lda,
+                                       .b = b,
+                                       .ldb = ldb,
+                                       .trans_b = trans_b,
+                                       .c = c,
+                                       .ldc = ldc};
+    multiply_in_parts<double>(run, args, false,
+                              [&](const auto& part, const auto& range) { gemm_.dgemm(part, range, scratch); });
   }
   static bool makes_powers() { return false; }
   static float powers(double*, std::size_t, double) { return 0; }
@@ -168,16 +198,18 @@ class AttentionLoops<double> {
   static void tanh(double* x, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) x[i] = std::tanh(x[i]);
   }
-  static double exponentials(double* x, std::size_t n, double scale) {
-    const double most = *std::max_element(x, x + n);
-    double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+  static double exponentials(kernel::Watch& watch, double* x, std::size_t n, double scale) {
+    double most = x[0];
+    each_in_pieces(watch, n, 1.0, [&](std::size_t i) { most = std::max(most, x[i]); });
+    return kernel::sum_in_pieces<double>(watch, n, 10.0, [&](std::size_t i) {
       x[i] = std::exp(scale * (x[i] - most));
-      sum += x[i];
-    }
-    return sum;
+      return x[i];
+    });
   }
-  static void softmax(tensor::DType, double* x, std::size_t n) { divide(x, n, exponentials(x, n, 1)); }
+  static void softmax(kernel::Watch& watch, tensor::DType, double* x, std::size_t n) {
+    const double sum = exponentials(watch, x, n, 1);
+    in_pieces(watch, n, 2.0, [&](std::size_t begin, std::size_t end) { divide(x + begin, end - begin, sum); });
+  }
   static void round(tensor::DType, double*, std::size_t) {}
 
  private:

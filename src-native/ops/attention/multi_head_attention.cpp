@@ -169,7 +169,9 @@ class MultiHeadAttention final : public MaskedAttention {
     const Tensor keys_held = join(ctx, call, 0, before, k.rows), values_held = join(ctx, call, 1, before, k.rows);
     call.scale = scale(q.head);
     call.causal = causal_;
-    call.offsets.assign(q.batch, static_cast<std::int64_t>(before));
+    // A key that comes with its past stands for the past: queries are the last rows of what is seen.
+    const std::size_t seen_by_first = std::max(call.kv_len, before + q.rows) - q.rows;
+    call.offsets.assign(q.batch, static_cast<std::int64_t>(seen_by_first));
     const kernel::CountedVector<float> added =
         MaskedAttention::bias(ctx, ctx.optional_input(in_.mask), ctx.optional_input(in_.added), call);
     const Tensor scores =
@@ -228,7 +230,8 @@ class MultiHeadAttention final : public MaskedAttention {
     const Tensor joined = direct ? present : Tensor::make(DType::Float32, shape, *ctx.run().allocator);
     float* to = joined.mutable_data<float>();
     const RealInput<float> old_rows(ctx, kernels_, old);
-    if (shared_ && to != old_rows.data()) std::copy_n(old_rows.data(), joined.numel(), to);
+    if (shared_ && to != old_rows.data())
+      convert_reals(ctx.run(), kernels_, DType::Float32, old_rows.data(), DType::Float32, to, size(joined.numel()));
     const std::size_t capacity = size(shape[2]);
     const std::vector<std::size_t> lengths(call.batch, before);
     join_rows(ctx, call.batch, heads, head, Heads<const float>::bnsh(old_rows.data(), heads, size(held), head), lengths,

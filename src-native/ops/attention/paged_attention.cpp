@@ -15,6 +15,7 @@
 #include "ops/attention/attention_core.h"
 #include "ops/attention/rotary.h"
 #include "ops/common/reals.h"
+#include "ops/common/strided_copy.h"
 
 namespace infernode::ops {
 namespace {
@@ -262,7 +263,7 @@ class PagedAttention final : public kernel::Kernel {
     const Tensor& given = ctx.input(kKeyCache + which);
     const Tensor out = ctx.wants_output(1 + which) ? ctx.output(1 + which, given.dtype(), given.shape())
                                                    : Tensor::make(given.dtype(), given.shape(), *ctx.run().allocator);
-    if (out.raw() != given.raw() && given.bytes() > 0) std::memcpy(out.mutable_raw(), given.raw(), given.bytes());
+    copy_all(ctx.run(), given, out);
     return Cache(out, ctx, kernels_, ctx.optional_input(kKeyScale + which));
   }
 
@@ -290,7 +291,9 @@ class PagedAttention final : public kernel::Kernel {
   /// -1 where the page is not mapped.
   static std::int64_t slot_of(const Sequence& s, std::size_t position, std::size_t pages, std::size_t page_rows) {
     const std::int64_t page = s.pages[position / page_rows];
-    return page < 0 || page >= dim(pages) ? -1 : page * dim(page_rows) + dim(position % page_rows);
+    if (page >= dim(pages))
+      fail(ErrorCode::InvalidArgument, cat(kName, ": block_table names page ", page, " of ", pages));
+    return page < 0 ? -1 : page * dim(page_rows) + dim(position % page_rows);
   }
 
   /// One sequence, whose rows of the caches are gathered.

@@ -167,7 +167,8 @@ class ProjectedAttention : public MaskedAttention {
     const RealInput<float> old(ctx, kernels_, past);
     const std::vector<std::size_t> lengths(call.batch, before);
     if (shared_ && joined.mutable_data<float>() != old.data())
-      std::copy_n(old.data(), joined.numel(), joined.mutable_data<float>());
+      convert_reals(ctx.run(), kernels_, DType::Float32, old.data(), DType::Float32, joined.mutable_raw(),
+                    size(joined.numel()));
     for (std::size_t i = 0; i < 2; ++i) {
       Heads<const float>& rows = i == 0 ? call.k : call.v;
       float* to = joined.mutable_data<float>() + i * call.batch * heads * capacity * call.head;

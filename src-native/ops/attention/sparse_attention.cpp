@@ -11,6 +11,7 @@
 #include "microkernels/reduce/reduce.h"
 #include "ops/attention/attention_core.h"
 #include "ops/attention/rotary.h"
+#include "ops/common/mover.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -195,9 +196,12 @@ class SparseAttention final : public kernel::Kernel {
     if (out.raw() != past.raw())
       convert_reals(ctx.run(), kernels_, past.dtype(), past.raw(), tensor::DType::Float32, to, size(past.numel()));
     const std::size_t m = size(kv_heads_), h = call.head;
+    Mover mover(ctx.run());
     for (std::size_t i = 0; i < call.batch * m; ++i) {
-      for (std::size_t r = 0; r < call.length; ++r)
-        std::copy_n(fresh.at(i / m, i % m, r), h, to + (i * call.capacity + call.past[i / m] + r) * h);
+      for (std::size_t r = 0; r < call.length; ++r) {
+        mover.copy(fresh.at(i / m, i % m, r), static_cast<std::int64_t>(h),
+                   to + (i * call.capacity + call.past[i / m] + r) * h);
+      }
     }
     if (out.dtype() != tensor::DType::Float32)
       convert_reals(ctx.run(), kernels_, tensor::DType::Float32, to, out.dtype(), out.mutable_raw(), size(out.numel()));
@@ -220,26 +224,27 @@ class SparseAttention final : public kernel::Kernel {
     ctx.parallel_for(call.batch * n * blocks, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
       auto* work = reinterpret_cast<float*>(memory.data() + slot * stride);
       auto* scratch = reinterpret_cast<float*>(memory.data() + slot * stride + scores);
+      kernel::Watch watch(ctx.run());
       for (std::size_t i = begin; i < end; ++i) {
-        ctx.run().check();
         const std::size_t b = i / blocks / n, row = call.past[b] / block + i % blocks;  // block of queries
         const std::size_t from = std::max(row * block, call.past[b]),
                           to = std::min((row + 1) * block, call.past[b] + call.length);
-        if (from < to) attend_block(call, layouts, b, i / blocks % n, row, from, to, work, scratch);
+        if (from < to) attend_block(watch, call, layouts, b, i / blocks % n, row, from, to, work, scratch);
       }
     });
   }
 
   /// Queries at positions [from, to), which lie in block `row`.
-  void attend_block(const Call& call, const Layouts& layouts, std::size_t b, std::size_t head, std::size_t row,
-                    std::size_t from, std::size_t to, float* scores, float* scratch) const {
+  void attend_block(kernel::Watch& watch, const Call& call, const Layouts& layouts, std::size_t b, std::size_t head,
+                    std::size_t row, std::size_t from, std::size_t to, float* scores, float* scratch) const {
     const std::size_t block = size(block_), rows = to - from, h = call.head, n = size(heads_),
                       kv = head / (n / size(kv_heads_));
     const std::size_t layout = head % layouts.count;
     const std::int64_t* range = layouts.begin.data() + layout * (layouts.rows + 1) + row;
     const std::size_t cache = (b * size(kv_heads_) + kv) * call.capacity * h;
     const microkernels::GemmTable& gemm = kernels_.gemm_float32;
-    std::size_t width = 0;  // of the scores so far
+    const double block_ns = 1 + static_cast<double>(h) / 20;  // of a key and a query
+    std::size_t width = 0;                                    // of the scores so far
     std::vector<std::size_t> seen;
     const std::size_t ld = align_up(std::max<std::size_t>(call.capacity, 1), block);
     for (std::int64_t c = range[0]; c < range[1]; ++c) {
@@ -260,6 +265,7 @@ class SparseAttention final : public kernel::Kernel {
       }
       seen.push_back(first);
       width += count;
+      watch.did(static_cast<double>(rows * count) * block_ns);
     }
     float* y = call.y + ((b * call.length + from - call.past[b]) * n + head) * h;
     for (std::size_t r = 0; r < rows; ++r) {
@@ -272,6 +278,7 @@ class SparseAttention final : public kernel::Kernel {
       } else {
         std::fill_n(scores_of, width, 0.0f);
       }
+      watch.did(static_cast<double>(width) * 2);
       std::fill_n(y + r * n * h, h, 0.0f);
     }
     std::size_t at = 0;
@@ -284,6 +291,7 @@ class SparseAttention final : public kernel::Kernel {
       args.c = y, args.ldc = n * h, args.accumulate = true;
       gemm.gemm(args, {0, rows, 0, h}, scratch);
       at += count;
+      watch.did(static_cast<double>(rows * count) * block_ns);
     }
   }
 

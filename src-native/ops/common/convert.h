@@ -2,7 +2,7 @@
 // Conversion between element types as Cast defines it.
 
 #include "kernel/run_context.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "tensor/tensor.h"
 
 namespace infernode::ops {

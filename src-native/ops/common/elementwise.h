@@ -8,7 +8,7 @@
 
 #include "base/function_ref.h"
 #include "kernel/kernel.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/kernel_set.h"
 #include "tensor/dispatch.h"

@@ -1,6 +1,7 @@
 #include "ops/common/label_map.h"
 
 #include "base/checked.h"
+#include "ops/common/mover.h"
 
 namespace infernode::ops {
 
@@ -11,12 +12,14 @@ using tensor::Tensor;
 using tensor::TypeTag;
 
 void map_labels(const KeyIndex& keys, const Tensor& x, const Tensor& values, const Tensor& fallback, const Tensor& out,
-                Look look) {
+                const kernel::RunContext& run) {
+  Mover mover(run);
   const auto move = [&]<class T>(TypeTag<T>) {
     const T* from = values.data<T>();
-    const T other = fallback.data<T>()[0];
+    const T& other = fallback.data<T>()[0];
     T* to = out.mutable_data<T>();
-    keys.look_up(x, look, [&](std::size_t i, std::int64_t at) { to[i] = at < 0 ? other : from[at]; });
+    keys.look_up(
+        x, [&] { run.check(); }, [&](std::size_t i, std::int64_t at) { mover.set(to[i], at < 0 ? other : from[at]); });
   };
   if (values.dtype() == DType::String) return move(TypeTag<std::string>{});
   KeyIndex::dispatch_numbers(values.dtype(), move);

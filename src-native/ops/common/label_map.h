@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/attributes.h"
+#include "kernel/run_context.h"
 #include "ops/common/long_text.h"
 #include "tensor/dispatch.h"
 #include "tensor/tensor.h"
@@ -88,7 +89,7 @@ class KeyIndex {
 
 /// out[i] = values[index of x[i]], or the only element of `fallback`.
 void map_labels(const KeyIndex& keys, const tensor::Tensor& x, const tensor::Tensor& values,
-                const tensor::Tensor& fallback, const tensor::Tensor& out, Look look);
+                const tensor::Tensor& fallback, const tensor::Tensor& out, const kernel::RunContext& run = {});
 
 template <class T>
 tensor::Tensor list_tensor(const std::vector<T>& list) {

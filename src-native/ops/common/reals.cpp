@@ -1,5 +1,5 @@
 #include "ops/common/reals.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 
 namespace infernode::ops {
 

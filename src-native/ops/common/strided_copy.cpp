@@ -85,17 +85,27 @@ void copy_rows(const RunContext& run, Axes axes, const T* from, T* to) {
   std::int64_t rows = 1;
   for (const Axis& a : axes) rows *= a.n;
   const std::int64_t piece = kRunBytes / static_cast<std::int64_t>(sizeof(T));
-  if (rows == 1 && row.n > piece) {
-    // One long row: pieces of it are the units of work.
-    run.parallel_for(static_cast<std::size_t>(ceil_div(row.n, piece)), kRunBytes / kBytesPerNs,
+  const double cost_of_element = row.from == 1 ? sizeof(T) / kBytesPerNs : 1.0;
+  if (row.n > piece) {
+    // Pieces of long rows are the units of work.
+    const std::int64_t pieces = ceil_div(row.n, piece);
+    run.parallel_for(static_cast<std::size_t>(rows * pieces), static_cast<double>(piece) * cost_of_element,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       const std::int64_t first = static_cast<std::int64_t>(begin) * piece;
-                       const std::int64_t last = std::min(static_cast<std::int64_t>(end) * piece, row.n);
-                       copy_row(run, from + first * row.from, row.from, to + first * row.to, row.to, last - first);
+                       const auto last_unit = static_cast<std::int64_t>(end);
+                       auto unit = static_cast<std::int64_t>(begin);
+                       Walk walk(axes.data(), axes.size(), unit / pieces);
+                       for (; unit < last_unit; walk.next()) {
+                         const std::int64_t row_end = std::min(last_unit, (unit / pieces + 1) * pieces);
+                         const std::int64_t first = unit % pieces * piece;
+                         const std::int64_t count = std::min((row_end - unit) * piece, row.n - first);
+                         copy_row(run, from + walk.from + first * row.from, row.from, to + walk.to + first * row.to,
+                                  row.to, count);
+                         unit = row_end;
+                       }
                      });
     return;
   }
-  const double cost = 2.0 + static_cast<double>(row.n) * (row.from == 1 ? sizeof(T) / kBytesPerNs : 1.0);
+  const double cost = 2.0 + static_cast<double>(row.n) * cost_of_element;
   run.parallel_for(static_cast<std::size_t>(rows), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
     Walk walk(axes.data(), axes.size(), static_cast<std::int64_t>(begin));
     for (std::size_t r = begin; r < end; ++r, walk.next()) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernel/run_context.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/transpose/transpose.h"
 #include "tensor/dispatch.h"
 #include "tensor/tensor.h"
 

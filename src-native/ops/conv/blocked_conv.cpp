@@ -4,9 +4,10 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "graph/operator_names.h"
 #include "kernel/op_registrar.h"
-#include "microkernels/elementwise/convert.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/convert/convert.h"
+#include "microkernels/transpose/transpose.h"
 #include "ops/common/activation.h"
 #include "ops/conv/methods/method.h"
 
@@ -161,14 +162,19 @@ void infer_blocked_conv(InferContext& ctx) {
                            window.infer_axis(1, (*x)[3]), graph::Dim(kBlock)});
 }
 
-/// Calls `each(image, block)` for all of them, in parallel.
+/// Calls `each(image, block, begin, end)` for all of them, and for all of a plane's places in parts, in parallel.
 template <class Each>
 void for_each_block(KernelContext& ctx, const Shape& planar, Each each) {
-  const std::size_t blocks = size(blocks_of(planar[1]));
+  constexpr std::size_t kMostPlaces = std::size_t{1} << 15;
+  const std::size_t blocks = size(blocks_of(planar[1])), plane = size(planar[2] * planar[3]),
+                    parts = std::max<std::size_t>(1, ceil_div(plane, kMostPlaces)), places = ceil_div(plane, parts);
   constexpr double kNsPerElement = 0.1;
-  const double cost = kNsPerElement * static_cast<double>(planar[2] * planar[3] * kBlock);
-  ctx.parallel_for(size(planar[0]) * blocks, cost, [&](std::size_t begin, std::size_t end, std::size_t) {
-    for (std::size_t i = begin; i < end; ++i) each(i / blocks, i % blocks);
+  const double cost = kNsPerElement * static_cast<double>(places * kChannelBlock);
+  ctx.parallel_for(size(planar[0]) * blocks * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t first = i % parts * places;
+      each(i / parts / blocks, i / parts % blocks, std::min(first, plane), std::min(first + places, plane));
+    }
   });
 }
 
@@ -187,17 +193,18 @@ class BlockChannels final : public kernel::Kernel {
     const std::size_t channels = size(x.dim(1)), plane = size(x.dim(2) * x.dim(3)), blocks = size(out.dim(1));
     const auto* from = reinterpret_cast<const std::uint32_t*>(x.data<float>());
     const bool rounds = out.dtype() == DType::BFloat16;
-    for_each_block(ctx, x.shape(), [&](std::size_t image, std::size_t block) {
+    for_each_block(ctx, x.shape(), [&](std::size_t image, std::size_t block, std::size_t begin, std::size_t end) {
       const std::size_t first = block * kChannelBlock, count = std::min(kChannelBlock, channels - first);
       const std::uint32_t* const planes = from + (image * channels + first) * plane;
       const std::size_t at = (image * blocks + block) * plane * kChannelBlock;
       if (!rounds) {
-        fill(planes, plane, count, plane, reinterpret_cast<std::uint32_t*>(out.mutable_data<float>()) + at);
+        fill(planes + begin, plane, count, end - begin,
+             reinterpret_cast<std::uint32_t*>(out.mutable_data<float>()) + at + begin * kChannelBlock);
         return;
       }
       std::uint32_t places[kRoundedPlaces * kChannelBlock];
-      for (std::size_t i = 0; i < plane; i += kRoundedPlaces) {
-        const std::size_t n = std::min(kRoundedPlaces, plane - i);
+      for (std::size_t i = begin; i < end; i += kRoundedPlaces) {
+        const std::size_t n = std::min(kRoundedPlaces, end - i);
         fill(planes + i, plane, count, n, places);
         round_(reinterpret_cast<const float*>(places),
                static_cast<std::uint16_t*>(out.mutable_raw()) + at + i * kChannelBlock, n * kChannelBlock);
@@ -237,18 +244,18 @@ class UnblockChannels final : public kernel::Kernel {
     const std::size_t channels = size(channels_), plane = size(out.dim(2) * out.dim(3)), blocks = size(x.dim(1));
     const bool rounded = x.dtype() == DType::BFloat16;
     auto* to = reinterpret_cast<std::uint32_t*>(out.mutable_data<float>());
-    for_each_block(ctx, out.shape(), [&](std::size_t image, std::size_t block) {
+    for_each_block(ctx, out.shape(), [&](std::size_t image, std::size_t block, std::size_t begin, std::size_t end) {
       const std::size_t first = block * kChannelBlock, count = std::min(kChannelBlock, channels - first);
       const std::size_t at = (image * blocks + block) * plane * kChannelBlock;
       std::uint32_t* const planes = to + (image * channels + first) * plane;
       if (!rounded) {
-        transpose_(reinterpret_cast<const std::uint32_t*>(x.data<float>()) + at, kChannelBlock, planes, plane, plane,
-                   count);
+        transpose_(reinterpret_cast<const std::uint32_t*>(x.data<float>()) + at + begin * kChannelBlock, kChannelBlock,
+                   planes + begin, plane, end - begin, count);
         return;
       }
       std::uint32_t places[kRoundedPlaces * kChannelBlock];
-      for (std::size_t i = 0; i < plane; i += kRoundedPlaces) {
-        const std::size_t n = std::min(kRoundedPlaces, plane - i);
+      for (std::size_t i = begin; i < end; i += kRoundedPlaces) {
+        const std::size_t n = std::min(kRoundedPlaces, end - i);
         widen_(static_cast<const std::uint16_t*>(x.raw()) + at + i * kChannelBlock, reinterpret_cast<float*>(places),
                n * kChannelBlock);
         transpose_(places, kChannelBlock, planes + i, plane, n, count);
@@ -272,17 +279,17 @@ void infer_unblock_channels(InferContext& ctx) {
 }  // namespace
 
 void register_blocked_conv(kernel::OpRegistrar& r) {
-  constexpr const char* kDomain = "infernode";
-  r.op("BlockedConv", kDomain)
+  using graph::kOwn;
+  r.op("BlockedConv", kOwn)
       .version(1, "X:T, W:float, B:float?, Z:U? -> Y:V; T = float|bfloat16, U = float|bfloat16, V = float|bfloat16")
       .infer(infer_blocked_conv)
       .kernel<BlockedConv>()
       .methods(BlockedConv::methods);
-  r.op("BlockChannels", kDomain)
+  r.op("BlockChannels", kOwn)
       .version(1, "X:float -> Y:T; T = float|bfloat16")
       .infer(infer_block_channels)
       .kernel<BlockChannels>();
-  r.op("UnblockChannels", kDomain)
+  r.op("UnblockChannels", kOwn)
       .version(1, "X:T -> Y:float; T = float|bfloat16")
       .infer(infer_unblock_channels)
       .kernel<UnblockChannels>();

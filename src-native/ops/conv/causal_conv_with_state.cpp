@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
+#include "kernel/watch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/contents.h"
+#include "ops/common/mover.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -55,25 +57,27 @@ class CausalConvWithState final : public Kernel {
     ctx.parallel_for(static_cast<std::size_t>(batch * channels),
                      static_cast<double>(n * k) + (silu_ ? 10.0 * static_cast<double>(n) : 0),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       std::vector<float> line(checked_add(n, k - 1));
+                       const kernel::Scratch<float> line(ctx.run(), checked_add(n, k - 1));
+                       Mover mover(ctx.run());
+                       kernel::Watch watch(ctx.run());
+                       const auto tail = static_cast<std::int64_t>(k - 1);
                        for (std::size_t row = begin; row < end; ++row) {
                          const std::size_t channel = row % static_cast<std::size_t>(channels);
-                         if (before.data() != nullptr) {
-                           std::copy_n(before.data() + row * (k - 1), k - 1, line.begin());
-                         } else {
-                           std::fill_n(line.begin(), k - 1, 0.0f);
-                         }
-                         std::copy_n(x.data() + row * n, n, line.begin() + static_cast<std::ptrdiff_t>(k - 1));
+                         float* const fresh = before.data() != nullptr
+                                                  ? mover.copy(before.data() + row * (k - 1), tail, line.data())
+                                                  : mover.fill(line.data(), tail, 0.0f);
+                         mover.copy(x.data() + row * n, length, fresh);
                          float* to = out.data() + row * n;
-                         std::fill_n(to, n, b.data() != nullptr ? b.data()[channel] : 0.0f);
-                         for (std::size_t tap = 0; tap < k; ++tap) {
-                           const float factor = w.data()[channel * k + tap];
-                           for (std::size_t i = 0; i < n; ++i) to[i] += factor * line[i + tap];
-                         }
-                         if (silu_) activate(in.dtype(), to, n);
-                         if (after.data() != nullptr)
-                           std::copy_n(line.end() - static_cast<std::ptrdiff_t>(k - 1), k - 1,
-                                       after.data() + row * (k - 1));
+                         const double cost = static_cast<double>(k) + (silu_ ? 10.0 : 0.0);
+                         in_pieces(watch, n, cost, [&](std::size_t first, std::size_t last) {
+                           std::fill(to + first, to + last, b.data() != nullptr ? b.data()[channel] : 0.0f);
+                           for (std::size_t tap = 0; tap < k; ++tap) {
+                             const float factor = w.data()[channel * k + tap];
+                             for (std::size_t i = first; i < last; ++i) to[i] += factor * line[i + tap];
+                           }
+                           if (silu_) activate(in.dtype(), to + first, last - first);
+                         });
+                         if (after.data() != nullptr) mover.copy(line.data() + n, tail, after.data() + row * (k - 1));
                        }
                      });
     out.store();

@@ -1,8 +1,8 @@
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
-#include "microkernels/elementwise/convert.h"
 #include "ops/common/activation.h"
 #include "ops/common/definition.h"
+#include "ops/common/reals.h"
 #include "ops/conv/methods/method.h"
 #include "ops/matmul/product.h"
 
@@ -24,7 +24,6 @@ class Conv final : public kernel::Kernel {
  public:
   explicit Conv(KernelInfo& info)
       : kernels_(info.kernels()),
-        convert_(kernels_.convert),
         window_(info.attributes()),
         groups_(info.attributes().get_int("group", 1)),
         activation_(read_activation(info.attributes())) {
@@ -56,7 +55,7 @@ class Conv final : public kernel::Kernel {
     }
     o.y = float_target(ctx, out, y_hold);
     runner_->run(ctx, p, o, activation_);
-    if (out.dtype() != DType::Float32) narrow(kernels_, o.y, out);
+    if (out.dtype() != DType::Float32) narrow(ctx, kernels_, o.y, out);
   }
 
  private:
@@ -64,8 +63,7 @@ class Conv final : public kernel::Kernel {
     if (t.dtype() == DType::Float32) return t.data<float>();
     hold = ctx.scratch(checked_mul(size(t.numel()), sizeof(float)));
     auto* to = reinterpret_cast<float*>(hold.data());
-    (t.dtype() == DType::Float16 ? convert_.f16_to_f32 : convert_.bf16_to_f32)(
-        static_cast<const std::uint16_t*>(t.raw()), to, size(t.numel()));
+    convert_reals(ctx.run(), kernels_, t.dtype(), t.raw(), DType::Float32, to, size(t.numel()));
     return to;
   }
 
@@ -118,7 +116,6 @@ class Conv final : public kernel::Kernel {
   }
 
   const microkernels::KernelSet& kernels_;
-  const microkernels::ConvertTable& convert_;
   Window window_;
   std::int64_t groups_;
   microkernels::ActivationArgs activation_;

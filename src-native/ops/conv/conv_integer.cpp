@@ -10,10 +10,11 @@
 #include "kernel/op_registrar.h"
 #include "kernel/scratch.h"
 #include "kernel/watch.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "microkernels/qgemm/qgemm.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/transpose/transpose.h"
 #include "ops/common/packed_weight.h"
+#include "ops/conv/methods/depthwise.h"
 #include "ops/conv/window.h"
 #include "ops/quant/qlinear.h"
 #include "tensor/dispatch.h"
@@ -117,13 +118,20 @@ class IntegerConv : public kernel::Kernel {
   /// Matrices of bytes [rows, columns] to [columns, rows].
   void turn(KernelContext& ctx, const Tensor& from, const Tensor& to, std::size_t count, std::size_t rows,
             std::size_t columns) const {
-    ctx.parallel_for(
-        count, static_cast<double>(rows * columns) * 0.1, [&](std::size_t begin, std::size_t end, std::size_t) {
-          for (std::size_t i = begin; i < end; ++i) {
-            transpose_.bytes1(static_cast<const std::uint8_t*>(from.raw()) + i * rows * columns, columns,
-                              static_cast<std::uint8_t*>(to.mutable_raw()) + i * rows * columns, rows, rows, columns);
-          }
-        });
+    constexpr std::size_t kTile = 1024;  // of rows and columns that are turned at once
+    const std::size_t down = ceil_div(rows, kTile), across = ceil_div(columns, kTile);
+    const auto* const x = static_cast<const std::uint8_t*>(from.raw());
+    auto* const y = static_cast<std::uint8_t*>(to.mutable_raw());
+    const auto tile = [&](std::size_t i) {
+      const std::size_t matrix = i / across / down * rows * columns, r = i / across % down * kTile,
+                        c = i % across * kTile;
+      transpose_.bytes1(x + matrix + r * columns + c, columns, y + matrix + c * rows + r, rows,
+                        std::min(kTile, rows - r), std::min(kTile, columns - c));
+    };
+    ctx.parallel_for(count * down * across, 0.1 * static_cast<double>(std::min(rows, kTile) * std::min(columns, kTile)),
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       for (std::size_t i = begin; i < end; ++i) tile(i);
+                     });
   }
 
   /// One group's weights.
@@ -349,23 +357,26 @@ class IntegerConv : public kernel::Kernel {
     const tensor::Buffer scratch =
         ctx.scratch(checked_mul(floats * sizeof(float), std::max<std::size_t>(1, ctx.run().max_threads)));
     const double cost = static_cast<double>(positions * points) / 4 + static_cast<double>(in_plane + positions) / 2;
+    const std::size_t bands = depthwise_bands(plane);
     ctx.parallel_for(planes, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
+      kernel::Watch watch(ctx.run());
       float* const in = reinterpret_cast<float*>(scratch.data()) + slot * floats;
       float* const out = in + in_floats;
       for (std::size_t i = begin, count = 1; i < end; i += count) {
-        const std::size_t channel = i % channels;
+        const std::size_t channel = i % channels, from = i / channels * size(p.channels) + channel / multiplier;
+        const auto* bytes = static_cast<const std::uint8_t*>(x.raw()) + from * in_plane;
         count = std::min({most, end - i, channels - channel});
-        const std::size_t from = i / channels * size(p.channels) + channel / multiplier;
-        to_floats(x.dtype(), static_cast<const std::uint8_t*>(x.raw()) + from * in_plane, count * in_plane, q.x_zero,
-                  in);
-        conv_.depthwise({.shape = plane,
-                         .input = in,
-                         .weight = taps.data() + channel * points,
-                         .activation = {},
-                         .output = out,
-                         .planes = count,
-                         .biases = q.bias == nullptr ? nullptr : biases.data() + channel});
-        store_floats(q, out, count * positions, i * positions, y);
+        in_pieces(watch, count * in_plane, 0.5, [&](std::size_t first, std::size_t last) {
+          to_floats(x.dtype(), bytes + first, last - first, q.x_zero, in + first);
+        });
+        microkernels::DepthwiseArgs args{.shape = plane, .input = in, .activation = {}, .output = out};
+        args.weight = taps.data() + channel * points;
+        args.planes = count;
+        if (q.bias != nullptr) args.biases = biases.data() + channel;
+        run_bands(ctx.run(), conv_, args, bands);
+        in_pieces(watch, count * positions, 0.5, [&](std::size_t first, std::size_t last) {
+          store_floats(q, out + first, last - first, i * positions + first, y);
+        });
       }
     });
   }

@@ -5,6 +5,7 @@
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "microkernels/conv/conv.h"
+#include "ops/common/mover.h"
 #include "ops/common/reals.h"
 #include "ops/conv/transposed.h"
 #include "ops/conv/window.h"
@@ -223,8 +224,9 @@ class ConvTranspose final : public kernel::Kernel {
       const RealInput<T> add(ctx, kernels_, bias);
       const RealOutput<T> out(ctx, kernels_, y);
       const std::size_t plane = image_size(p.shape), channels = size(p.out_channels);
+      Mover mover(ctx.run());
       for (std::size_t i = 0; i < size(p.images) * channels; ++i)
-        std::fill_n(out + i * plane, plane, add ? add.data()[i % channels] : T(0));
+        mover.fill(out + i * plane, static_cast<std::int64_t>(plane), add ? add.data()[i % channels] : T(0));
       out.store();
     });
   }

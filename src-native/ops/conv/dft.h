@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "microkernels/transforms/dft.h"
+#include "microkernels/dft/dft.h"
 #include "tensor/tensor.h"
 
 namespace infernode::ops {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -59,7 +60,14 @@ class GlobalPool final : public kernel::Kernel {
       }
       return static_cast<T>(p_ == 2 ? std::sqrt(sum) : p_ == 1 ? sum : std::pow(sum, 1 / p));
     } else if constexpr (std::is_same_v<T, float>) {
-      const float v = table_.row[static_cast<std::size_t>(K == Kind::Max ? ReduceOp::kMax : ReduceOp::kSum)](x, n);
+      const auto reduce = table_.row[static_cast<std::size_t>(K == Kind::Max ? ReduceOp::kMax : ReduceOp::kSum)];
+      constexpr std::size_t kMost = std::size_t{1} << 22;  // elements between two looks
+      float v = reduce(x, std::min(n, kMost));
+      for (std::size_t i = kMost; i < n; i += kMost) {
+        watch.did(kernel::kLookEveryNs);
+        const float part[] = {v, reduce(x + i, std::min(n - i, kMost))};
+        v = reduce(part, 2);
+      }
       return K == Kind::Max ? v : v / static_cast<float>(n);
     } else {
       T v = K == Kind::Max ? -std::numeric_limits<T>::infinity() : 0;

@@ -59,10 +59,11 @@ class MaxUnpool final : public kernel::Kernel {
       kernel::Watch watch(ctx.run());
       for (std::int64_t i = 0; i < x.numel(); ++i) {
         watch.did(2);
-        if (at[i] < 0 || at[i] >= target.numel()) {
-          fail(ErrorCode::InvalidArgument, cat("MaxUnpool: index ", at[i], " lies outside ", natural.to_string()));
+        const std::int64_t place = at[i];
+        if (place < 0 || place >= target.numel()) {
+          fail(ErrorCode::InvalidArgument, cat("MaxUnpool: index ", place, " lies outside ", natural.to_string()));
         }
-        to[at[i]] = from[i];
+        to[place] = from[i];
       }
     });
     if (direct) return;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
@@ -27,11 +28,12 @@ constexpr std::size_t kAxes = 3;
 /// The windows along one axis.
 struct AxisPlan {
   std::size_t in = 1, out = 1, dilation = 1;
+  std::size_t most = 1;  ///< taps of a window
   struct Window {
     std::size_t first, taps;  ///< first element under the window, and how many
     std::size_t padded;       ///< the same with pads counted, without what lies beyond the end pad
   };
-  std::vector<Window> windows{{0, 1, 1}};
+  std::vector<Window> windows{{0, 1, 1}};  ///< where they are laid out
 };
 
 /// Sizes and windows of one call over up to three spatial axes; missing outer ones have size 1.
@@ -40,7 +42,7 @@ struct Problem {
   std::size_t planes = 0, in_plane = 1, out_plane = 1;
   std::array<AxisPlan, kAxes> axes;
   microkernels::PoolShape shape;
-  bool flat = true;     ///< `shape` says it all: at most two spatial axes, and no window of absurd extent
+  bool flat = true;     ///< `shape` says it all: at most two spatial axes, and no window of absurd size
   bool places = false;  ///< it says it all of the first two axes, and the third is one of 16 elements pooled apart
 };
 
@@ -87,14 +89,12 @@ class Pool : public kernel::Kernel {
       const Window::Axis axis = window.axis(i, x[i + 2]);
       const std::size_t at = kAxes - count + i;
       const std::size_t seen_as = p.places ? at + 1 : at;  // by `shape`
-      const std::int64_t k = window.kernel[i], step = window.dilations[i], limit = x[i + 2] + axis.pad_end;
+      const std::int64_t k = window.kernel[i], step = window.dilations[i];
       AxisPlan& plan = p.axes[at];
       plan.in = static_cast<std::size_t>(x[i + 2]);
       plan.out = static_cast<std::size_t>(axis.out);
       plan.dilation = static_cast<std::size_t>(step);
-      plan.windows.clear();
-      for (std::int64_t o = 0; o < axis.out; ++o)
-        plan.windows.push_back(clip(o * window.strides[i] - axis.pad_begin, k, step, x[i + 2], limit));
+      plan.most = static_cast<std::size_t>(std::min(k, x[i + 2]));
       constexpr std::int64_t kMostExtent = 1 << 14;
       const bool sane = k <= kMostExtent && step <= kMostExtent && (k - 1) * step < kMostExtent;
       p.flat = p.flat && sane;
@@ -111,41 +111,100 @@ class Pool : public kernel::Kernel {
         s.dilation_h = plan.dilation, s.pad_top = axis.pad_begin, s.pad_bottom = axis.pad_end;
       }
     }
+    constexpr std::size_t kMostTaps = std::size_t{1} << 22;  // that a thread takes without a look
+    const bool short_windows = p.shape.kernel_h * p.shape.kernel_w <= kMostTaps;
+    p.flat = p.flat && short_windows;
+    p.places = p.places && short_windows;
     return p;
+  }
+
+  /// For `slide`.
+  void lay_windows(const kernel::RunContext& run, const Shape& x, Problem& p) const {
+    Window window = window_;
+    const std::size_t count = x.rank() - 2;
+    window.complete(count, {});
+    kernel::Watch watch(run);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Window::Axis axis = window.axis(i, x[i + 2]);
+      std::vector<AxisPlan::Window>& windows = p.axes[kAxes - count + i].windows;
+      windows.clear();
+      each_in_pieces(watch, static_cast<std::size_t>(axis.out), 20, [&](std::size_t o) {
+        windows.push_back(clip(static_cast<std::int64_t>(o) * window.strides[i] - axis.pad_begin, window.kernel[i],
+                               window.dilations[i], x[i + 2], x[i + 2] + axis.pad_end));
+      });
+    }
+  }
+
+  /// Elements under all windows of a plane.
+  static double taps_of(const Problem& p) {
+    double taps = 1;
+    for (const AxisPlan& axis : p.axes) taps *= static_cast<double>(axis.most * axis.out);
+    return taps;
   }
 
   /// f(plane, watch) for all planes, in parallel; the watch is for who computes long on one.
   template <class F>
   static void for_planes(KernelContext& ctx, const Problem& p, double cost_per_tap, F f) {
-    double taps = 1;
-    for (const AxisPlan& a : p.axes) {
-      std::size_t most = 0;
-      for (const AxisPlan::Window& w : a.windows) most = std::max(most, w.taps);
-      taps *= static_cast<double>(most * a.out);
-    }
-    ctx.parallel_for(p.planes, taps * cost_per_tap, [&](std::size_t begin, std::size_t end, std::size_t) {
+    ctx.parallel_for(p.planes, taps_of(p) * cost_per_tap, [&](std::size_t begin, std::size_t end, std::size_t) {
       kernel::Watch watch(ctx.run());
       for (std::size_t i = begin; i < end; ++i) f(i, watch);
     });
   }
 
-  /// window(w, d, h, w) for every output of a plane in order, then take(offset) for each element under it, then done().
+  /// pool(shape, x, y) for bands of rows of all planes, or for parts of rows that are long: `shape` says what is pooled
+  /// of the plane that begins at element `x`, its outputs follow one another from element `y` on.
+  template <class F>
+  static void for_bands(KernelContext& ctx, const Problem& p, double cost_per_tap, F pool) {
+    constexpr double kMostNs = kernel::kLookEveryNs / 2;
+    constexpr std::size_t kLeastColumns = 4096;
+    const microkernels::PoolShape& s = p.shape;
+    const double plane_ns = taps_of(p) * cost_per_tap, row_ns = plane_ns / static_cast<double>(s.out_h);
+    const auto part = [&](std::size_t count, double ns) {
+      return static_cast<std::size_t>(std::clamp(kMostNs / ns, 1.0, static_cast<double>(count)));
+    };
+    const std::size_t rows = part(s.out_h, row_ns), bands = ceil_div(s.out_h, rows);
+    const std::size_t columns =
+        rows > 1 ? s.out_w
+                 : std::min(s.out_w, std::max(kLeastColumns, part(s.out_w, row_ns / static_cast<double>(s.out_w))));
+    const std::size_t parts = bands * ceil_div(s.out_w, columns), place = p.places ? microkernels::kPlace : 1;
+    ctx.parallel_for(
+        p.planes * parts, plane_ns / static_cast<double>(parts), [&](std::size_t begin, std::size_t end, std::size_t) {
+          for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t plane = i / parts, h = i % parts % bands * rows, w = i % parts / bands * columns;
+            microkernels::PoolShape band = s;
+            band.out_h = std::min(rows, s.out_h - h);
+            band.out_w = std::min(columns, s.out_w - w);
+            band.pad_top -= static_cast<std::ptrdiff_t>(h * s.stride_h);
+            band.pad_left -= static_cast<std::ptrdiff_t>(w * s.stride_w);
+            pool(band, plane * p.in_plane, plane * p.out_plane + (h * s.out_w + w) * place);
+          }
+        });
+  }
+
+  /// begin() for every output of a plane in order, then take(offset) for each element under it, which takes `ns`, then
+  /// done(d, h, w).
   template <class Begin, class Take, class Done>
-  static void slide(const Problem& p, kernel::Watch& watch, Begin begin, Take take, Done done) {
+  static void slide(const Problem& p, kernel::Watch& watch, double ns, Begin begin, Take take, Done done) {
     const auto& [depth, height, width] = p.axes;
     for (const AxisPlan::Window& d : depth.windows) {
       for (const AxisPlan::Window& h : height.windows) {
         for (const AxisPlan::Window& w : width.windows) {
+          const std::size_t taps = d.taps * h.taps * w.taps;
+          const bool is_long = taps > kernel::kPiece;
           begin();
           for (std::size_t i = 0; i < d.taps; ++i) {
             for (std::size_t j = 0; j < h.taps; ++j) {
               const std::size_t row =
                   ((d.first + i * depth.dilation) * height.in + h.first + j * height.dilation) * width.in + w.first;
-              for (std::size_t k = 0; k < w.taps; ++k) take(row + k * width.dilation);
+              for (std::size_t k = 0; k < w.taps;) {
+                const std::size_t first = k, last = std::min(w.taps, k + kernel::kPiece);
+                for (; k < last; ++k) take(row + k * width.dilation);
+                if (is_long) watch.did(ns * static_cast<double>(last - first));
+              }
             }
           }
           done(d, h, w);
-          watch.did(static_cast<double>(d.taps * h.taps * w.taps));
+          if (!is_long) watch.did(1 + ns * static_cast<double>(taps));
         }
       }
     }
@@ -165,7 +224,7 @@ class MaxPool final : public Pool {
     const Tensor y = ctx.output(0, shape);
     const Tensor indices = ctx.wants_output(1) ? ctx.output(1, shape) : Tensor();
     if (y.numel() == 0) return;
-    const Problem p = plan(x.shape(), shape);
+    Problem p = plan(x.shape(), shape);
     std::int64_t* places = indices ? indices.mutable_data<std::int64_t>() : nullptr;
     if (x.dtype() == DType::Int8 || x.dtype() == DType::UInt8) {
       tensor::dispatch<std::int8_t, std::uint8_t>(x.dtype(), "MaxPool", [&]<class T>(tensor::TypeTag<T>) {
@@ -177,8 +236,8 @@ class MaxPool final : public Pool {
       const auto& table = kernels_.pool;
       const auto run = [&]<class E>(void (*max)(const microkernels::PoolShape&, const E*, E*), const void* from,
                                     void* to) {
-        for_planes(ctx, p, 0.05, [&](std::size_t i, kernel::Watch&) {
-          max(p.shape, static_cast<const E*>(from) + i * p.in_plane, static_cast<E*>(to) + i * p.out_plane);
+        for_bands(ctx, p, 0.05, [&](const microkernels::PoolShape& band, std::size_t at, std::size_t out) {
+          max(band, static_cast<const E*>(from) + at, static_cast<E*>(to) + out);
         });
       };
       if (x.dtype() == DType::Float32) {
@@ -194,8 +253,8 @@ class MaxPool final : public Pool {
       if (std::is_same_v<T, float> && p.flat && places == nullptr) {
         if constexpr (std::is_same_v<T, float>) {
           const auto& table = kernels_.pool;
-          for_planes(ctx, p, 0.2, [&](std::size_t i, kernel::Watch&) {
-            table.max(p.shape, in + i * p.in_plane, out + i * p.out_plane);
+          for_bands(ctx, p, 0.2, [&](const microkernels::PoolShape& band, std::size_t from, std::size_t to) {
+            table.max(band, in + from, out + to);
           });
         }
       } else {
@@ -208,14 +267,15 @@ class MaxPool final : public Pool {
  private:
   /// The first of equal elements wins, and NaN wins over numbers.
   template <class T>
-  void compute(KernelContext& ctx, const Problem& p, const T* x, T* y, std::int64_t* places, T least) const {
+  void compute(KernelContext& ctx, Problem& p, const T* x, T* y, std::int64_t* places, T least) const {
+    lay_windows(ctx.run(), ctx.input(0).shape(), p);
     for_planes(ctx, p, 1, [&](std::size_t plane, kernel::Watch& watch) {
       const T* from = x + plane * p.in_plane;
       std::size_t o = plane * p.out_plane, at = 0;
       T best = least;
       bool found = false;
       slide(
-          p, watch,
+          p, watch, 1,
           [&] {
             best = least;
             found = false;
@@ -260,15 +320,15 @@ class AveragePool final : public Pool {
     const Shape shape = output_shape(x.shape());
     const Tensor y = ctx.output(0, shape);
     if (y.numel() == 0) return;
-    const Problem p = plan(x.shape(), shape);
+    Problem p = plan(x.shape(), shape);
     dispatch_reals(x.dtype(), "AveragePool", [&]<class T>(tensor::TypeTag<T>) {
       const RealInput<T> in(ctx, kernels_, x);
       const RealOutput<T> out(ctx, kernels_, y);
       if (std::is_same_v<T, float> && p.flat) {
         if constexpr (std::is_same_v<T, float>) {
           const auto& table = kernels_.pool;
-          for_planes(ctx, p, 0.2, [&](std::size_t i, kernel::Watch&) {
-            table.average(p.shape, include_pad_, in + i * p.in_plane, out + i * p.out_plane);
+          for_bands(ctx, p, 0.2, [&](const microkernels::PoolShape& band, std::size_t from, std::size_t to) {
+            table.average(band, include_pad_, in + from, out + to);
           });
         }
       } else {
@@ -280,13 +340,14 @@ class AveragePool final : public Pool {
 
  private:
   template <class T>
-  void compute(KernelContext& ctx, const Problem& p, const T* x, T* y) const {
+  void compute(KernelContext& ctx, Problem& p, const T* x, T* y) const {
+    lay_windows(ctx.run(), ctx.input(0).shape(), p);
     for_planes(ctx, p, 1, [&](std::size_t plane, kernel::Watch& watch) {
       const T* from = x + plane * p.in_plane;
       T* to = y + plane * p.out_plane;
       T sum = 0;
       slide(
-          p, watch, [&] { sum = 0; }, [&](std::size_t offset) { sum += from[offset]; },
+          p, watch, 1, [&] { sum = 0; }, [&](std::size_t offset) { sum += from[offset]; },
           [&](const AxisPlan::Window& d, const AxisPlan::Window& h, const AxisPlan::Window& w) {
             const std::size_t count = include_pad_ ? d.padded * h.padded * w.padded : d.taps * h.taps * w.taps;
             *to++ = count == 0 ? T{0} : sum / static_cast<T>(count);
@@ -307,7 +368,8 @@ class LpPool final : public Pool {
     const Shape shape = output_shape(x.shape());
     const Tensor y = ctx.output(0, shape);
     if (y.numel() == 0) return;
-    const Problem p = plan(x.shape(), shape);
+    Problem p = plan(x.shape(), shape);
+    lay_windows(ctx.run(), x.shape(), p);
     dispatch_reals(x.dtype(), "LpPool", [&]<class T>(tensor::TypeTag<T>) {
       const RealInput<T> in(ctx, kernels_, x);
       const RealOutput<T> out(ctx, kernels_, y);
@@ -317,7 +379,7 @@ class LpPool final : public Pool {
         T* to = out + plane * p.out_plane;
         T sum = 0;
         slide(
-            p, watch, [&] { sum = 0; },
+            p, watch, p_ == 1 || p_ == 2 ? 1 : 20, [&] { sum = 0; },
             [&](std::size_t offset) {
               const T v = std::abs(from[offset]);
               sum += p_ == 2 ? v * v : p_ == 1 ? v : std::pow(v, power);

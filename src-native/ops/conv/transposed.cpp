@@ -156,10 +156,11 @@ ConvShape product_shape(const ConvShape& s) {
 double move_time(const ConvSite& site, double floats) {
   return block_conversion_time(site.cpu, site.precision, floats);
 }
-/// Whether windows lie apart, so that nothing is summed up.
+/// Whether windows of strides lie apart, so that nothing is summed up.
 bool is_apart(const Axes& axes) {
-  return std::all_of(axes.begin(), axes.end(),
-                     [](const Axis& axis) { return (axis.kernel - 1) * axis.dilation < axis.stride; });
+  const bool strided = std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.stride > 1; });
+  return strided && std::all_of(axes.begin(), axes.end(),
+                                [](const Axis& axis) { return (axis.kernel - 1) * axis.dilation < axis.stride; });
 }
 
 /// Of products that no cache keeps: they are written and read once more than conversions move what they convert.

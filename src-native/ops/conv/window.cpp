@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/transpose/transpose.h"
 #include "ops/conv/window.h"
 
 namespace infernode::ops {

@@ -21,7 +21,6 @@ class TextModel {
   /// `model_type`: where the attribute is absent.
   TextModel(kernel::KernelInfo& info, const char* op, std::int64_t model_type = 0);
   bool encodes() const { return encoder_.runner != nullptr; }
-  std::int32_t start_token() const { return start_token_; }
   std::int32_t pad_token() const { return pad_token_; }
   std::int32_t eos_token() const { return eos_token_; }
 

@@ -1,10 +1,12 @@
 #include "ops/image/interpolation.h"
-#include "base/checked.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "base/checked.h"
 #include "base/error.h"
+#include "kernel/watch.h"
 
 namespace infernode::ops {
 
@@ -27,33 +29,67 @@ Rounding parse_rounding(std::string_view name) {
   fail(ErrorCode::InvalidModel, cat("unknown nearest_mode '", name, "'"));
 }
 
-float ResizedAxis::source(std::int64_t i) const {
-  const auto x = static_cast<float>(i), length = static_cast<float>(in);
-  const float resized = scale * length * cropped;  // may have a fraction that `out` lacks
-  const auto unscaled = [this](float place) {
-    return exact ? static_cast<float>(static_cast<double>(place) * static_cast<double>(in) / static_cast<double>(out))
-                 : place / scale;
-  };
-  switch (coordinates) {
+namespace {
+
+/// What a float stands for: the first fraction on the way to it that rounds to it, or the float itself.
+struct Ratio {
+  double over, under = 1;
+  double value() const { return over / under; }
+};
+Ratio ratio_of(float scale) {
+  constexpr double kMostUnder = 4096, kMostOver = 0x1p40;
+  double over = 1, under = 0, last_over = 0, last_under = 1;  // its continued fraction's
+  for (double rest = scale;;) {
+    const double whole = std::floor(rest);
+    last_over = std::exchange(over, whole * over + last_over);
+    last_under = std::exchange(under, whole * under + last_under);
+    if (!(under <= kMostUnder && over <= kMostOver)) return {scale};
+    if (static_cast<float>(over / under) == scale) return {over, under};
+    rest = 1 / (rest - whole);
+  }
+}
+
+/// The place of element i of an axis in the original one, in numbers of type F. `begin` and `end` are the roi's,
+/// `resized` is the original length scaled, which may have a fraction that the axis lacks, `unscaled` undoes the scale.
+template <class F, class Unscaled>
+F source_of(const ResizedAxis& axis, std::int64_t i, F begin, F end, F resized, const Unscaled& unscaled) {
+  const auto x = static_cast<F>(i), length = static_cast<F>(axis.in), half = static_cast<F>(0.5);
+  switch (axis.coordinates) {
     case Coordinates::HalfPixel:
-      return unscaled(x + 0.5f) - 0.5f;
+      return unscaled(x + half) - half;
     case Coordinates::HalfPixelSymmetric: {
-      const float offset = length / 2 * (1.0f - static_cast<float>(out) / resized);
-      return offset + unscaled(x + 0.5f) - 0.5f;
+      const F offset = length / 2 * (1 - static_cast<F>(axis.out) / resized);
+      return offset + unscaled(x + half) - half;
     }
     case Coordinates::PytorchHalfPixel:
-      return out > 1 ? unscaled(x + 0.5f) - 0.5f : 0.0f;
+      return axis.out > 1 ? unscaled(x + half) - half : 0;
     case Coordinates::AlignCorners:
-      return resized == 1.0f ? 0.0f : x * (length - 1) / (resized - 1);
+      return resized == 1 ? 0 : x * (length - 1) / (resized - 1);
     case Coordinates::Asymmetric:
       return unscaled(x);
     case Coordinates::TfHalfPixelForNn:
-      return unscaled(x + 0.5f);
+      return unscaled(x + half);
     case Coordinates::TfCropAndResize:
-      if (resized == 1.0f) return 0.5f * (roi_begin + roi_end) * (length - 1);
-      return roi_begin * (length - 1) + x * (roi_end - roi_begin) * (length - 1) / (resized - 1);
+      if (resized == 1) return half * (begin + end) * (length - 1);
+      return begin * (length - 1) + x * (end - begin) * (length - 1) / (resized - 1);
   }
   return x;
+}
+
+}  // namespace
+
+float ResizedAxis::source(std::int64_t i) const {
+  return source_of(*this, i, roi_begin, roi_end, scale * static_cast<float>(in) * cropped, [this](float place) {
+    return exact ? static_cast<float>(static_cast<double>(place) * static_cast<double>(in) / static_cast<double>(out))
+                 : place / scale;
+  });
+}
+
+double ResizedAxis::exact_source(std::int64_t i) const {
+  const Ratio ratio = exact ? Ratio{static_cast<double>(out), static_cast<double>(in)} : ratio_of(scale);
+  const double resized = static_cast<double>(in) * ratio.over / ratio.under * ratio_of(cropped).value();
+  return source_of(*this, i, ratio_of(roi_begin).value(), ratio_of(roi_end).value(), resized,
+                   [&](double place) { return place * ratio.under / ratio.over; });
 }
 
 namespace {
@@ -131,7 +167,7 @@ std::int64_t filter_begin(const ResizedAxis& axis, const TapOptions& options) {
 
 template <class W>
 Taps<W> make_taps(const kernel::RunContext& run, const ResizedAxis& axis, const TapOptions& options) {
-  constexpr double kNsPerTap = 6;
+  constexpr double kNsPerWeight = 4, kNsPerTap = kNsPerWeight + 2;
   const double stretch = stretch_of(axis, options);
   const std::int64_t first = filter_begin(axis, options);
   const auto places = static_cast<std::size_t>(axis.out), count = static_cast<std::size_t>(2 - 2 * first);
@@ -140,26 +176,28 @@ Taps<W> make_taps(const kernel::RunContext& run, const ResizedAxis& axis, const 
   Taps<W> taps{count, kernel::Scratch<std::int64_t>(run, total), kernel::Scratch<W>(run, total)};
   run.parallel_for(
       places, kNsPerTap * static_cast<double>(count), [&](std::size_t begin, std::size_t end, std::size_t) {
+        kernel::Watch watch(run);
         const kernel::Scratch<double> weights(run, count);
         for (std::size_t i = begin; i < end; ++i) {
-          const auto place = static_cast<double>(axis.source(static_cast<std::int64_t>(i)));
+          const auto at_place = static_cast<std::int64_t>(i);
+          const double place = options.exact ? axis.exact_source(at_place) : static_cast<double>(axis.source(at_place));
           // A place on an element counts as the far end of the step before it.
           const std::int64_t left = to_index(std::ceil(place) - 1, axis.in);
           const double ratio = std::clamp(place - static_cast<double>(left), 0.0, 1.0);
           double sum = 0;
-          for (std::size_t k = 0; k < count; ++k) {
+          kernel::each_in_pieces(watch, count, kNsPerWeight, [&](std::size_t k) {
             const std::int64_t at = first + static_cast<std::int64_t>(k), index = left + at;
             const double distance = (static_cast<double>(at) - ratio) * stretch;
             double w = options.cubic_a ? cubic(distance, *options.cubic_a) : std::max(0.0, 1.0 - std::abs(distance));
             if (options.exclude_outside && (index < 0 || index >= axis.in)) w = 0;
             weights[k] = w;
             sum += w;
-          }
-          for (std::size_t k = 0; k < count; ++k) {
+          });
+          kernel::each_in_pieces(watch, count, kNsPerTap - kNsPerWeight, [&](std::size_t k) {
             const std::int64_t index = left + first + static_cast<std::int64_t>(k);
             taps.index[i * count + k] = std::clamp<std::int64_t>(index, 0, axis.in - 1);
             taps.weight[i * count + k] = static_cast<W>(normalize && sum != 0 ? weights[k] / sum : weights[k]);
-          }
+          });
         }
       });
   return taps;

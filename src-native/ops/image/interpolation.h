@@ -36,6 +36,9 @@ struct ResizedAxis {
 
   /// The place in the original axis, in elements.
   float source(std::int64_t i) const;
+  /// The same for sums that are cut to whole numbers, which a place that is rounded to float would make one too small:
+  /// the scale is the ratio that its float stands for, 1 / 3 where that rounds to it.
+  double exact_source(std::int64_t i) const;
   /// Beyond the original axis, where TfCropAndResize takes the extrapolation value.
   bool outside(float source) const {
     return coordinates == Coordinates::TfCropAndResize && (source < 0 || source > static_cast<float>(in - 1));
@@ -64,6 +67,7 @@ struct TapOptions {
   std::optional<float> cubic_a;  ///< cubic with this coefficient; linear where empty
   bool antialias = false;        ///< stretch the filter when shrinking
   bool exclude_outside = false;  ///< elements beyond the edges weigh nothing, instead of repeating the edge
+  bool exact = false;            ///< by ResizedAxis::exact_source
 };
 
 template <class W>

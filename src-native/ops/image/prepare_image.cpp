@@ -1,12 +1,16 @@
 #include "ops/image/prepare_image.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <type_traits>
 #include <vector>
 
 #include "base/error.h"
 #include "kernel/watch.h"
+#include "microkernels/convert/convert.h"
+#include "microkernels/elementwise/elementwise.h"
+#include "microkernels/transpose/transpose.h"
 
 namespace infernode::ops {
 
@@ -37,11 +41,14 @@ Taps make_taps(std::size_t from, std::size_t to, bool nearest) {
       weights[0] = 1;
       continue;
     }
-    const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(center - support + 0.5)));
-    const auto high = std::min(from, static_cast<std::size_t>(std::floor(center + support + 0.5)));
+    auto low = static_cast<std::size_t>(std::max(0.0, std::floor(center - support + 0.5)));
+    auto high = std::min(from, static_cast<std::size_t>(std::floor(center + support + 0.5)));
+    const auto share = [&](std::size_t j) { return 1 - std::abs((static_cast<double>(j) + 0.5 - center) / support); };
+    while (high - low > 1 && share(low) <= 0) ++low;
+    while (high - low > 1 && share(high - 1) <= 0) --high;
     double sum = 0;
     for (std::size_t j = low; j < high; ++j) {
-      const double weight = std::max(0.0, 1 - std::abs((static_cast<double>(j) + 0.5 - center) / support));
+      const double weight = std::max(0.0, share(j));
       weights[j - low] = static_cast<float>(weight);
       sum += weight;
     }
@@ -52,37 +59,126 @@ Taps make_taps(std::size_t from, std::size_t to, bool nearest) {
   return taps;
 }
 
-/// One row of the picture, scaled along it: each wanted channel by itself.
-void scale_row(const ImagePreparation& how, const Taps& taps, const std::uint8_t* row, float* out) {
-  for (std::size_t c = 0; c < how.to_channels; ++c, out += how.to_width) {
-    if (how.order[c] == ImagePreparation::kOpaque) {
-      std::fill_n(out, how.to_width, 255.0F);
-      continue;
+/// A band of rows of the result at a time: every step is a loop over many contiguous numbers, those along a row too,
+/// since there the band lies column by column.
+class Bands {
+ public:
+  Bands(const ImagePreparation& how, const microkernels::KernelSet& kernels, const kernel::RunContext& run)
+      : how_(how),
+        kernels_(kernels),
+        watch_(run),
+        columns_(make_taps(how.part_width, how.to_width, how.nearest)),
+        rows_(make_taps(how.part_height, how.to_height, how.nearest)),
+        line_(how.part_width * how.channels),
+        scaled_line_(how.to_width * how.channels),
+        band_(
+            std::clamp<std::size_t>(kBandElements / std::max(line_, scaled_line_), 1, std::min(kBand, how.to_height))),
+        row_(line_),
+        summed_(line_ * band_),
+        turned_(line_ * band_),
+        scaled_(scaled_line_ * band_),
+        planes_(how.to_width * how.to_channels * band_) {}
+
+  std::size_t band() const { return band_; }
+
+  /// Channels one after another, of `count` rows of the result from `y` on.
+  std::span<const float> make(const std::uint8_t* pixels, std::size_t y, std::size_t count) {
+    sum_rows(pixels, y, count);
+    const bool same_width = how_.part_width == how_.to_width;
+    if (!same_width) scale_columns(count);
+    const std::size_t n = count * how_.to_width;
+    if (same_width) transpose(summed_.data(), how_.channels, scaled_.data(), n, n, how_.channels);
+    for (std::size_t c = 0; c < how_.to_channels; ++c) {
+      float* const to = &planes_[c * n];
+      const std::size_t from = how_.order[c];
+      if (from == ImagePreparation::kOpaque) {
+        std::fill_n(to, n, 255.0F);
+      } else if (same_width) {
+        std::copy_n(&scaled_[from * n], n, to);
+      } else {
+        transpose(&scaled_[from * count], how_.channels * count, to, how_.to_width, how_.to_width, count);
+      }
+      kernels_.elementwise[microkernels::UnaryOp::kAffine](to, to, n, how_.factor[c], how_.shift[c]);
     }
-    const std::uint8_t* channel = row + how.left * how.channels + how.order[c];
-    if (how.part_width == how.to_width) {
-      for (std::size_t x = 0; x < how.to_width; ++x) out[x] = channel[x * how.channels];
-      continue;
+    return std::span(planes_).first(n * how_.to_channels);
+  }
+
+ private:
+  static constexpr std::size_t kBand = 16;
+  static constexpr std::size_t kBandElements = std::size_t{1} << 20;
+  static constexpr std::size_t kPiece = 1024;
+  static constexpr double kNsPerElement = 1;
+
+  void transpose(const float* x, std::size_t ld_x, float* y, std::size_t ld_y, std::size_t rows, std::size_t cols) {
+    static_assert(sizeof(float) == sizeof(std::uint32_t));
+    kernels_.transpose.bytes4(reinterpret_cast<const std::uint32_t*>(x), ld_x, reinterpret_cast<std::uint32_t*>(y),
+                              ld_y, rows, cols);
+  }
+
+  /// to = x * weight, or more of it.
+  void add(const float* x, float weight, float* to, std::size_t n, bool first) {
+    using microkernels::BinaryOp;
+    const auto times = kernels_.elementwise.vector_scalar[static_cast<std::size_t>(BinaryOp::kMul)];
+    const auto plus = kernels_.elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kAdd)];
+    if (first) times(x, &weight, to, n);
+    for (std::size_t i = 0; i < n && !first; i += kPiece) {
+      const std::size_t piece = std::min(kPiece, n - i);
+      times(x + i, &weight, share_.data(), piece);
+      plus(to + i, share_.data(), to + i, piece);
     }
-    for (std::size_t x = 0; x < how.to_width; ++x) {
-      const std::uint8_t* from = channel + taps.first[x] * how.channels;
-      const float* weights = &taps.weights[x * taps.most];
-      float sum = 0;
-      for (std::size_t j = 0; j < taps.count[x]; ++j) sum += weights[j] * static_cast<float>(from[j * how.channels]);
-      out[x] = sum;
+    watch_.did(kNsPerElement * static_cast<double>(n));
+  }
+
+  /// Rows of the picture become those of the result, as wide as the part still is.
+  void sum_rows(const std::uint8_t* pixels, std::size_t y, std::size_t count) {
+    const std::size_t end = rows_.first[y + count - 1] + rows_.count[y + count - 1];
+    std::size_t low = 0;  // the first row of the band that still needs rows of the picture
+    for (std::size_t from = rows_.first[y]; from < end; ++from) {
+      const std::size_t at = ((how_.top + from) * how_.width + how_.left) * how_.channels;
+      kernels_.convert.u8_to_f32(pixels + at, row_.data(), line_);
+      watch_.did(kNsPerElement * static_cast<double>(line_));
+      while (rows_.first[y + low] + rows_.count[y + low] <= from) ++low;
+      for (std::size_t r = low; r < count && rows_.first[y + r] <= from; ++r) {
+        const std::size_t tap = from - rows_.first[y + r];
+        if (tap >= rows_.count[y + r]) continue;
+        add(row_.data(), rows_.weights[(y + r) * rows_.most + tap], &summed_[r * line_], line_, tap == 0);
+      }
     }
   }
-}
 
-/// A row of one channel into its place.
-template <class T>
-void store(const float* from, T* to, std::size_t n, std::size_t step) {
-  for (std::size_t x = 0; x < n; ++x) {
-    if constexpr (std::is_same_v<T, float>) {
-      to[x * step] = from[x];
-    } else {
-      to[x * step] = static_cast<T>(std::clamp(std::nearbyint(from[x]), 0.0F, 255.0F));
+  void scale_columns(std::size_t count) {
+    transpose(summed_.data(), line_, turned_.data(), count, count, line_);
+    const std::size_t column = how_.channels * count;
+    for (std::size_t x = 0; x < how_.to_width; ++x) {
+      for (std::size_t j = 0; j < columns_.count[x]; ++j) {
+        add(&turned_[(columns_.first[x] + j) * column], columns_.weights[x * columns_.most + j], &scaled_[x * column],
+            column, j == 0);
+      }
     }
+  }
+
+  const ImagePreparation& how_;
+  const microkernels::KernelSet& kernels_;
+  kernel::Watch watch_;
+  const Taps columns_, rows_;
+  const std::size_t line_, scaled_line_;  ///< elements of a row of the part, and of one as wide as the result
+  const std::size_t band_;                ///< rows at a time
+  std::vector<float> row_;
+  std::array<float, kPiece> share_;  ///< a piece of a product, which stays in the nearest cache
+  std::vector<float> summed_;        ///< [band][line]
+  std::vector<float> turned_;        ///< [line][band]
+  std::vector<float> scaled_;  ///< [to_width][channels][band], or where the width stays [channels][band][to_width]
+  std::vector<float> planes_;  ///< [to_channels][band][to_width]
+};
+
+/// Channels of n elements each, one after another, become pixels.
+template <class T>
+void interleave(const microkernels::TransposeTable& table, const T* from, std::size_t n, T* to, std::size_t channels) {
+  if constexpr (std::is_same_v<T, float>) {
+    table.bytes4(reinterpret_cast<const std::uint32_t*>(from), n, reinterpret_cast<std::uint32_t*>(to), channels,
+                 channels, n);
+  } else {
+    table.bytes1(from, n, to, channels, channels, n);
   }
 }
 
@@ -112,47 +208,34 @@ std::size_t checked_elements(const ImagePreparation& how, std::size_t pixel_byte
 
 template <class T>
 void prepare_image(const ImagePreparation& how, std::span<const std::uint8_t> pixels, std::span<T> out,
-                   const microkernels::ElementwiseTable& loops, const kernel::RunContext& run) {
-  using microkernels::BinaryOp, microkernels::UnaryOp;
-  const auto times = loops.vector_scalar[static_cast<std::size_t>(BinaryOp::kMul)];
-  const auto plus = loops.vector_vector[static_cast<std::size_t>(BinaryOp::kAdd)];
-  const Taps columns = make_taps(how.part_width, how.to_width, how.nearest);
-  const Taps rows = make_taps(how.part_height, how.to_height, how.nearest);
-  const std::size_t stride = how.to_width * how.to_channels;
-  std::vector<float> scaled(rows.most * stride);  // row y of the part at y % rows.most
-  std::vector<float> sum(stride), share(stride);
-  std::size_t next = 0;  // row of the part that has not been scaled yet
-  kernel::Watch watch(run);
-  constexpr double kNsPerElement = 3;
-  const double row_ns = kNsPerElement * static_cast<double>(stride);
-  const double scaled_ns = row_ns * static_cast<double>(columns.most);
+                   const microkernels::KernelSet& kernels, const kernel::RunContext& run) {
+  Bands bands(how, kernels, run);
+  std::vector<T> codes;
   const std::size_t plane = how.to_width * how.to_height;
-  for (std::size_t y = 0; y < how.to_height; ++y) {
-    const std::size_t end = rows.first[y] + rows.count[y];
-    for (next = std::max(next, rows.first[y]); next < end; ++next) {
-      const std::uint8_t* row = pixels.data() + (how.top + next) * how.width * how.channels;
-      scale_row(how, columns, row, &scaled[next % rows.most * stride]);
-      watch.did(scaled_ns);
+  for (std::size_t y = 0; y < how.to_height; y += bands.band()) {
+    const std::size_t count = std::min(bands.band(), how.to_height - y), n = count * how.to_width;
+    const std::span<const float> made = bands.make(pixels.data(), y, count);
+    const T* from = nullptr;
+    if constexpr (std::is_same_v<T, float>) {
+      from = made.data();
+    } else {
+      codes.resize(made.size());
+      kernels.convert.quantize_u8(made.data(), codes.data(), made.size(), 1.0F, 0);
+      from = codes.data();
     }
-    for (std::size_t j = 0; j < rows.count[y]; ++j) {
-      const float* row = &scaled[(rows.first[y] + j) % rows.most * stride];
-      times(row, &rows.weights[y * rows.most + j], j == 0 ? sum.data() : share.data(), stride);
-      if (j > 0) plus(sum.data(), share.data(), sum.data(), stride);
-    }
-    watch.did(row_ns * static_cast<double>(1 + rows.count[y]));
-    for (std::size_t c = 0; c < how.to_channels; ++c) {
-      float* row = &sum[c * how.to_width];
-      loops[UnaryOp::kAffine](row, row, how.to_width, how.factor[c], how.shift[c]);
-      T* to = how.planar ? &out[c * plane + y * how.to_width] : &out[y * stride + c];
-      store(row, to, how.to_width, how.planar ? 1 : how.to_channels);
+    if (how.planar) {
+      for (std::size_t c = 0; c < how.to_channels; ++c)
+        std::copy_n(from + c * n, n, &out[c * plane + y * how.to_width]);
+    } else {
+      interleave(kernels.transpose, from, n, &out[y * how.to_width * how.to_channels], how.to_channels);
     }
   }
 }
 
 template void prepare_image<float>(const ImagePreparation&, std::span<const std::uint8_t>, std::span<float>,
-                                   const microkernels::ElementwiseTable&, const kernel::RunContext&);
+                                   const microkernels::KernelSet&, const kernel::RunContext&);
 template void prepare_image<std::uint8_t>(const ImagePreparation&, std::span<const std::uint8_t>,
-                                          std::span<std::uint8_t>, const microkernels::ElementwiseTable&,
+                                          std::span<std::uint8_t>, const microkernels::KernelSet&,
                                           const kernel::RunContext&);
 
 }  // namespace infernode::ops

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "kernel/run_context.h"
-#include "microkernels/elementwise/elementwise.h"
+#include "microkernels/kernel_set.h"
 
 namespace infernode::ops {
 
@@ -30,10 +30,10 @@ struct ImagePreparation {
 /// Returns how many elements the result has.
 std::size_t checked_elements(const ImagePreparation& how, std::size_t pixel_bytes);
 
-/// Writes them: of float, or of std::uint8_t (rounded and saturated). Reads each pixel of the part once; `loops` are
-/// those of this CPU. `how` has been checked. Throws Aborted where `run` is cancelled.
+/// Writes them: of float, or of std::uint8_t (rounded and saturated). `kernels` are those
+/// of this CPU. `how` has been checked. Throws Aborted where `run` is cancelled.
 template <class T>
 void prepare_image(const ImagePreparation& how, std::span<const std::uint8_t> pixels, std::span<T> out,
-                   const microkernels::ElementwiseTable& loops, const kernel::RunContext& run);
+                   const microkernels::KernelSet& kernels, const kernel::RunContext& run);
 
 }  // namespace infernode::ops

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/checked.h"
@@ -183,6 +184,7 @@ void resample(const kernel::RunContext& run, const Taps<Acc>& taps, std::int64_t
   constexpr std::int64_t kPiece = 1 << 14;  // of a row
   const std::int64_t pieces = ceil_div(out, kPiece);
   const auto rows = [&](std::size_t begin, std::size_t end, std::size_t) {
+    kernel::Watch watch(run);
     if (inner == 1) {
       for (auto p = static_cast<std::int64_t>(begin); p < static_cast<std::int64_t>(end); ++p) {
         const std::int64_t o = p / pieces, first = p % pieces * kPiece, last = std::min(first + kPiece, out);
@@ -197,9 +199,15 @@ void resample(const kernel::RunContext& run, const Taps<Acc>& taps, std::int64_t
           continue;
         }
         for (std::int64_t i = first; i < last; ++i, index += count, weight += count) {
+          const auto term = [&](std::size_t k) { return weight[k] * static_cast<Acc>(row[index[k]]); };
+          if (count > kernel::kPiece) {
+            to[i] = kernel::sum_in_pieces<Acc>(watch, count, 1.0, term);
+            continue;
+          }
           Acc sum = 0;
-          for (std::size_t k = 0; k < count; ++k) sum += weight[k] * static_cast<Acc>(row[index[k]]);
+          for (std::size_t k = 0; k < count; ++k) sum += term(k);
           to[i] = sum;
+          watch.did(static_cast<double>(count));
         }
       }
       return;
@@ -211,17 +219,19 @@ void resample(const kernel::RunContext& run, const Taps<Acc>& taps, std::int64_t
       const Acc* weights = &taps.weight[static_cast<std::size_t>(i) * count];
       if (count == 2) {
         const From *a = x + (o * in + index[0]) * inner, *b = x + (o * in + index[1]) * inner;
-        for (std::int64_t c = 0; c < inner; ++c)
+        kernel::each_in_pieces(watch, static_cast<std::size_t>(inner), 0.5, [&](std::size_t c) {
           to[c] = weights[0] * static_cast<Acc>(a[c]) + weights[1] * static_cast<Acc>(b[c]);
+        });
         continue;
       }
       for (std::size_t k = 0; k < count; ++k) {
         const Acc weight = weights[k];
         const From* from = x + (o * in + index[k]) * inner;
+        const auto each = [&](auto&& f) { kernel::each_in_pieces(watch, static_cast<std::size_t>(inner), 0.5, f); };
         if (k == 0) {
-          for (std::int64_t c = 0; c < inner; ++c) to[c] = weight * static_cast<Acc>(from[c]);
+          each([&](std::size_t c) { to[c] = weight * static_cast<Acc>(from[c]); });
         } else {
-          for (std::int64_t c = 0; c < inner; ++c) to[c] += weight * static_cast<Acc>(from[c]);
+          each([&](std::size_t c) { to[c] += weight * static_cast<Acc>(from[c]); });
         }
       }
     }
@@ -238,11 +248,31 @@ struct Pass {
   Taps<Acc> taps;
 };
 
-/// Runs all passes over one unit. Scratch holds the results between them, twice the largest. Integers are `rounded`, or
-/// cut.
+/// How sums become integers: rounded, or cut to whole numbers, and those that fall short of one by no more than `slack`
+/// are it.
+struct WholeNumbers {
+  bool rounded;
+  double slack;
+  double operator()(double sum) const { return rounded ? std::nearbyint(sum) : sum + std::copysign(slack, sum); }
+};
+
+/// By how much a sum of integers may be off for the rounding of places, of which each axis adds its own.
+template <class T>
+double rounding_of(const std::vector<ResizedAxis>& axes) {
+  if constexpr (std::is_integral_v<T>) {
+    constexpr double kMost = 1e-6;  // where elements are large, it would change what is right
+    double places = 0;
+    for (const ResizedAxis& axis : axes) places += static_cast<double>(axis.in);
+    return std::min(kMost, places * 0x1p-50 * static_cast<double>(std::numeric_limits<T>::max()));
+  } else {
+    return 0;
+  }
+}
+
+/// Runs all passes over one unit. Scratch holds the results between them, twice the largest.
 template <class T, class Acc>
 void resample_unit(const kernel::RunContext& run, const std::vector<Pass<Acc>>& passes, const T* x, T* y, Acc* scratch,
-                   std::int64_t half, [[maybe_unused]] bool rounded) {
+                   std::int64_t half, [[maybe_unused]] const WholeNumbers& whole) {
   const Acc* from = nullptr;
   for (std::size_t p = 0; p < passes.size(); ++p) {
     const Pass<Acc>& pass = passes[p];
@@ -260,9 +290,14 @@ void resample_unit(const kernel::RunContext& run, const std::vector<Pass<Acc>>& 
   if constexpr (!std::is_same_v<T, Acc>) {
     const Pass<Acc>& last = passes.back();
     const std::int64_t n = last.outer * last.out * last.inner;
-    const bool rounds = std::is_integral_v<T> && rounded;
     run.parallel_for(static_cast<std::size_t>(n), 1.0, [&](std::size_t begin, std::size_t end, std::size_t) {
-      for (std::size_t i = begin; i < end; ++i) y[i] = convert<T>(rounds ? std::nearbyint(from[i]) : from[i]);
+      for (std::size_t i = begin; i < end; ++i) {
+        if constexpr (std::is_integral_v<T>) {
+          y[i] = convert<T>(whole(from[i]));
+        } else {
+          y[i] = convert<T>(from[i]);
+        }
+      }
     });
   }
 }
@@ -283,10 +318,13 @@ std::vector<std::size_t> pass_order(const std::vector<ResizedAxis>& axes, std::s
 /// Resizes by weighted sums, one axis at a time.
 template <class T>
 void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const std::vector<ResizedAxis>& axes,
-                 const TapOptions& options, float extrapolation) {
+                 TapOptions options, float extrapolation) {
   // Integers are summed in double, so that weights of 1 - r and r of equal elements give that element.
   using Acc = std::conditional_t<std::is_same_v<T, float> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>,
                                  float, double>;
+  // Filtered integers are rounded, as the standard's reference does, others are cut, as the peer does.
+  const WholeNumbers whole{options.antialias || options.cubic_a, rounding_of<T>(axes)};
+  options.exact = std::is_integral_v<T> && !whole.rounded;
   std::size_t first = 0;
   while (first < axes.size() && axes[first].identity()) ++first;
   if (first == axes.size()) return copy_all(ctx.run(), in, out);
@@ -310,8 +348,6 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
   const std::int64_t in_size = in.shape().numel(first, in.rank()), out_size = dims.numel(first, dims.rank());
   const T* x = in.data<T>();
   T* y = out.mutable_data<T>();
-  const bool rounded =
-      options.antialias || options.cubic_a;  // as the standard's reference does; linear ones as the peer
   const bool needs_scratch = passes.size() > 1 || !std::is_same_v<T, Acc>;
   const auto scratch_size = static_cast<std::size_t>(needs_scratch ? 2 * half : 0);
   if (units > 1) {
@@ -320,12 +356,12 @@ void interpolate(KernelContext& ctx, const Tensor& in, const Tensor& out, const 
       const tensor::Buffer memory = ctx.scratch(checked_mul(scratch_size, sizeof(Acc)));
       auto* const scratch = reinterpret_cast<Acc*>(memory.data());
       for (auto u = static_cast<std::int64_t>(begin); u < static_cast<std::int64_t>(end); ++u) {
-        resample_unit<T, Acc>(ctx.run(), passes, x + u * in_size, y + u * out_size, scratch, half, rounded);
+        resample_unit<T, Acc>(ctx.run(), passes, x + u * in_size, y + u * out_size, scratch, half, whole);
       }
     });
   } else {
     const tensor::Buffer memory = ctx.scratch(checked_mul(scratch_size, sizeof(Acc)));
-    resample_unit<T, Acc>(ctx.run(), passes, x, y, reinterpret_cast<Acc*>(memory.data()), half, rounded);
+    resample_unit<T, Acc>(ctx.run(), passes, x, y, reinterpret_cast<Acc*>(memory.data()), half, whole);
   }
   Mover mover(ctx.run());
   for (std::size_t a = 0; a < axes.size(); ++a) {

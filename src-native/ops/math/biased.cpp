@@ -2,6 +2,7 @@
 // operators that they replaced.
 
 #include "base/error.h"
+#include "graph/operator_names.h"
 #include "kernel/op_registrar.h"
 
 namespace infernode::ops {
@@ -22,7 +23,7 @@ void infer_split_gelu(kernel::InferContext& ctx) {
 }  // namespace
 
 void register_biased(kernel::OpRegistrar& r) {
-  constexpr const char* kMicrosoft = "com.microsoft";
+  using graph::kMicrosoft;
   r.op("BiasSoftmax", kMicrosoft)
       .version(1, "data:T, bias:T -> output:T; T = floats")
       .infer(kernel::infer_same_as_first)

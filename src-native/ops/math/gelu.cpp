@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "graph/operator_names.h"
 #include "kernel/op_registrar.h"
 #include "ops/common/binary.h"
 
@@ -117,7 +118,7 @@ std::optional<FusedActivation> as_fast_gelu(const NodeConstants& node) {
 }  // namespace
 
 void register_gelu(kernel::OpRegistrar& r) {
-  constexpr const char* kMicrosoft = "com.microsoft";
+  using graph::kMicrosoft;
   r.op("Gelu")
       .version(20, "X:T -> Y:T; T = floats_bf16")
       .infer(kernel::infer_same_as_first)

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/checked.h"
 #include "kernel/scratch.h"
-#include "microkernels/elementwise/convert.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/transpose/transpose.h"
+#include "ops/common/reals.h"
 #include "ops/math/reduction_tiles.h"
 
 namespace infernode::ops {
@@ -49,16 +50,18 @@ ReduceOp first_pass(ReduceKind kind) {
 /// The operation that joins results of the first pass over parts.
 ReduceOp joining(ReduceOp op) { return op == ReduceOp::kSumAbs || op == ReduceOp::kSumSquare ? ReduceOp::kSum : op; }
 
-void finish(const microkernels::KernelSet& kernels, ReduceKind kind, float* y, std::int64_t n, std::int64_t count) {
-  if (kind == ReduceKind::Mean) {
-    const auto divisor = static_cast<float>(count);
-    kernels.elementwise.vector_scalar[static_cast<std::size_t>(microkernels::BinaryOp::kDiv)](
-        y, &divisor, y, static_cast<std::size_t>(n));
-  } else if (kind == ReduceKind::L2) {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = std::sqrt(y[i]);
-  } else if (kind == ReduceKind::LogSum) {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = std::log(y[i]);
-  }
+void finish(const RunContext& run, const microkernels::KernelSet& kernels, ReduceKind kind, float* y, std::int64_t n,
+            std::int64_t count) {
+  const auto divisor = static_cast<float>(count);
+  const auto divide = kernels.elementwise.vector_scalar[static_cast<std::size_t>(microkernels::BinaryOp::kDiv)];
+  const bool root = kind == ReduceKind::L2, log = kind == ReduceKind::LogSum;
+  if (!root && !log && kind != ReduceKind::Mean) return;
+  kernel::Watch watch(run);
+  in_pieces(watch, static_cast<std::size_t>(n), log ? 5.0 : 1.0, [&](std::size_t begin, std::size_t end) {
+    if (kind == ReduceKind::Mean) divide(y + begin, &divisor, y + begin, end - begin);
+    for (std::size_t i = begin; root && i < end; ++i) y[i] = std::sqrt(y[i]);
+    for (std::size_t i = begin; log && i < end; ++i) y[i] = std::log(y[i]);
+  });
 }
 
 /// Rows of few elements, turned: their elements are then reduced side by side.
@@ -107,20 +110,40 @@ void reduce_rows(const RunContext& run, const microkernels::KernelSet& kernels, 
   for (std::int64_t o = 0; o < l.outer; ++o) y[o] = join(partial.data() + o * blocks, static_cast<std::size_t>(blocks));
 }
 
-void columns_pass(const RunContext& run, const ReduceTable& table, ReduceOp op, const ReduceLayout& l, const float* x,
-                  float* y) {
-  const auto columns = table.columns[static_cast<std::size_t>(op)];
-  for_each_tile(run, l, kReduceColumns, 0.15, [&](std::int64_t o, std::int64_t c, std::int64_t n, kernel::Watch&) {
-    columns(x + o * l.reduced * l.inner + c, static_cast<std::size_t>(l.reduced), static_cast<std::size_t>(l.inner),
-            static_cast<std::size_t>(n), y + o * l.inner + c);
-  });
+/// How results of two parts of a column are joined.
+microkernels::BinaryOp joined_by(ReduceOp op) {
+  using microkernels::BinaryOp;
+  return op == ReduceOp::kMax    ? BinaryOp::kMax
+         : op == ReduceOp::kMin  ? BinaryOp::kMin
+         : op == ReduceOp::kProd ? BinaryOp::kMul
+                                 : BinaryOp::kAdd;
+}
+
+void columns_pass(const RunContext& run, const microkernels::KernelSet& kernels, ReduceOp op, const ReduceLayout& l,
+                  const float* x, float* y) {
+  constexpr std::size_t kMostRows = std::size_t{1} << 15;  // between two looks
+  const auto columns = kernels.reduce.columns[static_cast<std::size_t>(op)];
+  const auto join = kernels.elementwise.vector_vector[static_cast<std::size_t>(joined_by(op))];
+  const auto rows = static_cast<std::size_t>(l.reduced), step = static_cast<std::size_t>(l.inner);
+  for_each_tile(run, l, kReduceColumns, 0.15,
+                [&](std::int64_t o, std::int64_t c, std::int64_t width, kernel::Watch& watch) {
+                  const auto n = static_cast<std::size_t>(width);
+                  const float* from = x + o * l.reduced * l.inner + c;
+                  float* to = y + o * l.inner + c;
+                  if (rows <= kMostRows) return columns(from, rows, step, n, to);
+                  std::array<float, kReduceColumns> part;
+                  for (std::size_t r = 0; r < rows; r += kMostRows) {
+                    columns(from + r * step, std::min(kMostRows, rows - r), step, n, r == 0 ? to : part.data());
+                    if (r > 0) join(to, part.data(), to, n);
+                    watch.did(0.15 * static_cast<double>(kMostRows * n));
+                  }
+                });
 }
 
 void reduce_columns(const RunContext& run, const microkernels::KernelSet& kernels, ReduceOp op, const ReduceLayout& l,
                     const float* x, float* y) {
-  const ReduceTable& table = kernels.reduce;
   if (l.outer != 1 || l.inner > 4 * kReduceColumns || l.reduced < 4 * kBlockRows) {
-    return columns_pass(run, table, op, l, x, y);
+    return columns_pass(run, kernels, op, l, x, y);
   }
   // Few tall columns: blocks of rows first, so that there is work for all threads.
   const std::int64_t blocks = l.reduced / kBlockRows, rest = l.reduced % kBlockRows;
@@ -128,14 +151,14 @@ void reduce_columns(const RunContext& run, const microkernels::KernelSet& kernel
   ReduceLayout part = l;
   part.outer = blocks;
   part.reduced = kBlockRows;
-  columns_pass(run, table, op, part, x, partial.data());
+  columns_pass(run, kernels, op, part, x, partial.data());
   part.outer = 1;
   if (rest > 0) {
     part.reduced = rest;
-    columns_pass(run, table, op, part, x + blocks * kBlockRows * l.inner, partial.data() + blocks * l.inner);
+    columns_pass(run, kernels, op, part, x + blocks * kBlockRows * l.inner, partial.data() + blocks * l.inner);
   }
   part.reduced = blocks + (rest > 0 ? 1 : 0);
-  columns_pass(run, table, joining(op), part, partial.data(), y);
+  columns_pass(run, kernels, joining(op), part, partial.data(), y);
 }
 
 /// The greatest element where it is finite, 0 otherwise: subtracting it keeps infinities and NaN what they are.
@@ -153,16 +176,23 @@ void log_sum_exp(const RunContext& run, const microkernels::KernelSet& kernels, 
         static_cast<std::size_t>(l.outer), 10.0 + static_cast<double>(l.reduced),
         [&](std::size_t begin, std::size_t end, std::size_t) {
           std::array<float, kChunk> scratch;
+          kernel::Watch watch(run);
           const auto count = static_cast<std::size_t>(l.reduced);
           for (std::size_t i = begin; i < end; ++i) {
             const float* row = x + i * count;
-            const float shift = shift_of(table.row[static_cast<std::size_t>(ReduceOp::kMax)](row, count));
+            float greatest = -std::numeric_limits<float>::infinity();
+            in_pieces(watch, count, 0.2, [&](std::size_t first, std::size_t last) {
+              const float here = table.row[static_cast<std::size_t>(ReduceOp::kMax)](row + first, last - first);
+              if (here > greatest || std::isnan(here)) greatest = here;
+            });
+            const float shift = shift_of(greatest);
             double sum = 0;
             for (std::size_t at = 0; at < count; at += kChunk) {
               const std::size_t n = std::min(kChunk, count - at);
               elementwise[UnaryOp::kAffine](row + at, scratch.data(), n, 1.0f, -shift);
               exp(scratch.data(), scratch.data(), n, 0, 0);
               sum += static_cast<double>(table.row[static_cast<std::size_t>(ReduceOp::kSum)](scratch.data(), n));
+              watch.did(static_cast<double>(n));
             }
             y[i] = shift + static_cast<float>(std::log(sum));
           }
@@ -171,15 +201,20 @@ void log_sum_exp(const RunContext& run, const microkernels::KernelSet& kernels, 
   }
   const auto subtract = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kSub)];
   const auto add = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kAdd)];
+  const auto greater = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kMax)];
   for_each_tile(run, l, kReduceColumns, 1.0,
                 [&](std::int64_t o, std::int64_t c, std::int64_t width, kernel::Watch& watch) {
                   std::array<float, kReduceColumns> shift, sum{}, scratch;
                   const auto n = static_cast<std::size_t>(width);
                   const float* from = x + o * l.reduced * l.inner + c;
-                  table.columns[static_cast<std::size_t>(ReduceOp::kMax)](
-                      from, static_cast<std::size_t>(l.reduced), static_cast<std::size_t>(l.inner), n, shift.data());
-                  for (std::size_t k = 0; k < n; ++k) shift[k] = shift_of(shift[k]);
                   const auto rows = static_cast<std::size_t>(l.reduced), step = static_cast<std::size_t>(l.inner);
+                  shift.fill(-std::numeric_limits<float>::infinity());
+                  in_pieces(watch, rows, 0.2 * static_cast<double>(n), [&](std::size_t first, std::size_t last) {
+                    table.columns[static_cast<std::size_t>(ReduceOp::kMax)](from + first * step, last - first, step, n,
+                                                                            scratch.data());
+                    greater(shift.data(), scratch.data(), shift.data(), n);
+                  });
+                  for (std::size_t k = 0; k < n; ++k) shift[k] = shift_of(shift[k]);
                   each_in_pieces(watch, rows, static_cast<double>(n), [&](std::size_t r) {
                     subtract(from + r * step, shift.data(), scratch.data(), n);
                     exp(scratch.data(), scratch.data(), n, 0, 0);
@@ -233,7 +268,7 @@ void reduce_float(const RunContext& run, const microkernels::KernelSet& kernels,
   } else {
     (layout.inner == 1 ? reduce_rows : reduce_columns)(run, kernels, op, layout, x, y);
   }
-  finish(kernels, kind, y, layout.outer * layout.inner, layout.reduced);
+  finish(run, kernels, kind, y, layout.outer * layout.inner, layout.reduced);
 }
 
 }  // namespace
@@ -241,18 +276,15 @@ void reduce_float(const RunContext& run, const microkernels::KernelSet& kernels,
 void reduce_floats(const RunContext& run, const microkernels::KernelSet& kernels, ReduceKind kind,
                    std::span<const std::int64_t> axes, const Tensor& in, const Tensor& out) {
   if (in.dtype() == DType::Float32) return reduce_float(run, kernels, kind, axes, in, out.mutable_data<float>());
-  const auto& table = kernels.convert;
-  const bool half = in.dtype() == DType::Float16;
+  const auto convert = [&](const Tensor& from, const Tensor& to) {
+    convert_reals(run, kernels, from.dtype(), from.raw(), to.dtype(), to.mutable_raw(),
+                  static_cast<std::size_t>(from.numel()));
+  };
   const Tensor x = Tensor::make(DType::Float32, in.shape(), *run.allocator);
   const Tensor y = Tensor::make(DType::Float32, out.shape(), *run.allocator);
-  float* wide = x.mutable_data<float>();
-  const auto* from = static_cast<const std::uint16_t*>(in.raw());
-  run.parallel_for(static_cast<std::size_t>(in.numel()), 0.2, [&](std::size_t begin, std::size_t end, std::size_t) {
-    (half ? table.f16_to_f32 : table.bf16_to_f32)(from + begin, wide + begin, end - begin);
-  });
+  convert(in, x);
   reduce_float(run, kernels, kind, axes, x, y.mutable_data<float>());
-  (half ? table.f32_to_f16 : table.f32_to_bf16)(y.data<float>(), static_cast<std::uint16_t*>(out.mutable_raw()),
-                                                static_cast<std::size_t>(out.numel()));
+  convert(y, out);
 }
 
 }  // namespace infernode::ops

@@ -8,9 +8,10 @@
 #include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/reduce/reduce.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/transpose/transpose.h"
 #include "ops/common/reals.h"
 #include "ops/math/softmax16.h"
+#include "ops/norm/float_rows.h"
 
 namespace infernode::ops {
 namespace {
@@ -53,7 +54,11 @@ template <bool Log>
 class SoftmaxKernel final : public kernel::Kernel {
  public:
   explicit SoftmaxKernel(KernelInfo& info)
-      : kernels_(info.kernels()), reduce_(kernels_.reduce), elementwise_(kernels_.elementwise), axis_(info) {}
+      : kernels_(info.kernels()),
+        reduce_(kernels_.reduce),
+        elementwise_(kernels_.elementwise),
+        rows_(kernels_),
+        axis_(info) {}
 
   void run(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
@@ -80,18 +85,18 @@ class SoftmaxKernel final : public kernel::Kernel {
   template <class T>
   void rows(KernelContext& ctx, const Axis& axis, const T* x, T* y) const {
     constexpr double kCost = std::is_same_v<T, float> ? 1 : 10;
-    ctx.parallel_for(axis.outer, static_cast<double>(axis.n) * kCost,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                       [[maybe_unused]] kernel::Watch watch(ctx.run());
-                       for (std::size_t row = begin; row < end; ++row) {
-                         const std::size_t at = row * axis.n;
-                         if constexpr (std::is_same_v<T, float>) {
-                           (Log ? reduce_.log_softmax : reduce_.softmax)(x + at, y + at, axis.n);
-                         } else {
-                           strided(watch, x + at, y + at, axis.n, 1);
-                         }
-                       }
-                     });
+    ctx.parallel_for(
+        axis.outer, static_cast<double>(axis.n) * kCost, [&](std::size_t begin, std::size_t end, std::size_t) {
+          kernel::Watch watch(ctx.run());
+          for (std::size_t row = begin; row < end; ++row) {
+            const std::size_t at = row * axis.n;
+            if constexpr (std::is_same_v<T, float>) {
+              Log ? rows_.log_softmax(watch, x + at, y + at, axis.n) : rows_.softmax(watch, x + at, y + at, axis.n);
+            } else {
+              strided(watch, x + at, y + at, axis.n, 1);
+            }
+          }
+        });
   }
 
   static void steps16(KernelContext& ctx, const Axis& axis, const Softmax16& softmax, const float* x, float* y) {
@@ -123,6 +128,7 @@ class SoftmaxKernel final : public kernel::Kernel {
     const std::size_t groups = (axis.outer + most - 1) / most;
     ctx.parallel_for(groups, static_cast<double>(part * most), [&](std::size_t begin, std::size_t end, std::size_t) {
       std::vector<float> columns(part * std::min(most, axis.outer));
+      kernel::Watch watch(ctx.run());
       const auto turn = [&](const float* from, float* to, std::size_t count_rows, std::size_t count_columns) {
         kernels_.transpose.bytes4(reinterpret_cast<const std::uint32_t*>(from), count_columns,
                                   reinterpret_cast<std::uint32_t*>(to), count_rows, count_rows, count_columns);
@@ -130,7 +136,7 @@ class SoftmaxKernel final : public kernel::Kernel {
       for (std::size_t i = begin; i < end; ++i) {
         const std::size_t first = i * most, parts = std::min(most, axis.outer - first);
         turn(x + first * part, columns.data(), parts, part);
-        block(columns.data(), columns.data(), {1, axis.n, axis.inner * parts}, axis.inner * parts);
+        block(watch, columns.data(), columns.data(), {1, axis.n, axis.inner * parts}, axis.inner * parts);
         turn(columns.data(), y + first * part, part, parts);
       }
     });
@@ -145,12 +151,12 @@ class SoftmaxKernel final : public kernel::Kernel {
     constexpr double kCost = std::is_same_v<T, float> ? 1 : 10;
     ctx.parallel_for(axis.outer * blocks, static_cast<double>(axis.n * std::min(kBlock, axis.inner)) * kCost,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       [[maybe_unused]] kernel::Watch watch(ctx.run());
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::size_t first = i % blocks * kBlock, count = std::min(kBlock, axis.inner - first);
                          const std::size_t at = i / blocks * axis.n * axis.inner + first;
                          if constexpr (std::is_same_v<T, float>) {
-                           block(x + at, y + at, axis, count);
+                           block(watch, x + at, y + at, axis, count);
                          } else {
                            for (std::size_t c = 0; c < count; ++c)
                              strided(watch, x + at + c, y + at + c, axis.n, axis.inner);
@@ -159,23 +165,29 @@ class SoftmaxKernel final : public kernel::Kernel {
                      });
   }
 
-  void block(const float* x, float* y, const Axis& axis, std::size_t count) const {
+  void block(kernel::Watch& watch, const float* x, float* y, const Axis& axis, std::size_t count) const {
     const auto binary = [&](BinaryOp op) { return elementwise_.vector_vector[static_cast<std::size_t>(op)]; };
+    const auto max_of_columns = reduce_.columns[static_cast<std::size_t>(microkernels::ReduceOp::kMax)];
+    const auto ns_of_row = static_cast<double>(count);
     float most[kBlock], sum[kBlock], power[kBlock];
-    reduce_.columns[static_cast<std::size_t>(microkernels::ReduceOp::kMax)](x, axis.n, axis.inner, count, most);
+    std::fill(most, most + count, -std::numeric_limits<float>::infinity());
+    in_pieces(watch, axis.n, 0.2 * ns_of_row, [&](std::size_t begin, std::size_t end) {
+      max_of_columns(x + begin * axis.inner, end - begin, axis.inner, count, power);
+      binary(BinaryOp::kMax)(most, power, most, count);
+    });
     std::fill(sum, sum + count, 0.0f);
-    for (std::size_t r = 0; r < axis.n; ++r) {
+    each_in_pieces(watch, axis.n, ns_of_row, [&](std::size_t r) {
       float* out = y + r * axis.inner;
       binary(BinaryOp::kSub)(x + r * axis.inner, most, out, count);
       float* terms = Log ? power : out;
       elementwise_[UnaryOp::kExp](out, terms, count, 0, 0);
       binary(BinaryOp::kAdd)(sum, terms, sum, count);
-    }
+    });
     if (Log) elementwise_[UnaryOp::kLog](sum, sum, count, 0, 0);
-    for (std::size_t r = 0; r < axis.n; ++r) {
+    each_in_pieces(watch, axis.n, 0.5 * ns_of_row, [&](std::size_t r) {
       float* out = y + r * axis.inner;
       binary(Log ? BinaryOp::kSub : BinaryOp::kDiv)(out, sum, out, count);
-    }
+    });
   }
 
   static void strided(kernel::Watch& watch, const double* x, double* y, std::size_t n, std::size_t stride) {
@@ -196,6 +208,7 @@ class SoftmaxKernel final : public kernel::Kernel {
   const microkernels::KernelSet& kernels_;
   const microkernels::ReduceTable& reduce_;
   const microkernels::ElementwiseTable& elementwise_;
+  FloatRows rows_;
   AxisAttribute axis_;
 };
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "kernel/watch.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "microkernels/kernel_set.h"
 #include "tensor/dtype.h"

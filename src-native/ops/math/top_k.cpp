@@ -7,9 +7,10 @@
 #include "kernel/watch.h"
 #include "microkernels/kernel_set.h"
 #include "microkernels/reduce/reduce.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/transpose/transpose.h"
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
+#include "ops/common/mover.h"
 #include "ops/math/first_keys.h"
 
 namespace infernode::ops {
@@ -115,8 +116,10 @@ class TopK : public Kernel {
   void choose(KernelContext& ctx, const Lines& lines, const T* x, T* value, std::int64_t* index) const {
     constexpr std::size_t kMostRanked = 512;  // the work is the square
     if (lines.count == 1) {
-      std::copy_n(x, lines.rows, value);
-      std::fill_n(index, lines.rows, 0);
+      const auto rows = static_cast<std::int64_t>(lines.rows);
+      Mover mover(ctx.run());
+      mover.copy(x, rows, value);
+      mover.fill(index, rows, std::int64_t{0});
       return;
     }
     if constexpr (kLeastUnused<T>) {

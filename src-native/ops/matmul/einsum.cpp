@@ -8,6 +8,7 @@
 #include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
 #include "ops/matmul/einsum_equation.h"
+#include "ops/matmul/matmul_shapes.h"
 #include "ops/matmul/product.h"
 
 namespace infernode::ops {
@@ -182,17 +183,27 @@ class Evaluation {
     return plain(out, labels);
   }
 
+  void multiply_elements(const Tensor& x, const Tensor& y, const Tensor& out) const {
+    dispatch_computed(x.dtype(), [&]<class T>(TypeTag<T>) {
+      const T *p = x.data<T>(), *q = y.data<T>();
+      T* to = out.mutable_data<T>();
+      ctx_.parallel_for(static_cast<std::size_t>(out.numel()), 0.5,
+                        [&](std::size_t begin, std::size_t end, std::size_t) {
+                          for (std::size_t i = begin; i < end; ++i) to[i] = wrap_multiply(p[i], q[i]);
+                        });
+    });
+  }
+
   /// out[count, m, n] = x[count, m, k] * y[count, k, n], y [count, n, k] where `trans`: of float32 only.
   void multiply(const Tensor& x, const Tensor& y, bool trans, const Tensor& out, std::int64_t count, std::int64_t m,
                 std::int64_t n, std::int64_t k) const {
     if (out.numel() == 0) return;
+    if (m * n * k == 1) return multiply_elements(x, y, out);
     const auto rows = static_cast<std::size_t>(m), columns = static_cast<std::size_t>(n),
                depth = static_cast<std::size_t>(k);
-    std::vector<std::int64_t> x_offsets(static_cast<std::size_t>(count)), y_offsets(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) {
-      x_offsets[static_cast<std::size_t>(i)] = i * m * k;
-      y_offsets[static_cast<std::size_t>(i)] = i * k * n;
-    }
+    const Shape products{count};
+    const auto x_offsets = broadcast_offsets(ctx_.run(), products, products, m * k),
+               y_offsets = broadcast_offsets(ctx_.run(), products, products, k * n);
     const GemmBatch batch{
         .count = static_cast<std::size_t>(count), .a_offsets = x_offsets, .b_offsets = y_offsets, .c_stride = m * n};
     if (x.dtype() == DType::Float32) {
@@ -228,15 +239,16 @@ class Evaluation {
       ctx_.parallel_for(static_cast<std::size_t>(count * m), static_cast<double>(n * k),
                         [&](std::size_t begin, std::size_t end, std::size_t) {
                           Mover mover(ctx_.run());
+                          kernel::Watch watch(ctx_.run());
                           for (std::size_t row = begin; row < end; ++row) {
                             const T* line = p + row * depth;
                             const T* matrix = q + static_cast<std::int64_t>(row / rows) * k * n;
                             T* result = to + row * columns;
                             mover.fill(result, n, T{});
                             for (std::size_t i = 0; i < depth; ++i) {
-                              mover.did(static_cast<double>(columns));
-                              for (std::size_t j = 0; j < columns; ++j)
+                              each_in_pieces(watch, columns, 1.0, [&](std::size_t j) {
                                 result[j] = wrap_add(result[j], wrap_multiply(line[i], matrix[i * columns + j]));
+                              });
                             }
                           }
                         });

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernel/watch.h"
 #include "ops/matmul/expanded_gemm.h"
 
 namespace infernode::ops {
@@ -13,14 +14,21 @@ void multiply_expanded(kernel::KernelContext& ctx, const microkernels::GemmTable
   const std::size_t own = align_up(checked_mul(checked_mul(columns, k), sizeof(float)), 64);
   const std::size_t stride = checked_add(own, align_up(table.scratch_floats * sizeof(float), 64));
   const tensor::Buffer memory = ctx.scratch(checked_mul(stride, threads));
-  const double cost = static_cast<double>(columns * k) * (1 + static_cast<double>(m) / 15);
+  constexpr double kProductsPerNs = 15;
+  // Rows multiplied between two looks: so many that the columns are packed for them once in a while.
+  const std::size_t rows =
+      align_up(std::clamp<std::size_t>((std::size_t{1} << 26) / (columns * k + 1), 64, m + 64), table.mr);
+  const double cost = static_cast<double>(columns * k) * (1 + static_cast<double>(m) / kProductsPerNs);
   ctx.parallel_for(parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
     auto* expanded = reinterpret_cast<float*>(memory.data() + slot * stride);
     auto* scratch = reinterpret_cast<float*>(memory.data() + slot * stride + own);
+    kernel::Watch watch(ctx.run());
     for (std::size_t i = begin; i < end; ++i) {
-      ctx.run().check();
       const std::size_t first = i * columns, count = std::min(columns, n - first);
-      for (std::size_t c = 0; c < count; ++c) expand(first + c, expanded + c * k);
+      for (std::size_t c = 0; c < count; ++c) {
+        expand(first + c, expanded + c * k);
+        watch.did(static_cast<double>(k));
+      }
       microkernels::GemmArgs args{.m = m,
                                   .n = count,
                                   .k = k,
@@ -33,7 +41,11 @@ void multiply_expanded(kernel::KernelContext& ctx, const microkernels::GemmTable
                                   .ldc = n,
                                   .epilogue = {}};
       args.epilogue.bias_n = bias == nullptr ? nullptr : bias + first;
-      table.gemm(args, {0, m, 0, count}, scratch);
+      for (std::size_t row = 0; row < m; row += rows) {
+        const std::size_t last = std::min(m, row + rows);
+        table.gemm(args, {row, last, 0, count}, scratch);
+        watch.did(static_cast<double>((last - row) * count) * static_cast<double>(k) / kProductsPerNs);
+      }
     }
   });
 }

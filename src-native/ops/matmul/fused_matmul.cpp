@@ -34,7 +34,8 @@ class FusedMatMul final : public kernel::Kernel {
 
   void run(KernelContext& ctx) const override {
     const Tensor& a = ctx.input(0);
-    const MatMulGeometry g = plan_matmul(a.shape(), factor(packed_ ? b_shape_ : ctx.input(1).shape()), "FusedMatMul");
+    const MatMulGeometry g =
+        plan_matmul(ctx.run(), a.shape(), factor(packed_ ? b_shape_ : ctx.input(1).shape()), "FusedMatMul");
     const Tensor out = ctx.output(0, g.out);
     if (out.numel() == 0) return;
     const Tensor *bias = ctx.optional_input(2), *residual = ctx.optional_input(3);
@@ -72,7 +73,7 @@ class FusedMatMul final : public kernel::Kernel {
     } else {
       run_with_residual(ctx, g, args, sum.data());
     }
-    if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
+    if (out.dtype() != DType::Float32) narrow(ctx, kernels_, args.c, out);
   }
 
  private:
@@ -121,7 +122,7 @@ class FusedMatMul final : public kernel::Kernel {
     for (std::size_t i = 0; i < g.count; ++i) {
       args.c = c + i * g.m * g.n;
       args.epilogue.residual = residual + i * g.m * g.n;
-      const auto at = [i](const std::vector<std::int64_t>& offsets) {
+      const auto at = [i](std::span<const std::int64_t> offsets) {
         return offsets.empty() ? std::span<const std::int64_t>() : std::span(offsets).subspan(i, 1);
       };
       run_gemm(ctx, loops_, args, {.count = 1, .a_offsets = at(g.a_offsets), .b_offsets = at(g.b_offsets)});

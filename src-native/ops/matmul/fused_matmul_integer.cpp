@@ -1,6 +1,6 @@
 #include "base/error.h"
 #include "kernel/op_registrar.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "ops/common/activation.h"
 #include "ops/common/definition.h"
 #include "ops/matmul/integer_gemm.h"

@@ -7,6 +7,7 @@
 #include "kernel/counted.h"
 #include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "ops/common/activation.h"
 #include "tensor/dispatch.h"
@@ -34,6 +35,9 @@ struct Addend {
     const Shape strides = tensor::broadcast_strides(c->shape(), out);
     row_stride = strides[0];
     column_stride = strides[1];
+  }
+  std::int64_t at(std::size_t i, std::size_t j) const {
+    return static_cast<std::int64_t>(i) * row_stride + static_cast<std::int64_t>(j) * column_stride;
   }
 };
 
@@ -148,7 +152,7 @@ class Gemm final : public kernel::Kernel {
         elementwise_[*activation_.loop](args.c + begin, args.c + begin, end - begin, activation_.a, activation_.b);
       });
     }
-    if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
+    if (out.dtype() != DType::Float32) narrow(ctx, kernels_, args.c, out);
   }
 
   /// C, whose numbers are `c`, as the epilogue's row vector, column vector or whole matrix. Returns what had to be
@@ -164,9 +168,11 @@ class Gemm final : public kernel::Kernel {
       return scaled;
     }
     const bool by_row = addend.row_stride != 0;
-    scaled.resize(by_row ? args.m : args.n);
-    const std::int64_t stride = by_row ? addend.row_stride : addend.column_stride;
-    for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] = beta_ * c[i * static_cast<std::size_t>(stride)];
+    const std::size_t count = by_row ? args.m : args.n;
+    const auto stride = static_cast<std::size_t>(by_row ? addend.row_stride : addend.column_stride);
+    scaled.reserve(count);
+    kernel::Watch watch(run);
+    each_in_pieces(watch, count, 2.0, [&](std::size_t i) { scaled.push_back(beta_ * c[i * stride]); });
     (by_row ? args.epilogue.bias_m : args.epilogue.bias_n) = scaled.data();
     return scaled;
   }
@@ -175,17 +181,11 @@ class Gemm final : public kernel::Kernel {
     const auto m = static_cast<std::size_t>(out.dim(0)), n = static_cast<std::size_t>(out.dim(1));
     const Tensor& b = ctx.input(1);
     double* y = out.mutable_data<double>();
-    for (std::size_t i = 0; i < m * n; ++i) y[i] = 0;
-    if (addend.tensor != nullptr) {
-      const double* c = addend.tensor->data<double>();
-      for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) {
-          y[i * n + j] =
-              static_cast<double>(beta_) *
-              c[static_cast<std::int64_t>(i) * addend.row_stride + static_cast<std::int64_t>(j) * addend.column_stride];
-        }
-      }
-    }
+    const double* c = addend.tensor == nullptr ? nullptr : addend.tensor->data<double>();
+    ctx.parallel_for(m * n, 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t i = begin; i < end; ++i)
+        y[i] = c == nullptr ? 0 : static_cast<double>(beta_) * c[addend.at(i / n, i % n)];
+    });
     run_dgemm(ctx, loops_.packing(),
               {.m = m,
                .n = n,
@@ -211,24 +211,33 @@ class Gemm final : public kernel::Kernel {
     const T* x = a.data<T>();
     const T* w = b.data<T>();
     T* y = out.mutable_data<T>();
-    for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j < n; ++j) {
-        U sum = 0;
-        for (std::int64_t p = 0; p < k; ++p) {
-          sum +=
-              static_cast<U>(x[trans_a_ ? p * m + i : i * k + p]) * static_cast<U>(w[trans_b_ ? j * k + p : p * n + j]);
-        }
-        double value = static_cast<double>(alpha_) * static_cast<double>(static_cast<T>(sum));
-        const bool exact = alpha_ == 1;
-        U total = exact ? sum : static_cast<U>(static_cast<T>(value));
-        if (addend.tensor != nullptr) {
-          const T c = addend.tensor->data<T>()[i * addend.row_stride + j * addend.column_stride];
-          total += beta_ == 1 ? static_cast<U>(c)
-                              : static_cast<U>(static_cast<T>(static_cast<double>(beta_) * static_cast<double>(c)));
-        }
-        y[i * n + j] = static_cast<T>(total);
-      }
-    }
+    const auto depth = static_cast<std::size_t>(k), columns = static_cast<std::size_t>(n);
+    const std::int64_t x_step = trans_a_ ? m : 1, w_step = trans_b_ ? 1 : n;
+    ctx.parallel_for(
+        static_cast<std::size_t>(m) * columns, static_cast<double>(k),
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+          kernel::Watch watch(ctx.run());
+          for (std::size_t at = begin; at < end; ++at) {
+            const auto i = static_cast<std::int64_t>(at / columns), j = static_cast<std::int64_t>(at) % n;
+            const T *row = x + (trans_a_ ? i : i * k), *column = w + (trans_b_ ? j * k : j);
+            const U sum = sum_in_pieces<U>(watch, depth, 2.0, [&](std::size_t p) {
+              const auto step = static_cast<std::int64_t>(p);
+              return static_cast<U>(static_cast<U>(row[step * x_step]) * static_cast<U>(column[step * w_step]));
+            });
+            const T* c = addend.tensor == nullptr ? nullptr : addend.tensor->data<T>();
+            y[at] = scaled_sum(static_cast<T>(sum), c == nullptr ? T{0} : c[addend.at(at / columns, at % columns)]);
+          }
+        });
+  }
+
+  /// alpha * sum + beta * c; exact where neither is scaled.
+  template <class T>
+  T scaled_sum(T sum, T c) const {
+    using U = std::make_unsigned_t<T>;
+    const auto times = [](float factor, T v) {
+      return static_cast<U>(factor == 1 ? v : static_cast<T>(static_cast<double>(factor) * static_cast<double>(v)));
+    };
+    return static_cast<T>(times(alpha_, sum) + times(beta_, c));
   }
 
   const microkernels::KernelSet& kernels_;

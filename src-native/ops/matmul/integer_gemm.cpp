@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/numbers.h"
+#include "kernel/watch.h"
 #include "ops/matmul/integer_gemm.h"
 
 namespace infernode::ops {
@@ -30,10 +31,12 @@ CountedVector<T> numbers(const RunContext& run, const Tensor& t) {
 template <class T>
 CountedVector<T> spread(const RunContext& run, CountedVector<T> values, const Shape& from, const Shape& to) {
   if (values.size() == 1 || from == to) return values;
-  const kernel::Charge charge(run, checked_mul(static_cast<std::size_t>(to.numel()), sizeof(std::int64_t)));
+  const CountedVector<std::int64_t> offsets = broadcast_offsets(run, from, to);
   CountedVector<T> out(run);
-  out.reserve(static_cast<std::size_t>(to.numel()));
-  for (const std::int64_t at : broadcast_offsets(from, to)) out.push_back(values[static_cast<std::size_t>(at)]);
+  out.reserve(offsets.size());
+  kernel::Watch watch(run);
+  each_in_pieces(watch, offsets.size(), 2.0,
+                 [&](std::size_t i) { out.push_back(values[static_cast<std::size_t>(offsets[i])]); });
   return out;
 }
 
@@ -119,7 +122,7 @@ IntegerMatMul::IntegerMatMul(kernel::KernelInfo& info, std::size_t b_input)
 }
 
 MatMulGeometry IntegerMatMul::plan(const KernelContext& ctx, const Shape& a) const {
-  return plan_matmul(a, b_shape(ctx), "the integer product");
+  return plan_matmul(ctx.run(), a, b_shape(ctx), "the integer product");
 }
 
 void IntegerMatMul::run(KernelContext& ctx, const MatMulGeometry& g, const Tensor& a, const IntegerProduct& product,

@@ -76,7 +76,8 @@ class MatMul final : public kernel::Kernel {
     const Tensor b = packed_ ? Tensor() : operand(ctx, 1, trans_batch_b_);
     const Shape& b_shape = packed_ ? b_shape_ : b.shape();
     const bool trans_a = trans_a_ && a.rank() >= 2, trans_b = trans_b_ && b_shape.rank() >= 2;
-    const MatMulGeometry g = plan_matmul(swapped(a.shape(), trans_a), swapped(b_shape, trans_b), "MatMul", !trans_a);
+    const MatMulGeometry g =
+        plan_matmul(ctx.run(), swapped(a.shape(), trans_a), swapped(b_shape, trans_b), "MatMul", !trans_a);
     const std::size_t lda = trans_a ? g.m : g.k, ldb = trans_b ? g.k : g.n;
     const Tensor out = ctx.output(0, g.out);
     if (out.numel() == 0) return;
@@ -100,7 +101,7 @@ class MatMul final : public kernel::Kernel {
       args.c = float_target(ctx, out, hold);
       args.ldc = g.n;
       run_gemm(ctx, loops_, args, batch);
-      if (out.dtype() != DType::Float32) narrow(kernels_, args.c, out);
+      if (out.dtype() != DType::Float32) narrow(ctx, kernels_, args.c, out);
       return;
     }
     if (a.dtype() == DType::Float64) {

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "kernel/scratch.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "ops/common/reals.h"
 #include "ops/matmul/integer_gemm.h"
 #include "ops/matmul/product.h"

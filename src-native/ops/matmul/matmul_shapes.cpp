@@ -1,29 +1,40 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "kernel/watch.h"
 #include "ops/matmul/matmul_shapes.h"
 
 namespace infernode::ops {
 
 using tensor::Shape;
 
-std::vector<std::int64_t> broadcast_offsets(const Shape& from, const Shape& to, std::int64_t scale) {
+kernel::CountedVector<std::int64_t> broadcast_offsets(const kernel::RunContext& run, const Shape& from, const Shape& to,
+                                                      std::int64_t scale) {
   const Shape strides = tensor::broadcast_strides(from, to);
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(to.numel()), 0);
-  std::size_t block = 1;
-  for (std::size_t axis = to.rank(); axis-- > 0;) {
-    const auto dim = static_cast<std::size_t>(to[axis]);
-    for (std::size_t i = 0; i < offsets.size(); ++i)
-      offsets[i] += static_cast<std::int64_t>(i / block % dim) * strides[axis] * scale;
-    block *= dim;
-  }
+  const auto count = static_cast<std::size_t>(to.numel());
+  kernel::CountedVector<std::int64_t> offsets(run);
+  offsets.reserve(count);
+  kernel::Watch watch(run);
+  Shape at;  // of the next element
+  at.resize(to.rank(), 0);
+  std::int64_t offset = 0;
+  each_in_pieces(watch, count, 3.0, [&](std::size_t) {
+    offsets.push_back(offset * scale);
+    for (std::size_t axis = to.rank(); axis-- > 0;) {
+      offset += strides[axis];
+      if (++at[axis] < to[axis]) break;
+      offset -= at[axis] * strides[axis];
+      at[axis] = 0;
+    }
+  });
   return offsets;
 }
 
-MatMulGeometry plan_matmul(const Shape& a, const Shape& b, const char* what, bool merge) {
+MatMulGeometry plan_matmul(const kernel::RunContext& run, const Shape& a, const Shape& b, const char* what,
+                           bool merge) {
   if (a.rank() == 0 || b.rank() == 0)
     fail(ErrorCode::ShapeMismatch, cat(what, " takes no scalars: ", a.to_string(), " x ", b.to_string()));
-  MatMulGeometry g;
+  MatMulGeometry g(run);
   const bool a_row = a.rank() == 1, b_column = b.rank() == 1;
   const std::int64_t k = a.back(), b_k = b_column ? b[0] : b[b.rank() - 2];
   if (k != b_k) {
@@ -46,8 +57,8 @@ MatMulGeometry plan_matmul(const Shape& a, const Shape& b, const char* what, boo
   }
   g.count = g.out.numel() == 0 ? 0 : static_cast<std::size_t>(batch.numel());
   if (g.count > 0) {
-    g.a_offsets = broadcast_offsets(a_batch, batch, static_cast<std::int64_t>(g.m * g.k));
-    g.b_offsets = broadcast_offsets(b_batch, batch, static_cast<std::int64_t>(g.k * g.n));
+    g.a_offsets = broadcast_offsets(run, a_batch, batch, static_cast<std::int64_t>(g.m * g.k));
+    g.b_offsets = broadcast_offsets(run, b_batch, batch, static_cast<std::int64_t>(g.k * g.n));
   }
   return g;
 }

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/system.h"
-#include "microkernels/elementwise/convert.h"
+#include "ops/common/reals.h"
 #include "ops/matmul/product.h"
 
 namespace infernode::ops {
@@ -31,14 +31,15 @@ struct Hands {
 };
 
 /// Cuts each product into ranges and runs call(product, range, hands) for all of them; the hands' `a` is of the range's
-/// rows. Small products are not cut: then only the batch is split.
+/// rows. Small products are not cut: then only the batch is split. `taken`: k of a product of float32 that takes as
+/// long.
 template <class Call>
 void split_work(kernel::KernelContext& ctx, const GemmTable& table, std::size_t m, std::size_t n, std::size_t k,
-                std::size_t count, double flops_per_ns, const Call& call) {
+                std::size_t taken, std::size_t count, double flops_per_ns, const Call& call) {
   if (m == 0 || n == 0 || count == 0) return;
   const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
   const std::size_t per_product = ceil_div(threads, std::min(count, threads));
-  const microkernels::GemmSplit split = microkernels::split_gemm(table, m, n, k, per_product);
+  const microkernels::GemmSplit split = microkernels::split_gemm(table, m, n, taken, per_product);
   const std::size_t own = align_up(table.scratch_floats * sizeof(float), 64);
   const std::size_t kept = split.count_n > 1 ? align_up(table.prepared_floats * sizeof(float), 64) : 0;
   const tensor::Buffer memory = ctx.scratch(checked_mul(own + kept, threads));
@@ -48,9 +49,10 @@ void split_work(kernel::KernelContext& ctx, const GemmTable& table, std::size_t 
     hands[i].scratch = reinterpret_cast<float*>(at);
     if (kept > 0) hands[i].a.memory = reinterpret_cast<float*>(at + own);
   }
-  const double cost = 2.0 * static_cast<double>(m) * static_cast<double>(n) *
-                      static_cast<double>(std::max<std::size_t>(k, 1)) / static_cast<double>(split.count()) /
-                      flops_per_ns;
+  constexpr double kNsPerCall = 20, kWritten = 8;  // multiply-adds in the time that an element takes beside them
+  const double cost = kNsPerCall + 2.0 * static_cast<double>(m) * static_cast<double>(n) *
+                                       (static_cast<double>(k) + kWritten) / static_cast<double>(split.count()) /
+                                       flops_per_ns;
   ctx.parallel_for(count * split.count(), cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t rows = i / split.count_n;
@@ -60,12 +62,14 @@ void split_work(kernel::KernelContext& ctx, const GemmTable& table, std::size_t 
   });
 }
 
-/// Multiplies by parts of the sums, with a look between two whether the run is to end: sums of more elements are those
-/// of their parts' sums, wherever the work is cut.
+/// Elements of sums that are made between two looks whether the run is to end.
+constexpr std::size_t kDepth = std::size_t{1} << 20;
+
+/// Multiplies by parts of the sums, with a look between two: sums of more elements are those of their parts' sums,
+/// wherever the work is cut.
 template <class Args, class Multiply>
 void by_depth(const kernel::RunContext& run, Args args, std::size_t a_bytes, std::size_t b_bytes,
               const Multiply& multiply) {
-  constexpr std::size_t kDepth = std::size_t{1} << 20;
   for (std::size_t left = args.k;; run.check()) {
     args.k = std::min(left, kDepth);
     multiply(args);
@@ -76,14 +80,14 @@ void by_depth(const kernel::RunContext& run, Args args, std::size_t a_bytes, std
     args.a = static_cast<decltype(args.a)>(advance(args.a, static_cast<std::int64_t>(a_step), a_bytes));
     args.b = static_cast<decltype(args.b)>(advance(args.b, static_cast<std::int64_t>(b_step), b_bytes));
     args.accumulate = true;
+    if constexpr (requires { args.epilogue; }) args.epilogue = {};  // the first part had it
   }
 }
 
-/// Whether parts of the product's sums can be made one by one.
-bool is_plain(const GemmArgs& args) {
-  const microkernels::GemmEpilogue& e = args.epilogue;
-  return !args.packed_b && args.b_quantized == nullptr && args.prepared_a == nullptr && e.bias_n == nullptr &&
-         e.bias_m == nullptr && e.residual == nullptr && e.activation.kind == microkernels::Activation::kNone;
+/// Whether the product's sums are long, and parts of them can be made one by one.
+bool goes_by_depth(const GemmArgs& args) {
+  return args.k > kDepth && !args.packed_b && args.b_quantized == nullptr &&
+         args.epilogue.activation.kind == microkernels::Activation::kNone;
 }
 
 std::int64_t offset_at(std::span<const std::int64_t> offsets, std::size_t i) {
@@ -91,18 +95,20 @@ std::int64_t offset_at(std::span<const std::int64_t> offsets, std::size_t i) {
 }
 
 /// A weight of this size and more is packed in so many parts, and the pages of each are let go of when it is packed:
-/// memory never holds the weight and its packed form whole.
-constexpr std::size_t kPackedInParts = std::size_t{2} << 20, kParts = 4;
+/// memory never holds the weight and its packed form whole. Between parts a load that is cancelled ends.
+constexpr std::size_t kPackedInParts = std::size_t{2} << 20, kMostOfPart = std::size_t{16} << 20, kParts = 4;
 
 void pack_in_parts(kernel::WeightPacker& packer, const GemmTable& table, const Tensor& weight, std::size_t n,
                    std::size_t k, bool transposed, void* out) {
   const std::size_t row = (transposed ? k : n) * weight.bytes() / (n * k);
-  const std::size_t columns = align_up(ceil_div(n, kParts), table.nr);
+  const std::size_t parts = std::max(kParts, weight.bytes() / kMostOfPart);
+  const std::size_t columns = align_up(ceil_div(n, parts), table.nr);
   const FloatType type = *gemm_type(weight.dtype());
   for (std::size_t begin = 0; begin < n; begin += columns) {
     const std::size_t end = std::min(n, begin + columns);
     table.weights.pack(n, k, weight.raw(), type, transposed ? k : n, transposed, out, begin, end);
     if (weight.bytes() < kPackedInParts) continue;
+    packer.look();
     if (transposed) {
       packer.done_with(weight, begin * row, (end - begin) * row);
       continue;
@@ -156,16 +162,17 @@ void run_gemm(kernel::KernelContext& ctx, const ProductLoops& loops, const GemmA
 void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs& args, const GemmBatch& batch) {
   constexpr double kFlopsPerNs = 60;
   check_packing(table, args.packed_b);
-  split_work(ctx, table, args.m, args.n, args.k, batch.count, kFlopsPerNs,
+  split_work(ctx, table, args.m, args.n, args.k, args.k, batch.count, kFlopsPerNs,
              [&](std::size_t product, const microkernels::GemmRange& range, Hands& hands) {
                GemmArgs one = args;
-               if (hands.a.memory != nullptr) one.prepared_a = &hands.a;
+               const bool parts = goes_by_depth(args);
+               if (hands.a.memory != nullptr && !parts) one.prepared_a = &hands.a;
                one.a = advance(args.a, offset_at(batch.a_offsets, product), type_bytes(args.a_type));
                if (args.b != nullptr)
                  one.b = advance(args.b, offset_at(batch.b_offsets, product),
                                  args.b_quantized != nullptr ? 1 : type_bytes(args.b_type));
                one.c = args.c + static_cast<std::int64_t>(product) * batch.c_stride;
-               if (!is_plain(one)) return table.gemm(one, range, hands.scratch);
+               if (!parts) return table.gemm(one, range, hands.scratch);
                by_depth(ctx.run(), one, type_bytes(one.a_type), type_bytes(one.b_type),
                         [&](const GemmArgs& part) { table.gemm(part, range, hands.scratch); });
              });
@@ -174,7 +181,8 @@ void run_gemm(kernel::KernelContext& ctx, const GemmTable& table, const GemmArgs
 void run_dgemm(kernel::KernelContext& ctx, const GemmTable& table, const microkernels::DgemmArgs& args,
                const GemmBatch& batch) {
   constexpr double kFlopsPerNs = 20;
-  split_work(ctx, table, args.m, args.n, args.k, batch.count, kFlopsPerNs,
+  constexpr std::size_t kSlower = 4, kElement = 256;  // as products, and a short sum's element
+  split_work(ctx, table, args.m, args.n, args.k, kSlower * args.k + kElement, batch.count, kFlopsPerNs,
              [&](std::size_t product, const microkernels::GemmRange& range, Hands& hands) {
                microkernels::DgemmArgs one = args;
                one.a = args.a + offset_at(batch.a_offsets, product);
@@ -198,11 +206,10 @@ std::optional<FloatType> gemm_type(DType type) {
   }
 }
 
-void narrow(const microkernels::KernelSet& kernels, const float* from, const Tensor& to) {
-  const microkernels::ConvertTable& table = kernels.convert;
-  auto* bits = static_cast<std::uint16_t*>(to.mutable_raw());
-  (to.dtype() == DType::Float16 ? table.f32_to_f16 : table.f32_to_bf16)(from, bits,
-                                                                        static_cast<std::size_t>(to.numel()));
+void narrow(const kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const float* from,
+            const Tensor& to) {
+  convert_reals(ctx.run(), kernels, DType::Float32, from, to.dtype(), to.mutable_raw(),
+                static_cast<std::size_t>(to.numel()));
 }
 
 float* float_target(kernel::KernelContext& ctx, const Tensor& out, tensor::Buffer& hold) {

@@ -62,8 +62,9 @@ void run_dgemm(kernel::KernelContext& ctx, const microkernels::GemmTable& table,
 /// How the GEMM reads elements of this type; nullopt for those it cannot read.
 std::optional<microkernels::FloatType> gemm_type(tensor::DType type);
 
-/// Writes a float32 result as the output's 16-bit type.
-void narrow(const microkernels::KernelSet& kernels, const float* from, const tensor::Tensor& to);
+/// Writes a float32 result as the output's 16-bit type, in parallel.
+void narrow(const kernel::KernelContext& ctx, const microkernels::KernelSet& kernels, const float* from,
+            const tensor::Tensor& to);
 /// Memory for a float32 result that becomes `out`: out itself where it is float32, scratch (held by `hold`) otherwise.
 float* float_target(kernel::KernelContext& ctx, const tensor::Tensor& out, tensor::Buffer& hold);
 

@@ -34,7 +34,7 @@ class LabelMap : public Kernel {
     const Tensor& x = ctx.input(0);
     INFERNODE_CHECK(x.dtype() == keys_.dtype(), ErrorCode::InvalidArgument, "X is of ", tensor::name(x.dtype()),
                     ", the keys are of ", tensor::name(keys_.dtype()));
-    map_labels(keys_, x, values_, default_, ctx.output(0, values_.dtype(), x.shape()), [&] { ctx.run().check(); });
+    map_labels(keys_, x, values_, default_, ctx.output(0, values_.dtype(), x.shape()), ctx.run());
   }
 
  protected:

@@ -49,8 +49,11 @@ class LinearScores {
       a = in.data<float>();
     } else {
       converted = ctx.scratch(checked_mul(static_cast<std::size_t>(in.numel()), sizeof(float)));
-      read_reals(in, 0, static_cast<std::size_t>(in.numel()), reinterpret_cast<float*>(converted.data()));
-      a = reinterpret_cast<const float*>(converted.data());
+      auto* const to = reinterpret_cast<float*>(converted.data());
+      ctx.parallel_for(static_cast<std::size_t>(in.numel()), 0.5, [&](std::size_t begin, std::size_t end, std::size_t) {
+        read_reals(in, begin, end - begin, to + begin);
+      });
+      a = to;
     }
     microkernels::GemmArgs args;
     args.m = x.rows;
@@ -84,16 +87,26 @@ class LinearScores {
     args.c = scores;
     args.ldc = count;
     run_dgemm(ctx, table_, args);
-    for (std::size_t i = 0; i < total; ++i) {
-      const double bias = intercepts_.empty() ? 0 : static_cast<double>(intercepts_[i % count]);
-      out[i] = static_cast<float>(scores[i] + bias);
-    }
+    ctx.parallel_for(total, 3, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const double bias = intercepts_.empty() ? 0 : static_cast<double>(intercepts_[i % count]);
+        out[i] = static_cast<float>(scores[i] + bias);
+      }
+    });
   }
 
   std::vector<float> coefficients_, intercepts_;
   std::vector<double> doubles_;
   const microkernels::GemmTable& table_;
 };
+
+/// Calls f(row) for rows of so many scores, in parallel.
+template <class F>
+void each_row(const KernelContext& ctx, std::size_t rows, std::size_t scores, F&& f) {
+  ctx.parallel_for(rows, 20 + 10 * static_cast<double>(scores), [&](std::size_t begin, std::size_t end, std::size_t) {
+    for (std::size_t r = begin; r < end; ++r) f(r);
+  });
+}
 
 constexpr const char* kInts = "classlabels_ints";
 constexpr const char* kStrings = "classlabels_strings";
@@ -117,19 +130,18 @@ class LinearClassifier final : public Kernel {
       const tensor::Buffer memory = ctx.scratch(x.rows * sizeof(float));
       auto* const scores = reinterpret_cast<float*>(memory.data());
       scores_.compute(ctx, x, 1, scores);
-      for (std::size_t r = 0; r < x.rows; ++r) {
+      return each_row(ctx, x.rows, 2, [&](std::size_t r) {
         labels_.write(labels, r, scores[r] > 0 ? 1 : 0);
         const auto both = binary_scores(static_cast<double>(scores[r]), transform_, true);
         for (std::size_t c = 0; c < 2; ++c) z[2 * r + c] = static_cast<float>(both[c]);
-      }
-      return;
+      });
     }
     scores_.compute(ctx, x, classes, z);
-    for (std::size_t r = 0; r < x.rows; ++r) {
+    each_row(ctx, x.rows, classes, [&](std::size_t r) {
       const std::span<float> row(z + r * classes, classes);
       labels_.write(labels, r, static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin()));
       apply(transform_, row);
-    }
+    });
   }
 
  private:
@@ -157,7 +169,8 @@ class LinearRegressor final : public Kernel {
     float* const y = out.mutable_data<float>();
     scores_.compute(ctx, x, targets, y);
     if (targets == 1 && transform_ != PostTransform::Probit) return;
-    for (std::size_t r = 0; r < x.rows; ++r) apply(transform_, std::span<float>(y + r * targets, targets));
+    each_row(ctx, x.rows, targets,
+             [&](std::size_t r) { apply(transform_, std::span<float>(y + r * targets, targets)); });
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/checked.h"
+#include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "ops/common/mover.h"
@@ -288,9 +289,9 @@ class ArrayFeatureExtractor final : public Kernel {
     INFERNODE_CHECK(x.rank() > 0 && indices.numel() > 0, ErrorCode::InvalidArgument, "ArrayFeatureExtractor: X is ",
                     x.to_string(), " and Y ", indices.to_string());
     const std::int64_t width = x.dim(x.rank() - 1), picked = indices.numel();
-    const std::int64_t* index = indices.data<std::int64_t>();
+    const kernel::Numbers<std::int64_t> index(ctx.run(), indices);
     kernel::Watch watch(ctx.run());
-    for (std::int64_t i = 0; i < picked; ++i) {
+    for (std::size_t i = 0; i < index.size(); ++i) {
       watch.did(1);
       INFERNODE_CHECK(index[i] >= 0 && index[i] < width, ErrorCode::InvalidArgument, "ArrayFeatureExtractor: Y[", i,
                       "] is ", index[i], ", but X has ", width, " columns");
@@ -308,7 +309,7 @@ class ArrayFeatureExtractor final : public Kernel {
         for (auto r = static_cast<std::int64_t>(begin); r < static_cast<std::int64_t>(end); ++r) {
           for (std::int64_t i = 0; i < picked; ++i) {
             mover.did(1);
-            mover.set(to[r * picked + i], from[r * width + index[i]]);
+            mover.set(to[r * picked + i], from[r * width + index[static_cast<std::size_t>(i)]]);
           }
         }
       });

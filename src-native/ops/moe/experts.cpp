@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "kernel/charge.h"
 #include "microkernels/elementwise/elementwise.h"
+#include "ops/common/mover.h"
 
 namespace infernode::ops {
 
@@ -124,7 +125,8 @@ void run_experts(
   const kernel::Charge charge(ctx.run(), (routes.experts.size() + 2 * sizes.experts) * sizeof(std::size_t));
   const Groups groups = group(routes, sizes.experts);
   const std::size_t width = sizes.width, inner = sizes.inner;
-  std::fill_n(y, sizes.tokens * width, 0.0f);
+  Mover mover(ctx.run());
+  mover.fill(y, static_cast<std::int64_t>(sizes.tokens * width), 0.0f);
   if (groups.most == 0 || width == 0) return;
   const auto rows_of = [&](std::size_t columns) {
     return ctx.scratch(checked_mul(checked_mul(groups.most, columns), sizeof(float)));
@@ -139,7 +141,7 @@ void run_experts(
     if (rows == 0) continue;
     ctx.run().check();
     for (std::size_t r = 0; r < rows; ++r)
-      std::memcpy(floats(given) + r * width, x + slots[r] / k * width, width * sizeof(float));
+      mover.copy(x + slots[r] / k * width, static_cast<std::int64_t>(width), floats(given) + r * width);
     product(Projection::Fc1, e, rows, floats(given), floats(first));
     if (sizes.has_fc3) product(Projection::Fc3, e, rows, floats(given), floats(third));
     activation.apply(ctx, kernels, floats(first), floats(third), floats(middle), rows, inner);

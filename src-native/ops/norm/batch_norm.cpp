@@ -1,8 +1,8 @@
 #include <cmath>
-#include <vector>
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
 #include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
 #include "ops/common/reals.h"
@@ -72,33 +72,33 @@ class BatchNorm final : public kernel::Kernel {
     const RealInput<T> in(ctx, kernels_, x);
     const RealInput<double> scale(ctx, kernels_, ctx.input(1)), bias(ctx, kernels_, ctx.input(2)),
         mean(ctx, kernels_, ctx.input(3)), variance(ctx, kernels_, ctx.input(4));
-    std::vector<double> means(mean.data(), mean.data() + at.channels);
-    std::vector<double> variances(variance.data(), variance.data() + at.channels);
+    const double *means = mean, *variances = variance;
+    kernel::Scratch<double> measured[2];
     if (training_) {
-      measure<T>(ctx, at, in, means, variances);
-      save(ctx, statistics, mean, variance, means, variances);
-    } else {
-      save(ctx, statistics, mean, variance, {mean.data(), mean.data() + at.channels},
-           {variance.data(), variance.data() + at.channels});
+      for (auto& values : measured) values = kernel::Scratch<double>(ctx.run(), at.channels);
+      measure<T>(ctx, at, in, measured[0].data(), measured[1].data());
+      means = measured[0].data(), variances = measured[1].data();
     }
-    std::vector<T> factor(at.channels), offset(at.channels);
-    for (std::size_t c = 0; c < at.channels; ++c) {
-      const double f = scale[c] / std::sqrt(variances[c] + static_cast<double>(epsilon_));
-      factor[c] = static_cast<T>(f);
-      offset[c] = static_cast<T>(bias[c] - means[c] * f);
-    }
+    save(ctx, at.channels, statistics, {mean, variance}, {means, variances});
+    const kernel::Scratch<T> factor(ctx.run(), at.channels), offset(ctx.run(), at.channels);
+    ctx.parallel_for(at.channels, 5, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t c = begin; c < end; ++c) {
+        const double f = scale[c] / std::sqrt(variances[c] + static_cast<double>(epsilon_));
+        factor[c] = static_cast<T>(f);
+        offset[c] = static_cast<T>(bias[c] - means[c] * f);
+      }
+    });
     const RealOutput<T> out(ctx, kernels_, y);
     if (at.plane == 1) {
-      rows(ctx, at, in.data(), out.data(), factor, offset);
+      rows(ctx, at, in.data(), out.data(), factor.data(), offset.data());
     } else {
-      planes(ctx, at, in.data(), out.data(), factor, offset);
+      planes(ctx, at, in.data(), out.data(), factor.data(), offset.data());
     }
     out.store();
   }
 
   template <class T>
-  void planes(KernelContext& ctx, const Layout& at, const T* x, T* y, const std::vector<T>& factor,
-              const std::vector<T>& offset) const {
+  void planes(KernelContext& ctx, const Layout& at, const T* x, T* y, const T* factor, const T* offset) const {
     const std::size_t count = at.plane == 0 ? 0 : at.images * at.channels;
     ctx.parallel_for(count, static_cast<double>(at.plane) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
       kernel::Watch watch(ctx.run());
@@ -118,30 +118,27 @@ class BatchNorm final : public kernel::Kernel {
   }
 
   template <class T>
-  void rows(KernelContext& ctx, const Layout& at, const T* x, T* y, const std::vector<T>& factor,
-            const std::vector<T>& offset) const {
-    ctx.parallel_for(at.images, static_cast<double>(at.channels) * 0.3,
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                       kernel::Watch watch(ctx.run());
-                       for (std::size_t i = begin; i < end; ++i) {
-                         const T* from = x + i * at.channels;
-                         T* to = y + i * at.channels;
-                         in_pieces(watch, at.channels, 0.5, [&](std::size_t first, std::size_t last) {
-                           if constexpr (std::is_same_v<T, float>) {
-                             elementwise_.multiply_add(from + first, factor.data() + first, offset.data() + first,
-                                                       to + first, last - first);
-                           } else {
-                             for (std::size_t c = first; c < last; ++c) to[c] = factor[c] * from[c] + offset[c];
-                           }
-                         });
-                       }
-                     });
+  void rows(KernelContext& ctx, const Layout& at, const T* x, T* y, const T* factor, const T* offset) const {
+    ctx.parallel_for(
+        at.images, static_cast<double>(at.channels) * 0.3, [&](std::size_t begin, std::size_t end, std::size_t) {
+          kernel::Watch watch(ctx.run());
+          for (std::size_t i = begin; i < end; ++i) {
+            const T* from = x + i * at.channels;
+            T* to = y + i * at.channels;
+            in_pieces(watch, at.channels, 0.5, [&](std::size_t first, std::size_t last) {
+              if constexpr (std::is_same_v<T, float>) {
+                elementwise_.multiply_add(from + first, factor + first, offset + first, to + first, last - first);
+              } else {
+                for (std::size_t c = first; c < last; ++c) to[c] = factor[c] * from[c] + offset[c];
+              }
+            });
+          }
+        });
   }
 
   /// Mean and population variance of each channel over images and places.
   template <class T>
-  void measure(KernelContext& ctx, const Layout& at, const T* x, std::vector<double>& means,
-               std::vector<double>& variances) const {
+  void measure(KernelContext& ctx, const Layout& at, const T* x, double* means, double* variances) const {
     const auto count = static_cast<double>(at.images * at.plane);
     ctx.parallel_for(at.channels, count * 2, [&](std::size_t begin, std::size_t end, std::size_t) {
       kernel::Watch watch(ctx.run());
@@ -163,17 +160,24 @@ class BatchNorm final : public kernel::Kernel {
     });
   }
 
+  /// Means and variances of the channels.
+  struct Moments {
+    const double *mean, *variance;
+  };
+
   /// running = old * momentum + current * (1 - momentum); before version 14 also the current ones.
-  void save(KernelContext& ctx, Tensor (&statistics)[4], const double* old_mean, const double* old_variance,
-            const std::vector<double>& mean, const std::vector<double>& variance) const {
+  void save(KernelContext& ctx, std::size_t channels, Tensor (&statistics)[4], const Moments& old,
+            const Moments& current) const {
     const double keep = static_cast<double>(momentum_);
     for (std::size_t o = 0; o < 4; ++o) {
       if (!statistics[o]) continue;
       const RealOutput<double> out(ctx, kernels_, statistics[o]);
-      const double* old = o % 2 == 0 ? old_mean : old_variance;
-      const std::vector<double>& current = o % 2 == 0 ? mean : variance;
-      for (std::size_t c = 0; c < current.size(); ++c)
-        out[c] = o < 2 && training_ ? old[c] * keep + current[c] * (1 - keep) : current[c];
+      const double* before = o % 2 == 0 ? old.mean : old.variance;
+      const double* now = o % 2 == 0 ? current.mean : current.variance;
+      ctx.parallel_for(channels, 2, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t c = begin; c < end; ++c)
+          out[c] = o < 2 && training_ ? before[c] * keep + now[c] * (1 - keep) : now[c];
+      });
       out.store();
     }
   }

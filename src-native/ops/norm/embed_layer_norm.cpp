@@ -5,9 +5,9 @@
 #include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
-#include "microkernels/elementwise/convert.h"
-#include "microkernels/reduce/reduce.h"
+#include "microkernels/convert/convert.h"
 #include "ops/common/reals.h"
+#include "ops/norm/float_rows.h"
 #include "ops/quant/qlinear.h"
 
 namespace infernode::ops {
@@ -75,7 +75,7 @@ class EmbedLayerNorm final : public kernel::Kernel {
  public:
   explicit EmbedLayerNorm(KernelInfo& info)
       : kernels_(info.kernels()),
-        table_(kernels_.reduce),
+        norm_(kernels_),
         epsilon_(info.attributes().get_float("epsilon", 1e-12f)),
         counts_(info.attributes().get_int("mask_index_type", 1) != 0) {}
 
@@ -109,16 +109,17 @@ class EmbedLayerNorm final : public kernel::Kernel {
     const RealOutput<float> out(ctx, kernels_, y), sums(ctx, kernels_, sum);
     ctx.parallel_for(count, static_cast<double>(n), [&](std::size_t begin, std::size_t end, std::size_t) {
       std::vector<float> holds(3 * n);
+      kernel::Watch watch(ctx.run());
       for (std::size_t i = begin; i < end; ++i) {
         float* row = (sums ? sums : out) + i * n;
         const float* first = word.row(word_rows[i], n, holds.data());
         const float* second = place.row(place_rows[i], n, holds.data() + n);
-        for (std::size_t c = 0; c < n; ++c) row[c] = first[c] + second[c];
+        each_in_pieces(watch, n, 0.5, [&](std::size_t c) { row[c] = first[c] + second[c]; });
         if (segmented) {
           const float* third = segment.row(segment_rows[i], n, holds.data() + 2 * n);
-          for (std::size_t c = 0; c < n; ++c) row[c] += third[c];
+          each_in_pieces(watch, n, 0.5, [&](std::size_t c) { row[c] += third[c]; });
         }
-        table_.layer_norm(row, factor, shift, out + i * n, n, epsilon_, nullptr, nullptr);
+        norm_.layer_norm(watch, row, factor, shift, out + i * n, n, epsilon_, nullptr, nullptr);
       }
     });
     out.store();
@@ -178,7 +179,7 @@ class EmbedLayerNorm final : public kernel::Kernel {
   }
 
   const microkernels::KernelSet& kernels_;
-  const microkernels::ReduceTable& table_;
+  FloatRows norm_;
   float epsilon_;
   bool counts_;
 };

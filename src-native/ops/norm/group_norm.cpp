@@ -6,8 +6,8 @@
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
-#include "microkernels/reduce/reduce.h"
 #include "ops/common/reals.h"
+#include "ops/norm/float_rows.h"
 
 namespace infernode::ops {
 namespace {
@@ -28,6 +28,7 @@ class GroupNorm final : public kernel::Kernel {
  public:
   explicit GroupNorm(KernelInfo& info)
       : kernels_(info.kernels()),
+        rows_(kernels_),
         groups_(info.attributes().get_int("groups")),
         epsilon_(info.attributes().get_float("epsilon", 1e-5f)),
         channels_last_(info.attributes().get_int("channels_last", 1) != 0) {
@@ -106,29 +107,31 @@ class GroupNorm final : public kernel::Kernel {
     const std::size_t stride = channels_last_ ? image.channels : image.pixels;
     const microkernels::ElementwiseTable& loops = kernels_.elementwise;
     for (std::size_t r = 0; r < runs; ++r) {
-      float* run = hold + r * length;
-      const std::size_t at = origin + r * stride;
-      std::memcpy(run, image.x + at, length * sizeof(float));
-      if (Skip) {
-        const std::size_t channel = channels_last_ ? first : first + r;
+      in_pieces(watch, length, 1.0, [&](std::size_t from, std::size_t to) {
+        float* run = hold + r * length + from;
+        const std::size_t at = origin + r * stride + from, count = to - from;
+        std::memcpy(run, image.x + at, count * sizeof(float));
+        if (!Skip) return;
+        const std::size_t channel = channels_last_ ? first + from : first + r;
         const float* pixel = image.skip + n * image.channels + channel;
-        add(run, image.skip_is_pixel ? pixel : image.skip + at, image.skip_is_pixel, length);
-        if (image.bias != nullptr) add(run, image.bias + channel, true, length);
-        if (image.sum != nullptr) std::memcpy(image.sum + at, run, length * sizeof(float));
-      }
-      watch.did(static_cast<double>(length));
+        add(run, image.skip_is_pixel ? pixel : image.skip + at, image.skip_is_pixel, count);
+        if (image.bias != nullptr) add(run, image.bias + channel, true, count);
+        if (image.sum != nullptr) std::memcpy(image.sum + at, run, count * sizeof(float));
+      });
     }
-    kernels_.reduce.layer_norm(hold, nullptr, nullptr, hold, runs * length, epsilon_, nullptr, nullptr);
+    rows_.layer_norm(watch, hold, nullptr, nullptr, hold, runs * length, epsilon_, nullptr, nullptr);
     for (std::size_t r = 0; r < runs; ++r) {
-      const float* run = hold + r * length;
-      float* to = image.y + origin + r * stride;
-      if (channels_last_) {
-        loops.multiply_add(run, image.gamma + first, image.beta + first, to, length);
-      } else {
-        loops[UnaryOp::kAffine](run, to, length, image.gamma[first + r], image.beta[first + r]);
-      }
-      if (silu_) loops[UnaryOp::kSilu](to, to, length, 0, 0);
-      watch.did(static_cast<double>(length));
+      in_pieces(watch, length, 1.0, [&](std::size_t from, std::size_t to) {
+        const float* run = hold + r * length + from;
+        float* out = image.y + origin + r * stride + from;
+        const std::size_t count = to - from;
+        if (channels_last_) {
+          loops.multiply_add(run, image.gamma + first + from, image.beta + first + from, out, count);
+        } else {
+          loops[UnaryOp::kAffine](run, out, count, image.gamma[first + r], image.beta[first + r]);
+        }
+        if (silu_) loops[UnaryOp::kSilu](out, out, count, 0, 0);
+      });
     }
   }
 
@@ -140,6 +143,7 @@ class GroupNorm final : public kernel::Kernel {
   }
 
   const microkernels::KernelSet& kernels_;
+  FloatRows rows_;
   std::int64_t groups_;
   float epsilon_;
   bool channels_last_, silu_ = false;

@@ -4,8 +4,8 @@
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
-#include "microkernels/reduce/reduce.h"
 #include "ops/common/reals.h"
+#include "ops/norm/float_rows.h"
 
 namespace infernode::ops {
 namespace {
@@ -22,7 +22,7 @@ class GroupNorm final : public kernel::Kernel {
   explicit GroupNorm(KernelInfo& info)
       : kernels_(info.kernels()),
         elementwise_(kernels_.elementwise),
-        reduce_(kernels_.reduce),
+        rows_(kernels_),
         groups_(Grouped ? info.attributes().get_int("num_groups") : 0),
         by_group_(Grouped && info.since_version() < 21),
         epsilon_(info.attributes().get_float("epsilon", 1e-5f)) {
@@ -71,8 +71,8 @@ class GroupNorm final : public kernel::Kernel {
  private:
   static constexpr const char* kName = Grouped ? "GroupNormalization" : "InstanceNormalization";
 
-  void normalize(kernel::Watch&, const float* x, float* y, std::size_t n) const {
-    reduce_.layer_norm(x, nullptr, nullptr, y, n, epsilon_, nullptr, nullptr);
+  void normalize(kernel::Watch& watch, const float* x, float* y, std::size_t n) const {
+    rows_.layer_norm(watch, x, nullptr, nullptr, y, n, epsilon_, nullptr, nullptr);
   }
   void normalize(kernel::Watch& watch, const double* x, double* y, std::size_t n) const {
     const auto count = static_cast<double>(n);
@@ -91,7 +91,7 @@ class GroupNorm final : public kernel::Kernel {
 
   const microkernels::KernelSet& kernels_;
   const microkernels::ElementwiseTable& elementwise_;
-  const microkernels::ReduceTable& reduce_;
+  FloatRows rows_;
   std::int64_t groups_;
   bool by_group_;
   float epsilon_;

@@ -5,9 +5,9 @@
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "microkernels/elementwise/elementwise.h"
-#include "microkernels/reduce/reduce.h"
 #include "ops/common/reals.h"
 #include "ops/common/strided_copy.h"
+#include "ops/norm/float_rows.h"
 
 namespace infernode::ops {
 namespace {
@@ -25,14 +25,14 @@ constexpr float kEpsilon = 1e-5f, kSkipEpsilon = 1e-12f;
 class RowNorm {
  public:
   RowNorm(const microkernels::KernelSet& kernels, bool rms, float epsilon)
-      : table_(kernels.reduce), rms_(rms), epsilon_(epsilon) {}
+      : rows_(kernels), rms_(rms), epsilon_(epsilon) {}
 
   template <class T>
   void operator()(kernel::Watch& watch, const T* x, const T* gamma, const T* beta, T* y, std::size_t n, T* mean,
                   T* inv_std) const {
     if constexpr (std::is_same_v<T, float>) {
-      if (!rms_) return table_.layer_norm(x, gamma, beta, y, n, epsilon_, mean, inv_std);
-      table_.rms_norm(x, gamma, y, n, epsilon_, inv_std);
+      if (!rms_) return rows_.layer_norm(watch, x, gamma, beta, y, n, epsilon_, mean, inv_std);
+      rows_.rms_norm(watch, x, gamma, y, n, epsilon_, inv_std);
     } else {
       const T m = rms_ ? 0 : sum_in_pieces<T>(watch, n, 1.0, [&](std::size_t i) { return x[i]; }) / static_cast<T>(n);
       const auto square = [&](std::size_t i) { return (x[i] - m) * (x[i] - m); };
@@ -47,7 +47,7 @@ class RowNorm {
   }
 
  private:
-  const microkernels::ReduceTable& table_;
+  FloatRows rows_;
   bool rms_;
   float epsilon_;
 };

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "kernel/kernel.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 
 namespace infernode::ops {
 

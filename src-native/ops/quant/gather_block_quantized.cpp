@@ -6,6 +6,7 @@
 #include "base/packed.h"
 #include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/reals.h"
 
 namespace infernode::ops {
@@ -74,17 +75,23 @@ class GatherBlockQuantized final : public kernel::Kernel {
     const auto inner = size(shape.numel(axis + 1, rank)), bound = size(shape[axis]);
     // Of the quantized axis: elements within one step, and its length in elements and in blocks.
     const Blocks b{size(shape.numel(q_axis + 1, rank)), size(shape[q_axis]), size(blocks[q_axis]), size(zero_row)};
-    ctx.parallel_for(size(y.numel()) / inner, static_cast<double>(inner) * 3,
+    constexpr double kNsPerElement = 15;
+    ctx.parallel_for(size(y.numel()) / inner, static_cast<double>(inner) * kNsPerElement,
                      [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernel::Watch watch(ctx.run());
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::int64_t given = picked[i % picked.size()];
                          const std::int64_t index = given < 0 ? given + shape[axis] : given;
-                         if (index < 0 || index >= shape[axis]) {  // out of range: zeros, as the operator is defined
-                           std::fill_n(out + i * inner, inner, 0.0f);
-                           continue;
-                         }
-                         const std::size_t row = i / picked.size() * bound + size(index);
-                         expand(data, scale, zeros, b, row * inner, inner, out + i * inner);
+                         const bool outside = index < 0 || index >= shape[axis];  // zeros, as the operator is defined
+                         const std::size_t row = outside ? 0 : i / picked.size() * bound + size(index);
+                         in_pieces(watch, inner, kNsPerElement, [&](std::size_t first, std::size_t last) {
+                           float* to = out + i * inner + first;
+                           if (outside) {
+                             std::fill_n(to, last - first, 0.0f);
+                           } else {
+                             expand(data, scale, zeros, b, row * inner + first, last - first, to);
+                           }
+                         });
                        }
                      });
     out.store();

@@ -7,7 +7,7 @@
 
 #include "kernel/infer_context.h"
 #include "kernel/kernel.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "tensor/tensor.h"
 
 namespace infernode::ops {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/conv/window.h"
 #include "ops/quant/qlinear.h"
 
@@ -39,36 +40,39 @@ struct Problem {
 
   /// Calls take(place) for each place under window `at` and returns how many count.
   template <class Take>
-  std::size_t slide(std::size_t at, Take take) const {
+  std::size_t slide(kernel::Watch& watch, std::size_t at, Take take) const {
     const Span& w = spans[2][at % spans[2].size()];
     const Span& h = spans[1][at / spans[2].size() % spans[1].size()];
     const Span& d = spans[0][at / spans[2].size() / spans[1].size()];
     for (std::size_t i = 0; i < d.taps; ++i) {
       for (std::size_t j = 0; j < h.taps; ++j) {
         const std::size_t row = ((d.first + i * dilation[0]) * in[1] + h.first + j * dilation[1]) * in[2] + w.first;
-        for (std::size_t k = 0; k < w.taps; ++k) take(row + k * dilation[2]);
+        for (std::size_t k = 0; k < w.taps;) {
+          const std::size_t begin = k, end = std::min(w.taps, k + kernel::kPiece);
+          for (; k < end; ++k) take(row + k * dilation[2]);
+          watch.did(static_cast<double>((end - begin) * channels));
+        }
       }
     }
     return d.counted * h.counted * w.counted;
   }
 };
 
-/// f(image, position, scratch of a number per channel) for all windows, in parallel.
+/// f(watch, image, position, scratch of a number per channel) for all windows, in parallel.
 template <class T, class F>
 void for_windows(KernelContext& ctx, const Problem& p, F f) {
   double taps = 1;
+  kernel::Watch looks(ctx.run());
   for (const std::vector<Span>& spans : p.spans) {
     std::size_t most = 0;
-    for (const Span& s : spans) most = std::max(most, s.taps);
+    each_in_pieces(looks, spans.size(), 1, [&](std::size_t i) { most = std::max(most, spans[i].taps); });
     taps *= static_cast<double>(most);
   }
   ctx.parallel_for(p.images * p.out_plane, (taps + 2) * static_cast<double>(p.channels) * 0.5,
                    [&](std::size_t begin, std::size_t end, std::size_t) {
                      std::vector<T> scratch(p.channels);
-                     for (std::size_t i = begin; i < end; ++i) {
-                       if (i % 1024 == 0) ctx.run().check();
-                       f(i / p.out_plane, i % p.out_plane, scratch);
-                     }
+                     kernel::Watch watch(ctx.run());
+                     for (std::size_t i = begin; i < end; ++i) f(watch, i / p.out_plane, i % p.out_plane, scratch);
                    });
 }
 
@@ -101,6 +105,7 @@ class BytePool : public kernel::Kernel {
     if (y.numel() == 0) return y;         // its other dims may be of any size
     p.images = size(channels_last_ ? x.dim(0) : x.dim(0) * x.dim(1));
     p.channels = size(channels_last_ ? x.dim(x.rank() - 1) : 1);
+    kernel::Watch watch(ctx.run());
     for (std::size_t i = 0; i < count; ++i) {
       const std::int64_t in = x.dim(first + i);
       const Window::Axis axis = window.axis(i, in);
@@ -108,10 +113,10 @@ class BytePool : public kernel::Kernel {
       p.in[at] = size(in);
       p.dilation[at] = size(window.dilations[i]);
       p.spans[at].clear();
-      for (std::int64_t o = 0; o < axis.out; ++o) {
-        p.spans[at].push_back(span_at(o * window.strides[i] - axis.pad_begin, window.kernel[i], window.dilations[i], in,
-                                      in + axis.pad_end));
-      }
+      each_in_pieces(watch, size(axis.out), 20, [&](std::size_t o) {
+        p.spans[at].push_back(span_at(static_cast<std::int64_t>(o) * window.strides[i] - axis.pad_begin,
+                                      window.kernel[i], window.dilations[i], in, in + axis.pad_end));
+      });
       p.in_plane *= p.in[at];
       p.out_plane *= p.spans[at].size();
     }
@@ -145,11 +150,12 @@ class QLinearAveragePool final : public BytePool {
     Problem p;
     const Tensor y = plan(ctx, x, p);
     const std::uint8_t flip = flip_of(x.dtype());
-    for_windows<std::uint64_t>(ctx, p, [&](std::size_t image, std::size_t position, std::vector<std::uint64_t>& sums) {
+    using Sums = std::vector<std::uint64_t>;
+    for_windows<std::uint64_t>(ctx, p, [&](kernel::Watch& watch, std::size_t image, std::size_t position, Sums& sums) {
       std::fill(sums.begin(), sums.end(), 0);
       const std::uint8_t* plane = bytes_of(x) + image * p.in_plane * p.channels;
       std::size_t taps = 0;
-      const std::size_t counted = p.slide(position, [&](std::size_t place) {
+      const std::size_t counted = p.slide(watch, position, [&](std::size_t place) {
         const std::uint8_t* row = plane + place * p.channels;
         for (std::size_t c = 0; c < p.channels; ++c) sums[c] += row[c] ^ flip;
         ++taps;
@@ -208,10 +214,14 @@ class QLinearGlobalAveragePool final : public kernel::Kernel {
     const std::uint8_t flip = flip_of(x.dtype());
     ctx.parallel_for(
         size(y.numel()), static_cast<double>(places) * 0.5, [&](std::size_t begin, std::size_t end, std::size_t) {
+          kernel::Watch watch(ctx.run());
           for (std::size_t i = begin; i < end; ++i) {
             const std::size_t at = channels_last_ ? i / channels * places * channels + i % channels : i * places;
-            std::uint64_t sum = step == 1 ? sum_of(bytes_of(x) + at, places, flip) : 0;
-            for (std::size_t k = 0; k < places && step != 1; ++k) sum += bytes_of(x)[at + k * step] ^ flip;
+            std::uint64_t sum = 0;
+            in_pieces(watch, places, 0.5, [&](std::size_t from_place, std::size_t to_place) {
+              if (step == 1) sum += sum_of(bytes_of(x) + at + from_place, to_place - from_place, flip);
+              for (std::size_t k = from_place; k < to_place && step != 1; ++k) sum += bytes_of(x)[at + k * step] ^ flip;
+            });
             mutable_bytes_of(y)[i] = mean(from, to, sum, places, places);
           }
         });
@@ -231,10 +241,11 @@ class NhwcMaxPool final : public BytePool {
     Problem p;
     const Tensor y = plan(ctx, x, p);
     const std::uint8_t flip = flip_of(x.dtype());
-    for_windows<std::uint8_t>(ctx, p, [&](std::size_t image, std::size_t position, std::vector<std::uint8_t>& most) {
+    using Codes = std::vector<std::uint8_t>;
+    for_windows<std::uint8_t>(ctx, p, [&](kernel::Watch& watch, std::size_t image, std::size_t position, Codes& most) {
       std::fill(most.begin(), most.end(), std::uint8_t{0});
       const std::uint8_t* plane = bytes_of(x) + image * p.in_plane * p.channels;
-      p.slide(position, [&](std::size_t place) {
+      p.slide(watch, position, [&](std::size_t place) {
         const std::uint8_t* row = plane + place * p.channels;
         for (std::size_t c = 0; c < p.channels; ++c)
           most[c] = std::max(most[c], static_cast<std::uint8_t>(row[c] ^ flip));

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/common/broadcast.h"
 #include "ops/common/stack.h"
 #include "ops/quant/qlinear.h"
@@ -92,12 +93,17 @@ class QLinearConcat final : public kernel::Kernel {
       if (part == 0) continue;  // however many rows of nothing there are
       ctx.parallel_for(outer, static_cast<double>(part) * kByteCost,
                        [&](std::size_t begin, std::size_t end, std::size_t) {
+                         kernel::Watch watch(ctx.run());
                          for (std::size_t r = begin; r < end; ++r) {
-                           if (from == to) {
-                             std::copy_n(bytes_of(x) + r * part, part, out + r * row);
-                           } else {
-                             look_up(table, bytes_of(x) + r * part, out + r * row, part);
-                           }
+                           in_pieces(watch, part, kByteCost, [&](std::size_t first, std::size_t last) {
+                             const std::uint8_t* source = bytes_of(x) + r * part + first;
+                             std::uint8_t* target = out + r * row + first;
+                             if (from == to) {
+                               std::copy_n(source, last - first, target);
+                             } else {
+                               look_up(table, source, target, last - first);
+                             }
+                           });
                          }
                        });
       out += part;

@@ -8,7 +8,7 @@
 #include "base/packed.h"
 #include "kernel/numbers.h"
 #include "kernel/op_registrar.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "ops/common/reals.h"
 #include "ops/common/strided_copy.h"
 #include "ops/quant/dynamic_quantize.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "kernel/counted.h"
 #include "kernel/op_registrar.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "ops/common/packed_weight.h"
 #include "ops/matmul/integer_gemm.h"
 #include "ops/quant/dynamic_quantize.h"
@@ -74,7 +74,9 @@ class ByteWeight {
                 const float* x, std::size_t rows, kernel::CountedVector<std::uint8_t>& bytes, float* out) const {
     if (rows == 0 || w.n == 0) return;
     const DynamicScale range = dynamic_scale(ctx, convert, x, rows * w.k);
-    bytes.resize(rows * w.k);
+    kernel::Watch watch(ctx.run());
+    bytes.reserve(rows * w.k);
+    in_pieces(watch, rows * w.k, 0.5, [&](std::size_t, std::size_t end) { bytes.resize(std::max(bytes.size(), end)); });
     quantize_dynamically(ctx, convert, x, rows * w.k, range, bytes.data());
     microkernels::QgemmArgs args{.m = rows, .n = w.n, .k = w.k, .a = bytes.data(), .lda = w.k};
     args.a_zero = range.zero;
@@ -154,7 +156,9 @@ class DynamicQuantizeLstm final : public kernel::Kernel {
         ctx.run().check();
         const std::size_t step = attributes_.reverse(d) ? s.steps - 1 - k : k;
         r_.multiply(ctx, convert_, r, d, h.row(d, 0), s.batch, bytes, turn);
+        kernel::Watch watch(ctx.run());
         for (std::size_t b = 0; b < s.batch; ++b) {
+          watch.did(50 + static_cast<double>(width) * kNsPerGate);
           float* to = y == nullptr ? nullptr : y + s.y_row(step, d, b);
           if (step >= s.lengths[b]) {
             if (to != nullptr) std::fill_n(to, s.hidden, 0.0f);

@@ -124,17 +124,19 @@ RecurrentSizes recurrent_sizes(const KernelContext& ctx, const RecurrentAttribut
       check_shape(what, ctx.optional_input(i), {s.directions, s.batch, s.hidden});
     }
   }
-  s.lengths.assign(s.batch, s.steps);
+  s.lengths.reserve(s.batch);
+  kernel::Watch watch(ctx.run());
+  in_pieces(watch, s.batch, 2.0, [&](std::size_t, std::size_t end) { s.lengths.resize(end, s.steps); });
   if (const Tensor* lengths = ctx.optional_input(4)) {
     check_shape("sequence_lens", lengths, {s.batch});
-    for (std::size_t b = 0; b < s.batch; ++b) {
+    each_in_pieces(watch, s.batch, 1.0, [&](std::size_t b) {
       const std::int32_t n = lengths->data<std::int32_t>()[b];
       if (n < 0 || size(n) > s.steps) {
         fail(ErrorCode::InvalidArgument,
              cat("sequence_lens[", b, "] is ", n, ", expected a length from 0 to ", s.steps));
       }
       s.lengths[b] = size(n);
-    }
+    });
   }
   return s;
 }
@@ -260,7 +262,9 @@ void project_rows(KernelContext& ctx, const GemmTable& table, std::size_t rows, 
 
 void project_rows(KernelContext& ctx, const GemmTable& table, std::size_t rows, const double* x,
                   const RecurrentWeight::Matrix<double>& matrix, const double* bias, double* out) {
-  for (std::size_t i = 0; i < rows; ++i) std::copy_n(bias, matrix.n, out + i * matrix.n);
+  ctx.parallel_for(rows, 0.3 * static_cast<double>(matrix.n), [&](std::size_t begin, std::size_t end, std::size_t) {
+    for (std::size_t i = begin; i < end; ++i) std::copy_n(bias, matrix.n, out + i * matrix.n);
+  });
   run_dgemm(ctx, table,
             {.m = rows,
              .n = matrix.n,

@@ -12,6 +12,7 @@
 #include "kernel/infer_context.h"
 #include "kernel/kernel.h"
 #include "microkernels/gemm/gemm.h"
+#include "ops/common/mover.h"
 #include "ops/common/packed_weight.h"
 #include "ops/common/reals.h"
 
@@ -194,10 +195,12 @@ class RecurrentState {
                  std::size_t input)
       : sizes_(sizes), memory_(ctx, sizes.directions * sizes.batch * sizes.hidden) {
     const RealInput<T> initial(ctx, kernels, ctx.optional_input(input));
+    const auto count = static_cast<std::int64_t>(sizes.hidden);
+    Mover mover(ctx.run());
     for (std::size_t d = 0; d < sizes.directions; ++d) {
       for (std::size_t b = 0; b < sizes.batch; ++b) {
         T* to = row(d, b);
-        initial ? std::copy_n(initial + sizes.state_row(d, b), sizes.hidden, to) : std::fill_n(to, sizes.hidden, T{0});
+        initial ? mover.copy(initial + sizes.state_row(d, b), count, to) : mover.fill(to, count, T{0});
       }
     }
   }
@@ -208,9 +211,10 @@ class RecurrentState {
     tensor::Shape shape{dim(sizes_.directions), dim(sizes_.batch), dim(sizes_.hidden)};
     if (sizes_.batch_first) std::swap(shape[0], shape[1]);
     const RealOutput<T> out(ctx, kernels, ctx.output(output, shape));
+    Mover mover(ctx.run());
     for (std::size_t d = 0; d < sizes_.directions; ++d) {
       for (std::size_t b = 0; b < sizes_.batch; ++b)
-        std::copy_n(row(d, b), sizes_.hidden, out + sizes_.state_row(d, b));
+        mover.copy(row(d, b), static_cast<std::int64_t>(sizes_.hidden), out + sizes_.state_row(d, b));
     }
     out.store();
   }
@@ -224,8 +228,9 @@ class RecurrentState {
 tensor::Tensor recurrent_output(kernel::KernelContext& ctx, const RecurrentSizes& sizes);
 
 /// Runs step(direction, step, first, last, hands) for every direction and time step in order, over rows [first, last)
-/// of the batch. Rows are independent of each other: parts of the batch run in parallel. Threads that are left over
-/// share the products of a step.
+/// of the batch. Rows are independent of each other: parts of the batch run in parallel, and one after another where
+/// there are very many. Threads that are left over share the products of a step.
+inline constexpr double kNsPerGate = 3;  ///< of one unit, beside its products
 template <class Step>
 void walk_steps(kernel::KernelContext& ctx, const microkernels::GemmTable& table, const RecurrentAttributes& attributes,
                 const RecurrentSizes& sizes, Step step) {
@@ -238,17 +243,26 @@ void walk_steps(kernel::KernelContext& ctx, const microkernels::GemmTable& table
   // Numbers that cannot be split decide for a whole tile, whose rows must not depend on the cut.
   const std::size_t tile = table.splits ? table.mr : 1;
   const std::size_t per_part = align_up(ceil_div(sizes.batch, parts), tile);
-  const double cost = static_cast<double>(sizes.steps * per_part * attributes.gates) *
-                      static_cast<double>(sizes.hidden * sizes.hidden) / 10;
+  constexpr double kNsPerRow = 50;
+  const double row_cost = kNsPerRow + static_cast<double>(attributes.gates * sizes.hidden) *
+                                          (static_cast<double>(sizes.hidden) / 10 + kNsPerGate);
+  const double cost = static_cast<double>(sizes.steps) * static_cast<double>(per_part) * row_cost;
+  // Fewer rows would read the weights too often.
+  constexpr double kLeastRows = 64;
+  const auto most =
+      align_up(static_cast<std::size_t>(std::clamp(kernel::kLookEveryNs / row_cost, kLeastRows, 1e9)), tile);
   ctx.parallel_for(sizes.directions * parts, cost, [&](std::size_t begin, std::size_t end, std::size_t slot) {
     const StepHands own{reinterpret_cast<float*>(scratch.data() + slot * hands * stride), stride / sizeof(float),
                         hands};
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t d = i / parts, first = i % parts * per_part, last = std::min(sizes.batch, first + per_part);
-      if (first >= last) continue;
+      kernel::Watch watch(ctx.run());
       for (std::size_t k = 0; k < sizes.steps; ++k) {
-        if (k % 64 == 0) ctx.run().check();
-        step(d, attributes.reverse(d) ? sizes.steps - 1 - k : k, first, last, own);
+        for (std::size_t row = first; row < last; row += most) {
+          const std::size_t end = std::min(last, row + most);
+          step(d, attributes.reverse(d) ? sizes.steps - 1 - k : k, row, end, own);
+          watch.did(static_cast<double>(end - row) * row_cost);
+        }
       }
     }
   });

@@ -34,6 +34,12 @@ std::vector<std::size_t> factors(std::size_t n) {
   return out;
 }
 
+/// So many zeros, with looks in between.
+template <class List>
+void fill_up(List& list, std::size_t count, Look look) {
+  for (list.reserve(count); list.size() < count; look()) list.resize(std::min(count, list.size() + kSlice));
+}
+
 }  // namespace
 
 template <class T>
@@ -49,7 +55,9 @@ template <class T>
 FftPlan<T>::FftPlan(std::size_t length, Look look) : length_(length) {
   const auto complex = [](Angle a) { return Complex{static_cast<T>(a.re), static_cast<T>(a.im)}; };
   std::size_t size = length, stride = 1;
-  for (const std::size_t radix : factors(length)) {
+  const std::vector<std::size_t> radices = factors(length);
+  if (!radices.empty()) twiddles_.reserve(length);
+  for (const std::size_t radix : radices) {
     const std::size_t groups = size / radix;
     passes_.push_back({radix, groups, stride, twiddles_.size()});
     for (std::size_t p = 0; p < groups; ++p) {
@@ -63,8 +71,9 @@ FftPlan<T>::FftPlan(std::size_t length, Look look) : length_(length) {
 
   const std::size_t convolution = std::bit_ceil(2 * length - 1);
   chirp_ = std::make_unique<const FftPlan>(convolution, look);
-  chirp_factors_.resize(length);
-  std::vector<T> buffer(4 * convolution);
+  fill_up(chirp_factors_, length, look);
+  std::vector<T> buffer;
+  fill_up(buffer, 4 * convolution, look);
   const Split<T> filter{buffer.data(), buffer.data() + convolution};
   for (std::size_t k = 0; k < length; ++k) {
     if (k % (kSlice / 8) == 0) look();
@@ -80,9 +89,10 @@ FftPlan<T>::FftPlan(std::size_t length, Look look) : length_(length) {
   }
   const Split<T> spectrum =
       chirp_->forward(filter, {buffer.data() + 2 * convolution, buffer.data() + 3 * convolution}, 1, look);
-  chirp_spectrum_.resize(convolution);
+  fill_up(chirp_spectrum_, convolution, look);
   const T scale = T(1) / static_cast<T>(convolution);
   for (std::size_t k = 0; k < convolution; ++k) {
+    if (k % kSlice == 0) look();
     chirp_spectrum_[k] = {spectrum.re[k] * scale, spectrum.im[k] * scale};
   }
 }

@@ -73,7 +73,8 @@ class Gather : public Kernel {
     const auto outer = static_cast<std::size_t>(data.shape().numel(0, axis));
     const T* from = elements<T>(data);
     if (outer == 0 || inner == 0 || indices.empty()) {
-      for (std::int64_t index : indices) checked_index(index, bound, axis);
+      kernel::Watch watch(ctx.run());
+      each_in_pieces(watch, indices.size(), 1.0, [&](std::size_t i) { checked_index(indices[i], bound, axis); });
       return;
     }
     const double cost = 3.0 + static_cast<double>(inner) * sizeof(T) / kBytesPerNs;
@@ -125,22 +126,25 @@ class GatherElements : public Kernel {
   template <class T>
   static void gather(KernelContext& ctx, const ElementRows& rows, const T* data, std::int64_t bound, std::size_t axis,
                      const std::int64_t* indices, T* out) {
+    constexpr std::int64_t kPiece = 1 << 16;  // elements of a row between two looks
     if (rows.columns == 0) return;
     const double cost = 5.0 + 1.5 * static_cast<double>(rows.columns);
     ctx.parallel_for(static_cast<std::size_t>(rows.rows), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
       Mover mover(ctx.run());
       Walk walk(rows.axes.data(), rows.axes.size(), static_cast<std::int64_t>(begin));
       for (std::size_t r = begin; r < end; ++r, walk.next()) {
-        mover.did(static_cast<double>(rows.columns));
         const T* base = data + walk.from;
         const std::int64_t* index = indices + walk.to;
         T* to = out + walk.to;
-        if (rows.last_stride == 0) {
-          for (std::int64_t j = 0; j < rows.columns; ++j) mover.set(to[j], base[checked_index(index[j], bound, axis)]);
-        } else {
-          for (std::int64_t j = 0; j < rows.columns; ++j) {
-            mover.set(to[j], base[checked_index(index[j], bound, axis) * rows.axis_stride + j]);
+        for (std::int64_t first = 0; first < rows.columns; first += kPiece) {
+          const std::int64_t last = std::min(first + kPiece, rows.columns);
+          if (rows.last_stride == 0) {
+            for (std::int64_t j = first; j < last; ++j) mover.set(to[j], base[checked_index(index[j], bound, axis)]);
+          } else {
+            for (std::int64_t j = first; j < last; ++j)
+              mover.set(to[j], base[checked_index(index[j], bound, axis) * rows.axis_stride + j]);
           }
+          mover.did(1.5 * static_cast<double>(last - first));
         }
       }
     });

@@ -22,8 +22,11 @@ void fail_index(std::int64_t index, std::int64_t bound, std::size_t axis) {
 Tensor indices_as_int64(const kernel::RunContext& run, const Tensor& indices) {
   if (indices.dtype() == DType::Int64) return indices;
   Tensor out = Tensor::make(DType::Int64, indices.shape(), *run.allocator);
-  const auto narrow = indices.span<std::int32_t>();
-  std::copy(narrow.begin(), narrow.end(), out.mutable_data<std::int64_t>());
+  const auto* narrow = indices.data<std::int32_t>();
+  auto* wide = out.mutable_data<std::int64_t>();
+  run.parallel_for(
+      static_cast<std::size_t>(indices.numel()), 0.5,
+      [&](std::size_t begin, std::size_t end, std::size_t) { std::copy(narrow + begin, narrow + end, wide + begin); });
   return out;
 }
 

@@ -220,8 +220,9 @@ class CenterCropPad : public Kernel {
     }
     const Tensor out = ctx.output(0, dims);
     if (common != dims) {
-      dispatch_elements(out.dtype(), "CenterCropPad",
-                        [&]<class T>(TypeTag<T>) { std::fill_n(mutable_elements<T>(out), out.numel(), T{}); });
+      dispatch_elements(out.dtype(), "CenterCropPad", [&]<class T>(TypeTag<T>) {
+        Mover(ctx.run()).fill(mutable_elements<T>(out), out.numel(), T{});
+      });
     }
     const Shape from = in.shape().strides(), to = dims.strides();
     std::int64_t from_offset = 0, to_offset = 0;

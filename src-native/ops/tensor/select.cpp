@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <complex>
-#include <vector>
+#include <span>
 
 #include "kernel/op_registrar.h"
+#include "kernel/scratch.h"
 #include "ops/common/arguments.h"
 #include "ops/common/mover.h"
 #include "ops/common/strided_copy.h"
@@ -73,18 +74,14 @@ class NonZero : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kPiece = 1 << 16;
-
   template <class T>
   static void list(KernelContext& ctx, const Tensor& in) {
     const Shape& dims = in.shape();
     const T* x = elements<T>(in);
     kernel::Watch watch(ctx.run());
     std::int64_t count = 0;
-    for (std::int64_t i = 0; i < in.numel(); i += kPiece) {
-      count += std::count_if(x + i, x + std::min(in.numel(), i + kPiece), not_zero<T>);
-      watch.did(kPiece);
-    }
+    in_pieces(watch, static_cast<std::size_t>(in.numel()), 1.0,
+              [&](std::size_t begin, std::size_t end) { count += std::count_if(x + begin, x + end, not_zero<T>); });
     const Tensor out = ctx.output(0, DType::Int64, Shape{static_cast<std::int64_t>(in.rank()), count});
     auto* to = out.mutable_data<std::int64_t>();
     if (count == 0 || in.rank() == 0) return;  // a scalar has no coordinates
@@ -97,6 +94,7 @@ class NonZero : public Kernel {
         if (!not_zero(x[j])) continue;
         for (std::size_t d = 0; d < last; ++d) to[static_cast<std::int64_t>(d) * count + found] = at[d];
         to[static_cast<std::int64_t>(last) * count + found++] = j;
+        watch.did(sizeof(std::int64_t) * static_cast<double>(dims.rank()));  // pages that are written first
       }
       for (std::size_t d = last; d-- > 0;) {
         if (++at[d] < dims[d]) break;
@@ -117,6 +115,19 @@ void infer_compress(InferContext& ctx) {
   ctx.set_output_shape(0, std::move(out));
 }
 
+/// Calls f(begin, end) for runs of true elements, in order.
+template <class F>
+void each_run(kernel::Watch& watch, std::span<const bool> mask, F&& f) {
+  in_pieces(watch, mask.size(), 2.0, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end;) {
+      if (!mask[i++]) continue;
+      const std::size_t first = i - 1;
+      while (i < end && mask[i]) ++i;
+      f(static_cast<std::int64_t>(first), static_cast<std::int64_t>(i));
+    }
+  });
+}
+
 class Compress : public Kernel {
  public:
   explicit Compress(KernelInfo& info) {
@@ -128,30 +139,45 @@ class Compress : public Kernel {
     const std::size_t axis = axis_ ? tensor::normalize_axis(*axis_, in.rank()) : 0;
     Shape dims = axis_ ? in.shape() : Shape{in.numel()};
     const std::int64_t bound = dims[axis];
-    std::vector<std::int64_t> kept;
     kernel::Watch watch(ctx.run());
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-      watch.did(1);
-      if (!mask[i]) continue;
-      INFERNODE_CHECK(static_cast<std::int64_t>(i) < bound, ErrorCode::InvalidArgument,
-                      "the condition selects element ", i, " of an axis with ", bound);
-      kept.push_back(static_cast<std::int64_t>(i));
-    }
+    std::int64_t kept = 0;
+    std::size_t runs = 0;
+    each_run(watch, mask, [&](std::int64_t begin, std::int64_t end) {
+      INFERNODE_CHECK(end <= bound, ErrorCode::InvalidArgument, "the condition selects element ",
+                      std::max(begin, bound), " of an axis with ", bound);
+      kept += end - begin;
+      ++runs;
+    });
     const std::int64_t outer = dims.numel(0, axis), inner = dims.numel(axis + 1, dims.rank());
-    dims[axis] = static_cast<std::int64_t>(kept.size());
+    dims[axis] = kept;
     const Tensor out = ctx.output(0, dims);
     if (out.numel() == 0) return;
+    kernel::Scratch<Run> list;  // several parts are gone through by what the first one found
+    if (outer > 1) {
+      list = kernel::Scratch<Run>(ctx.run(), runs);
+      Run* next = list.data();
+      each_run(watch, mask, [&](std::int64_t begin, std::int64_t end) { *next++ = {begin, end}; });
+    }
     dispatch_elements(in.dtype(), "Compress", [&]<class T>(TypeTag<T>) {
       const T* from = elements<T>(in);
       T* to = mutable_elements<T>(out);
       Mover mover(ctx.run());
+      const auto copy = [&](std::int64_t begin, std::int64_t end) {
+        to = mover.copy(from + begin * inner, (end - begin) * inner, to);
+        mover.did(5);
+      };
+      if (outer == 1) return each_run(watch, mask, copy);
       for (std::int64_t o = 0; o < outer; ++o, from += bound * inner) {
-        for (const std::int64_t i : kept) to = mover.copy(from + i * inner, inner, to);
+        for (const Run& run : list) copy(run.begin, run.end);
       }
     });
   }
 
  private:
+  struct Run {
+    std::int64_t begin, end;
+  };
+
   std::optional<std::int64_t> axis_;
 };
 

@@ -55,6 +55,7 @@ class StringNormalizer final : public Kernel {
     const auto look = [&] { ctx.run().check(); };
     kernel::Watch watch(ctx.run());
     kernel::CountedVector<const std::string*> kept(ctx.run());
+    kept.reserve(static_cast<std::size_t>(in.numel()));
     for (const std::string& s : in.span<std::string>()) {
       watch.did(100);
       if (!is_stop_word(s, look)) kept.push_back(&s);

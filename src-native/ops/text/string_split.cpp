@@ -1,10 +1,9 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
-#include "ops/common/long_text.h"
+#include "ops/common/mover.h"
 #include "ops/text/unicode.h"
 
 namespace infernode::ops {
@@ -12,7 +11,6 @@ namespace {
 
 using graph::Dim;
 using graph::SymShape;
-using kernel::CountedVector;
 using kernel::InferContext;
 using kernel::Kernel;
 using kernel::KernelContext;
@@ -32,8 +30,9 @@ void infer_string_split(InferContext& ctx) {
   ctx.set_output_shape(1, *in);
 }
 
-/// Pieces of each string, padded with empty strings along a new last axis, and how many there are. Without a delimiter
-/// runs of whitespace separate and those at both ends are dropped, also from what maxsplit leaves whole.
+/// Pieces of each string, found once to count them and once to copy them, padded with empty strings along a new last
+/// axis, and how many there are. Without a delimiter runs of whitespace separate and those at both ends are dropped,
+/// also from what maxsplit leaves whole.
 class StringSplit final : public Kernel {
  public:
   explicit StringSplit(KernelInfo& info) : delimiter_(info.attributes().get_string("delimiter", "")) {
@@ -45,50 +44,68 @@ class StringSplit final : public Kernel {
     const Tensor& in = ctx.input(0);
     const auto strings = in.span<std::string>();
     const auto look = [&] { ctx.run().check(); };
-    CountedVector<Pieces> pieces(strings.size(), Pieces(ctx.run()), ctx.run());
-    ctx.parallel_for(strings.size(), 200, [&](std::size_t begin, std::size_t end, std::size_t) {
+    const Tensor given = ctx.wants_output(1) ? ctx.output(1, DType::Int64, in.shape())
+                                             : Tensor::make(DType::Int64, in.shape(), *ctx.run().allocator);
+    auto* counts = given.mutable_data<std::int64_t>();
+    ctx.parallel_for(strings.size(), kNsPerString, [&](std::size_t begin, std::size_t end, std::size_t) {
       for (std::size_t i = begin; i < end; ++i) {
-        if (delimiter_.empty())
-          split_at_whitespace(strings[i], pieces[i], look);
-        else
-          split_at_delimiter(strings[i], pieces[i], look);
+        counts[i] = 0;
+        split(strings[i], look, [&](std::string_view) { ++counts[i]; });
       }
     });
-    std::size_t longest = 0;
-    for (const auto& p : pieces) longest = std::max(longest, p.size());
+    kernel::Watch watch(ctx.run());
+    std::int64_t longest = 0;
+    each_in_pieces(watch, strings.size(), 0.5, [&](std::size_t i) { longest = std::max(longest, counts[i]); });
 
     Shape dims = in.shape();
-    dims.push_back(static_cast<std::int64_t>(longest));
-    std::string* out = ctx.output(0, DType::String, dims).mutable_data<std::string>();
-    kernel::Watch watch(ctx.run());
-    for (const auto& p : pieces) {
-      for (std::size_t i = 0; i < longest; ++i, ++out) {
-        watch.did(20);
-        out->clear();
-        if (i < p.size()) append_text(*out, p[i], look);
-      }
-    }
-    if (!ctx.wants_output(1)) return;
-    auto* counts = ctx.output(1, DType::Int64, in.shape()).mutable_data<std::int64_t>();
-    for (const auto& p : pieces) *counts++ = static_cast<std::int64_t>(p.size());
+    dims.push_back(longest);
+    std::string* const out = ctx.output(0, DType::String, dims).mutable_data<std::string>();
+    const auto width = static_cast<std::size_t>(longest);
+    ctx.parallel_for(strings.size(), kNsPerString + 50.0 * static_cast<double>(width),
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       Mover mover(ctx.run());
+                       for (std::size_t i = begin; i < end; ++i) {
+                         std::string* to = out + i * width;
+                         split(strings[i], look, [&](std::string_view piece) {
+                           to->clear();
+                           mover.append(*to++, piece);
+                         });
+                         mover.fill(to, longest - counts[i], std::string());
+                       }
+                     });
   }
 
  private:
-  using Pieces = CountedVector<std::string_view>;
+  static constexpr double kNsPerString = 200;
 
-  void split_at_delimiter(std::string_view text, Pieces& out, Look look) const {
+  /// Calls f with each piece.
+  template <class F>
+  void split(std::string_view text, Look look, F&& f) const {
+    if (delimiter_.empty()) {
+      split_at_whitespace(text, look, f);
+    } else {
+      split_at_delimiter(text, look, f);
+    }
+  }
+
+  template <class F>
+  void split_at_delimiter(std::string_view text, Look look, F& f) const {
     TextWatch watch(look);
     const std::string_view all = text;
-    for (std::size_t found; out.size() < max_splits_ && (found = find_text(text, delimiter_, look)) != text.npos;) {
-      out.push_back(text.substr(0, found));
+    std::size_t splits = 0;
+    for (std::size_t found; splits < max_splits_ && (found = find_text(text, delimiter_, look)) != text.npos;
+         ++splits) {
+      f(text.substr(0, found));
       text.remove_prefix(found + delimiter_.size());
       watch.at(all.size() - text.size());
     }
-    out.push_back(text);
+    f(text);
   }
 
-  void split_at_whitespace(std::string_view text, Pieces& out, Look look) const {
+  template <class F>
+  void split_at_whitespace(std::string_view text, Look look, F& f) const {
     std::size_t begin = text.npos, solid_end = 0;  // of the piece being read; the end of what is no whitespace
+    std::size_t splits = 0;
     TextWatch watch(look);
     for (std::size_t at = 0; at < text.size();) {
       watch.at(at);
@@ -97,12 +114,13 @@ class StringSplit final : public Kernel {
       if (!space) {
         solid_end = at;
         if (begin == text.npos) begin = here;
-      } else if (begin != text.npos && out.size() < max_splits_) {
-        out.push_back(text.substr(begin, here - begin));
+      } else if (begin != text.npos && splits < max_splits_) {
+        f(text.substr(begin, here - begin));
+        ++splits;
         begin = text.npos;
       }
     }
-    if (begin != text.npos) out.push_back(text.substr(begin, solid_end - begin));
+    if (begin != text.npos) f(text.substr(begin, solid_end - begin));
   }
 
   std::string delimiter_;

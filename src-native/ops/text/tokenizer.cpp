@@ -7,6 +7,7 @@
 #include "kernel/counted.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
+#include "ops/common/mover.h"
 #include "ops/text/regex.h"
 
 namespace infernode::ops {
@@ -174,6 +175,7 @@ class Tokenizer final : public Kernel {
     const auto look = [&] { ctx.run().check(); };
     kernel::Watch watch(ctx.run());
     CountedVector<Pieces> tokens(ctx.run());
+    tokens.reserve(texts.size());
     std::size_t width = 0;
     for (const std::string& subject : texts) {
       watch.did(100);
@@ -186,21 +188,17 @@ class Tokenizer final : public Kernel {
     const Tensor out = ctx.output(0, DType::String, shape);
     if (width == 0) return;
     std::string* to = out.mutable_data<std::string>();
+    Mover mover(ctx.run());
     for (std::size_t i = 0; i < texts.size(); ++i) {
       std::string* const row = to + i * width;
       std::size_t at = 0;
       if (mark_) row[at++] = "\x02";
       for (const Piece& piece : tokens[i]) {
-        watch.did(20);
-        const std::string_view token = std::string_view(texts[i]).substr(piece.begin, piece.end - piece.begin);
         row[at].clear();
-        append_text(row[at++], token, look);
+        mover.append(row[at++], std::string_view(texts[i]).substr(piece.begin, piece.end - piece.begin));
       }
       if (mark_) row[at++] = "\x03";
-      for (; at < width; ++at) {
-        watch.did(20);
-        row[at] = pad_;
-      }
+      for (; at < width; ++at) mover.set(row[at], pad_);
     }
   }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "graph/walks.h"
 #include "kernel/inference.h"
 #include "passes/pass.h"
 
@@ -143,7 +144,7 @@ std::vector<tensor::Value> evaluate_bodies(const Graph& graph, const Node& node,
   options.check();
   options.folding->time -= Clock::now() - begin;
   if (!finished) return {};
-  const std::vector<std::vector<graph::NodeId>> consumers = graph.consumers();
+  const std::vector<std::vector<graph::NodeId>> consumers = graph::consumers(graph, options);
   std::vector<tensor::Value> results;
   std::size_t bytes = 0, next = 0;
   for (const ValueId id : node.outputs) {

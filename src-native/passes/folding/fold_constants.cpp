@@ -2,6 +2,7 @@
 #include <set>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "kernel/inference.h"
 #include "passes/pattern_passes.h"
 #include "passes/sound_inference.h"
@@ -42,7 +43,7 @@ std::size_t output_bytes(const Graph& graph, const Node& node, const std::vector
 class Folder {
  public:
   Folder(Graph& graph, const PassOptions& options)
-      : graph_(graph), options_(options), order_(graph.topological_order()) {}
+      : graph_(graph), options_(options), order_(graph::topological_order(graph, options)) {}
 
   bool run() {
     auto inferred = infer_sound(graph_, order_, *options_.registry, options_.logger, options_.load);

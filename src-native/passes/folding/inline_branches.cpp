@@ -1,6 +1,7 @@
 #include <map>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/operators.h"
 #include "passes/pass.h"
 
@@ -59,7 +60,7 @@ void inline_branch(Graph& graph, NodeId id, const Graph& branch) {
 
 bool inline_branches(Graph& graph, const PassOptions& options) {
   bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
+  for (const NodeId id : graph::topological_order(graph, options)) {
     options.check();
     const auto branch = taken_branch(graph, graph.node(id));
     if (!branch) continue;

@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pass.h"
 
 namespace infernode::passes {
@@ -13,14 +14,15 @@ constexpr std::size_t kMostBytes = 256;
 
 }  // namespace
 
-bool share_constants(graph::Graph& graph, const PassOptions&) {
+bool share_constants(graph::Graph& graph, const PassOptions& options) {
   using Key = std::tuple<tensor::DType, std::vector<std::int64_t>, std::string>;
   std::map<Key, graph::ValueId> first;
   std::vector<bool> read(graph.values().size());
-  const auto consumers = graph.consumers();
+  const auto consumers = graph::consumers(graph, options);
   for (std::size_t v = 0; v < consumers.size(); ++v) read[v] = !consumers[v].empty();
   graph::GraphPatch patch(graph);
   for (graph::ValueId id = 0; id < static_cast<graph::ValueId>(read.size()); ++id) {
+    options.check();
     const graph::ValueInfo& value = graph.value(id);
     if (!read[static_cast<std::size_t>(id)] || !value.is_constant() || !value.constant.is_tensor()) continue;
     const tensor::Tensor& t = value.constant.tensor();

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 #include "passes/quantization/codes.h"
 
@@ -59,9 +60,9 @@ std::vector<NodeId> undone_by(const Graph& graph, const Consumers& consumers, co
 }  // namespace
 
 bool drop_quantization(Graph& graph, const PassOptions& options) {
-  const Consumers consumers = graph.consumers();
+  const Consumers consumers = graph::consumers(graph, options);
   bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
+  for (const NodeId id : graph::topological_order(graph, options)) {
     options.check();
     if (!quantizes(graph.node(id))) continue;
     const std::vector<NodeId> undone = undone_by(graph, consumers, *options.registry, graph.node(id));

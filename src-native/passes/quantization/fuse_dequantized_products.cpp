@@ -7,6 +7,7 @@
 #include "base/half.h"
 #include "base/packed.h"
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 #include "tensor/dispatch.h"
 
@@ -199,7 +200,7 @@ class Fuser {
 
   bool run() {
     bool changed = false;
-    for (const NodeId id : graph_.topological_order()) {
+    for (const NodeId id : graph::topological_order(graph_, options_)) {
       options_.check();
       changed = fuse(id) || changed;
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 
 namespace infernode::passes {
@@ -70,8 +71,8 @@ std::size_t first_float(const Graph& graph, const Node& node) {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const kernel::Registry& registry)
-      : graph_(graph), registry_(registry), consumers_(graph.consumers()) {}
+  Finder(const Graph& graph, const PassOptions& options)
+      : graph_(graph), registry_(*options.registry), consumers_(graph::consumers(graph, options)) {}
 
   std::optional<Unit> find(NodeId id) const {
     const Node& node = graph_.node(id);
@@ -331,7 +332,7 @@ class Builder {
 
 std::set<NodeId> dequantizers_of_units(const Graph& graph, const PassOptions& options) {
   std::set<NodeId> out;
-  const Finder finder(graph, *options.registry);
+  const Finder finder(graph, options);
   for (NodeId id = 0; id < static_cast<NodeId>(graph.node_count()); ++id) {
     const auto unit = finder.find(id);
     if (!unit) continue;
@@ -342,10 +343,9 @@ std::set<NodeId> dequantizers_of_units(const Graph& graph, const PassOptions& op
 }
 
 bool fuse_quantized_units(Graph& graph, const PassOptions& options) {
-  const Finder finder(graph,
-                      *options.registry);  // a unit's nodes are no other one's: what it says of the rest stays true
+  const Finder finder(graph, options);  // a unit's nodes are no other one's: what it says of the rest stays true
   bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
+  for (const NodeId id : graph::topological_order(graph, options)) {
     options.check();
     const auto unit = finder.find(id);
     if (!unit) continue;

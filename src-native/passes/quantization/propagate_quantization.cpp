@@ -3,6 +3,7 @@
 #include <set>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 #include "passes/quantization/codes.h"
 
@@ -66,10 +67,10 @@ bool shrinks(const Graph& graph, const Node& node) {
 class Propagation {
  public:
   Propagation(Graph& graph, const PassOptions& options)
-      : graph_(graph), options_(options), consumers_(graph.consumers()) {}
+      : graph_(graph), options_(options), consumers_(graph::consumers(graph, options)) {}
 
   bool run() {
-    const std::vector<NodeId> order = graph_.topological_order();
+    const std::vector<NodeId> order = graph::topological_order(graph_, options_);
     for (const NodeId id : order) {
       options_.check();
       lower(id);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 
 namespace infernode::passes {
@@ -104,11 +105,11 @@ Tensor dequantized(const Codes& in) {
 class Quantizer {
  public:
   Quantizer(Graph& graph, const PassOptions& options)
-      : graph_(graph), options_(options), consumers_(graph.consumers()) {}
+      : graph_(graph), options_(options), consumers_(graph::consumers(graph, options)) {}
 
   bool run() {
     bool changed = false;
-    for (const NodeId id : graph_.topological_order()) {
+    for (const NodeId id : graph::topological_order(graph_, options_)) {
       options_.check();
       changed = quantize(id) || changed;
     }

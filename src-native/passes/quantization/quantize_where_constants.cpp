@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 
 namespace infernode::passes {
@@ -94,9 +95,9 @@ bool quantize_constant(Graph& graph, const std::vector<std::vector<NodeId>>& con
 }  // namespace
 
 bool quantize_where_constants(Graph& graph, const PassOptions& options) {
-  const auto consumers = graph.consumers();
+  const auto consumers = graph::consumers(graph, options);
   bool changed = false;
-  for (const NodeId id : graph.topological_order()) {
+  for (const NodeId id : graph::topological_order(graph, options)) {
     options.check();
     changed = quantize_constant(graph, consumers, id) || changed;
   }

@@ -3,23 +3,25 @@
 #include <vector>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/pattern_passes.h"
 
 namespace infernode::passes {
 
-bool separate_dequantizers(graph::Graph& graph, const PassOptions&) {
+bool separate_dequantizers(graph::Graph& graph, const PassOptions& options) {
   using graph::NodeId;
   using graph::ValueId;
-  const std::vector<NodeId> order = graph.topological_order();
+  const std::vector<NodeId> order = graph::topological_order(graph, options);
   std::map<ValueId, std::vector<std::pair<NodeId, std::size_t>>> uses;  // of what is dequantized, by nodes' inputs
   for (const NodeId id : order) {
+    options.check();
     const graph::Node& node = graph.node(id);
     if (is_dequantizer(node) && node.outputs[0] != graph::kNoValue) uses[node.outputs[0]] = {};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (const auto found = uses.find(node.inputs[i]); found != uses.end()) found->second.emplace_back(id, i);
     }
   }
-  const auto consumers = graph.consumers();  // bodies of nodes count, too
+  const auto consumers = graph::consumers(graph, options);  // bodies of nodes count, too
   graph::GraphPatch patch(graph);
   for (const auto& [value, all] : uses) {
     const bool read_elsewhere =

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "graph/patch.h"
+#include "graph/walks.h"
 #include "passes/operators.h"
 #include "passes/pass.h"
 #include "passes/transposes/region.h"
@@ -24,7 +25,7 @@ using transposes::Order;
 class Sweep {
  public:
   Sweep(Graph& graph, const PassOptions& options, TurningBudget& budget)
-      : graph_(graph), options_(options), budget_(budget), consumers_(graph.consumers()) {}
+      : graph_(graph), options_(options), budget_(budget), consumers_(graph::consumers(graph, options)) {}
 
   bool run() {
     bool changed = false;

@@ -14,13 +14,11 @@ namespace {
 using graph::kNoValue;
 using graph::ValueId;
 
-/// Below this the way to another thread and back costs more than the run.
-constexpr double kShortUs = 250;
+/// Below this the way to another thread and back, 20 to 60 us, is a good part of the run.
+constexpr double kShortUs = 500;
 /// So many bytes of inputs are copied in a microsecond. Without copies JavaScript could change what a run elsewhere
 /// reads; a run that is over before they would have held the calling thread twice stays on it.
-constexpr double kCopiedPerUs = 20000;
-/// What a brief run may take at least where its control flow takes another way than before.
-constexpr std::chrono::microseconds kLeastTime{500};
+constexpr double kCopiedPerUs = 12000;
 /// What a single step of a brief run may take: nothing ends it once it has begun.
 constexpr std::chrono::microseconds kShortStep{250};
 
@@ -99,7 +97,7 @@ bool is_short(std::optional<double> expected_us) { return expected_us && *expect
 std::optional<std::chrono::microseconds> time_on_caller(std::optional<double> expected_us, std::size_t copied) {
   const double most = std::max(kShortUs, 2 * static_cast<double>(copied) / kCopiedPerUs);
   if (!expected_us || *expected_us >= most) return std::nullopt;
-  return std::max(kLeastTime, std::chrono::microseconds(std::llround(2 * most)));
+  return std::chrono::microseconds(std::llround(2 * most));
 }
 
 bool may_begin_on_caller(const ExecutionPlan& plan, const ShapePlan& shapes, const Demand* demand) {

@@ -26,7 +26,7 @@ class RunHistory {
       pause_.store(pause - 1, std::memory_order_relaxed);
     }
   }
-  /// A run whose end nobody may have waited for: it was no longer than that.
+  /// A run whose end may have been noticed late: it took `us` at most.
   void ended_late(double us) { ended(mean_us() < 0 ? us : std::min(us, mean_us()), false); }
   /// Mean of what it took to put a run's work into devices' streams; infinity before the first.
   double steps_us() const { return steps_us_.load(std::memory_order_relaxed); }

@@ -12,12 +12,13 @@ Charged::Charged(std::shared_ptr<kernel::MemoryBudget> b, std::size_t n) : budge
 
 Charged::~Charged() { budget->release(bytes); }
 
-void charge_texts(tensor::Value& value, const std::shared_ptr<kernel::MemoryBudget>& budget) {
+void charge_texts(tensor::Value& value, const std::shared_ptr<kernel::MemoryBudget>& budget,
+                  const kernel::RunContext& run) {
   if (!value.is_tensor() || value.tensor().dtype() != tensor::DType::String) return;
   const tensor::Tensor& texts = value.tensor();
   const tensor::Buffer& block = texts.buffer();
-  const std::size_t bytes = tensor::outside_bytes(texts);
-  if (bytes == 0 || block.use_count() != 1) return;
+  const std::size_t bytes = tensor::outside_bytes(texts, [&] { run.check(); });
+  if (bytes == 0 || !block.held_alone()) return;
   auto charge = std::make_shared<Charged>(budget, bytes);
   charge->block = block;
   tensor::Buffer charged(block.data(), block.size(), std::move(charge), block.device(), block.writable());

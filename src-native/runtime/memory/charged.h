@@ -20,7 +20,8 @@ struct Charged {
 };
 
 /// Charges the budget for text that lies outside of the block of a tensor that nobody else holds, until the tensor
-/// ends.
-void charge_texts(tensor::Value& value, const std::shared_ptr<kernel::MemoryBudget>& budget);
+/// ends. Throws Aborted where the run is to end.
+void charge_texts(tensor::Value& value, const std::shared_ptr<kernel::MemoryBudget>& budget,
+                  const kernel::RunContext& run);
 
 }  // namespace infernode::runtime

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <vector>
 
-#include "base/system.h"
 #include "runtime/memory/charged.h"
 
 namespace infernode::runtime {
@@ -17,31 +16,9 @@ struct FrameAllocator::Pool {
   std::map<std::size_t, std::vector<tensor::Buffer>> free;  // by exact size class
   std::size_t kept = 0;
   std::size_t limit = 0;
-  std::size_t lent = 0;          ///< bytes of blocks that are in use
-  std::size_t lent_checked = 0;  ///< up to here the system was seen to have them
 
-  /// Many blocks that are small one by one may be more than there is together.
-  void lend(std::size_t bytes) {
-    constexpr std::size_t kStride = std::size_t{256} << 20;
-    {
-      const std::lock_guard lock(mutex);
-      lent += bytes;
-      if (lent <= lent_checked + kStride) return;
-      lent_checked = lent;
-    }
-    try {
-      expect_available(kStride);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      lent -= bytes;
-      lent_checked = lent > kStride ? lent - kStride : 0;
-      throw;
-    }
-  }
   void give_back(std::size_t bytes, tensor::Buffer block) noexcept {
     const std::lock_guard lock(mutex);
-    lent -= bytes;
-    lent_checked = std::min(lent_checked, lent);
     if (!block || kept + bytes > limit) return;
     try {
       free[bytes].push_back(std::move(block));
@@ -81,7 +58,7 @@ tensor::Buffer FrameAllocator::allocate(std::size_t bytes) {
     std::shared_ptr<Pool> pool;
     std::size_t size;
     tensor::Buffer block;
-    Lease(std::shared_ptr<Pool> p, std::size_t n) : pool(std::move(p)), size(n) { pool->lend(size); }
+    Lease(std::shared_ptr<Pool> p, std::size_t n) : pool(std::move(p)), size(n) {}
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     ~Lease() { pool->give_back(size, std::move(block)); }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "graph/captures.h"
+#include "graph/walks.h"
 #include "runtime/plan/step_builder.h"
 
 namespace infernode::runtime {
@@ -23,7 +24,9 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::build(std::shared_ptr<graph::Graph
   plan->graph_ = std::move(graph);
   const graph::Graph& g = *plan->graph_;
   graph::adopt_constants(*plan->graph_);
-  plan->order_ = g.topological_order();
+  plan->order_ = graph::topological_order(g, [&environment] {
+    if (environment.load != nullptr) environment.load->check();
+  });
   const std::vector<int> uses = plan->count_uses();
   std::vector<std::atomic<int>> releases(g.values().size());
   HeldBytes held;
@@ -63,12 +66,17 @@ std::vector<int> ExecutionPlan::count_uses() const {
 
 void ExecutionPlan::make_steps(const std::vector<int>& uses, std::vector<std::atomic<int>>& releases) {
   schemas_.resize(graph_->node_count(), nullptr);
+  const auto look = [&] {
+    if (environment_.load != nullptr) environment_.load->check();
+  };
   for (const graph::NodeId id : order_) {
+    look();
     const graph::Node& node = graph_->node(id);
     schemas_[static_cast<std::size_t>(id)] = environment_.registry->find_schema(node.domain, node.op_type, node.opset);
   }
   StepBuilder builder(*graph_, environment_, schemas_, releases);
   for (const graph::NodeId id : order_) {
+    look();
     Step step = builder.describe(id);
     step.wanted = std::make_unique<bool[]>(step.outputs.size());
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
@@ -77,6 +85,7 @@ void ExecutionPlan::make_steps(const std::vector<int>& uses, std::vector<std::at
     steps_.push_back(std::move(step));
   }
   builder.make_kernels(steps_);
+  look();
 }
 
 /// Drops constants of the graph that every reader has packed, or that have none left.

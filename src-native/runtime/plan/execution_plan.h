@@ -30,7 +30,6 @@ class ExecutionPlan {
   std::size_t value_count() const { return constants_.size(); }
   /// Those that have steps.
   std::span<provider::Provider* const> device_providers() const { return device_providers_; }
-  const PlanEnvironment& environment() const { return environment_; }
   /// "Conv 'conv1' (made from ...)" for messages, by step.
   std::string describe(const Step& step) const;
   /// Of a node; null for the plan's own copies and for what a provider compiled.
@@ -66,7 +65,7 @@ class ExecutionPlan {
                                                     std::span<const tensor::Value* const> captures = {}) const;
 
  private:
-  /// Who reads a value: nobody, copies to the device of one provider, or others (the caller too).
+  /// The readers of a value: none, copies to the device of one provider, or others (the caller too).
   struct Readers {
     const provider::Provider* copies = nullptr;
     bool any = false, others = false;

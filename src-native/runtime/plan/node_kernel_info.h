@@ -33,6 +33,9 @@ class NodeKernelInfo final : public kernel::KernelInfo, private kernel::WeightPa
   void done_with(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes) override {
     environment_.weights->release_pages(weight, offset, bytes);
   }
+  void look() override {
+    if (environment_.load != nullptr) environment_.load->check();
+  }
 
   const graph::Graph& graph_;
   const graph::Node& node_;

@@ -23,6 +23,14 @@ bool is_copy(const graph::Node& node) {
 
 bool is_compiled(const graph::Node& node) { return node.domain == "infernode" && node.op_type == provider::kCompiled; }
 
+/// Runs subgraphs as often as the data says. A device's compiled nodes have a body, too, which runs once.
+bool has_control_flow(const graph::Node& node) {
+  if (!is_compiled(node)) return !graph::subgraphs(node).empty();
+  const graph::Graph& body = *node.attributes.get_graph("body");
+  return std::ranges::any_of(body.topological_order(),
+                             [&](graph::NodeId id) { return has_control_flow(body.node(id)); });
+}
+
 std::string type_list(const graph::Graph& graph, const graph::Node& node) {
   std::string text;
   for (const ValueId id : node.inputs) {
@@ -64,7 +72,8 @@ Step StepBuilder::describe(graph::NodeId id) const {
   step.inputs = node.inputs;
   step.implicit = graph::implicit_inputs(node);
   step.outputs = node.outputs;
-  step.control_flow = step.holds_inputs = !graph::subgraphs(node).empty();
+  step.control_flow = has_control_flow(node);
+  step.holds_inputs = !graph::subgraphs(node).empty();
   for (std::size_t o = 0; o < node.outputs.size(); ++o) {
     const ValueId output = node.outputs[o];
     const bool tensor = output != kNoValue && graph_.value(output).type.kind != graph::ValueType::Kind::Sequence &&
@@ -83,8 +92,9 @@ void StepBuilder::make_kernels(std::vector<Step>& steps) {
   constexpr double kOneNs = 5000;  // without weights
   std::vector<Step*> shared, alone;
   for (Step& step : steps) {
-    const std::string& provider = graph_.node(step.node).provider;
-    (step.control_flow || !(provider.empty() || provider == "cpu") ? alone : shared).push_back(&step);
+    const graph::Node& node = graph_.node(step.node);
+    const bool on_cpu = node.provider.empty() || node.provider == "cpu";
+    (step.control_flow || is_compiled(node) || !on_cpu ? alone : shared).push_back(&step);
   }
   failures_.resize(steps.size());
   std::mutex telling;

@@ -1,9 +1,10 @@
 #include "runtime/run/device_work.h"
 
 #include <algorithm>
-#include <exception>
+#include <utility>
 
 #include "base/error.h"
+#include "base/thread_pool/fault.h"
 
 namespace infernode::runtime {
 
@@ -71,15 +72,15 @@ void DeviceWork::give(const kernel::Stream& stream, std::span<const graph::Value
 
 bool DeviceWork::synchronize() {
   bool waited = false;
-  std::exception_ptr fault;
+  Fault fault;
   for (const auto& device : devices_) {
     try {
       waited = device->synchronize() || waited;
     } catch (...) {
-      if (!fault) fault = std::current_exception();
+      fault.note();
     }
   }
-  if (fault) std::rethrow_exception(fault);
+  if (fault) std::move(fault).rethrow();
   return waited;
 }
 

@@ -26,7 +26,7 @@ class DeviceWork {
 
   /// Streams serve one thread at a time: whoever calls what follows, or runs a kernel with a stream, has the turn.
   std::unique_lock<std::mutex> turn() { return std::unique_lock(mutex_); }
-  /// Waits for the streams, but for `own`, whose work gives one of these values on the host. False where none does.
+  /// Waits for each stream but `own` whose work gives one of these values on the host. False where there is none.
   bool wait_for(std::span<const graph::ValueId> values, const kernel::Stream* own);
   /// The stream got work that reads and writes these: they live until it is done.
   void keep(const kernel::Stream& stream, std::span<const tensor::Value* const> inputs,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/common/strided_copy.h"
+#include "runtime/run/end_apart.h"
 #include "runtime/run/parallel_walk.h"
 #include "runtime/run/step_runner.h"
 
@@ -122,8 +123,13 @@ std::vector<tensor::Value> collect(const Execution& execution) {
 }  // namespace
 
 Traversal::~Traversal() {
+  std::vector<tensor::Value>& values = execution_.frame.values;
   execution_.frame.devices.abandon();
-  for (tensor::Value& value : execution_.frame.values) value = {};
+  // Of a run that was ended much may be left. What lies on devices needs their providers, which a session lets go.
+  ThreadPool* const pool = execution_.run.pool;
+  if (pool != nullptr && execution_.plan.device_providers().empty() && are_freed_slowly(values, true))
+    end_apart(*pool, std::move(values));
+  for (tensor::Value& value : values) value = {};
 }
 
 void Traversal::run_steps() {

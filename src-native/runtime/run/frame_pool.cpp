@@ -27,7 +27,8 @@ std::unique_ptr<Frame> FramePool::take() {
 
 void FramePool::give_back(std::unique_ptr<Frame> frame) noexcept {
   for (tensor::Value& value : frame->values) value = {};
-  if (!keep_memory_) frame->shrink();
+  if (!keep_memory_ || frame->lacked_memory) frame->shrink();
+  frame->lacked_memory = false;
   const std::lock_guard lock(mutex_);
   --taken_;
   idle_.push_back(std::move(frame));

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/error.h"
 #include "runtime/memory/frame_allocator.h"
 #include "runtime/run/device_work.h"
 #include "tensor/value.h"
@@ -19,6 +20,7 @@ struct Frame {
   tensor::Buffer arena;
   FrameAllocator allocator;  ///< for what is not laid out beforehand
   DeviceWork devices;
+  bool lacked_memory = false;  ///< a run that failed so: the pool keeps none of the frame's memory
 
   /// Host bytes that it keeps.
   std::size_t bytes() const { return arena.size() + allocator.kept_bytes() + devices.kept_bytes(); }
@@ -33,6 +35,7 @@ class FramePool {
   std::unique_ptr<Frame> take();
   void give_back(std::unique_ptr<Frame> frame) noexcept;
   std::size_t bytes() const;
+  /// Frees the frames that no run uses.
   void clear();
 
  private:
@@ -50,6 +53,16 @@ class FrameLease {
   FrameLease(const FrameLease&) = delete;
   FrameLease& operator=(const FrameLease&) = delete;
   Frame& operator*() const { return *frame_; }
+  /// Calls compute(), and notes where it throws Error(OutOfMemory).
+  template <class F>
+  auto watch(F&& compute) const {
+    try {
+      return compute();
+    } catch (const Error& error) {
+      frame_->lacked_memory = error.code() == ErrorCode::OutOfMemory;
+      throw;
+    }
+  }
 
  private:
   FramePool& pool_;

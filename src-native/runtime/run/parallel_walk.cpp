@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
-#include <exception>
 #include <mutex>
+#include <utility>
 
 #include "base/float_mode.h"
+#include "base/thread_pool/fault.h"
+#include "runtime/run/end_apart.h"
 #include "runtime/run/step_runner.h"
 
 namespace infernode::runtime {
@@ -53,7 +55,7 @@ class Walk {
       take_steps();
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      if (!fault_) fault_ = std::current_exception();
+      fault_.note();
       changed_.notify_all();
     }
   }
@@ -82,7 +84,7 @@ class Walk {
     std::unique_lock lock(mutex_);
     closed_ = true;
     changed_.wait(lock, [&] { return helpers_ == 0; });
-    if (fault_) std::rethrow_exception(fault_);
+    if (fault_) std::move(fault_).rethrow();
   }
 
  private:
@@ -112,7 +114,9 @@ class Walk {
   }
   void drop(ValueId id) {
     if (id == kNoValue || --readers_[static_cast<std::size_t>(id)] > 0) return;
-    execution_.frame.values[static_cast<std::size_t>(id)] = {};
+    tensor::Value& value = execution_.frame.values[static_cast<std::size_t>(id)];
+    if (are_freed_slowly({&value, 1}, false)) end_apart(*execution_.run.pool, std::move(value));  // others wait
+    value = {};
   }
 
   const Execution& execution_;
@@ -123,7 +127,7 @@ class Walk {
   std::vector<std::vector<std::size_t>> followers_;
   std::size_t left_ = 0, helpers_ = 0;
   bool closed_ = false;
-  std::exception_ptr fault_;
+  Fault fault_;
 };
 
 }  // namespace

@@ -43,15 +43,17 @@ std::vector<tensor::Value> PlanSubgraphRunner::run(kernel::KernelContext& ctx,
   const FrameLease frame(frames_);
   kernel::RunContext run = ctx.run();
   ++run.depth;
-  std::vector<tensor::Value> results = execute({.plan = *plan_,
-                                                .shapes = *shapes,
-                                                .frame = *frame,
-                                                .run = run,
-                                                .inputs = fed,
-                                                .captures = captured,
-                                                .bound = {},
-                                                .devices = {},
-                                                .output_allocator = *ctx.run().allocator});
+  std::vector<tensor::Value> results = frame.watch([&] {
+    return execute({.plan = *plan_,
+                    .shapes = *shapes,
+                    .frame = *frame,
+                    .run = run,
+                    .inputs = fed,
+                    .captures = captured,
+                    .bound = {},
+                    .devices = {},
+                    .output_allocator = *ctx.run().allocator});
+  });
   const auto end = kernel::ProfileSink::Clock::now();
   shapes->history.ended(Microseconds(end - begin).count(), brief);
   if (run.profile != nullptr) run.profile->add("Session", "SequentialExecutor::Execute", begin, end);

@@ -7,6 +7,7 @@
 #include "runtime/brief/brief_run.h"
 #include "runtime/memory/charged.h"
 #include "runtime/run/value_check.h"
+#include "tensor/texts.h"
 
 namespace infernode::runtime {
 
@@ -85,9 +86,10 @@ void StepRunner::run(std::size_t index) {
     for (std::size_t o = 0; o < step.outputs.size(); ++o) {
       if (wanted[o] && outputs_[o].empty()) fail(ErrorCode::Internal, cat("the kernel gave no output ", o));
       if (step.outputs[o] != kNoValue) expect_type(execution_.plan.graph().value(step.outputs[o]), outputs_[o]);
-      if (execution_.budget != nullptr) charge_texts(outputs_[o], execution_.budget);
+      if (execution_.budget != nullptr) charge_texts(outputs_[o], execution_.budget, execution_.run);
     }
   } catch (Error& error) {
+    keep_outputs(step);
     const graph::Node& node = execution_.plan.graph().node(step.node);
     if (error.context().op_type.empty() && error.code() != ErrorCode::Aborted) {
       error.context().op_type = node.op_type;
@@ -105,6 +107,13 @@ void StepRunner::run(std::size_t index) {
   for (std::size_t o = 0; o < step.outputs.size(); ++o) {
     if (step.outputs[o] != kNoValue && wanted[o])
       execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
+  }
+}
+
+/// What a step that failed has made ends with the frame's other values.
+void StepRunner::keep_outputs(const Step& step) noexcept {
+  for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+    if (step.outputs[o] != kNoValue) execution_.frame.values[index_of(step.outputs[o])] = std::move(outputs_[o]);
   }
 }
 
@@ -145,7 +154,11 @@ bool StepRunner::pass_on(const Step& step) const {
 }
 
 void StepRunner::free_after(std::size_t index) {
-  for (const ValueId id : execution_.plan.steps()[index].frees) execution_.frame.values[index_of(id)] = {};
+  for (const ValueId id : execution_.plan.steps()[index].frees) {
+    tensor::Value& value = execution_.frame.values[index_of(id)];
+    if (value.is_tensor()) tensor::free_texts(value.tensor(), [this] { execution_.run.check(); });
+    value = {};
+  }
 }
 
 tensor::Tensor StepRunner::allocate_output(std::size_t o, tensor::DType dtype, const tensor::Shape& shape) {
@@ -197,9 +210,8 @@ tensor::Tensor StepRunner::reuse_input(const Step& step, std::size_t o, tensor::
     if (!value.is_tensor()) continue;
     const tensor::Buffer& buffer = value.tensor().buffer();
     const bool ends = std::find(step.frees.begin(), step.frees.end(), input) != step.frees.end();
-    if (!ends || !buffer.writable() || buffer.use_count() != 1 || value.tensor().dtype() == tensor::DType::String)
-      continue;
-    if (tensor::byte_size(dtype, shape.numel()) != value.tensor().bytes()) continue;
+    if (!ends || !buffer.writable() || value.tensor().dtype() == tensor::DType::String) continue;
+    if (tensor::byte_size(dtype, shape.numel()) != value.tensor().bytes() || !buffer.held_alone()) continue;
     return {dtype, shape, buffer};
   }
   return {};

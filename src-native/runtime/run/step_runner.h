@@ -18,7 +18,7 @@ class StepRunner final : private kernel::OutputSink {
 
   /// Runs step `index` and stores its outputs in the frame. Throws with the node named.
   void run(std::size_t index);
-  /// Drops the values that nobody reads after step `index` (plan order).
+  /// Drops the values that nobody reads after step `index` (plan order). Throws Aborted where the run is to end.
   void free_after(std::size_t index);
 
  private:
@@ -40,6 +40,7 @@ class StepRunner final : private kernel::OutputSink {
   };
   tensor::Tensor allocate_for_copy(const provider::Provider& provider, tensor::DType dtype,
                                    const tensor::Shape& shape) const;
+  void keep_outputs(const Step& step) noexcept;
   /// Where devices' streams give the host what the step reads.
   void wait_for_inputs(const Step& step) const;
   void run_kernel(const Step& step, std::size_t index, kernel::RunContext& run, const bool* wanted);

@@ -113,7 +113,7 @@ void ExecutionPlan::add_symbolic(const Feeds& feeds, const kernel::InferredGraph
     }
   }
   if (environment_.check_shapes != ShapeCheck::Off) check_symbolic(feeds, signature, shapes.get(), outline != nullptr);
-  const bool unusual = shapes && !sizes;  // other sizes may do
+  const bool unusual = shapes && !sizes;  // feeds of other sizes may have a plan by symbols
   if (!outline) shapes.reset();
   auto plan = std::make_shared<const SymbolicPlan>(std::move(signature), std::move(shapes), std::move(outline),
                                                    std::move(layout), graph_->outputs(), constants_.size());

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "graph/text.h"
-#include "microkernels/elementwise/convert.h"
+#include "microkernels/convert/convert.h"
 #include "runtime/plan/node_kernel_info.h"
 
 namespace infernode::runtime {

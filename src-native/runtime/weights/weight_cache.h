@@ -34,9 +34,6 @@ class WeightCache {
   /// Replaces the file, where it lacked something, by one with all that pack() gave. What goes wrong is logged.
   void save();
 
-  std::size_t hits() const { return hits_; }      ///< calls of pack() that the file answered
-  std::size_t misses() const { return misses_; }  ///< others
-
  private:
   /// A part of an entry that has a check sum of its own.
   struct Block {

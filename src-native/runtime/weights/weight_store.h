@@ -30,8 +30,8 @@ class WeightStore {
   /// The same bytes in memory that all who hold them share, read only: `bytes` itself unless someone gave these before
   /// and uses them still. Compares them with what may be the same.
   tensor::Buffer share(tensor::Buffer bytes);
-  /// Lets go of the resident pages of a mapping of this store that hold nothing but these bytes of a weight: who reads
-  /// them again gets them from the file. Nothing where the weight lies elsewhere.
+  /// Lets go of the resident pages of a mapping of this store that hold nothing but these bytes of a weight: a later
+  /// reader gets them from the file. Nothing where the weight lies elsewhere.
   void release_pages(const tensor::Tensor& weight, std::size_t offset, std::size_t bytes);
 
  private:

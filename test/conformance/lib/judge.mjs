@@ -12,12 +12,12 @@ const isRefusal = (engine, error) =>
   error.code === 'UNSUPPORTED_OPERATOR' || (engine === 'peer' && peerRefusal.test(error.message));
 
 /**
- * One case, start to end.
+ * One case, start to end, in an EngineProcess or what answers as one.
  * @returns {Promise<{ outcome: 'passed' | 'failed' | 'not implemented', reason?: string, onDevice?: string[] }>}
  *   onDevice: operators of the nodes that another provider than the CPU's has
  * @throws {EngineCrash} when the process ended
  */
-async function judge(process, item, { engine, session, timeout, tolerances = {} }) {
+export async function judge(process, item, { engine, session, timeout, tolerances = {} }) {
   const tolerance = readTolerance(item);
   const toleranceOf = (value) => tolerances[value?.type] ?? tolerance;
   let id;

@@ -5,6 +5,23 @@ from scipy import special
 
 from case import a, case, f32, f64, i32, i64, i8, inf, name_of, nan, RANK8, REFUSED, shaped, u8
 
+I = i64
+
+
+def z(*dims):
+    """Zeros."""
+    return np.zeros(dims, f32)
+
+
+def o(*dims):
+    """Ones."""
+    return np.ones(dims, f32)
+
+
+def table(op, opset, rows):
+    for what, node, feeds, out in rows:
+        case(op, what, node, feeds, out, opset)
+
 
 def products():
     for what, p, q in (("vectors", (3,), (3,)), ("a vector left", (3,), (3, 2)), ("a vector right", (2, 3), (3,)), ("broadcast both ways", (2, 1, 2, 3), (4, 3, 2)),
@@ -24,12 +41,10 @@ def products():
     case("MatMul", "int32 overflow", "y0 = MatMul(x, z)", {"x": a([[2**31 - 1, 1]], i32), "z": a([[1], [1]], i32)}, a([[-2**31]], i32))
     for what, p, q, c in (("C of rank 0", (2, 3), (3, 2), ()), ("C a column", (2, 3), (3, 2), (2, 1)), ("nothing to sum", (2, 0), (0, 2), (2,)), ("no rows", (0, 3), (3, 2), (2,)),
                           ("C that does not fit", (2, 3), (3, 2), (3,)), ("C larger than the product", (1, 3), (3, 2), (2, 2)), ("rank 3", (1, 2, 3), (3, 2), ())):
-        x, y, z = (np.arange(np.prod(s), dtype=f32).reshape(s) + 1 for s in (p, q, c))
+        x, y, bias = (np.arange(np.prod(s), dtype=f32).reshape(s) + 1 for s in (p, q, c))
         good = what not in ("C that does not fit", "C larger than the product", "rank 3")
-        case("Gemm", what, "y0 = Gemm(x, z, c)", {"x": x, "z": y, "c": z}, np.asarray(x @ y + z, f32) if good else REFUSED)
+        case("Gemm", what, "y0 = Gemm(x, z, c)", {"x": x, "z": y, "c": bias}, np.asarray(x @ y + bias, f32) if good else REFUSED)
     case("Gemm", "beta 0 and NaN in C: 0 * NaN", "y0 = Gemm<beta = 0.0>(x, z, c)", {"x": a([[1]]), "z": a([[2]]), "c": a([1])}, a([[2]]))
-    z = lambda *s: np.zeros(s, f32)
-    o = lambda *s: np.ones(s, f32)
     for what, attr, x, w, out in (
             ("an empty batch", "", z(0, 1, 3, 3), o(2, 1, 2, 2), z(0, 2, 2, 2)), ("the kernel larger than the picture", "", o(1, 1, 2, 2), o(1, 1, 3, 3), REFUSED),
             ("pads make it fit", "<pads = [1, 1, 1, 1]>", o(1, 1, 1, 1), o(1, 1, 3, 3), o(1, 1, 1, 1)), ("stride 0", "<strides = [0, 1]>", o(1, 1, 3, 3), o(1, 1, 2, 2), REFUSED),
@@ -157,16 +172,8 @@ def others():
     case("NonMaxSuppression", "k 0", "y0 = NonMaxSuppression(x, z, k)", {"x": np.zeros((1, 2, 4), f32), "z": np.zeros((1, 1, 2), f32), "k": a([0], I)}, np.zeros((0, 3), I))
 
 
-def models():
-    """Convolutions, recurrences, attention and signals."""
-    I = i64
-    z = lambda *s: np.zeros(s, f32)
-    o = lambda *s: np.ones(s, f32)
-
-    def table(op, opset, rows):
-        for what, node, feeds, out in rows:
-            case(op, what, node, feeds, out, opset)
-
+def images():
+    """Integer products, convolutions and what else looks at places of an image."""
     table("CumProd", 26, [
         ("int32 overflow", "y0 = CumProd(x, n)", {"x": a([2**30, 4, 3], i32), "n": a(0, I)}, np.cumprod(a([2**30, 4, 3], i32), dtype=i32)),
         ("empty", "y0 = CumProd(x, n)", {"x": z(0, 2), "n": a(-1, I)}, z(0, 2)),
@@ -221,6 +228,10 @@ def models():
     table("AffineGrid", 20, [
         ("an empty batch", "y0 = AffineGrid(t, s)", {"t": z(0, 2, 3), "s": a([0, 1, 2, 2], I)}, z(0, 2, 2, 2)),
         ("negative size", "y0 = AffineGrid(t, s)", {"t": z(1, 2, 3), "s": a([1, 1, -2, 2], I)}, REFUSED)])
+
+
+def models():
+    """Normalization, attention, recurrences, signals and losses."""
     table("RMSNormalization", 23, [
         ("an empty batch", "y0 = RMSNormalization(x, s)", {"x": z(0, 2), "s": o(2)}, z(0, 2)),
         ("all zero", "y0 = RMSNormalization(x, s)", {"x": z(1, 2), "s": o(2)}, z(1, 2)),

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/arm_rung.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
 #include "base/float_mode.h"
@@ -119,7 +120,7 @@ TEST_CASE("what a group has left of its memory") {
       return found == files.end() ? std::nullopt : std::optional(found->second);
     });
   };
-  CHECK(left(v2) == 800u);  // the cache of files can be dropped
+  CHECK(left(v2) == 805u);  // the cache of files can be dropped
   auto over = v2;
   over["/sys/fs/cgroup/pod/memory.current"] = "5000";
   CHECK(left(over) == 0u);
@@ -161,6 +162,10 @@ TEST_CASE("INFERNODE_CPU forces a rung that the processor has") {
   CHECK(cpu_rung_from("avx2", CpuRung::Vnni) == CpuRung::Avx2);
   CHECK(cpu_rung_from("vnni", CpuRung::Vnni) == CpuRung::Vnni);
   CHECK(cpu_rung_from("neon", CpuRung::Neon) == CpuRung::Neon);
+  CHECK(cpu_rung_from("neon", ArmRung::kBf16) == ArmRung::kNeon);
+  CHECK(cpu_rung_from("dotprod", ArmRung::kI8mm) == ArmRung::kDotprod);
+  CHECK(cpu_rung_from("bf16", ArmRung::kBf16) == ArmRung::kBf16);
+  CHECK(cpu_rung_from("bf16", CpuRung::Amx) == CpuRung::Bf16);
   const auto message = [](const char* value, CpuRung detected) {
     try {
       cpu_rung_from(value, detected);
@@ -176,6 +181,12 @@ TEST_CASE("INFERNODE_CPU forces a rung that the processor has") {
         "INFERNODE_CPU=baseline is a name for x86 processors; this machine has neon");
   CHECK(message("neon", CpuRung::Avx2) ==
         "INFERNODE_CPU=neon is a name for ARM processors; this machine has baseline, avx2");
+  CHECK(message("i8mm", ArmRung::kDotprod) ==
+        "INFERNODE_CPU=i8mm asks for more than this processor has; this machine has neon, dotprod");
+  CHECK(message("bf16", ArmRung::kI8mm) ==
+        "INFERNODE_CPU=bf16 asks for more than this processor has; this machine has neon, dotprod, i8mm");
+  CHECK(message("dotprod", CpuRung::Avx2) ==
+        "INFERNODE_CPU=dotprod is a name for ARM processors; this machine has baseline, avx2");
   CHECK(message("axv2", CpuRung::Avx512) ==
         "INFERNODE_CPU=axv2 is not the name of an instruction set; this machine has baseline, avx2, avx512. "
         "Did you mean avx2?");
@@ -202,7 +213,11 @@ TEST_CASE("rungs need all that is below them") {
   CHECK(rung_of(f) == CpuRung::Amx);
   f.avx512_vnni = false;
   CHECK(rung_of(f) == CpuRung::Avx512);
-  CHECK(rung_of({.neon = true}) == CpuRung::Neon);
+  CHECK(rung_of({.neon = true}) == ArmRung::kNeon);
+  CHECK(rung_of({.neon = true, .i8mm = true, .neon_bf16 = true}) == ArmRung::kNeon);
+  CHECK(rung_of({.neon = true, .dotprod = true, .neon_bf16 = true}) == ArmRung::kDotprod);
+  CHECK(rung_of({.neon = true, .dotprod = true, .i8mm = true}) == ArmRung::kI8mm);
+  CHECK(rung_of({.neon = true, .dotprod = true, .i8mm = true, .neon_bf16 = true}) == ArmRung::kBf16);
   CHECK(detect_cpu_rung() == rung_of(detect_cpu_features()));
 }
 

@@ -108,6 +108,9 @@ TEST_CASE("masks of integers of heads side by side") {
   };
   check("int32[2]", ints({2}, {4, 2}));
   check("int32[2,4]", ints({2, 4}, {1, 1, 0, 1, 0, 1, 1, 1}));
+  same_as_cpu(cat("(float[2,3,8] q, float[2,4,8] k, float[2,4,8] v) => (y) { y = ", kMicrosoft,
+                  "MultiHeadAttention<num_heads=2, unidirectional=1>(q, k, v) }"),
+              inputs, 1e-4);
 }
 
 TEST_CASE("a decoder's keys join a cache, each sequence's at its own place") {

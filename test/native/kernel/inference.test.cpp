@@ -88,8 +88,8 @@ TEST_CASE("An output of another type than is declared is an error") {
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::InvalidModel);
     CHECK(error.context().output == "C");
-    CHECK(error.context().expected == "tensor(float)");
-    CHECK(error.context().actual == "tensor(int64)");
+    CHECK(error.context().expected == "tensor(int64)");
+    CHECK(error.context().actual == "tensor(float)");
   }
 }
 

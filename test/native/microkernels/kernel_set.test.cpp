@@ -1,12 +1,14 @@
 // The sets: one constant for each CPU and precision, whose tables say how they multiply.
 #include "microkernels/kernel_set.h"
 
+#include <map>
 #include <set>
 #include <string>
 
 #include "microkernels/blocked/blocked.h"
+#include "microkernels/blocked_winograd/blocked_winograd.h"
 #include "microkernels/conv/conv.h"
-#include "microkernels/winograd/blocked_winograd.h"
+#include "microkernels/qgemm/qgemm.h"
 #include "microkernels/winograd/winograd.h"
 #include "support.h"
 
@@ -39,16 +41,26 @@ TEST_CASE("tables say whether they split, round and are the matrix unit's") {
   for_each_target([](CpuRung rung) {
     for (const Float32Precision precision : kPrecisions) {
       const bool unit = rung == CpuRung::Amx, medium = precision == Float32Precision::kMedium;
+      const bool blocks = medium && (rung == CpuRung::Bf16 || unit);
       const KernelSet& kernels = kernel_set(rung, precision);
       CHECK(kernels.gemm.matrix_unit == unit);
       CHECK(kernels.gemm.splits == (unit && !medium));
-      CHECK(kernels.gemm.rounds == (medium && rung >= CpuRung::Bf16 && rung <= CpuRung::Amx));
+      CHECK(kernels.gemm.rounds == (blocks || (medium && rung == ArmRung::kBf16)));
       CHECK(kernels.gemm_float32.splits == unit);
       CHECK_FALSE(kernels.gemm_float32.rounds);
-      CHECK(kernels.blocked_conv.takes_bf16 == kernels.gemm.rounds);
-      CHECK((kernels.powers != nullptr) == kernels.gemm.rounds);
+      CHECK(kernels.blocked_conv.takes_bf16 == blocks);
+      CHECK((kernels.powers != nullptr) == blocks);
     }
   });
+}
+
+TEST_CASE("each rung has the integer products that its instructions make") {
+  const std::map<CpuRung, std::string> names = {{CpuRung::Baseline, "sse42"}, {CpuRung::Avx2, "avx2"},
+                                                {CpuRung::Avx512, "avx512"},  {CpuRung::Vnni, "vnni"},
+                                                {CpuRung::Bf16, "vnni"},      {CpuRung::Amx, "amx"},
+                                                {ArmRung::kNeon, "neon"},     {ArmRung::kDotprod, "dotprod"},
+                                                {ArmRung::kI8mm, "i8mm"},     {ArmRung::kBf16, "i8mm"}};
+  for_each_target([&](CpuRung rung) { CHECK(kernel_set(rung).qgemm.name == names.at(rung)); });
 }
 
 TEST_CASE("a packed B names its form, size and shape") {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #endif
 
+#include "base/arm_rung.h"
 #include "base/cpu_features.h"
 #include "base/half.h"
 #include "microkernels/gemm/gemm.h"
@@ -37,7 +38,7 @@ inline bool is_wanted(CpuRung rung) {
 template <typename Fn>
 void for_each_target(Fn fn) {
 #if defined(__aarch64__) || defined(_M_ARM64)
-  const CpuRung rungs[] = {CpuRung::Neon};
+  const CpuRung rungs[] = {ArmRung::kNeon, ArmRung::kDotprod, ArmRung::kI8mm, ArmRung::kBf16};
 #else
   const CpuRung rungs[] = {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512,
                            CpuRung::Vnni,     CpuRung::Bf16, CpuRung::Amx};
@@ -57,14 +58,14 @@ void for_each_target(Fn fn) {
 
 // Calls fn(CpuRung::Bf16), whose tables of medium precision round operands to bfloat16, where the CPU can do that.
 template <typename Fn>
-void with_bfloat16(Fn fn) {
+void with_bfloat16([[maybe_unused]] Fn fn) {
 #if defined(__x86_64__) || defined(_M_X64)
   if (detect_cpu_rung() >= CpuRung::Bf16) return is_wanted(CpuRung::Bf16) ? fn(CpuRung::Bf16) : void();
 #endif
   MESSAGE("not run: this CPU does not multiply bfloat16 by vectors");
 }
 
-// Calls fn(rung) for every target whose products of medium precision round operands to bfloat16 when they are packed.
+// Calls fn(rung) for every target of x86-64 that keeps blocks and powers as bfloat16 at medium precision.
 template <typename Fn>
 void for_each_bfloat16_target(Fn fn) {
   for_each_target([&](CpuRung rung) {

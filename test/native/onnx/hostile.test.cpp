@@ -120,6 +120,22 @@ TEST_CASE("a structure beyond what it may take is refused while it is read") {
   };
   const std::string entry = message([](pbf_writer& e) { e.add_string(1, "k"); });
   const std::string value = message([](pbf_writer& v) { v.add_string(1, "v"); });
+  // One field again and again, in an attribute.
+  const auto attribute_of = [](std::uint32_t field, const std::string& part, int times) {
+    return message([&](pbf_writer& w) {
+      w.add_string(onnx::attribute_field::kName, "a");
+      for (int i = 0; i < times; ++i) w.add_string(field, part);
+    });
+  };
+  const auto attribute = [](const std::string& of) {
+    return message([&](pbf_writer& w) {
+      w.add_message(onnx::graph_field::kNode, node("Neg", {"x"}, {"y"}, {of}));
+      w.add_message(onnx::graph_field::kInput, protos::value("x"));
+    });
+  };
+  const std::string strings = protos::tensor_proto("w", 8, {2000}, [](pbf_writer& w) {
+    for (int i = 0; i < 2000; ++i) w.add_string(onnx::tensor_field::kStringData, "");
+  });
   const std::string files[] = {
       with(repeated(onnx::graph_field::kNode, node("Neg", {"x"}, {}))),
       with(message([&](pbf_writer& w) { w.add_message(onnx::graph_field::kNode, repeated(1, "x")); })),
@@ -127,6 +143,10 @@ TEST_CASE("a structure beyond what it may take is refused while it is read") {
       with(repeated(onnx::graph_field::kOutput, value)),
       with("", repeated(onnx::model_field::kMetadata, entry)),
       with("", repeated(onnx::model_field::kFunctions, value)),
+      with(attribute(attribute_of(onnx::attribute_field::kStrings, "", 2000))),
+      with(attribute(attribute_of(onnx::attribute_field::kInts, std::string(8000, '\1'), 1))),
+      with(attribute(attribute_of(onnx::attribute_field::kTensors, "", 1000))),
+      with(message([&](pbf_writer& w) { w.add_message(onnx::graph_field::kInitializer, strings); })),
   };
   for (const std::string& file : files) {
     onnx::ReadOptions options;
@@ -135,4 +155,10 @@ TEST_CASE("a structure beyond what it may take is refused while it is read") {
     CHECK(error.code() == ErrorCode::InvalidModel);
     CHECK(error.message().find("would take more than 50000 bytes") != std::string::npos);
   }
+  // What is not much more than its bytes in the file may be large.
+  onnx::ReadOptions options;
+  options.max_structure_bytes = 50'000;
+  const auto model =
+      read(with(attribute(attribute_of(onnx::attribute_field::kStrings, std::string(40, 'a'), 5000))), options);
+  CHECK(model.graph->node_count() == 1);
 }

@@ -72,6 +72,23 @@ TEST_CASE("what a model says about itself") {
   CHECK(m.graph->node(0).opset == 17);
 }
 
+TEST_CASE("groups, which no field of ONNX is, are passed over") {
+  using namespace std::string_literals;
+  const auto with = [](const std::string& group) { return relu() + group; };
+  const std::string begin = "\x9b\x06"s, end = "\x9c\x06"s;  // of field 99
+  const std::string inside = "\x08\x05\x13\x0a\x02hi\x14\x1d\x01\x02\x03\x04"s;
+  CHECK(read(with(begin + inside + end)).info.graph_name == "main");
+  const auto refused = [&](const std::string& group, const char* part) {
+    CHECK(contains(read_error(with(group)), part));
+  };
+  refused(end, "unknown wire type");
+  refused(begin + inside, "truncated");
+  refused(begin + "\x14"s, "a group that ends as another");
+  std::string deep;
+  for (int i = 0; i < 101; ++i) deep += begin;
+  refused(deep, "groups within each other");
+}
+
 TEST_CASE("versions of the format") {
   for (int64_t version = 3; version <= 14; ++version) {
     std::string bytes = relu();

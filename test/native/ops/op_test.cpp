@@ -291,8 +291,10 @@ std::vector<Value> run_op(std::string_view text, std::int64_t opset, const std::
   return evaluate(graph, feeds_of(inputs, first_constant));
 }
 
-std::size_t looks_of(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, bool cancelled) {
-  auto graph = parse(text, opset, inputs, kNoConstant);
+std::size_t looks_of(std::string_view text, std::int64_t opset, const std::vector<Value>& inputs, bool cancelled,
+                     bool constant) {
+  const std::size_t first_constant = constant ? 1 : kNoConstant;
+  auto graph = parse(text, opset, inputs, first_constant);
   prepare(*graph);
   kernel::LoopProfile profile;
   kernel::CancelToken cancel;
@@ -303,7 +305,7 @@ std::size_t looks_of(std::string_view text, std::int64_t opset, const std::vecto
   run.cancel = &cancel;
   run.loops = &profile;
   try {
-    kernel::evaluate_graph(*graph, inputs, {}, registry(), run);
+    kernel::evaluate_graph(*graph, feeds_of(inputs, first_constant), {}, registry(), run);
     CHECK_FALSE(cancelled);
   } catch (const Error& error) {
     CHECK_MESSAGE(cancelled, error.message());

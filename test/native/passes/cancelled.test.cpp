@@ -103,7 +103,8 @@ TEST_CASE("every pass ends before it changes anything") {
         passes::fuse_dequantized_products, passes::fuse_quantized_units, passes::fuse_reshapes,
         passes::fuse_slices_to_depth, passes::inline_branches, passes::join_chains, passes::merge_common_subexpressions,
         passes::optimize_transposes, passes::propagate_quantization, passes::drop_quantization,
-        passes::quantize_weights, passes::quantize_where_constants, passes::remove_noops})
+        passes::quantize_weights, passes::quantize_where_constants, passes::remove_dead_nodes, passes::remove_noops,
+        passes::separate_dequantizers, passes::share_constants})
     ends([&](graph::Model& model) { pass(*model.graph, options); });
 }
 

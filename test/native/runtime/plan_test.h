@@ -44,7 +44,8 @@ class Planned {
     runtime::Profiler* profiler = nullptr;
     std::optional<std::chrono::steady_clock::time_point> brief_until = {};
     std::vector<Tensor> bound{};
-    std::vector<bool> wanted{};  ///< by output; empty: all
+    std::vector<bool> wanted{};              ///< by output; empty: all
+    tensor::Allocator* allocator = nullptr;  ///< null: the frame's
   };
   std::vector<Value> run(const std::vector<Value>& inputs) const { return run(inputs, Run()); }
   std::vector<Value> run(const std::vector<Value>& inputs, const Run& options) const {
@@ -59,7 +60,7 @@ class Planned {
     context.deadline = options.brief_until;
     context.budget = options.budget;
     context.profile = options.profiler;
-    context.allocator = &frame.allocator;
+    context.allocator = options.allocator != nullptr ? options.allocator : &frame.allocator;
     const auto fed = pointers(inputs);
     const auto demand = options.wanted.empty() ? nullptr : plan->demand(options.wanted);
     return runtime::execute({.plan = *plan,

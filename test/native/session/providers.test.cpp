@@ -62,7 +62,7 @@ TEST_CASE("a provider that cannot start leaves its place to the next") {
 }
 
 TEST_CASE("providers of other platforms and unknown ones say why") {
-  for (const char* name : {"cuda", "tensorrt", "dml", "coreml", "nnapi", "webgpu", "qnn", "xnnpack"}) {
+  for (const char* name : {"tensorrt", "dml", "coreml", "nnapi", "webgpu", "qnn", "xnnpack"}) {
     const Error error = error_of([&] { open(kModel, with({{name, {}}})); });
     CHECK(error.code() == ErrorCode::ProviderUnavailable);
     CHECK(has(error.message(), name));

@@ -188,6 +188,22 @@ TEST_CASE("preallocated outputs are written where they fit") {
   CHECK(tensor::to_float_vector(short_one[0].tensor()) == std::vector<float>{7});
 }
 
+TEST_CASE("outputs that are written over one another leave the others right") {
+  const auto s = open(
+      "(float[3] x) => (a, b, c) <float one = {1}, float two = {2}, float ten = {10}> { a = Add(x, one)  "
+      "b = Mul(x, two)  c = Mul(a, ten) }");
+  const Tensor memory = Tensor::of<float>({4}, {0, 0, 0, 0});
+  const auto part = [&](std::size_t first) {
+    return Tensor(DType::Float32, {3}, memory.buffer().slice(first * sizeof(float), 3 * sizeof(float)));
+  };
+  for (const std::size_t first : {0, 1}) {
+    const std::vector<Value> targets{part(0), part(first)};
+    const auto results = prepare(*s, {Tensor::of<float>({3}, {0, 1, 2})}, {0, 1, 2}, targets).execute();
+    CHECK(tensor::to_float_vector(results[2].tensor()) == std::vector<float>{10, 20, 30});
+    CHECK(tensor::to_float_vector(part(first)) == std::vector<float>{0, 2, 4});  // the last one
+  }
+}
+
 TEST_CASE("an output may be written over the feed it is made from") {
   const auto s = open("(float[2,2] x) => (y) { y = MatMul(x, x) }");
   const Tensor x = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
@@ -257,7 +273,9 @@ TEST_CASE("outputs are described by the symbols that the file declares") {
 TEST_CASE("a run stays within its memory limit") {
   const auto s = open("(float[N] x) => (y) { a = Exp(x)  y = Softmax(a) }", {.memory_limit = 10000});
   CHECK(run(*s, {noise(DType::Float32, {100}, 1)}).size() == 1);
+  CHECK(s->memory_bytes() > 0);
   const Error error = error_of([&] { run(*s, {noise(DType::Float32, {100000}, 1)}); });
+  CHECK(s->memory_bytes() == 0);  // which keeps none of a run that lacked memory
   CHECK(error.code() == ErrorCode::OutOfMemory);
   CHECK(has(error.message(), "of the 10000 bytes of its memoryLimit"));
   for (int again = 0; again < 5; ++again) CHECK(run(*s, {noise(DType::Float32, {100}, 1)}).size() == 1);

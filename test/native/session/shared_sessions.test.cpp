@@ -50,6 +50,18 @@ TEST_CASE("a user who leaves does not end the session for others") {
   CHECK(session->released());
 }
 
+TEST_CASE("the last user may leave in place of a release, and all is freed") {
+  const auto session = open(kModel);
+  session->add_user();
+  CHECK(session->release());
+  CHECK_FALSE(session->released());
+  session->leave();
+  CHECK(session->released());
+  CHECK(session->memory_bytes() == 0);
+  CHECK(code_of([&] { session->prepare({}); }) == ErrorCode::Disposed);
+  CHECK_FALSE(session->release());
+}
+
 TEST_CASE("a text of a session that is gone, and one that never was") {
   session::SharedSessions shared;
   auto session = open(kModel);

@@ -2,7 +2,10 @@
 
 #include "session/session_test.h"
 
+#include <algorithm>
 #include <thread>
+
+#include "runtime/plan/execution_plan.h"
 
 using namespace infernode;
 using namespace infernode::test;
@@ -75,6 +78,20 @@ TEST_CASE("outputs of a device are written where they were asked into") {
   const auto results = prepare(*s, {Tensor::of<float>({2}, {1, 2})}, {0}, {target}).execute();
   CHECK(results[0].tensor().raw() == target.raw());
   CHECK(tensor::to_float_vector(target) == std::vector<float>{-1, -2});
+}
+
+TEST_CASE("what a device compiled is control flow only where nodes of it are") {
+  const auto has_control_flow = [](const char* text) {
+    bool found = false;
+    open(text, on_null())->inspect([&](const runtime::ExecutionPlan& plan, const Session::Memory&) {
+      found = std::ranges::any_of(plan.steps(), &runtime::Step::control_flow);
+    });
+    return found;
+  };
+  CHECK_FALSE(has_control_flow("(float[N] x) => (y) { a = Neg(x)  y = Exp(a) }"));
+  CHECK(
+      has_control_flow("(bool c, float[N] x) => (y) { a = Neg(x)  y = If<then_branch = t () => (u) { u = Exp(a) }, "
+                       "else_branch = e () => (v) { v = Log(a) }>(c) }"));
 }
 
 TEST_CASE("a run that was begun is awaited by another thread, or by nobody") {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/thread_pool/task_lanes.h"
 #include "session/session_test.h"
 
 using namespace infernode;
@@ -115,4 +116,13 @@ TEST_CASE("an engine's threads are made and joined by the hooks that it was give
   }
   CHECK(created == 3);
   CHECK(joined == 3);
+}
+
+TEST_CASE("two runs for each processor execute at a time, unless the process asks for another number") {
+  const auto engine = session::Engine::create(3);
+  CHECK(engine->lanes().most() == 2 * engine->pool().size());
+  engine->set_concurrent_runs(5);
+  CHECK(engine->lanes().most() == 5);
+  engine->set_concurrent_runs(0);
+  CHECK(engine->lanes().most() == 2 * engine->pool().size());
 }

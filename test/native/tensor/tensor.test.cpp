@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -51,6 +52,21 @@ TEST_CASE("impossible sizes are refused as out of memory") {
       CHECK(e.message().find(std::to_string(bytes)) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("a buffer is held alone until another shares its owner") {
+  Buffer block = host_allocator().allocate(16);
+  CHECK(block.held_alone());
+  {
+    const Buffer part = block.slice(4, 8);
+    CHECK_FALSE(block.held_alone());
+    CHECK_FALSE(part.held_alone());
+  }
+  CHECK(block.held_alone());
+  CHECK(block.use_count() == 1);
+  CHECK_FALSE(Buffer().held_alone());
+  std::byte fixed[4]{};
+  CHECK_FALSE(Buffer(fixed, 4, nullptr).held_alone());  // nobody counts who reads static data
 }
 
 TEST_CASE("slices share the owner and stay inside") {
@@ -162,6 +178,30 @@ TEST_CASE("very many strings are made within looks, which may end it") {
   CHECK(made.data<std::string>()[199'999].empty());
   const auto give_up = [&] { fail(ErrorCode::Aborted, "ended"); };
   CHECK_THROWS_WITH_AS(Tensor::make_strings(shape, host_allocator(), give_up), "ended", Error);
+}
+
+TEST_CASE("very many strings are freed within looks, which may end it") {
+  const std::string long_text(100, 'x');
+  const auto made = [&] {
+    const Tensor out = Tensor::make(DType::String, {200'000});
+    std::ranges::fill(out.mutable_span<std::string>(), long_text);
+    return out;
+  };
+  int looks = 0;
+  const auto look = [&] { ++looks; };
+  const Tensor own = made();
+  free_texts(own, look);
+  CHECK(looks == 12);
+  CHECK(own.data<std::string>()[199'999].empty());
+  CHECK(outside_bytes(own, [] {}) == 0);
+
+  const Tensor shared = made(), other = shared;
+  free_texts(shared, look);
+  CHECK(shared.data<std::string>()[0] == long_text);
+  CHECK(looks == 12);
+  const Tensor kept = made();
+  CHECK_THROWS_WITH_AS(free_texts(kept, [] { fail(ErrorCode::Aborted, "ended"); }), "ended", Error);
+  CHECK(kept.data<std::string>()[199'999] == long_text);
 }
 
 TEST_CASE("the longest text of a tensor") {

@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -51,6 +52,18 @@ describe('a file that is no model', () => {
     expect(fromPath.message).toBe(`Load model from ${path} failed:Protobuf parsing failed. ${looksLike}`);
   });
 
+  it.runIf(ours)('is refused with the address that it came from', async () => {
+    const server = createServer((_, response) => response.end('<!DOCTYPE html><html></html>'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(server.address() as { port: number }).port}/m.onnx`;
+    await expectFailure(() => (InferenceSession as any).create(new URL(address), quiet), {
+      message: `It came from ${address}.`,
+      code: 'INVALID_MODEL',
+      fields: { path: address },
+    });
+    server.close();
+  });
+
   it('but empty, is refused', async () => {
     const path = join(folder, 'empty.onnx');
     writeFileSync(path, '');
@@ -80,7 +93,7 @@ describe('a file that is no model', () => {
     const path = join(folder, 'folder.onnx');
     mkdirSync(path);
     await expectFailure(() => InferenceSession.create(path, quiet), {
-      message: ours ? `Load model from ${path} failed: it is not a regular file` : path,
+      message: ours ? `Load model from ${path} failed: it is not a regular file` : /directory/,
       code: 'IO',
       fields: { path },
     });
@@ -169,7 +182,7 @@ describe('a model', () => {
 
   it('of a future format', async () => {
     await refuse(oneNode('Identity', [x], [y], { model: { irVersion: 99 } }), {
-      message: /^Unsupported model IR version: 99, max supported IR version: \d+/,
+      message: ours ? /^Unsupported model IR version: 99, max/ : /Unsupported model IR version: 99, max/,
       code: 'INVALID_MODEL',
     });
   });
@@ -214,7 +227,9 @@ describe('a model', () => {
   it('with a weight shorter than its dims', async () => {
     const initializers = [{ name: 'w', type: 'float32' as const, dims: [1000], data: Float32Array.of(1) }];
     await refuse(model({ nodes: [node('Add', ['x', 'w'], ['y'])], inputs: [x], outputs: [y], initializers }), {
-      message: ours ? "tensor 'w': raw data of 4 bytes does not fit float32[1000], which takes 4000" : /\bw\b/,
+      message: ours
+        ? "tensor 'w': raw data of 4 bytes does not fit float32[1000], which takes 4000"
+        : /\bw\b|Incompatible dimensions/,
       code: 'INVALID_MODEL',
       fields: { input: 'w' },
     });
@@ -226,7 +241,7 @@ describe('a model', () => {
     await refuse(model({ nodes: [node('Add', ['x', 'w'], ['y'])], inputs: [x], outputs: [y], initializers }), {
       message: ours
         ? "tensor 'w': dims [2147483648,2147483648,2147483648] have a product that overflows"
-        : /overflow|size|bytes/,
+        : /overflow|size|bytes|Incompatible dimensions/,
       code: 'INVALID_MODEL',
       fields: { input: 'w' },
     });

@@ -142,6 +142,7 @@ describe.runIf(ours && process.arch === 'x64')('INFERNODE_CPU', () => {
 
   it.each([
     ['neon', /INFERNODE_CPU=neon is a name for ARM processors; this machine has baseline(, \w+)*/],
+    ['i8mm', /INFERNODE_CPU=i8mm is a name for ARM processors; this machine has baseline(, \w+)*/],
     [
       'axv2',
       /INFERNODE_CPU=axv2 is not the name of an instruction set; this machine has baseline(, \w+)*\. Did you mean avx2\?/,

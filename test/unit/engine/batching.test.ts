@@ -200,6 +200,9 @@ describe.runIf(ours)('createBatcher', () => {
     expect(() => createBatcher(session, { maxBatch: 'all' as any })).toThrow(TypeError);
     expect(() => createBatcher(session, { padding: { z: { axis: 1 } } })).toThrow(/There is no input 'z'/);
     expect(() => createBatcher(session, { outputs: ['z'] })).toThrow(/There is no output 'z'/);
+    expect(() => createBatcher(session, { outputs: [] })).toThrow(/'outputs' names no output/);
+    for (const key of ['outputs', 'shared'])
+      expect(() => createBatcher(session, { [key]: new Array(1) })).toThrow(/must be an array of names/);
   });
 
   it('joins only calls that share what is shared', async () => {
@@ -324,6 +327,30 @@ describe.runIf(ours)('createBatcher', () => {
     const ready = batcher.ready();
     await batcher.close();
     await Promise.all([first, ready]);
+  });
+
+  it('hears what happens while it reads the feeds', async () => {
+    const controller = new AbortController();
+    const batcher = createBatcher(session);
+    const during = (action: () => void): any =>
+      Object.defineProperty({}, 'x', { enumerable: true, get: () => (action(), three(1, 2, 3)) });
+    const aborted = batcher.run(during(() => controller.abort()), { signal: controller.signal }); // prettier-ignore
+    expect(await failureOf(() => aborted)).toMatchObject({ code: 'ABORTED' });
+    const closed = batcher.run(during(() => void batcher.close()));
+    expect(await failureOf(() => closed)).toMatchObject({ code: 'DISPOSED' });
+  });
+
+  it('keeps no timer when its last call has left', async () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const controller = new AbortController();
+    const batcher = createBatcher(session, { maxDelayMs: 60_000 });
+    const answer = batcher.run({ x: three(1, 2, 3) }, { signal: controller.signal });
+    await Promise.resolve();
+    expect(timers()).toBe(before + 1);
+    controller.abort();
+    expect(await failureOf(() => answer)).toMatchObject({ code: 'ABORTED' });
+    expect(timers()).toBe(before);
   });
 
   it('takes feeds whose data goes on, alone and joined', async () => {

@@ -31,7 +31,7 @@ function loaded(root: string, env: Record<string, string> = {}): string[] {
   const { stdout, stderr } = spawnSync(process.execPath, ['--preserve-symlinks', '-e', program], {
     encoding: 'utf8',
     cwd: folder,
-    env: { ...process.env, INFERNODE_PREBUILD: root, ...env },
+    env: { ...process.env, INFERNODE_BINARY: '', INFERNODE_PREBUILD: root, ...env },
   });
   return stdout ? stdout.trim().split(',') : [/infernode has no binary/.exec(stderr)?.[0] ?? stderr];
 }

@@ -123,3 +123,26 @@ describe('Runs in flight starve JavaScript: not those that wait for their turn',
     ort.env.maxConcurrentRuns = 1;
   });
 });
+
+describe('Runs in flight starve JavaScript: not those that are over at once', () => {
+  it.each([1, 50, 1000])(
+    '%i programs that await run after run let timers and connections have their turn',
+    async (n) => {
+      const session = await ort.InferenceSession.create(double(), quiet);
+      const feeds = { x: floats([1, 2]) };
+      const most = 300_000; // half a minute and more of nothing else
+      let turned = false;
+      const timer = setTimeout(() => {
+        turned = true;
+      }, 1);
+      let runs = 0;
+      const program = async (): Promise<void> => {
+        for (; !turned && runs < most; ++runs) await session.run(feeds);
+      };
+      await Promise.all(Array.from({ length: n }, program));
+      clearTimeout(timer);
+      await session.release();
+      expect(runs).toBeLessThan(most);
+    },
+  );
+});

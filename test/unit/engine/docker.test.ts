@@ -90,7 +90,12 @@ describe('the page on Docker', () => {
     service.stdout.on('data', (text) => (said += text));
     const ended = new Promise((resolve) => service.once('exit', (code, signal) => resolve([code, signal])));
     await vi.waitFor(() => expect(said).toMatch(/port \d+/), { timeout: 20_000 });
+    const url = `http://127.0.0.1:${/port (\d+)/.exec(said)![1]}/run`;
+    const body = JSON.stringify({ x: { dims: [2], data: [1, -2] } });
+    const sent = Array.from({ length: 50 }, () => fetch(url, { method: 'POST', body }).then(({ status }) => status));
+    await Promise.race(sent);
     service.kill('SIGTERM');
+    expect(new Set(await Promise.all(sent))).toEqual(new Set([200])); // those that were sent are answered
     expect(await ended).toEqual([0, null]);
   });
 });

@@ -52,6 +52,17 @@ function layers(external: boolean): string {
   return path;
 }
 
+/** A model that computes a square of `size` from one number and sums it up: large within, small at both ends. */
+function wide(size: number): NodeJS.ProcessEnv {
+  const bytes = model({
+    nodes: [node('Expand', ['x', 'shape'], ['e']), node('MatMul', ['e', 'e'], ['p']), node('ReduceSum', ['p'], ['y'])], // prettier-ignore
+    inputs: [f32('x', [1])],
+    outputs: [f32('y', [1, 1])],
+    initializers: [{ name: 'shape', type: 'int64', dims: [2], data: BigInt64Array.of(BigInt(size), BigInt(size)) }],
+  });
+  return { WIDE: Buffer.from(bytes).toString('base64') };
+}
+
 describe.runIf(ours && process.platform === 'linux')('a process', () => {
   // What a model's own file holds begins anywhere, and what is not aligned is copied before it is packed.
   it.each([
@@ -138,6 +149,65 @@ describe.runIf(ours && process.platform === 'linux')('a process', () => {
       const before = await runs(2000);
       say({ growth: (await runs(10000)) - before });`);
     expect(growth).toBeLessThan(12);
+  });
+
+  it('of 2,000 aborted runs and 300 sessions is as large as it was after a few, but for what V8 keeps', () => {
+    const { aborted, growth } = said(
+      `
+      const quiet = { logSeverityLevel: 4 };
+      const held = async () => {
+        for (let i = 0; i < 3; i++) { gc(); await new Promise(setImmediate); }
+        return status('VmRSS') - process.memoryUsage().heapTotal / 2 ** 20;
+      };
+      const feeds = { x: new Tensor('float32', [1], [1]) };
+      const session = await InferenceSession.create(bytes('WIDE'), quiet);
+      let aborted = 0;
+      const runs = async (count) => {
+        for (let i = 0; i < count; i++) {
+          const controller = new AbortController();
+          const run = session.run(feeds, { signal: controller.signal }).catch(({ code }) => (aborted += code === 'ABORTED'));
+          await new Promise(setImmediate);
+          controller.abort();
+          await run;
+        }
+        return held();
+      };
+      const sessions = async (count) => {
+        for (let i = 0; i < count; i++) {
+          const own = await InferenceSession.create(bytes('WIDE'), quiet);
+          await own.run(feeds);
+          await own.release();
+        }
+        return held();
+      };
+      const few = [await runs(200), await sessions(50)];
+      const many = [await runs(2000), await sessions(300)];
+      say({ aborted, growth: many[1] - few[1] });`,
+      wide(400),
+    );
+    expect(aborted).toBeGreaterThan(100);
+    expect(growth).toBeLessThan(12); // a run's memory is 1.3 MB
+  });
+
+  it('with 200 runs in flight holds the memory of those that execute, and its loop turns meanwhile', () => {
+    const { growth, turns } = said(
+      `
+      require(${JSON.stringify(projectRoot)}).env.maxConcurrentRuns = Number(process.env.MOST ?? 4);
+      const session = await InferenceSession.create(bytes('WIDE'));
+      const feeds = { x: new Tensor('float32', [1], [1]) };
+      for (let i = 0; i < 3; i++) await session.run(feeds);
+      const before = status('VmRSS');
+      let [turn, over] = [0, false];
+      const next = () => { turn++; if (!over) setImmediate(next); };
+      next();
+      const turns = new Set();
+      await Promise.all(Array.from({ length: 200 }, () => session.run(feeds).then(() => turns.add(turn))));
+      over = true;
+      say({ growth: status('VmHWM') - before, turns: turns.size });`,
+      wide(700),
+    );
+    expect(growth).toBeLessThan(60); // 4 at a time of 4 MB and what they pack; all at once come to hundreds
+    expect(turns).toBeGreaterThan(10); // they end in turns of the loop between which JavaScript has its own
   });
 
   it('uses no processor while nothing runs', () => {

@@ -5,6 +5,7 @@ import { PNG } from 'pngjs';
 import { describe, expect, it } from 'vitest';
 import type * as Infernode from '../../../src/index.js';
 import { projectRoot } from '../../../scripts/lib/engine.mjs';
+import { decodingFailure } from '../../../src/image/image-source.js';
 import { failureOf, ort, ours, tensor } from '../../fixtures/engine.js';
 
 const { Tensor } = ort as typeof Infernode;
@@ -103,6 +104,43 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     [(1 - 0.485) / 0.229, -0.456 / 0.224, (0.2 - 0.406) / 0.225].forEach((value, i) => expect(normal.data[i]).toBeCloseTo(value, 5)); // prettier-ignore
   });
 
+  it.each<['NCHW' | 'NHWC', 'float32' | 'uint8', 'RGB' | 'RGBA' | 'BGR', 3 | 4, number, number]>([
+    ['NCHW', 'float32', 'RGB', 4, 20, 30],
+    ['NCHW', 'float32', 'BGR', 3, 50, 33],
+    ['NHWC', 'float32', 'RGB', 3, 17, 40],
+    ['NHWC', 'float32', 'RGBA', 3, 101, 9],
+    ['NCHW', 'uint8', 'RGB', 3, 30, 90],
+    ['NHWC', 'uint8', 'BGR', 4, 71, 19],
+    ['NCHW', 'float32', 'RGB', 4, 31, 100],
+    ['NHWC', 'float32', 'RGBA', 4, 1, 1],
+  ])(
+    'crops, resizes and normalises in one call as is defined: %s %s %s of %i channels to %i x %i',
+    async (tensorLayout, dataType, tensorFormat, channels, w, h) => {
+      const [width, height, crop] = [61, 53, { x: 7, y: 4, width: 50, height: 45 }];
+      const data = Uint8Array.from({ length: width * height * channels }, (_, i) => (i * 2654435761) >>> 24);
+      const [mean, std] = [[0.485, 0.456, 0.406, 0.5], [0.229, 0.224, 0.225, 0.25]]; // prettier-ignore
+      const float = dataType === 'float32';
+      const rgba = tensorFormat === 'RGBA';
+      const normalize = rgba ? { mean, std } : { mean: mean.slice(0, 3), std: std.slice(0, 3) };
+      const size = { resizedWidth: w, resizedHeight: h };
+      const options: any = { crop, ...size, tensorLayout, dataType, tensorFormat, ...(float && { normalize }) };
+      const made: Infernode.Tensor = await Tensor.fromImage({ data, width, height }, options);
+      const order = { RGB: [0, 1, 2], RGBA: [0, 1, 2, 3], BGR: [2, 1, 0] }[tensorFormat];
+      order.forEach((channel, place) => {
+        const at = (x: number, y: number) => data[(y * width + x) * channels + channel]!;
+        const rows = Array.from({ length: crop.height }, (_, y) =>
+          Array.from({ length: crop.width }, (_, x) => (channel < channels ? at(x + crop.x, y + crop.y) : 255)),
+        );
+        const wanted = resized(rows, h, w).flat();
+        const apart = wanted.map((value, i) => {
+          const got = Number(made.data[tensorLayout === 'NCHW' ? place * w * h + i : i * order.length + place]);
+          return Math.abs(got - (float ? (value / 255 - mean[channel]!) / std[channel]! : value));
+        });
+        expect(Math.max(...apart)).toBeLessThan(float ? 1e-5 : 0.5001);
+      });
+    },
+  );
+
   it('makes a batch of several', async () => {
     const pictures = [picture(4, 2), { data: new Uint8Array(24).fill(9), width: 4, height: 2 }];
     const batch = await Tensor.fromImage(pictures, { dataType: 'uint8' });
@@ -132,6 +170,8 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     expect(await of(picture(2, 2), { norm: {}, normalize: { mean: 0, std: 1 } })).toBeInstanceOf(TypeError);
     expect(await of(picture(2, 2), { normalize: 'imagenet' })).toBeInstanceOf(TypeError);
     expect(await of(new URL('https://localhost/x.png'))).toBeInstanceOf(TypeError);
+    const ofSharp = await of({ data: new Uint8Array(12), info: { width: 2, height: 2, channels: 3 } });
+    expect(ofSharp.message).toContain('is given as { data, ...info }');
   });
 
   it('decodes files through sharp, or says that it is to be installed', async () => {
@@ -148,6 +188,25 @@ describe.runIf(ours)('Tensor.fromImage', () => {
     const blob = new Blob([readFileSync(path)]);
     const same = await Tensor.fromImage(blob, { dataType: 'uint8', tensorLayout: 'NHWC' });
     expect([...same.data]).toEqual([...outcome.data]);
+  });
+});
+
+describe('the error of a picture of which sharp makes nothing', () => {
+  const of = (picture: string | Uint8Array, reason: string) => decodingFailure(picture, new Error(reason));
+
+  it("is the caller's, with a hint of pixels where it has no format at all", async () => {
+    const unknown = 'Input buffer contains unsupported image format';
+    const message = `The picture cannot be decoded: ${unknown}. Pixels need the options width and height`;
+    expect(await of(new Uint8Array(3), unknown)).toMatchObject({ code: 'INVALID_ARGUMENT', message });
+    const cut = await of(new Uint8Array(3), 'premature end of JPEG image');
+    expect(cut).toMatchObject({ code: 'INVALID_ARGUMENT', message: 'The picture cannot be decoded: premature end of JPEG image' }); // prettier-ignore
+    const path = join(projectRoot, 'package.json');
+    expect(await of(path, 'no format')).toMatchObject({ code: 'INVALID_ARGUMENT', path, message: `The picture ${path} cannot be decoded: no format` }); // prettier-ignore
+  });
+
+  it('is IO where the file cannot be read', async () => {
+    expect(await of('nowhere.png', 'Input file is missing')).toMatchObject({ code: 'IO', path: 'nowhere.png', message: expect.stringMatching(/^The picture nowhere\.png cannot be read: ENOENT/) }); // prettier-ignore
+    expect(await of(projectRoot, 'unsupported')).toMatchObject({ code: 'IO', message: `The picture ${projectRoot} cannot be read: it is a folder` }); // prettier-ignore
   });
 });
 

@@ -113,8 +113,10 @@ describe.runIf(ours)('session.warmUp(shapes)', () => {
   });
 
   it('runs each of the shapes on zeros', async () => {
+    const kept = (): number => session.graph().memory.keptBytes;
+    expect(kept()).toBe(0);
     await session.warmUp({ x: [2, 4] }, { n: 50 });
-    expect(session.graph().memory.arenaBytes + session.graph().memory.keptBytes).toBeGreaterThanOrEqual(0);
+    expect(kept()).toBeGreaterThanOrEqual(50 * 3 * 4);
     const summary = await profiled(session, () => session.warmUp({ x: [2, 4] }, { n: 50 }));
     expect(summary.runs).toBe(2);
   });
@@ -134,6 +136,25 @@ describe.runIf(ours)('session.warmUp(shapes)', () => {
     await two.release();
   });
 
+  it('names all dims that are missing, and refuses sizes that are none or contradict each other', async () => {
+    const ids: any = { name: 'ids', type: 'float32', shape: ['batch', 'length'] };
+    const two = await InferenceSession.create(oneNode('Neg', [ids], [{ ...ids, name: 'y' }]));
+    expect((await failureOf(() => two.warmUp())).message).toBe(
+      "input 'ids': 'shapes' does not tell its dims 'batch', 'length': give { batch: 1, length: 1 } or { 'ids': [dims] }.",
+    );
+    for (const batch of [-1, 1.5, Number.NaN]) {
+      const wrong = await failureOf(() => two.warmUp({ batch, length: 8 }));
+      expect(wrong).toBeInstanceOf(RangeError);
+      expect(wrong.message).toBe(`'batch' must be a whole number from 0 on, got ${batch}.`);
+    }
+    const { message } = await failureOf(() => two.warmUp({ ids: [1, -8] }));
+    expect(message).toBe("'ids': dims[1] must be a whole number from 0 on, got -8.");
+    const apart = await failureOf(() => two.warmUp({ ids: [1, 8], length: 9 }));
+    expect(apart).toBeInstanceOf(RangeError);
+    expect(apart.message).toMatch(/contradicts itself: 'length' is 9, and 8 by/);
+    await two.release();
+  });
+
   it('needs no shapes where none are free', async () => {
     const fixed = await InferenceSession.create(bytes, { freeDimensionOverrides: { n: 3 } });
     await fixed.warmUp();
@@ -146,11 +167,13 @@ describe.runIf(ours)('session.warmUp(shapes)', () => {
       const failure = await failureOf(() => session.warmUp({ x: [n, 2 ** 6] }));
       expect(failure).toMatchObject({ code: 'OUT_OF_MEMORY', input: 'x' });
     }
-    expect((await failureOf(() => session.warmUp({}))).message).toBe("input 'x': 'shapes' does not tell its dim 'n': give { 'x': [dims] }."); // prettier-ignore
+    expect((await failureOf(() => session.warmUp({}))).message).toBe("input 'x': 'shapes' does not tell its dim 'n': give { n: 1 } or { 'x': [dims] }."); // prettier-ignore
     const error = await failureOf(() => session.warmUp({ m: 3 }));
     expect(error).toBeInstanceOf(RangeError);
     expect(error.message).toMatch(/no input and no free dim 'm'/);
     expect(await failureOf(() => session.warmUp({ x: [1, 5] }))).toMatchObject({ code: 'SHAPE_MISMATCH', input: 'x' });
+    const none = await failureOf(() => session.warmUp({ x: null as any }));
+    expect(none).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining("'x' must be an array") });
   });
 });
 

@@ -50,6 +50,10 @@ describe.runIf(ours)('a log callback', () => {
     expect([all.length, own.length]).toEqual([1, 1]);
     env.onLog = 5;
     expect(await failureOf(() => InferenceSession.create(warns))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    delete env.onLog;
+    (Object.prototype as any).onLog = 7; // is not env's own
+    await (await InferenceSession.create(warns, { onLog: () => undefined })).release();
+    delete (Object.prototype as any).onLog;
     expect(await failureOf(() => InferenceSession.create(warns, { onLog: 5 }))).toBeInstanceOf(TypeError);
   });
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -57,6 +57,20 @@ describe.runIf(ours)('where no binary loads', () => {
   ])('%s works, and the first use says so', (_, name, text) => {
     const failure = { code: 'NO_BINARY', message: expect.stringMatching(message), name: 'InferenceError' };
     expect(run(name, text)).toEqual({ loaded: 'function', listed: failure, created: failure });
+  });
+
+  it('a tarball of a checkout is told of as one, and of packages only where it names them', () => {
+    const { version, ...manifest } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+    const name = `@infernode/${process.platform}-${process.arch}`;
+    const failure = () => run('program.cjs', required).created.message;
+    expect(failure()).toContain(
+      ' This package was packed on plan9-mips, which `npm pack` does of a checkout: build and',
+    );
+    expect(failure()).not.toContain('npm install');
+    const release = { version, ...manifest, optionalDependencies: { [name]: version } };
+    writeFileSync(installed('infernode', 'package.json'), JSON.stringify(release));
+    expect(failure()).toContain(`${name} is not installed: run \`npm install ${name}@${version}\``);
+    cpSync(join(projectRoot, 'package.json'), installed('infernode', 'package.json'));
   });
 
   it('INFERNODE_PREBUILD names a folder that has one', () => {
@@ -125,11 +139,17 @@ describe.runIf(ours)('a bundle', () => {
   it('of esbuild as CommonJS says so at the first use, and takes a binary that lies beside it', async () => {
     mkdirSync(join(folder, 'out'));
     await esbuild('out/bundle.cjs', { format: 'cjs' });
-    const first = spawnSync(process.execPath, ['out/bundle.cjs'], { cwd: folder, encoding: 'utf8' });
-    expect(JSON.parse(first.stdout).created).toMatchObject({ code: 'NO_BINARY', message: expect.stringMatching(hint) });
+    const bundle = () =>
+      JSON.parse(
+        spawnSync(process.execPath, ['out/bundle.cjs'], {
+          cwd: folder,
+          encoding: 'utf8',
+          env: { ...process.env, INFERNODE_BINARY: '' },
+        }).stdout,
+      ).created;
+    expect(bundle()).toMatchObject({ code: 'NO_BINARY', message: expect.stringMatching(hint) });
     cpSync(join(projectRoot, 'build', 'Release', 'infernode.node'), join(folder, 'out', 'infernode.node'));
-    const second = spawnSync(process.execPath, ['out/bundle.cjs'], { cwd: folder, encoding: 'utf8' });
-    expect(JSON.parse(second.stdout).created).toBe(true);
+    expect(bundle()).toBe(true);
   });
 });
 

@@ -298,7 +298,7 @@ describe('engine memory', () => {
     binding.bindInput('x', x).bindOutput('y', 'null');
     await expectFailure(() => binding.bindOutput('y', 'cuda:7'), {
       code: 'INVALID_ARGUMENT',
-      message: "output 'y': unknown device 'cuda:7'; this session has 'null:0', 'cpu'",
+      message: "output 'y': unknown device 'cuda:7'; this session has 'cpu', 'null:0'",
     });
     await session.run(binding);
     expect(binding.outputs.y.location).toBe('gpu-buffer');

@@ -1,12 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, it } from 'vitest';
-import { expectFailure, failureOf, floats, ort } from '../../fixtures/engine.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { expectFailure, failureOf, floats, ort, ours, tensor } from '../../fixtures/engine.js';
 import { add } from '../../fixtures/models.js';
-import { product } from './models.js';
+import { product, rounds } from './models.js';
 
 const { InferenceSession } = ort;
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -17,7 +20,10 @@ const program = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { InferenceSession, Tensor } = require(workerData.root);
   const session = InferenceSession.fromShared(workerData.handle);
-  parentPort.on('message', async ({ feeds, release }) => {
+  parentPort.on('message', async ({ feeds, release, leave, exit, holds }) => {
+    if (leave) return session.release(), parentPort.postMessage('leaves');
+    if (exit) process.exit();
+    if (holds) return parentPort.postMessage(session.memoryBytes);
     if (release) {
       await session.release();
       return parentPort.postMessage('released');
@@ -74,6 +80,61 @@ describe('a shared session', () => {
     await worker.terminate();
   });
 
+  it('has one copy of weights, plans and kept memory, whichever worker runs', async () => {
+    const session = await InferenceSession.create(product(512));
+    const loaded = session.memoryBytes;
+    const feeds = { x: { data: new Float32Array(64 * 512), dims: [64, 512] } };
+    const first = await start(session.share());
+    expect(await ask(first, { holds: true })).toBe(loaded);
+    await ask(first, { feeds });
+    const held = await ask(first, { holds: true });
+    expect(held).toBeGreaterThan(loaded); // a plan of these shapes, and the memory of its run
+    for (let i = 0; i < 2; i++) {
+      const other = await start(session.share());
+      expect(await ask(other, { holds: true })).toBe(held); // before a run of its own, and after
+      await ask(other, { feeds });
+      expect(await ask(other, { holds: true })).toBe(held);
+      await other.terminate();
+    }
+    expect(session.memoryBytes).toBe(held);
+    await first.terminate();
+    await session.release();
+  });
+
+  it.runIf(ours)('leaves nothing behind of workers that are ended by the hundred', () => {
+    const ends = `
+      const { Worker } = require('node:worker_threads');
+      const { InferenceSession } = require(${JSON.stringify(root)});
+      const program = ${JSON.stringify(program)};
+      (async () => {
+        const session = await InferenceSession.create(Buffer.from(require('fs').readFileSync(0)));
+        const workerData = { root: ${JSON.stringify(root)}, handle: session.share() };
+        const x = { data: new Float32Array(256 * 512), dims: [256, 512] };
+        const end = async () => {
+          const worker = new Worker(program, { eval: true, workerData });
+          await new Promise((resolve) => worker.once('message', resolve));
+          worker.postMessage({ feeds: { x } }); // it is ended while it runs, or thereabouts
+          await new Promise(setImmediate);
+          await worker.terminate();
+        };
+        const memory = [];
+        for (let part = 0; part < 2; part++) {
+          for (let i = 0; i < 50; i++) await end();
+          for (let i = 0; i < 4; i++) gc(), await new Promise((resolve) => setTimeout(resolve, 20));
+          memory.push((process.memoryUsage.rss() - process.memoryUsage().heapTotal) / 2 ** 20);
+        }
+        await session.release();
+        console.log(JSON.stringify(memory));
+      })();`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', '-e', ends], {
+      input: product(512),
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    const [fifty, hundred] = JSON.parse(stdout) as number[];
+    expect(hundred! - fifty!).toBeLessThan(10); // what one run holds, 1 MB, would come to 50
+  });
+
   it('is let go by a worker that is ended', async () => {
     const session = await InferenceSession.create(product(1024));
     const held = session.memoryBytes;
@@ -83,6 +144,43 @@ describe('a shared session', () => {
     const handle = session.share();
     await session.release();
     await expectFailure(() => InferenceSession.fromShared(handle), { code: 'DISPOSED', message: /released by all/ });
+  });
+
+  it('is let go by a worker that is ended while its release waits for its turn', async () => {
+    ort.env.maxConcurrentRuns = 1;
+    const endless = await InferenceSession.create(rounds(false));
+    const session = await InferenceSession.create(add());
+    const worker = await start(session.share());
+    const controller = new AbortController();
+    const feeds = { n: tensor('int64', BigInt64Array.of(2n ** 62n), []), x: floats([1]) };
+    const run = failureOf(() => endless.run(feeds, { signal: controller.signal }));
+    expect(await ask(worker, { leave: true })).toBe('leaves');
+    await worker.terminate();
+    controller.abort();
+    expect(await run).toMatchObject({ code: 'ABORTED' });
+    const handle = session.share();
+    await session.release();
+    await expectFailure(() => InferenceSession.fromShared(handle), { code: 'DISPOSED', message: /released by all/ });
+    ort.env.maxConcurrentRuns = 0;
+    await endless.release();
+    await (await InferenceSession.create(add())).release(); // a load tells the engine
+    delete ort.env.maxConcurrentRuns;
+  });
+
+  it('is over when a worker that ends was the last, though the one that made it is still held', async () => {
+    for (const end of ['terminate', 'exit']) {
+      const session = await InferenceSession.create(add());
+      const handle = session.share();
+      const worker = await start(handle);
+      await session.release();
+      if (end === 'terminate') await worker.terminate();
+      else {
+        worker.postMessage({ exit: true });
+        await once(worker, 'exit');
+      }
+      await expectFailure(() => InferenceSession.fromShared(handle), { code: 'DISPOSED', message: /released by all/ });
+      expect(session.handler).toBeDefined(); // it is held here
+    }
   });
 
   it('gives one handle, plain data that any channel carries', async () => {
@@ -137,11 +235,21 @@ describe('a shared session', () => {
 });
 
 describe('sessions of the same bytes', () => {
+  const megabytes = 40; // malloc keeps smaller blocks that were freed
+  const folder = mkdtempSync(join(tmpdir(), 'infernode-shared-'));
+  const path = join(folder, 'model.onnx'); // what comes through a pipe leaves memory that a session would take
+  writeFileSync(path, product(Math.sqrt((megabytes * MB) / 4) | 0));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const finish = (program: string): string => {
+    const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', '-e', program], { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    return stdout;
+  };
+
   it('share the weights, and each returns what is its own', () => {
-    const megabytes = 32;
     const measured = `
       const { InferenceSession, Tensor } = require(${JSON.stringify(root)});
-      const bytes = Buffer.from(require('fs').readFileSync(0));
+      const bytes = require('fs').readFileSync(${JSON.stringify(path)});
       const rss = async () => {
         for (let i = 0; i < 4; i++) gc(), await new Promise((resolve) => setTimeout(resolve, 20));
         return process.memoryUsage.rss() / 2 ** 20;
@@ -153,20 +261,56 @@ describe('sessions of the same bytes', () => {
           sessions.push(await InferenceSession.create(bytes));
           memory.push(await rss());
         }
-        for (const session of sessions.splice(0)) await session.release();
-        memory.push(await rss());
-        console.log(JSON.stringify(memory));
+        for (const session of sessions) await session.release();
+        memory.push(process.memoryUsage.rss() / 2 ** 20); // of no collection: the objects are still here
+        console.log(JSON.stringify(memory), sessions.length);
       })();`;
-    const { stdout, stderr } = spawnSync(process.execPath, ['--expose-gc', '-e', measured], {
-      input: product(Math.sqrt((megabytes * MB) / 4) | 0),
-      encoding: 'utf8',
-      maxBuffer: 64 * MB,
-    });
-    expect(stderr).toBe('');
-    const [before, first, second, , fourth, after] = JSON.parse(stdout) as number[];
+    const stdout = finish(measured);
+    const [, text, count] = /^(\[.*\]) (\d+)$/m.exec(stdout)!;
+    expect(count).toBe('4');
+    const [before, first, second, , fourth, after] = JSON.parse(text!) as number[];
+    expect(first! - before!).toBeGreaterThan(0.8 * megabytes); // the engine's own, packed
     expect(first! - before!).toBeLessThan(1.7 * megabytes);
     expect(second! - first!).toBeLessThan(0.3 * megabytes);
     expect(fourth! - first!).toBeLessThan(0.5 * megabytes);
     expect(after! - before!).toBeLessThan(0.5 * megabytes);
+  });
+
+  it('share them across workers, of one SharedArrayBuffer', () => {
+    const each = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      const { InferenceSession } = require(${JSON.stringify(root)});
+      (async () => {
+        globalThis.session = await InferenceSession.create(new Uint8Array(workerData));
+        gc();
+        parentPort.on('message', () => {}).postMessage('made');
+      })();`;
+    const measured = `
+      const { Worker } = require('node:worker_threads');
+      require(${JSON.stringify(root)}).env; // the main thread uses no session
+      const file = require('fs').readFileSync(${JSON.stringify(path)});
+      const bytes = new SharedArrayBuffer(file.length);
+      new Uint8Array(bytes).set(file);
+      const rss = async () => {
+        for (let i = 0; i < 4; i++) gc(), await new Promise((resolve) => setTimeout(resolve, 20));
+        return process.memoryUsage.rss() / 2 ** 20;
+      };
+      (async () => {
+        const memory = [await rss()];
+        const workers = [];
+        for (let i = 0; i < 3; i++) {
+          const worker = new Worker(${JSON.stringify(each)}, { eval: true, workerData: bytes });
+          await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
+          workers.push(worker);
+          memory.push(await rss());
+        }
+        console.log(JSON.stringify(memory));
+        await Promise.all(workers.map((worker) => worker.terminate()));
+      })();`;
+    const stdout = finish(measured);
+    const [before, first, , third] = JSON.parse(stdout) as number[];
+    expect(first! - before!).toBeGreaterThan(0.8 * megabytes); // the engine's own, packed
+    const ownOfWorkers = 2 * 12; // Node.js's heaps and what the package is when loaded
+    expect(third! - first!).toBeLessThan(ownOfWorkers + 0.5 * megabytes); // copies of their own would be 64 more
   });
 });

@@ -118,6 +118,9 @@ export class FakeSession implements NativeSession {
   allocate(elementType: number, dims: readonly number[], device: string): NativeTensor {
     return new FakeTensor(elementType, [...dims], device);
   }
+  checkDevice(): void {
+    // it has every one
+  }
   startProfiling(): void {
     this.profile = { path: 'trace.json', trace: '[]' };
   }
@@ -220,6 +223,10 @@ export class FakeAddon implements NativeAddon {
     this.hear = hear;
   }
   flushLog(): void {}
+  transform(): number {
+    throw new Error('not faked');
+  }
+
   prepareImage(_pixels: Uint8Array, how: Float64Array, done: Completion<ArrayBuffer>): number {
     const [width, height, channels] = how.slice(7, 10) as unknown as [number, number, number];
     setImmediate(done, this.failure, this.failure ? undefined : new ArrayBuffer(4 * width * height * channels));

@@ -71,7 +71,10 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
   const int blocks = max(0, (at.last - at.first + T::kKeys - 1) / T::kKeys);
   AttentionRows<T> rows;
   rows.clear();
-  Bias<T> bias(p, at, row, lane);
+  const Bias<T> bias(p, at);
+  const auto masks_of = [&](int block) {
+    return stages + p.stages * 2 * T::kBytesKV + block % T::kStages * Bias<T>::kBytes;
+  };
   const QueryCopies<T> queries(p, at);
   bring_near(p);
   wait_for_previous();
@@ -87,11 +90,13 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
       __syncthreads();
     }
     const int ahead = block + T::kStages - 1;
-    if (ahead < blocks) k.copy(stage(ahead), ahead, at.last - at.first - ahead * T::kKeys);
+    if (ahead < blocks) {
+      k.copy(stage(ahead), ahead, at.last - at.first - ahead * T::kKeys);
+      if (p.bias_words) bias.copy(masks_of(ahead), p, at.first + ahead * T::kKeys, at.last);
+    }
     if (kApart) copies_commit();
     if (ahead < blocks) v.copy(stage(ahead) + T::kBytesKV, ahead, at.last - at.first - ahead * T::kKeys);
     copies_commit();
-    if (block == -1) bias.load(p, at.first + key, at.last, lane);
     if (block < 0) continue;
     const std::uint32_t from = stage(block);
     // Whole: every row of the tile sees every key of the block.
@@ -99,10 +104,7 @@ __device__ __forceinline__ void attention(const AttentionParams& p) {
                        (!p.causal || first + T::kKeys <= query_of(p, at.tile) + at.offset + 1);
     float s[T::kMI][T::kKeysWarp / 8][4];
     score<T>(s, q, from, row, key, lane);
-    if (p.bias) {
-      bias.add(s, p, first + key, at.last, lane);
-      if (block + 1 < blocks) bias.load(p, first + T::kKeys + key, at.last, lane);
-    }
+    if (p.bias) Bias<T>::add(s, p, at, masks_of(block), row, first, key, lane);
     if (!whole) mask<T>(s, p, at, row, first + key, lane);
     weigh<T>(s, rows, p.bias ? 1.f : p.scale_log2e);
     if constexpr (kApart) {

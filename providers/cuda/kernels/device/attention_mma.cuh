@@ -128,66 +128,80 @@ __device__ __forceinline__ void score(float (&s)[T::kMI][T::kKeysWarp / 8][4], s
   }
 }
 
-/// The additive masks of a warp's rows for its keys of a stage, two neighbours a word, in the order of the scores.
-/// Those of 16 bits are loaded a stage ahead, those of 32 bits when they are added.
+/// The additive masks of a block's keys: 16-bit rows of whole words come to shared memory with the keys, kPitch bytes
+/// apart; others are read when they are added.
 template <class T>
 struct Bias {
-  std::uint32_t w[T::kMI][2][T::kKeysWarp / 8];
-  std::int64_t from[T::kMI][2];  ///< where the masks of the lane's rows begin; -1: the row does not exist
+  static constexpr int kPitch = T::kKeys * 2 + 16, kBytes = T::kRows * kPitch;  ///< rows in different banks
+  static constexpr int kChunks = T::kKeys / 8, kStep = T::kThreads / kChunks, kCopies = T::kRows / kStep;
+  static_assert(T::kThreads % kChunks == 0 && T::kRows % kStep == 0);
 
-  __device__ __forceinline__ Bias(const AttentionParams& p, const AttentionPlace& at, int row, int lane) {
-    if (!p.bias) return;
+  /// Where the mask of a row of the tile begins; -1: the row does not exist.
+  static __device__ __forceinline__ std::int64_t row_of(const AttentionParams& p, const AttentionPlace& at, int row) {
+    const int query = query_of(p, at.tile + row), head = at.head + at.tile + row - query * p.group;
+    return query < p.queries ? at.batch * p.bias_at.batch + head * p.bias_at.head + query * p.bias_at.row : -1;
+  }
+
+  std::int64_t from[kCopies];  ///< of the rows that the thread copies
+
+  __device__ __forceinline__ Bias(const AttentionParams& p, const AttentionPlace& at) {
+    if (!p.bias_words) return;
 #pragma unroll
-    for (int i = 0; i < T::kMI; i++) {
+    for (int i = 0; i < kCopies; i++) from[i] = row_of(p, at, static_cast<int>(threadIdx.x) / kChunks + i * kStep);
+  }
+
+  /// The masks of a block of keys, whose first is `first`; `last` ends those that there are.
+  __device__ __forceinline__ void copy(std::uint32_t to, const AttentionParams& p, int first, int last) const {
+    const int column = static_cast<int>(threadIdx.x) % kChunks, key = first + column * 8;
+    to += static_cast<int>(threadIdx.x) / kChunks * kPitch + column * 16;
 #pragma unroll
-      for (int half = 0; half < 2; half++) {
-        const int r = at.tile + row + i * 16 + (lane >> 2) + half * 8, query = query_of(p, r);
-        const int head = at.head + r - query * p.group;
-        from[i][half] = at.batch * p.bias_at.batch + head * p.bias_at.head + query * p.bias_at.row;
-        if (query >= p.queries) from[i][half] = -1;
-      }
+    for (int i = 0; i < kCopies; i++) {
+      const int bytes = from[i] < 0 ? 0 : max(0, min(16, (last - key) * 2));
+      copy16(to + i * kStep * kPitch, reinterpret_cast<const char*>(p.bias) + (bytes ? (from[i] + key) * 2 : 0), bytes);
     }
   }
 
-  /// `key`: the first of the warp's keys; `last` ends those that there are.
-  __device__ __forceinline__ void load(const AttentionParams& p, int key, int last, int lane) {
-    if (!p.bias || p.bias_type == Element::f32) return;
-    const int first = key + (lane & 3) * 2;
+  /// Two neighbours of each eight keys from `own` on, as they lie in memory; `begin` as row_of says.
+  static __device__ __forceinline__ void load(std::uint32_t (&w)[T::kKeysWarp / 8][2], const AttentionParams& p,
+                                              std::int64_t begin, int own, int last) {
+    const auto load_all = [&](int size, const auto& load) {
+      const char* base = reinterpret_cast<const char*>(p.bias) + (begin + own) * size;
+      const int there = begin < 0 ? 0 : last - own;
+#pragma unroll
+      for (int j = 0; j < T::kKeysWarp / 8; j++) {
+#pragma unroll
+        for (int e = 0; e < 2; e++) w[j][e] = load(base + (j * 8 + e) * size, j * 8 + e < there);
+      }
+    };
+    if (p.bias_type == Element::f32) return load_all(4, load4_if);
+    load_all(2, load2_if);
+#pragma unroll
+    for (int j = 0; j < T::kKeysWarp / 8; j++) w[j][0] |= w[j][1] << 16;
+  }
+
+  /// Scales the scores and adds the masks: `copied` those of the block; `row`, `key`: the warp's first in it.
+  static __device__ __forceinline__ void add(float (&s)[T::kMI][T::kKeysWarp / 8][4], const AttentionParams& p,
+                                             const AttentionPlace& at, std::uint32_t copied, int row, int first,
+                                             int key, int lane) {
+    const int own = key + (lane & 3) * 2;
 #pragma unroll
     for (int i = 0; i < T::kMI; i++) {
 #pragma unroll
       for (int half = 0; half < 2; half++) {
-        const char* base = reinterpret_cast<const char*>(p.bias) + (from[i][half] + first) * 2;
-        const int there = from[i][half] < 0 ? 0 : last - first;
+        const int r = row + i * 16 + (lane >> 2) + half * 8;
+        std::uint32_t w[T::kKeysWarp / 8][2];
+        if (p.bias_words) {
 #pragma unroll
-        for (int j = 0; j < T::kKeysWarp / 8; j++) {
-          if (p.bias_pairs) {
-            w[i][half][j] = load4_if(base + j * 16, there > j * 8);
-          } else {
-            w[i][half][j] = load2_if(base + j * 16, there > j * 8) | load2_if(base + j * 16 + 2, there > j * 8 + 1)
-                                                                         << 16;
-          }
+          for (int j = 0; j < T::kKeysWarp / 8; j++)
+            w[j][0] = __float_as_uint(load_shared(copied + r * kPitch + (own + j * 8) * 2));
+        } else {
+          load(w, p, row_of(p, at, r), first + own, at.last);
         }
-      }
-    }
-  }
-
-  /// Scales the scores and adds the masks.
-  __device__ __forceinline__ void add(float (&s)[T::kMI][T::kKeysWarp / 8][4], const AttentionParams& p, int key,
-                                      int last, int lane) const {
-#pragma unroll
-    for (int i = 0; i < T::kMI; i++) {
-#pragma unroll
-      for (int half = 0; half < 2; half++) {
 #pragma unroll
         for (int j = 0; j < T::kKeysWarp / 8; j++) {
-          float2 v = p.bias_type == Element::f16 ? unpack_f16(w[i][half][j]) : unpack_bf16(w[i][half][j]);
-          if (p.bias_type == Element::f32) {
-            const int k = key + j * 8 + (lane & 3) * 2;
-            const std::int64_t at = from[i][half] + k;
-            v.x = from[i][half] >= 0 && k < last ? load_element(p.bias, Element::f32, at) : 0.f;
-            v.y = from[i][half] >= 0 && k + 1 < last ? load_element(p.bias, Element::f32, at + 1) : 0.f;
-          }
+          const float2 v = p.bias_type == Element::f32 ? make_float2(__uint_as_float(w[j][0]), __uint_as_float(w[j][1]))
+                           : p.bias_type == Element::f16 ? unpack_f16(w[j][0])
+                                                         : unpack_bf16(w[j][0]);
           float* const x = &s[i][j][half * 2];
           x[0] = fmaf(x[0], p.scale_log2e, fmaxf(v.x * kLog2E, kMaskedScore));
           x[1] = fmaf(x[1], p.scale_log2e, fmaxf(v.y * kLog2E, kMaskedScore));

@@ -4,8 +4,8 @@
 #include "providers/cuda/kernels/device/split_wgmma.cuh"
 
 // One block, one tile. Two warps of its own fetch: one the weights, before the wait for the kernel before and as far
-// ahead as stages reach, one the rest. BM / 64 warpgroups share the rows and KW the K of every stage; blocks of a
-// cluster share K.
+// ahead as stages reach, one the rest; or a thread of those that multiply does. BM / 64 warpgroups share the rows and
+// KW the K of every stage; blocks of a cluster share K.
 namespace infernode::cuda {
 
 /// Where a warp reads: the current stage and the phase of its barrier.
@@ -37,6 +37,47 @@ __device__ __forceinline__ void fill_stages(const GemmTmaParams& p, std::uint32_
   }
 }
 
+/// Both operands, by the first thread of those that multiply: all that stages hold, then a step for each that is done.
+template <class C>
+struct OwnFetch {
+  C& copies;
+  const GemmTmaParams& p;
+  const std::uint32_t empty;
+  int next = 0, stage = 0, phase = 0;
+
+  __device__ __forceinline__ void begin() {
+    if (threadIdx.x == 0) {
+      next = min(p.stages, copies.at.count);
+      copies.begin();
+      if (!p.b_constant) wait_for_previous();
+#pragma unroll 1
+      for (int i = 0; i < next; i++) copies.load_b(i, i);
+      copies.find_pixel();
+      wait_for_previous();
+#pragma unroll 1
+      for (int i = 0; i < next; i++) copies.load_a(i);
+    }
+    __syncwarp();
+  }
+  /// A step is done, and its stage soon empty.
+  __device__ __forceinline__ void step_done() {
+    if (threadIdx.x == 0 && next < copies.at.count) {
+      barrier_wait(empty + stage * 8, phase);
+      copies.load_b(next++, stage);
+      copies.load_a(stage);
+      if (++stage == p.stages) stage = 0, phase ^= 1;
+    }
+    __syncwarp();
+  }
+};
+
+/// Others fetch.
+struct NoFetch {
+  template <class C>
+  __device__ __forceinline__ NoFetch(const C&, const GemmTmaParams&, std::uint32_t) {}
+  __device__ __forceinline__ void step_done() const {}
+};
+
 /// Begins the products of one step; a and b are operand words.
 template <TensorKind kind, int BN, int KW, bool add>
 __device__ __forceinline__ void multiply(float (&sums)[BN / 2], std::uint32_t a, std::uint32_t b) {
@@ -50,9 +91,9 @@ __device__ __forceinline__ void multiply(float (&sums)[BN / 2], std::uint32_t a,
 
 /// Operands in shared memory; a and b are the operands of the first stage, `part` the warpgroup's share of K. Operands
 /// and barriers stay in registers that grow by constants: left to itself the compiler computes them anew in every step.
-template <TensorKind kind, class C, int BN, int KW>
+template <TensorKind kind, class C, int BN, int KW, class F>
 __device__ __forceinline__ void run_plain(float (&sums)[BN / 2], Ring ring, int count, std::uint32_t a, std::uint32_t b,
-                                          int part) {
+                                          int part, F& fetch) {
   a = wgmma_operand(a) + part * (8 / KW);
   b = wgmma_operand(b) + part * (8 / KW);
   std::uint32_t full = ring.full;
@@ -79,6 +120,7 @@ __device__ __forceinline__ void run_plain(float (&sums)[BN / 2], Ring ring, int 
       multiply<kind, BN, KW, true>(sums, a, b);
       wgmma_wait<1>();
       if ((threadIdx.x & 31) == 0) barrier_arrive(before + to_empty);
+      fetch.step_done();
     }
   }
   wgmma_wait<0>();
@@ -187,7 +229,8 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   const float* received = reinterpret_cast<const float*>(reinterpret_cast<const char*>(staged) + p.receive_offset);
   C copies{p, at, base, base + p.stages * C::kA, full};
   let_next_start();
-  if (warp == kConsumers / 32) {
+  constexpr bool kOwnFetch = producers(BM, BN) == 0;
+  if (warp == (kOwnFetch ? 0 : kConsumers / 32)) {
     init_barriers<kConsumers>(p, full, (blocks - 1) * (BM >> p.log_split) * H::kPitch * 4);
   }
   __syncthreads();
@@ -197,6 +240,8 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
     if (blocks > 1) cluster_wait(), cluster_arrive(), cluster_wait();
     return;
   }
+  std::conditional_t<kOwnFetch, OwnFetch<C>, NoFetch> fetch{copies, p, empty};
+  if constexpr (kOwnFetch) fetch.begin();
   bring_near(p.e);
   __shared__ TileColumns<kInRegisters ? BN : 1> tile_columns;
   if constexpr (kInRegisters) {
@@ -226,7 +271,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   const int group = warp >> 2, rows = group % (BM / 64), part = group / (BM / 64);
   const Ring ring{p.stages, empty, full};
   if constexpr (pieces == 1) {
-    run_plain<kind, C, BN, KW>(sums, ring, at.count, base + rows * 8192, copies.b, part);
+    run_plain<kind, C, BN, KW>(sums, ring, at.count, base + rows * 8192, copies.b, part, fetch);
   } else {
     run_split<pieces, C, BM, BN, KW>(sums, ring, at.count, base + rows * 8192 + (warp & 3) * 2048, copies.b, part);
   }
@@ -245,7 +290,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
 /// gemm_block_<name>_<rows>x<columns>x<warpgroups that share K>, with `_whole` behind it those of WholeEpilogue;
 /// `BLOCKS` of them are to fit an SM. TYPE: of the outputs of those.
 #define GEMM_BLOCK_OF(SUFFIX, EPILOGUE, NAME, KIND, PIECES, BM, BN, KW, LATE, BLOCKS)                            \
-  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + infernode::cuda::kProducers, BLOCKS)         \
+  extern "C" __global__ void __launch_bounds__(BM / 64 * KW * 128 + infernode::cuda::producers(BM, BN), BLOCKS)  \
       gemm_block_##NAME##_##BM##x##BN##x##KW##SUFFIX(const __grid_constant__ infernode::cuda::GemmTmaParams p) { \
     using namespace infernode::cuda;                                                                             \
     gemm_block<EPILOGUE, TensorKind::KIND, PIECES, BM, BN, KW, LATE>(p);                                         \
@@ -265,7 +310,7 @@ __device__ __forceinline__ void gemm_block(const GemmTmaParams& p) {
   GEMM_BLOCK(KIND, KIND, KIND, 1, 128, 64, 1)              \
   GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 96, 1, true, 2)  \
   GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 128, 1, true, 2) \
-  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 160, 1, true, 1) \
+  GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 160, 1, true, 2) \
   GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 192, 1, true, 1) \
   GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 128, 256, 1, true, 1) \
   GEMM_BLOCK_IN(KIND, KIND, KIND, 1, 192, 96, 1, true, 1)  \

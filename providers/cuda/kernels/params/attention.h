@@ -38,7 +38,8 @@ struct AttentionParams {
   std::int32_t causal_offset;
   std::int32_t window;  ///< keys before that many are not seen; 0: all are
   float scale_log2e;
-  std::int32_t bias_pairs;  ///< rows of 16-bit masks begin at even elements and have an even number of them
+  std::int32_t bias_words;  ///< rows of 16-bit masks begin at whole words of 16 bytes
+  std::int32_t stages;      ///< of keys and values in shared memory, before the masks
   std::int32_t vectors;     ///< rows of q, k and v are whole 16-byte words of float32
   std::int32_t out_vector;  ///< rows of the output allow 16-byte stores
   Element type, bias_type;

@@ -39,7 +39,9 @@ constexpr bool ends_in_registers(int rows, int columns) {
   return rows == 192 || (rows == 128 && (columns == 96 || columns == 160 || columns == 192));
 }
 
-inline constexpr int kProducers = 64;  ///< threads of a block that fetch, behind the others
+/// Threads of a block of gemm_block that fetch, behind the others. Where two blocks of 256 threads fit an SM by their
+/// registers, and no thread more, the first of the others fetches.
+constexpr int producers(int rows, int columns) { return rows == 128 && columns == 160 ? 0 : 64; }
 
 /// Hopper: TMA and wgmma. Grid: x tiles of columns, y of rows, or the other way round; z batch times parts of K; those
 /// are a cluster.

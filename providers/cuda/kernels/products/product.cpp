@@ -103,7 +103,7 @@ Launch plan_block(const Target& target, const Product& p, const ProductChoice& c
   const std::string epilogue = whole ? "_whole" : "";
   Launch launch =
       launch_of("gemm_block_" + kind_name(p) + "_" + tile_name(c) + "x" + std::to_string(c.kw) + epilogue, grid,
-                static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + kProducers), product_shared(p, c), q);
+                static_cast<std::uint32_t>(c.bm / 64 * c.kw * 128 + producers(c.bm, c.bn)), product_shared(p, c), q);
   if (c.split > 1) launch.cluster.z = static_cast<std::uint32_t>(c.split);
   return launch;
 }

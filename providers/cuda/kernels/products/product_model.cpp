@@ -167,13 +167,14 @@ double finish_ns(const BlockModel& m, const Product& p, const ProductChoice& c) 
 /// Blocks that fit an SM.
 double fitting(const Product& p, const ProductChoice& c) {
   const double by_memory = std::floor(233472.0 / (static_cast<double>(product_shared(p, c)) + 1296));
-  const double by_registers = c.bm == 64 && c.kw == 1 ? 3 : c.bm == 64 || (c.bm == 128 && c.bn <= 128) ? 2 : 1;
+  const double by_registers = c.bm == 64 && c.kw == 1 ? 3 : c.bm == 64 || (c.bm == 128 && c.bn <= 160) ? 2 : 1;
   return std::max(1.0, std::min(by_memory, by_registers));
 }
 
-/// What the tiles take beside the model.
-double tile_factor(const ProductChoice& c) {
+/// What the tiles take beside the model. `paired`: an SM has two blocks, which work at once.
+double tile_factor(const ProductChoice& c, bool paired) {
   if (c.bn == 256) return 1.15;
+  if (c.bm == 128 && c.bn >= 96 && paired) return 0.88;
   if (c.bm != 64) return 1;
   return c.bn == 96 ? 1.06 : c.bn == 64 && c.kw == 1 ? 0.96 : 1;
 }
@@ -201,7 +202,7 @@ double block_ns(const Target& target, const Product& p, const ProductChoice& c) 
   const double finish = finish_ns(kModel, p, c);
   const double filled = kModel.filled * std::min<double>(c.stages, steps) * stage / 1024;
   const double all = kModel.launch + waves * (kModel.wave + exchange + filled) + per_sm * chunks * finish + work;
-  return tile_factor(c) * all;
+  return tile_factor(c, per_sm == 2 && fitting(p, c) >= 2) * all;
 }
 
 /// mma.sync: rougher, for there are few choices.

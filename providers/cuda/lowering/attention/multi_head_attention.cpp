@@ -1,5 +1,7 @@
 // com.microsoft's MultiHeadAttention: heads side by side in rows, with a bias, a past and masks.
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "providers/cuda/lowering/parts/attention_mask.h"
 #include "providers/cuda/lowering/parts/elements.h"
@@ -97,7 +99,7 @@ void lower_attend(Builder& b) {
   attend(b, q, k, v, mask, y,
          {.scale = microsoft_scale(b, q.columns),
           .causal = b.attributes().get_int("unidirectional", 0) != 0,
-          .causal_offset = k.rows - fresh});
+          .causal_offset = k.rows - std::min(fresh, q.rows)});
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ struct Piece {
     return reach(w, s.stride_w, s.kernel_w, s.dilation_w, s.pad_left, s.in_w);
   };
   const Reach seen = reach_at(begin);
-  // Where the tap before the first comes to see input, or the last one no longer does.
+  // The position from which on `tap` reads at `place` of the input or behind it.
   const auto sees_from = [&](std::size_t tap, std::ptrdiff_t place) {
     const auto stride = static_cast<std::ptrdiff_t>(s.stride_w);
     return (place + s.pad_left - static_cast<std::ptrdiff_t>(tap * s.dilation_w) + stride - 1) / stride;

@@ -46,7 +46,7 @@ void turn_square(const TurnedRows& t, std::size_t at, std::size_t places, float*
                      out + c, kChannelBlock);
 }
 
-// Where rows lie close to each other, squares go on from one to the next.
+// Where rows lie close to each other, a square of kSquare places may hold the end of one row and the next row's begin.
 [[gnu::noinline]] void turn_rows_of_block(const TurnedRows& t) noexcept {
   if (t.row_step >= t.width + kSquare) {
     for (std::size_t r = 0; r < t.rows; ++r) {

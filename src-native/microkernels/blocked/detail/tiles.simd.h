@@ -28,7 +28,7 @@ struct Tile {
   std::size_t plane;      // floats between the output's blocks
   std::size_t line;       // and between rows of positions
   float low, high;
-  const ActivationArgs* activation;  // null: the bounds are all of it
+  const ActivationArgs* activation;  // null: `low` and `high` are the whole activation
   bool adds;                         // to what y holds: sums of blocks that came before
   // What later tiles read, fetched while this one computes: lines from `ahead` on with each block, and the input of
   // the next tile of its row.

@@ -5,11 +5,13 @@
 #include "microkernels/common/simd_file.h"
 #include "microkernels/conv/conv.h"
 #include "microkernels/conv/detail/depthwise_apart.simd.h"
+#include "microkernels/conv/detail/depthwise_layout.simd.h"
 #include "microkernels/conv/detail/depthwise_rows.simd.h"
+#include "microkernels/conv/detail/depthwise_short.simd.h"
 
-// Convolutions of one channel each, in three ways: planes that fit the first-level cache lie there zero-padded and
-// parted by phase (`depthwise_flat`), wider ones pass through a buffer of rows (`depthwise_strip`), and the rest are
-// computed one output at a time.
+// Convolutions of one channel each. Rows of strides may be read where they lie (`depthwise_short`, `depthwise_apart`);
+// else planes that fit the first-level cache are laid out there (`depthwise_flat`), wider ones pass through a buffer of
+// rows (`depthwise_strip`), and the rest are computed one output at a time.
 namespace infernode::microkernels {
 namespace {
 
@@ -141,50 +143,6 @@ void depthwise_strip(const DepthwiseArgs& args, const RowBuffer& buffer, std::si
   }
 }
 
-// The zero-padded input lies flat, parted by row and column phase, with a pitch that outputs share; all outputs are
-// then one run of consecutive floats, and vectors do not end with rows. The few outputs between rows are computed and
-// dropped.
-constexpr std::size_t kFlatFloats = 8192;  // input
-constexpr std::size_t kFlatOutputs = 4096;
-constexpr std::size_t kFlatTaps = 128;
-constexpr std::size_t kFlatPhases = kFlatFloats / (4 * kLanes);
-
-// The phases of one axis that the kernel's points see: point i sees phase i % count of them, the one of input places
-// that leave of(i % count) when divided by the stride.
-struct Phases {
-  std::size_t stride, dilation, count;
-
-  Phases(std::size_t kernel, std::size_t stride_of, std::size_t dilation_of) noexcept
-      : stride(stride_of), dilation(dilation_of), count(1) {
-    while (count < kernel && of(count) != 0) ++count;
-  }
-  std::size_t of(std::size_t i) const noexcept { return i * dilation % stride; }
-};
-
-struct FlatLayout {
-  Phases phases_h, phases_w;
-  std::size_t pitch, rows;   // of one phase
-  std::size_t phase_floats;  // with room for what the last vectors read too much
-  std::size_t outputs;       // flat outputs of a plane
-
-  explicit FlatLayout(const ConvShape& s)
-      : phases_h(s.kernel_h, s.stride_h, s.dilation_h),
-        phases_w(s.kernel_w, s.stride_w, s.dilation_w),
-        pitch(s.out_w + (s.kernel_w - 1) * s.dilation_w / s.stride_w),
-        rows(s.out_h + (s.kernel_h - 1) * s.dilation_h / s.stride_h),
-        phase_floats(rows * pitch + 4 * kLanes),
-        outputs(s.out_h * pitch) {}
-  std::size_t phases() const { return phases_h.count * phases_w.count; }
-  // Of point (h, w) of the kernel, and of its outputs there.
-  std::size_t phase(std::size_t h, std::size_t w) const {
-    return h % phases_h.count * phases_w.count + w % phases_w.count;
-  }
-  bool fits(const ConvShape& s) const {
-    return s.kernel_d == 1 && s.in_d == 1 && s.out_d == 1 && s.kernel_h * s.kernel_w <= kFlatTaps &&
-           phase_floats * phases() <= kFlatFloats && outputs + 4 * kLanes <= kFlatOutputs;
-  }
-};
-
 template <std::size_t kVectors>
 INFERNODE_SIMD void flat_block(const float* data, const std::size_t* taps, const float* weight, std::size_t count,
                                VecF bias, float* out) {
@@ -209,37 +167,6 @@ void flat_outputs(const FlatLayout& layout, const float* data, const std::size_t
   for (; at < layout.outputs; at += kLanes) flat_block<1>(data + at, taps, weight, count, bias, flat + at);
 }
 
-// The rows of the phase that the kernel's point (h, w) sees that have input: how they are copied, the same for every
-// plane.
-struct PhaseCopy {
-  std::size_t from, from_step, to, length, rows;  // in floats
-};
-
-PhaseCopy phase_copy(const ConvShape& s, const FlatLayout& layout, std::size_t point_h, std::size_t point_w) noexcept {
-  // Places [first, end) of one axis whose input, place * stride + phase - pad, exists.
-  struct Range {
-    std::size_t first, end;
-  };
-  const auto range = [](std::size_t places, std::size_t stride, std::size_t phase, std::ptrdiff_t pad,
-                        std::size_t size) {
-    const auto start = static_cast<std::ptrdiff_t>(phase) - pad, step = static_cast<std::ptrdiff_t>(stride),
-               most = static_cast<std::ptrdiff_t>(places), limit = static_cast<std::ptrdiff_t>(size);
-    const std::ptrdiff_t first = start >= 0 ? 0 : smaller(most, (-start + step - 1) / step);
-    const std::ptrdiff_t end = start >= limit ? first : larger(first, smaller(most, (limit - 1 - start) / step + 1));
-    return Range{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
-  };
-  const std::size_t phase_h = layout.phases_h.of(point_h), phase_w = layout.phases_w.of(point_w);
-  const Range h = range(layout.rows, s.stride_h, phase_h, s.pad_top, s.in_h);
-  const Range w = range(layout.pitch, s.stride_w, phase_w, s.pad_left, s.in_w);
-  const std::size_t y = h.first * s.stride_h + phase_h, x = w.first * s.stride_w + phase_w;
-  const std::size_t rows = w.first < w.end ? h.end - h.first : 0;
-  return {rows ? static_cast<std::size_t>(static_cast<std::ptrdiff_t>(y * s.in_w + x) -
-                                          s.pad_top * static_cast<std::ptrdiff_t>(s.in_w) - s.pad_left)
-               : 0,
-          s.stride_h * s.in_w, layout.phase(point_h, point_w) * layout.phase_floats + h.first * layout.pitch + w.first,
-          w.end - w.first, rows};
-}
-
 // Output rows [h0, h0 + s.out_h) of every plane; `s` is the shape cut to them.
 void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h0) noexcept {
   const FlatLayout layout(s);
@@ -252,28 +179,16 @@ void depthwise_flat(const DepthwiseArgs& args, const ConvShape& s, std::size_t h
     taps[i] = layout.phase(h, w) * layout.phase_floats + h * s.dilation_h / s.stride_h * layout.pitch +
               w * s.dilation_w / s.stride_w;
   }
-  PhaseCopy copies[kFlatPhases];
-  for (std::size_t i = 0; i < phases; ++i)
-    copies[i] = phase_copy(s, layout, i / layout.phases_w.count, i % layout.phases_w.count);
+  const PlaneCopy copy(s, layout);
   const DepthwiseRows rows = depthwise_rows_of(s);
-  // Padding is the same for every plane: zeroed once, and the copies below leave it alone.
+  // Padding is the same for every plane: zeroed once, and copies leave it alone.
   fill_zero(data, phases * layout.phase_floats);
   const ClampBounds bounds = clamp_bounds(args.activation);
   const VecF low = set(bounds.low), high = set(bounds.high);
   for (std::size_t plane = 0; plane < args.planes; ++plane) {
     const std::size_t seen = args.input_plane(plane);
     const bool fresh = plane == 0 || seen != args.input_plane(plane - 1);
-    for (const PhaseCopy* copy = copies; fresh && copy != copies + phases; ++copy) {
-      copy_part_rows({args.input + seen * in_size + copy->from,
-                      {0, 0, copy->length},
-                      copy->from_step,
-                      copy->rows,
-                      copy->length,
-                      data + copy->to,
-                      layout.pitch,
-                      args.input + args.input_planes() * in_size},
-                     s.stride_w);
-    }
+    if (fresh) copy.run(args.input + seen * in_size, args.input + args.input_planes() * in_size, data);
     const float* weight = args.weight + plane * count;
     const VecF bias = set(args.biases ? args.biases[plane] : args.bias);
     const std::size_t offset = plane * args.shape.positions() + h0 * s.out_w;
@@ -320,6 +235,7 @@ void depthwise_plane(const DepthwiseArgs& args) noexcept {
 
 void depthwise(const DepthwiseArgs& args) noexcept {
   const ConvShape& s = args.shape;
+  if (const ShortPlanes planes = short_planes_of(s)) return planes(args);
   if (const ApartPlane plane = apart_plane_of(s)) {
     for (std::size_t i = 0; i < args.planes; ++i) plane(args, i);
     return;

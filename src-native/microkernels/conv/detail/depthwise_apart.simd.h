@@ -1,6 +1,7 @@
 #pragma once
 
 #include "microkernels/common/activate.simd.h"
+#include "microkernels/common/phase_rows.simd.h"
 #include "microkernels/common/simd_file.h"
 #include "microkernels/conv/conv.h"
 #include "microkernels/conv/detail/depthwise_rows.simd.h"
@@ -28,18 +29,6 @@ struct ApartBlock {
     finish_outputs(sum, columns, low, high, residual ? residual + h * s.out_w : nullptr, out + h * s.out_w);
   }
 };
-
-template <std::size_t kParts>
-INFERNODE_SIMD void part(VecF (&v)[kParts]) {
-  if constexpr (kParts == 2) part2(v);
-  if constexpr (kParts == 3) part3(v);
-  if constexpr (kParts == 4) part4(v);
-}
-
-template <bool kInside>
-INFERNODE_SIMD VecF load_part(const float* x, const Mask& inside) {
-  return in_register(kInside ? load(x) : load_where(x, inside));
-}
 
 template <std::size_t kSums>
 INFERNODE_SIMD void add_tap(VecF x, const float* const (&weight)[kSums], std::size_t tap, VecF (&sum)[kSums]) {

@@ -3,7 +3,7 @@
 #include "microkernels/common/simd_file.h"
 #include "microkernels/conv/conv.h"
 
-// Depthwise convolutions of windows of 2 to 9 rows that move by 1 or 2 of them: some rows of outputs are summed at
+// Depthwise convolutions of windows of 2 to 11 rows that move by 1 to 4 of them: some rows of outputs are summed at
 // once, as the rows of input that they share are then read once. Unaligned reads, not products, are what such a loop
 // waits for.
 namespace infernode::microkernels {
@@ -51,10 +51,19 @@ INFERNODE_SIMD void add_rows_of_phase(const float* column, std::size_t pitch, co
   }
 }
 
+// The same of phase kPhase and those behind it, `phase` floats apart.
+template <std::size_t kKernel, std::size_t kStride, std::size_t kRows, std::size_t kPhase>
+INFERNODE_SIMD void add_rows_from_phase(const float* column, std::size_t pitch, std::size_t phase,
+                                        const VecF (&weight)[kKernel], VecF (&sum)[kRows]) noexcept {
+  add_rows_of_phase<kKernel, kStride, kRows, kPhase>(column, pitch, weight, sum);
+  if constexpr (kPhase + 1 < kStride)
+    add_rows_from_phase<kKernel, kStride, kRows, kPhase + 1>(column + phase, pitch, phase, weight, sum);
+}
+
 // Output rows [h, h + kRows), by a column of the kernel after the other, so that its weights stay in registers.
 template <std::size_t kKernel, std::size_t kStride, std::size_t kRows>
 void depthwise_rows(const DepthwisePlane& p, std::size_t h) noexcept {
-  static_assert(kStride <= 2);
+  static_assert(kStride <= kKernel);
   for (std::size_t at = 0; at < p.out_w; at += kLanes) {
     VecF sum[kRows];
     INFERNODE_UNROLL
@@ -64,9 +73,7 @@ void depthwise_rows(const DepthwisePlane& p, std::size_t h) noexcept {
       VecF weight[kKernel];
       INFERNODE_UNROLL
       for (std::size_t i = 0; i < kKernel; ++i) weight[i] = set(p.weight[i * p.column_count + j]);
-      add_rows_of_phase<kKernel, kStride, kRows, 0>(from + p.columns[j], p.pitch, weight, sum);
-      if constexpr (kStride == 2)
-        add_rows_of_phase<kKernel, kStride, kRows, 1>(from + p.columns[j] + p.phase, p.pitch, weight, sum);
+      add_rows_from_phase<kKernel, kStride, kRows, 0>(from + p.columns[j], p.pitch, p.phase, weight, sum);
     }
     const std::size_t n = smaller(kLanes, p.out_w - at);
     INFERNODE_UNROLL
@@ -96,29 +103,39 @@ void depthwise_all_rows(const DepthwisePlane& p) noexcept {
 }
 
 using DepthwiseRows = void (*)(const DepthwisePlane&) noexcept;
+template <std::size_t kKernel, std::size_t kStride>
+constexpr DepthwiseRows depthwise_rows_or_null() noexcept {
+  if constexpr (has_row_loops(kKernel, kStride)) return depthwise_all_rows<kKernel, kStride>;
+  return nullptr;
+}
 template <std::size_t kStride>
 DepthwiseRows depthwise_rows_of(std::size_t kernel) noexcept {
   switch (kernel) {
     case 2:
-      return depthwise_all_rows<2, kStride>;
+      return depthwise_rows_or_null<2, kStride>();
     case 3:
-      return depthwise_all_rows<3, kStride>;
+      return depthwise_rows_or_null<3, kStride>();
     case 4:
-      return depthwise_all_rows<4, kStride>;
+      return depthwise_rows_or_null<4, kStride>();
     case 5:
-      return depthwise_all_rows<5, kStride>;
+      return depthwise_rows_or_null<5, kStride>();
     case 7:
-      return depthwise_all_rows<7, kStride>;
+      return depthwise_rows_or_null<7, kStride>();
     case 9:
-      return depthwise_all_rows<9, kStride>;
+      return depthwise_rows_or_null<9, kStride>();
+    case 11:
+      return depthwise_rows_or_null<11, kStride>();
     default:
       return nullptr;
   }
 }
 // Null where the shape is of another kind.
 DepthwiseRows depthwise_rows_of(const ConvShape& s) noexcept {
-  if (s.stride_h == 1) return depthwise_rows_of<1>(s.kernel_h);
-  return s.stride_h == 2 && s.kernel_h > 2 && s.dilation_h == 1 ? depthwise_rows_of<2>(s.kernel_h) : nullptr;
+  if (!has_row_loops(s)) return nullptr;
+  return s.stride_h == 1   ? depthwise_rows_of<1>(s.kernel_h)
+         : s.stride_h == 2 ? depthwise_rows_of<2>(s.kernel_h)
+         : s.stride_h == 3 ? depthwise_rows_of<3>(s.kernel_h)
+                           : depthwise_rows_of<4>(s.kernel_h);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "microkernels/common/columns.simd.h"
+#include "microkernels/common/phase_rows.simd.h"
 #include "microkernels/common/tiles.h"
 
 // Convolutions in a plane, without columns: some rows of the padded input are laid out once, parted by phase where
@@ -12,8 +13,8 @@ namespace {
 constexpr std::size_t kDirectFloats = 65536;   // padded rows and offsets: they fit a second-level cache
 constexpr std::size_t kDirectSlack = 2 * kNr;  // floats that the last tile reads too many
 
-// Phases of an axis that the kernel sees: point k sees that of place k * dilation % stride, which comes again with
-// every so many points.
+// How many phases of an axis the kernel sees: its point k sees phase k * dilation % stride, and the phases repeat after
+// that many points.
 constexpr std::size_t phases_seen(std::size_t kernel, std::size_t stride, std::size_t dilation) noexcept {
   std::size_t count = 1;
   while (count < kernel && count * dilation % stride != 0) ++count;
@@ -66,16 +67,16 @@ constexpr ShiftedTiles make_shifted() {
 }
 constexpr ShiftedTiles kShifted = make_shifted();
 
-// Writes output rows [h0, h1), of which only positions [range.n_begin, range.n_end) count. `weights` are packed in
-// blocks of `block` k, rows `lda` apart.
-void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayout& layout, const GemmRange& range,
-                 std::size_t h0, std::size_t h1, std::size_t block, std::size_t lda, std::int32_t* offsets,
-                 float* rows) noexcept {
+// Lays out what output rows [h0, h1) see of all channels: rows of each phase of rows, `in_rows` of them, by phases of
+// columns.
+void lay_out(const ConvArgs& args, const DirectLayout& layout, std::size_t h0, std::size_t in_rows,
+             float* rows) noexcept {
   const ConvShape& s = args.shape;
-  const std::size_t pitch = layout.pitch, in_rows = h1 - h0 + layout.reach, plane = in_rows * pitch;
-  const std::size_t phases = layout.phases_h * layout.phases_w, depth = s.depth(), positions = s.positions();
+  const std::size_t pitch = layout.pitch, plane = in_rows * pitch;
   const float* const end = args.input + s.in_channels * s.in_h * s.in_w;
-  for (std::size_t phase = 0; phase < phases; ++phase) {
+  const bool parted = sees_phase_rows(s.kernel_w, s.stride_w, s.dilation_w);
+  const std::size_t at_once = parted ? layout.phases_w : 1, phases = layout.phases_h * layout.phases_w;
+  for (std::size_t phase = 0; phase < phases; phase += at_once) {
     const std::size_t phase_h = phase / layout.phases_w * s.dilation_h % s.stride_h,
                       phase_w = phase % layout.phases_w * s.dilation_w % s.stride_w;
     const RowPart columns =
@@ -86,16 +87,34 @@ void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayou
                                       static_cast<std::ptrdiff_t>(s.stride_h), in_rows);
     const auto first_row =
         static_cast<std::size_t>(lines.start + static_cast<std::ptrdiff_t>(lines.first * s.stride_h));
+    const std::size_t step = s.stride_h * s.in_w, count = lines.end - lines.first;
     for (std::size_t c = 0; c < s.in_channels; ++c) {
       float* const to = rows + (c * phases + phase) * plane;
-      fill_zero(to, lines.first * pitch);
-      if (lines.end > lines.first)
-        copy_part_rows({args.input + (c * s.in_h + first_row) * s.in_w, columns, s.stride_h * s.in_w,
-                        lines.end - lines.first, pitch, to + lines.first * pitch, pitch, end},
-                       s.stride_w);
-      fill_zero(to + lines.end * pitch, (in_rows - lines.end) * pitch);
+      for (std::size_t i = 0; i < at_once; ++i) {
+        fill_zero(to + i * plane, lines.first * pitch);
+        fill_zero(to + i * plane + lines.end * pitch, (in_rows - lines.end) * pitch);
+      }
+      if (count == 0) continue;
+      const float* const from = args.input + (c * s.in_h + first_row) * s.in_w;
+      float* const out = to + lines.first * pitch;
+      if (parted) {
+        part_rows({from, s.in_w, step, count, s.pad_left, out, pitch, plane}, s.stride_w);
+      } else {
+        copy_part_rows({from, columns, step, count, pitch, out, pitch, end}, s.stride_w);
+      }
     }
   }
+}
+
+// Writes output rows [h0, h1), of which only positions [range.n_begin, range.n_end) count. `weights` are packed in
+// blocks of `block` k, rows `lda` apart.
+void direct_band(const ConvArgs& args, const GemmTiles& tiles, const DirectLayout& layout, const GemmRange& range,
+                 std::size_t h0, std::size_t h1, std::size_t block, std::size_t lda, std::int32_t* offsets,
+                 float* rows) noexcept {
+  const ConvShape& s = args.shape;
+  const std::size_t pitch = layout.pitch, in_rows = h1 - h0 + layout.reach, plane = in_rows * pitch;
+  const std::size_t phases = layout.phases_h * layout.phases_w, depth = s.depth(), positions = s.positions();
+  lay_out(args, layout, h0, in_rows, rows);
   fill_zero(rows + s.in_channels * phases * plane, kDirectSlack);
   std::size_t i = 0;
   for (std::size_t c = 0; c < s.in_channels; ++c) {

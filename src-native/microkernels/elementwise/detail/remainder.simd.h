@@ -7,7 +7,7 @@ namespace infernode::microkernels {
 namespace {
 
 // The rest of x / y where the quotient is below 2^23, NaN elsewhere. The quotient is cut to the right whole number or,
-// rounded up, to the next one: x less so many y is then a number of float32, and so is the rest.
+// rounded up, to the next one: x minus that number times y is then exact in float32, and so is the rest.
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 INFERNODE_SIMD VecF quick_rest(VecF x, VecF y) {
   const VecF a = abs(x), b = abs(y), quotient = a / b, whole = floor(quotient);

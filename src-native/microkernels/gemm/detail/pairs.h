@@ -28,8 +28,8 @@ constexpr std::size_t kSkinny = 4;          // up to this many rows the product 
 constexpr std::size_t kSkinnyAhead = 2048;  // words of B, whose panels follow each other, that are fetched ahead then
 constexpr std::size_t kLeastK = 32;         // of a sum that is worth it
 constexpr std::size_t kMostRows = 384;      // however short they are
-constexpr std::size_t kMostWords = 192 * 784;  // of A, rounded at a time
-constexpr std::size_t kKeptWords = 408 * 784;  // of all blocks of K, of a PreparedA
+constexpr std::size_t kMostWords = 160 << 10;  // of A, rounded at a time: with a panel of B, in a cache of 1 MB
+constexpr std::size_t kKeptWords = 320 << 10;  // of all blocks of K, of a PreparedA: with panels of B, in one of 2 MB
 
 // Of words of A: whole vectors, and an odd number of them spreads rows over the cache sets.
 constexpr std::size_t row_words(std::size_t k) noexcept { return (divide_up(pairs_of(k), std::size_t{16}) | 1) * 16; }

@@ -8,11 +8,12 @@
 
 // The integer product's packing, loops and output, shared by the targets' kernels. A Kernel says how many consecutive k
 // it multiplies at a time and how it wants A:
-//   static constexpr std::size_t kGroup;            // k that lie together: 2 or 4
+//   static constexpr std::size_t kGroup;            // k that lie together: 2, 4 or 8
 //   static constexpr std::size_t kStep;             // k are filled up to a multiple of it
 //   static constexpr std::size_t kRows;             // rows of its largest tile
 //   using Element;                                  // of packed A
 //   static constexpr std::int32_t kSignedShift;     // what is added to int8 elements of A
+//   static constexpr std::int32_t kUnsignedShift;   // and to uint8 ones
 //   struct Session;                                 // lives while products are made
 //   static void multiply(rows, vectors, groups, a, lda, panel, tile)   // tile[row * kNr + column]
 // `a` has memory for kRows rows whatever `rows` says.
@@ -93,8 +94,9 @@ struct Qgemm {
     } else {
       const auto* a = static_cast<const std::uint8_t*>(q.a) + row * q.lda;
       for (std::size_t p = 0; p < k; ++p) {
-        out[p] = static_cast<Element>(a[p]);
-        sum += a[p];
+        const std::int32_t x = a[p] + Kernel::kUnsignedShift;
+        out[p] = static_cast<Element>(x);
+        sum += x;
       }
     }
     for (std::size_t p = k; p < padded; ++p) out[p] = 0;
@@ -112,7 +114,7 @@ struct Qgemm {
   struct ZeroPoints {
     VecI a, rest;
     ZeroPoints(const QgemmArgs& q, std::size_t m, std::int32_t row_sum) {
-      a = set((q.a_zeros ? q.a_zeros[m] : q.a_zero) + (q.a_signed ? Kernel::kSignedShift : 0));
+      a = set((q.a_zeros ? q.a_zeros[m] : q.a_zero) + (q.a_signed ? Kernel::kSignedShift : Kernel::kUnsignedShift));
       rest = set(row_sum) - set(static_cast<std::int32_t>(static_cast<std::uint32_t>(q.k))) * a;
     }
   };

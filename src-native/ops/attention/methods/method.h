@@ -16,7 +16,7 @@ struct AttentionSite {
   std::size_t heads = 1;   ///< of queries, over the batch
   std::size_t groups = 1;  ///< heads of keys and values, over the batch
   std::size_t q_len = 1, kv_len = 1, head = 1, v_head = 1;
-  bool masked = false, causal = false;
+  bool causal = false;
   bool plain = true;       ///< nothing but a positive scale, a mask and the order of keys is asked for
   bool values_lie = true;  ///< the rows of a head's values follow each other
 };
@@ -28,8 +28,10 @@ struct AttentionPart {
 };
 
 struct AttentionMethod {
-  const char* name;                     ///< of its rates in cost/tables
-  std::span<const std::size_t> blocks;  ///< numbers of queries in a block
+  const char* name;  ///< of its rates in cost/tables
+  const char* text;  ///< what it does, for docs/kernels.md
+  /// Numbers of queries in a block, in rising order.
+  std::span<const std::size_t> (*blocks)(const AttentionSite& site, const microkernels::KernelSet& kernels);
   bool (*can_run)(const AttentionSite& site, const microkernels::KernelSet& kernels);
   /// What it does in blocks of so many queries, counted.
   cost::Terms (*terms)(const AttentionSite& site, std::size_t rows, const microkernels::KernelSet& kernels);
@@ -42,16 +44,25 @@ extern const AttentionMethod kAttentionStrips;
 /// Products and softmax, one after the other.
 extern const AttentionMethod kAttentionProducts;
 
+/// All methods; of two that are expected to take as long the former one is taken.
+std::span<const AttentionMethod* const> attention_methods();
+
+/// A method with the loops of a rung.
 struct AttentionChoice {
   const AttentionMethod* method;
-  std::size_t rows;    ///< of a block; 0: the method's own choice
+  const microkernels::KernelSet* kernels;
+  std::size_t rows;    ///< of a block
   double nanoseconds;  ///< expected; infinite where the method was not measured
+
+  /// The method's name, and the rung's where that is a lower one than the CPU's.
+  std::string name(CpuRung cpu) const;
 };
-/// The methods that can run with each number of rows, the quickest first.
+/// The methods that can run with each number of rows, the quickest first. A CPU with a matrix unit also has the loops
+/// of AVX-512.
 std::vector<AttentionChoice> attention_choices(const AttentionSite& site, const microkernels::KernelSet& kernels);
 AttentionChoice quickest_attention(const AttentionSite& site, const microkernels::KernelSet& kernels);
 
-/// Names of the methods that can run, the quickest first.
+/// Names of the methods that can run, with their rungs, the quickest first.
 std::vector<std::string> attention_method_names(const AttentionSite& site, const microkernels::KernelSet& kernels);
 
 /// The method of products, of these parts alone unless there are none.

@@ -21,7 +21,7 @@ class Products {
  public:
   using Stage = typename AttentionCall<T>::Stage;
 
-  /// With blocks of so many rows; 0: its own choice. `even`: about the same number of rows in each of them.
+  /// With blocks of so many rows. `even`: about the same number of rows in each of them.
   Products(const KernelSet& kernels, const AttentionCall<T>& call, std::size_t rows, bool even)
       : loops_(call.precision == DType::Undefined ? kernels : kernels.exact()),
         c_(call),
@@ -31,7 +31,6 @@ class Products {
         scales_late_(open_ && call.softcap <= 0 && call.mask.data == nullptr && call.scale > 0 &&
                      std::isfinite(static_cast<float>(call.scale))),
         rows_(rows) {
-    if (rows_ == 0) rows_ = own_rows();
     rows_ = std::clamp<std::size_t>(rows_, 1, std::min(kMostRows, std::max<std::size_t>(1, c_.q_len)));
     // Rows of scores start on lines of memory, and not all of them on the same lines of a cache.
     ld_ = std::is_same_v<T, float> ? align_up(c_.kv_len, 16) : c_.kv_len;
@@ -45,7 +44,7 @@ class Products {
     if (key_bytes_ + value_bytes_ > kMost) key_bytes_ = value_bytes_ = 0;
   }
 
-  /// These parts, of as many rows as a block has at most; all where there are none.
+  /// Computes `parts`, each of at most as many rows as a block has; everything where `parts` is empty.
   void run(kernel::KernelContext& ctx, std::span<const AttentionPart> parts) const {
     const std::size_t blocks = ceil_div(c_.q_len, rows_), group = c_.q_heads / c_.kv_heads;
     const std::size_t threads = std::max<std::size_t>(1, ctx.run().max_threads);
@@ -75,6 +74,7 @@ class Products {
         keys = loops_.operand(c_.kv_len, c_.head, packed);
         values = loops_.operand(c_.v_head, c_.kv_len, packed + key_bytes_);
       }
+      kernel::Watch watch(ctx.run());
       for (std::size_t i = begin; i < end; ++i) {
         if (i % 16 == 0) ctx.run().check();
         const AttentionPart part = part_at(i);
@@ -84,7 +84,7 @@ class Products {
           loops_.pack(keys, c_.k.at(b.batch, b.kv_head), c_.k.row, true, packed);
           loops_.pack(values, c_.v.at(b.batch, b.kv_head), c_.v.row, false, packed + key_bytes_);
         }
-        block(ctx.run(), b, work, scratch);
+        block(ctx.run(), watch, b, work, scratch);
       }
     });
   }
@@ -96,15 +96,6 @@ class Products {
     std::size_t batch, head, kv_head, first, rows;
     const PackedOperand &keys, &values;  ///< of the head, which its blocks share; maybe not packed
   };
-
-  /// Each block reads keys and values anew; the matrix unit splits float32, too, and gains by more rows.
-  std::size_t own_rows() const {
-    const bool tiles = loops_.splits();
-    const std::size_t scores = tiles ? 96 << 10 : 64 << 10;  // elements of the scores of a block
-    const std::size_t most = !tiles ? 64 : c_.causal ? 128 : kMostRows;
-    const std::size_t rows = std::clamp<std::size_t>(scores / std::max<std::size_t>(1, c_.kv_len), 1, most);
-    return tiles && rows > 32 ? rows / 32 * 32 : rows;  // rows of two tiles
-  }
 
   /// Keys that some row of the block may see: those behind them need not be looked at.
   std::size_t reach(const Block& b) const {
@@ -118,42 +109,44 @@ class Products {
   std::int64_t offset(std::size_t batch) const { return c_.offsets.empty() ? 0 : c_.offsets[batch]; }
 
   /// Looks between its parts whether the run is to end: keys may be many.
-  void block(const kernel::RunContext& run, const Block& b, T* work, float* scratch) const {
+  void block(const kernel::RunContext& run, kernel::Watch& watch, const Block& b, T* work, float* scratch) const {
     const std::size_t n = c_.scores != nullptr ? c_.kv_len : reach(b);
     T* const y = c_.y.at(b.batch, b.head, b.first);
     if (n == 0) {
       for (std::size_t r = 0; r < b.rows; ++r) std::fill_n(y + r * c_.y.row, c_.v_head, T{0});
       return;
     }
-    products(b, n, work, scratch);
+    products(run, watch, b, n, work, scratch);
     run.check();
     const PackedOperand values = b.values && loops_.takes_depth(n, b.values) ? b.values : PackedOperand();
-    if (open_) return open_rows(b, n, values, work, y, scratch);
-    for (std::size_t r = 0; r < b.rows; ++r) finish_row(b, r, n, work + r * ld_);
+    if (open_) return open_rows(run, watch, b, n, values, work, y, scratch);
+    for (std::size_t r = 0; r < b.rows; ++r) finish_row(watch, b, r, n, work + r * ld_);
     run.check();
-    loops_.multiply(b.rows, c_.v_head, n, 1, work, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, y,
+    loops_.multiply(run, b.rows, c_.v_head, n, 1, work, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, y,
                     c_.y.row, scratch);
   }
 
   /// The rest of a block whose rows are divided by the sums of their exponentials after they are multiplied by values.
-  void open_rows(const Block& b, std::size_t n, const PackedOperand& values, T* scores, T* y, float* scratch) const {
+  void open_rows(const kernel::RunContext& run, kernel::Watch& watch, const Block& b, std::size_t n,
+                 const PackedOperand& values, T* scores, T* y, float* scratch) const {
     const bool powers = values && loops_.makes_powers();
     const double scale = scales_late_ ? c_.scale : 1;
     std::array<T, kMostRows> sums{};  // 0: no key counts
     for (std::size_t r = 0; r < b.rows; ++r) {
       T* const row = scores + r * ld_;
-      cap(row, n);
-      if (add_bias(b, b.first + r, n, row)) {
-        sums[r] = powers ? loops_.powers(row, n, scale) : loops_.exponentials(row, n, scale);
+      cap(watch, row, n);
+      if (add_bias(watch, b, b.first + r, n, row)) {
+        sums[r] = powers ? loops_.powers(row, n, scale) : loops_.exponentials(watch, row, n, scale);
         if (c_.zero_nan && std::isnan(sums[r])) sums[r] = 0;
       }
       if (sums[r] == 0) std::fill_n(row, n, T{0});
+      watch.did(static_cast<double>(n));
     }
     if (powers) {
       loops_.multiply_powers(b.rows, c_.v_head, n, scores, ld_, values, y, c_.y.row, scratch);
     } else {
-      loops_.multiply(b.rows, c_.v_head, n, 1, scores, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, y,
-                      c_.y.row, scratch);
+      loops_.multiply(run, b.rows, c_.v_head, n, 1, scores, ld_, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values,
+                      y, c_.y.row, scratch);
     }
     for (std::size_t r = 0; r < b.rows; ++r) {
       T* const row = y + r * c_.y.row;
@@ -170,74 +163,91 @@ class Products {
       T* const row_scores = scores + r * ld_;
       if (powers) loops_.widen(row_scores, n);
       loops_.scale(row_scores, n, factor);
-      loops_.multiply(1, c_.v_head, n, 1, row_scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, row,
+      loops_.multiply(run, 1, c_.v_head, n, 1, row_scores, n, c_.v.at(b.batch, b.kv_head), c_.v.row, false, values, row,
                       c_.y.row, scratch);
     }
   }
 
-  void products(const Block& b, std::size_t n, T* scores, float* scratch) const {
+  void products(const kernel::RunContext& run, kernel::Watch& watch, const Block& b, std::size_t n, T* scores,
+                float* scratch) const {
     const T* q = c_.q.at(b.batch, b.head, b.first);
     const T* k = c_.k.at(b.batch, b.kv_head);
     if (!rounds_) {
-      return loops_.multiply(b.rows, n, c_.head, scales_late_ ? 1 : c_.scale, q, c_.q.row, k, c_.k.row, true, b.keys,
-                             scores, ld_, scratch);
+      return loops_.multiply(run, b.rows, n, c_.head, scales_late_ ? 1 : c_.scale, q, c_.q.row, k, c_.k.row, true,
+                             b.keys, scores, ld_, scratch);
     }
     // Each operand takes the root of the scale.
     T root = static_cast<T>(std::sqrt(c_.scale));
     loops_.round(c_.precision, &root, 1);
     T* const copies = scores + rows_ * ld_;
     const auto scaled = [&](const T* from, std::size_t stride, std::size_t rows, T* to) {
-      for (std::size_t r = 0; r < rows; ++r) std::copy_n(from + r * stride, c_.head, to + r * c_.head);
-      loops_.scale(to, rows * c_.head, static_cast<double>(root));
-      loops_.round(c_.precision, to, rows * c_.head);
+      in_pieces(watch, rows, 2.0 * static_cast<double>(c_.head), [&](std::size_t begin, std::size_t end) {
+        T* const piece = to + begin * c_.head;
+        const std::size_t count = (end - begin) * c_.head;
+        for (std::size_t r = begin; r < end; ++r) std::copy_n(from + r * stride, c_.head, to + r * c_.head);
+        loops_.scale(piece, count, static_cast<double>(root));
+        loops_.round(c_.precision, piece, count);
+      });
       return to;
     };
     const T* left = scaled(q, c_.q.row, b.rows, copies);
     const T* right = scaled(k, c_.k.row, n, copies + rows_ * c_.head);
-    loops_.multiply(b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, PackedOperand(), scores, ld_, scratch);
-    for (std::size_t r = 0; r < b.rows; ++r) loops_.round(c_.precision, scores + r * ld_, n);
+    loops_.multiply(run, b.rows, n, c_.head, 1, left, c_.head, right, c_.head, true, PackedOperand(), scores, ld_,
+                    scratch);
+    for (std::size_t r = 0; r < b.rows; ++r) round(watch, scores + r * ld_, n);
   }
 
   static bool is_16_bit(DType type) { return type == DType::Float16 || type == DType::BFloat16; }
 
   /// Scores of one query to probabilities.
-  void finish_row(const Block& b, std::size_t r, std::size_t n, T* row) const {
+  void finish_row(kernel::Watch& watch, const Block& b, std::size_t r, std::size_t n, T* row) const {
     const std::size_t query = b.first + r;
     T* const stored =
         c_.scores == nullptr ? nullptr : c_.scores + ((b.batch * c_.q_heads + b.head) * c_.q_len + query) * c_.kv_len;
     const auto keep = [&](Stage stage) {
-      if (stored != nullptr && c_.stage == stage) std::copy_n(row, n, stored);
+      if (stored == nullptr || c_.stage != stage) return;
+      in_pieces(watch, n, 1.0,
+                [&](std::size_t begin, std::size_t end) { std::copy(row + begin, row + end, stored + begin); });
     };
     keep(Stage::Raw);
-    cap(row, n);
+    cap(watch, row, n);
     keep(Stage::Capped);
-    const bool any = add_bias(b, query, n, row);
-    round(row, n);
+    const bool any = add_bias(watch, b, query, n, row);
+    round(watch, row, n);
     keep(Stage::Biased);
     if (any) {
       const T most = c_.sinks == nullptr ? T{0} : *std::max_element(row, row + n);
-      softmax(row, n);
+      softmax(watch, row, n);
       if (c_.sinks != nullptr) sink(c_.sinks[b.head] - most, row, n);
       if (c_.zero_nan && std::isnan(row[0])) std::fill_n(row, n, T{0});  // then all of them are NaN
     } else {
       std::fill_n(row, n, c_.shut_row);
     }
     keep(Stage::Probabilities);
-    round(row, n);
+    round(watch, row, n);
   }
 
-  void cap(T* row, std::size_t n) const {
+  void cap(kernel::Watch& watch, T* row, std::size_t n) const {
     if (c_.softcap <= 0) return;
-    loops_.divide(row, n, c_.softcap);
-    round(row, n);
-    loops_.tanh(row, n);
-    round(row, n);
-    loops_.scale(row, n, c_.softcap);
-    round(row, n);
+    in_pieces(watch, n, 4.0, [&](std::size_t begin, std::size_t end) {
+      T* const piece = row + begin;
+      const std::size_t count = end - begin;
+      const auto round = [&] {
+        if (rounds_) loops_.round(c_.precision, piece, count);
+      };
+      loops_.divide(piece, count, c_.softcap);
+      round();
+      loops_.tanh(piece, count);
+      round();
+      loops_.scale(piece, count, c_.softcap);
+      round();
+    });
   }
 
-  void round(T* row, std::size_t n) const {
-    if (rounds_) loops_.round(c_.precision, row, n);
+  void round(kernel::Watch& watch, T* row, std::size_t n) const {
+    if (!rounds_) return watch.did(static_cast<double>(n));
+    in_pieces(watch, n, 1.0,
+              [&](std::size_t begin, std::size_t end) { loops_.round(c_.precision, row + begin, end - begin); });
   }
 
   /// Takes the share of a score that lies `above` the greatest one out of probabilities.
@@ -246,13 +256,13 @@ class Products {
     loops_.scale(row, n, 1 / (1 + static_cast<double>(std::exp(above) * most)));
   }
 
-  void softmax(T* row, std::size_t n) const {
+  void softmax(kernel::Watch& watch, T* row, std::size_t n) const {
     const DType type = c_.softmax_precision == DType::Undefined ? c_.precision : c_.softmax_precision;
-    loops_.softmax(type, row, n);
+    loops_.softmax(watch, type, row, n);
   }
 
   /// Adds the mask and shuts keys out; false where no key is left.
-  bool add_bias(const Block& b, std::size_t query, std::size_t n, T* row) const {
+  bool add_bias(kernel::Watch& watch, const Block& b, std::size_t query, std::size_t n, T* row) const {
     constexpr T kShut = -std::numeric_limits<T>::infinity();
     const auto count = static_cast<std::int64_t>(n);
     const std::int64_t position = offset(b.batch) + static_cast<std::int64_t>(query);
@@ -268,12 +278,20 @@ class Products {
     std::fill(row + last, row + count, kShut);
     if (c_.mask.data == nullptr) return first < last;
     const T* mask = c_.mask.at(b.batch, b.head, query);
-    if (first < last && loops_.add_open(mask + first, row + first, static_cast<std::size_t>(last - first))) return true;
     bool any = false;
-    for (std::int64_t i = first; i < last; ++i) {
-      any = any || mask[i] != kShut;
-      row[i] += mask[i];
-    }
+    in_pieces(watch, static_cast<std::size_t>(last - first), 1.0, [&](std::size_t begin, std::size_t end) {
+      const T* const open = mask + first + begin;
+      T* const piece = row + first + begin;
+      const std::size_t count = end - begin;
+      if (loops_.add_open(open, piece, count)) {
+        any = true;
+        return;
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        any = any || open[i] != kShut;
+        piece[i] += open[i];
+      }
+    });
     return any;
   }
 
@@ -287,7 +305,15 @@ class Products {
   std::size_t key_bytes_ = 0, value_bytes_ = 0;  ///< of a head's packed keys and values; 0: they are not
 };
 
-constexpr std::size_t kBlocks[] = {16, 32, 64};
+/// Each block reads keys and values anew; the matrix unit splits scores, too, and gains by more rows.
+constexpr std::size_t kBlocks[] = {16, 32, 64}, kUnitBlocks[] = {16, 32, 64, 96, 128, 192, 256};
+std::span<const std::size_t> blocks(const AttentionSite& site, const KernelSet& kernels) {
+  if (!kernels.gemm.matrix_unit) return kBlocks;
+  constexpr std::size_t kMostScores = 1 << 19;  // of a block: what a second-level cache holds
+  std::size_t count = 1;
+  while (count < std::size(kUnitBlocks) && kUnitBlocks[count] * site.kv_len <= kMostScores) ++count;
+  return std::span(kUnitBlocks).first(count);
+}
 
 double number(std::size_t v) { return static_cast<double>(v); }
 
@@ -299,12 +325,16 @@ cost::Terms terms(const AttentionSite& s, std::size_t rows, const KernelSet& ker
   constexpr std::size_t kFewRows = 4;
   const auto whole = [](std::size_t v, std::size_t step) { return number((v + step - 1) / step * step); };
   const double blocks = number(s.heads) * number((s.q_len + rows - 1) / rows), all_rows = number(s.heads * s.q_len);
-  const std::size_t half = kernels.gemm.nr / 2;
+  const bool unit = kernels.gemm.matrix_unit;
+  const std::size_t half = kernels.gemm.nr / 2, tile_rows = unit ? 16 : 1, depth = unit ? 32 : 1;
   const double operands = number(s.kv_len) * number(s.head + s.v_head);
-  const bool few = s.q_len <= kFewRows;
+  const bool few = s.q_len <= kFewRows, triangle = s.causal && s.q_len > 1 && s.kv_len >= s.q_len;
+  const double keys = number(s.kv_len) - (triangle ? (number(s.q_len) - number(rows)) / 2 : 0);  // that a block sees
+  const double seen = keys / number(s.kv_len);
   return {blocks,
-          all_rows * (whole(s.kv_len, half) * number(s.head) + whole(s.v_head, half) * number(s.kv_len)),
-          all_rows * number(s.kv_len),
+          number(s.heads) * whole(s.q_len, tile_rows) * seen *
+              (whole(s.kv_len, half) * whole(s.head, depth) + whole(s.v_head, half) * whole(s.kv_len, depth)),
+          all_rows * keys,
           few ? 0 : number(rows < s.q_len ? s.groups : s.heads) * operands,
           all_rows,
           few ? number(s.heads) * operands : 0};
@@ -327,6 +357,13 @@ template void run_attention_products(kernel::KernelContext&, const KernelSet&, c
 template void run_attention_products(kernel::KernelContext&, const KernelSet&, const AttentionCall<double>&,
                                      std::size_t, std::span<const AttentionPart>);
 
-const AttentionMethod kAttentionProducts = {"attention.products", kBlocks, can_run, terms, run};
+const AttentionMethod kAttentionProducts = {
+    "attention.products",
+    "products and softmax one after the other, with everything that operators ask for beside them: caps, windows, "
+    "scores that are kept, 16-bit steps; also by the matrix unit",
+    blocks,
+    can_run,
+    terms,
+    run};
 
 }  // namespace infernode::ops

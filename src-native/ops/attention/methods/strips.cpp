@@ -17,6 +17,7 @@ using microkernels::AttentionTable;
 using microkernels::KernelSet;
 
 constexpr std::size_t kBlocks[] = {12, 24, 48, 96};
+std::span<const std::size_t> blocks(const AttentionSite&, const KernelSet&) { return kBlocks; }
 
 double number(std::size_t v) { return static_cast<double>(v); }
 
@@ -47,7 +48,7 @@ cost::Terms terms(const AttentionSite& s, std::size_t rows, const KernelSet& ker
   // Blocks of all heads of a group follow each other.
   return {strips * tiles * seen,
           std::max(all_rows, strips * number(table.rows) / 3) * products * lanes * seen,
-          all_rows * key_vectors * lanes * seen * (s.masked ? 1.3 : 1),
+          all_rows * key_vectors * lanes * seen,
           number(s.groups) * number(s.kv_len) * number(s.head + (copied ? s.v_head : 0)),
           all_rows,
           operands > kNearFloats ? number(s.heads) * number(whole(s.q_len, rows)) * operands * seen : 0};
@@ -140,13 +141,20 @@ void run(kernel::KernelContext& ctx, const KernelSet& kernels, const AttentionCa
   const double products =
       number(call.batch * call.q_heads * call.q_len) * number(call.kv_len * (call.head + call.v_head + 16));
   constexpr double kMultiplyAddsPerNanosecond = 30;
-  const std::vector<AttentionPart> left = Strips(kernels, call, rows == 0 ? std::min(kBlocks[1], call.q_len) : rows)
-                                              .run(ctx, products / kMultiplyAddsPerNanosecond);
+  const std::vector<AttentionPart> left = Strips(kernels, call, rows).run(ctx, products / kMultiplyAddsPerNanosecond);
   if (!left.empty()) run_attention_products(ctx, kernels, call, left.front().rows, left);
 }
 
 }  // namespace
 
-const AttentionMethod kAttentionStrips = {"attention.strips", kBlocks, can_run, terms, run};
+const AttentionMethod kAttentionStrips = {
+    "attention.strips",
+    "some queries at a time: their scores, softmax and sums of values in one call (`microkernels/attention/`). Keys "
+    "are "
+    "rearranged once a head; a strip with a result that is not finite is made again by products",
+    blocks,
+    can_run,
+    terms,
+    run};
 
 }  // namespace infernode::ops

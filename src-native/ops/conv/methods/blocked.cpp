@@ -235,8 +235,9 @@ bool can_run_windows(const ConvSite& site) {
   return can_run_blocks(site) && !is_point(site.shape) && times_laid(site, site.shape) <= kMostTimes;
 }
 bool can_run_planes(const ConvSite& site) {
-  return site.groups == 1 && site.planes && site.shape.in_channels <= microkernels::kMostPlanes &&
-         fits(site, site.shape);
+  const bool takes_columns = site.shape.dilation_w == 1 && site.shape.kernel_points() > 1;  // as the unit's steps do
+  return site.groups == 1 && (takes_columns || site.rung != CpuRung::Amx) && site.planes &&
+         site.shape.in_channels <= microkernels::kMostPlanes && fits(site, site.shape);
 }
 bool can_run_winograd(const ConvSite& site) {
   const ConvShape& s = site.shape;
@@ -279,12 +280,20 @@ cost::Terms terms(const ConvSite& site) { return blocked_terms(site, site.shape,
 }  // namespace
 
 void register_conv_blocked(ConvMethods& methods) {
-  methods.add_unit({"blocked", 150, can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>});
-  methods.add_unit({"blocked.points", 140, can_run_points, terms, nullptr, make<BlockedDense::Way::Windows>});
-  methods.add_unit({"blocked.planes", 160, can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>});
-  methods.add({"blocked.winograd", 130, can_run_winograd, winograd_terms, nullptr, make<BlockedDense::Way::Winograd>,
-               fits_winograd});
-  methods.add_unit({"blocked.groups", 170, can_run_groups, group_terms, nullptr, make<BlockedDense::Way::Groups>});
+  methods.add_unit(
+      {"blocked",
+       "windows over rows of positions, channels in blocks. Of dilated windows only the rows of input that they see "
+       "are laid out, and rows and columns of the kernel that see padding alone are left out: by rows of positions, on "
+       "the matrix unit by bands of them. Where rows of output are short, tiles take positions of several",
+       150, can_run_windows, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add_unit({"blocked.points", "the same for windows of one place", 140, can_run_points, terms, nullptr,
+                    make<BlockedDense::Way::Windows>});
+  methods.add_unit({"blocked.planes", "the same for a first layer's few channels, which are read plane by plane", 160,
+                    can_run_planes, terms, nullptr, make<BlockedDense::Way::Windows>});
+  methods.add({"blocked.winograd", "transformed tiles, channels in blocks", 130, can_run_winograd, winograd_terms,
+               nullptr, make<BlockedDense::Way::Winograd>, fits_winograd});
+  methods.add_unit({"blocked.groups", "as many groups convolved as one as fill blocks", 170, can_run_groups,
+                    group_terms, nullptr, make<BlockedDense::Way::Groups>});
 }
 
 }  // namespace infernode::ops

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "microkernels/winograd/blocked_winograd.h"
+#include "microkernels/blocked_winograd/blocked_winograd.h"
 #include "ops/common/packed_weight.h"
 #include "ops/conv/methods/method.h"
 
@@ -59,6 +59,10 @@ class BlockedDepthwise final : public BlockedRunner {
            const tensor::Tensor& out) const override;
 
  private:
+  void run_bands(kernel::KernelContext& ctx, const microkernels::ConvShape& shape, std::size_t bands,
+                 const microkernels::BlockedConvArgs& args, std::size_t blocks, std::size_t images,
+                 const tensor::Tensor& x, const tensor::Tensor* residual, const tensor::Tensor& out) const;
+
   const microkernels::BlockedConvTable& table_;
   const microkernels::ConvPacking& packing_;
   PackedWeight packed_;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernel/watch.h"
 #include "ops/conv/methods/blocked.h"
 #include "ops/conv/methods/counts.h"
 
@@ -49,6 +50,9 @@ void BlockedDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, Blo
   const std::size_t blocks = ceil_div(size(p.out_channels), kChannelBlock), images = size(p.images);
   constexpr double kFlopsPerNs = 40;
   const double cost = 2.0 * number(kChannelBlock * p.shape.positions() * p.shape.kernel_points());
+  const auto bands = static_cast<std::size_t>(
+      std::clamp(cost / kFlopsPerNs / kernel::kLookEveryNs, 1.0, static_cast<double>(p.shape.out_h)));
+  if (bands > 1) return run_bands(ctx, p.shape, bands, args, blocks, images, x, residual, out);
   ctx.parallel_for(images * blocks, cost / kFlopsPerNs, [&](std::size_t begin, std::size_t end, std::size_t) {
     while (begin < end) {
       const std::size_t image = begin / blocks, first = begin % blocks;
@@ -57,6 +61,29 @@ void BlockedDepthwise::run(kernel::KernelContext& ctx, const ConvProblem& p, Blo
       set_blocks(part, image, images, x, residual, out);
       table_.depthwise(part, first, first + count);
       begin += count;
+    }
+  });
+}
+
+/// Each block in bands of rows: they take too long for one look.
+void BlockedDepthwise::run_bands(kernel::KernelContext& ctx, const microkernels::ConvShape& s, std::size_t bands,
+                                 const BlockedConvArgs& args, std::size_t blocks, std::size_t images, const Tensor& x,
+                                 const Tensor* residual, const Tensor& out) const {
+  const std::size_t rows = ceil_div(s.out_h, bands), count = ceil_div(s.out_h, rows);
+  ctx.parallel_for(images * blocks * count, kernel::kLookEveryNs, [&](std::size_t begin, std::size_t end, std::size_t) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t block = i / count % blocks, h = i % count * rows;
+      BlockedConvArgs band = args;
+      set_blocks(band, i / count / blocks, images, x, residual, out);
+      band.shape.out_h = std::min(rows, s.out_h - h);
+      band.shape.pad_top -= static_cast<std::ptrdiff_t>(h * s.stride_h);
+      // The table takes earlier blocks to have as many rows as the band.
+      const std::size_t before = (block * (s.out_h - band.shape.out_h) + h) * s.out_w * kChannelBlock;
+      const auto skip = [&](auto*& from) {
+        if (from != nullptr) from += before;
+      };
+      skip(band.output), skip(band.output_bf16), skip(band.residual), skip(band.residual_bf16);
+      table_.depthwise(band, block, block + 1);
     }
   });
 }
@@ -76,8 +103,7 @@ bool has_own_loops(const microkernels::ConvShape& s) {
 /// Positions that the loops make at once.
 std::size_t tile_of(const ConvSite& site) {
   constexpr std::size_t kTile = 8, kWideTile = 14;
-  const bool many_registers = site.rung >= CpuRung::Avx512 || site.rung == CpuRung::Neon;
-  return has_own_loops(site.shape) && site.shape.dilation_w == 1 && many_registers ? kWideTile : kTile;
+  return has_own_loops(site.shape) && site.shape.dilation_w == 1 && has_many_registers(site) ? kWideTile : kTile;
 }
 
 /// Blocks, multiply-adds of what is no padding, floats read, floats written, rows of the kernel at tiles of positions,
@@ -102,10 +128,10 @@ std::unique_ptr<BlockedRunner> make(kernel::KernelInfo& info, const ConvSite& si
 }  // namespace
 
 void register_conv_blocked_depthwise(ConvMethods& methods) {
-  methods.add({"blocked.depthwise", 180,
+  methods.add({"blocked.depthwise", "one channel a group, channels in blocks, by loops for the window", 180,
                [](const ConvSite& site) { return is_depthwise(site) && has_own_loops(site.shape); }, terms, nullptr,
                make});
-  methods.add({"blocked.depthwise.any", 190,
+  methods.add({"blocked.depthwise.any", "one channel a group, channels in blocks, any window", 190,
                [](const ConvSite& site) { return is_depthwise(site) && !has_own_loops(site.shape); }, terms, nullptr,
                make});
 }

@@ -1,6 +1,7 @@
 #include "ops/conv/methods/blocked_terms.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/checked.h"
 #include "ops/conv/methods/counts.h"
@@ -120,10 +121,19 @@ cost::Terms vector_terms(const ConvSite& site, const ConvShape& s, double calls)
           channels_at_once(site, s) < channels ? 0 : tile_weights * far_share(number(site.kernels().conv.nr) * depth)};
 }
 
+/// Products that the unit sums up for one output. Its steps take 32 inputs: two blocks of channels, or of planes the
+/// columns of a row of the kernel that so many values hold.
+std::size_t unit_depth(const ConvSite& site, const ConvShape& s) {
+  constexpr std::size_t kStep = 2 * kChannelBlock;
+  if (!site.planes) return align_up(s.in_channels, kStep) * s.kernel_points();
+  const std::size_t columns = kStep / std::bit_ceil(std::max<std::size_t>(2, s.in_channels));
+  return kStep * s.kernel_h * ceil_div(s.kernel_w, columns);
+}
+
 cost::Terms unit_terms(const ConvSite& site, const ConvShape& s, double calls) {
   constexpr std::size_t kTile = 16, kFewestCycles = 13;
   const std::size_t block = site.planes ? 1 : 2 * kChannelBlock, channels = align_up(s.in_channels, block);
-  const double made = whole(s.out_channels, kChannelBlock), depth = number(channels * s.kernel_points());
+  const double made = whole(s.out_channels, kChannelBlock), depth = number(unit_depth(site, s));
   const bool point = is_point(s);
   const Bands cut = unit_bands(site, s);
   const double seen = depth * seen_rows_share(s, cut.rows);  // bands leave out rows of the kernel in padding

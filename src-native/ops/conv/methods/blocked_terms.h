@@ -9,8 +9,8 @@ namespace infernode::ops {
 /// A kernel of one point without borders: its positions lie in one row.
 bool is_point(const microkernels::ConvShape& s);
 
-/// How often the input is laid out for bands that see the same of it. Where a row of all that a window sees does not
-/// fit, it is laid out for each row of the output.
+/// How often each element of the input is laid out, in the mean: bands of the output whose windows meet lay out the
+/// rows that both see. Where a row of all that a window sees does not fit, it is laid out for each row of the output.
 double times_laid(const ConvSite& site, const microkernels::ConvShape& s);
 
 /// Of `calls` convolutions of this shape. By vectors: calls, multiply-adds of whole blocks, reads of weights by tiles

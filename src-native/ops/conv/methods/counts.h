@@ -30,7 +30,7 @@ inline double turned_floats(const ConvSite& site) {
   return input_floats(site.shape) + output_floats(site.shape) * (site.residual ? 2 : 1);
 }
 
-/// Of so many floats those beyond what a cache of one core keeps, about: they come from far away.
+/// How many of `floats` do not fit in the cache of one core, about, and come from far away.
 inline double far_floats(double floats) {
   constexpr double kNear = 1 << 19;
   return std::max(0.0, floats - kNear);
@@ -43,16 +43,20 @@ inline double far_floats(const ConvSite& site) {
 
 /// Floats of a vector of the loops that are compiled for the rung.
 inline std::size_t vector_lanes(const ConvSite& site) {
-  constexpr std::size_t kLanes = 16, kShortLanes = 8;
-  return site.rung < CpuRung::Avx512 || site.rung == CpuRung::Neon ? kShortLanes : kLanes;
+  if (site.rung == CpuRung::Baseline || site.rung >= CpuRung::Neon) return 4;
+  return site.rung == CpuRung::Avx2 ? 8 : 16;
 }
+/// Lanes that the counts below take: rates of SSE and NEON are those of AVX2, with its vectors.
+inline std::size_t counted_lanes(const ConvSite& site) { return std::max<std::size_t>(8, vector_lanes(site)); }
+/// Whether the rung has 32 vector registers and not 16.
+inline bool has_many_registers(const ConvSite& site) { return site.rung >= CpuRung::Avx512; }
 
-/// The same of a product whose columns are output channels: in whole vectors of them, unless they are so few that each
-/// is summed up alone.
+/// Multiply-adds of a product whose columns are output channels: in whole vectors of them, unless they are so few that
+/// each is summed up alone.
 inline double product_adds(const ConvSite& site, double positions_and_depth) {
   constexpr std::size_t kFew = 4;
   const std::size_t made = site.shape.out_channels;
-  return (made <= kFew ? number(made) : whole(made, vector_lanes(site))) * positions_and_depth;
+  return (made <= kFew ? number(made) : whole(made, counted_lanes(site))) * positions_and_depth;
 }
 
 /// Of the pairs of a band of outputs, of one if not said, and a kernel point along one axis, the share that sees input

@@ -140,7 +140,7 @@ cost::Terms direct_terms(const ConvSite& site) {
   const double rows = groups * number(s.in_channels * phase_rows(s));
   const double laid = rows * number(pitch);
   return {groups,
-          groups * number(s.out_channels) * number(s.depth()) * whole(places, vector_lanes(site)),
+          groups * number(s.out_channels) * number(s.depth()) * whole(places, counted_lanes(site)),
           laid,
           groups * number(s.out_channels) * (number(s.out_h) + panels) + rows,
           laid * number(s.stride_w - 1),
@@ -162,7 +162,7 @@ cost::Terms columns_terms(const ConvSite& site) {
   const double packed = !in_place ? panels : positions % nr == 0 ? 0 : 1;
   const double runs = plain ? packed : rows + panels;
   return {groups,
-          groups * number(s.out_channels) * depth * whole(positions, vector_lanes(site)),
+          groups * number(s.out_channels) * depth * whole(positions, counted_lanes(site)),
           groups * depth * packed * number(nr),
           groups * depth * runs,
           groups * output_floats(s) * whole(s.depth(), kBlock) / number(kBlock),
@@ -195,10 +195,16 @@ cost::Terms unit_terms(const ConvSite& site) {
 }  // namespace
 
 void register_conv_dense(ConvMethods& methods) {
-  methods.add({"few", 60, can_run_by<ConvWay::kFew>, few_terms, make_by<ConvWay::kFew>});
-  methods.add({"direct", 70, can_run_by<ConvWay::kDirect>, direct_terms, make_by<ConvWay::kDirect>});
-  methods.add({"columns", 80, can_run_by<ConvWay::kColumns>, columns_terms, make_by<ConvWay::kColumns>});
-  methods.add_unit({"unit", 90, can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>});
+  methods.add({"few", "dot products for up to eight positions", 60, can_run_by<ConvWay::kFew>, few_terms,
+               make_by<ConvWay::kFew>});
+  methods.add({"direct", "shifted rows of the padded input, parted by phase where there are strides", 70,
+               can_run_by<ConvWay::kDirect>, direct_terms, make_by<ConvWay::kDirect>});
+  methods.add({"columns",
+               "packed columns: takes every shape; of windows of one point and few output channels the input is read "
+               "as it lies",
+               80, can_run_by<ConvWay::kColumns>, columns_terms, make_by<ConvWay::kColumns>});
+  methods.add_unit(
+      {"unit", "images on the matrix unit", 90, can_run_by<ConvWay::kUnit>, unit_terms, make_by<ConvWay::kUnit>});
 }
 
 }  // namespace infernode::ops

@@ -5,6 +5,12 @@
 
 namespace infernode::ops {
 
+/// Bands of rows that a plane takes, each of them no longer than may pass between two looks.
+std::size_t depthwise_bands(const microkernels::ConvShape& plane);
+/// One call in so many bands, with a look between two whether the run is to end; of one plane where they are several.
+void run_bands(const kernel::RunContext& run, const microkernels::ConvTable& table,
+               const microkernels::DepthwiseArgs& args, std::size_t bands);
+
 class ConvDepthwise final : public ConvRunner {
  public:
   explicit ConvDepthwise(const microkernels::ConvTable& table) : table_(table) {}
@@ -13,8 +19,6 @@ class ConvDepthwise final : public ConvRunner {
            const microkernels::ActivationArgs& activation) const override;
 
  private:
-  void run_bands(const kernel::RunContext& run, const microkernels::DepthwiseArgs& args, std::size_t bands) const;
-
   const microkernels::ConvTable& table_;
 };
 

@@ -33,6 +33,7 @@ class DerivedInfo final : public kernel::KernelInfo {
       return node_.packer().pack(node, input, cat(format, ".", name_),
                                  [&](const tensor::Tensor&) { return make(weight_); });
     }
+    void look() override { node_.packer().look(); }
 
    private:
     kernel::KernelInfo& node_;

@@ -1,5 +1,5 @@
 #pragma once
-// Convolutions that a node is computed by, of weights made of its own.
+// A convolution node may be computed by other convolutions, whose weights are made of the node's.
 
 #include <functional>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace infernode::ops {
 
-/// One of them, by the quickest method.
+/// One such convolution, computed by the method that is quickest for it.
 class DerivedConv {
  public:
   /// `site` says all but the weight [out_channels, in_channels of a group, ...], which is made of the node's input 1;

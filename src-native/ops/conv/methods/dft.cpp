@@ -214,6 +214,11 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-void register_conv_dft(ConvMethods& methods) { methods.add({"dft", 10, can_run, terms, make, nullptr, fits_weight}); }
+void register_conv_dft(ConvMethods& methods) {
+  methods.add({"dft",
+               "a fast transform, where weights are the rows of a windowed Fourier transform; frames with infinities, "
+               "with NaN or with too few inputs that matter are taken one by one, in double",
+               10, can_run, terms, make, nullptr, fits_weight});
+}
 
 }  // namespace infernode::ops

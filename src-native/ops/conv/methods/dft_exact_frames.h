@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "microkernels/transforms/dft.h"
+#include "microkernels/dft/dft.h"
 #include "ops/signal/fft.h"
 #include "tensor/buffer.h"
 

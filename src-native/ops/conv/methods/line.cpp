@@ -78,7 +78,8 @@ class ConvLine final : public ConvRunner {
 /// Lines of their own rank only: their one axis is certain to be the last.
 bool can_run(const ConvSite& site) {
   // Where small taps alone see anything, sums of pieces on the matrix unit err by more than float32's.
-  const bool pieces = site.rung == CpuRung::Amx && site.precision == microkernels::Float32Precision::kHighest;
+  const microkernels::KernelSet& kernels = site.kernels();
+  const bool pieces = kernels.gemm.splits && &kernels == &kernels.exact();
   return !pieces && site.weight != nullptr && site.groups == 1 && site.axes == 1 && site.shape.dilation_w == 1;
 }
 
@@ -95,6 +96,8 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-void register_conv_line(ConvMethods& methods) { methods.add_unit({"line", 40, can_run, terms, make}); }
+void register_conv_line(ConvMethods& methods) {
+  methods.add_unit({"line", "products along one spatial axis, without gathering", 40, can_run, terms, make});
+}
 
 }  // namespace infernode::ops

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -34,7 +35,7 @@ class ConvGeneral final : public ConvRunner {
   ConvDense dense_;
 };
 
-/// A method with the loops of a rung, of which those of a lower one than the CPU's are named: the name of its rates.
+/// The name of a method's rates: that of the method, with `@` and the rung where that is a lower one than the CPU's.
 std::string name_of(const ConvMethod& method, CpuRung cpu, CpuRung rung) {
   return rung == cpu ? std::string(method.name) : cat(method.name, "@", to_string(rung));
 }
@@ -136,6 +137,18 @@ cost::Terms block_conversion_terms(double blocked_elements) {
 double block_conversion_time(CpuRung rung, microkernels::Float32Precision precision, double blocked_elements) {
   const cost::Row* const row = cost::find(cost::table(rung, precision), "convert");
   return row == nullptr ? 0 : cost::nanoseconds(block_conversion_terms(blocked_elements), row->rates);
+}
+
+cost::Terms pool_terms(const PoolSite& site, ConvLayout layout) {
+  constexpr double kBlock = microkernels::kChannelBlock;
+  const double calls = layout == ConvLayout::Planar ? site.channels : std::ceil(site.channels / kBlock);
+  const double planes = layout == ConvLayout::Planar ? calls : kBlock * calls;
+  return {calls, planes * site.positions, planes * site.positions * site.window};
+}
+
+double pool_time(CpuRung rung, microkernels::Float32Precision precision, const PoolSite& site, ConvLayout layout) {
+  const cost::Row* const row = cost::find(cost::table(rung, precision), pool_name(layout));
+  return row == nullptr ? 0 : cost::nanoseconds(pool_terms(site, layout), row->rates);
 }
 
 }  // namespace infernode::ops

@@ -1,6 +1,6 @@
 #pragma once
-// The ways to compute a convolution: methods, one file each, of which whoever needs to know asks
-// the same two questions: can it run there, and how long would it take. The kernels take the quickest, the layout pass
+// The ways to compute a convolution: methods. Whoever needs to know asks each the same two questions:
+// can it run there, and how long would it take. The kernels take the quickest, the layout pass
 // compares those of both layouts.
 
 #include <memory>
@@ -63,6 +63,7 @@ class BlockedRunner {
 
 struct ConvMethod {
   const char* name;  ///< of its rates in cost/tables
+  const char* text;  ///< what it does, for docs/kernels.md
   int place;         ///< of two that are expected to take as long the one of the lower place is taken
   bool (*can_run)(const ConvSite& site);
   /// What it does of an image, counted; null: `nanoseconds` says what that takes.
@@ -71,7 +72,7 @@ struct ConvMethod {
   std::unique_ptr<BlockedRunner> (*make_blocked)(kernel::KernelInfo& info, const ConvSite& site) = nullptr;
   /// Where it can run, whether the constant weight's numbers are fit for it; reads them. Null: any are.
   bool (*fits_weight)(const ConvSite& site) = nullptr;
-  /// Of one that others do the work of.
+  /// The expected time of a method that has other methods do its work.
   double (*nanoseconds)(const ConvSite& site) = nullptr;
   /// Made by the matrix unit where the loops are those of CpuRung::Amx.
   bool unit = false;
@@ -82,7 +83,7 @@ struct ConvMethod {
 };
 
 /// All methods. Each file adds its own by a function `void register_conv_<file>(ConvMethods& methods)`, which CMake
-/// finds. Places: those that read recognised weights or fewer of them stand before those that follow the definition.
+/// finds. Methods that recognise weights or read fewer of them have lower places than those that follow the definition.
 class ConvMethods {
  public:
   void add(const ConvMethod& method) { all_.push_back(method); }
@@ -124,6 +125,18 @@ std::optional<ConvSite> conv_site(const kernel::KernelInfo& info);
 cost::Terms block_conversion_terms(double blocked_elements);
 /// Nanoseconds that it takes.
 double block_conversion_time(CpuRung rung, microkernels::Float32Precision precision, double blocked_elements);
+
+/// A MaxPool of an image, whose loops take a plane at a time, or a block of them.
+struct PoolSite {
+  double channels, positions, window;  ///< positions of the output; elements under a window
+};
+/// Of it: calls of the loops, elements written, elements that windows see.
+cost::Terms pool_terms(const PoolSite& site, ConvLayout layout);
+inline constexpr const char* pool_name(ConvLayout layout) {
+  return layout == ConvLayout::Planar ? "pool" : "pool.blocked";
+}
+/// Nanoseconds that it takes.
+double pool_time(CpuRung rung, microkernels::Float32Precision precision, const PoolSite& site, ConvLayout layout);
 
 /// By the node's method or, where none is given, the quickest; where little is known of the node, one for any.
 std::unique_ptr<ConvRunner> make_conv(kernel::KernelInfo& info);

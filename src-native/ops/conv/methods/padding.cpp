@@ -68,7 +68,8 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 }  // namespace
 
 void register_conv_padding(ConvMethods& methods) {
-  ConvMethod method{"padding", 5, can_run, nullptr, make};
+  ConvMethod method{
+      "padding", "writes the bias where the kernel sees padding alone at every position", 5, can_run, nullptr, make};
   method.nanoseconds = nanoseconds;
   methods.add(method);
 }

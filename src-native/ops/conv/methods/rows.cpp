@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/checked.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/transpose/transpose.h"
 #include "ops/common/packed_weight.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/method.h"
@@ -154,11 +154,26 @@ class ConvRows final : public ConvRunner {
       const std::ptrdiff_t d = d0 + static_cast<std::ptrdiff_t>(kd * s.dilation_d);
       for (std::size_t kh = 0; kh < s.kernel_h; ++kh) {
         const std::ptrdiff_t h = h0 + static_cast<std::ptrdiff_t>(kh * s.dilation_h);
-        const bool row = inside(d, s.in_d) && inside(h, s.in_h);
-        const float* const from = x + (row ? (size(d) * s.in_h + size(h)) * s.in_w * channels : 0);
+        const std::size_t floats = s.kernel_w * channels;
+        if (!inside(d, s.in_d) || !inside(h, s.in_h)) {
+          std::fill_n(out, floats, 0.0f);
+          out += floats;
+          continue;
+        }
+        const float* const from = x + (size(d) * s.in_h + size(h)) * s.in_w * channels;
+        if (s.dilation_w == 1) {  // columns lie beside each other
+          const auto width = static_cast<std::ptrdiff_t>(s.in_w), columns = static_cast<std::ptrdiff_t>(s.kernel_w);
+          const std::ptrdiff_t first = std::clamp<std::ptrdiff_t>(-w0, 0, columns),
+                               last = std::clamp<std::ptrdiff_t>(width - w0, first, columns);
+          out = std::fill_n(out, size(first) * channels, 0.0f);
+          out = std::copy_n(from + size(std::clamp<std::ptrdiff_t>(w0, 0, width)) * channels,
+                            size(last - first) * channels, out);
+          out = std::fill_n(out, size(columns - last) * channels, 0.0f);
+          continue;
+        }
         for (std::size_t kw = 0; kw < s.kernel_w; ++kw, out += channels) {
           const std::ptrdiff_t w = w0 + static_cast<std::ptrdiff_t>(kw * s.dilation_w);
-          if (row && inside(w, s.in_w)) {
+          if (inside(w, s.in_w)) {
             std::copy_n(from + size(w) * channels, channels, out);
           } else {
             std::fill_n(out, channels, 0.0f);
@@ -289,12 +304,7 @@ class ConvRows final : public ConvRunner {
 };
 
 bool can_run(const ConvSite& site) { return site.weight != nullptr && site.groups == 1; }
-/// Products of a tap each pay where channels are many.
-bool can_run_points(const ConvSite& site) {
-  constexpr std::size_t kLeastChannels = 16;
-  return can_run(site) && site.shape.kernel_points() > 1 &&
-         (site.shape.in_channels >= kLeastChannels || TapRanges(site.shape).parted());
-}
+bool can_run_points(const ConvSite& site) { return can_run(site) && site.shape.kernel_points() > 1; }
 
 /// Products, multiply-adds, floats turned, floats gathered (twice those that do not stay near), runs gathered, weights
 /// read, sums written, floats from far away.
@@ -308,7 +318,7 @@ cost::Terms terms(const ConvSite& site) {
           product_adds(site, number(s.depth() * s.positions())),
           turned_floats(site),
           gathered + far_floats(gathered),
-          gathered / number(s.in_channels),
+          gathered / number(s.in_channels * (s.dilation_w == 1 ? s.kernel_w : 1)),
           pieces * number(ceil_div(most, kRows)) * number(s.out_channels) * number(s.depth()),
           output_floats(s) * number(ceil_div(s.depth(), kBlock)),
           far_floats(site)};
@@ -337,8 +347,12 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 }  // namespace
 
 void register_conv_rows(ConvMethods& methods) {
-  methods.add_unit({"rows", 50, can_run, terms, make<false>});
-  methods.add_unit({"rows.points", 52, can_run_points, point_terms, make<true>});
+  methods.add_unit(
+      {"rows", "gathers the inputs of each position as a row of a product", 50, can_run, terms, make<false>});
+  methods.add_unit({"rows.points",
+                    "the same with a product for each tap; parts of the output that see some taps in padding alone, as "
+                    "with large dilations, leave those taps out",
+                    52, can_run_points, point_terms, make<true>});
 }
 
 }  // namespace infernode::ops

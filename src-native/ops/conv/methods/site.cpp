@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kMostAxes = 3;
 
-/// A symbol's usual value, by the number of spatial axes: nothing is known of what it will be, and no method is
-/// refused for it; it only says which of them are compared at which size.
+/// What an axis of unknown length is taken to be when methods are compared, by the number of spatial axes: a few
+/// seconds of sound, a picture of detectors' size, a small volume. No method is refused for it.
 constexpr std::int64_t kUsualLength[kMostAxes] = {4096, 320, 32};
 /// Longer axes count as this long.
 constexpr std::int64_t kLongest = 1 << 16;

@@ -72,7 +72,7 @@ cost::Terms TapRows::terms(const ConvSite& site, const ConvShape& s) {
   const double groups = number(site.groups), positions = number(s.positions()), points = number(s.kernel_points()),
                places = number(image_size(s)), made = number(s.in_channels);
   return {groups,
-          groups * whole(s.kernel_points() * s.in_channels, vector_lanes(site)) * number(s.out_channels) * positions,
+          groups * whole(s.kernel_points() * s.in_channels, counted_lanes(site)) * number(s.out_channels) * positions,
           groups * (number(s.out_channels) * positions + made * places),
           groups * positions * points * made,
           groups * places,
@@ -134,10 +134,8 @@ class ConvTapRows final : public ConvRunner {
 
 bool can_run(const ConvSite& site) {
   const ConvShape& s = site.shape;
-  constexpr std::size_t kLeastChannels = 8;
   return site.weight != nullptr && site.certain && !site.residual && !site.depthwise() && s.kernel_points() > 1 &&
-         s.stride_d == 1 && s.stride_h == 1 && s.stride_w == 1 && s.in_channels >= kLeastChannels &&
-         TapRows::can_run(backwards(s));
+         s.stride_d == 1 && s.stride_h == 1 && s.stride_w == 1 && TapRows::can_run(backwards(s));
 }
 
 cost::Terms terms(const ConvSite& site) { return TapRows::terms(site, backwards(site.shape)); }
@@ -148,6 +146,9 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-void register_conv_tap_rows(ConvMethods& methods) { methods.add_unit({kName, 56, can_run, terms, make}); }
+void register_conv_tap_rows(ConvMethods& methods) {
+  methods.add_unit({kName, "`taps` with the channels of a place beside each other: for rows of few places", 56, can_run,
+                    terms, make});
+}
 
 }  // namespace infernode::ops

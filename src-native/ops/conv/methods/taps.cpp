@@ -93,10 +93,8 @@ class ConvTaps final : public ConvRunner {
 
 bool can_run(const ConvSite& site) {
   const ConvShape& s = site.shape;
-  constexpr std::size_t kLeastChannels = 8;
   return site.weight != nullptr && site.certain && site.rung == site.cpu && !site.depthwise() &&
          s.kernel_points() > 1 && s.stride_d == 1 && s.stride_h == 1 && s.stride_w == 1 &&
-         s.in_channels >= kLeastChannels &&
          number(site.groups * s.out_channels * s.kernel_points()) * number(product_shape(s).positions()) <
              number(kMostFloats);
 }
@@ -113,6 +111,11 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-void register_conv_taps(ConvMethods& methods) { methods.add({"taps", 55, can_run, terms, make}); }
+void register_conv_taps(ConvMethods& methods) {
+  methods.add({"taps",
+               "a convolution of one point makes a channel for each tap, and these are shifted and summed up: for few "
+               "output channels at stride 1",
+               55, can_run, terms, make});
+}
 
 }  // namespace infernode::ops

@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "microkernels/common/evenness.h"
 #include "microkernels/elementwise/elementwise.h"
-#include "microkernels/winograd/toom.h"
+#include "microkernels/toom/toom.h"
 #include "ops/common/packed_weight.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/method.h"
@@ -13,7 +13,7 @@
 
 // Convolutions along one axis, of stride 1 and three or five weights a channel, in fewer multiplications than the
 // definition says, at no loss of accuracy: as products whose rows are pairs of positions
-// (microkernels/winograd/toom.h).
+// (microkernels/toom/toom.h).
 namespace infernode::ops {
 
 namespace {
@@ -24,7 +24,7 @@ using tensor::Tensor;
 
 std::size_t size(std::int64_t v) { return static_cast<std::size_t>(v); }
 
-/// Of five taps those of y0's own product, those of y1's, and the one that only sums of taps hold; of three likewise.
+/// In which order taps lie: first those of y0's own product, then those of y1's, last the one that only sums hold.
 constexpr std::array<std::size_t, 5> kOrder5{0, 3, 2, 4, 1};
 constexpr std::array<std::size_t, 3> kOrder3{0, 2, 1};
 std::size_t tap_at(std::size_t taps, std::size_t place) { return taps == 5 ? kOrder5[place] : kOrder3[place]; }
@@ -235,11 +235,11 @@ bool can_run(const ConvSite& site) {
   const microkernels::ConvShape& s = site.shape;
   const std::size_t points = s.kernel_points();
   // The matrix unit's packed weights cannot be read in parts; bfloat16 has no sums that keep the accuracy.
-  return site.weight != nullptr && site.groups == 1 && site.rung != CpuRung::Amx && site.axes <= 2 && !site.residual &&
-         site.precision != microkernels::Float32Precision::kMedium && (points == 3 || points == 5) &&
-         std::max(s.kernel_w, s.kernel_h) == points && s.in_channels >= kToomChannels && s.in_channels % 2 == 0 &&
-         s.out_channels >= kToomChannels && s.stride_h == 1 && s.stride_w == 1 && s.dilation_h == 1 &&
-         s.dilation_w == 1 && site.line;
+  const microkernels::GemmTable& products = site.kernels().gemm;
+  return site.weight != nullptr && site.groups == 1 && !products.matrix_unit && !products.rounds && site.axes <= 2 &&
+         !site.residual && (points == 3 || points == 5) && std::max(s.kernel_w, s.kernel_h) == points &&
+         s.in_channels >= kToomChannels && s.in_channels % 2 == 0 && s.out_channels >= kToomChannels &&
+         s.stride_h == 1 && s.stride_w == 1 && s.dilation_h == 1 && s.dilation_w == 1 && site.line;
 }
 bool fits_weight(const ConvSite& site) {
   return microkernels::many_weights_matter(site.shape.out_channels, site.shape.depth(), site.weight->data<float>());
@@ -259,6 +259,9 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-void register_conv_toom(ConvMethods& methods) { methods.add({"toom", 20, can_run, terms, make, nullptr, fits_weight}); }
+void register_conv_toom(ConvMethods& methods) {
+  methods.add({"toom", "pairs of positions along one axis, windows of 3 or 5: 4 products instead of 6, 7 instead of 10",
+               20, can_run, terms, make, nullptr, fits_weight});
+}
 
 }  // namespace infernode::ops

@@ -134,10 +134,14 @@ std::unique_ptr<BlockedRunner> make_blocked(kernel::KernelInfo& info, const Conv
 }  // namespace
 
 void register_conv_trimmed(ConvMethods& methods) {
-  ConvMethod method{"trimmed", 10, can_run, nullptr, make};
+  ConvMethod method{
+      "trimmed", "leaves out kernel points that see padding at every position, and computes the rest by any other",
+      10,        can_run,
+      nullptr,   make};
   method.nanoseconds = nanoseconds;
   methods.add(method);
-  ConvMethod blocked{"blocked.trimmed", 125, can_run_blocks, nullptr, nullptr, make_blocked};
+  ConvMethod blocked{"blocked.trimmed", "`trimmed`, channels in blocks", 125, can_run_blocks, nullptr, nullptr,
+                     make_blocked};
   blocked.nanoseconds = blocked_nanoseconds;
   methods.add(blocked);
 }

@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "microkernels/blocked/blocked.h"
-#include "microkernels/transforms/transpose.h"
+#include "microkernels/transpose/transpose.h"
 #include "ops/common/packed_weight.h"
 #include "ops/conv/methods/blocked_terms.h"
 #include "ops/conv/methods/counts.h"
@@ -147,6 +147,11 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 
 }  // namespace
 
-void register_conv_turned(ConvMethods& methods) { methods.add({"turned", 75, can_run, terms, make}); }
+void register_conv_turned(ConvMethods& methods) {
+  methods.add({"turned",
+               "the loops over blocks of channels from planes to planes: rows of input become blocks when they are "
+               "laid out for a band of rows of output",
+               75, can_run, terms, make});
+}
 
 }  // namespace infernode::ops

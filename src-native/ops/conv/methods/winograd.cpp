@@ -95,7 +95,8 @@ std::unique_ptr<ConvRunner> make(kernel::KernelInfo& info, const ConvSite& site)
 }  // namespace
 
 void register_conv_winograd(ConvMethods& methods) {
-  methods.add({"winograd", 30, can_run, terms, make, nullptr, fits_weight});
+  methods.add(
+      {"winograd", "transformed tiles for 3x3 windows of stride 1", 30, can_run, terms, make, nullptr, fits_weight});
 }
 
 }  // namespace infernode::ops

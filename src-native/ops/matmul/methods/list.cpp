@@ -112,14 +112,6 @@ ProductWay ProductLoops::quickest(const ProductSite& site) const {
   return best;
 }
 
-double ProductLoops::time(const ProductSite& site, bool unit) const {
-  double least = std::numeric_limits<double>::infinity();
-  for_each(site, [&](const ProductChoice& choice, double time) {
-    if (choice.method->unit == unit) least = std::min(least, time);
-  });
-  return least;
-}
-
 std::vector<ProductChoice> ProductLoops::choices(const ProductSite& site) const {
   std::vector<std::pair<double, ProductChoice>> list;
   for_each(site, [&](const ProductChoice& choice, double time) { list.emplace_back(time, choice); });

@@ -28,6 +28,7 @@ std::optional<ProductSite> product_site(const kernel::KernelInfo& info);
 
 struct ProductMethod {
   const char* name;  ///< of its rates in cost/tables
+  const char* text;  ///< what it does, for docs/kernels.md
   int place;         ///< of two that are expected to take as long the one of the lower place is taken
   microkernels::GemmWay way;
   bool unit;  ///< made by the matrix unit
@@ -78,8 +79,6 @@ class ProductLoops {
   const microkernels::GemmTable& packing() const { return *packing_; }
   /// The quickest of those that can run; the packing table's own choice where none was measured.
   ProductWay quickest(const ProductSite& site) const;
-  /// Nanoseconds that the quickest of the matrix unit's methods, or of the others, takes; infinite where none can run.
-  double time(const ProductSite& site, bool unit) const;
   /// Those that can run, the quickest first.
   std::vector<ProductChoice> choices(const ProductSite& site) const;
 

@@ -40,7 +40,7 @@ cost::Terms terms(const ProductSite& s, const GemmTable& table) {
 }  // namespace
 
 void register_product_unit(ProductMethods& methods) {
-  methods.add({"product.unit", 40, GemmWay::kUnit, true, can_run, terms});
+  methods.add({"product.unit", "tiles of the matrix unit", 40, GemmWay::kUnit, true, can_run, terms});
 }
 
 }  // namespace infernode::ops

@@ -62,9 +62,14 @@ cost::Terms few_columns_terms(const ProductSite& s, const GemmTable&) {
 }  // namespace
 
 void register_product_vectors(ProductMethods& methods) {
-  methods.add({"product.few_columns", 10, GemmWay::kFewColumns, false, is_few_columns, few_columns_terms});
-  methods.add({"product.few_rows", 20, GemmWay::kFewRows, false, is_few_rows, few_rows_terms});
-  methods.add({"product.tiles", 30, GemmWay::kTiles, false, reads_b, tiles_terms});
+  methods.add({"product.few_columns", "up to four columns: A is read once", 10, GemmWay::kFewColumns, false,
+               is_few_columns, few_columns_terms});
+  methods.add({"product.few_rows", "up to four rows: B is read once", 20, GemmWay::kFewRows, false, is_few_rows,
+               few_rows_terms});
+  methods.add({"product.tiles",
+               "register tiles of vectors, for every shape: rows of A are read where they lie, a B that is not packed "
+               "is packed some panels at a time",
+               30, GemmWay::kTiles, false, reads_b, tiles_terms});
 }
 
 }  // namespace infernode::ops

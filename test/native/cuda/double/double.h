@@ -39,7 +39,9 @@ struct HostKernel {
   void (*run)(const void* params, const unsigned grid[3], const unsigned block[3]);
   std::size_t param_bytes;
 };
-/// Null where the double has none of that name: launches of it do nothing.
+/// Null where the double has none of that name: launches of it are complained of, unless it needs a device.
 __attribute__((visibility("default"))) const HostKernel* find_kernel(const std::string& name);
+/// Whether a kernel is of the families whose instructions the host lacks: launches of them are recorded and do nothing.
+bool needs_device(const std::string& name);
 
 }  // namespace infernode::cuda_double

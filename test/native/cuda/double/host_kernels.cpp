@@ -1,5 +1,9 @@
 #include "host_kernels.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 namespace infernode::cuda_double {
 
 const HostKernel* find_kernel(const std::string& name) {
@@ -12,6 +16,12 @@ const HostKernel* find_kernel(const std::string& name) {
   }();
   const auto found = all.find(name);
   return found == all.end() ? nullptr : &found->second;
+}
+
+bool needs_device(const std::string& name) {
+  constexpr std::string_view kFamilies[] = {"attention_", "conv_mma_", "gemm_block_", "gemm_mma_", "gemv_"};
+  return std::any_of(std::begin(kFamilies), std::end(kFamilies),
+                     [&](std::string_view family) { return name.starts_with(family); });
 }
 
 }  // namespace infernode::cuda_double

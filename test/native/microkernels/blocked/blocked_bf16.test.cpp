@@ -1,9 +1,9 @@
 // Blocks of bfloat16 numbers: what comes of them is what comes of the same numbers as float32, rounded.
 #include "microkernels/activations.h"
 #include "microkernels/blocked/blocked.h"
+#include "microkernels/blocked_winograd/blocked_winograd.h"
 #include "microkernels/conv/conv_shapes.h"
 #include "microkernels/support.h"
-#include "microkernels/winograd/blocked_winograd.h"
 
 namespace infernode::microkernels::test {
 namespace {

@@ -126,41 +126,65 @@ TEST_CASE("conv sums K in blocks, and gives the same bits however it is cut") {
   });
 }
 
+std::vector<ConvShape> depthwise_shapes() {
+  std::vector<ConvShape> all = shapes(1, 1);
+  all.push_back(make_shape(1, 1, {1, 3, 9000}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1));  // more than one strip
+  all.push_back(make_shape(1, 1, {1, 5, 3000}, {1, 5, 7}, {1, 3, 4}, {1, 1, 2}, 2, 2));
+  all.push_back(make_shape(1, 1, {1, 100, 40}, {1, 70, 3}, {1, 1, 1}, {1, 1, 1}, 3, 3));  // too tall for the buffer
+  all.push_back(make_shape(1, 1, {1, 40, 40}, {1, 31, 31}, {1, 1, 1}, {1, 1, 1}, 15, 15));
+  for (const std::size_t kernel : {2, 3, 5, 7, 9}) {  // rows in groups of every size, whole and partial vectors, bands
+    for (const std::size_t h : {5, 6, 7, 8, 12, 13, 14, 22, 90}) {
+      for (const std::size_t w : {7, 16, 17, 112})
+        all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, kernel / 2, kernel / 2));
+    }
+    all.push_back(make_shape(1, 1, {1, 5, 5}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, 0, 3));
+  }
+  for (const std::size_t kernel : {2, 3, 4, 5, 6, 7, 9}) {  // rows that move by two, or lie apart
+    for (const std::size_t h : {9, 12, 23, 40}) {
+      for (const std::size_t w : {8, 17, 50}) {
+        all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 3}, {1, 2, 1}, {1, 1, 2}, kernel / 2, 1));
+        all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 2, 2}, {1, 1, 1}, kernel / 2, 2));
+        all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 4}, {1, 1, 3}, {1, 3, 1}, 2 * kernel, 1));
+      }
+    }
+  }
+  for (const std::size_t stride : {2, 3, 4}) {  // rows that are read where they lie
+    for (const std::size_t kernel : {2, 3, 4, 5, 7}) {
+      for (const std::size_t w : {7, 19, 33, 64, 133, 144}) {
+        for (const std::size_t pad : {0, 1, 3}) {
+          all.push_back(make_shape(1, 1, {1, 21, w}, {1, kernel, kernel}, {1, stride, stride}, {1, 1, 1}, pad, pad));
+          all.push_back(make_shape(1, 1, {1, 9, w}, {1, 3, kernel}, {1, 1, stride}, {1, 2, 1}, 2, pad));
+        }
+      }
+    }
+  }
+  for (const std::size_t stride : {1, 3, 4}) {  // wide windows, also such as move by many rows
+    for (const std::size_t kernel : {5, 7, 9, 11}) {
+      for (const std::size_t h : {11, 30, 47}) {
+        for (const std::size_t w : {9, 35, 112}) {
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 11}, {1, stride, stride}, {1, 1, 1}, 4, 5));
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, 11, kernel}, {1, 2, stride}, {1, 1, 1}, kernel / 2, 5));
+        }
+      }
+    }
+  }
+  for (const std::size_t stride : {1, 2, 3, 5}) {  // two short rows in a vector
+    for (const std::size_t kernel : {2, 3, 4, 5, 7}) {
+      for (const std::size_t w : {7, 8, 13, 16}) {
+        for (const std::size_t h : {1, 5, 16}) {
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, 3, kernel}, {1, stride, 2}, {1, 2, 1}, 3, 1));
+          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 3}, {1, 2, stride}, {1, 1, 2}, 4, 3));
+        }
+      }
+    }
+  }
+  return all;
+}
+
 TEST_CASE("depthwise agrees with the definition for many shapes") {
-  for_each_target([](CpuRung rung) {
+  const std::vector<ConvShape> all = depthwise_shapes();
+  for_each_target([&](CpuRung rung) {
     const ConvTable& table = kernel_set(rung).conv;
-    std::vector<ConvShape> all = shapes(1, 1);
-    all.push_back(make_shape(1, 1, {1, 3, 9000}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1));  // more than one strip
-    all.push_back(make_shape(1, 1, {1, 5, 3000}, {1, 5, 7}, {1, 3, 4}, {1, 1, 2}, 2, 2));
-    all.push_back(make_shape(1, 1, {1, 100, 40}, {1, 70, 3}, {1, 1, 1}, {1, 1, 1}, 3, 3));  // too tall for the buffer
-    all.push_back(make_shape(1, 1, {1, 40, 40}, {1, 31, 31}, {1, 1, 1}, {1, 1, 1}, 15, 15));
-    for (const std::size_t kernel :
-         {2, 3, 5, 7, 9}) {  // rows in groups of every size, whole and partial vectors, bands
-      for (const std::size_t h : {5, 6, 7, 8, 12, 13, 14, 22, 90}) {
-        for (const std::size_t w : {7, 16, 17, 112})
-          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, kernel / 2, kernel / 2));
-      }
-      all.push_back(make_shape(1, 1, {1, 5, 5}, {1, kernel, kernel}, {1, 1, 1}, {1, 1, 1}, 0, 3));
-    }
-    for (const std::size_t kernel : {2, 3, 4, 5, 6, 7, 9}) {  // rows that move by two, or lie apart
-      for (const std::size_t h : {9, 12, 23, 40}) {
-        for (const std::size_t w : {8, 17, 50}) {
-          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 3}, {1, 2, 1}, {1, 1, 2}, kernel / 2, 1));
-          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, kernel}, {1, 2, 2}, {1, 1, 1}, kernel / 2, 2));
-          all.push_back(make_shape(1, 1, {1, h, w}, {1, kernel, 4}, {1, 1, 3}, {1, 3, 1}, 2 * kernel, 1));
-        }
-      }
-    }
-    for (const std::size_t stride : {2, 3, 4}) {  // rows that are read where they lie
-      for (const std::size_t kernel : {2, 3, 4, 5, 7}) {
-        for (const std::size_t w : {7, 19, 33, 64, 133, 144}) {
-          for (const std::size_t pad : {0, 1, 3}) {
-            all.push_back(make_shape(1, 1, {1, 21, w}, {1, kernel, kernel}, {1, stride, stride}, {1, 1, 1}, pad, pad));
-            all.push_back(make_shape(1, 1, {1, 9, w}, {1, 3, kernel}, {1, 1, stride}, {1, 2, 1}, 2, pad));
-          }
-        }
-      }
-    }
     std::size_t index = 0;
     for (const ConvShape& s : all) {
       CAPTURE(index);
@@ -246,6 +270,14 @@ TEST_CASE("sums of taps hold every product where conv read it") {
     all.push_back(make_shape(1, 1, {1, 5, 70}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, 0, 0));
     all.push_back(make_shape(1, 1, {5, 6, 18}, {2, 3, 4}, {2, 3, 4}, {1, 1, 1}, 0, 0));
     all.push_back(make_shape(1, 1, {1, 9, 23}, {1, 1, 8}, {1, 1, 8}, {1, 1, 1}, 0, 0));
+    for (const std::size_t stride : {1, 2, 3, 4, 7}) {  // and apart
+      for (const std::size_t kernel : {1, 2, 3}) {
+        for (const std::ptrdiff_t pad : {-1, 0, 1, 5})
+          all.push_back(
+              make_shape(1, 1, {1, 21, 95}, {1, kernel, kernel}, {1, stride, stride}, {1, 1, kernel}, pad, 9));
+      }
+    }
+    all.push_back(make_shape(1, 1, {1, 3, 95}, {1, 1, 18}, {1, 1, 20}, {1, 1, 1}, 3, 9));
     for (const ConvShape& s : all) {
       const std::size_t points = s.kernel_points(), positions = s.positions();
       Guarded<float> products(points * positions), image(s.in_d * s.in_h * s.in_w), residual(image.size()),

@@ -29,6 +29,12 @@ TEST_CASE("MultiHeadAttention agrees with Attention, plain and packed") {
   check_op(
       cat(kHeader, "(Q, K, V) => (Y) { Y = com.microsoft.MultiHeadAttention<num_heads=2, unidirectional=1>(Q, K, V) }"),
       23, {q, q, q}, {standard(q, q, q, 2, "is_causal=1,")});
+  // Queries are the last of the rows that keys are given for.
+  const std::string causal =
+      cat(kHeader, "(Q, K, V) => (Y) { Y = com.microsoft.MultiHeadAttention<num_heads=1, unidirectional=1>(Q, K, V) }");
+  const Tensor keys = noise({1, 5, 1}), values = f32({1, 5, 1}, {0, 1, 2, 3, 4});
+  check_op(causal, 23, {f32({1, 1, 1}, {0}), keys, values}, {f32({1, 1, 1}, {2})});
+  check_op(causal, 23, {f32({1, 2, 1}, {0, 0}), keys, values}, {f32({1, 2, 1}, {1.5f, 2})});
   // [batch, rows, heads, 3, head] holds query, key and value of each head.
   const Tensor packed = noise({1, 4, 2, 3, 5});
   const auto part = [&](std::int64_t which) {

@@ -78,6 +78,7 @@ TEST_CASE("PagedAttention refuses pages and sequences that do not fit") {
   call(plain, {q, k, k, pages, pages, starts, i32({2}, {3, 0}), table}, bad, "its pages hold 4");
   call(plain, {q, k, k, pages, pages, starts, i32({2}, {-1, 0}), table}, bad, "sequence 0 has -1");
   call(plain, {q, k, k, pages, pages, starts, past, i32({1, 2}, {0, 1})}, shape, "block_table");
+  call(plain, {q, k, k, pages, pages, starts, past, i32({2, 2}, {0, 3, 2, -1})}, bad, "page 3 of 3");
   call(plain, {q, k, k, pages, noise({3, 2, 2, 2}), starts, past, table}, shape, "input 4");
   call(plain, {q, k, noise({3, 3}), pages, pages, starts, past, table}, shape, "input 2");
   call(plain, {q, k, k, pages, pages, starts, past, table, kNone, kNone, i32({3}, {0, 6, 1})}, bad, "slot 6");

@@ -41,3 +41,11 @@ TEST_CASE("what a Loop that never ran collects goes on") {
       17, {i64({}, {0}), f32({2}, {1, 2}), iota(DType::Float32, {2, 3}), f32({1, 2}, {7, 8})},
       {f32({0, 3}, {}), f32({1, 2}, {7, 8})});
 }
+
+TEST_CASE("a value that a Loop that never ran collects twice keeps its dims both times") {
+  check_op(
+      "(int64 n, float[k] v) => (o, s, t) { o, s, t = Loop<body = b (int64 i, bool c, float[k] w) => (bool co, "
+      "float[k] "
+      "wo, float[k] sc, float[k] sc) { co = Identity(c) wo = Add(w, w) sc = Neg(w) }>(n, \"\", v) }",
+      17, {i64({}, {0}), f32({2}, {1, 2})}, {f32({2}, {1, 2}), f32({0, 2}, {}), f32({0, 2}, {})});
+}

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/limits.h"
+#include "ops/looks/looks.h"
 #include "ops/written_cases.h"
 
 namespace infernode::test {
@@ -198,13 +198,32 @@ TEST_CASE("Sampling draws as often as probabilities say, and the same for a seed
   CHECK_FALSE(difference(draw(4)[0], first[0]).empty());
 }
 
+/// A run of 199 steps that nothing ends.
+std::string long_text(const char* op, const std::string& attributes, const char* inputs) {
+  return cat("<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> g (", inputs,
+             ") => (Y) { Y = com.microsoft.", op, "<", attributes, ", eos_token_id = -1, pad_token_id = 0>(X, L",
+             std::string_view(inputs).ends_with("N") ? ", , N, N" : "", ") }");
+}
+
+CountedGraphs::Texts long_texts() {
+  constexpr const char *kPrompt = "int32[b,s] X, int32[1] L", *kBeams = "int32[b,s] X, int32[1] L, int32[1] N",
+                       *kSound = "float[b,c,s] X, int32[1] L, int32[1] N";
+  return {long_text("GreedySearch", kDecoder, kPrompt), long_text("Sampling", kDecoder, kPrompt),
+          long_text("BeamSearch", kDecoder, kBeams), long_text("WhisperBeamSearch", kSpeech, kSound)};
+}
+
+const CountedGraphs kGraphs(long_texts);
+
 TEST_CASE("Generation looks whether its run is to end, and counts what it holds") {
-  const std::string text =
-      cat("<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> g (int32[b,s] X, int32[1] L) => "
-          "(Y) { Y = com.microsoft.GreedySearch<",
-          kDecoder, ", eos_token_id = -1, pad_token_id = 0>(X, L) }");
-  CHECK(looks_of(text, 17, {i32({1, 1}, {2}), i32({1}, {200})}) >= 199);
-  check_beyond_budget(text, 17, {i32({1, 1}, {2}), i32({1}, {2000000})}, std::size_t{8} << 20);
+  for (const std::string& text : long_texts()) {
+    CAPTURE(text);
+    std::vector<Value> inputs{i32({1, 1}, {2}), i32({1}, {200})};
+    if (text.find("float[b,c,s]") != std::string::npos) inputs[0] = f32({1, 1, 1}, {1});
+    if (text.find("int32[1] N") != std::string::npos) inputs.push_back(i32({1}, {1}));
+    CHECK(looks_of(text, 17, inputs) >= 199);
+    CHECK(looks_of(text, 17, inputs, true) == 1);
+  }
+  check_beyond_budget(long_texts()[0], 17, {i32({1, 1}, {2}), i32({1}, {2000000})}, std::size_t{8} << 20);
 }
 
 }  // namespace

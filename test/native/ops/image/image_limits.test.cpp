@@ -4,7 +4,7 @@
 
 #include "kernel/profile.h"
 #include "ops/image/image.h"
-#include "ops/limits.h"
+#include "ops/looks/looks.h"
 
 using namespace infernode;
 using namespace infernode::test;
@@ -73,6 +73,8 @@ File progressive_jpeg() {
 }
 
 constexpr const char* kDecoder = "(uint8[N] X) => (uint8[H,W,1] Y) { Y = ImageDecoder<pixel_format=\"Grayscale\">(X) }";
+
+const CountedGraphs kGraphs([] { return CountedGraphs::Texts{kDecoder}; });
 
 }  // namespace
 

@@ -66,8 +66,11 @@ TEST_CASE("Resize scales what is left after it cropped") {
       "coordinate_transformation_mode=\"tf_crop_and_resize\">(X, r, s) }";
   const Tensor x = iota(DType::Float32, {1, 1, 8, 8}), roi = f32({8}, {0, 0, 0.25f, 0.25f, 1, 1, 0.75f, 1.25f}),
                scales = f32({4}, {1, 1, 1.5f, 0.75f});
-  const std::vector<Value> y = run_op(text, 13, {x, roi, scales});
-  CHECK(y[0].tensor().shape() == Shape{1, 1, 6, 6});
+  // Rows from 1.75 on by 0.7, columns from 1.75 on by 1.4, of which the last two lie beyond the picture.
+  check_op(text, 13, {x, roi, scales},
+           {f32({1, 1, 6, 6}, {15.75f, 17.15f, 18.55f, 19.95f, 0, 0, 21.35f, 22.75f, 24.15f, 25.55f, 0, 0,
+                               26.95f, 28.35f, 29.75f, 31.15f, 0, 0, 32.55f, 33.95f, 35.35f, 36.75f, 0, 0,
+                               38.15f, 39.55f, 40.95f, 42.35f, 0, 0, 43.75f, 45.15f, 46.55f, 47.95f, 0, 0})});
   check_op(
       "(float[A] X, float[2] r, float[1] s) => (float[B] Y) { Y = Resize<mode=\"linear\", extrapolation_value=9.0, "
       "coordinate_transformation_mode=\"tf_crop_and_resize\">(X, r, s) }",
@@ -90,6 +93,38 @@ TEST_CASE("Resize of integers rounds where it filters, and cuts off where it int
   resized("mode=\"cubic\"", u8({4}, {3, 10, 200, 255}), u8({6}, {2, 0, 6, 112, 222, 249}));
   resized("mode=\"linear\", antialias=1", i8({4}, {-128, -127, -126, -121}),
           i8({6}, {-128, -128, -127, -126, -125, -122}));
+}
+
+TEST_CASE("Resize of integers is exact where the exact result is whole") {
+  constexpr std::int64_t kRows = 200, kIn = 9;
+  const auto check = [](DType type, std::int64_t out, const char* by, const char* inputs, const Tensor& how) {
+    CAPTURE(by);
+    CAPTURE(out);
+    std::vector<double> x, y;
+    for (std::int64_t i = 0; i < kRows * kIn; ++i) x.push_back(static_cast<double>((i * i * 11 + i * 37) % 127));
+    // By whole numbers: between elements `left` and `left + 1`, `part` of 2 * out parts past the first.
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      for (std::int64_t i = 0; i < out; ++i) {
+        const std::int64_t place = (2 * i + 1) * kIn - out + 2 * out, left = place / (2 * out) - 1,
+                           part = place % (2 * out);
+        const auto at = [&](std::int64_t element) {
+          const auto index = row * kIn + std::clamp<std::int64_t>(element, 0, kIn - 1);
+          return static_cast<std::int64_t>(x[static_cast<std::size_t>(index)]);
+        };
+        y.push_back(static_cast<double>((at(left) * (2 * out - part) + at(left + 1) * part) / (2 * out)));
+      }
+    }
+    const std::string name(onnx_name(type));
+    check_op(
+        cat("(", name, "[A,B] X, ", by, ") => (", name, "[C,D] Y) { Y = Resize<mode=\"linear\">(X, ", inputs, ") }"),
+        19, {tensor_as(type, {kRows, kIn}, x), how}, {tensor_as(type, {kRows, out}, y)});
+  };
+  for (const DType type : {DType::UInt8, DType::Int8, DType::UInt16, DType::Int32, DType::Int64}) {
+    for (const std::int64_t out : {3, 6, 11, 15, 21, 27, 63, 90}) {
+      check(type, out, "int64[2] s", ", , s", i64({2}, {kRows, out}));
+      check(type, out, "float[2] s", ", s", f32({2}, {1, static_cast<float>(out) / static_cast<float>(kIn)}));
+    }
+  }
 }
 
 TEST_CASE("Resize interpolates cubically and with a stretched filter") {

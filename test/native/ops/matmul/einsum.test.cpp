@@ -42,6 +42,8 @@ TEST_CASE("Einsum knows inner, outer, batched and elementwise products") {
            {f32({2, 1, 1}, {5, 11})});
   check_op(einsum(",ij->ij", 2), 12, {f32({}, {2}), f32({1, 2}, {3, 4})}, {f32({1, 2}, {6, 8})});
   check_op(einsum("ij,kl->i", 2), 12, {f32({2, 2}, {1, 2, 3, 4}), f32({1, 2}, {5, 6})}, {f32({2}, {33, 77})});
+  check_op("(A, B, C) => (Y) { Y = Einsum<equation=\"i,i,i->\">(A, B, C) }", 12,
+           {f32({3}, {1, 2, 3}), f32({3}, {4, 5, 6}), f32({3}, {1, -1, 2})}, {f32({}, {30})});
   check_op("(A, B, C) => (Y) { Y = Einsum<equation=\"ij,jk,kl->il\">(A, B, C) }", 12,
            {f32({1, 2}, {1, 2}), f32({2, 2}, {1, 2, 3, 4}), f32({2, 1}, {1, 1})}, {f32({1, 1}, {17})});
   check_op(einsum("ij,jk->ik", 2), 12, {f32({2, 0}, {}), f32({0, 2}, {})}, {f32({2, 2}, {0, 0, 0, 0})});

@@ -1,6 +1,8 @@
 #include "runtime/run/executor.h"
 
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "runtime/plan_test.h"
 
@@ -187,4 +189,59 @@ TEST_CASE("a run does what its outputs need") {
   }
   CHECK(p.plan->demand({true, true, true, true}) == nullptr);
   CHECK(p.plan->demand({true, false, true, true}) == p.plan->demand({true, false, true, true}));
+}
+
+namespace {
+/// Ends the run when it is asked a second time, and notes which threads what it gave is freed on.
+class EndingAllocator final : public tensor::Allocator {
+ public:
+  tensor::Buffer allocate(std::size_t bytes) override {
+    if (++given_ == 2) token.cancel();
+    const tensor::Buffer block = tensor::host_allocator().allocate(bytes);
+    const auto freed = [this, block](const void*) {
+      const std::lock_guard lock(mutex_);
+      freed_on.push_back(std::this_thread::get_id());
+    };
+    return {block.data(), bytes, std::shared_ptr<const void>(block.data(), freed)};
+  }
+  tensor::Device device() const override { return {}; }
+
+  kernel::CancelToken token;
+  std::vector<std::thread::id> freed_on;
+
+ private:
+  std::mutex mutex_;
+  int given_ = 0;
+};
+}  // namespace
+
+TEST_CASE("what a run that is ended leaves is freed while its answer is given") {
+  const char* text = "(float[N] x) => (y) { a = Sin(x)  b = Concat<axis = 0>(a, x)  y = Concat<axis = 0>(b, a) }";
+  const Planned p(text, {.lay_out_memory = false});
+  const auto freed_on = [&](std::int64_t elements, std::size_t inter_op_threads) {
+    const Value x = Tensor::make(DType::Float32, {elements});
+    EndingAllocator memory;
+    runtime::Frame frame(true);
+    {
+      ThreadPool pool(2);
+      const auto run = [&] {
+        (void)p.run({x}, {.frame = &frame,
+                          .pool = &pool,
+                          .inter_op_threads = inter_op_threads,
+                          .cancel = &memory.token,
+                          .allocator = &memory});
+      };
+      CHECK_THROWS_WITH_AS(run(), "the run was cancelled", Error);
+      for (const Value& value : frame.values) CHECK(value.empty());
+    }
+    return memory.freed_on;
+  };
+  for (const std::size_t threads : {1u, 2u}) {
+    const auto large = freed_on(std::int64_t{5} << 20, threads);
+    CHECK(large.size() == 2);  // a, and b as far as it had come
+    for (const std::thread::id id : large) CHECK(id != std::this_thread::get_id());
+  }
+  const auto small = freed_on(1 << 10, 1);
+  CHECK(small.size() == 2);
+  for (const std::thread::id id : small) CHECK(id == std::this_thread::get_id());
 }

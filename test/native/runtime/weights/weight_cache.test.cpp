@@ -43,7 +43,7 @@ void mend(std::string& file) {
 }
 
 struct Packing {
-  std::size_t hits, misses;
+  std::size_t hits = 0, misses = 0;  // weights that the file gave, that were packed
   std::vector<tensor::Buffer> packed;
   std::string log;
 };
@@ -65,10 +65,13 @@ Packing load(const std::string& path, const std::vector<Tensor>& weights, std::s
     result.log += cat(to_string(severity), ": ", message, "\n");
   });
   WeightCache cache(path, of != nullptr ? *of : own, pool, 3, logger);
-  for (const Tensor& weight : weights) result.packed.push_back(cache.pack(weight, format, reversed));
+  for (const Tensor& weight : weights)
+    result.packed.push_back(cache.pack(weight, format, [&](const Tensor& plain) {
+      ++result.misses;
+      return reversed(plain);
+    }));
   cache.save();
-  result.hits = cache.hits();
-  result.misses = cache.misses();
+  result.hits = weights.size() - result.misses;
   return result;
 }
 

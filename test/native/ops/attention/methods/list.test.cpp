@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/cpu_features.h"
+#include "microkernels/gemm/gemm.h"
 #include "microkernels/kernel_set.h"
 #include "ops/attention/methods/method.h"
 #include "ops/op_test.h"
@@ -76,8 +77,8 @@ class Operands {
     v_.mutable_data<float>()[2] = 3e38f;
   }
 
-  Tensor run(const AttentionMethod& method, std::size_t rows, CpuRung rung) {
-    return run([&](kernel::KernelContext& ctx) { method.run(ctx, microkernels::kernel_set(rung), call, rows); });
+  Tensor run(const AttentionChoice& choice) {
+    return run([&](kernel::KernelContext& ctx) { choice.method->run(ctx, *choice.kernels, call, choice.rows); });
   }
   Tensor run(std::string_view name, CpuRung rung) {
     return run([&](kernel::KernelContext& ctx) { run_attention(ctx, microkernels::kernel_set(rung), call, name); });
@@ -115,18 +116,19 @@ bool alike(const Tensor& a, const Tensor& b, float tolerance) {
 
 /// By every method and size of blocks, beside what products make of one row at a time on the oldest CPU.
 void check(Operands& operands) {
-  const Tensor expected = operands.run(kAttentionProducts, 1, CpuRung::Baseline);
+  const Tensor expected =
+      operands.run(AttentionChoice{&kAttentionProducts, &microkernels::kernel_set(CpuRung::Baseline), 1, 0});
   for (const CpuRung rung : {CpuRung::Baseline, CpuRung::Avx2, CpuRung::Avx512, CpuRung::Amx}) {
     if (rung > cpu_rung()) continue;
     const AttentionSite site = attention_site(operands.call);
     const std::vector<AttentionChoice> choices = attention_choices(site, microkernels::kernel_set(rung));
     REQUIRE(!choices.empty());
     const AttentionChoice best = quickest_attention(site, microkernels::kernel_set(rung));
-    CHECK((best.rows == 0 || best.nanoseconds == choices[0].nanoseconds));
+    CHECK(best.nanoseconds == choices[0].nanoseconds);
     for (const AttentionChoice& choice : choices) {
-      CAPTURE(choice.method->name);
+      CAPTURE(choice.name(rung));
       CAPTURE(choice.rows);
-      CHECK(alike(operands.run(*choice.method, choice.rows, rung), expected, 1e-5f));
+      CHECK(alike(operands.run(choice), expected, 1e-5f));
     }
     for (const std::string& name : attention_method_names(site, microkernels::kernel_set(rung)))
       CHECK(alike(operands.run(name, rung), expected, 1e-5f));
@@ -155,6 +157,36 @@ TEST_CASE("methods of attention agree on rows without keys, and on what is not f
       check(operands);
     }
   }
+}
+
+TEST_CASE("a CPU with a matrix unit has the loops of vectors, too") {
+  const microkernels::KernelSet& kernels = microkernels::kernel_set(CpuRung::Amx);
+  if (!kernels.gemm.matrix_unit) return;  // of another architecture
+  AttentionSite site{.heads = 4, .groups = 4, .q_len = 100, .kv_len = 100, .head = 64, .v_head = 64};
+  const auto has = [&](std::string_view name) {
+    return std::ranges::count(attention_method_names(site, kernels), name) == 1;
+  };
+  CHECK(has("attention.products"));
+  CHECK(has("attention.products@avx512"));
+  CHECK(has("attention.strips@avx512"));
+  CHECK(!has("attention.strips"));
+  site.q_len = 1;  // too few to rearrange keys for
+  CHECK(!has("attention.strips@avx512"));
+  CHECK(has("attention.products@avx512"));
+}
+
+TEST_CASE("blocks of queries by the matrix unit keep their scores near") {
+  const microkernels::KernelSet& kernels = microkernels::kernel_set(CpuRung::Amx);
+  AttentionSite site{.q_len = 4096, .kv_len = 1 << 20, .head = 64, .v_head = 64};
+  for (const AttentionChoice& choice : attention_choices(site, kernels)) {
+    if (choice.kernels->gemm.matrix_unit) CHECK(choice.rows == 16);
+  }
+  site.kv_len = 512;
+  std::size_t most = 0;
+  for (const AttentionChoice& choice : attention_choices(site, kernels)) {
+    if (choice.kernels->gemm.matrix_unit) most = std::max(most, choice.rows);
+  }
+  CHECK(most == (kernels.gemm.matrix_unit ? 256u : 0u));
 }
 
 TEST_CASE("strips leave to products what is not plain") {

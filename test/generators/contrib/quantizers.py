@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Quantizes a model with onnxruntime's own tool and runs it, another quantized one and the model itself in onnxruntime.
+
+usage: quantizers.py MODE SOURCE OURS THEIRS OPTIONS FEEDS     (needs: pip install onnx onnxruntime)
+  MODE     weights or dynamic
+  OURS     a quantized model, which is run too; THEIRS is written
+  OPTIONS  of the tool, as JSON
+  FEEDS    a JSON file: {name: {type, dims, data}}
+
+Prints JSON: `ours` and `theirs` have the SQNR of each output in dB, `answers` what OURS gives, `bytes` the size of THEIRS.
+"""
+import json
+import os
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+
+
+def quantize(mode, source, target, options):
+    if mode == "dynamic":
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
+        if "weight_type" in options:
+            options["weight_type"] = QuantType[options["weight_type"]]
+        quantize_dynamic(source, target, **options)
+    else:
+        from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+
+        quantizer = MatMulNBitsQuantizer(onnx.load(source), **options)
+        quantizer.process()
+        quantizer.model.save_model_to_file(target, use_external_data_format=False)
+
+
+def run(path, feeds):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds)))
+
+
+def sqnr(actual, expected):
+    error = float(np.sum((actual.astype(np.float64) - expected) ** 2))
+    return 10 * float(np.log10(float(np.sum(expected.astype(np.float64) ** 2)) / max(error, 1e-300)))
+
+
+def main():
+    mode, source, ours, theirs, options, feeds = sys.argv[1:]
+    quantize(mode, source, theirs, json.loads(options))
+    with open(feeds, encoding="utf-8") as file:
+        given = {
+            name: np.array(value["data"], dtype=value["type"]).reshape(value["dims"])
+            for name, value in json.load(file).items()
+        }
+    expected, own, other = run(source, given), run(ours, given), run(theirs, given)
+    print(
+        json.dumps(
+            {
+                "ours": {name: sqnr(own[name], expected[name]) for name in expected},
+                "theirs": {name: sqnr(other[name], expected[name]) for name in expected},
+                "answers": {name: own[name].astype(float).ravel().tolist() for name in expected},
+                "bytes": os.path.getsize(theirs),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
