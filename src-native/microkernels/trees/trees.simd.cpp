@@ -15,25 +15,25 @@ INFERNODE_SIMD std::uint32_t answer(const Node& node, const T* x) noexcept {
   return yes;
 }
 
-// Walks until every lane stands on a leaf; the first `depth` steps cannot meet the end. Lane l reads x + l * kApart.
+// One step of every lane; 0 if all stood on leaves. Lane l reads x + l * kApart. Were its loop within those of walk, GCC
+// would unroll those as well, 64 times.
+template <bool kLess, bool kMissing, std::size_t kApart, class Node, class T>
+INFERNODE_SIMD std::uint32_t step(const Node* nodes, const T* x, std::uint32_t (&at)[kTreeLanes]) noexcept {
+  std::uint32_t moved = 0;
+  INFERNODE_UNROLL
+  for (std::size_t l = 0; l < kTreeLanes; ++l) {
+    const Node& node = nodes[at[l]];
+    moved |= node.next;
+    at[l] += node.next + answer<kLess, kMissing>(node, x + l * kApart);
+  }
+  return moved;
+}
+
+// Walks until every lane stands on a leaf; the first `depth` steps cannot meet the end.
 template <bool kLess, bool kMissing, std::size_t kApart, class Node, class T>
 INFERNODE_SIMD void walk(const Node* nodes, const T* x, std::uint32_t depth, std::uint32_t (&at)[kTreeLanes]) noexcept {
-  for (; depth > 0; --depth) {
-    INFERNODE_UNROLL
-    for (std::size_t l = 0; l < kTreeLanes; ++l) {
-      const Node& node = nodes[at[l]];
-      at[l] += node.next + answer<kLess, kMissing>(node, x + l * kApart);
-    }
-  }
-  std::uint32_t moved = 1;
-  while (moved != 0) {
-    moved = 0;
-    INFERNODE_UNROLL
-    for (std::size_t l = 0; l < kTreeLanes; ++l) {
-      const Node& node = nodes[at[l]];
-      moved |= node.next;
-      at[l] += node.next + answer<kLess, kMissing>(node, x + l * kApart);
-    }
+  for (; depth > 0; --depth) step<kLess, kMissing, kApart>(nodes, x, at);
+  while (step<kLess, kMissing, kApart>(nodes, x, at) != 0) {
   }
 }
 
