@@ -2,8 +2,6 @@
 
 #include <nmmintrin.h>
 
-#include "simd/half_bits.h"
-
 namespace infernode::simd::sse42 {
 
 inline constexpr std::size_t kLanes = 4;
@@ -128,13 +126,36 @@ INFERNODE_SIMD void store_s8(std::int8_t* p, I a) {
   const __m128i words = _mm_packs_epi32(a.v, a.v);
   store_word(p, _mm_packs_epi16(words, words));
 }
+// F16C is younger than this target.
 INFERNODE_SIMD F load_f16(const std::uint16_t* p) {
-  return {_mm_setr_ps(half_to_float(p[0]), half_to_float(p[1]), half_to_float(p[2]), half_to_float(p[3]))};
+  const __m128i half = load_u16(p).v, magnitude = _mm_and_si128(half, _mm_set1_epi32(0x7fff));
+  const __m128i sign = _mm_slli_epi32(_mm_xor_si128(half, magnitude), 16), shifted = _mm_slli_epi32(magnitude, 13);
+  const __m128i normal = _mm_add_epi32(shifted, _mm_set1_epi32(0x38000000));
+  // Subnormal: magnitude counts units of 2^-24.
+  const __m128i tiny = _mm_castps_si128(_mm_mul_ps(_mm_cvtepi32_ps(magnitude), _mm_set1_ps(0x1p-24f)));
+  const __m128i quiet = _mm_and_si128(_mm_cmpgt_epi32(magnitude, _mm_set1_epi32(0x7c00)), _mm_set1_epi32(0x400000));
+  const __m128i endless = _mm_or_si128(_mm_add_epi32(shifted, _mm_set1_epi32(0x70000000)), quiet);
+  const __m128i some = _mm_blendv_epi8(normal, tiny, _mm_cmpgt_epi32(_mm_set1_epi32(0x0400), magnitude));
+  const __m128i all = _mm_blendv_epi8(some, endless, _mm_cmpgt_epi32(magnitude, _mm_set1_epi32(0x7bff)));
+  return {_mm_castsi128_ps(_mm_or_si128(sign, all))};
 }
+// Rounds to nearest even.
 INFERNODE_SIMD void store_f16(std::uint16_t* p, F a) {
-  float x[4];
-  _mm_storeu_ps(x, a.v);
-  for (int i = 0; i < 4; ++i) p[i] = float_to_half(x[i]);
+  const __m128i bits = _mm_castps_si128(a.v), magnitude = _mm_and_si128(bits, _mm_set1_epi32(0x7fffffff));
+  const __m128i sign = _mm_slli_epi32(_mm_srli_epi32(bits, 31), 15), shifted = _mm_srli_epi32(magnitude, 13);
+  const __m128i odd = _mm_and_si128(shifted, _mm_set1_epi32(1));
+  const __m128i up = _mm_add_epi32(odd, _mm_set1_epi32(0xfff - 0x38000000));
+  const __m128i normal = _mm_srli_epi32(_mm_add_epi32(magnitude, up), 13);
+  // Subnormal: beside 0.5 the last bit is 2^-24, to which the sum is rounded.
+  const __m128 beside = _mm_add_ps(_mm_castsi128_ps(magnitude), _mm_set1_ps(0.5f));
+  const __m128i tiny = _mm_sub_epi32(_mm_castps_si128(beside), _mm_set1_epi32(0x3f000000));
+  const __m128i payload = _mm_or_si128(_mm_and_si128(shifted, _mm_set1_epi32(0x3ff)), _mm_set1_epi32(0x0200));
+  const __m128i nan = _mm_and_si128(_mm_cmpgt_epi32(magnitude, _mm_set1_epi32(0x7f800000)), payload);
+  const __m128i endless = _mm_or_si128(_mm_set1_epi32(0x7c00), nan);
+  const __m128i some = _mm_blendv_epi8(normal, tiny, _mm_cmpgt_epi32(_mm_set1_epi32(0x38800000), magnitude));
+  // 65520 and up round to infinity.
+  const __m128i all = _mm_blendv_epi8(some, endless, _mm_cmpgt_epi32(magnitude, _mm_set1_epi32(0x477fefff)));
+  store_u16(p, {_mm_or_si128(sign, all)});
 }
 
 INFERNODE_SIMD F operator+(F a, F b) { return {_mm_add_ps(a.v, b.v)}; }
