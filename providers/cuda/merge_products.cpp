@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 
+#include "graph/operator_names.h"
 #include "tensor/tensor.h"
 
 namespace infernode::cuda {
@@ -23,10 +24,12 @@ const Tensor* constant_of(const Graph& graph, const Node& node, std::size_t i) {
   return value.is_constant() && value.constant.is_tensor() ? &value.constant.tensor() : nullptr;
 }
 
+bool has_bias(const Node& node) { return node.inputs.size() > 2 && node.inputs[2] != kNoValue; }
+
 /// A product with constant weights and, if any, constant bias, and nothing else.
 bool is_plain_product(const Graph& graph, const Node& node) {
   const bool matmul = node.op_type == "MatMul" && node.domain.empty();
-  const bool fused = node.op_type == "FusedMatMul" && node.domain == "infernode";
+  const bool fused = node.op_type == "FusedMatMul" && node.domain == graph::kOwn;
   if ((!matmul && !fused) || node.attributes.has("activation") || node.attributes.get_int("transB", 0) != 0 ||
       node.attributes.get_float("alpha", 1) != 1)
     return false;
@@ -40,17 +43,17 @@ bool is_plain_product(const Graph& graph, const Node& node) {
 }
 
 /// The same rows side by side: [rows, columns of all]; `parts` are matrices or, with one row, vectors.
-Tensor side_by_side(const std::vector<const Tensor*>& parts, const Shape& shape) {
-  const Tensor all = Tensor::make(parts[0]->dtype(), shape);
+Tensor side_by_side(const std::vector<Tensor>& parts, const Shape& shape) {
+  const Tensor all = Tensor::make(parts[0].dtype(), shape);
   const std::size_t element = tensor::bit_size(all.dtype()) / 8;
   const std::size_t rows = shape.rank() == 2 ? static_cast<std::size_t>(shape[0]) : 1;
   const std::size_t width = static_cast<std::size_t>(shape.back()) * element;
   std::size_t at = 0;
-  for (const Tensor* part : parts) {
-    const std::size_t own = static_cast<std::size_t>(part->shape().back()) * element;
+  for (const Tensor& part : parts) {
+    const std::size_t own = static_cast<std::size_t>(part.shape().back()) * element;
     for (std::size_t r = 0; r < rows; ++r) {
       std::memcpy(static_cast<std::byte*>(all.mutable_raw()) + r * width + at,
-                  static_cast<const std::byte*>(part->raw()) + r * own, own);
+                  static_cast<const std::byte*>(part.raw()) + r * own, own);
     }
     at += own;
   }
@@ -58,7 +61,7 @@ Tensor side_by_side(const std::vector<const Tensor*>& parts, const Shape& shape)
 }
 
 void merge(Graph& graph, const std::vector<NodeId>& products) {
-  std::vector<const Tensor*> weights, biases;
+  std::vector<Tensor> weights, biases;  // the graph's own ones move when it gets more values
   std::vector<std::int64_t> widths;
   Node merged = graph.node(products[0]);
   Node split;
@@ -69,9 +72,9 @@ void merge(Graph& graph, const std::vector<NodeId>& products) {
   std::int64_t width = 0;
   for (const NodeId id : products) {
     Node& node = graph.node(id);
-    weights.push_back(constant_of(graph, node, 1));
-    if (node.inputs.size() > 2) biases.push_back(constant_of(graph, node, 2));
-    widths.push_back(weights.back()->dim(1));
+    weights.push_back(*constant_of(graph, node, 1));
+    if (has_bias(node)) biases.push_back(*constant_of(graph, node, 2));
+    widths.push_back(weights.back().dim(1));
     width += widths.back();
     split.outputs.push_back(node.outputs[0]);
     graph.value(node.outputs[0]).producer = graph::kNoNode;
@@ -82,7 +85,7 @@ void merge(Graph& graph, const std::vector<NodeId>& products) {
   graph::ValueType type = graph.value(merged.outputs[0]).type;
   type.shape->back() = graph::Dim(width);
   merged.inputs[1] =
-      graph.add_constant(graph.unique_name(name + "_weights"), side_by_side(weights, Shape{weights[0]->dim(0), width}));
+      graph.add_constant(graph.unique_name(name + "_weights"), side_by_side(weights, Shape{weights[0].dim(0), width}));
   if (!biases.empty())
     merged.inputs[2] = graph.add_constant(graph.unique_name(name + "_bias"), side_by_side(biases, Shape{width}));
   const ValueId all = graph.add_value(graph.unique_name(name + "_merged"), std::move(type));
@@ -101,7 +104,7 @@ bool merge_products(Graph& graph) {
   std::map<std::pair<ValueId, bool>, std::vector<NodeId>> groups;
   for (const NodeId id : graph.topological_order()) {
     const Node& node = graph.node(id);
-    if (is_plain_product(graph, node)) groups[{node.inputs[0], node.inputs.size() > 2}].push_back(id);
+    if (is_plain_product(graph, node)) groups[{node.inputs[0], has_bias(node)}].push_back(id);
   }
   bool changed = false;
   for (const auto& [key, products] : groups) {
