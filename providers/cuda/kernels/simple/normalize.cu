@@ -116,6 +116,22 @@ __device__ __forceinline__ void normalize_in_registers(const NormalizeParams& p,
   });
 }
 
+/// The sum of f(column) over the lane's columns, by runs of them: in one sum rounding would grow with the row.
+template <class F>
+__device__ __forceinline__ float lane_sum(std::int64_t columns, int lane, const F& f) {
+  constexpr std::int64_t kRun = 64 * 32;
+  float sum = 0;
+#pragma unroll 1
+  for (std::int64_t begin = 0; begin < columns; begin += kRun) {
+    const std::int64_t end = min(begin + kRun, columns);
+    float part = 0;
+#pragma unroll 1
+    for (std::int64_t i = begin + lane; i < end; i += 32) part += f(static_cast<int>(i));
+    sum += part;
+  }
+  return sum;
+}
+
 template <class T>
 __device__ __forceinline__ void normalize_any(const NormalizeParams& p, std::int64_t row) {
   const int lane = threadIdx.x % 32;
@@ -126,14 +142,8 @@ __device__ __forceinline__ void normalize_any(const NormalizeParams& p, std::int
   const auto* scale = reinterpret_cast<const float*>(p.scale);
   const auto* bias = reinterpret_cast<const float*>(p.bias);
   const auto at = [&](int i) { return to_float(in[i]) + (p.residual != 0 ? to_float(residual[i]) : 0.0f); };
-  float mean = 0, squares = 0;
-  if (!p.no_mean) {
-#pragma unroll 1
-    for (int i = lane; i < p.columns; i += 32) mean += at(i);
-    mean = warp_sum(mean) / p.columns;
-  }
-#pragma unroll 1
-  for (int i = lane; i < p.columns; i += 32) squares += (at(i) - mean) * (at(i) - mean);
+  const float mean = p.no_mean ? 0.0f : warp_sum(lane_sum(p.columns, lane, at)) / p.columns;
+  const float squares = lane_sum(p.columns, lane, [&](int i) { return (at(i) - mean) * (at(i) - mean); });
   const float factor = 1.0f / sqrtf(warp_sum(squares) / p.columns + p.epsilon);
 #pragma unroll 1
   for (int i = lane; i < p.columns; i += 32) {
