@@ -190,8 +190,8 @@ void lower_conv(Builder& b) {
 
 void register_conv(Lowerings& lowerings) {
   lowerings.push_back({"", "Conv", can_conv, lower_conv});
-  lowerings.push_back({"com.microsoft", "FusedConv", can_conv, lower_conv});
-  lowerings.push_back({"infernode", "FusedConv", can_conv, lower_conv});
+  lowerings.push_back({graph::kMicrosoft, "FusedConv", can_conv, lower_conv});
+  lowerings.push_back({graph::kOwn, "FusedConv", can_conv, lower_conv});
 }
 
 }  // namespace infernode::cuda

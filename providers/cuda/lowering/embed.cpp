@@ -100,7 +100,7 @@ void lower_embed(Builder& b) {
 }  // namespace
 
 void register_embed(Lowerings& lowerings) {
-  lowerings.push_back({"com.microsoft", "EmbedLayerNormalization", can_embed, lower_embed});
+  lowerings.push_back({graph::kMicrosoft, "EmbedLayerNormalization", can_embed, lower_embed});
 }
 
 }  // namespace infernode::cuda

@@ -138,12 +138,12 @@ void add_activations(Lowerings& to) {
   add_parametric<UnaryOp::celu>(to, "Celu");
   add_parametric<UnaryOp::thresholded_relu>(to, "ThresholdedRelu");
   add_parametric<UnaryOp::shrink>(to, "Shrink");
-  add_parametric<UnaryOp::quick_gelu>(to, "QuickGelu", "com.microsoft");
+  add_parametric<UnaryOp::quick_gelu>(to, "QuickGelu", graph::kMicrosoft);
   to.push_back({"", "Swish", can_floats, lower_swish});
   to.push_back({"", "Gelu", can_gelu, lower_gelu});
-  to.push_back({"com.microsoft", "Gelu", can_floats, lower_unary<UnaryOp::gelu>});
-  to.push_back({"com.microsoft", "BiasGelu", can_biased_gelu, lower_biased_gelu<UnaryOp::gelu>});
-  to.push_back({"com.microsoft", "FastGelu", can_biased_gelu, lower_biased_gelu<UnaryOp::gelu_tanh>});
+  to.push_back({graph::kMicrosoft, "Gelu", can_floats, lower_unary<UnaryOp::gelu>});
+  to.push_back({graph::kMicrosoft, "BiasGelu", can_biased_gelu, lower_biased_gelu<UnaryOp::gelu>});
+  to.push_back({graph::kMicrosoft, "FastGelu", can_biased_gelu, lower_biased_gelu<UnaryOp::gelu_tanh>});
   to.push_back({"", "Clip", can_clip, lower_clip});
 }
 

@@ -62,7 +62,7 @@ void lower_gather(Builder& b) {
 }  // namespace
 
 void register_gather_blocks(Lowerings& lowerings) {
-  lowerings.push_back({"com.microsoft", "GatherBlockQuantized", can_gather, lower_gather});
+  lowerings.push_back({graph::kMicrosoft, "GatherBlockQuantized", can_gather, lower_gather});
 }
 
 }  // namespace infernode::cuda

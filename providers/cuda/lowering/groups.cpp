@@ -188,8 +188,8 @@ void lower_lrn(Builder& b) {
 void register_groups(Lowerings& lowerings) {
   lowerings.push_back({"", "InstanceNormalization", can_normalize<false>, lower_normalize<false>});
   lowerings.push_back({"", "GroupNormalization", can_normalize<true>, lower_normalize<true>});
-  lowerings.push_back({"com.microsoft", "GroupNorm", can_group_norm, lower_group_norm<false>});
-  lowerings.push_back({"com.microsoft", "SkipGroupNorm", can_group_norm, lower_group_norm<true>});
+  lowerings.push_back({graph::kMicrosoft, "GroupNorm", can_group_norm, lower_group_norm<false>});
+  lowerings.push_back({graph::kMicrosoft, "SkipGroupNorm", can_group_norm, lower_group_norm<true>});
   lowerings.push_back({"", "MeanVarianceNormalization", can_mean_variance, lower_mean_variance});
   lowerings.push_back({"", "LpNormalization", can_lp, lower_lp});
   lowerings.push_back({"", "LRN", can_lrn, lower_lrn});

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/operator_names.h"
 #include "providers/cuda/lowering/node_view.h"
 #include "providers/cuda/plan/builder.h"
 

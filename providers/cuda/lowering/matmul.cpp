@@ -271,9 +271,9 @@ void lower_gemm(Builder& b) {
 void register_matmul(Lowerings& lowerings) {
   lowerings.push_back({"", "MatMul", can_matmul, lower_matmul});
   lowerings.push_back({"", "Gemm", can_gemm, lower_gemm});
-  lowerings.push_back({"com.microsoft", "FusedMatMul", can_matmul, lower_turned_matmul});
-  lowerings.push_back({"com.microsoft", "TransposeMatMul", can_matmul, lower_turned_matmul});
-  lowerings.push_back({"infernode", "FusedMatMul", can_fused_matmul, lower_fused_matmul});
+  lowerings.push_back({graph::kMicrosoft, "FusedMatMul", can_matmul, lower_turned_matmul});
+  lowerings.push_back({graph::kMicrosoft, "TransposeMatMul", can_matmul, lower_turned_matmul});
+  lowerings.push_back({graph::kOwn, "FusedMatMul", can_fused_matmul, lower_fused_matmul});
 }
 
 }  // namespace infernode::cuda

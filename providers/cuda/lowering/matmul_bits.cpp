@@ -136,8 +136,8 @@ void lower_expanded_codes(Builder& b) {
 }  // namespace
 
 void register_matmul_bits(Lowerings& lowerings) {
-  lowerings.push_back({"com.microsoft", "MatMulNBits", can_expand, lower_expanded});
-  lowerings.push_back({"com.microsoft", "MatMulBnb4", can_expand_codes, lower_expanded_codes});
+  lowerings.push_back({graph::kMicrosoft, "MatMulNBits", can_expand, lower_expanded});
+  lowerings.push_back({graph::kMicrosoft, "MatMulBnb4", can_expand_codes, lower_expanded_codes});
 }
 
 }  // namespace infernode::cuda

@@ -123,7 +123,7 @@ void lower_pad(Builder& b) {
 
 void register_pad(Lowerings& lowerings) {
   lowerings.push_back({"", "Pad", can_pad, lower_pad});
-  lowerings.push_back({"com.microsoft", "Pad", can_pad, lower_pad});
+  lowerings.push_back({graph::kMicrosoft, "Pad", can_pad, lower_pad});
 }
 
 }  // namespace infernode::cuda

@@ -251,7 +251,7 @@ void lower_one_hot(Builder& b) {
 void register_places(Lowerings& lowerings) {
   lowerings.push_back({"", "GatherElements", can_name, lower_gather<elements_of>});
   lowerings.push_back({"", "GatherND", can_name, lower_gather<tuples_of>});
-  lowerings.push_back({"com.microsoft", "GatherND", can_name, lower_gather<tuples_of>});
+  lowerings.push_back({graph::kMicrosoft, "GatherND", can_name, lower_gather<tuples_of>});
   lowerings.push_back({"", "Scatter", can_scatter, lower_scatter<true>});
   lowerings.push_back({"", "ScatterElements", can_scatter, lower_scatter<true>});
   lowerings.push_back({"", "ScatterND", can_scatter, lower_scatter<false>});

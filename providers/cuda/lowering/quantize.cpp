@@ -154,7 +154,7 @@ void lower_multiply_bytes(Builder& b) {
 }  // namespace
 
 void register_quantize(Lowerings& lowerings) {
-  for (const char* domain : {"", "com.microsoft"}) {
+  for (const char* domain : {"", graph::kMicrosoft}) {
     lowerings.push_back({domain, "QuantizeLinear", can_quantize, lower_quantize<false>});
     lowerings.push_back({domain, "DequantizeLinear", can_dequantize, lower_quantize<true>});
   }

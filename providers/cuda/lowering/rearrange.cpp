@@ -162,7 +162,7 @@ void register_rearrange(Lowerings& lowerings) {
   lowerings.push_back({"", "SpaceToDepth", can_blocks, lower_blocks<true>});
   lowerings.push_back({"", "DepthToSpace", can_blocks, lower_blocks<false>});
   lowerings.push_back({"", "Trilu", can_triangle, lower_triangle});
-  lowerings.push_back({"com.microsoft", "Trilu", can_triangle, lower_triangle});
+  lowerings.push_back({graph::kMicrosoft, "Trilu", can_triangle, lower_triangle});
   lowerings.push_back({"", "EyeLike", can_eye, lower_eye});
   lowerings.push_back({"", "ReverseSequence", can_reverse, lower_reverse});
 }

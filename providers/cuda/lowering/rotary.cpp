@@ -81,7 +81,7 @@ void lower_turn(Builder& b) {
 
 void register_rotary(Lowerings& lowerings) {
   lowerings.push_back({"", "RotaryEmbedding", can_turn<false>, lower_turn<false>});
-  lowerings.push_back({"com.microsoft", "RotaryEmbedding", can_turn<true>, lower_turn<true>});
+  lowerings.push_back({graph::kMicrosoft, "RotaryEmbedding", can_turn<true>, lower_turn<true>});
 }
 
 }  // namespace infernode::cuda

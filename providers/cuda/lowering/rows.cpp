@@ -267,9 +267,9 @@ void register_rows(Lowerings& lowerings) {
   lowerings.push_back({"", "LayerNormalization", can_normalize, lower_layer_norm});
   lowerings.push_back({"", "RMSNormalization", can_normalize, lower_rms_norm});
   lowerings.push_back({"", "SimplifiedLayerNormalization", can_normalize, lower_rms_norm});
-  lowerings.push_back({"com.microsoft", "SkipLayerNormalization", can_skip_norm<false>, lower_skip_norm<false>});
+  lowerings.push_back({graph::kMicrosoft, "SkipLayerNormalization", can_skip_norm<false>, lower_skip_norm<false>});
   lowerings.push_back(
-      {"com.microsoft", "SkipSimplifiedLayerNormalization", can_skip_norm<true>, lower_skip_norm<true>});
+      {graph::kMicrosoft, "SkipSimplifiedLayerNormalization", can_skip_norm<true>, lower_skip_norm<true>});
   lowerings.push_back({"", "Softmax", can_softmax, lower_softmax<false>});
   lowerings.push_back({"", "LogSoftmax", can_softmax, lower_softmax<true>});
   lowerings.push_back({"", "CumSum", can_scan, lower_scan});

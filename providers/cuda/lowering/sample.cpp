@@ -108,7 +108,7 @@ void lower_align(Builder& b) {
 
 void register_sample(Lowerings& lowerings) {
   lowerings.push_back({"", "GridSample", can_sample, lower_sample});
-  lowerings.push_back({"com.microsoft", "GridSample", can_sample, lower_sample});
+  lowerings.push_back({graph::kMicrosoft, "GridSample", can_sample, lower_sample});
   lowerings.push_back({"", "RoiAlign", can_align, lower_align});
 }
 

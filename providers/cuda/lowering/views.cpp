@@ -37,7 +37,7 @@ void lower_identity(Builder& b) {
 
 void register_views(Lowerings& lowerings) {
   for (const char* op : {"Reshape", "Squeeze", "Unsqueeze"}) lowerings.push_back({"", op, can_view, lower_view});
-  lowerings.push_back({"com.microsoft", "ExpandDims", can_view, lower_view});
+  lowerings.push_back({graph::kMicrosoft, "ExpandDims", can_view, lower_view});
   lowerings.push_back({"", "Flatten", is_movable, lower_view});
   lowerings.push_back({"", "Identity", is_movable, lower_identity});
   lowerings.push_back({"", "Dropout", can_drop, lower_identity});

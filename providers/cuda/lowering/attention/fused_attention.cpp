@@ -66,7 +66,7 @@ void lower_attention(Builder& b) {
 }  // namespace
 
 void register_fused_attention(Lowerings& lowerings) {
-  lowerings.push_back({"infernode", "FusedAttention", can_attend, lower_attention});
+  lowerings.push_back({graph::kOwn, "FusedAttention", can_attend, lower_attention});
 }
 
 }  // namespace infernode::cuda

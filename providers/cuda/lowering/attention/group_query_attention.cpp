@@ -227,7 +227,7 @@ void lower_attend(Builder& b) {
 }  // namespace
 
 void register_group_query_attention(Lowerings& lowerings) {
-  lowerings.push_back({"com.microsoft", "GroupQueryAttention", can_attend, lower_attend});
+  lowerings.push_back({graph::kMicrosoft, "GroupQueryAttention", can_attend, lower_attend});
 }
 
 }  // namespace infernode::cuda

@@ -105,7 +105,7 @@ void lower_attend(Builder& b) {
 }  // namespace
 
 void register_multi_head_attention(Lowerings& lowerings) {
-  lowerings.push_back({"com.microsoft", "MultiHeadAttention", can_attend, lower_attend});
+  lowerings.push_back({graph::kMicrosoft, "MultiHeadAttention", can_attend, lower_attend});
 }
 
 }  // namespace infernode::cuda

@@ -110,7 +110,7 @@ void lower_projected(Builder& b) {
 }  // namespace
 
 void register_projected_attention(Lowerings& lowerings) {
-  lowerings.push_back({"com.microsoft", "Attention", can_project, lower_projected});
+  lowerings.push_back({graph::kMicrosoft, "Attention", can_project, lower_projected});
 }
 
 }  // namespace infernode::cuda
