@@ -1,4 +1,5 @@
 // Where onnxruntime-node differs from the standard, or from what docs/differences.md says this engine does.
+import { readFileSync } from 'node:fs';
 import { readsOf } from './generate.mjs';
 import { decode, isFloat, isInteger } from './numbers.mjs';
 
@@ -23,6 +24,18 @@ const whole = first(({ type }) => isInteger(type));
 const double = first(({ type }) => type === 'float64');
 const many = first(({ dims, data }) => dims.length > 0 && data.length > 4096);
 const nothing = first(({ dims }) => dims.includes(0));
+
+/** Whether this CPU has no instruction that adds products of bytes in 32 bits. */
+const withoutDotProducts = (() => {
+  try {
+    return process.arch === 'x64' && !/\b(avx512_|avx_)vnni\b/.test(readFileSync('/proc/cpuinfo', 'latin1'));
+  } catch {
+    return false; // not Linux
+  }
+})();
+/** Whether products of bytes with a sign are added in 16 bits: a node reads them. */
+const pairsOfBytes = ({ inputs }, graph, known) =>
+  withoutDotProducts && inputs.some((name) => plainOf(name, graph, known)?.type === 'int8');
 
 const texts = ({ inputs }, graph, known) => inputs.some((name) => plainOf(name, graph, known)?.type === 'string');
 
@@ -54,6 +67,11 @@ export const peerDifferences = [
   { op: /^(Attention|DFT|STFT)$/, when: double, reason: 'scales and angles are rounded to float32' },
   { op: 'Gemm', when: nothing, reason: 'beta is left out where the product sums nothing' },
   { op: /^(MatMul|QLinearMatMul|MatMulInteger)$/, when: nothing, reason: 'sums of nothing are left unwritten' },
+  {
+    op: /^(QLinearConv|QLinearMatMul|ConvInteger|MatMulInteger|DequantizeLinear|QGemm|QAttention|MatMulIntegerToFloat|DynamicQuantizeMatMul|DynamicQuantizeLSTM)$/,
+    when: pairsOfBytes,
+    reason: 'without VNNI pairs of products of bytes are added in 16 bits, which saturate',
+  },
   { op: 'Shrink', when: double, reason: 'float64 is computed as float32' },
 ];
 
