@@ -41,6 +41,14 @@ bool is_whole(const ConvShape& s) noexcept {
 
 std::size_t input_floats(const ConvShape& s) noexcept { return channel_blocks(s.in_channels) * kChannelBlock; }
 
+// Channels of the output that are computed: of kernels of one point whole vectors, where panels are of whole blocks.
+// Winograd's loops read the weights of others, by blocks.
+std::size_t made_channels(const ConvShape& s) noexcept {
+  const bool vectors = s.kernel_points() == 1 && kNr % kChannelBlock == 0 && kLanes < kChannelBlock;
+  const std::size_t of = vectors ? kLanes : kChannelBlock;
+  return divide_up(s.out_channels, of) * of;
+}
+
 // Positions of a row of the grid.
 std::size_t row_length(const ConvShape& s) noexcept {
   if (!is_flat(s)) return s.out_w;
@@ -63,8 +71,7 @@ bool fits(const ConvShape& s) noexcept {
 }
 
 BlockedGrid grid(const ConvShape& s) noexcept {
-  return {is_flat(s) ? divide_up(s.positions(), row_length(s)) : s.out_h,
-          divide_up(channel_blocks(s.out_channels) * kChannelBlock, kNr)};
+  return {is_flat(s) ? divide_up(s.positions(), row_length(s)) : s.out_h, divide_up(made_channels(s), kNr)};
 }
 
 // ---- Weights: a panel of channels after the other, each [k][channels]; k runs over what a tile reads, in its order
@@ -72,14 +79,12 @@ BlockedGrid grid(const ConvShape& s) noexcept {
 
 PackedForm packed_form(const ConvShape&) noexcept { return PackedForm::kFloats; }
 
-std::size_t packed_bytes(const ConvShape& s) noexcept {
-  return channel_blocks(s.out_channels) * kChannelBlock * s.depth() * sizeof(float);
-}
+std::size_t packed_bytes(const ConvShape& s) noexcept { return made_channels(s) * s.depth() * sizeof(float); }
 
 // Of an input that lies in blocks of so many channels.
 template <std::size_t kBlock>
 void pack(const ConvShape& s, const float* weight, void* to) noexcept {
-  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock, points = s.kernel_points();
+  const std::size_t all = made_channels(s), points = s.kernel_points();
   auto* out = static_cast<float*>(to);
   for (std::size_t n0 = 0; n0 < all; n0 += kNr) {
     const std::size_t cols = smaller(kNr, all - n0);
@@ -139,6 +144,14 @@ std::size_t tile_positions(const Panel& panel, std::size_t lines, std::size_t co
 // Positions [begin, end) of some output rows, from t.x to t.y.
 void conv_rows(const Panel& panel, std::size_t lines, std::size_t begin, std::size_t end, Tile& t) noexcept {
   const std::size_t most = tile_positions(panel, lines, end - begin);
+  const PointTilesFunction points =
+      lines == 1 && most <= kMr ? kBlockedTiles.points[most - 1][panel.cols / kLanes - 1] : nullptr;
+  if (points && t.rows * t.columns == 1 && t.step == kChannelBlock && t.block.length == kChannelBlock &&
+      t.blocks <= t.group) {
+    const std::size_t tiles = (end - begin) / most;
+    points(t, tiles);
+    begin += tiles * most;
+  }
   for (; begin < end; begin += most) compute_tile(panel, lines, smaller(most, end - begin), t);
 }
 
@@ -250,7 +263,7 @@ void conv_blocks(BlockedConvArgs args, const BlockedRange& range, const Part& so
   const bool flat = is_flat(s), copies = args.turned || (flat ? !is_whole(s) : !is_inside(s));
   const std::size_t channels = args.planar ? 1 : kChannelBlock;  // of a place in the input
   const std::size_t positions = s.positions(), width = row_length(s), depth = s.depth();
-  const std::size_t all = channel_blocks(s.out_channels) * kChannelBlock;
+  const std::size_t all = made_channels(s);
   const std::size_t place_floats = args.planar ? input_floats(s) : some.blocks * kChannelBlock;
   const bool joined = s.dilation_w == 1 && (args.planar || s.in_channels % kChannelBlock == 0);
   Tile t = tile_of(args, some, joined);
@@ -303,6 +316,7 @@ void conv_blocks(BlockedConvArgs args, const BlockedRange& range, const Part& so
       t.line_step = part.row_floats;
       for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
         const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
+        t.blank = n0 + cols < all ? 0 : channel_blocks(s.out_channels) * kChannelBlock - all;
         t.weight = args.weights.floats() + n0 * depth + some.first * kChannelBlock * s.kernel_points() * cols;
         t.bias = some.finishes && args.bias ? args.bias + n0 : nullptr;
         const Panel of{cols, s.kernel_h, joined ? 1 : s.kernel_w,

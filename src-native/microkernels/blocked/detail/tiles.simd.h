@@ -27,6 +27,7 @@ struct Tile {
   float* y;               // the first position's first channel, in its block
   std::size_t plane;      // floats between the output's blocks
   std::size_t line;       // and between rows of positions
+  std::size_t blank;      // floats of a position's block behind the panel's, which become what activation makes of 0
   float low, high;
   const ActivationArgs* activation;  // null: `low` and `high` are the whole activation
   bool adds;                         // to what y holds: sums of blocks that came before
@@ -36,6 +37,45 @@ struct Tile {
   std::size_t ahead_lines;
   bool ahead_rows;
 };
+
+// What follows the sums of a tile: earlier sums, bias, residual, activation.
+template <std::size_t kRows, std::size_t kVectors, std::size_t kLines>
+INFERNODE_SIMD void finish_tile(const Tile& t, const VecF (&sum)[kRows][kVectors]) noexcept {
+  const VecF low = set(t.low), high = set(t.high);
+  constexpr std::size_t kOfLine = kRows / kLines;
+  const std::size_t line = kLines > 1 ? t.line : 0;
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const std::size_t place = v * kLanes / kChannelBlock * t.plane + v * kLanes % kChannelBlock;
+    const VecF bias = t.bias ? load(t.bias + v * kLanes) : zero();
+    INFERNODE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const std::size_t at = place + r / kOfLine * line + r % kOfLine * kChannelBlock;
+      VecF value = t.adds ? load(t.y + at) + sum[r][v] : sum[r][v];
+      value = value + bias;
+      if (t.residual) value = value + load(t.residual + at);
+      store(t.y + at, clamp(value, low, high));
+    }
+  }
+  if constexpr (kVectors * kLanes % kChannelBlock != 0) {
+    constexpr std::size_t kAt = kVectors * kLanes % kChannelBlock;
+    float* const behind = t.y + kVectors * kLanes / kChannelBlock * t.plane + kAt;
+    for (std::size_t r = 0; t.blank > 0 && r < kRows; ++r) {
+      float* const at = behind + r / kOfLine * line + r % kOfLine * kChannelBlock;
+      for (std::size_t i = 0; i < t.blank; i += kLanes) store(at + i, clamp(zero(), low, high));
+    }
+  }
+  if (!t.activation) return;
+  for (std::size_t l = 0; l < kLines; ++l) {
+    float* const y = t.y + l * line;
+    if constexpr (kNr % kChannelBlock == 0) {
+      constexpr std::size_t kBlocks = (kVectors * kLanes + kChannelBlock - 1) / kChannelBlock;
+      for (std::size_t i = 0; i < kBlocks; ++i) activate_row(*t.activation, y + i * t.plane, kOfLine * kChannelBlock);
+    } else {
+      for (std::size_t r = 0; r < kOfLine; ++r) activate_row(*t.activation, y + r * kChannelBlock, kVectors * kLanes);
+    }
+  }
+}
 
 // kRows positions, as many of each of kLines rows. kStep: t.step where it is known, so that no register need hold a
 // position's place.
@@ -92,42 +132,59 @@ void blocked_tile(const Tile& t) noexcept {
       }
     }
   }
-  const VecF low = set(t.low), high = set(t.high);
-  const std::size_t line = kLines > 1 ? t.line : 0;
-  INFERNODE_UNROLL
-  for (std::size_t v = 0; v < kVectors; ++v) {
-    const std::size_t place = v * kLanes / kChannelBlock * t.plane + v * kLanes % kChannelBlock;
-    const VecF bias = t.bias ? load(t.bias + v * kLanes) : zero();
+  finish_tile<kRows, kVectors, kLines>(t, sum);
+}
+
+// Tiles of kRows positions, one after the other, of kernels of one point whose blocks lie beside each other and are
+// summed up at once; moves on to the positions that follow.
+template <std::size_t kRows, std::size_t kVectors>
+void point_tiles(Tile& t, std::size_t tiles) noexcept {
+  const float* const next_weights = t.ahead;
+  const std::size_t last = t.last.length;
+  for (std::size_t tile = 0; tile < tiles; ++tile) {
+    VecF sum[kRows][kVectors];
     INFERNODE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
-      const std::size_t at = place + r / kOfLine * line + r % kOfLine * kChannelBlock;
-      VecF value = t.adds ? load(t.y + at) + sum[r][v] : sum[r][v];
-      value = value + bias;
-      if (t.residual) value = value + load(t.residual + at);
-      store(t.y + at, clamp(value, low, high));
+      INFERNODE_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
     }
-  }
-  if (!t.activation) return;
-  for (std::size_t l = 0; l < kLines; ++l) {
-    float* const y = t.y + l * line;
-    if constexpr (kNr % kChannelBlock == 0) {
-      for (std::size_t i = 0; i < kVectors * kLanes / kChannelBlock; ++i)
-        activate_row(*t.activation, y + i * t.plane, kOfLine * kChannelBlock);
-    } else {
-      for (std::size_t r = 0; r < kOfLine; ++r) activate_row(*t.activation, y + r * kChannelBlock, kVectors * kLanes);
+    const float *w = t.weight, *from = t.x, *ahead = next_weights + tile * t.ahead_lines * t.blocks * kLine;
+    for (std::size_t b = 0; b < t.blocks; ++b, from += t.block_step) {
+      for (std::size_t i = 0; i < t.ahead_lines; ++i, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
+      for (std::size_t r = 0; t.ahead_rows && r < kRows; ++r)
+        __builtin_prefetch(from + (kRows + r) * kChannelBlock, 0, 3);
+      const float *x = from, *const end = from + (b + 1 == t.blocks ? last : kChannelBlock);
+      for (; x < end; ++x, w += kVectors * kLanes) {
+        VecF row[kVectors];
+        INFERNODE_UNROLL
+        for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(w + v * kLanes);
+        INFERNODE_UNROLL
+        for (std::size_t r = 0; r < kRows; ++r) {
+          const VecF at = set(x[r * kChannelBlock]);
+          INFERNODE_UNROLL
+          for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(at, row[v], sum[r][v]);
+        }
+      }
     }
+    finish_tile<kRows, kVectors, 1>(t, sum);
+    t.x += kRows * kChannelBlock;
+    t.y += kRows * kChannelBlock;
+    if (t.residual) t.residual += kRows * kChannelBlock;
   }
+  t.ahead = next_weights + tiles * t.ahead_lines * t.blocks * kLine;
 }
 
 // A panel of one vector has twice the rows where positions lie beside each other, so that there are as many sums to
 // work on and fewer reads of weights.
-constexpr std::size_t kNarrowMr = kNv == 2 && kLanes == kChannelBlock ? 2 * kMr : kMr;
+constexpr std::size_t kNarrowMr = kNv == 2 && kNr % kChannelBlock == 0 ? 2 * kMr : kMr;
 // Rows that a tile takes its positions of, where rows are short.
 constexpr std::size_t kMostLines = smaller(kMr, std::size_t{6});
 
 using TileFunction = void (*)(const Tile& tile) noexcept;
+using PointTilesFunction = void (*)(Tile& tile, std::size_t tiles) noexcept;
 struct BlockedTiles {
   TileFunction sum[kMr][kNv];
+  PointTilesFunction points[kMr][kNv];  // null for few positions
   TileFunction narrow[kNarrowMr];
   TileFunction joined[kMostLines - 1][kMr / 2][kNv];  // by rows from two on, positions of each, vectors
 };
@@ -157,6 +214,13 @@ constexpr void fill_joined(BlockedTiles& tiles) {
 constexpr BlockedTiles make_tiles() {
   BlockedTiles tiles{};
   fill_by_size(tiles.sum, []<std::size_t kRows, std::size_t kVectors>() { return blocked_tile<kRows, kVectors>; });
+  fill_by_size(tiles.points, []<std::size_t kRows, std::size_t kVectors>() -> PointTilesFunction {
+    if constexpr (2 * kRows > kMr) {
+      return point_tiles<kRows, kVectors>;
+    } else {
+      return nullptr;
+    }
+  });
   fill_narrow<kNarrowMr>(tiles);
   fill_joined(tiles);
   return tiles;

@@ -70,6 +70,17 @@ struct Case {
   }
 };
 
+/// Whether what fills up the last block of an output is numbers.
+bool filled(const Case& c) {
+  const std::size_t positions = c.args.shape.positions(), first = c.args.shape.out_channels;
+  for (std::size_t m = first; m < channel_blocks(first) * kChannelBlock; ++m) {
+    for (std::size_t p = 0; p < positions; ++p) {
+      if (!std::isfinite(c.output[place(m, p, positions)])) return false;
+    }
+  }
+  return true;
+}
+
 const auto kClamped = [](double x) { return std::clamp(x, -1.0, 1.0); };
 
 // What the loops make of a case, whole and in parts.
@@ -89,7 +100,9 @@ void check_case(const BlockedConvTable& table, Case& c, const ConvPacking& packi
   };
   const std::vector<double> sums = sums_of(s, c.weight.data(), c.planes.data());
   const double tolerance = slack * 5e-8 * static_cast<double>(std::max<std::size_t>(200, s.depth()));
+  std::fill_n(c.output.data(), c.output.size(), std::numeric_limits<float>::quiet_NaN());
   run(Activation::kClip);
+  CHECK(filled(c));
   CHECK(c.worst(sums, kClamped) < tolerance);
   run(Activation::kSilu);
   const double quick = bfloat16 ? 1e-3 : 0;  // activations beside such products are less exact
@@ -165,6 +178,11 @@ TEST_CASE("blocked conv agrees with the definition for many shapes") {
     // In strips of columns.
     check_dense(table, make_shape(520, 3, {1, 3, 150}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, 1), false, 6);
     check_dense(table, make_shape(520, 3, {1, 4, 301}, {1, 3, 5}, {1, 2, 2}, {1, 1, 1}, 1, 2), false, 7);
+    // Of one point, into parts of a block, for tiles of every size.
+    for (const std::size_t width : {1, 4, 5, 6, 7, 13, 23, 31, 47, 100})
+      check_dense(table,
+                  make_shape(width + 9, width % 2 == 0 ? 24 : 39, {1, 1, width}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 0),
+                  false, width);
     // Of every second position of an input, some of them at a time.
     check_dense(table, make_shape(40, 33, {1, 29, 31}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 3);
     check_dense(table, make_shape(1800, 33, {1, 14, 13}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, 0, 0), false, 4);
