@@ -7,6 +7,7 @@
 #include "napi/tensor_wrap.h"
 #include "runtime/run/end_apart.h"
 #include "session/feed_check.h"
+#include "tensor/byte_ranges.h"
 
 namespace infernode::napi {
 
@@ -40,10 +41,6 @@ std::size_t bytes_of(std::span<const Value> values) {
   std::size_t bytes = 0;
   for (const Value& value : values) bytes += value.bytes();
   return bytes;
-}
-
-bool overlaps(const Tensor& a, const Tensor& b) {
-  return a.buffer().data() < b.buffer().data() + b.bytes() && b.buffer().data() < a.buffer().data() + a.bytes();
 }
 
 }  // namespace
@@ -115,7 +112,10 @@ int RunCall::keep(napi_value value) {
 
 std::size_t RunCall::copied_bytes() const { return borrowed_bytes(run_.feeds()); }
 
-void RunCall::forecast() { forecasts_ = run_.result_shapes(); }
+void RunCall::forecast() {
+  const auto is_made = [](const Output& output) { return output.placement == Placement::JavaScript; };
+  if (std::ranges::any_of(outputs_, is_made)) forecasts_ = run_.result_shapes();
+}
 
 void RunCall::allocate_outputs() {
   if (session_->options().memory_limit != SIZE_MAX) return;  // results count: their nodes ask the engine for memory
@@ -151,13 +151,15 @@ void RunCall::detach(StagingMemory& staging) {
 }
 
 void RunCall::part_overlaps() {
+  std::vector<tensor::ByteRange> targets;
+  for (const Output& output : outputs_) {
+    if (output.target) targets.push_back(tensor::byte_range(output.target));
+  }
+  if (targets.empty()) return;
+  const tensor::ByteRanges written(std::move(targets));
   for (Value& feed : run_.feeds()) {
-    if (!feed.is_tensor() || feed.tensor().bytes() == 0) continue;
-    for (const Output& output : outputs_) {
-      if (!output.target || !overlaps(feed.tensor(), output.target)) continue;
-      if (feed.tensor().device().is_host()) feed = feed.tensor().clone();
-      break;
-    }
+    if (!feed.is_tensor() || !feed.tensor().device().is_host()) continue;
+    if (written.meet(tensor::byte_range(feed.tensor()))) feed = feed.tensor().clone();
   }
 }
 

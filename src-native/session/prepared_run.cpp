@@ -6,6 +6,7 @@
 #include "runtime/brief/brief_run.h"
 #include "session/feed_check.h"
 #include "session/run_under_way.h"
+#include "tensor/byte_ranges.h"
 
 namespace infernode::session {
 
@@ -27,11 +28,13 @@ void check_feeds(const LoadedModel& model, std::span<const Value> feeds) {
   }
 }
 
-bool overlap(const Value& feed, const Tensor& target) {
-  if (!feed.is_tensor()) return false;
-  const Tensor& source = feed.tensor();
-  return source.buffer().data() < target.buffer().data() + target.bytes() &&
-         target.buffer().data() < source.buffer().data() + source.bytes();
+tensor::ByteRanges ranges_of(std::span<const Value> feeds) {
+  std::vector<tensor::ByteRange> ranges;
+  ranges.reserve(feeds.size());
+  for (const Value& feed : feeds) {
+    if (feed.is_tensor()) ranges.push_back(tensor::byte_range(feed.tensor()));
+  }
+  return tensor::ByteRanges(std::move(ranges));
 }
 
 /// Which of these have a target that shares bytes with another one's.
@@ -142,12 +145,14 @@ std::optional<std::vector<Value>> PreparedRun::execute_briefly(Microseconds most
 void PreparedRun::place_outputs(std::vector<Tensor>& targets, std::vector<tensor::Device>& devices) const {
   targets.resize(session_->outputs().size());
   devices.resize(targets.size());
+  for (const Wanted& wanted : wanted_) devices[wanted.output] = wanted.device;
+  if (std::ranges::none_of(wanted_, [](const Wanted& wanted) { return static_cast<bool>(wanted.target); })) return;
   const std::vector<bool> shared = that_overlap(wanted_);
+  const tensor::ByteRanges read = ranges_of(feeds_);
   for (std::size_t i = 0; i < wanted_.size(); ++i) {
     const Wanted& wanted = wanted_[i];
-    const auto is_read = [&](const Value& feed) { return overlap(feed, wanted.target); };
-    if (wanted.target && !shared[i] && std::ranges::none_of(feeds_, is_read)) targets[wanted.output] = wanted.target;
-    devices[wanted.output] = wanted.device;
+    if (wanted.target && !shared[i] && !read.meet(tensor::byte_range(wanted.target)))
+      targets[wanted.output] = wanted.target;
   }
 }
 
