@@ -89,6 +89,25 @@ void check(session::Session& session, const std::shared_ptr<session::Engine>& en
   }
 }
 
+/// Milliseconds of each call, least first, after some that warm up.
+template <class F>
+std::vector<double> times_of(int count, const F& call) {
+  std::vector<double> times;
+  for (int i = 0; i < 20 + count; ++i) {
+    const auto begin = Clock::now();
+    call();
+    if (i >= 20) times.push_back(ms_since(begin));
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+void report(const char* what, const std::vector<double>& times) {
+  if (times.empty()) return;
+  std::printf("  %s: p50 %.3f ms, p99 %.3f ms, least %.3f ms over %zu runs\n", what, times[times.size() / 2],
+              times[times.size() * 99 / 100], times[0], times.size());
+}
+
 void time_bound(const std::shared_ptr<session::Session>& session, const Arguments& a,
                 const std::vector<tensor::Value>& feeds) {
   const tensor::Device device = session->device("cuda");
@@ -99,18 +118,19 @@ void time_bound(const std::shared_ptr<session::Session>& session, const Argument
     session->copy(host, there);
     on_device.emplace_back(there);
   }
-  session::PreparedRun bound = session->prepare(std::move(on_device));
+  session::PreparedRun bound = session->prepare(on_device);
   for (std::size_t o = 0; o < session->outputs().size(); ++o) bound.want(o, device);
-  std::vector<double> times;
-  for (int i = 0; i < 20 + a.runs; ++i) {
-    const auto begin = Clock::now();
-    bound.execute();
-    if (i >= 20) times.push_back(ms_since(begin));
-  }
-  std::sort(times.begin(), times.end());
-  if (times.empty()) return;
-  std::printf("  bound run: p50 %.3f ms, p99 %.3f ms, least %.3f ms over %d runs\n", times[times.size() / 2],
-              times[times.size() * 99 / 100], times[0], a.runs);
+  report("bound run", times_of(a.runs, [&] { bound.execute(); }));
+  const auto outputs = bound.execute();
+  const auto anew = [&] {
+    session::PreparedRun run = session->prepare(on_device);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      run.want(o, device);
+      run.write_into(o, outputs[o].tensor());
+    }
+    run.execute();
+  };
+  report("prepared anew, into the same outputs", times_of(a.runs, anew));
 }
 
 void time_host(session::Session& session, const Arguments& a, const std::vector<tensor::Value>& feeds) {
