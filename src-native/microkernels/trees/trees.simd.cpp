@@ -15,8 +15,8 @@ INFERNODE_SIMD std::uint32_t answer(const Node& node, const T* x) noexcept {
   return yes;
 }
 
-// One step of every lane; 0 if all stood on leaves. Lane l reads x + l * kApart. Were its loop within those of walk, GCC
-// would unroll those as well, 64 times.
+// One step of every lane; 0 if all stood on leaves. Lane l reads x + l * kApart. Were its loop within those of walk,
+// GCC would unroll those as well, 64 times.
 template <bool kLess, bool kMissing, std::size_t kApart, class Node, class T>
 INFERNODE_SIMD std::uint32_t step(const Node* nodes, const T* x, std::uint32_t (&at)[kTreeLanes]) noexcept {
   std::uint32_t moved = 0;
