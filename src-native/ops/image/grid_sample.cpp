@@ -154,6 +154,68 @@ void dispatch_weighable(tensor::DType type, F&& f) {
   }
 }
 
+/// Places whose taps are held at a time, for all channels.
+template <class G>
+struct Places {
+  static constexpr std::int64_t kMost = 64;
+  std::int64_t count = 0;
+  std::size_t taps;  ///< of each
+  std::vector<std::int64_t> offsets;
+  std::vector<G> weights;
+  std::array<bool, kMost> inside;  ///< whether any part of a place is
+
+  Places(std::int64_t most, std::size_t taps_of_each)
+      : taps(taps_of_each), offsets(static_cast<std::size_t>(most) * taps), weights(offsets.size()) {}
+};
+
+/// Fills in one channel: `to` counts the elements of y before its places, `from` those of x before its plane.
+template <class G>
+using FillChannel = void (*)(const Tensor& x, std::int64_t from, const Places<G>& places, const Tensor& y,
+                             std::int64_t to, Mover& mover);
+
+template <class T, class G>
+void move_channel(const Tensor& x, std::int64_t from, const Places<G>& places, const Tensor& y, std::int64_t to,
+                  Mover& mover) {
+  const T* const source = elements<T>(x) + from;
+  T* const target = mutable_elements<T>(y) + to;
+  const bool* const inside = places.inside.data();
+  const std::int64_t* const offsets = places.offsets.data();
+  const std::int64_t count = places.count;
+  for (std::int64_t p = 0; p < count; ++p) mover.set(target[p], inside[p] ? source[offsets[p]] : T{});
+}
+
+/// The weighted sums of one channel; Taps is their number where the compiler may know it.
+template <std::size_t Taps, class T, class G>
+void sum_places(const T* from, const Places<G>& places, T* to) {
+  using Acc = typename WeightedSum<T, G>::type;
+  const std::size_t taps = Taps != 0 ? Taps : places.taps;
+  const std::int64_t* offsets = places.offsets.data();
+  const G* weights = places.weights.data();
+  for (std::int64_t p = 0; p < places.count; ++p, offsets += taps, weights += taps) {
+    Acc sum{};
+    if (places.inside[static_cast<std::size_t>(p)]) {
+      for (std::size_t k = 0; k < taps; ++k)
+        sum += static_cast<Acc>(weights[k]) * static_cast<Acc>(widen(from[offsets[k]]));
+    }
+    if constexpr (std::is_same_v<T, bool>) {
+      to[p] = sum != 0;
+    } else if constexpr (std::is_arithmetic_v<Acc>) {
+      to[p] = convert<T>(sum);
+    } else {
+      to[p] = static_cast<T>(sum);
+    }
+  }
+}
+
+template <class T, class G>
+void sum_channel(const Tensor& x, std::int64_t from, const Places<G>& places, const Tensor& y, std::int64_t to,
+                 Mover&) {
+  const T* const source = elements<T>(x) + from;
+  T* const target = mutable_elements<T>(y) + to;
+  if (places.taps == 4) return sum_places<4>(source, places, target);
+  sum_places<0>(source, places, target);
+}
+
 class GridSample : public Kernel {
  public:
   explicit GridSample(KernelInfo& info)
@@ -187,8 +249,7 @@ class GridSample : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kBlock = 64;     ///< the most places whose taps are held at a time, for all channels
-  static constexpr std::size_t kTaps = 64 << 8;  ///< as many taps are held, or those of one place
+  static constexpr std::size_t kTaps = 64 << 8;      ///< as many taps are held, or those of one place
   static constexpr std::size_t kMostTaps = 1 << 20;  ///< of one place
 
   /// Reads coordinates of the grid from number `first` on: what the loops below are compiled for is G alone.
@@ -197,17 +258,18 @@ class GridSample : public Kernel {
 
   template <class G>
   void sample_any(KernelContext& ctx, const Tensor& x, const Tensor& grid, const Tensor& y, ReadGrid<G> read) const {
+    FillChannel<G> fill = nullptr;
     if (mode_ == Mode::Nearest) {
-      dispatch_elements(x.dtype(), "GridSample",
-                        [&]<class T>(TypeTag<T>) { sample<T, G, true>(ctx, x, grid, y, read); });
+      dispatch_elements(x.dtype(), "GridSample", [&]<class T>(TypeTag<T>) { fill = move_channel<T, G>; });
     } else {
-      dispatch_weighable(x.dtype(), [&]<class T>(TypeTag<T>) { sample<T, G, false>(ctx, x, grid, y, read); });
+      dispatch_weighable(x.dtype(), [&]<class T>(TypeTag<T>) { fill = sum_channel<T, G>; });
     }
+    sample<G>(ctx, x, grid, y, read, fill);
   }
 
-  /// Moved: one element is moved to each place, whatever its type.
-  template <class T, class G, bool Moved>
-  void sample(KernelContext& ctx, const Tensor& x, const Tensor& grid, const Tensor& y, ReadGrid<G> read) const {
+  template <class G>
+  void sample(KernelContext& ctx, const Tensor& x, const Tensor& grid, const Tensor& y, ReadGrid<G> read,
+              FillChannel<G> fill) const {
     const std::size_t spatial = x.rank() - 2;
     std::vector<Axis<G>> axes(spatial);
     const Shape strides = x.shape().strides();
@@ -224,66 +286,29 @@ class GridSample : public Kernel {
       INFERNODE_CHECK(taps <= kMostTaps, ErrorCode::UnsupportedOperator, "GridSample over ", spatial,
                       " spatial axes would add up more than ", kMostTaps, " elements for each place");
     }
-    const auto block = static_cast<std::int64_t>(std::clamp<std::size_t>(kTaps / taps, 1, kBlock));
+    const auto block = static_cast<std::int64_t>(std::clamp<std::size_t>(kTaps / taps, 1, Places<G>::kMost));
     const std::int64_t channels = x.dim(1), plane = x.shape().numel(2, x.rank()), places = y.shape().numel(2, y.rank());
     const std::int64_t blocks = ceil_div(places, block);
     const double cost = static_cast<double>(block) * (30.0 + static_cast<double>(channels) * static_cast<double>(taps));
     ctx.parallel_for(
         static_cast<std::size_t>(x.dim(0) * blocks), cost, [&](std::size_t begin, std::size_t end, std::size_t) {
-          std::vector<std::int64_t> offsets(static_cast<std::size_t>(block) * taps);
-          std::vector<G> weights(static_cast<std::size_t>(block) * taps);
+          Places<G> held(block, taps);
           std::vector<G> coordinates(static_cast<std::size_t>(block) * spatial);
-          std::array<bool, kBlock> inside;
           Mover mover(ctx.run());
           for (auto b = static_cast<std::int64_t>(begin); b < static_cast<std::int64_t>(end); ++b) {
-            const std::int64_t n = b / blocks, first = b % blocks * block, count = std::min(block, places - first);
+            const std::int64_t n = b / blocks, first = b % blocks * block;
+            held.count = std::min(block, places - first);
             read(grid, (n * places + first) * static_cast<std::int64_t>(spatial),
-                 std::span(coordinates).first(static_cast<std::size_t>(count) * spatial));
+                 std::span(coordinates).first(static_cast<std::size_t>(held.count) * spatial));
             const G* at = coordinates.data();
-            for (std::int64_t p = 0; p < count; ++p, at += spatial) {
-              inside[static_cast<std::size_t>(p)] =
-                  place_taps<G>(at, axes, per_axis, &offsets[static_cast<std::size_t>(p) * taps],
-                                &weights[static_cast<std::size_t>(p) * taps]);
-            }
+            for (std::size_t p = 0; p < static_cast<std::size_t>(held.count); ++p, at += spatial)
+              held.inside[p] = place_taps<G>(at, axes, per_axis, &held.offsets[p * taps], &held.weights[p * taps]);
             for (std::int64_t c = 0; c < channels; ++c) {
-              mover.did(static_cast<double>(count) * (1.0 + 0.5 * static_cast<double>(taps)));
-              const T* from = elements<T>(x) + (n * channels + c) * plane;
-              T* to = mutable_elements<T>(y) + (n * channels + c) * places + first;
-              if constexpr (Moved) {
-                for (std::int64_t p = 0; p < count; ++p) {
-                  const auto at = static_cast<std::size_t>(p);
-                  mover.set(to[p], inside[at] ? from[offsets[at]] : T{});
-                }
-              } else if (taps == 4) {
-                sum_places<4>(from, offsets.data(), weights.data(), inside, count, taps, to);
-              } else {
-                sum_places<0>(from, offsets.data(), weights.data(), inside, count, taps, to);
-              }
+              mover.did(static_cast<double>(held.count) * (1.0 + 0.5 * static_cast<double>(taps)));
+              fill(x, (n * channels + c) * plane, held, y, (n * channels + c) * places + first, mover);
             }
           }
         });
-  }
-
-  /// The weighted sums of one channel; Taps is their number where the compiler may know it.
-  template <std::size_t Taps, class T, class G>
-  static void sum_places(const T* from, const std::int64_t* offsets, const G* weights,
-                         const std::array<bool, kBlock>& inside, std::int64_t count, std::size_t taps, T* to) {
-    using Acc = typename WeightedSum<T, G>::type;
-    if constexpr (Taps != 0) taps = Taps;
-    for (std::int64_t p = 0; p < count; ++p, offsets += taps, weights += taps) {
-      Acc sum{};
-      if (inside[static_cast<std::size_t>(p)]) {
-        for (std::size_t k = 0; k < taps; ++k)
-          sum += static_cast<Acc>(weights[k]) * static_cast<Acc>(widen(from[offsets[k]]));
-      }
-      if constexpr (std::is_same_v<T, bool>) {
-        to[p] = sum != 0;
-      } else if constexpr (std::is_arithmetic_v<Acc>) {
-        to[p] = convert<T>(sum);
-      } else {
-        to[p] = static_cast<T>(sum);
-      }
-    }
   }
 
   /// Offsets and weights for one place, and whether any part of it is inside; `at` holds its coordinates, the innermost
