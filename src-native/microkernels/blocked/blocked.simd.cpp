@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kScratchFloats = 98304;  // padded rows of input: they fit a second-level cache
 constexpr std::size_t kGroupFloats = 65536;    // of input that panels of channels pass over at a time
+constexpr std::size_t kMostPlaces = 512;       // of a window that are listed
 constexpr std::size_t kFlatRow = 4 * kMr;      // positions of a row where rows may be cut anywhere
 
 static_assert(kChannelBlock % kLanes == 0 && (kNr % kChannelBlock == 0 || kChannelBlock % kNr == 0));
@@ -144,13 +145,15 @@ std::size_t tile_positions(const Panel& panel, std::size_t lines, std::size_t co
 // Positions [begin, end) of some output rows, from t.x to t.y.
 void conv_rows(const Panel& panel, std::size_t lines, std::size_t begin, std::size_t end, Tile& t) noexcept {
   const std::size_t most = tile_positions(panel, lines, end - begin);
-  const PointTilesFunction points =
-      lines == 1 && most <= kMr ? kBlockedTiles.points[most - 1][panel.cols / kLanes - 1] : nullptr;
-  if (points && t.rows * t.columns == 1 && t.step == kChannelBlock && t.block.length == kChannelBlock &&
-      t.blocks <= t.group) {
-    const std::size_t tiles = (end - begin) / most;
-    points(t, tiles);
-    begin += tiles * most;
+  const bool point = t.rows * t.columns == 1 && t.step == kChannelBlock && t.block.length == kChannelBlock,
+             listed = t.places && t.rows == panel.rows && t.columns == panel.columns;
+  if ((point || listed) && t.blocks <= t.group && lines == 1 && most <= kMr) {
+    const auto& tiles = listed ? kBlockedTiles.listed : kBlockedTiles.points;
+    if (const TilesFunction all = tiles[most - 1][panel.cols / kLanes - 1]) {
+      const std::size_t count = (end - begin) / most;
+      all(t, count);
+      begin += count * most;
+    }
   }
   for (; begin < end; begin += most) compute_tile(panel, lines, smaller(most, end - begin), t);
 }
@@ -196,6 +199,22 @@ std::size_t lines_alike(const ConvShape& s, const Band& band, std::size_t r, Rea
       --lines;
   }
   return lines;
+}
+
+// Lists the places of a window whose runs are short, for tiles to go over in one loop.
+void list_places(const Panel& panel, std::uint32_t* places, Tile& t) noexcept {
+  std::uint32_t* place = places;
+  for (std::size_t b = 0; b < t.blocks; ++b) {
+    const std::size_t length = (b + 1 == t.blocks ? t.last : t.block).length;
+    for (std::size_t h = 0; h < panel.rows; ++h) {
+      for (std::size_t c = 0; c < panel.columns; ++c) {
+        for (std::size_t i = 0; i < length; ++i)
+          *place++ = static_cast<std::uint32_t>(b * t.block_step + h * t.row_step + c * t.column_step + i);
+      }
+    }
+  }
+  t.places = places;
+  t.places_end = place;
 }
 
 // All of a band by a panel, whose first place in the output is `block`; its weights from t.weight on.
@@ -267,6 +286,8 @@ void conv_blocks(BlockedConvArgs args, const BlockedRange& range, const Part& so
   const std::size_t place_floats = args.planar ? input_floats(s) : some.blocks * kChannelBlock;
   const bool joined = s.dilation_w == 1 && (args.planar || s.in_channels % kChannelBlock == 0);
   Tile t = tile_of(args, some, joined);
+  const bool lists = !flat && depth <= kMostPlaces && t.last.length < kChannelBlock && t.blocks <= t.group;
+  std::uint32_t places[kMostPlaces];
 
   // Rows of output whose input is used while it is near.
   const std::size_t strip = flat ? width : strip_width(s, copies, place_floats),
@@ -314,6 +335,7 @@ void conv_blocks(BlockedConvArgs args, const BlockedRange& range, const Part& so
                 1};
       if (!flat) part.lines = lines_at_once(s, part);
       t.line_step = part.row_floats;
+      if (lists) list_places({kNr, s.kernel_h, joined ? 1 : s.kernel_w}, places, t);
       for (std::size_t panel = range.panel_begin; panel < range.panel_end; ++panel) {
         const std::size_t n0 = panel * kNr, cols = smaller(kNr, all - n0);
         t.blank = n0 + cols < all ? 0 : channel_blocks(s.out_channels) * kChannelBlock - all;

@@ -31,6 +31,9 @@ struct Tile {
   float low, high;
   const ActivationArgs* activation;  // null: `low` and `high` are the whole activation
   bool adds;                         // to what y holds: sums of blocks that came before
+  // How far from a position's place each number of its whole window lies, in the order of the weights; null: not
+  // listed.
+  const std::uint32_t *places, *places_end;
   // What later tiles read, fetched while this one computes: lines from `ahead` on with each block, and the input of
   // the next tile of its row.
   const float* ahead;
@@ -77,11 +80,42 @@ INFERNODE_SIMD void finish_tile(const Tile& t, const VecF (&sum)[kRows][kVectors
   }
 }
 
+// Adds what positions see at `x`, by the weights of the panel's channels.
+template <std::size_t kRows, std::size_t kVectors, std::size_t kLines = 1>
+INFERNODE_SIMD void add_products(const float* x, std::size_t line_step, std::size_t step, const float* w,
+                                 VecF (&sum)[kRows][kVectors]) noexcept {
+  constexpr std::size_t kOfLine = kRows / kLines;
+  VecF row[kVectors];
+  INFERNODE_UNROLL
+  for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(w + v * kLanes);
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    const VecF at = set(x[r / kOfLine * line_step + r % kOfLine * step]);
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(at, row[v], sum[r][v]);
+  }
+}
+
+template <std::size_t kRows, std::size_t kVectors>
+INFERNODE_SIMD void clear(VecF (&sum)[kRows][kVectors]) noexcept {
+  INFERNODE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    INFERNODE_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
+  }
+}
+
+// Goes on to the positions that follow.
+inline void advance(Tile& t, std::size_t positions, std::size_t step) noexcept {
+  t.x += positions * step;
+  t.y += positions * kChannelBlock;
+  if (t.residual) t.residual += positions * kChannelBlock;
+}
+
 // kRows positions, as many of each of kLines rows. kStep: t.step where it is known, so that no register need hold a
 // position's place.
 template <std::size_t kRows, std::size_t kVectors, std::size_t kStep = 0, std::size_t kLines = 1>
 void blocked_tile(const Tile& t) noexcept {
-  constexpr std::size_t kOfLine = kRows / kLines;
   static_assert(kRows % kLines == 0);
   VecF sum[kRows][kVectors];
   alignas(64) float before[kRows * kVectors * kLanes];  // sums of earlier groups
@@ -91,11 +125,7 @@ void blocked_tile(const Tile& t) noexcept {
   for (std::size_t b = 0; b < t.blocks;) {
     const bool first = b == 0;
     const std::size_t end = smaller(b + t.group, t.blocks);
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) {
-      INFERNODE_UNROLL
-      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
-    }
+    clear(sum);
     for (; b < end; ++b, from += t.block_step) {
       const KernelBlock& block = b + 1 == t.blocks ? t.last : t.block;
       const std::size_t length = block.length;
@@ -106,17 +136,8 @@ void blocked_tile(const Tile& t) noexcept {
       for (std::size_t h = 0; h < t.rows; ++h, w += block.row_gap) {
         for (std::size_t c = 0; c < t.columns; ++c) {
           const float* x = from + h * t.row_step + c * t.column_step;
-          for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * kLanes) {
-            VecF row[kVectors];
-            INFERNODE_UNROLL
-            for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(w + v * kLanes);
-            INFERNODE_UNROLL
-            for (std::size_t r = 0; r < kRows; ++r) {
-              const VecF at = set(x[r / kOfLine * line_step + r % kOfLine * step]);
-              INFERNODE_UNROLL
-              for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(at, row[v], sum[r][v]);
-            }
-          }
+          for (std::size_t i = 0; i < length; ++i, ++x, w += kVectors * kLanes)
+            add_products<kRows, kVectors, kLines>(x, line_step, step, w, sum);
         }
       }
       w = next;
@@ -143,35 +164,34 @@ void point_tiles(Tile& t, std::size_t tiles) noexcept {
   const std::size_t last = t.last.length;
   for (std::size_t tile = 0; tile < tiles; ++tile) {
     VecF sum[kRows][kVectors];
-    INFERNODE_UNROLL
-    for (std::size_t r = 0; r < kRows; ++r) {
-      INFERNODE_UNROLL
-      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = zero();
-    }
+    clear(sum);
     const float *w = t.weight, *from = t.x, *ahead = next_weights + tile * t.ahead_lines * t.blocks * kLine;
     for (std::size_t b = 0; b < t.blocks; ++b, from += t.block_step) {
       for (std::size_t i = 0; i < t.ahead_lines; ++i, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
       for (std::size_t r = 0; t.ahead_rows && r < kRows; ++r)
         __builtin_prefetch(from + (kRows + r) * kChannelBlock, 0, 3);
       const float *x = from, *const end = from + (b + 1 == t.blocks ? last : kChannelBlock);
-      for (; x < end; ++x, w += kVectors * kLanes) {
-        VecF row[kVectors];
-        INFERNODE_UNROLL
-        for (std::size_t v = 0; v < kVectors; ++v) row[v] = load(w + v * kLanes);
-        INFERNODE_UNROLL
-        for (std::size_t r = 0; r < kRows; ++r) {
-          const VecF at = set(x[r * kChannelBlock]);
-          INFERNODE_UNROLL
-          for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = fma(at, row[v], sum[r][v]);
-        }
-      }
+      for (; x < end; ++x, w += kVectors * kLanes) add_products(x, 0, kChannelBlock, w, sum);
     }
     finish_tile<kRows, kVectors, 1>(t, sum);
-    t.x += kRows * kChannelBlock;
-    t.y += kRows * kChannelBlock;
-    if (t.residual) t.residual += kRows * kChannelBlock;
+    advance(t, kRows, kChannelBlock);
   }
   t.ahead = next_weights + tiles * t.ahead_lines * t.blocks * kLine;
+}
+
+// The same of a kernel whose window is listed.
+template <std::size_t kRows, std::size_t kVectors>
+void listed_tiles(Tile& t, std::size_t tiles) noexcept {
+  const std::size_t step = t.step;
+  for (std::size_t tile = 0; tile < tiles; ++tile) {
+    VecF sum[kRows][kVectors];
+    clear(sum);
+    const float* w = t.weight;
+    for (const std::uint32_t* place = t.places; place < t.places_end; ++place, w += kVectors * kLanes)
+      add_products(t.x + *place, 0, step, w, sum);
+    finish_tile<kRows, kVectors, 1>(t, sum);
+    advance(t, kRows, step);
+  }
 }
 
 // A panel of one vector has twice the rows where positions lie beside each other, so that there are as many sums to
@@ -181,10 +201,10 @@ constexpr std::size_t kNarrowMr = kNv == 2 && kNr % kChannelBlock == 0 ? 2 * kMr
 constexpr std::size_t kMostLines = smaller(kMr, std::size_t{6});
 
 using TileFunction = void (*)(const Tile& tile) noexcept;
-using PointTilesFunction = void (*)(Tile& tile, std::size_t tiles) noexcept;
+using TilesFunction = void (*)(Tile& tile, std::size_t tiles) noexcept;
 struct BlockedTiles {
   TileFunction sum[kMr][kNv];
-  PointTilesFunction points[kMr][kNv];  // null for few positions
+  TilesFunction points[kMr][kNv], listed[kMr][kNv];  // null for few positions
   TileFunction narrow[kNarrowMr];
   TileFunction joined[kMostLines - 1][kMr / 2][kNv];  // by rows from two on, positions of each, vectors
 };
@@ -214,12 +234,13 @@ constexpr void fill_joined(BlockedTiles& tiles) {
 constexpr BlockedTiles make_tiles() {
   BlockedTiles tiles{};
   fill_by_size(tiles.sum, []<std::size_t kRows, std::size_t kVectors>() { return blocked_tile<kRows, kVectors>; });
-  fill_by_size(tiles.points, []<std::size_t kRows, std::size_t kVectors>() -> PointTilesFunction {
-    if constexpr (2 * kRows > kMr) {
-      return point_tiles<kRows, kVectors>;
-    } else {
-      return nullptr;
-    }
+  fill_by_size(tiles.points, []<std::size_t kRows, std::size_t kVectors>() -> TilesFunction {
+    if constexpr (2 * kRows > kMr) return point_tiles<kRows, kVectors>;
+    return nullptr;
+  });
+  fill_by_size(tiles.listed, []<std::size_t kRows, std::size_t kVectors>() -> TilesFunction {
+    if constexpr (2 * kRows > kMr) return listed_tiles<kRows, kVectors>;
+    return nullptr;
   });
   fill_narrow<kNarrowMr>(tiles);
   fill_joined(tiles);
