@@ -38,14 +38,13 @@ function versions() {
   };
 }
 
-/** @returns {string[]} what keeps these versions and binaries from being a release */
-export async function obstacles(chosen, binaryOf = prebuilt, said = versions()) {
+/** @returns {string[]} what keeps these versions and binaries from being a release; `zig`: where Zig is */
+export function obstacles(chosen, zig, binaryOf = prebuilt, said = versions()) {
   const found = [];
   if (new Set(Object.values(said)).size > 1) {
     const list = Object.entries(said).map(([place, version]) => `${version} in ${place}`);
     found.push(`versions differ: ${list.join(', ')}`);
   }
-  const zig = await zigFolder();
   for (const platform of chosen) {
     const binary = binaryOf(platform);
     if (!existsSync(binary))
@@ -89,7 +88,7 @@ async function main(args) {
     throw new Error(`a release runs ${graphsAtRandom} graphs at random, of a seed that was not used before: --seed=N`);
   if (names.length > 0 && !dry) throw new Error('a release has all platforms: --platform is for --dry-run');
   const chosen = names.length > 0 ? chosenPlatforms(names) : platforms;
-  const found = await obstacles(chosen);
+  const found = obstacles(chosen, await zigFolder());
   const packed = await packAll(chosen);
   const unpacked = (suffix) =>
     packed

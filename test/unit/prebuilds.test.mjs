@@ -1,6 +1,8 @@
 // What `npm run verify:prebuilds` reads off binaries of each system, and what keeps a release from being one.
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { innermostLoops } from '../../scripts/lib/binary/arm-loops.mjs';
 import { complaintsAbout } from '../../scripts/lib/binary/checks.mjs';
@@ -10,6 +12,7 @@ import { readPe } from '../../scripts/lib/binary/pe.mjs';
 import { chosenPlatforms, platforms } from '../../scripts/lib/platforms.mjs';
 import { at } from '../../scripts/lib/project.mjs';
 import { billOfMaterials } from '../../scripts/lib/sbom.mjs';
+import { obstacles } from '../../scripts/release.mjs';
 import { differences } from '../../scripts/verify-prebuilds.mjs';
 
 const entries = ['napi_register_module_v1', 'node_api_module_get_api_version_v1'];
@@ -201,6 +204,37 @@ it('answers differ where they lie apart, are missing, or are no numbers', () => 
   expect(differences(of(1, -2), of(1))).toEqual(['a']);
   expect(differences(of(1), of(null))).toEqual(['a']);
   expect(differences(of(1), { answers: {} })).toEqual(['a']);
+});
+
+describe('a release', () => {
+  it('may be made of this checkout, as far as its versions go', () => {
+    expect(obstacles([], zig)).toEqual([]);
+  });
+
+  it('is refused where versions differ', () => {
+    expect(obstacles([], zig, undefined, { 'package.json': '1.2.3', 'CMakeLists.txt': '1.2.4' })).toEqual([
+      'versions differ: 1.2.3 in package.json, 1.2.4 in CMakeLists.txt',
+    ]);
+  });
+
+  it('is refused where a binary is missing, is of another version, or is not fit', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'infernode-release-'));
+    try {
+      const file = join(folder, 'infernode.node');
+      const found = () => obstacles([named('win32-x64')], zig, () => file, { 'CMakeLists.txt': '1.2.3' });
+      expect(found()).toEqual(['@infernode/win32-x64 has no binary: run  npm run prebuild -- --platform win32-x64']);
+      const write = (library, version) =>
+        writeFileSync(file, Buffer.concat([library, Buffer.from(`\0${version}\0`, 'latin1')]));
+      write(windows(), '1.2.3');
+      expect(found()).toEqual([]);
+      write(windows(), '1.2.30');
+      expect(found()).toEqual(['@infernode/win32-x64: the binary is not of version 1.2.3']);
+      write(windows({ cpu: 0xaa64 }), '1.2.3');
+      expect(found()).toEqual(['@infernode/win32-x64: the binary is for arm64']);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
 });
 
 it('the bill of materials names each dependency with its version, licence and hash', () => {
