@@ -235,7 +235,7 @@ export interface NativeAddon {
     source: ModelSource,
     output: string,
     transformation: string,
-    settings: Readonly<Record<string, boolean | number | string | readonly string[]>>,
+    settings: Readonly<Record<string, boolean | number | string | readonly string[] | Float64Array>>,
     hear: ((progress: string) => void) | undefined,
     done: Completion<NativeReport>,
   ): number;

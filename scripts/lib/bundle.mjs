@@ -174,8 +174,8 @@ export async function bundle(outfile = 'dist/index.cjs', plugins = [common]) {
 const ownPackage = {
   name: 'own package',
   setup(build) {
-    build.onResolve({ filter: /^\.\.\/(index|quantization)\.js$/ }, ({ path }) => ({
-      path: path.replace('../', './').replace('.js', '.cjs'),
+    build.onResolve({ filter: /^(\.\.\/)+(index|quantization)\.js$/ }, ({ path }) => ({
+      path: path.replace(/^[./]+/, './').replace('.js', '.cjs'),
       external: true,
     }));
   },

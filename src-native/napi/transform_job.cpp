@@ -15,7 +15,7 @@ using transform::FileRequest;
 using transform::Report;
 using transform::Settings;
 
-/// Booleans, numbers, texts and lists of texts.
+/// Booleans, numbers, texts, lists of texts and arrays of float64.
 Settings read_settings(const Napi::Object& object) {
   Settings settings;
   const Napi::Array names = object.GetPropertyNames();
@@ -28,6 +28,9 @@ Settings read_settings(const Napi::Object& object) {
       settings.set(name, value.As<Napi::Number>().DoubleValue());
     } else if (value.IsString()) {
       settings.set(name, std::string(value.As<Napi::String>()));
+    } else if (value.IsTypedArray() && value.As<Napi::TypedArray>().TypedArrayType() == napi_float64_array) {
+      const Napi::Float64Array array = value.As<Napi::Float64Array>();
+      settings.set(name, std::vector<double>(array.Data(), array.Data() + array.ElementLength()));
     } else if (value.IsArray()) {
       std::vector<std::string> texts;
       const Napi::Array array = value.As<Napi::Array>();
@@ -67,11 +70,11 @@ class TransformJob final : public Job {
     run.pool = &engine_->pool();
     run.max_threads = engine_->pool().size();
     run.allocator = &tensor::host_allocator();
-    transform::Context context{.run = run};
+    transform::Context context{.run = run, .registry = engine_->registry()};
     if (!progress_.IsEmpty()) {
       context.progress = [this](std::size_t done, std::size_t total) { tell_progress(done, total); };
     }
-    report_ = transform::transform_file(request_, engine_->registry(), context);
+    report_ = transform::transform_file(request_, context);
     request_.bytes = {};
   }
 

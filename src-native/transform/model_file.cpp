@@ -53,11 +53,11 @@ void drop_pages(const Files& files, const tensor::Tensor& tensor) {
   }
 }
 
-onnx::WriteOptions write_options(const FileRequest& request, const kernel::Registry& registry, const Context& context) {
+onnx::WriteOptions write_options(const FileRequest& request, const Context& context) {
   onnx::WriteOptions options;
   if (request.settings.flag("useExternalDataFormat")) options.external_threshold = kExternalFrom;
   options.checkpoint = [&] { context.run.check(); };
-  options.means_the_same = [&registry](const graph::Node& node, std::int64_t imported) {
+  options.means_the_same = [&registry = context.registry](const graph::Node& node, std::int64_t imported) {
     const kernel::OpSchema* schema = registry.find_schema(node.domain, node.op_type, node.opset);
     return schema != nullptr && schema == registry.find_schema(node.domain, node.op_type, imported);
   };
@@ -76,7 +76,7 @@ void drop_constant_inputs(graph::Model& model) {
 
 }  // namespace
 
-Report transform_file(const FileRequest& request, const kernel::Registry& registry, const Context& context) {
+Report transform_file(const FileRequest& request, const Context& context) {
   const Transformation& transformation = find_transformation(request.transformation);
   if (request.output.empty()) fail(ErrorCode::InvalidArgument, "the output needs the path of a file");
   if (request.output.ends_with(".ort")) {
@@ -101,7 +101,7 @@ Report transform_file(const FileRequest& request, const kernel::Registry& regist
   graph::capture_constants(*model.graph);
   graph::verify(*model.graph, [&] { context.run.check(); });
 
-  const bool has_data = onnx::write_model_file(model, request.output, write_options(request, registry, context));
+  const bool has_data = onnx::write_model_file(model, request.output, write_options(request, context));
   report.files.push_back(request.output);
   if (has_data) report.files.push_back(data);
   return report;

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "kernel/registry.h"
 #include "transform/transformation.h"
 
 namespace infernode::transform {
@@ -20,6 +19,6 @@ struct FileRequest {
 /// useExternalDataFormat says so or the model would take over 2 GB. Files are written beside and renamed; the model's
 /// own are never touched: InvalidArgument where the output would replace one of them. Throws what reading, the
 /// transformation and writing throw.
-Report transform_file(const FileRequest& request, const kernel::Registry& registry, const Context& context);
+Report transform_file(const FileRequest& request, const Context& context);
 
 }  // namespace infernode::transform

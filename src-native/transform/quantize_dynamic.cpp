@@ -160,7 +160,7 @@ class DynamicQuantizer {
   TensorFormat format(const Additions& to, const Node& node) const {
     TensorFormat format = format_;
     const Tensor* weight = constant_of(to.graph, node.inputs[1]);
-    format.per_channel = per_channel_ && node.op_type != "Conv" && weight->rank() == 2;
+    if (per_channel_ && node.op_type != "Conv" && weight->rank() == 2) format.axis = 1;
     return format;
   }
 

@@ -8,7 +8,7 @@
 namespace infernode::transform {
 
 std::int64_t Settings::whole(std::string_view name, std::int64_t least, std::int64_t most) const {
-  const double value = get<double>(name, "a number");
+  const double value = number(name);
   if (std::trunc(value) != value || value < static_cast<double>(least) || value > static_cast<double>(most))
     fail_type(name, cat("a whole number from ", least, " to ", most));
   return static_cast<std::int64_t>(value);

@@ -11,7 +11,7 @@
 
 namespace infernode::transform {
 
-using Setting = std::variant<bool, double, std::string, std::vector<std::string>>;
+using Setting = std::variant<bool, double, std::string, std::vector<std::string>, std::vector<double>>;
 
 /// The options of one transformation, by name. Who calls gives all of them: defaults stand in the TypeScript layer's
 /// tables. Getters throw InvalidArgument naming an option that is missing or of another type.
@@ -24,6 +24,10 @@ class Settings {
   bool flag(std::string_view name) const { return get<bool>(name, "true or false"); }
   /// A whole number from `least` to `most`.
   std::int64_t whole(std::string_view name, std::int64_t least, std::int64_t most) const;
+  double number(std::string_view name) const { return get<double>(name, "a number"); }
+  const std::vector<double>& numbers(std::string_view name) const {
+    return get<std::vector<double>>(name, "a list of numbers");
+  }
   const std::string& text(std::string_view name) const { return get<std::string>(name, "a text"); }
   const std::vector<std::string>& texts(std::string_view name) const {
     return get<std::vector<std::string>>(name, "a list of texts");

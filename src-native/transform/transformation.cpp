@@ -9,7 +9,9 @@ namespace infernode::transform {
 namespace {
 
 constexpr Transformation kAll[] = {
+    {"observeTensors", observe_tensors},
     {"quantizeDynamic", quantize_dynamic},
+    {"quantizeStatic", quantize_static},
     {"quantizeWeights", quantize_weights},
 };
 

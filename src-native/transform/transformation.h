@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "kernel/registry.h"
 #include "kernel/run_context.h"
 #include "transform/settings.h"
 
@@ -30,6 +31,7 @@ struct Report {
 /// What a transformation has of who started it.
 struct Context {
   const kernel::RunContext& run;  ///< looked at for each node; loops go over its pool
+  const kernel::Registry& registry;
   /// How many of how many nodes are done.
   std::function<void(std::size_t done, std::size_t total)> progress{};
   /// The tensor of the file is not read again: its pages may go.
@@ -56,7 +58,9 @@ std::span<const Transformation> transformations();
 const Transformation& find_transformation(std::string_view name);
 
 // One file each.
+void observe_tensors(graph::Model& model, const Settings& settings, const Context& context, Report& report);
 void quantize_dynamic(graph::Model& model, const Settings& settings, const Context& context, Report& report);
+void quantize_static(graph::Model& model, const Settings& settings, const Context& context, Report& report);
 void quantize_weights(graph::Model& model, const Settings& settings, const Context& context, Report& report);
 
 }  // namespace infernode::transform

@@ -1,15 +1,37 @@
-import { quantizeDynamic, quantizeWeights, type TransformReport } from '../quantization.js';
+import { existsSync } from 'node:fs';
+
+import { InferenceSession } from '../index.js';
+import { quantizeDynamic, quantizeStatic, quantizeWeights, type TransformReport } from '../quantization.js';
 import { dynamicExtraTable, dynamicTable } from '../tools/dynamic-options.js';
-import { flagName, helpLine, helpLines, optionsOfTexts, takesText, type Table } from '../tools/option-table.js';
+import {
+  flagName,
+  helpLine,
+  helpLines,
+  isRepeated,
+  optionsOfTexts,
+  takesText,
+  type Table,
+} from '../tools/option-table.js';
+import { calibrationExtraTable, staticExtraTable, staticTable } from '../tools/static-options.js';
 import { weightsTable } from '../tools/weights-options.js';
-import { printable, report, UsageError, type Command } from './command.js';
+import { checkFolder, readCalibrationData } from './calibration-data.js';
+import { printable, report, UsageError, type Command, type Values } from './command.js';
 import { OutputFile } from './output-file.js';
 
-type Quantize = (
-  model: string,
-  output: string,
-  options: { signal: AbortSignal; onProgress: (progress: { done: number; total: number }) => void },
-) => Promise<TransformReport>;
+/** What each function takes besides its own options. */
+interface Listeners {
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: { done: number; total: number }) => void;
+  readonly onCalibration: (progress: { done: number }) => void;
+}
+
+type Quantize = (model: string, output: string, options: object, listeners: Listeners, values: Values) => Promise<TransformReport>; // prettier-ignore
+
+/** Options of the command line that are none of the function's. */
+interface Further {
+  readonly options: Command['options'];
+  readonly help: string;
+}
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toPrecision(3)} MB`;
 
@@ -24,13 +46,13 @@ function textOf({ nodes, files, bytesBefore, bytesAfter }: TransformReport): str
 }
 
 /** A line on a terminal that says how far the work is, once it has taken a second. */
-function progressLine(): { show: (progress: { done: number; total: number }) => void; clear: () => void } {
+function progressLine(): { show: (text: string) => void; clear: () => void } {
   const begin = performance.now();
   let shown = false;
   return {
-    show({ done, total }) {
+    show(text) {
       if (!process.stderr.isTTY || performance.now() - begin < 1000) return;
-      process.stderr.write(`\r${done} of ${total} nodes`);
+      process.stderr.write(`\r\u001b[K${text}`);
       shown = true;
     },
     clear() {
@@ -39,16 +61,26 @@ function progressLine(): { show: (progress: { done: number; total: number }) => 
   };
 }
 
-function command(summary: string, example: string, table: Table, quantize: Quantize): Command {
+function command(
+  summary: string,
+  example: string,
+  table: Table,
+  quantize: Quantize,
+  further: Further = { options: {}, help: '' },
+): Command {
   const ofTable = Object.entries(table).map(([name, option]) => {
     const type = takesText(option) ? ('string' as const) : ('boolean' as const);
-    return [flagName(name), option.kind === 'names' ? { type, multiple: true } : { type }] as const;
+    return [flagName(name), isRepeated(option) ? { type, multiple: true } : { type }] as const;
   });
   return {
     summary,
-    help: helpLine('out FILE', 'where the result goes') + helpLines(table) + helpLine('json', 'for programs'),
+    help:
+      helpLine('out FILE', 'where the result goes') +
+      further.help +
+      helpLines(table) +
+      helpLine('json', 'for programs'),
     example,
-    options: { ...Object.fromEntries(ofTable), out: { type: 'string' }, json: { type: 'boolean' } },
+    options: { ...Object.fromEntries(ofTable), ...further.options, out: { type: 'string' }, json: { type: 'boolean' } },
     async run(path, values) {
       const out = values['out'] as string | undefined;
       if (out === undefined || out === '-') throw new UsageError('--out FILE says where the result goes');
@@ -58,11 +90,12 @@ function command(summary: string, example: string, table: Table, quantize: Quant
       process.once('SIGINT', interrupt);
       const line = progressLine();
       try {
-        const done = await quantize(path, out, {
-          ...optionsOfTexts(table, values),
+        const listeners: Listeners = {
           signal: abort.signal,
-          onProgress: line.show,
-        });
+          onProgress: ({ done, total }) => line.show(`${done} of ${total} nodes`),
+          onCalibration: ({ done }) => line.show(`calibrated on ${done} runs`),
+        };
+        const done = await quantize(path, out, optionsOfTexts(table, values), listeners, values);
         line.clear();
         report(values, done, textOf(done));
       } catch (error) {
@@ -76,15 +109,55 @@ function command(summary: string, example: string, table: Table, quantize: Quant
   };
 }
 
-/** On the command line the extra options stand among the others. */
-const dynamic: Quantize = (model, output, given) => {
-  const isExtra = ([name]: readonly [string, unknown]): boolean => Object.hasOwn(dynamicExtraTable, name);
+/** Options as the functions take them: on the command line the extra options stand among the others. */
+function withExtra(given: object, isExtra: (name: string) => boolean): object {
   const entries = Object.entries(given);
-  return quantizeDynamic(model, output, {
-    ...Object.fromEntries(entries.filter((entry) => !isExtra(entry))),
-    extraOptions: Object.fromEntries(entries.filter(isExtra)),
+  return {
+    ...Object.fromEntries(entries.filter(([name]) => !isExtra(name))),
+    extraOptions: Object.fromEntries(entries.filter(([name]) => isExtra(name))),
+  };
+}
+
+const weights: Quantize = (model, output, given, { signal, onProgress }) =>
+  quantizeWeights(model, output, { ...given, signal, onProgress });
+
+const dynamic: Quantize = (model, output, given, { signal, onProgress }) =>
+  quantizeDynamic(model, output, {
+    ...withExtra(given, (name) => Object.hasOwn(dynamicExtraTable, name)),
+    signal,
+    onProgress,
+  });
+
+const staticExtra: Table = { ...staticExtraTable, ...calibrationExtraTable };
+const dataOptions: Further = {
+  options: { 'calibration-data': { type: 'string' }, 'calibration-cache-path': { type: 'string' } },
+  help:
+    helpLine('calibration-data FOLDER', 'what to run: .npz files, or folders of NAME.npy or input_0.pb') +
+    helpLine('calibration-cache-path FILE', 'ranges: read where it is there, written where it is not'),
+};
+
+const ofData: Quantize = async (model, output, given, listeners, values) => {
+  const [folder, cache] = [values['calibration-data'], values['calibration-cache-path']] as (string | undefined)[];
+  if (folder === undefined && !(cache !== undefined && existsSync(cache))) {
+    throw new UsageError('--calibration-data FOLDER says what to run, where there is no cache of ranges');
+  }
+  if (folder !== undefined) checkFolder(folder);
+  const data = folder === undefined ? null : readCalibrationData(folder, await inputsOf(model));
+  const options = withExtra(given, (name) => Object.hasOwn(staticExtra, name));
+  return quantizeStatic(model, output, data, {
+    ...options,
+    ...listeners,
+    ...(cache === undefined ? {} : { calibrationCachePath: cache }),
   });
 };
+
+/** The names of a model's inputs. */
+async function inputsOf(model: string): Promise<readonly string[]> {
+  const session = await InferenceSession.create(model, { graphOptimizationLevel: 'disabled', logSeverityLevel: 3 });
+  const { inputNames } = session;
+  await session.release();
+  return inputNames;
+}
 
 export const quantizeCommands: Readonly<Record<string, Command>> = {
   'quantize dynamic': command(
@@ -93,10 +166,17 @@ export const quantizeCommands: Readonly<Record<string, Command>> = {
     { ...dynamicTable, ...dynamicExtraTable },
     dynamic,
   ),
+  'quantize static': command(
+    'writes the model with codes for weights and activations, by ranges that runs on data have',
+    'infernode quantize static model.onnx --out model_int8.onnx --calibration-data runs --activation-type QUInt8',
+    { ...staticTable, ...staticExtra },
+    ofData,
+    dataOptions,
+  ),
   'quantize weights': command(
     'writes the model with weights of 4 or 8 bits',
     'infernode quantize weights model.onnx --out model_q4.onnx --block-size 32 --is-symmetric',
     weightsTable,
-    quantizeWeights,
+    weights,
   ),
 };

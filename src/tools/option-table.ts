@@ -4,12 +4,14 @@ import { describe } from '../tensor/tensor-data.js';
 
 /** An option of a tool: everything that the API, the command line and the guide know of it. */
 export interface Option<T = unknown> {
-  readonly kind: 'flag' | 'choice' | 'names';
+  readonly kind: 'flag' | 'choice' | 'names' | 'number' | 'axes';
   readonly fallback: T;
   /** What it means, as half a sentence. */
   readonly help: string;
   /** All values that it, or an entry of a list, may have; empty: any. */
   readonly choices: readonly (string | number)[];
+  /** The least and the largest value of a number; `whole`: it has no fraction. */
+  readonly bounds?: readonly [least: number, largest: number, whole?: 'whole'];
 }
 
 export type Table = Readonly<Record<string, Option>>;
@@ -18,7 +20,7 @@ export type Table = Readonly<Record<string, Option>>;
 export type OptionsOf<T extends Table> = { readonly [K in keyof T]?: T[K] extends Option<infer V> ? V : never };
 
 /** All of them as the engine takes them. */
-export type Settings = Record<string, boolean | number | string | readonly string[]>;
+export type Settings = Record<string, boolean | number | string | readonly string[] | Float64Array>;
 
 /** `fallback` null: what it is then depends on others. */
 export const flag = (help: string, fallback: boolean | null = false): Option<boolean> => ({
@@ -40,6 +42,21 @@ export const names = <T extends string = string>(
   choices: readonly T[] = [],
 ): Option<readonly T[]> => ({ kind: 'names', fallback, help, choices });
 
+/** `fallback` null: it may be left out. */
+export const number = (
+  help: string,
+  fallback: number | null,
+  bounds: NonNullable<Option['bounds']>,
+): Option<number> => ({ kind: 'number', fallback: fallback as number, help, choices: [], bounds });
+
+/** An axis for each operator that is named. */
+export const axes = (help: string): Option<Readonly<Record<string, number>>> => ({
+  kind: 'axes',
+  fallback: {},
+  help,
+  choices: [],
+});
+
 const quoted = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : String(value));
 const listed = (values: readonly unknown[]): string => values.map(quoted).join(', ');
 
@@ -49,9 +66,20 @@ function checkValue(what: string, name: string, option: Option, value: unknown):
     const actual = typeof given === 'string' ? `'${given}'` : typeof given === 'number' ? `${given}` : describe(given);
     throw typeError(`Invalid ${what}: '${name}' must be ${expected}, got ${actual}.`, { expected, actual });
   };
-  const { kind, choices } = option;
+  const { kind, choices, bounds } = option;
   if (kind === 'flag' && typeof value !== 'boolean') wrong('a boolean');
   if (kind === 'choice' && !choices.includes(value as string)) wrong(`one of ${listed(choices)}`);
+  if (kind === 'number') {
+    const [least, largest, whole] = bounds as NonNullable<Option['bounds']>;
+    const fits = typeof value === 'number' && value >= least && value <= largest && (!whole || Number.isInteger(value));
+    if (!fits) wrong(`a ${whole ? 'whole ' : ''}number from ${least} to ${largest}`);
+  }
+  if (kind === 'axes') {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) wrong('an object of axes by operators');
+    for (const axis of Object.values(value as object)) {
+      if (!Number.isInteger(axis)) wrong('an object of axes by operators', axis);
+    }
+  }
   if (kind !== 'names') return;
   if (!Array.isArray(value)) wrong('an array of strings');
   for (const item of value as unknown[]) {
@@ -76,19 +104,22 @@ export function readOptions(table: Table, given: object, what: string): Settings
   return settings;
 }
 
-/** An option's name on the command line: 'blockSize' is 'block-size', 'EnableSubgraph' 'enable-subgraph'. */
-export const flagName = (name: string): string => name.replace(/(?<=.)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
+/** An option's name on the command line: 'blockSize' is 'block-size', 'AddQDQPairToWeight' 'add-qdq-pair-to-weight'. */
+export const flagName = (name: string): string =>
+  name.replace(/[a-z\d](?=[A-Z])|[A-Z](?=[A-Z][a-z])/g, '$&-').toLowerCase();
 
 /** Whether the command line gives it a value: a flag that is not off by default has one, true or false. */
 export const takesText = ({ kind, fallback }: Option): boolean => kind !== 'flag' || fallback !== false;
 
 const valueName = (option: Option): string =>
-  !takesText(option) ? '' : option.kind === 'flag' ? ' true|false' : option.kind === 'names' ? ' NAME' : ' X';
+  !takesText(option)
+    ? ''
+    : { flag: ' true|false', names: ' NAME', axes: ' OPERATOR:AXIS', number: ' N', choice: ' X' }[option.kind];
 
 /** What follows an option's help: its values, and what it is where it is not given. */
 function valuesOf({ kind, choices, fallback }: Option): string {
   const own = Array.isArray(fallback) ? fallback.join(', ') : fallback;
-  const preset = kind === 'flag' && fallback !== true ? '' : own;
+  const preset = (kind === 'flag' && fallback !== true) || kind === 'axes' || own === null ? '' : own;
   const parts = [choices.join(', '), preset === '' ? '' : `by default ${String(preset)}`].filter((part) => part !== '');
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
 }
@@ -113,17 +144,30 @@ export const tableRows = (table: Table): string =>
     '',
   ].join('\n');
 
+/** Axes that are given as MatMul:1. */
+const axesOfTexts = (texts: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(
+    texts
+      .flatMap((text) => text.split(','))
+      .map((text) => {
+        const [, operator, axis] = /^(\w+):(-?\d{1,3})$/.exec(text) ?? [];
+        return operator === undefined ? [text, undefined] : [operator, Number(axis)];
+      }),
+  );
+
+/** Whether it may be given more than once on the command line. */
+export const isRepeated = ({ kind }: Option): boolean => kind === 'names' || kind === 'axes';
+
 /** The options that texts of the command line stand for; `readOptions` says what is wrong with them. */
-export function optionsOfTexts(
-  table: Table,
-  values: Readonly<Record<string, unknown>>,
-): Record<string, string | number | boolean | readonly string[]> {
-  const found: Record<string, string | number | boolean | readonly string[]> = {};
+export function optionsOfTexts(table: Table, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
   for (const [name, { kind, choices }] of Object.entries(table)) {
     const value = values[flagName(name)] as string | boolean | readonly string[] | undefined;
     if (value === undefined) continue;
     if (kind === 'choice') found[name] = choices.find((known) => String(known) === value) ?? (value as string);
     else if (kind === 'names') found[name] = (value as readonly string[]).flatMap((text) => text.split(','));
+    else if (kind === 'axes') found[name] = axesOfTexts(value as readonly string[]);
+    else if (kind === 'number') found[name] = value === '' || Number.isNaN(Number(value)) ? value : Number(value);
     else found[name] = value === 'true' ? true : value === 'false' ? false : value;
   }
   return found;

@@ -7,7 +7,7 @@ import { pathOfUrl } from '../model-source.js';
 import type { NativeReport } from '../native.js';
 import { completion } from '../run/jobs.js';
 import { bytesOf, describe, typedArrayName } from '../tensor/tensor-data.js';
-import { readOptions, type Table } from './option-table.js';
+import { readOptions, type Settings, type Table } from './option-table.js';
 
 /** What became of a node. */
 export interface NodeOutcome {
@@ -50,14 +50,14 @@ function ownError(error: unknown, signal: AbortSignal | undefined): unknown {
   return new InferenceError(code, message, error as NativeError, { cause });
 }
 
-function sourceOf(model: unknown): string | Uint8Array {
+export function sourceOf(model: unknown): string | Uint8Array {
   const source = pathOfUrl(model);
   if (typeof source === 'string') return source;
   if (typedArrayName(source) === 'Uint8Array') return bytesOf(source);
   throw typeError(`The model must be a path, its URL, or bytes in a Uint8Array, got ${describe(model)}.`);
 }
 
-function outputOf(output: unknown): string {
+export function outputOf(output: unknown): string {
   const path = pathOfUrl(output);
   if (typeof path === 'string' && path !== '' && !path.includes('\0')) return path;
   const got = typeof path === 'string' ? `'${path}'` : describe(output);
@@ -74,14 +74,29 @@ export async function transform(
 ): Promise<TransformReport> {
   if (typeof given !== 'object' || given === null) throw typeError(`${name}: 'options' must be an object.`);
   const { signal, onProgress, ...options } = given as TransformOptions;
+  checkListeners(name, { signal, onProgress });
+  const settings = readOptions(table, options, `${name} options`);
+  return apply(name, settings, sourceOf(model), outputOf(output), { signal, onProgress });
+}
+
+/** Throws TypeError for what is no signal, or no listener. */
+export function checkListeners(name: string, { signal, onProgress }: TransformOptions): void {
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw typeError(`Invalid ${name} options: 'onProgress' must be a function, got ${describe(onProgress)}.`);
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw typeError(`Invalid ${name} options: 'signal' must be an AbortSignal, got ${describe(signal)}.`);
   }
-  const settings = readOptions(table, options, `${name} options`);
-  const [source, path] = [sourceOf(model), outputOf(output)];
+}
+
+/** Applies it with all its settings. */
+export async function apply(
+  name: string,
+  settings: Settings,
+  source: string | Uint8Array,
+  path: string,
+  { signal, onProgress }: TransformOptions,
+): Promise<TransformReport> {
   const hear = (text: string): void => {
     const [done, total] = text.split(' ', 2).map(Number) as [number, number];
     try {

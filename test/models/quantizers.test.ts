@@ -1,5 +1,5 @@
 // What infernode/quantization writes, beside what onnxruntime's own tools write: both run in onnxruntime.
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, type TestContext } from 'vitest';
@@ -8,8 +8,10 @@ import { at } from '../../scripts/lib/project.mjs';
 import { onnxTools, pythonEnvironment } from '../../scripts/lib/python.mjs';
 import { run } from '../../scripts/lib/run.mjs';
 import { architecture, checks } from '../../bench/architectures/workloads.mjs';
-import { quantizeDynamic, quantizeWeights } from '../../src/quantization.js';
+import { Tensor } from '../../src/index.js';
+import { quantizeDynamic, quantizeStatic, quantizeWeights } from '../../src/quantization.js';
 import { available } from '../fixtures/available.js';
+import { npy } from '../fixtures/npy.js';
 import { type Values, withEngine } from './agreement.js';
 
 const minutes = 60_000;
@@ -107,5 +109,66 @@ describe('8 bits, with activations that are quantized in each run', () => {
     const python = { per_channel: options.perChannel, weight_type: options.weightType };
     const compared = await compare(context, 'dynamic', source, ours, python, feeds);
     await check(compared, ours, feeds, 0.05);
+  });
+});
+
+describe('codes of activations, by ranges that a calibration finds', () => {
+  /** Ranges of a cache, by names of tensors. */
+  function rangesOf(path: string): Record<string, readonly [number, number]> {
+    const { data } = JSON.parse(readFileSync(path, 'utf8').replaceAll(/: NaN\b/g, ': null')) as {
+      data: Record<string, Record<string, unknown>>;
+    };
+    const number = (value: unknown): number =>
+      Number([typeof value === 'object' ? (value as { data: unknown }).data : value].flat(3)[0]);
+    return Object.fromEntries(Object.entries(data).map(([name, { lowest, highest }]) => [name, [number(lowest), number(highest)]])); // prettier-ignore
+  }
+
+  it.for([
+    { model: 'mobilenet_v2', activationType: 'QUInt8', calibrateMethod: 'MinMax' },
+    { model: 'mobilenet_v2', activationType: 'QInt16', calibrateMethod: 'MinMax', extra: { CalibStridedMinMax: 2, CalibMovingAverage: true, CalibMovingAverageConstant: 0.5 } }, // prettier-ignore
+    { model: 'mobilenet_v2', activationType: 'QInt8', calibrateMethod: 'Percentile', extra: { CalibStridedMinMax: 2 } },
+    { model: 'mobilenet_v2', activationType: 'QUInt8', calibrateMethod: 'Percentile', extra: { CalibPercentile: 99.9, CalibTensorRangeSymmetric: false } }, // prettier-ignore
+    { model: 'mobilenet_v2', activationType: 'QUInt8', calibrateMethod: 'Entropy', extra: { CalibStridedMinMax: 1 } },
+    { model: 'mobilenet_v2', activationType: 'QUInt8', calibrateMethod: 'Distribution' },
+    { model: 'minilm_l6', activationType: 'QUInt8', calibrateMethod: 'MinMax', perChannel: true },
+  ] as const)('$model: $activationType by $calibrateMethod', { timeout: 10 * minutes }, async (given, context) => {
+    const { model, activationType, calibrateMethod, perChannel, extra } = { perChannel: false, extra: {}, ...given };
+    const [source, feeds] = await workload(model);
+    const { inputs } = checks.find((each) => each.name === model)!;
+    const runs = [1, 2, 3, 4].map((seed) => inputs(seed) as Values);
+    const data = mkdtempSync(join(folder, 'data-'));
+    for (const [i, run] of runs.entries()) {
+      mkdirSync(join(data, String(i)));
+      for (const [name, { type, dims, data: elements }] of Object.entries(run))
+        writeFileSync(join(data, String(i), `${name}.npy`), npy(elements as Float32Array, dims, type === 'int64' ? '<i8' : '<f4')); // prettier-ignore
+    }
+    const [ours, cache, theirCache] = ['ours.onnx', 'ours.json', 'theirs.json'].map((name) => join(folder, name)) as [string, string, string]; // prettier-ignore
+    for (const path of [cache, theirCache]) rmSync(path, { force: true });
+    const tensors = runs.map(
+      (run) =>
+      Object.fromEntries(Object.entries(run).map(([name, { type, dims, data: elements }]) => [name, new Tensor(type as 'float32', elements as Float32Array, dims)])), // prettier-ignore
+    );
+    const options = { activationType, calibrateMethod, perChannel, reduceRange: true, extraOptions: extra } as const;
+    await quantizeStatic(source, ours, tensors, { ...options, calibrationCachePath: cache });
+    const python = {
+      activation_type: activationType,
+      calibrate_method: calibrateMethod,
+      per_channel: perChannel,
+      reduce_range: true, // sums of pairs saturate otherwise, on CPUs without VNNI
+      extra_options: extra,
+      calibration_cache_path: theirCache,
+      data,
+    };
+    const compared = await compare(context, 'static', source, ours, python, feeds);
+    const [found, expected] = [rangesOf(cache), rangesOf(theirCache)];
+    for (const [name, range] of Object.entries(expected)) {
+      if (!(name in found)) continue; // the results of Constants, which are no activations here
+      const length = Math.max(Math.abs(range[0]), Math.abs(range[1]));
+      for (const end of [0, 1] as const) expect(Math.abs(found[name]![end] - range[end]), name).toBeLessThanOrEqual(1e-5 * length); // prettier-ignore
+    }
+    expect(Object.keys(found).length).toBeGreaterThan(100);
+    // The Python tool drops Relu and Clip also where the range of codes lets through what they do not.
+    const bytes = calibrateMethod === 'Distribution' ? Infinity : compared.bytes;
+    await check({ ...compared, bytes }, ours, feeds, 0.1);
   });
 });

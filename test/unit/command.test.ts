@@ -1,11 +1,12 @@
 // infernode check, perf and profile as a user starts them; test/types/command.test.ts has infernode types.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { projectRoot } from '../../scripts/lib/engine.mjs';
 import { statistics } from '../../src/cli/perf.js';
+import { npy } from '../fixtures/npy.js';
 import { model, node, oneNode, type TensorInfo } from '../fixtures/onnx-writer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'infernode-command-'));
@@ -216,6 +217,8 @@ describe('the command', () => {
       initializers: [{ name: 'w', type: 'float32', dims: [224, 224], data: new Float32Array(224 * 224).fill(1) }],
     });
     writeFileSync(join(place, 'model.onnx'), product);
+    mkdirSync(join(place, 'runs')); // what --calibration-data is shown to name
+    writeFileSync(join(place, 'runs', '0.npy'), npy(new Float32Array(3 * 224 * 224).fill(1), [1, 3, 224, 224]));
     const args = line.replace('--seconds 10', '--seconds 1').split(' '); // of ten the test needs no more
     const { status, stderr } = spawnSync(process.execPath, [command, ...args], { cwd: place, encoding: 'utf8' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: args[0] === 'types' ? 'wrote model.d.ts\n' : '' });

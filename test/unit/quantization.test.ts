@@ -11,6 +11,7 @@ import { InferenceError, InferenceSession, Tensor } from '../../src/index.js';
 import { quantizeDynamic, quantizeWeights } from '../../src/quantization.js';
 import { dynamicExtraTable, dynamicTable } from '../../src/tools/dynamic-options.js';
 import { tableRows, type Table } from '../../src/tools/option-table.js';
+import { calibrationExtraTable, staticExtraTable, staticTable } from '../../src/tools/static-options.js';
 import { weightsTable } from '../../src/tools/weights-options.js';
 import { model, node, type TensorInfo } from '../fixtures/onnx-writer.js';
 
@@ -265,6 +266,9 @@ describe('docs/quantization.md', () => {
     ['quantizeWeights', weightsTable as Table],
     ['quantizeDynamic', dynamicTable as Table],
     ['its extraOptions', dynamicExtraTable as Table],
+    ['quantizeStatic', staticTable as Table],
+    ['its extraOptions of the engine', staticExtraTable as Table],
+    ['its extraOptions of the calibration', calibrationExtraTable as Table],
   ])('has the options of %s as the table has them', (_, table) => {
     expect(page).toContain(tableRows(table));
   });

@@ -2,9 +2,9 @@
 """Quantizes a model with onnxruntime's own tool and runs it, another quantized one and the model itself in onnxruntime.
 
 usage: quantizers.py MODE SOURCE OURS THEIRS OPTIONS FEEDS     (needs: pip install onnx onnxruntime)
-  MODE     weights or dynamic
+  MODE     weights, dynamic or static
   OURS     a quantized model, which is run too; THEIRS is written
-  OPTIONS  of the tool, as JSON
+  OPTIONS  of the tool, as JSON; of static, with the folder `data`: in it a folder for each run, of NAME.npy
   FEEDS    a JSON file: {name: {type, dims, data}}
 
 Prints JSON: `ours` and `theirs` have the SQNR of each output in dB, `answers` what OURS gives, `bytes` the size of THEIRS.
@@ -18,8 +18,40 @@ import onnx
 import onnxruntime
 
 
+class Reader:
+    """The feeds of a folder, run by run."""
+
+    def __init__(self, folder):
+        self.runs = [os.path.join(folder, run) for run in sorted(os.listdir(folder), key=int)]
+        self.set_range(0, len(self.runs))
+
+    def set_range(self, start_index, end_index):
+        self.left = iter(self.runs[start_index:end_index])
+
+    def get_next(self):
+        folder = next(self.left, None)
+        if folder is None:
+            return None
+        return {name[:-4]: np.load(os.path.join(folder, name)) for name in os.listdir(folder)}
+
+    def __len__(self):
+        return len(self.runs)
+
+
 def quantize(mode, source, target, options):
-    if mode == "dynamic":
+    if mode == "static":
+        from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+
+        for name, kind in {
+            "activation_type": QuantType,
+            "weight_type": QuantType,
+            "calibrate_method": CalibrationMethod,
+            "quant_format": QuantFormat,
+        }.items():
+            if name in options:
+                options[name] = kind[options[name]]
+        quantize_static(source, target, Reader(options.pop("data")), **options)
+    elif mode == "dynamic":
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
         if "weight_type" in options:

@@ -32,7 +32,7 @@ FileRequest request(const std::string& path, const std::string& output, bool ext
 Report transform_file(const FileRequest& request, const kernel::CancelToken* cancel = nullptr) {
   kernel::RunContext run;
   run.cancel = cancel;
-  return transform::transform_file(request, registry(), {.run = run});
+  return transform::transform_file(request, {.run = run, .registry = registry()});
 }
 
 graph::Model product() {

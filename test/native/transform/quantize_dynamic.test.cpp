@@ -57,7 +57,7 @@ TEST_CASE("codes of 8 bits are those of onnxruntime's quantizers") {
         Codes{127, 0});
   CHECK(codes_of({0, 0}, {}, 1, 0) == Codes{0, 0});
   const TensorCodes channels = transform::make_tensor_codes(Tensor::of<float>({2, 2}, {1.27f, -2, 0.5f, 25.4f}),
-                                                            {.per_channel = true}, kernel::RunContext{});
+                                                            {.axis = 1}, kernel::RunContext{});
   CHECK(channels.scale.shape() == Shape{2});
   CHECK(tensor::to_int64_vector(channels.codes) == Codes{127, -10, 50, 127});
   CHECK_THROWS_WITH_AS(codes_of({1, std::numeric_limits<float>::infinity()}, {}, 1, 0),

@@ -162,9 +162,12 @@ TEST_CASE("progress tells every node, and a cancelled run ends the work") {
   Report report;
   transform::quantize_weights(
       model, settings(),
-      {.run = run, .progress = [&](std::size_t done, std::size_t total) { told.emplace_back(done, total); }}, report);
+      {.run = run,
+       .registry = registry(),
+       .progress = [&](std::size_t done, std::size_t total) { told.emplace_back(done, total); }},
+      report);
   CHECK(told == std::vector<std::pair<std::size_t, std::size_t>>{{1, 2}, {2, 2}});
   token.cancel();
   graph::Model other = model_with(kProduct, {{"w", quarters({48, 6})}});
-  CHECK_THROWS_AS(transform::quantize_weights(other, settings(), {.run = run}, report), Error);
+  CHECK_THROWS_AS(transform::quantize_weights(other, settings(), {.run = run, .registry = registry()}, report), Error);
 }

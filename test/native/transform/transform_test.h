@@ -57,7 +57,7 @@ inline transform::Report transform_model(std::string_view name, graph::Model& mo
                                          const transform::Settings& settings) {
   const kernel::RunContext run;
   transform::Report report;
-  transform::find_transformation(name).apply(model, settings, {.run = run}, report);
+  transform::find_transformation(name).apply(model, settings, {.run = run, .registry = registry()}, report);
   model.graph->compact();
   graph::verify(*model.graph);
   return report;
