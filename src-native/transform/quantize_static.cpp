@@ -152,14 +152,15 @@ class QdqWriter {
   }
 
   void find_scales() {
-    for (const auto& [id, mark] : marks_.values()) {
+    for (const auto& entry : marks_.values()) {
+      const ValueId id = entry.first;
       if (provider(id) != id) continue;
       const Tensor* constant = constant_of(graph_, id);
       if (constant == nullptr) {
         scales_[id] = {formats_.of_activation(ranges_.at(id))};
         continue;
       }
-      const TensorFormat format = formats_.of_constant(mark);
+      const TensorFormat format = formats_.of_constant(entry.second);
       naming_weight(graph_, graph_.node(reader_of(id)), id, [&] {
         for (const Range& range : ranges_of(*constant, format.axis, context_.run))
           scales_[id].push_back(scale_of(range, format));
