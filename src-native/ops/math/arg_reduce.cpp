@@ -8,6 +8,7 @@
 #include "kernel/watch.h"
 #include "microkernels/reduce/reduce.h"
 #include "ops/common/arithmetic.h"
+#include "ops/math/columns.h"
 #include "ops/math/reduction.h"
 
 namespace infernode::ops {
@@ -96,7 +97,8 @@ class ArgReduce : public Kernel {
                          std::int64_t* at = to + i / tiles * inner + first;
                          for (std::int64_t k = 0; k < n; ++k) best[static_cast<std::size_t>(k)] = widen(from[k]);
                          std::fill_n(at, n, 0);
-                         const double cost_of_row = 1.5 * static_cast<double>(n);
+                         const double cost_of_row =
+                             1.5 * static_cast<double>(n) + step_ns(static_cast<std::size_t>(inner) * sizeof(T));
                          each_in_pieces(watch, static_cast<std::size_t>(count - 1), cost_of_row, [&](std::size_t r) {
                            from += inner;
                            for (std::int64_t k = 0; k < n; ++k) {

@@ -10,6 +10,7 @@
 #include "microkernels/transpose/transpose.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/elementwise.h"
+#include "ops/math/columns.h"
 
 namespace infernode::ops {
 namespace {
@@ -93,6 +94,7 @@ class Cumulative final : public Kernel {
     const float neutral = Product ? 1.0f : 0.0f;
     float *total = buffers[0], *next = buffers[1];
     std::fill_n(total, columns, neutral);
+    const double ns_of_row = static_cast<double>(columns) + step_ns(axis.inner * sizeof(T));
     for (std::size_t i = 0; i < axis.count; ++i) {
       const std::size_t at = (reverse_ ? axis.count - 1 - i : i) * axis.inner;
       const float* term = piece;
@@ -110,7 +112,7 @@ class Cumulative final : public Kernel {
         loops_.store(result, y + at, columns);
       }
       std::swap(total, next);
-      watch.did(3.0 * static_cast<double>(columns));  // pages may be far apart, and new
+      watch.did(ns_of_row);
     }
   }
 
@@ -164,7 +166,7 @@ class Cumulative final : public Kernel {
   template <std::size_t Lines, class T>
   void together(const Axis& axis, const T* x, T* y, const std::size_t* starts, kernel::Watch& watch) const {
     using C = tensor::ComputeTypeOf<T>;
-    constexpr std::size_t kSteps = 4096;  // between two looks at whether the run is to end
+    constexpr std::size_t kSteps = 1024;  // between two looks at whether the run is to end
     C total[Lines];
     std::fill_n(total, Lines, Product ? C(1) : C(0));
     for (std::size_t i0 = 0; i0 < axis.count; i0 += kSteps) {
@@ -178,7 +180,7 @@ class Cumulative final : public Kernel {
           y[at] = static_cast<T>(exclusive_ ? before : total[l]);
         }
       }
-      watch.did(4.0 * static_cast<double>(steps * Lines));
+      watch.did((4.0 * static_cast<double>(Lines) + step_ns(axis.inner * sizeof(T))) * static_cast<double>(steps));
     }
   }
 

@@ -1,4 +1,5 @@
 #include "ops/math/reduction.h"
+#include "ops/math/columns.h"
 
 #include <algorithm>
 #include <array>
@@ -114,7 +115,8 @@ void fold(const RunContext& run, const ReduceLayout& l, const T* x, T* y, Acc in
     std::array<Acc, kReduceColumns> acc;
     std::fill_n(acc.begin(), n, init);
     const T* from = x + o * l.reduced * l.inner + c;
-    in_pieces(watch, static_cast<std::size_t>(l.reduced), static_cast<double>(n),
+    in_pieces(watch, static_cast<std::size_t>(l.reduced),
+              static_cast<double>(n) + step_ns(static_cast<std::size_t>(l.inner) * sizeof(T)),
               [&](std::size_t begin, std::size_t end) {
                 for (std::size_t r = begin; r < end; ++r, from += l.inner) {
                   for (std::int64_t k = 0; k < n; ++k)
@@ -131,12 +133,13 @@ void log_sum_exp(const RunContext& run, const ReduceLayout& l, const T* x, T* y)
   for_each_tile(run, l, 1, 20.0, [&](std::int64_t o, std::int64_t c, std::int64_t, kernel::Watch& watch) {
     const T* from = x + o * l.reduced * l.inner + c;
     const auto n = static_cast<std::size_t>(l.reduced), step = static_cast<std::size_t>(l.inner);
+    const double ns = step_ns(step * sizeof(T));
     double greatest = -std::numeric_limits<double>::infinity();
-    each_in_pieces(watch, n, 2.0,
+    each_in_pieces(watch, n, 2.0 + ns,
                    [&](std::size_t r) { greatest = maximum(greatest, static_cast<double>(from[r * step])); });
     const double shift = std::isfinite(greatest) ? greatest : 0.0;
     const auto sum = sum_in_pieces<double>(
-        watch, n, 20.0, [&](std::size_t r) { return std::exp(static_cast<double>(from[r * step]) - shift); });
+        watch, n, 20.0 + ns, [&](std::size_t r) { return std::exp(static_cast<double>(from[r * step]) - shift); });
     y[o * l.inner + c] = convert<T>(shift + std::log(sum));
   });
 }

@@ -12,6 +12,7 @@
 #include "microkernels/reduce/reduce.h"
 #include "microkernels/transpose/transpose.h"
 #include "ops/common/reals.h"
+#include "ops/math/columns.h"
 #include "ops/math/reduction_tiles.h"
 
 namespace infernode::ops {
@@ -125,19 +126,19 @@ void columns_pass(const RunContext& run, const microkernels::KernelSet& kernels,
   const auto columns = kernels.reduce.columns[static_cast<std::size_t>(op)];
   const auto join = kernels.elementwise.vector_vector[static_cast<std::size_t>(joined_by(op))];
   const auto rows = static_cast<std::size_t>(l.reduced), step = static_cast<std::size_t>(l.inner);
-  for_each_tile(run, l, kReduceColumns, 0.15,
-                [&](std::int64_t o, std::int64_t c, std::int64_t width, kernel::Watch& watch) {
-                  const auto n = static_cast<std::size_t>(width);
-                  const float* from = x + o * l.reduced * l.inner + c;
-                  float* to = y + o * l.inner + c;
-                  if (rows <= kMostRows) return columns(from, rows, step, n, to);
-                  std::array<float, kReduceColumns> part;
-                  for (std::size_t r = 0; r < rows; r += kMostRows) {
-                    columns(from + r * step, std::min(kMostRows, rows - r), step, n, r == 0 ? to : part.data());
-                    if (r > 0) join(to, part.data(), to, n);
-                    watch.did(0.15 * static_cast<double>(kMostRows * n));
-                  }
-                });
+  for_each_tile(
+      run, l, kReduceColumns, 0.15, [&](std::int64_t o, std::int64_t c, std::int64_t width, kernel::Watch& watch) {
+        const auto n = static_cast<std::size_t>(width);
+        const float* from = x + o * l.reduced * l.inner + c;
+        float* to = y + o * l.inner + c;
+        if (rows <= kMostRows) return columns(from, rows, step, n, to);
+        std::array<float, kReduceColumns> part;
+        for (std::size_t r = 0; r < rows; r += kMostRows) {
+          columns(from + r * step, std::min(kMostRows, rows - r), step, n, r == 0 ? to : part.data());
+          if (r > 0) join(to, part.data(), to, n);
+          watch.did(static_cast<double>(kMostRows) * (0.15 * static_cast<double>(n) + step_ns(step * sizeof(float))));
+        }
+      });
 }
 
 void reduce_columns(const RunContext& run, const microkernels::KernelSet& kernels, ReduceOp op, const ReduceLayout& l,
@@ -202,27 +203,28 @@ void log_sum_exp(const RunContext& run, const microkernels::KernelSet& kernels, 
   const auto subtract = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kSub)];
   const auto add = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kAdd)];
   const auto greater = elementwise.vector_vector[static_cast<std::size_t>(BinaryOp::kMax)];
-  for_each_tile(run, l, kReduceColumns, 1.0,
-                [&](std::int64_t o, std::int64_t c, std::int64_t width, kernel::Watch& watch) {
-                  std::array<float, kReduceColumns> shift, sum{}, scratch;
-                  const auto n = static_cast<std::size_t>(width);
-                  const float* from = x + o * l.reduced * l.inner + c;
-                  const auto rows = static_cast<std::size_t>(l.reduced), step = static_cast<std::size_t>(l.inner);
-                  shift.fill(-std::numeric_limits<float>::infinity());
-                  in_pieces(watch, rows, 0.2 * static_cast<double>(n), [&](std::size_t first, std::size_t last) {
-                    table.columns[static_cast<std::size_t>(ReduceOp::kMax)](from + first * step, last - first, step, n,
-                                                                            scratch.data());
-                    greater(shift.data(), scratch.data(), shift.data(), n);
-                  });
-                  for (std::size_t k = 0; k < n; ++k) shift[k] = shift_of(shift[k]);
-                  each_in_pieces(watch, rows, static_cast<double>(n), [&](std::size_t r) {
-                    subtract(from + r * step, shift.data(), scratch.data(), n);
-                    exp(scratch.data(), scratch.data(), n, 0, 0);
-                    add(sum.data(), scratch.data(), sum.data(), n);
-                  });
-                  float* to = y + o * l.inner + c;
-                  for (std::size_t k = 0; k < n; ++k) to[k] = shift[k] + std::log(sum[k]);
-                });
+  for_each_tile(
+      run, l, kReduceColumns, 1.0, [&](std::int64_t o, std::int64_t c, std::int64_t width, kernel::Watch& watch) {
+        std::array<float, kReduceColumns> shift, sum{}, scratch;
+        const auto n = static_cast<std::size_t>(width);
+        const float* from = x + o * l.reduced * l.inner + c;
+        const auto rows = static_cast<std::size_t>(l.reduced), step = static_cast<std::size_t>(l.inner);
+        const double step_time = step_ns(step * sizeof(float));
+        shift.fill(-std::numeric_limits<float>::infinity());
+        in_pieces(watch, rows, 0.2 * static_cast<double>(n) + step_time, [&](std::size_t first, std::size_t last) {
+          table.columns[static_cast<std::size_t>(ReduceOp::kMax)](from + first * step, last - first, step, n,
+                                                                  scratch.data());
+          greater(shift.data(), scratch.data(), shift.data(), n);
+        });
+        for (std::size_t k = 0; k < n; ++k) shift[k] = shift_of(shift[k]);
+        each_in_pieces(watch, rows, static_cast<double>(n) + step_time, [&](std::size_t r) {
+          subtract(from + r * step, shift.data(), scratch.data(), n);
+          exp(scratch.data(), scratch.data(), n, 0, 0);
+          add(sum.data(), scratch.data(), sum.data(), n);
+        });
+        float* to = y + o * l.inner + c;
+        for (std::size_t k = 0; k < n; ++k) to[k] = shift[k] + std::log(sum[k]);
+      });
 }
 
 /// Reduces runs of neighbouring axes, the innermost first, each over the results of the one before.

@@ -10,6 +10,7 @@
 #include "microkernels/reduce/reduce.h"
 #include "microkernels/transpose/transpose.h"
 #include "ops/common/reals.h"
+#include "ops/math/columns.h"
 #include "ops/math/softmax16.h"
 #include "ops/norm/float_rows.h"
 
@@ -104,11 +105,12 @@ class SoftmaxKernel final : public kernel::Kernel {
                      [&](std::size_t begin, std::size_t end, std::size_t) {
                        kernel::CountedVector<float> row(axis.n, ctx.run());
                        kernel::Watch watch(ctx.run());
+                       const double step = step_ns(axis.inner * sizeof(float));
                        for (std::size_t i = begin; i < end; ++i) {
                          const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
-                         each_in_pieces(watch, axis.n, 0.5, [&](std::size_t k) { row[k] = x[at + k * axis.inner]; });
+                         each_in_pieces(watch, axis.n, step, [&](std::size_t k) { row[k] = x[at + k * axis.inner]; });
                          softmax(watch, row.data(), axis.n);
-                         each_in_pieces(watch, axis.n, 0.5, [&](std::size_t k) { y[at + k * axis.inner] = row[k]; });
+                         each_in_pieces(watch, axis.n, step, [&](std::size_t k) { y[at + k * axis.inner] = row[k]; });
                        }
                      });
   }
@@ -168,10 +170,10 @@ class SoftmaxKernel final : public kernel::Kernel {
   void block(kernel::Watch& watch, const float* x, float* y, const Axis& axis, std::size_t count) const {
     const auto binary = [&](BinaryOp op) { return elementwise_.vector_vector[static_cast<std::size_t>(op)]; };
     const auto max_of_columns = reduce_.columns[static_cast<std::size_t>(microkernels::ReduceOp::kMax)];
-    const auto ns_of_row = static_cast<double>(count);
+    const double ns_of_row = static_cast<double>(count) + step_ns(axis.inner * sizeof(float));
     float most[kBlock], sum[kBlock], power[kBlock];
     std::fill(most, most + count, -std::numeric_limits<float>::infinity());
-    in_pieces(watch, axis.n, 0.2 * ns_of_row, [&](std::size_t begin, std::size_t end) {
+    in_pieces(watch, axis.n, ns_of_row, [&](std::size_t begin, std::size_t end) {
       max_of_columns(x + begin * axis.inner, end - begin, axis.inner, count, power);
       binary(BinaryOp::kMax)(most, power, most, count);
     });
@@ -184,24 +186,25 @@ class SoftmaxKernel final : public kernel::Kernel {
       binary(BinaryOp::kAdd)(sum, terms, sum, count);
     });
     if (Log) elementwise_[UnaryOp::kLog](sum, sum, count, 0, 0);
-    each_in_pieces(watch, axis.n, 0.5 * ns_of_row, [&](std::size_t r) {
+    each_in_pieces(watch, axis.n, ns_of_row, [&](std::size_t r) {
       float* out = y + r * axis.inner;
       binary(Log ? BinaryOp::kSub : BinaryOp::kDiv)(out, sum, out, count);
     });
   }
 
   static void strided(kernel::Watch& watch, const double* x, double* y, std::size_t n, std::size_t stride) {
+    const double step = step_ns(stride * sizeof(double));
     double most = -std::numeric_limits<double>::infinity();
-    each_in_pieces(watch, n, 1.0, [&](std::size_t i) {
+    each_in_pieces(watch, n, step, [&](std::size_t i) {
       if (!(x[i * stride] <= most)) most = x[i * stride];
     });
-    const auto sum = sum_in_pieces<double>(watch, n, 10.0, [&](std::size_t i) {
+    const auto sum = sum_in_pieces<double>(watch, n, 10.0 + step, [&](std::size_t i) {
       const double shifted = x[i * stride] - most, power = std::exp(shifted);
       y[i * stride] = Log ? shifted : power;
       return power;
     });
     const double total = Log ? std::log(sum) : sum;
-    each_in_pieces(watch, n, 1.0,
+    each_in_pieces(watch, n, step,
                    [&](std::size_t i) { y[i * stride] = Log ? y[i * stride] - total : y[i * stride] / total; });
   }
 
@@ -229,15 +232,16 @@ class Hardmax final : public kernel::Kernel {
       ctx.parallel_for(axis.outer * axis.inner, static_cast<double>(axis.n),
                        [&](std::size_t begin, std::size_t end, std::size_t) {
                          kernel::Watch watch(ctx.run());
+                         const double step = step_ns(axis.inner * sizeof(T));
                          for (std::size_t i = begin; i < end; ++i) {
                            const std::size_t at = i / axis.inner * axis.n * axis.inner + i % axis.inner;
                            std::size_t best = 0;
-                           each_in_pieces(watch, axis.n, 1.0, [&](std::size_t k) {
+                           each_in_pieces(watch, axis.n, step, [&](std::size_t k) {
                              const auto v = static_cast<Wide>(from[at + k * axis.inner]),
                                         most = static_cast<Wide>(from[at + best * axis.inner]);
                              if (v > most || (v != v && most == most)) best = k;
                            });
-                           each_in_pieces(watch, axis.n, 0.5, [&](std::size_t k) {
+                           each_in_pieces(watch, axis.n, step, [&](std::size_t k) {
                              to[at + k * axis.inner] = static_cast<T>(static_cast<Wide>(k == best ? 1 : 0));
                            });
                          }

@@ -11,6 +11,7 @@
 #include "ops/common/arguments.h"
 #include "ops/common/arithmetic.h"
 #include "ops/common/mover.h"
+#include "ops/math/columns.h"
 #include "ops/math/first_keys.h"
 
 namespace infernode::ops {
@@ -222,7 +223,7 @@ class TopK : public Kernel {
     constexpr std::size_t kBlock = 1024;
     ctx.parallel_for(lines.rows, 5.0 * static_cast<double>(lines.count),
                      [&](std::size_t begin, std::size_t end, std::size_t) {
-                       constexpr double kNsPerKey = 5;
+                       const double step = step_ns(lines.inner * sizeof(T)), ns_per_key = 5 + step;
                        kernel::Watch watch(ctx.run());
                        FirstKeys first(ctx.run(), lines.count, lines.k, sorted_);
                        float floats[kBlock];
@@ -236,12 +237,12 @@ class TopK : public Kernel {
                              const std::size_t beaten = count_beaten(from, i, first.worst(), lines);
                              first.skip(beaten);
                              i += beaten;
-                             watch.did(static_cast<double>(beaten));
+                             watch.did(step * static_cast<double>(beaten));
                              n = i < lines.count ? 1 : 0;
                            }
                            row_keys(from + i * lines.inner, lines.inner, n, floats, keys);
                            first.take(keys, n);
-                           watch.did(kNsPerKey * static_cast<double>(n));
+                           watch.did(ns_per_key * static_cast<double>(n));
                          }
                          first.finish();
                          emit(lines, row, first, x, value, index, watch);
@@ -249,15 +250,17 @@ class TopK : public Kernel {
                      });
   }
 
-  /// How many elements from the i-th on stand surely behind the one at `worst`, which is before them.
+  /// How many elements from the i-th on stand surely behind the one at `worst`, which is before them: kMostBeaten at
+  /// most.
   template <class T>
   std::size_t count_beaten(const T* from, std::size_t i, std::size_t worst, const Lines& lines) const {
     const auto limit = widen(from[worst * lines.inner]);
-    const std::size_t begin = i;
+    constexpr std::size_t kMostBeaten = 4096;  // between two looks
+    const std::size_t begin = i, end = std::min(lines.count, begin + kMostBeaten);
     if (largest_) {
-      while (i < lines.count && widen(from[i * lines.inner]) <= limit) ++i;
+      while (i < end && widen(from[i * lines.inner]) <= limit) ++i;
     } else {
-      while (i < lines.count && widen(from[i * lines.inner]) >= limit) ++i;
+      while (i < end && widen(from[i * lines.inner]) >= limit) ++i;
     }
     return i - begin;
   }
@@ -266,14 +269,14 @@ class TopK : public Kernel {
   template <class T, class Order>
   static void emit(const Lines& lines, std::size_t row, const Order& order, const T* x, T* value, std::int64_t* index,
                    kernel::Watch& watch) {
-    constexpr double kNsPerElement = 3;
+    const double ns = 3 + step_ns(lines.inner * sizeof(T));
     const T* from = x + lines.start(row);
     const std::size_t to = lines.chosen(row);
     for (std::size_t j = 0; j < lines.k; ++j) {
       const auto at = static_cast<std::size_t>(order[j]);
       value[to + j * lines.inner] = from[at * lines.inner];
       index[to + j * lines.inner] = static_cast<std::int64_t>(at);
-      watch.did(kNsPerElement);
+      watch.did(ns);
     }
   }
 

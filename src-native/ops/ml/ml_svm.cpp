@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "kernel/op_registrar.h"
+#include "kernel/watch.h"
 #include "ops/ml/ml_scores.h"
 
 namespace infernode::ops {
@@ -69,18 +70,21 @@ class SvmKernel {
   float gamma_ = 0, coef0_ = 0, degree_ = 0;
 };
 
-/// Calls fn(row, elements as floats, kernel values) over the rows of X; `vectors` lie one after another.
+/// Calls fn(row, kernel values, watch) over the rows of X; `vectors` lie one after another.
 template <class Fn>
-void for_each_row(KernelContext& ctx, const MlMatrix& x, const SvmKernel& kernel, const std::vector<float>& vectors,
+void for_each_row(KernelContext& ctx, const MlMatrix& x, const SvmKernel& svm, const std::vector<float>& vectors,
                   std::size_t count, Fn fn) {
   const double cost = 2 + 0.5 * static_cast<double>(vectors.size());
   ctx.parallel_for(x.rows, cost, [&](std::size_t begin, std::size_t end, std::size_t) {
     std::vector<float> row(x.columns), values(count);
+    kernel::Watch watch(ctx.run());
+    const double ns = 20 + static_cast<double>(x.columns);
     for (std::size_t r = begin; r < end; ++r) {
-      ctx.run().check();
       read_reals(ctx.input(0), r * x.columns, x.columns, row.data());
-      for (std::size_t v = 0; v < count; ++v) values[v] = kernel(row.data(), vectors.data() + v * x.columns, x.columns);
-      fn(r, values);
+      watch.did(ns);
+      each_in_pieces(watch, count, ns,
+                     [&](std::size_t v) { values[v] = svm(row.data(), vectors.data() + v * x.columns, x.columns); });
+      fn(r, values, watch);
     }
   });
 }
@@ -117,17 +121,18 @@ class SvmRegressor final : public Kernel {
                     x.columns, " columns, the vectors have ", vectors_.size() / supports_);
     const Tensor out = ctx.output(0, DType::Float32, Shape{static_cast<std::int64_t>(x.rows), 1});
     float* const y = out.mutable_data<float>();
-    for_each_row(ctx, x, kernel_, vectors_, supports_, [&](std::size_t r, const std::vector<float>& values) {
-      double sum = static_cast<double>(rho_);
-      for (std::size_t v = 0; v < supports_; ++v) {
-        sum += static_cast<double>(coefficients_[v]) * static_cast<double>(values[v]);
-      }
-      if (one_class_) {
-        y[r] = sum > 0 ? 1.0f : -1.0f;
-      } else {
-        y[r] = static_cast<float>(transform_ == PostTransform::Probit ? probit(sum) : sum);
-      }
-    });
+    for_each_row(ctx, x, kernel_, vectors_, supports_,
+                 [&](std::size_t r, const std::vector<float>& values, kernel::Watch&) {
+                   double sum = static_cast<double>(rho_);
+                   for (std::size_t v = 0; v < supports_; ++v) {
+                     sum += static_cast<double>(coefficients_[v]) * static_cast<double>(values[v]);
+                   }
+                   if (one_class_) {
+                     y[r] = sum > 0 ? 1.0f : -1.0f;
+                   } else {
+                     y[r] = static_cast<float>(transform_ == PostTransform::Probit ? probit(sum) : sum);
+                   }
+                 });
   }
 
  private:
@@ -141,25 +146,27 @@ class SvmRegressor final : public Kernel {
 
 /// Probabilities of k classes from those of the pairs, r[i * k + j] = P(i | i or j): the second method of T.-F. Wu,
 /// C.-J. Lin, R. Weng, "Probability Estimates for Multi-class Classification by Pairwise Coupling" (2004).
-void couple_pairs(std::size_t k, const std::vector<double>& r, std::vector<double>& p) {
+void couple_pairs(kernel::Watch& watch, std::size_t k, const std::vector<double>& r, std::vector<double>& p) {
   std::vector<double> q(k * k, 0), qp(k);
-  for (std::size_t t = 0; t < k; ++t) {
+  constexpr double kNs = 2;  // of an element of q
+  const double ns_of_row = kNs * static_cast<double>(k);
+  each_in_pieces(watch, k, ns_of_row, [&](std::size_t t) {
     for (std::size_t j = 0; j < k; ++j) {
       if (j == t) continue;
       q[t * k + t] += r[j * k + t] * r[j * k + t];
       q[t * k + j] = -r[j * k + t] * r[t * k + j];
     }
-  }
+  });
   p.assign(k, 1 / static_cast<double>(k));
   for (std::size_t round = 0; round < std::max<std::size_t>(100, k); ++round) {
     double pqp = 0, worst = 0;
-    for (std::size_t t = 0; t < k; ++t) {
+    each_in_pieces(watch, k, ns_of_row, [&](std::size_t t) {
       qp[t] = std::inner_product(p.begin(), p.end(), q.begin() + static_cast<std::ptrdiff_t>(t * k), 0.0);
       pqp += p[t] * qp[t];
-    }
+    });
     for (std::size_t t = 0; t < k; ++t) worst = std::max(worst, std::abs(qp[t] - pqp));
     if (!(worst >= 0.005 / static_cast<double>(k))) break;
-    for (std::size_t t = 0; t < k; ++t) {
+    each_in_pieces(watch, k, ns_of_row, [&](std::size_t t) {
       const double diff = (pqp - qp[t]) / q[t * k + t];
       p[t] += diff;
       pqp = (pqp + diff * (diff * q[t * k + t] + 2 * qp[t])) / ((1 + diff) * (1 + diff));
@@ -167,7 +174,7 @@ void couple_pairs(std::size_t k, const std::vector<double>& r, std::vector<doubl
         qp[j] = (qp[j] + diff * q[t * k + j]) / (1 + diff);
         p[j] /= 1 + diff;
       }
-    }
+    });
   }
 }
 
@@ -236,10 +243,10 @@ class SvmClassifier final : public Kernel {
     float* const z = out.mutable_data<float>();
     const bool linear = total_ == 0;
     for_each_row(ctx, x, kernel_, linear ? coefficients_ : vectors_, linear ? classes : total_,
-                 [&](std::size_t r, const std::vector<float>& values) {
+                 [&](std::size_t r, const std::vector<float>& values, kernel::Watch& watch) {
                    const std::span<float> row(z + r * wide, wide);
                    if (linear) return finish_linear(r, values, labels, row);
-                   finish_votes(r, values, labels, row);
+                   finish_votes(watch, r, values, labels, row);
                  });
   }
 
@@ -251,7 +258,8 @@ class SvmClassifier final : public Kernel {
     apply(transform_, row);
   }
 
-  void finish_votes(std::size_t r, const std::vector<float>& values, const Tensor& labels, std::span<float> row) const {
+  void finish_votes(kernel::Watch& watch, std::size_t r, const std::vector<float>& values, const Tensor& labels,
+                    std::span<float> row) const {
     const std::size_t classes = labels_.size();
     std::vector<double> scores;
     std::vector<int> votes(classes, 0);
@@ -260,11 +268,12 @@ class SvmClassifier final : public Kernel {
         const double score = part(j - 1, i, values) + part(i, j, values) + static_cast<double>(rho_[scores.size()]);
         ++votes[score > 0 ? i : j];
         scores.push_back(score);
+        watch.did(20 + 2 * static_cast<double>(first_[i + 1] - first_[i] + first_[j + 1] - first_[j]));
       }
     }
     labels_.write(labels, r, static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin()));
     if (!prob_a_.empty()) {
-      probabilities(scores);
+      probabilities(watch, scores);
     } else if (classes == 2) {
       const bool soft = transform_ == PostTransform::Softmax || transform_ == PostTransform::SoftmaxZero;
       const auto both = binary_scores(scores[0], transform_, soft);
@@ -285,7 +294,7 @@ class SvmClassifier final : public Kernel {
   }
 
   /// Scores of the pairs become probabilities of the classes.
-  void probabilities(std::vector<double>& scores) const {
+  void probabilities(kernel::Watch& watch, std::vector<double>& scores) const {
     const std::size_t classes = labels_.size();
     std::vector<double> pairs(classes * classes, 0);
     std::size_t at = 0;
@@ -296,8 +305,9 @@ class SvmClassifier final : public Kernel {
         pairs[i * classes + j] = p;
         pairs[j * classes + i] = 1 - p;
       }
+      watch.did(50 * static_cast<double>(classes - i));
     }
-    couple_pairs(classes, pairs, scores);
+    couple_pairs(watch, classes, pairs, scores);
   }
 
   ClassLabels labels_;

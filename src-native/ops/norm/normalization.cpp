@@ -9,6 +9,7 @@
 #include "ops/common/arguments.h"
 #include "ops/common/reals.h"
 #include "ops/common/strided_copy.h"
+#include "ops/math/columns.h"
 
 namespace infernode::ops {
 namespace {
@@ -38,14 +39,15 @@ class LpNormalization final : public kernel::Kernel {
       const RealOutput<T> out(ctx, kernels_, y);
       ctx.parallel_for(outer * inner, static_cast<double>(n) * 2, [&](std::size_t begin, std::size_t end, std::size_t) {
         kernel::Watch watch(ctx.run());
+        const double step = step_ns(inner * sizeof(T));
         for (std::size_t i = begin; i < end; ++i) {
           const std::size_t at = i / inner * n * inner + i % inner;
-          const auto sum = sum_in_pieces<double>(watch, n, 1.0, [&](std::size_t k) {
+          const auto sum = sum_in_pieces<double>(watch, n, step, [&](std::size_t k) {
             const auto v = static_cast<double>(in[at + k * inner]);
             return p_ == 1 ? std::abs(v) : v * v;
           });
           const double norm = p_ == 1 ? sum : std::sqrt(sum);
-          each_in_pieces(watch, n, 1.0, [&](std::size_t k) {
+          each_in_pieces(watch, n, step, [&](std::size_t k) {
             const std::size_t e = at + k * inner;
             out[e] = norm == 0 ? T{0} : static_cast<T>(static_cast<double>(in[e]) / norm);
           });

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
+#include "ops/math/columns.h"
 #include "ops/quant/qlinear.h"
 
 namespace infernode::ops {
@@ -47,10 +48,11 @@ class QLinearSoftmax final : public kernel::Kernel {
   static void normalize(kernel::Watch& watch, const std::uint8_t* x, std::uint8_t* y, std::size_t n, std::size_t step,
                         const std::array<float, 256>& powers, const Quantized8& from, const Quantized8& to) {
     std::int32_t most = from.code(x[0]);
-    each_in_pieces(watch, n, 1.0, [&](std::size_t i) { most = std::max(most, from.code(x[i * step])); });
+    const double ns = step_ns(step);
+    each_in_pieces(watch, n, ns, [&](std::size_t i) { most = std::max(most, from.code(x[i * step])); });
     const auto power = [&](std::size_t i) { return powers[static_cast<std::size_t>(most - from.code(x[i * step]))]; };
-    const auto sum = sum_in_pieces<float>(watch, n, 1.0, power);
-    each_in_pieces(watch, n, 4.0, [&](std::size_t i) { y[i * step] = to.quantize(power(i) / sum); });
+    const auto sum = sum_in_pieces<float>(watch, n, ns, power);
+    each_in_pieces(watch, n, 4.0 + ns, [&](std::size_t i) { y[i * step] = to.quantize(power(i) / sum); });
   }
 
   bool flattens_;

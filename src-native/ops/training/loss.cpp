@@ -9,6 +9,7 @@
 #include "kernel/op_registrar.h"
 #include "kernel/watch.h"
 #include "ops/common/reals.h"
+#include "ops/math/columns.h"
 
 namespace infernode::ops {
 namespace {
@@ -92,7 +93,7 @@ class Loss final : public kernel::Kernel {
                          const T shift = Softmax ? log_sum(part, column, n, inner) : T{0};
                          if (logs != nullptr) {
                            T* to = logs + (column - x);
-                           each_in_pieces(part, n, 1.0,
+                           each_in_pieces(part, n, step_ns(inner * sizeof(T)),
                                           [&](std::size_t c) { to[c * inner] = column[c * inner] - shift; });
                          }
                          if (targets[i] == ignored_) continue;
@@ -114,9 +115,11 @@ class Loss final : public kernel::Kernel {
   /// log(sum(exp(x))).
   template <class T>
   static T log_sum(kernel::Watch& watch, const T* x, std::size_t n, std::size_t stride) {
+    const double step = step_ns(stride * sizeof(T));
     T most = x[0];
-    each_in_pieces(watch, n, 1.0, [&](std::size_t i) { most = std::max(most, x[i * stride]); });
-    const T sum = sum_in_pieces<T>(watch, n, 10.0, [&](std::size_t i) { return std::exp(x[i * stride] - most); });
+    each_in_pieces(watch, n, step, [&](std::size_t i) { most = std::max(most, x[i * stride]); });
+    const T sum =
+        sum_in_pieces<T>(watch, n, 10.0 + step, [&](std::size_t i) { return std::exp(x[i * stride] - most); });
     return most + std::log(sum);
   }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "kernel/watch.h"
 #include "ops/conv/methods/counts.h"
 #include "ops/conv/methods/method.h"
 
@@ -23,18 +24,21 @@ class ConvPadding final : public ConvRunner {
     const tensor::Buffer hold = ctx.scratch(checked_mul(channels, sizeof(float)));
     auto* const values = reinterpret_cast<float*>(hold.data());
     if (o.residual == nullptr) sum_no_taps(channels, 0.0f, o.bias, activation, values);
-    ctx.parallel_for(static_cast<std::size_t>(p.images) * channels, 0.1 * number(positions),
-                     [&](std::size_t begin, std::size_t end, std::size_t) {
-                       for (std::size_t i = begin; i < end; ++i) {
-                         float* const y = o.y + i * positions;
-                         if (o.residual == nullptr) {
-                           std::fill_n(y, positions, values[i % channels]);
-                         } else {
-                           sum_no_taps(positions, o.bias == nullptr ? 0.0f : o.bias[i % channels],
-                                       o.residual + i * positions, activation, y);
-                         }
-                       }
-                     });
+    // Planes go by in pieces, so that a thread looks between two whether the run is to end.
+    const std::size_t pieces = ceil_div(positions, kernel::kPiece);
+    ctx.parallel_for(
+        static_cast<std::size_t>(p.images) * channels * pieces, 0.1 * number(std::min(positions, kernel::kPiece)),
+        [&](std::size_t begin, std::size_t end, std::size_t) {
+          for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t plane = i / pieces, channel = plane % channels, first = i % pieces * kernel::kPiece,
+                              n = std::min(kernel::kPiece, positions - first), at = plane * positions + first;
+            if (o.residual == nullptr) {
+              std::fill_n(o.y + at, n, values[channel]);
+            } else {
+              sum_no_taps(n, o.bias == nullptr ? 0.0f : o.bias[channel], o.residual + at, activation, o.y + at);
+            }
+          }
+        });
   }
 
  private:

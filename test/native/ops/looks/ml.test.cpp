@@ -21,6 +21,24 @@ Tensor texts(std::int64_t count) {
 
 constexpr double kRows = 1 << 16;
 
+/// A support vector machine whose `classes` get probabilities of each pair's.
+std::string coupled(std::int64_t classes) {
+  const auto list = [](std::int64_t count, std::string_view each) {
+    std::string out;
+    for (std::int64_t i = 0; i < count; ++i) out += cat(i == 0 ? "[" : ",", each);
+    return out + "]";
+  };
+  const std::int64_t pairs = classes * (classes - 1) / 2;
+  return cat(
+      "(float[N,2] X) => (Y, Z) { Y, Z = ai.onnx.ml.SVMClassifier<kernel_type=\"RBF\", "
+      "kernel_params=[0.5,0.0,3.0], support_vectors=",
+      list(classes * 2, "0.5"), ", coefficients=", list(classes * (classes - 1), "1.0"),
+      ", vectors_per_class=", list(classes, "1"), ", rho=", list(pairs, "0.5"), ", prob_a=", list(pairs, "-1.5"),
+      ", prob_b=", list(pairs, "0.5"), ", classlabels_ints=", list(classes, "1"), ">(X) }");
+}
+constexpr std::int64_t kClasses = 500;
+const std::string kCoupled = coupled(kClasses);
+
 const LongOp kModels[] = {
     {"(float[N,2] X) => (float[N,T] Y) { Y = ai.onnx.ml.TreeEnsembleRegressor<" INFERNODE_TREE
      "target_treeids=[0,0,0], target_nodeids=[2,3,4], target_ids=[0,0,0], target_weights=[0.2,0.3,0.9], "
@@ -42,6 +60,7 @@ const LongOp kModels[] = {
      "support_vectors=[0.1,0.2,0.3,0.4,-0.5,0.6], coefficients=[0.4,-0.6,0.3,0.1,0.2,0.9], vectors_per_class=[1,1,1], "
      "rho=[0.05,0.1,-0.2], classlabels_ints=[5,9,7]>(X) }",
      17, [] { return values({rows(1000000)}); }, 1e6, 4 * kRows},
+    {kCoupled.c_str(), 17, [] { return values({rows(1)}); }, static_cast<double>(kClasses* kClasses), kRows},
     {"(float[N,2] X) => (Y, Z) { Y, Z = ai.onnx.ml.LinearClassifier<coefficients=[0.3,0.1], intercepts=[0.05], "
      "classlabels_ints=[5,9], post_transform=\"LOGISTIC\">(X) }",
      17, [] { return values({rows(2000000)}); }, 2e6, 4 * kRows},

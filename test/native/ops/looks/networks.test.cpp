@@ -279,6 +279,14 @@ const LongOp kConvolutions[] = {
        return values({codes({1, 202, 202, 64}), one(), zero_code(), codes({64, 64, 3, 3})});
      },
      200.0 * 200 * 64 * 64 * 9, kFast, true},
+    // Its kernel sees padding alone.
+    {"(float[1,1,1,1] X, float[1,1,2,2] W) => (float[n,m,p,q] Y) { Y = Conv<dilations=[4001,4001], "
+     "pads=[4000,4000,4000,4000]>(X, W) }",
+     17,
+     [] {
+       return values({floats({1, 1, 1, 1}), floats({1, 1, 2, 2})});
+     },
+     4000.0 * 4000, kSlow / 8, true},
     {"(float[n,c,l] X, float[c,1,k] W) => (float[n,c,l] Y, float[n,c,p] S) { Y, S = CausalConvWithState(X, W) }", 27,
      [] {
        return values({floats({1, 1, 8000000}), floats({1, 1, 4})});

@@ -1,4 +1,4 @@
-// Cancellation reaches into normalizations of many rows, and of what embeddings sum up.
+// Cancellation reaches into normalizations of many rows, of what embeddings sum up, and along columns.
 
 #include "ops/looks/looks.h"
 
@@ -45,8 +45,32 @@ const LongOp kNorms[] = {
      4e6, kSlow / 32},
 };
 
-const CountedGraphs kGraphs{std::span<const LongOp>(kNorms)};
+// Columns whose elements lie in a page each, which take as long as hundreds beside each other.
+template <DType kType>
+std::vector<Value> pages() {
+  const std::int64_t columns = 4096 * 8 / static_cast<std::int64_t>(tensor::bit_size(kType));
+  return values({repeated(kType, {20000, columns}, 1)});
+}
+constexpr double kDoubles = 20000.0 * 512, kFloats = 20000.0 * 1024, kPages = 1 << 14, kParts = 1 << 20;
+
+const LongOp kColumns[] = {
+    {"(double[n,m] X) => (double[n,m] Y) { Y = LogSoftmax<axis=0>(X) }", 17, pages<DType::Float64>, kDoubles, kPages},
+    {"(double[n,m] X) => (double[n,m] Y) { Y = Softmax<axis=0>(X) }", 17, pages<DType::Float64>, kDoubles, kPages},
+    {"(double[n,m] X) => (double[n,m] Y) { Y = LpNormalization<axis=0>(X) }", 17, pages<DType::Float64>, kDoubles,
+     kPages},
+    {"(double[n,m] X) => (double[n,m] Y) { Y = Hardmax<axis=0>(X) }", 17, pages<DType::Float64>, kDoubles, kPages},
+    {"(double[n,m] X) => (double[1,m] Y) { A = Constant<value_ints = [0]>() Y = ReduceLogSumExp(X, A) }", 18,
+     pages<DType::Float64>, kDoubles, kPages},
+    // Several columns at once.
+    {"(float[n,m] X) => (float[n,m] Y) { Y = LogSoftmax<axis=0>(X) }", 17, pages<DType::Float32>, kFloats, kParts},
+    {"(float[n,m] X) => (float[n,m] Y) { A = Constant<value_int = 0>() Y = CumSum(X, A) }", 17, pages<DType::Float32>,
+     kFloats, kParts},
+    {"(int64[n,m] X) => (int64[m] Y) { Y = ArgMax<axis=0, keepdims=0>(X) }", 17, pages<DType::Int64>, kDoubles, kParts},
+};
+
+const CountedGraphs kGraphs[] = {CountedGraphs(kNorms), CountedGraphs(kColumns)};
 
 }  // namespace
 
 TEST_CASE("normalizations of many rows look whether their run is to end") { check_looks(kNorms); }
+TEST_CASE("columns of elements that lie in a page each look whether their run is to end") { check_looks(kColumns); }
