@@ -152,6 +152,13 @@ describe.runIf(process.platform === 'linux' && ['x64', 'arm64'].includes(process
     );
   });
 
+  it('is refused where a part of the engine was left out', () => {
+    const text = built().toString('latin1').replaceAll('napi_create_function', '_ZN9infernode4lostEv');
+    expect(complaintsAbout(Buffer.from(text, 'latin1'), here, zig)).toContain(
+      'needs C++ names that no library of a package has: _ZN9infernode4lostEv',
+    );
+  });
+
   it('is refused where it is damaged or something else', () => {
     expect(complaintsAbout(built().subarray(0, 1000), here, zig)).toEqual(['is cut off']);
     expect(complaintsAbout(windows(), here, zig)).toEqual(['is no ELF file of 64 bits']);

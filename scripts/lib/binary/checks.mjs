@@ -113,6 +113,10 @@ export function complaintsAbout(data, platform, zigFolder) {
       others.filter((name) => !names.has(name)),
       'needs what the C library does not have',
     );
+  complain(
+    others.filter((name) => name.startsWith('_Z')),
+    'needs C++ names that no library of a package has',
+  );
   for (const [pattern, what] of forbidden)
     complain(
       file.imports.filter((name) => pattern.test(name)),
