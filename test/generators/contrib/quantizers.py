@@ -7,7 +7,8 @@ usage: quantizers.py MODE SOURCE OURS THEIRS OPTIONS FEEDS     (needs: pip insta
   OPTIONS  of the tool, as JSON; of static, with the folder `data`: in it a folder for each run, of NAME.npy
   FEEDS    a JSON file: {name: {type, dims, data}}
 
-Prints JSON: `ours` and `theirs` have the SQNR of each output in dB, `answers` what OURS gives, `bytes` the size of THEIRS.
+Prints JSON: `ours` and `theirs` have the SQNR of each output in dB, of static over the data of the calibration,
+`answers` what OURS gives for FEEDS, `bytes` the size of THEIRS.
 """
 import json
 import os
@@ -65,10 +66,12 @@ def quantize(mode, source, target, options):
         quantizer.model.save_model_to_file(target, use_external_data_format=False)
 
 
-def run(path, feeds):
+def run(path, runs):
+    """Of each output the elements that all runs give, one after another."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds)))
+    given = [session.run(names, feeds) for feeds in runs]
+    return {name: np.concatenate([values[i].ravel() for values in given]) for i, name in enumerate(names)}
 
 
 def sqnr(actual, expected):
@@ -78,19 +81,22 @@ def sqnr(actual, expected):
 
 def main():
     mode, source, ours, theirs, options, feeds = sys.argv[1:]
-    quantize(mode, source, theirs, json.loads(options))
+    options = json.loads(options)
+    data = options.get("data")
+    quantize(mode, source, theirs, options)
     with open(feeds, encoding="utf-8") as file:
         given = {
             name: np.array(value["data"], dtype=value["type"]).reshape(value["dims"])
             for name, value in json.load(file).items()
         }
-    expected, own, other = run(source, given), run(ours, given), run(theirs, given)
+    measured = [given] if data is None else list(iter(Reader(data).get_next, None))
+    expected, own, other = run(source, measured), run(ours, measured), run(theirs, measured)
     print(
         json.dumps(
             {
                 "ours": {name: sqnr(own[name], expected[name]) for name in expected},
                 "theirs": {name: sqnr(other[name], expected[name]) for name in expected},
-                "answers": {name: own[name].astype(float).ravel().tolist() for name in expected},
+                "answers": {name: values.astype(float).tolist() for name, values in run(ours, [given]).items()},
                 "bytes": os.path.getsize(theirs),
             }
         )
