@@ -1,5 +1,6 @@
 #include "tensor/buffer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -66,7 +67,9 @@ struct UnmapPages {
 #if defined(_WIN32)
     VirtualFree(p, 0, MEM_RELEASE);
 #else
-    munmap(p, bytes);
+    // In pieces: other threads that ask for memory wait while one goes back to the system.
+    constexpr size_t kPiece = size_t{16} << 20;
+    for (size_t at = 0; at < bytes; at += kPiece) munmap(static_cast<std::byte*>(p) + at, std::min(kPiece, bytes - at));
 #endif
   }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -10,16 +11,29 @@
 
 namespace infernode::runtime {
 
+namespace {
+
+/// Blocks that are left at a time: a kernel has few large ones.
+constexpr std::size_t kMostLeft = 8;
+
+}  // namespace
+
 /// Shared with every block handed out: a block's end puts it back here, or frees it when the allocator is gone or full.
 struct FrameAllocator::Pool {
   std::mutex mutex;
   std::map<std::size_t, std::vector<tensor::Buffer>> free;  // by exact size class
   std::size_t kept = 0;
   std::size_t limit = 0;
+  std::vector<tensor::Buffer> left;  // has room beforehand
 
   void give_back(std::size_t bytes, tensor::Buffer block) noexcept {
     const std::lock_guard lock(mutex);
-    if (!block || kept + bytes > limit) return;
+    if (!block) return;
+    if (kept + bytes > limit) {
+      if (bytes >= kSlowBytes && std::uncaught_exceptions() > 0 && left.size() < left.capacity())
+        left.push_back(std::move(block));
+      return;
+    }
     try {
       free[bytes].push_back(std::move(block));
       kept += bytes;
@@ -43,12 +57,14 @@ std::size_t size_class(std::size_t bytes) {
 FrameAllocator::FrameAllocator(std::size_t keep_bytes, tensor::Allocator& source)
     : pool_(std::make_shared<Pool>()), source_(source) {
   pool_->limit = keep_bytes;
+  if (&source == &tensor::host_allocator()) pool_->left.reserve(kMostLeft);  // others may end before a thread is done
 }
 
 FrameAllocator::~FrameAllocator() {
   const std::lock_guard lock(pool_->mutex);
   pool_->limit = 0;
   pool_->free.clear();
+  pool_->left = {};
   pool_->kept = 0;
 }
 
@@ -88,6 +104,15 @@ void FrameAllocator::trim() {
   const std::lock_guard lock(pool_->mutex);
   drop.swap(pool_->free);
   pool_->kept = 0;
+  pool_->left.clear();
+}
+
+std::vector<tensor::Buffer> FrameAllocator::take_left() {
+  std::vector<tensor::Buffer> left;
+  left.reserve(kMostLeft);
+  const std::lock_guard lock(pool_->mutex);
+  left.swap(pool_->left);
+  return left;
 }
 
 tensor::Buffer BudgetAllocator::allocate(std::size_t bytes) {

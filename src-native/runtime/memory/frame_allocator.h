@@ -1,11 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "kernel/run_context.h"
 #include "tensor/buffer.h"
 
 namespace infernode::runtime {
+
+/// Bytes whose pages take about as long to go back to the system as an ended run may take to answer.
+inline constexpr std::size_t kSlowBytes = std::size_t{16} << 20;
 
 /// Host memory of one frame for what no plan lays out beforehand, and for scratch: keeps freed blocks by size class for
 /// the next request, so loops and repeated runs do not go to the system each time. Blocks may outlive the allocator.
@@ -22,6 +27,8 @@ class FrameAllocator final : public tensor::Allocator {
   std::size_t kept_bytes() const;
   /// Returns all kept blocks to the system.
   void trim();
+  /// What exceptions have left: some blocks of kSlowBytes that are not kept, for another thread to free.
+  std::vector<tensor::Buffer> take_left();
 
  private:
   struct Pool;

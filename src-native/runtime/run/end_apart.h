@@ -1,16 +1,13 @@
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <utility>
 
 #include "base/thread_pool.h"
+#include "runtime/memory/frame_allocator.h"
 #include "tensor/value.h"
 
 namespace infernode::runtime {
-
-/// Bytes whose pages take about as long to go back to the system as an ended run may take to answer.
-inline constexpr std::size_t kSlowBytes = std::size_t{16} << 20;
 
 /// Whether `values` hold so many strings or tensors of their own, which nobody shares, that freeing them takes longer
 /// than a run that is ended may take to answer. `pages`: or a tensor of kSlowBytes.

@@ -1,6 +1,7 @@
 #include "runtime/run/executor.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "ops/common/strided_copy.h"
 #include "runtime/run/end_apart.h"
@@ -130,6 +131,12 @@ Traversal::~Traversal() {
   if (pool != nullptr && execution_.plan.device_providers().empty() && are_freed_slowly(values, true))
     end_apart(*pool, std::move(values));
   for (tensor::Value& value : values) value = {};
+  if (pool == nullptr || std::uncaught_exceptions() == 0) return;
+  try {
+    if (std::vector<tensor::Buffer> left = execution_.frame.allocator.take_left(); !left.empty())
+      end_apart(*pool, std::move(left));
+  } catch (...) {  // they end with the frame's memory
+  }
 }
 
 void Traversal::run_steps() {

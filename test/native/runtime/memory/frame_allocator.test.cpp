@@ -38,6 +38,23 @@ TEST_CASE("no more is kept than was asked for") {
   CHECK(little.kept_bytes() == 0);
 }
 
+TEST_CASE("large blocks that an exception ends are left for another thread to free") {
+  FrameAllocator allocator(1 << 20);
+  (void)allocator.allocate(runtime::kSlowBytes);
+  CHECK(allocator.take_left().empty());
+  const std::byte* at = nullptr;
+  try {
+    const tensor::Buffer large = allocator.allocate(2 * runtime::kSlowBytes), small = allocator.allocate(2 << 20);
+    at = large.data();
+    throw 1;
+  } catch (int) {
+  }
+  const std::vector<tensor::Buffer> left = allocator.take_left();
+  REQUIRE(left.size() == 1);
+  CHECK(left.front().data() == at);
+  CHECK(allocator.take_left().empty());
+}
+
 TEST_CASE("blocks outlive their allocator") {
   tensor::Buffer block;
   {
