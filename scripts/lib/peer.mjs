@@ -1,5 +1,6 @@
 // onnxruntime-node, the engine that answers and times are compared with. It lives in the cache, outside this package's
 // dependencies, and its install script (which downloads GPU libraries) does not run.
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cachePath } from './cache.mjs';
@@ -20,3 +21,12 @@ export async function peerFolder() {
   });
   return join(folder, 'node_modules', 'onnxruntime-node');
 }
+
+/** Whether onnxruntime adds pairs of products of uint8 and int8 in 16 bits here, which saturate: on x64 without VNNI. */
+export const peerSaturates = (() => {
+  try {
+    return process.arch === 'x64' && !/\b(avx512_|avx_)vnni\b/.test(readFileSync('/proc/cpuinfo', 'latin1'));
+  } catch {
+    return false; // not Linux
+  }
+})();

@@ -1,5 +1,5 @@
 // Where onnxruntime-node differs from the standard, or from what docs/differences.md says this engine does.
-import { readFileSync } from 'node:fs';
+import { peerSaturates } from '../../scripts/lib/peer.mjs';
 import { readsOf } from './generate.mjs';
 import { decode, isFloat, isInteger } from './numbers.mjs';
 
@@ -25,17 +25,9 @@ const double = first(({ type }) => type === 'float64');
 const many = first(({ dims, data }) => dims.length > 0 && data.length > 4096);
 const nothing = first(({ dims }) => dims.includes(0));
 
-/** Whether this CPU has no instruction that adds products of bytes in 32 bits. */
-const withoutDotProducts = (() => {
-  try {
-    return process.arch === 'x64' && !/\b(avx512_|avx_)vnni\b/.test(readFileSync('/proc/cpuinfo', 'latin1'));
-  } catch {
-    return false; // not Linux
-  }
-})();
-/** Whether products of bytes with a sign are added in 16 bits: a node reads them. */
+/** Whether a node reads bytes with a sign, whose products are added in 16 bits. */
 const pairsOfBytes = ({ inputs }, graph, known) =>
-  withoutDotProducts && inputs.some((name) => plainOf(name, graph, known)?.type === 'int8');
+  peerSaturates && inputs.some((name) => plainOf(name, graph, known)?.type === 'int8');
 
 const texts = ({ inputs }, graph, known) => inputs.some((name) => plainOf(name, graph, known)?.type === 'string');
 
