@@ -120,3 +120,11 @@ export class EngineProcess {
     clearTimeout(timer);
   }
 }
+
+/** The values of INFERNODE_CPU that this machine has, from the lowest on. */
+export async function rungsOfMachine() {
+  const child = await EngineProcess.start('infernode', { INFERNODE_CPU: 'none' });
+  const error = await child.create(new Uint8Array(1)).catch((reason) => reason);
+  await child.stop();
+  return error.expected.split(', ');
+}

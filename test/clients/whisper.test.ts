@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { peerSaturates } from '../../scripts/lib/peer.mjs';
 import { available } from '../fixtures/available.js';
 import { type Clients, install, installBoth, output, outputAsPeer, v3, v4, xenova } from './install.js';
 import { spoken } from './speech.js';
@@ -16,7 +17,10 @@ it.for<[string, Clients]>([
   await available(context, 'transformers.js and Whisper', () => installBoth(clients));
   const names = ['speech-front-center', 'speech-rear-left', 'speech-side-right'];
   const SAMPLES = await available(context, 'recorded speech', () => spoken(scratch, names));
-  const answers = await outputAsPeer(clients, 'whisper.mjs', { SAMPLES }, 0.021); // times are told by steps of 0.02 s
+  // Times are told by steps of 0.02 s. Where the peer's sums of int8 weights saturate, it writes other punctuation.
+  const answers = peerSaturates
+    ? await output((await installBoth(clients))[0], 'whisper.mjs', { SAMPLES })
+    : await outputAsPeer(clients, 'whisper.mjs', { SAMPLES }, 0.021);
   const { text, chunks, streamed } = answers;
   expect(text).toMatch(/front center.*(rear|real) left.*side right/i);
   expect(chunks.map((chunk: any) => chunk.text).join('')).toBe(text);

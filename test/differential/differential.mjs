@@ -9,6 +9,7 @@
 //   --replay    that graph alone, with what was found of it
 import { parseArgs } from 'node:util';
 import { isMain, at, runMain, say } from '../../scripts/lib/project.mjs';
+import { rungsOfMachine } from '../../scripts/lib/engine-process.mjs';
 import { Engines, modelWriter } from './engines.mjs';
 import { generate } from './generate.mjs';
 import { keep, minimise } from './minimise.mjs';
@@ -37,7 +38,7 @@ export async function sweep({ seed, count, variant, peer = true, shrink = true, 
   const engines = new Engines(`${folder}/run-${process.pid}`);
   const totals = { graphs: 0, refused: 0, differences: [], faults: [] };
   try {
-    const known = variantsOf(await engines.rungs());
+    const known = variantsOf(await rungsOfMachine());
     if (variant && !known[variant])
       throw new Error(`there is no variant '${variant}': ${Object.keys(known).join(', ')}`);
     const variants = Object.entries(known).filter(([name]) => (variant ? name === variant : peer || name !== 'peer'));

@@ -85,14 +85,6 @@ export class Engines {
     }
   }
 
-  /** Names that INFERNODE_CPU takes on this machine. */
-  async rungs() {
-    const child = await EngineProcess.start('infernode', { INFERNODE_CPU: 'none' });
-    const error = await child.create(new Uint8Array(1)).catch((reason) => reason);
-    await child.stop();
-    return error.expected.split(', ');
-  }
-
   async stop() {
     const all = [...this.#retired, ...[...this.#running.values()].map(({ started }) => started)];
     await Promise.all(all.map(async (started) => (await started).stop()));

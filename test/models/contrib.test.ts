@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { cachePath } from '../../scripts/lib/cache.mjs';
 import { folderOnce } from '../../scripts/lib/download.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
+import { peerSaturates } from '../../scripts/lib/peer.mjs';
 import { at } from '../../scripts/lib/project.mjs';
 import { onnxTools, pythonEnvironment } from '../../scripts/lib/python.mjs';
 import { run } from '../../scripts/lib/run.mjs';
@@ -28,6 +29,9 @@ async function contribCases(): Promise<string> {
   });
 }
 
+/** Names of cases of uint8 codes and int8 weights. */
+const ofInt8 = /_s8$|_dynamic_int8$/;
+
 describe("com.microsoft's operators", () => {
   it.for([
     { name: 'optimized, with two threads', session: { graphOptimizationLevel: 'all', intraOpNumThreads: 2 } },
@@ -36,7 +40,10 @@ describe("com.microsoft's operators", () => {
     const folder = await available(context, 'onnxruntime for Python', contribCases);
     const cases = listCases(folder);
     expect(cases.length).toBeGreaterThan(505);
-    const results = await judgeAll(cases, { engine: engineName(), session: { logSeverityLevel: 4, ...session } });
+    const comparable = cases.filter(({ name }) => !(peerSaturates && ofInt8.test(name)));
+    if (comparable.length < cases.length)
+      console.log(`not run: ${cases.length - comparable.length} cases of int8 weights, whose sums saturate in onnxruntime on this CPU`); // prettier-ignore
+    const results = await judgeAll(comparable, { engine: engineName(), session: { logSeverityLevel: 4, ...session } });
     const wrong = results
       .filter(({ outcome }) => outcome !== 'passed')
       .map(({ kind, name, reason }) => `${kind}/${name}: ${reason}`);

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { cachePath } from '../../scripts/lib/cache.mjs';
 import { folderOnce } from '../../scripts/lib/download.mjs';
 import { engineName } from '../../scripts/lib/engine.mjs';
-import { peerFolder } from '../../scripts/lib/peer.mjs';
+import { peerFolder, peerSaturates } from '../../scripts/lib/peer.mjs';
 import { at } from '../../scripts/lib/project.mjs';
 import { onnxTools, pythonEnvironment } from '../../scripts/lib/python.mjs';
 import { run } from '../../scripts/lib/run.mjs';
@@ -62,7 +62,8 @@ describe.each(['u8', 's8'])('a model quantized to %s', (type) => {
     const steps = JSON.parse(readFileSync(join(folder, 'steps.json'), 'utf8')) as Record<string, number>;
     const step = steps[type]! * 1.001;
     const optimizedModelFilePath = join(saved, `${type}.onnx`);
-    const expected = await answer('peer', path, {}, 3);
+    // Unoptimized, it computes on floats, whose sums do not saturate.
+    const expected = await answer('peer', path, peerSaturates ? { graphOptimizationLevel: 'disabled' } : {}, 3);
     expect(expected).toHaveLength(30);
     expect(new Set(expected).size).toBeGreaterThan(5);
     expect(furthest(await answer(engineName(), path, { optimizedModelFilePath }, 3), expected)).toBeLessThan(step);
@@ -72,7 +73,9 @@ describe.each(['u8', 's8'])('a model quantized to %s', (type) => {
     const text = readFileSync(optimizedModelFilePath, 'latin1');
     for (const operator of operators) expect(text).toContain(operator);
     for (const engine of ['peer', engineName()])
-      expect(furthest(await answer(engine, optimizedModelFilePath, {}, 1), expected.slice(0, 10))).toBeLessThan(step);
+      expect(furthest(await answer(engine, optimizedModelFilePath, {}, 1), expected.slice(0, 10))).toBeLessThan(
+        engine === 'peer' && peerSaturates ? 4 * step : step,
+      );
   });
 
   it('takes a number in the place of codes, as onnxruntime-node does', { timeout: 10 * minutes }, async (context) => {
