@@ -151,25 +151,25 @@ void pack(const std::vector<std::uint8_t>& codes, std::uint8_t* to) {
   pack_4(codes.data(), codes.size(), to);
 }
 
-/// Codes of `count` numbers, the low bits of which are what is stored.
+/// The code of a number, the low bits of which are what is stored.
+template <class Code>
+Code code_of(float value, Scale scale, float least, float largest) {
+  const float code = round_code(value / scale.scale) + static_cast<float>(scale.zero);
+  return static_cast<Code>(static_cast<int>(std::clamp(code, least, largest)));
+}
+
+/// Codes of `count` numbers.
 template <class Code>
 void encode_row(const float* values, std::size_t count, Scale scale, CodeRange codes, Code* to) {
   const auto least = static_cast<float>(codes.least), largest = static_cast<float>(codes.largest);
-  const auto zero = static_cast<float>(scale.zero);
-  for (std::size_t i = 0; i < count; ++i) {
-    const float code = round_code(values[i] / scale.scale) + zero;
-    to[i] = static_cast<Code>(static_cast<int>(std::clamp(code, least, largest)));
-  }
+  for (std::size_t i = 0; i < count; ++i) to[i] = code_of<Code>(values[i], scale, least, largest);
 }
 
 /// The same of one number of each channel.
 template <class Code>
 void encode_each(const float* values, const std::vector<Scale>& scales, CodeRange codes, Code* to) {
   const auto least = static_cast<float>(codes.least), largest = static_cast<float>(codes.largest);
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    const float code = round_code(values[i] / scales[i].scale) + static_cast<float>(scales[i].zero);
-    to[i] = static_cast<Code>(static_cast<int>(std::clamp(code, least, largest)));
-  }
+  for (std::size_t i = 0; i < scales.size(); ++i) to[i] = code_of<Code>(values[i], scales[i], least, largest);
 }
 
 template <class Code>

@@ -24,6 +24,8 @@ async function answers(engine: EngineProcess, path: string, feeds: Values[], opt
   return results;
 }
 
+const rungs = rungsOfMachine();
+
 describe.each(checks)('$name', ({ model, inputs }) => {
   it(
     'agrees with onnxruntime-node at every level, thread count and instruction set',
@@ -41,7 +43,7 @@ describe.each(checks)('$name', ({ model, inputs }) => {
       expect(worstError(expected![1]!, expected![0]!).error).toBeGreaterThan(100 * tolerance);
 
       const disagreements: string[] = [];
-      const present = await rungsOfMachine();
+      const present = await rungs;
       for (const cpu of cpus) {
         if (!present.includes(cpu)) {
           console.log(`not run: this CPU lacks ${cpu}`);

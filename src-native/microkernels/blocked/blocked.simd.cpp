@@ -132,10 +132,7 @@ void compute_tile(const Panel& panel, std::size_t lines, std::size_t count, Tile
   (lines > 1      ? kBlockedTiles.joined[lines - 2][count - 1][v]
    : panel.narrow ? kBlockedTiles.narrow[count - 1]
                   : kBlockedTiles.sum[count - 1][v])(t);
-  t.x += count * t.step;
-  t.y += count * kChannelBlock;
-  if (t.residual) t.residual += count * kChannelBlock;
-  t.ahead += t.ahead_lines * t.blocks * kLine;
+  advance(t, count, t.step);
 }
 
 std::size_t tile_positions(const Panel& panel, std::size_t lines, std::size_t count) noexcept {

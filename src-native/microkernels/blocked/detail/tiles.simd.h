@@ -105,11 +105,12 @@ INFERNODE_SIMD void clear(VecF (&sum)[kRows][kVectors]) noexcept {
   }
 }
 
-// Goes on to the positions that follow.
+// Goes on to the tile that follows.
 inline void advance(Tile& t, std::size_t positions, std::size_t step) noexcept {
   t.x += positions * step;
   t.y += positions * kChannelBlock;
   if (t.residual) t.residual += positions * kChannelBlock;
+  t.ahead += t.ahead_lines * t.blocks * kLine;
 }
 
 // kRows positions, as many of each of kLines rows. kStep: t.step where it is known, so that no register need hold a
@@ -160,12 +161,11 @@ void blocked_tile(const Tile& t) noexcept {
 // summed up at once; moves on to the positions that follow.
 template <std::size_t kRows, std::size_t kVectors>
 void point_tiles(Tile& t, std::size_t tiles) noexcept {
-  const float* const next_weights = t.ahead;
   const std::size_t last = t.last.length;
   for (std::size_t tile = 0; tile < tiles; ++tile) {
     VecF sum[kRows][kVectors];
     clear(sum);
-    const float *w = t.weight, *from = t.x, *ahead = next_weights + tile * t.ahead_lines * t.blocks * kLine;
+    const float *w = t.weight, *from = t.x, *ahead = t.ahead;
     for (std::size_t b = 0; b < t.blocks; ++b, from += t.block_step) {
       for (std::size_t i = 0; i < t.ahead_lines; ++i, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
       for (std::size_t r = 0; t.ahead_rows && r < kRows; ++r)
@@ -176,7 +176,6 @@ void point_tiles(Tile& t, std::size_t tiles) noexcept {
     finish_tile<kRows, kVectors, 1>(t, sum);
     advance(t, kRows, kChannelBlock);
   }
-  t.ahead = next_weights + tiles * t.ahead_lines * t.blocks * kLine;
 }
 
 // The same of a kernel whose window is listed.
